@@ -23,10 +23,7 @@ OWN = {
     "table": ("columns", "units", "time_format", "timezone", "delimiter", "header"),
 }
 """Options that only one format takes."""
-UNITS = {
-    **dict.fromkeys(("median_interarrival", "longest_gap", "median_requested_time"), "s"),
-    **dict.fromkeys(("first_submit",), "s"),
-}
+SECONDS = ("median_interarrival", "longest_gap", "median_requested_time", "first_submit")
 
 
 def _source(asked: argparse.Namespace, jobs: int | None = None) -> "FileWorkload":
@@ -64,7 +61,8 @@ def _describe(asked: argparse.Namespace) -> None:
         for name, value in figures.items():
             if name == "first_submit" and figures.get("first_submit_date") is not None:
                 continue
-            unit = "s" if section == "runtimes" and name in _SPREAD else UNITS.get(name, "")
+            is_time = name in SECONDS or (section == "runtimes" and name in _SPREAD)
+            unit = "s" if is_time else ""
             words = name.replace("_", " ")
             sys.stdout.write(f"  {words:<58} {shown_plainly(_shown(value))} {unit}".rstrip() + "\n")
     if asked.plots is not None:

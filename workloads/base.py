@@ -1,8 +1,7 @@
 """What every workload hands over: one table of jobs and where it came from."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from functools import partial
 from typing import NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
@@ -291,24 +290,21 @@ def check_jobs(jobs: pd.DataFrame, source: str) -> pd.DataFrame:
     table = jobs[list(types)].astype(types).reset_index(drop=True)
     submit = table["submit_time"].to_numpy()
     asked, runtime = table["requested_processors"], table["reference_runtime"]
-    rules: dict[str, Callable[[], pd.Series[bool] | BoolArray]] = {
-        "submit_time must be finite": lambda: np.isfinite(submit),
-        "requested_processors must be at least 1": lambda: asked >= 1,
-        f"requested_processors must be at most {MOST:,}": lambda: asked <= MOST,
-        "reference_runtime must be finite and not negative": lambda: (
-            np.isfinite(runtime) & (runtime >= 0)
-        ),
-        "requested_time must be positive and finite": lambda: (
-            np.isfinite(table["requested_time"]) & (table["requested_time"] > 0)
-        ),
+    wanted = table["requested_time"]
+    rules: dict[str, pd.Series[bool] | BoolArray] = {
+        "submit_time must be finite": np.isfinite(submit),
+        "requested_processors must be at least 1": asked >= 1,
+        f"requested_processors must be at most {MOST:,}": asked <= MOST,
+        "reference_runtime must be finite and not negative": np.isfinite(runtime) & (runtime >= 0),
+        "requested_time must be positive and finite": np.isfinite(wanted) & (wanted > 0),
         **{
-            f"{name} must be at most {LONGEST_TIME:g} s": partial(_is_at_most, table[name])
+            f"{name} must be at most {LONGEST_TIME:g} s": table[name].abs() <= LONGEST_TIME
             for name in ("submit_time", "reference_runtime", "requested_time")
         },
-        "submit_time must not decrease": lambda: np.append(True, submit[1:] >= submit[:-1]),
+        "submit_time must not decrease": np.append(True, submit[1:] >= submit[:-1]),
     }
-    for rule, check in rules.items():
-        holds = np.asarray(check())
+    for rule, found in rules.items():
+        holds = np.asarray(found)
         if not holds.all():
             row = table.loc[~holds].iloc[0]
             column = rule.split()[0]
@@ -316,7 +312,3 @@ def check_jobs(jobs: pd.DataFrame, source: str) -> pd.DataFrame:
                 f"{source}: job {int(row['job_id'])} has {column}={row[column]:g}; {rule}"
             )
     return table
-
-
-def _is_at_most(times: "pd.Series[float]") -> "pd.Series[bool]":
-    return times.abs() <= LONGEST_TIME

@@ -9,10 +9,9 @@ import pandas as pd
 
 from workloads.base import LONGEST_TIME, FloatArray
 from workloads.errors import WorkloadError
-from workloads.logs.cells import words
+from workloads.logs.cells import fields_of, words
 from workloads.logs.log import LogWorkload
 from workloads.logs.swf import SwfLog
-from workloads.logs.swf_text import FIELDS
 
 NEEDED = ("submit_time", "runtime", "requested_processors")
 NUMBERS = {
@@ -81,13 +80,13 @@ class FrameWorkload(LogWorkload):
         read |= {name: _codes(self.frame[name]) for name in used if name in NAMES}
         fields = {NUMBERS[name] if name in NUMBERS else NAMES[name]: read[name] for name in used}
         fields.setdefault("job_number", np.arange(1.0, len(self.frame) + 1))
-        columns = {name: _whole(fields[name]) if name in fields else -1 for name in FIELDS}
         checksum = hashlib.sha256()
         for name, values in read.items():
             checksum.update(f"{name}\0".encode() + values.tobytes())
-        jobs = pd.DataFrame(columns, index=pd.RangeIndex(len(self.frame)))
         named = {NAMES[name]: words(read[name], self.frame[name]) for name in used if name in NAMES}
-        return SwfLog(jobs, (), SOURCE, checksum.hexdigest(), words=named)
+        return SwfLog(
+            fields_of(fields, len(self.frame)), (), SOURCE, checksum.hexdigest(), words=named
+        )
 
 
 def _numbers(frame: pd.DataFrame, name: str) -> FloatArray:
@@ -132,7 +131,3 @@ def _codes(column: pd.Series) -> FloatArray:
         raise WorkloadError(
             f"jobs: column {column.name}: its values must be names or numbers"
         ) from None
-
-
-def _whole(values: FloatArray) -> np.ndarray:
-    return values.astype(np.int64) if (values % 1 == 0).all() else values

@@ -15,7 +15,7 @@ def draw(method: str, **keywords: float) -> np.ndarray:
     return Estimates(method, **keywords).draw(RUNTIMES, np.random.default_rng(1))
 
 
-@pytest.mark.parametrize("method", [name for name in METHODS if name != "recorded"])
+@pytest.mark.parametrize("method", METHODS)
 def test_estimates_are_never_short_and_depend_on_the_seed_alone(method):
     estimates = draw(method, time_limit=None)
     assert (estimates >= RUNTIMES).all()
@@ -73,5 +73,3 @@ def test_impossible_parameters_are_refused():
         Estimates("f_model", factor=0.5)
     with pytest.raises(WorkloadError, match=r"workload.estimate_limit=-1: must be positive"):
         Estimates("exact", limit=-1)
-    with pytest.raises(WorkloadError, match="a model records no requested times"):
-        draw("recorded")

@@ -169,8 +169,6 @@ class EvolvingRun:
     >>> ends = run.cumulative(16)
     >>> ends.size, bool(abs(ends[-1] / run.total(16) - 1) < 1e-12)
     (200, True)
-    >>> run.finished(ends[99] + 1e-6, nprocs=16)
-    100
     """
 
     def __init__(
@@ -342,8 +340,3 @@ class EvolvingRun:
         first = np.concatenate(([0.0], last[:-1]))
         lengths = np.diff(self.edges)
         return np.asarray((parts - np.repeat(first, lengths)) / np.repeat(last - first, lengths))
-
-    def finished(self, elapsed: float, nprocs: int, total: float | None = None) -> int:
-        """Return how many cycles are done so many seconds of computation after the start."""
-        ends = self.cumulative(nprocs, total)
-        return int(np.searchsorted(ends, elapsed, side="right"))

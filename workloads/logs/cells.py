@@ -3,13 +3,15 @@
 import datetime
 import re
 import zoneinfo
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
 
 from workloads.base import FloatArray
 from workloads.errors import WorkloadError
+from workloads.limits import LARGEST
 from workloads.logs.swf_text import FIELDS
 
 UNKNOWN = ("", "Unknown", "None", "N/A", "INVALID", "-", "NA", "NaN", "nan", "null", "NULL")
@@ -86,6 +88,35 @@ def duration(text: str) -> float:
     return float(((days * 24 + hours) * 60 + minutes) * 60 + seconds)
 
 
+def parsed(
+    cells: pd.Series, parse: Callable[[str], float], file: Path, said: Callable[[str, str], str]
+) -> FloatArray:
+    """Return the numbers of a column, each distinct text parsed once.
+
+    Parameters
+    ----------
+    cells : pandas.Series of str
+        By line of the file.
+    parse : callable
+        Raises a ValueError where a text says no number.
+    file : Path
+    said : callable
+        What is said of a wrong cell, from its text and from what is wrong.
+    """
+    values = {}
+    for text in cells.unique():
+        try:
+            values[text], why = parse(text), "it is too large"
+        except (ValueError, OverflowError) as error:
+            values[text], why = np.inf, str(error)
+        if not abs(values[text]) <= LARGEST:
+            line = int(cells.index[cells == text][0])
+            raise WorkloadError(
+                f"{file}, line {line}, column {cells.name}{said(repr(text[:40]), why)}"
+            )
+    return cells.map(values).to_numpy(float)
+
+
 def codes(cells: pd.Series) -> FloatArray:
     """Return a number for each distinct name from 1 on, whole numbers as they are; -1 unknown.
 
@@ -119,11 +150,12 @@ def words(codes: Iterable[float], cells: Iterable[str]) -> dict[int, str]:
     }
 
 
-def fields_of(known: Mapping[str, FloatArray], number: int) -> pd.DataFrame:
+def fields_of(known: Mapping[str, np.ndarray], number: int) -> pd.DataFrame:
     """Return the 18 fields of so many jobs, whole numbers as integers, -1 for what is unknown."""
     absent = np.full(number, -1.0)
     columns = {name: known.get(name, absent) for name in FIELDS}
-    whole = {name: (values % 1 == 0).all() for name, values in columns.items()}
-    return pd.DataFrame(
-        {name: v.astype(np.int64) if whole[name] else v for name, v in columns.items()}
-    )
+    return pd.DataFrame({name: _whole(values) for name, values in columns.items()})
+
+
+def _whole(values: np.ndarray) -> np.ndarray:
+    return values.astype(np.int64) if (values % 1 == 0).all() else values

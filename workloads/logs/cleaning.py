@@ -1,7 +1,7 @@
 """From the records of a log to jobs that can run: named rules, each counted and configurable."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import cached_property
 
 import numpy as np
@@ -187,9 +187,7 @@ class Screened:
         records = self.records.iloc[begin:end].reset_index(drop=True)
         defects = {name: found[begin:end] for name, found in self.defects.items()}
         reason = self.reason[begin:end].copy()
-        return replace(
-            _assemble(self.log, records, reason, defects, self.chosen), processors=self.machine
-        )
+        return _assemble(self.log, self.machine, records, reason, defects, self.chosen)
 
     @cached_property
     def machine(self) -> int | None:
@@ -237,8 +235,8 @@ def screen(
     {'missing_allocation': 1, 'missing_requested_time': 1}
     """
     chosen = check_actions(actions)
-    late = _is_late(log.jobs["submit_time"].to_numpy(float))
-    order = np.argsort(log.jobs["submit_time"].to_numpy(float), kind="stable")
+    submit = log.jobs["submit_time"].to_numpy(float)
+    late, order = submit < np.maximum.accumulate(submit), np.argsort(submit, kind="stable")
     records = log.jobs.iloc[order].reset_index(drop=True)
     machine = log.machine_size() if processors is None else processors
     marked = {name: which[order] for name, which in log.found.items()}
@@ -254,6 +252,7 @@ def screen(
 
 def _assemble(
     log: SwfLog,
+    machine: int | None,
     records: pd.DataFrame,
     reason: np.ndarray,
     defects: dict[str, BoolArray],
@@ -273,13 +272,7 @@ def _assemble(
     }
     dropped = {name: int((reason == name).sum()) for name in RULES if (reason == name).any()}
     jobs = _job_table(records[kept], {name: found[kept] for name, found in defects.items()}, chosen)
-    return Cleaned(jobs, None, dropped, repaired)
-
-
-def _is_late(submit: FloatArray) -> BoolArray:
-    if not len(submit):
-        return np.zeros(0, bool)
-    return np.asarray(submit < np.maximum.accumulate(submit), bool)
+    return Cleaned(jobs, machine, dropped, repaired)
 
 
 def _width(records: pd.DataFrame) -> FloatArray:

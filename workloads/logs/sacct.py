@@ -19,8 +19,17 @@ import pandas as pd
 
 from workloads.base import BoolArray, FloatArray
 from workloads.errors import WorkloadError
-from workloads.limits import LARGEST, USUAL, Limits
-from workloads.logs.cells import UNKNOWN, codes, duration, fields_of, instant, words, zone_of
+from workloads.limits import USUAL, Limits
+from workloads.logs.cells import (
+    UNKNOWN,
+    codes,
+    duration,
+    fields_of,
+    instant,
+    parsed,
+    words,
+    zone_of,
+)
 from workloads.logs.log import FileWorkload
 from workloads.logs.swf import Comment, SwfLog
 from workloads.logs.swf_text import check_lines, unpack
@@ -284,20 +293,8 @@ def _counts(jobs: pd.DataFrame) -> tuple[FloatArray, int, int]:
 
 
 def _parsed(cells: pd.Series, parse: Callable[[str], float], file: Path) -> np.ndarray:
-    """Parse each distinct text of a column once."""
-    values = {}
-    for text in cells.unique():
-        try:
-            values[text] = parse(text)
-        except (ValueError, OverflowError):
-            values[text] = np.inf
-        if not abs(values[text]) <= LARGEST:
-            line = int(cells.index[cells == text][0])
-            raise WorkloadError(
-                f"{file}, line {line}, column {cells.name}: {text[:40]!r} is not what this column "
-                "holds; print with --parsable2 --noconvert"
-            )
-    return cells.map(values).to_numpy(float)
+    asks = "is not what this column holds; print with --parsable2 --noconvert"
+    return parsed(cells, parse, file, lambda text, _: f": {text} {asks}")
 
 
 def _runtime(

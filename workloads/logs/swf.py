@@ -26,6 +26,7 @@ from numpy.typing import ArrayLike
 from workloads.base import BoolArray, IntArray, Trace
 from workloads.errors import WorkloadError
 from workloads.limits import USUAL, Limits
+from workloads.logs.cells import fields_of
 from workloads.logs.swf_text import (
     FIELDS,
     check_lines,
@@ -280,7 +281,7 @@ def log_of_trace(trace: Trace, notes: tuple[str, ...] = ()) -> SwfLog:
     (['256'], ['A small example.'])
     """
     jobs = trace.jobs
-    table = _unknown(len(jobs)) | _common(jobs)
+    table = _common(jobs)
     table |= {name: trace.models[name] for name in ("queue", "group") if name in trace.models}
     table["run_time"] = jobs["reference_runtime"].to_numpy()
     table["allocated_processors"] = jobs["requested_processors"].to_numpy()
@@ -327,17 +328,13 @@ def log_of_schedule(
     [[5, 60, 4]]
     """
     start, end = np.asarray(start_time, float), np.asarray(end_time, float)
-    table = _unknown(len(jobs)) | _common(jobs)
+    table = _common(jobs)
     table["wait_time"] = start - jobs["submit_time"].to_numpy(float)
     table["run_time"] = end - start
     table["allocated_processors"] = np.asarray(allocated, np.int64)
     names = ["completed"] * len(jobs) if status is None else np.asarray(status).tolist()
     table["status"] = np.array([_STATUS.get(name, -1) for name in names], np.int64)
     return _log(table, processors, source, notes)
-
-
-def _unknown(count: int) -> dict[str, np.ndarray]:
-    return {name: np.full(count, -1, np.int64) for name in FIELDS}
 
 
 def _common(jobs: pd.DataFrame) -> dict[str, np.ndarray]:
@@ -355,13 +352,8 @@ def _log(
     notes: tuple[str, ...],
 ) -> SwfLog:
     """Put a header over the columns, whole ones as integers."""
-    jobs = pd.DataFrame({name: _whole(table[name]) for name in FIELDS})
+    jobs = fields_of(table, len(table["job_number"]))
     header = ["Version: 2.2", f"MaxJobs: {len(jobs)}", f"MaxRecords: {len(jobs)}"]
     header += [f"MaxProcs: {processors}"] if processors is not None else []
     header += [f"Note: {note}" for note in notes]
     return SwfLog(jobs, tuple(Comment(0, f"; {line}") for line in header), source)
-
-
-def _whole(values: np.ndarray) -> np.ndarray:
-    whole = values.astype(np.int64)
-    return whole if (whole == values).all() else values

@@ -11,9 +11,17 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from workloads.errors import WorkloadError
-from workloads.limits import LARGEST, USUAL, Limits
-from workloads.logs.cells import UNKNOWN, codes, duration, fields_of, instant, words, zone_of
+from workloads.limits import USUAL, Limits
+from workloads.logs.cells import (
+    UNKNOWN,
+    codes,
+    duration,
+    fields_of,
+    instant,
+    parsed,
+    words,
+    zone_of,
+)
 from workloads.logs.log import FileWorkload
 from workloads.logs.swf import Comment, SwfLog
 from workloads.logs.swf_text import check_lines, unpack
@@ -48,7 +56,8 @@ def read_table(
     chosen, cells = choose(rows, file, layout)
     told = _Cells(cells, chosen, file, layout)
     jobs, negative = _fields(told)
-    comments = [Comment(0, f"; Note: read as {_told(chosen)}")]
+    read_as = ", ".join(f"{role}: {name}" for role, name in chosen.items())
+    comments = [Comment(0, f"; Note: read as {read_as}")]
     if (jobs["submit_time"] > SECONDS_AT_MOST / 1000).any():
         comments.append(Comment(0, "; UnixStartTime: 0"))
     return SwfLog(
@@ -64,10 +73,6 @@ def read_table(
             if role in chosen
         },
     )
-
-
-def _told(chosen: Mapping[str, str]) -> str:
-    return ", ".join(f"{role}: {name}" for role, name in chosen.items())
 
 
 @dataclass(frozen=True)
@@ -87,21 +92,12 @@ class _Cells:
         cells = self.texts(role)
         if cells is None:
             return np.full(len(self.table), -1.0)
-        values = {}
-        for text in cells.unique():
-            try:
-                values[text] = -1.0 if text in UNKNOWN else parse(text)
-            except (ValueError, OverflowError) as error:
-                self._refuse(role, cells, text, str(error))
-            if not abs(values[text]) <= LARGEST:
-                self._refuse(role, cells, text, "it is too large")
-        return cells.map(values).to_numpy(float)
-
-    def _refuse(self, role: str, cells: pd.Series, text: str, why: str) -> None:
-        line = int(cells.index[cells == text][0])
-        raise WorkloadError(
-            f"{self.file}, line {line}, column {cells.name} ({role}): {text[:40]!r}: {why}"
-        ) from None
+        return parsed(
+            cells,
+            lambda text: -1.0 if text in UNKNOWN else parse(text),
+            self.file,
+            lambda text, why: f" ({role}): {text}: {why}",
+        )
 
     def instants(self, role: str) -> np.ndarray:
         zone, pattern = zone_of(self.layout.timezone), self.layout.time_format
@@ -244,7 +240,7 @@ def _contradictions(cells: _Cells) -> Iterator[str]:
 
 
 @dataclass
-class TableWorkload(FileWorkload):
+class TableWorkload(FileWorkload, Layout):
     """Jobs from a delimited table.
 
     Parameters
@@ -255,20 +251,12 @@ class TableWorkload(FileWorkload):
         As for `Layout`.
     """
 
-    columns: Mapping[str, str] | None = None
-    units: Mapping[str, str] | None = None
-    time_format: str | None = None
-    timezone: str = "UTC"
-    delimiter: str | None = None
-    header: int = 1
     wanted = "a table of jobs, such as workload.path=jobs.csv"
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        self._layout = Layout(
-            self.columns, self.units, self.time_format, self.timezone, self.delimiter, self.header
-        )
+        Layout.__post_init__(self)
 
     def read(self) -> SwfLog:
         """Read the file."""
-        return read_table(self.file, self._layout, self._limits)
+        return read_table(self.file, self, self._limits)

@@ -42,7 +42,7 @@ UNITS = {"ms": 0.001, "s": 1.0, "min": 60.0, "h": 3600.0, "d": 86400.0}
 DELIMITERS = ",;\t|"
 
 
-@dataclass(frozen=True)
+@dataclass(kw_only=True)
 class Layout:
     """How a table says what.
 

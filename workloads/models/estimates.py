@@ -56,10 +56,9 @@ class Estimates:
     at_limit: float | None = 0.1
 
     def __post_init__(self) -> None:
-        if self.method not in list(METHODS):
-            raise WorkloadError(
-                f"workload.estimates={self.method}: allowed are {', '.join(METHODS)}"
-            )
+        known = ["recorded", *METHODS]
+        if self.method not in known:
+            raise WorkloadError(f"workload.estimates={self.method}: allowed are {', '.join(known)}")
         if not (is_number(self.factor) and self.factor >= 1):
             raise WorkloadError(f"workload.estimate_factor={self.factor}: must be at least 1")
         for key, limit in (("estimate_limit", self.limit), ("time_limit", self.time_limit)):
@@ -96,13 +95,6 @@ class Estimates:
         return np.minimum(estimates, self.limit)
 
 
-def _recorded(model: Estimates, runtimes: FloatArray, rng: np.random.Generator) -> FloatArray:
-    raise WorkloadError(
-        "workload.estimates=recorded: a model records no requested times; allowed are "
-        + ", ".join(name for name in METHODS if name != "recorded")
-    )
-
-
 def _exact(model: Estimates, runtimes: FloatArray, rng: np.random.Generator) -> FloatArray:
     return runtimes.copy()
 
@@ -127,7 +119,6 @@ def _loose(model: Estimates, runtimes: FloatArray, rng: np.random.Generator) -> 
 
 
 METHODS: Mapping[str, Callable[[Estimates, FloatArray, np.random.Generator], FloatArray]] = {
-    "recorded": _recorded,
     "exact": _exact,
     "tsafrir": _tsafrir,
     "f_model": _f_model,

@@ -92,10 +92,9 @@ class ModelWorkload(ABC):
         check_count("processors", self.processors)
         check_load(self.load)
         if self.estimates == "recorded":
-            allowed = ", ".join(name for name in METHODS if name != "recorded")
             raise WorkloadError(
                 "workload.estimates=recorded: a model records no requested times; "
-                f"allowed: {allowed}"
+                f"allowed: {', '.join(METHODS)}"
             )
         if self.widest is not None and not (is_number(self.widest) and 0 < self.widest <= 1):
             raise WorkloadError(
