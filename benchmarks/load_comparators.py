@@ -7,7 +7,7 @@ import pandas as pd
 from numpy.typing import ArrayLike
 from scipy.optimize import least_squares
 
-from predictors.base import FloatArray, Remark
+from predictors.base import BoolArray, FloatArray, Remark
 from predictors.errors import NotFittedError, PredictorError
 from predictors.least_squares import (
     LinearFit,
@@ -15,7 +15,6 @@ from predictors.least_squares import (
     Weights,
     check_method,
     fit_linear,
-    solve,
 )
 from predictors.remarks import check_level, refuse_unusable
 from predictors.under_load.complexity import Term, complexity_terms
@@ -87,6 +86,10 @@ class SizePolynomial:
             refuse_unusable(self.reliability(nprocs, **inputs))
         return floored(columns @ self.fit_.coefficients, self.runs_).reshape(wanted.shape)
 
+    def _solve(self, columns: FloatArray, seconds: FloatArray, held: BoolArray) -> FloatArray:
+        rest = ~held
+        return fit_linear(columns[rest], seconds[rest], self.method, self.weights).coefficients
+
     def predict_range(
         self, nprocs: ArrayLike, level: float = 0.8, **inputs: ArrayLike
     ) -> tuple[FloatArray, FloatArray]:
@@ -95,7 +98,7 @@ class SizePolynomial:
         wanted, columns = self._asked(nprocs, inputs)
         low, high = range_from_folds(
             _columns(self._terms, self.runs_.size, self.largest_), self.runs_.runtime,
-            self.runs_.size, lambda a, b, c: solve(a[~c], b[~c], self.method, self.weights),
+            self.runs_.size, self._solve,
             columns, floored(columns @ self.fit_.coefficients, self.runs_), level,
         )  # fmt: skip
         return low.reshape(wanted.shape), high.reshape(wanted.shape)
@@ -188,7 +191,7 @@ class RatioPolynomial:
         """Return the linearised solution (t = poly − e·load·t) and the load-blind one."""
         seconds = self.runs_.runtime
         wide = np.column_stack((columns, -load * seconds[:, None]))
-        linear = solve(wide, seconds, "ols", self.weights)
+        linear = fit_linear(wide, seconds, "ols", self.weights).coefficients
         blind = np.append(self.fit_.coefficients, np.full(load.shape[1], 1.0))
         blind[: columns.shape[1]] *= 1.0 + load.sum(axis=1).mean()
         return [linear, blind]

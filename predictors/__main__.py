@@ -1,12 +1,11 @@
 """``moldsim predict``: from a file of measurements to predictions."""
 
 import argparse
-import json
 import os
 import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 import pandas as pd
@@ -15,7 +14,7 @@ from rich.console import Console
 import predictors
 from predictors.base import FloatArray, Predictor
 from predictors.cli.measurements import read_curves
-from predictors.cli.output import print_curves, print_report, save_plot
+from predictors.cli.output import print_curves, print_report, save_plot, write_json
 from predictors.cli.report import Question, Report, build_report, default_targets
 from predictors.cli.size_answers import (
     AtInputs,
@@ -245,7 +244,7 @@ def _answer(options: argparse.Namespace) -> None:
     if options.plot:
         save_plot(options.plot, model, observed, runtime, report)
     if options.json:
-        _write_json(report.as_dict())
+        write_json(report.as_dict())
     else:
         print_report(report, _console())
 
@@ -295,14 +294,9 @@ def _answer_all(options: argparse.Namespace, curves: dict[str, pd.DataFrame]) ->
     targets = _counts("--target", options.target)
     reports = {name: _reported(options, frame, (), targets)[1] for name, frame in curves.items()}
     if options.json:
-        _write_json({"curves": {name: report.as_dict() for name, report in reports.items()}})
+        write_json({"curves": {name: report.as_dict() for name, report in reports.items()}})
     else:
         print_curves(reports, _console())
-
-
-def _write_json(answer: dict[str, Any]) -> None:
-    json.dump(answer, sys.stdout, indent=2, allow_nan=False)
-    sys.stdout.write("\n")
 
 
 def _console() -> Console:

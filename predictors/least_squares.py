@@ -318,13 +318,6 @@ def unit_columns(design: FloatArray) -> tuple[FloatArray, FloatArray]:
     return design / lengths, lengths
 
 
-def solve(columns: FloatArray, seconds: FloatArray, method: Method, weights: Weights) -> FloatArray:
-    """Return the coefficients alone."""
-    rows = 1.0 / seconds if weights == "relative" else np.ones_like(seconds)
-    scaled, lengths = unit_columns(columns * rows[:, None])
-    return solve_scaled(scaled, seconds * rows, lengths, method)
-
-
 def solve_scaled(
     scaled: FloatArray, target: FloatArray, lengths: FloatArray, method: Method
 ) -> FloatArray:

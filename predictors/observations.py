@@ -1,7 +1,6 @@
 """Runs of one application, checked and merged to one runtime a processor count."""
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import log, sqrt
 from typing import NamedTuple
 
@@ -250,15 +249,13 @@ def decline_place(runtime: FloatArray, reach: float) -> int:
     return fastest if slower >= 2 and rise > max(log(1.0 + RISE), reach) else -1
 
 
-def observed_frame(observations: pd.DataFrame, ignorable: tuple[str, ...] = ()) -> ObservedCurve:
+def observed_frame(observations: pd.DataFrame) -> ObservedCurve:
     """Read columns ``nprocs`` and ``runtime``; other columns are ignored and named.
 
     Parameters
     ----------
     observations : pandas.DataFrame
         A row a run.
-    ignorable : tuple of str
-        Columns whose being ignored needs no mention.
 
     Raises
     ------
@@ -272,23 +269,8 @@ def observed_frame(observations: pd.DataFrame, ignorable: tuple[str, ...] = ()) 
     curve = observed_curve(
         numbers(observations["nprocs"], "nprocs"), numbers(observations["runtime"], "runtime")
     )
-    used = ("nprocs", "runtime", *ignorable)
-    ignored = tuple(str(name) for name in observations.columns if name not in used)
-    if not ignored:
-        return curve
-    return ObservedCurve(**{**curve.__dict__, "ignored": ignored})
-
-
-def refuse_inputs(model: str, inputs: Mapping[str, ArrayLike]) -> None:
-    """Refuse inputs that a model of processors alone does not have.
-
-    Raises
-    ------
-    PredictorError
-        If there is any.
-    """
-    if inputs:
-        raise PredictorError(f"{model} predicts from nprocs alone, not from {', '.join(inputs)}")
+    ignored = (str(name) for name in observations.columns if name not in ("nprocs", "runtime"))
+    return replace(curve, ignored=tuple(ignored))
 
 
 def checked_targets(nprocs: ArrayLike) -> FloatArray:

@@ -12,9 +12,10 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from predictors.adept.search import LARGEST_SIGMA, Scale
-from predictors.base import FloatArray
+from predictors.base import BoolArray, FloatArray
 
 FIRST_DELTA = 0.10
 DELTA_STEP = 0.05
@@ -29,12 +30,13 @@ class Box(NamedTuple):
     sigma_low: float
     sigma_high: float
 
-    def holds(self, A: float, sigma: float, slack: float = 1e-9) -> bool:
-        """Say whether an instance lies inside, up to a relative `slack`."""
-        return bool(
-            self.A_low * (1 - slack) <= A <= self.A_high * (1 + slack)
-            and self.sigma_low - slack <= sigma <= self.sigma_high * (1 + slack) + slack
-        )
+    def holds(self, A: ArrayLike, sigma: ArrayLike, slack: float = 1e-9) -> BoolArray:
+        """Say which instances lie inside, up to a relative `slack`."""
+        A, sigma = np.asarray(A, float), np.asarray(sigma, float)
+        in_A = (self.A_low * (1 - slack) <= A) & (self.A_high * (1 + slack) >= A)
+        in_sigma = self.sigma_low - slack <= sigma
+        in_sigma &= self.sigma_high * (1 + slack) + slack >= sigma
+        return np.asarray(in_A & in_sigma, bool)
 
 
 @dataclass(frozen=True)
@@ -59,17 +61,12 @@ class Envelope:
     @property
     def bounds(self) -> Box:
         """Extreme A and sigma over the boxes."""
-        lows, highs = self.boxes, self.boxes
-        return Box(
-            min(box.A_low for box in lows),
-            max(box.A_high for box in highs),
-            min(box.sigma_low for box in lows),
-            max(box.sigma_high for box in highs),
-        )
+        A_low, A_high, sigma_low, sigma_high = zip(*self.boxes, strict=True)
+        return Box(min(A_low), max(A_high), min(sigma_low), max(sigma_high))
 
-    def holds(self, A: float, sigma: float, slack: float = 1e-9) -> bool:
-        """Say whether some box holds the instance."""
-        return any(box.holds(A, sigma, slack) for box in self.boxes)
+    def holds(self, A: ArrayLike, sigma: ArrayLike, slack: float = 1e-9) -> BoolArray:
+        """Say which instances some box holds."""
+        return np.asarray(np.any([box.holds(A, sigma, slack) for box in self.boxes], axis=0), bool)
 
 
 class _Corners(NamedTuple):

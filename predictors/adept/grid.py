@@ -75,9 +75,7 @@ def _two_passes(problem: Problem, envelope: Envelope, nearest: int) -> Instances
     B, r, high = _first_pass(problem, bounds, nearest)
     c, r, w = _evaluated(problem, B, r, high, bounds)
     A = np.where(high, (B + r) / (1.0 + r), B)
-    inside = np.zeros(len(B), bool)
-    for box in envelope.boxes:
-        inside |= _within(box, A, r)
+    inside = envelope.holds(A, r)
     if (inside & np.isfinite(w)).any():
         w = np.where(inside, w, np.inf)
     best = int(np.argmin(w))
@@ -176,9 +174,7 @@ def _second_pass(
     once, twice = _sums(problem, As, sigmas, high)
     c = _factor(problem, As, sigmas, high, once, twice)
     w = c * (c * twice - 2.0 * once) + 1.0
-    inside = np.zeros(w.shape, bool)
-    for box in envelope.boxes:
-        inside |= _within(box, As[:, None], sigmas)
+    inside = envelope.holds(As[:, None], sigmas)
     if inside.any():
         w[~inside] = np.inf
     row, column = np.unravel_index(int(np.argmin(w)), w.shape)
@@ -226,13 +222,3 @@ def _factor(
         return np.ones((1, 1))
     first = A[:, None] * (1.0 + sigma) if high else A[:, None] + 0.0 * sigma
     return float(problem.runtime[0]) / first
-
-
-def _within(box: Box, A: FloatArray, sigma: FloatArray) -> BoolArray:
-    slack = 1e-9
-    return np.asarray(
-        (box.A_low * (1 - slack) <= A)
-        & (box.A_high * (1 + slack) >= A)
-        & (box.sigma_low - slack <= sigma)
-        & (box.sigma_high * (1 + slack) + slack >= sigma)
-    )

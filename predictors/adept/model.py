@@ -337,14 +337,11 @@ class Adept(AnchoredEstimator):
             found += open_remarks(phase, answers.rows(places), asked[places], self._layout)
         return found + point_remarks(self.curve_, self._layout, self._evidence, asked)
 
-    def _phase_places(self, targets: FloatArray) -> IntArray:
-        return self._layout.phase_of(self.curve_.nprocs, targets)
-
     def _by_phase(self, targets: FloatArray) -> list[tuple[Phase, np.ndarray]]:
         """Return each phase that has targets, with the places of these."""
         if len(self._phases) == 1:
             return [(self._phases[0], np.arange(len(targets)))]
-        belongs = self._phase_places(targets)
+        belongs = self._layout.phase_of(self.curve_.nprocs, targets)
         return [
             (phase, np.flatnonzero(belongs == place))
             for place, phase in enumerate(self._phases)

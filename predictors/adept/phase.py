@@ -45,11 +45,6 @@ def amdahl_curve(curve: ObservedCurve) -> DowneyCurve:
     return DowneyCurve((far + sigma) / (1.0 + sigma), sigma, serial_time)
 
 
-def amdahl_times(curve: ObservedCurve, targets: FloatArray) -> FloatArray:
-    """Return Amdahl's law through both observations, or ideal scaling from one."""
-    return Amdahl().fit_arrays(curve.nprocs, curve.runtime).predict(targets)
-
-
 def single_bounds(curve: ObservedCurve, targets: FloatArray) -> tuple[FloatArray, FloatArray]:
     """Return the bounds from one observation: no scaling at all, and ideal scaling."""
     same = np.full(len(targets), float(curve.runtime[0]))
@@ -253,7 +248,8 @@ class Phase:
 
     def _sparse(self, answers: Answers, targets: FloatArray) -> Answers:
         """Put Amdahl's law in place of instances that nothing chooses between."""
-        predicted = amdahl_times(self.curve, targets)
+        law = Amdahl().fit_arrays(self.curve.nprocs, self.curve.runtime)
+        predicted = law.predict(targets)
         low, high = answers.low, answers.high
         if len(self.curve.nprocs) == 1:
             low, high = single_bounds(self.curve, targets)

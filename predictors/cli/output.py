@@ -4,6 +4,7 @@ import json
 import re
 import sys
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -124,17 +125,19 @@ def _table(report: Report) -> Table:
     return table
 
 
+def write_json(answer: dict[str, Any]) -> None:
+    """Write an answer to standard output."""
+    json.dump(answer, sys.stdout, indent=2, allow_nan=False)
+    sys.stdout.write("\n")
+
+
 def write_table(as_json: bool, title: str, rows: pd.DataFrame, remarks: list[Remark]) -> None:
     """Write a small table and its remarks, as text or JSON."""
     if as_json:
         finite = rows.astype(object).where(np.isfinite(rows), None)
-        answer = {
-            "answer": title,
-            "rows": finite.to_dict(orient="records"),
-            "remarks": [remark._asdict() for remark in remarks],
-        }
-        json.dump(answer, sys.stdout, indent=2, allow_nan=False)
-        sys.stdout.write("\n")
+        records = finite.to_dict(orient="records")
+        said = [remark._asdict() for remark in remarks]
+        write_json({"answer": title, "rows": records, "remarks": said})
         return
     table = rows.to_string(index=False, float_format=lambda value: f"{value:.6g}")
     lines = "".join(f"{remark.grade}: {remark.text}\n" for remark in remarks)

@@ -1,7 +1,6 @@
 """Command-line answers about sizes: the size for a wanted time, and the focal procedure."""
 
 import argparse
-import json
 import sys
 from typing import Any, Self
 
@@ -10,7 +9,7 @@ import pandas as pd
 from numpy.typing import ArrayLike
 
 from predictors.base import FloatArray, Predictor, Remark
-from predictors.cli.output import write_table
+from predictors.cli.output import write_json, write_table
 from predictors.errors import PredictorError
 from predictors.regression.focal_training import (
     FocalTraining,
@@ -214,8 +213,7 @@ def answer_focal(
 def _write_plan(options: argparse.Namespace, runs: tuple[PlannedRun, ...]) -> None:
     """Write the runs to make as CSV rows to fill in and add to the file."""
     if options.json:
-        json.dump({"runs_needed": [run._asdict() for run in runs]}, sys.stdout, indent=2)
-        sys.stdout.write("\n")
+        write_json({"runs_needed": [run._asdict() for run in runs]})
         return
     sys.stdout.write(
         f"# {len(runs)} runs needed next: fill in the seconds, add the rows to "

@@ -105,12 +105,7 @@ class ErrorMemory:
 
     def multipliers(self, application: Hashable) -> dict[str, float]:
         """Return factors on the methods' weights, between 1/4 and 4; none if nothing is known."""
-        return self._known(self.factors(application))
-
-    def factors(self, application: Hashable) -> FloatArray:
-        """Return the same by column, 1 where nothing is known."""
-        found: FloatArray = weight_factors(self.sums, self.row_of(application))
-        return found
+        return self._known(weight_factors(self.sums, self.row_of(application)))
 
     def _known(self, values: FloatArray) -> dict[str, float]:
         """Return the values of the methods of which anything is known."""

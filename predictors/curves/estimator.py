@@ -10,13 +10,12 @@ from numpy.typing import ArrayLike
 
 from predictors.base import BoolArray, Estimator, FloatArray, Remark, asked_of, run_table
 from predictors.curves.measured import Evidence
-from predictors.errors import NotFittedError
+from predictors.errors import NotFittedError, PredictorError
 from predictors.observations import (
     ObservedCurve,
     checked_targets,
     observed_curve,
     observed_frame,
-    refuse_inputs,
 )
 from predictors.remarks import (
     check_level,
@@ -160,7 +159,9 @@ class CurveEstimator(Estimator, ABC):
         self, nprocs: ArrayLike | pd.DataFrame, inputs: Mapping[str, ArrayLike] | None = None
     ) -> FloatArray:
         if inputs:
-            refuse_inputs(type(self).__name__, inputs)
+            raise PredictorError(
+                f"{type(self).__name__} predicts from nprocs alone, not from {', '.join(inputs)}"
+            )
         nprocs = asked_of(nprocs, {})[0]
         if not self._is_fitted:
             raise NotFittedError(f"{type(self).__name__} was asked before fit")

@@ -16,14 +16,13 @@ from functools import lru_cache
 from typing import Literal
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from scipy.optimize import brentq
 from scipy.special import ndtr
 
+from predictors.base import BoolArray, FloatArray
 from predictors.errors import AT_LEAST_1, BELOW_1, POSITIVE_AND_FINITE, Bounds, PredictorError
 
-FloatArray = NDArray[np.float64]
-BoolArray = NDArray[np.bool_]
 LONGEST = 1e13
 """Cycles between false alarms beyond which the chain of `run_length` is not precise."""
 STRETCH = 1024

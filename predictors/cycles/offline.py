@@ -7,17 +7,14 @@ from typing import Literal, Self
 import numpy as np
 import pandas as pd
 import scipy
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
-from predictors.base import Estimator, Remark, numbers, run_table
+from predictors.base import Estimator, FloatArray, IntArray, Remark, numbers, run_table
 from predictors.compiling import direct
 from predictors.cycles.cycle_kernels import POSITIVE, curves_of, lie_within, seconds_per_cell
 from predictors.cycles.messages import Exchange, alike
 from predictors.errors import NotFittedError, PredictorError, check_choice
 from predictors.remarks import check_level
-
-FloatArray = NDArray[np.float64]
-IntArray = NDArray[np.int64]
 
 MOST_CANDIDATES = 40
 """With more distinct inside points than these, breakpoints are sought among so many of them."""

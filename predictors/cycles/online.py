@@ -5,9 +5,9 @@ from typing import Self
 
 import numpy as np
 import scipy
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
-from predictors.base import Estimator, Remark
+from predictors.base import Estimator, FloatArray, Remark
 from predictors.compiling import direct
 from predictors.cycles.cycle_kernels import POSITIVE, lie_within, rates
 from predictors.cycles.messages import alike
@@ -15,7 +15,6 @@ from predictors.cycles.offline import OfflineCyclePredictor
 from predictors.errors import AT_LEAST_1, NotFittedError, PredictorError
 from predictors.remarks import check_level
 
-FloatArray = NDArray[np.float64]
 _rates, _lie_within = direct(rates), direct(lie_within)
 
 KEPT_ERRORS = 64

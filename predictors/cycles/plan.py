@@ -12,12 +12,11 @@ from functools import cached_property
 from typing import Literal
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from predictors.base import FloatArray, IntArray
 from predictors.errors import POSITIVE, PredictorError
 
-FloatArray = NDArray[np.float64]
-IntArray = NDArray[np.int64]
 Outcome = Literal["completed", "stopped", "killed"]
 
 

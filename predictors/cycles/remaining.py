@@ -45,14 +45,9 @@ class Remaining(NamedTuple):
 class CellTrend:
     """Where the cells are heading: a random walk with drift, one step a cycle.
 
-    The drift is the mean change per cycle over the window, the variance that of
-    the changes around it and one more change by `PRIOR_STEP`, so that a run
-    which has not adapted yet is not believed to stay as it is.
-
-    Parameters
-    ----------
-    window : int, optional
-        Past cycles that count; all by default, at least 2.
+    The drift is the mean change per cycle so far, the variance that of the changes
+    around it and one more change by `PRIOR_STEP`, so that a run which has not
+    adapted yet is not believed to stay as it is.
 
     Examples
     --------
@@ -61,13 +56,9 @@ class CellTrend:
     [130.0, 220.0]
     """
 
-    def __init__(self, window: int | None = None) -> None:
-        if window is not None and window < 2:
-            raise PredictorError(f"window must be at least 2 cycles, got {window}")
-        self.window = window
+    def __init__(self) -> None:
         self.count = 0
         self.last = np.nan
-        self._changes = np.empty(0)
         self._sums = np.zeros(3)  # changes, their sum, their squares: all cycles so far
 
     def update(self, cells: ArrayLike) -> Self:
@@ -83,9 +74,6 @@ class CellTrend:
             raise PredictorError(f"cells must be positive and finite, got {row.tolist()}")
         known = row if self.count == 0 else np.concatenate(([self.last], row))
         changes = known[1:] - known[:-1]
-        if self.window is not None:
-            self._changes = np.concatenate((self._changes, changes))[-self.window + 1 :]
-            changes, self._sums = self._changes, np.zeros(3)
         self._sums = self._sums + np.array([changes.size, changes.sum(), (changes**2).sum()])
         self.count += row.size
         self.last = float(row[-1]) if row.size else self.last

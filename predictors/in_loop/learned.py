@@ -96,22 +96,12 @@ class History:
         self._counted = 0
         self._targets = np.zeros(0, np.int64)
         self._predicted = np.zeros(0)
-        self._measured = MeasuredCounts()
+        self.measured = MeasuredCounts()
         self._is_compared = False
         self._judged: dict[int, tuple[str, str]] = {}
         self._wanted: dict[int, int | None] = {}
         self._family: Family | None = None
         self.number = 0
-
-    @property
-    def counts(self) -> int:
-        """How many different processor counts were seen."""
-        return self._measured.counts
-
-    @property
-    def scatter(self) -> float:
-        """Standard deviation of ln runtime between runs at one count."""
-        return self._measured.scatter
 
     def add(self, run: Observation) -> bool:
         """Add a run; True if what was last predicted no longer stands.
@@ -122,7 +112,7 @@ class History:
         if not runtime > 0.0:
             return False
         self.number += 1
-        moved = self._measured.add(nprocs, runtime, self._tolerance)
+        moved = self.measured.add(nprocs, runtime, self._tolerance)
         if not moved:
             return False
         was_asked = self._model is not None
@@ -134,19 +124,19 @@ class History:
         model = self._fitted()
         values = self._predicted[:0]
         if self._is_compared:
-            values = self._measured.believed(self._predicted, counts)
+            values = self.measured.believed(self._predicted, counts)
         if not values.size:
             targets = self._with(counts.tolist())
             self._note(targets, model.predict_model(targets))
-            values = self._measured.believed(self._predicted, counts)
+            values = self.measured.believed(self._predicted, counts)
         return values * or_unit(size)
 
     def _with(self, counts: Iterable[int]) -> IntArray:
         """Return what to ask the model about: these counts, the measured ones, and all before."""
         self._asked.update(counts)
-        if self._measured.counts > self._counted:
-            self._asked.update(self._measured.known.tolist())
-            self._counted = self._measured.counts
+        if self.measured.counts > self._counted:
+            self._asked.update(self.measured.known.tolist())
+            self._counted = self.measured.counts
         if len(self._asked) > self._targets.size:
             self._targets = np.array(sorted(self._asked))
         return self._targets
@@ -156,23 +146,19 @@ class History:
         if targets[-1] >= self._predicted.size:
             self._predicted = np.full(2 * targets.item(-1) + 1, np.nan)
         self._predicted[targets] = seconds
-        self._measured.compare(self._predicted)
+        self.measured.compare(self._predicted)
         self._is_compared = True
 
     def explain(self, method: str, nprocs: int, size: float) -> Explanation:
         """Say what a belief about a job of that size at a count rests on, and how it is graded."""
-        grade, code = self.judge(nprocs)
-        runs, mean = self._measured.kept_at(nprocs)
+        grade, code = self.grade(nprocs, size)
+        runs, mean = self.measured.kept_at(nprocs)
         return Explanation(method, self.number, grade, code, runs, mean * or_unit(size))
 
     def grade(self, nprocs: int, size: float) -> tuple[str, str]:
-        """Return how a belief about a count is graded, and the code of why."""
-        return self.judge(nprocs)
+        """Return the grade and the gravest remark's code; each count is judged once a fit.
 
-    def judge(self, nprocs: int) -> tuple[str, str]:
-        """Return grade and code of the worst remark about a count, empty without any.
-
-        A fast model says no code where the grade is milder than ``unusable``.
+        What is said of a count holds for any size.
         """
         found = self._judged.get(nprocs)
         if found is None:
@@ -212,16 +198,16 @@ class History:
             self._model = model = self._own
             family: Family | None = getattr(model, "feasible_", None)
             self._family = family if family is not None and family.restricts else None
-            self._measured.note_fit()
+            self.measured.note_fit()
         return self._model
 
     def _fit(self, model: CurveModel) -> None:
         """Fit; a fast model is asked in the same call, others when somebody asks."""
         if not self._is_fast:
-            model.fit_arrays(*self._measured.runs)
+            model.fit_arrays(*self.measured.runs)
             return
         targets = self._with(())
-        self._note(targets, model.fit_kept(*self._measured.kept, targets))  # type: ignore[attr-defined]
+        self._note(targets, model.fit_kept(*self.measured.kept, targets))  # type: ignore[attr-defined]
 
 
 class CurvePerApplication(PerApplication[History]):
@@ -289,7 +275,8 @@ class CurvePerApplication(PerApplication[History]):
         return History(self.model, self.tolerance)
 
     def _suffices(self, history: History) -> bool:
-        return history.counts >= self.min_counts and history.scatter <= self.scatter
+        measured = history.measured
+        return measured.counts >= self.min_counts and measured.scatter <= self.scatter
 
     def offered(self, job: int, counts: IntArray) -> BoolArray | None:
         """Return which counts the job's application is made for; None if all are alike."""

@@ -159,7 +159,7 @@ class LoadedHistory:
         return ("", "") if inside else ("warning", "outside")
 
     def _plain_parts(self, counts: IntArray, size: float | FloatArray) -> Parts:
-        fixed, computation, communication = self.model().predict_parts(counts, size)
+        fixed, computation, communication = self.model().parts_at(counts.astype(float), size)
         total = fixed + computation + communication
         return Parts(fixed + np.maximum(self._least - total, 0.0), computation, communication)
 

@@ -13,7 +13,6 @@ from numpy.typing import ArrayLike
 from predictors.base import FloatArray, IntArray
 from predictors.errors import AT_LEAST_0, PredictorError, check_choice
 from predictors.under_load.forecasters import (
-    GAINS,
     WIDTH,
     Rule,
     answers_of,
@@ -27,21 +26,6 @@ SPANS = (0, 1, 5, 10, 20, 30, 50, 100)
 """Over how many of the latest values selectors judge; 0: over all."""
 LATEST = 50
 """The span of the selector that `mae_50` follows alone."""
-
-PRIMARY_NAMES = (
-    "last value",
-    "running mean",
-    *(f"smoothing {gain:.2f}" for gain in GAINS),
-    "median 31",
-    "median 5",
-    "mean 31",
-    "mean 5",
-    "trimmed mean 31",
-    "trimmed mean 51",
-    "adaptive median 5-21",
-    "adaptive median 21-51",
-)
-"""The primary forecasters, in the order that settles ties."""
 
 SELECTOR_NAMES = tuple(f"{error} {span or 'all'}" for error in ("mse", "mae") for span in SPANS)
 """The selectors: by which error, over how many of the latest values."""
@@ -180,25 +164,13 @@ class NwsMixture:
         places = np.arange(self._series) * (WIDTH // self._each)
         return np.asarray(answers_of(self._banks, places, self._rule))
 
-    def error_bar(self) -> FloatArray:
-        """Return the typical error of the answers so far, shape (series,); NaN before any.
-
-        The mean absolute error of the answers given, or the root of their mean
-        squared error with ``selection="mse"``.
-        """
-        scored = self.counts - 1
-        with np.errstate(invalid="ignore", divide="ignore"):
-            mean = np.where(scored > 0, self._of("missed")[:, 0] / scored, np.nan)
-        return np.sqrt(mean) if self.selection == "mse" else np.asarray(mean)
-
-    def methods(self) -> list[str]:
-        """Return the name of the forecaster behind each answer."""
-        chosen = self._of("chosen")
-        chosen = chosen[np.arange(len(self)), chosen[:, -1]]
-        return [PRIMARY_NAMES[k] for k in chosen]
-
     def primaries(self) -> FloatArray:
-        """Return what every primary forecaster says now, shape (series, 18)."""
+        """Return what every primary forecaster says now, shape (series, 18).
+
+        The last value; the running mean; smoothing with each of `GAINS`; medians and means of
+        31 and of 5 values; means of 31 and of 51 values trimmed; medians of windows that adapt
+        within 5 to 21 and within 21 to 51 values. Of equal ones the earlier answers.
+        """
         return self._of("standing").copy()
 
     def selectors(self) -> FloatArray:

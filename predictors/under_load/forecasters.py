@@ -82,7 +82,6 @@ def without_values(series: int, rule: Rule) -> np.ndarray:
         ("errors", np.float64, (history, PRIMARIES * WIDTH)),
         ("scores", np.float64, (selectors + 1, PRIMARIES * WIDTH)),
         ("chosen", np.int64, (selectors + 1, WIDTH)),
-        ("missed", np.float64, WIDTH),
         ("low", np.float64, WIDTH),
         ("high", np.float64, WIDTH),
         ("at", np.int64, WIDTH),
@@ -315,16 +314,9 @@ def _score(bank, spans, squared):  # type: ignore[no-untyped-def]
 
 @compiled()
 def _score_selectors(bank, by_squares):  # type: ignore[no-untyped-def]
-    """Score the answer and, where there are several to choose from, the selectors."""
-    standing, chosen, value, selectors = (
-        bank.standing,
-        bank.chosen,
-        bank.value,
-        len(bank.chosen) - 1,
-    )
-    for k in range(WIDTH):
-        error = abs(standing[chosen[chosen[selectors, k], k], k] - value[k])
-        bank.missed[k] += error * error if by_squares else error
+    """Score the selectors, where there are several to choose from."""
+    standing, chosen, value = bank.standing, bank.chosen, bank.value
+    selectors = len(chosen) - 1
     if selectors > 1:
         for s in range(selectors):
             for k in range(WIDTH):

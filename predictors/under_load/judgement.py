@@ -206,6 +206,16 @@ def range_from_folds(
     return np.minimum(low, answer), np.maximum(high, answer)
 
 
+def conditions_of(runs: LoadedRuns, wanted: Targets) -> list[tuple[str, FloatArray, FloatArray]]:
+    """Return the count and each load by name, as the runs met it and as it is asked for."""
+    return [
+        ("the processor count", runs.nprocs, wanted.nprocs),
+        ("available CPU", runs.cpu, wanted.cpu),
+        ("available bandwidth", runs.bandwidth, wanted.bandwidth),
+        ("latency", runs.latency, wanted.latency),
+    ]
+
+
 def judge(
     runs: LoadedRuns,
     fitted: FloatArray,
@@ -251,12 +261,7 @@ def _undetermined(
         asked = ~known & (wanted.nprocs == count)
         reasons = [
             f"{name} was {seen[0]:g} in every run"
-            for name, seen, target in (
-                ("the processor count", runs.nprocs, wanted.nprocs),
-                ("available CPU", runs.cpu, wanted.cpu),
-                ("available bandwidth", runs.bandwidth, wanted.bandwidth),
-                ("latency", runs.latency, wanted.latency),
-            )
+            for name, seen, target in conditions_of(runs, wanted)
             if np.ptp(seen) == 0 and not np.allclose(target[asked], seen[0])
         ]
         why = " and ".join(reasons) or "the sizes and loads seen are too much alike"
@@ -316,11 +321,7 @@ def _outside(runs: LoadedRuns, wanted: Targets) -> list[Remark]:
     if factor > 1:
         text = f"size {wanted.size.max():g} is {factor:.2f} times the largest seen, {largest:g}"
         remarks.append(Remark("warning" if factor > FAR else "note", "larger_size", text))
-    for name, seen, asked in (
-        ("available CPU", runs.cpu, wanted.cpu),
-        ("available bandwidth", runs.bandwidth, wanted.bandwidth),
-        ("latency", runs.latency, wanted.latency),
-    ):
+    for name, seen, asked in conditions_of(runs, wanted)[1:]:
         if asked.min() < 0.8 * seen.min() or asked.max() > 1.25 * seen.max():
             text = (
                 f"{name} of {asked.min():.2f} to {asked.max():.2f} lies outside "

@@ -36,10 +36,6 @@ class Parts(NamedTuple):
         """Return the runtimes with these fractions available, seconds."""
         return np.asarray(self.fixed + self.computation / cpu + self.communication / bandwidth)
 
-    def first(self, number: int) -> "Parts":
-        """Return the parts at the first so many counts."""
-        return Parts(self.fixed[:number], self.computation[:number], self.communication[:number])
-
     def scaled(self, factors: FloatArray) -> "Parts":
         """Return the parts times a factor a count."""
         return Parts(self.fixed * factors, self.computation * factors, self.communication * factors)

@@ -19,6 +19,7 @@ from predictors.least_squares import (
 from predictors.remarks import check_level, refuse_unusable
 from predictors.under_load.complexity import GROWTHS, RationalForm, Term, complexity_choices
 from predictors.under_load.judgement import (
+    conditions_of,
     folds_by_size,
     judge,
     range_from_folds,
@@ -171,21 +172,17 @@ class RationalPolynomial(Estimator):
         self.fit_: LinearFit = fit_linear(columns, runs.runtime, self.method, self.weights)
         return self
 
-    def predict_parts(self, nprocs: ArrayLike, size: float | FloatArray) -> tuple[FloatArray, ...]:
-        """Return what no load slows down, computation and communication, in seconds each.
+    def parts_at(self, nprocs: FloatArray, size: float | FloatArray) -> FloatArray:
+        """Return what no load slows down, computation and communication, in seconds, shape (3, n).
 
         They are those of an idle machine: a runtime is the first, plus the
         second over the available CPU, plus the third over the bandwidth.
 
         Parameters
         ----------
-        nprocs : array_like, shape (n,)
+        nprocs : numpy.ndarray of float, shape (n,)
         size : float, or numpy.ndarray of float, shape (n,)
         """
-        return tuple(self.parts_at(np.asarray(nprocs, float), size))
-
-    def parts_at(self, nprocs: FloatArray, size: float | FloatArray) -> FloatArray:
-        """Return the same in one array, shape (3, n)."""
         form = self.form_
         spread, coefficients = form.spread(nprocs), self._fitted().coefficients
         return np.asarray(seconds_of_parts(spread, self._scaled(size), coefficients, form.part))
@@ -276,19 +273,10 @@ class RationalPolynomial(Estimator):
         """Return the values of the polynomial, and which of them the data determine."""
         columns = self.form_.columns(wanted)
         known = self.fit_.answers(columns)
-        for seen, asked in self._alone(wanted):
-            known &= np.isclose(asked, seen, rtol=1e-9)
+        for _, seen, asked in conditions_of(self.runs_, wanted):
+            if np.ptp(seen) == 0:
+                known &= np.isclose(asked, seen[0], rtol=1e-9)
         return columns @ self.fit_.coefficients, known
-
-    def _alone(self, wanted: Targets) -> list[tuple[float, FloatArray]]:
-        """Return inputs that never varied in the data, with what is asked of them."""
-        pairs = (
-            (self.runs_.nprocs, wanted.nprocs),
-            (self.runs_.cpu, wanted.cpu),
-            (self.runs_.bandwidth, wanted.bandwidth),
-            (self.runs_.latency, wanted.latency),
-        )
-        return [(seen[0], asked) for seen, asked in pairs if np.ptp(seen) == 0]
 
     def predict(
         self, nprocs: ArrayLike | pd.DataFrame, *, strict: bool = False, **inputs: ArrayLike

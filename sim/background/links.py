@@ -112,7 +112,7 @@ def _begin(bank, k, count):  # type: ignore[no-untyped-def]
     bank.errors[:, k::WIDTH] = 0.0
     bank.scores[:, k::WIDTH] = 0.0
     bank.chosen[:, k] = 0
-    bank.total[k], bank.missed[k] = count, 0.0
+    bank.total[k] = count
 
 
 @compiled()

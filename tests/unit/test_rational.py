@@ -305,7 +305,7 @@ def test_messages_wait_for_the_largest_latency(method):
     assert idle == pytest.approx(truth(14000.0, 0.5, 0.5)[0] + 8.0, rel=1e-6)
     assert slow - idle == pytest.approx(80.0, rel=1e-6)
     assert model.predict(8, **asked) == pytest.approx(idle)  # an idle machine where not given
-    init, computation, communication = model.predict_parts(np.array([8]), 14000.0)
+    init, computation, communication = model.parts_at(np.array([8.0]), 14000.0)
     assert init + computation / 0.5 + communication / 0.5 == pytest.approx(idle)
 
 
