@@ -239,30 +239,6 @@ def within_bands(
     return inside
 
 
-def focal_region(
-    log_time: FloatArray,
-    design: FloatArray,
-    focal_time: float,
-    half_width: float,
-) -> FocalRegion:
-    """Return the runs near the focal time, widening by 0.1 until they determine a fit.
-
-    They do with three rows more than coefficients, at two processor counts or more,
-    with no input collinear with the others (runs of equal time tend to have sizes in
-    proportion to their counts). If even all rows do not, all are taken.
-
-    Parameters
-    ----------
-    log_time : numpy.ndarray, shape (n,)
-    design : numpy.ndarray, shape (n, columns)
-        Intercept, log2 q, log2 inputs.
-    focal_time : float, seconds
-    half_width : float, log2 units
-    """
-    known = np.ascontiguousarray(design[:, 1:].T)
-    return FocalRegion(*region(known, log_time, float(np.log2(focal_time)), float(half_width)))
-
-
 def distance_weights(log_time: FloatArray, focal_time: float, half_width: float) -> FloatArray:
     """Return weights that fall with the distance from the focal time, 1 at it.
 

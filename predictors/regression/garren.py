@@ -13,8 +13,8 @@ from predictors.least_squares import LeastSquares, cooks_distance
 from predictors.regression.focal_kernels import (
     FocalRegion,
     distance_weights,
-    focal_region,
     linear_parts,
+    region,
     within_bands,
     within_time,
 )
@@ -189,16 +189,16 @@ class FocusedRegression(LogLogPredictor):
     def fit_runs(self, runs: TrainingRuns) -> Self:
         """Fit to runs that are already checked."""
         self._given = runs
-        region, weights = self._region(runs)
-        if not region.rows.all():
-            runs = without_constants(runs.take(region.rows))
+        focus, weights = self._region(runs)
+        if not focus.rows.all():
+            runs = without_constants(runs.take(focus.rows))
         self._in_focus, self._influence = (runs, weights), None
         if self.influence == "drop" and self.influential_.any():
             keep = ~self.influential_
             runs = without_constants(runs.take(keep))
             weights = None if weights is None else weights[keep]
         self.choice_ = fit_linear(runs, weights)
-        self.runs_, self.region_ = runs, region
+        self.runs_, self.region_ = runs, focus
         return self
 
     def _fit_single(self, runs: TrainingRuns) -> None:
@@ -269,8 +269,8 @@ class FocusedRegression(LogLogPredictor):
         if self.focus == "weights":
             weights = distance_weights(log_time, self.focal_time, self.tolerance)
             return FocalRegion(everything, self.tolerance), weights
-        design = design_matrix(runs.log_q, runs.log_inputs, False)
-        return focal_region(log_time, design, self.focal_time, self.tolerance), None
+        centre, width = float(np.log2(self.focal_time)), float(self.tolerance)
+        return FocalRegion(*region(runs.arrays[0], log_time, centre, width)), None
 
     def reliability(self, nprocs: ArrayLike | pd.DataFrame, **inputs: ArrayLike) -> list[Remark]:
         """Say how far to trust predictions at these counts and inputs."""

@@ -52,7 +52,6 @@ class LogLogPredictor(InputEstimator):
     runs_: TrainingRuns
     _given: TrainingRuns
     _checks: tuple[TrainingRuns, dict[tuple[float, ...], Validation | None]] | None = None
-    _found_superlinear: tuple[TrainingRuns, list[Remark]] | None = None
     _found_evidence: tuple[LogLogModel, Evidence | None] | None = None
 
     def __init__(
@@ -213,11 +212,7 @@ class LogLogPredictor(InputEstimator):
         return self._found_evidence[1]
 
     def _superlinear(self) -> list[Remark]:
-        """Return the remarks on superlinear speedup, found once a fit."""
-        if self._found_superlinear is None or self._found_superlinear[0] is not self.runs_:
-            found = [] if is_single(self.runs_) else superlinear_remarks(self.runs_)
-            self._found_superlinear = self.runs_, found
-        return self._found_superlinear[1]
+        return [] if is_single(self.runs_) else superlinear_remarks(self.runs_)
 
     @abstractmethod
     def remarks_on_fit(self) -> list[Remark]:

@@ -173,27 +173,17 @@ def validation_remark(validation: Validation | None, target: float, factor: floa
     return Remark(grade, "expected_error", text, measure, target)
 
 
-def superlinear_steps(runs: TrainingRuns) -> list[tuple[float, float, float]]:
-    """Return where work falls from one count to the next: (count, next count, fraction).
-
-    Times are first brought to equal inputs with the exponents of a linear fit.
-    """
+def superlinear_remarks(runs: TrainingRuns) -> list[Remark]:
+    """Say where speedup is superlinear, as it is when the data come to fit in caches."""
     known, runtime, _ = runs.arrays
     counts, medians, failed = work_by_level(known, runtime)
     if failed != DETERMINED:
         raise name_collinear(runs, failed)
-    levels, middles = counts.tolist(), medians.tolist()
-    steps = []
+    levels, middles, steps = counts.tolist(), medians.tolist(), []
     for i in range(len(levels) - 1):
         fall = 1.0 - 2.0 ** (middles[i + 1] - middles[i])
         if fall > FALLING_WORK:
             steps.append((2.0 ** levels[i], 2.0 ** levels[i + 1], fall))
-    return steps
-
-
-def superlinear_remarks(runs: TrainingRuns) -> list[Remark]:
-    """Say where speedup is superlinear, as it is when the data come to fit in caches."""
-    steps = superlinear_steps(runs)
     if not steps:
         return []
     grade: Grade = "warning" if max(fall for _, _, fall in steps) > STRONG_FALL else "note"

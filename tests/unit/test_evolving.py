@@ -209,9 +209,6 @@ def test_ten_thousand_cycles_add_up_to_the_total():
 @pytest.mark.parametrize(
     ("call", "named"),
     [
-        (lambda: EvolvingApplication("x", 0.0, 1.0), "application x: cells must be positive"),
-        (lambda: EvolvingApplication("x", 1.0, 1.0, adapt_every=0.5), "adapt_every must be >= 1"),
-        (lambda: EvolvingApplication("x", 1.0, 1.0, cycles=0), "cycles must be at least 1"),
         (lambda: run(processors=0), "processors must be at least 1"),
         (lambda: run(key=-1), "key must be at least 0"),
         (lambda: run().piece_ends(0), "nprocs must be at least 1"),
@@ -220,18 +217,6 @@ def test_ten_thousand_cycles_add_up_to_the_total():
         (lambda: EvolvingJobs(decks=("timing_d",)), "no deck 'timing_d'; there are timing_a"),
         (lambda: EvolvingJobs(decks=()), "at least one of"),
         (lambda: EvolvingJobs(machine="abacus"), "no cycle machine 'abacus'"),
-        (
-            lambda: CycleMachine("m", 2, (1, 2), (1, 1), (1.0,), ITANIUM2.network),
-            "contention needs 2 values, got 1",
-        ),
-        (
-            lambda: CycleMachine("m", 1, (2, 1), (1, 1), (1.0,), ITANIUM2.network),
-            "cells must be positive and rise",
-        ),
-        (
-            lambda: CycleMachine("m", 1, (1, 2), (1, 1), (1.0,), ITANIUM2.network, noise=0.0),
-            "noise must lie",
-        ),
     ],
 )
 def test_bad_values_are_named(call, named):

@@ -7,7 +7,7 @@ import pytest
 from predictors.errors import PredictorError, UndeterminedError
 from predictors.regression.focal_kernels import (
     distance_weights,
-    focal_region,
+    region,
     within_bands,
     within_time,
 )
@@ -53,11 +53,10 @@ def test_region_is_the_rows_within_the_tolerance_in_log2() -> None:
 def test_region_widens_by_tenths_until_three_rows_more_than_coefficients() -> None:
     log_time = np.log2(100.0) + np.array([0.0, 0.05, 0.35, 0.42, 0.55, 0.9, 2.0])
     log_q = np.array([4.0, 5.0, 4.0, 5.0, 6.0, 4.0, 5.0])
-    design = np.column_stack([np.ones(7), log_q])
-    found = focal_region(log_time, design, 100.0, 0.3)
-    assert found.widened == 3
-    assert found.half_width == pytest.approx(0.6)
-    assert found.rows.sum() == 5
+    rows, half_width, widened = region(log_q[None], log_time, float(np.log2(100.0)), 0.3)
+    assert widened == 3
+    assert half_width == pytest.approx(0.6)
+    assert rows.sum() == 5
     frame = complete_set()
     model = FocusedRegression(focal_time=100.0, tolerance=0.02).fit(frame)
     assert model.region_.widened > 0

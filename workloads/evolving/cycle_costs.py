@@ -6,7 +6,6 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from workloads.base import FloatArray
-from workloads.errors import WorkloadError
 
 CROWD = 16
 """Processors from which on the noise grows no more: the most that the paper measured."""
@@ -91,11 +90,6 @@ class CycleMachine:
         Standard deviation of ln(time of the messages) between runs on more than one
         node: which nodes a run happened to get. Neither this nor `distance` is in
         what a benchmark of two nodes shows.
-
-    Raises
-    ------
-    WorkloadError
-        If lengths disagree or a value is out of range.
     """
 
     name: str
@@ -114,30 +108,6 @@ class CycleMachine:
     nic: float = 0.0
     distance: float = 0.0
     placement: float = 0.0
-
-    def __post_init__(self) -> None:
-        where = f"cycle machine {self.name}"
-        if len(self.cells) != len(self.seconds_per_cell) or len(self.cells) < 2:
-            raise WorkloadError(f"{where}: cells and seconds_per_cell need 2 or more values each")
-        if (np.diff(self.cells) <= 0).any() or min(self.cells) <= 0:
-            raise WorkloadError(f"{where}: cells must be positive and rise, got {self.cells}")
-        if min(self.seconds_per_cell) <= 0 or min(self.contention, default=0.0) <= 0:
-            raise WorkloadError(f"{where}: seconds_per_cell and contention must be positive")
-        if len(self.contention) != self.processors_per_node:
-            raise WorkloadError(
-                f"{where}: contention needs {self.processors_per_node} values, "
-                f"got {len(self.contention)}"
-            )
-        if min(self.messages, self.reductions, self.imbalance, self.drift) < 0:
-            raise WorkloadError(f"{where}: messages, reductions, imbalance and drift are >= 0")
-        if not 0.0 < self.noise < 1.0:
-            raise WorkloadError(f"{where}: noise must lie between 0 and 1, got {self.noise}")
-        if not 0.0 < self.calm <= 1.0:
-            raise WorkloadError(f"{where}: calm must be above 0 and at most 1, got {self.calm}")
-        if min(self.nic, self.distance, self.placement) < 0 or self.bidirectional < 1:
-            raise WorkloadError(
-                f"{where}: nic, distance and placement are >= 0, bidirectional >= 1"
-            )
 
     def computation(self, cells: ArrayLike, nprocs: int) -> FloatArray:
         """Return the time to compute so many cells per processor, seconds."""

@@ -42,11 +42,6 @@ class EvolvingApplication:
         Factor on the machine's time per cell.
     cycles : int
         Cycles of a run where none are given.
-
-    Raises
-    ------
-    WorkloadError
-        If a value is out of range.
     """
 
     name: str
@@ -56,18 +51,6 @@ class EvolvingApplication:
     variation: float = 1.0
     cost: float = 1.0
     cycles: int = 200
-
-    def __post_init__(self) -> None:
-        where = f"application {self.name}"
-        for name in ("cells", "growth", "cost"):
-            if not getattr(self, name) > 0.0:
-                raise WorkloadError(f"{where}: {name} must be positive, got {getattr(self, name)}")
-        if not self.adapt_every >= 1.0:
-            raise WorkloadError(f"{where}: adapt_every must be >= 1, got {self.adapt_every}")
-        if not self.variation >= 0.0:
-            raise WorkloadError(f"{where}: variation must be >= 0, got {self.variation}")
-        if self.cycles < 1:
-            raise WorkloadError(f"{where}: cycles must be at least 1, got {self.cycles}")
 
     def seconds(
         self, machine: CycleMachine, cells: FloatArray, nprocs: int, deviate: float = 0.0
