@@ -14,13 +14,12 @@ from predictors.adept.envelope import (
 from predictors.adept.search import (
     LARGEST_SIGMA,
     REACH,
-    BoolArray,
     Instances,
     Problem,
     basis,
     solve,
 )
-from predictors.base import FloatArray
+from predictors.base import BoolArray, FloatArray
 
 FIRST_PASS = 5000
 SECOND_PASS = 500

@@ -7,8 +7,7 @@ import numpy as np
 from predictors.adept.anomalies import AnomalousPoint, Metric, points_of
 from predictors.adept.curve_kernels import Reading, read_curve
 from predictors.adept.patterns import Feasible, special_family
-from predictors.adept.search import BoolArray
-from predictors.base import FloatArray, IntArray
+from predictors.base import BoolArray, FloatArray, IntArray
 from predictors.curves.measured import Evidence, decline_start, scatter_reach
 from predictors.observations import RISE, ObservedCurve
 

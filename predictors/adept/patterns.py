@@ -8,8 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from predictors.adept.anomalies import SENSITIVITY, jumping
-from predictors.adept.search import BoolArray
-from predictors.base import FloatArray
+from predictors.base import BoolArray, FloatArray
 from predictors.compiling import compiled
 from predictors.curves.laws import Amdahl
 from predictors.errors import PredictorError

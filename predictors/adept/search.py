@@ -20,8 +20,6 @@ import numpy as np
 
 from predictors.base import BoolArray, FloatArray, IntArray
 
-__all__ = ["BoolArray", "Candidates", "Instances", "Problem", "Scale", "basis", "search", "solve"]
-
 Scale = Literal["free", "unit", "serial"]
 
 LARGEST_SIGMA = 3000.0

@@ -15,24 +15,6 @@ from predictors.regression.training_runs import counts_of
 from predictors.remarks import check_level, refuse_unusable
 
 
-def checked_names(inputs: Sequence[str]) -> tuple[str, ...]:
-    """Return the names of the inputs as a tuple.
-
-    Raises
-    ------
-    PredictorError
-        If `inputs` is a bare string, repeats a name or contains ``nprocs``.
-    """
-    if isinstance(inputs, str):
-        raise PredictorError(f"inputs must be a sequence of names, got the string {inputs!r}")
-    names = tuple(str(name) for name in inputs)
-    if len(set(names)) != len(names) or {"nprocs", "runtime"} & set(names):
-        raise PredictorError(
-            f"inputs must be distinct names other than nprocs and runtime: {names}"
-        )
-    return names
-
-
 def target_rows(
     wanted: tuple[str, ...],
     constants: Mapping[str, float],
@@ -87,7 +69,14 @@ class InputEstimator(Estimator, ABC):
 
     def check_parameters(self) -> None:
         """Refuse names of inputs that cannot be; see `Estimator`."""
-        checked_names(self.inputs)
+        inputs = self.inputs
+        if isinstance(inputs, str):
+            raise PredictorError(f"inputs must be a sequence of names, got the string {inputs!r}")
+        names = tuple(str(name) for name in inputs)
+        if len(set(names)) != len(names) or {"nprocs", "runtime"} & set(names):
+            raise PredictorError(
+                f"inputs must be distinct names other than nprocs and runtime: {names}"
+            )
 
     def predict(
         self, nprocs: ArrayLike | pd.DataFrame, *, strict: bool = False, **inputs: ArrayLike

@@ -140,11 +140,6 @@ class LogLogPredictor(InputEstimator):
             )
         return runs if kept.all() else without_constants(runs.take(kept))
 
-    def __copy__(self) -> Self:
-        twin = object.__new__(type(self))
-        twin.__dict__.update(self.__dict__)
-        return twin
-
     @property
     def _kind(self) -> tuple[Form, Split]:
         """Which form and split a check within the training runs takes."""

@@ -81,11 +81,6 @@ class Shapes:
     def __len__(self) -> int:
         return len(self.rule)
 
-    @property
-    def resizable(self) -> bool:
-        """Whether the parallelism of these shapes can depend on the problem's size."""
-        return isinstance(self.curve, ResizableCurve)
-
     def resized(self, application: IntArray, factor: FloatArray) -> Self:
         """Return shapes with one entry an element: `application` with A times `factor`."""
         assert isinstance(self.curve, ResizableCurve)

@@ -14,7 +14,6 @@ from workloads.shapes.counts import parse_counts
 from workloads.shapes.family import Shapes, assemble, check_draw, draw_uniforms
 
 _NEEDED = ("application", "problem", "nprocs", "runtime_s")
-_PARTS = ("comp_s", "comm_s")
 
 
 @dataclass(frozen=True)
@@ -133,11 +132,8 @@ def _checked_table(file: Path) -> pd.DataFrame:
 def _communication_share(table: pd.DataFrame) -> FloatArray:
     """Return comm_s / runtime_s, from comp_s where comm_s is missing, clipped to [0, 1]."""
     total = table["runtime_s"].to_numpy(float)
-    parts = {name: np.full(len(table), np.nan) for name in _PARTS}
-    for name in _PARTS:
-        if name in table.columns:
-            parts[name] = np.asarray(pd.to_numeric(table[name], errors="coerce"), float)
-    spent = np.where(np.isnan(parts["comm_s"]), total - parts["comp_s"], parts["comm_s"])
+    parts = table.reindex(columns=["comp_s", "comm_s"]).apply(pd.to_numeric, errors="coerce")
+    spent = parts["comm_s"].fillna(table["runtime_s"] - parts["comp_s"]).to_numpy(float)
     return np.asarray(np.clip(spent / total, 0.0, 1.0), float)
 
 
@@ -228,6 +224,7 @@ def _points_of(curve: MeasuredCurve) -> tuple[FloatArray, ...]:
     return count, g, slope, share, share_slope
 
 
+@dataclass(eq=False)
 class Measured:
     r"""Shapes from files of measurements; applications are drawn among the curves.
 
@@ -266,31 +263,27 @@ class Measured:
     (8, True)
     """
 
-    def __init__(
-        self,
-        path: str | None = None,
-        first_count_max: int | None = None,
-        counts: str | Sequence[str] = "any",
-    ) -> None:
-        if not path:
+    path: str | None = None
+    first_count_max: int | None = None
+    counts: str | Sequence[str] = "any"
+
+    def __post_init__(self) -> None:
+        least = self.first_count_max
+        if not self.path:
             raise WorkloadError(
                 "moldability=measured needs moldability.path: a CSV file of measurements, "
                 "a folder of them, or a glob pattern"
             )
-        if first_count_max is not None and first_count_max < 1:
+        if least is not None and least < 1:
             raise WorkloadError(
-                f"moldability.first_count_max must be null or at least 1, got {first_count_max}"
+                f"moldability.first_count_max must be null or at least 1, got {least}"
             )
-        self.path, self.first_count_max = path, first_count_max
-        self.counts = parse_counts(counts)
-        self.curves = tuple(
-            curve
-            for curve in read_curves(path)
-            if first_count_max is None or curve.nprocs[0] <= first_count_max
-        )
+        parse_counts(self.counts)
+        curves = read_curves(self.path)
+        self.curves = [one for one in curves if least is None or one.nprocs[0] <= least]
         if not self.curves:
             raise WorkloadError(
-                f"moldability.first_count_max={first_count_max} leaves no curve of {path}"
+                f"moldability.first_count_max={least} leaves no curve of {self.path}"
             )
 
     def draw(self, rng: np.random.Generator, applications: int, processors: int) -> Shapes:
@@ -302,6 +295,6 @@ class Measured:
             chosen.extend(order.permutation(len(self.curves)).tolist())
         drawn = [self.curves[index] for index in chosen[:applications]]
         uniforms = draw_uniforms(rules, applications)
-        shapes = assemble(join_curves(drawn), processors, self.counts, uniforms)
+        shapes = assemble(join_curves(drawn), processors, parse_counts(self.counts), uniforms)
         assumed = np.array([curve.nprocs[0] > 1 for curve in drawn])
         return replace(shapes, serial_assumed=assumed)

@@ -9,7 +9,7 @@ import pandas as pd
 from workloads.base import IntArray, Trace
 from workloads.errors import WorkloadError
 from workloads.logs.identity import labels_by
-from workloads.shapes.family import ParametricFamily, ShapeFamily, Shapes
+from workloads.shapes.family import ParametricFamily, ResizableCurve, ShapeFamily, Shapes
 from workloads.streams import Streams
 from workloads.truth.assignment import class_quotas, pick_applications, zipf_shares
 from workloads.truth.ground_truth import Truth
@@ -181,7 +181,7 @@ def _model_shapes(
 
 def _check_family(shapes: Shapes, family: ShapeFamily, options: TruthOptions) -> None:
     name = type(family).__name__
-    if options.size_exponent > 0.0 and not shapes.resizable:
+    if options.size_exponent > 0.0 and not isinstance(shapes.curve, ResizableCurve):
         raise WorkloadError(
             f"moldability.size_exponent must be 0 for shapes of {name}, which have no average "
             f"parallelism; got {options.size_exponent:g}"
