@@ -109,18 +109,18 @@ def write_batsim(path: str | os.PathLike[str], trace: Trace) -> None:
     """
     jobs = trace.jobs
     names = [f"delay_{runtime!r}" for runtime in map(float, jobs["reference_runtime"])]
-    rows = zip(
-        jobs["job_id"].tolist(),
-        jobs["submit_time"].tolist(),
-        jobs["requested_time"].tolist(),
-        jobs["requested_processors"].tolist(),
-        names,
-        strict=True,
+    table = pd.DataFrame(
+        {
+            "id": jobs["job_id"].astype(str),
+            "subtime": jobs["submit_time"],
+            "walltime": jobs["requested_time"],
+            "res": jobs["requested_processors"],
+            "profile": names,
+        }
     )
-    keys = ("id", "subtime", "walltime", "res", "profile")
     content = {
         "nb_res": trace.processors or int(jobs["requested_processors"].max()),
-        "jobs": [dict(zip(keys, (str(row[0]), *row[1:]), strict=True)) for row in rows],
+        "jobs": table.to_dict("records"),
         "profiles": {
             name: {"type": "delay", "delay": float(name.removeprefix("delay_"))}
             for name in dict.fromkeys(names)

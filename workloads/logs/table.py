@@ -84,16 +84,16 @@ class _Cells:
     file: Path
     layout: Layout
 
-    def texts(self, role: str) -> pd.Series | None:
-        return self.table[self.chosen[role]] if role in self.chosen else None
+    def texts(self, role: str) -> pd.Series:
+        """Return the cells of a column, empty ones where the table has no such column."""
+        if role in self.chosen:
+            return self.table[self.chosen[role]]
+        return pd.Series("", self.table.index, dtype="str")
 
     def parsed(self, role: str, parse: Callable[[str], float]) -> np.ndarray:
         """Return the numbers of a column, each distinct text parsed once; -1 where unknown."""
-        cells = self.texts(role)
-        if cells is None:
-            return np.full(len(self.table), -1.0)
         return parsed(
-            cells,
+            self.texts(role),
             lambda text: -1.0 if text in UNKNOWN else parse(text),
             self.file,
             lambda text, why: f" ({role}): {text}: {why}",
@@ -154,18 +154,11 @@ class _Cells:
             f"{self.layout.header + 1} lines"
         )
 
-    def codes(self, role: str) -> np.ndarray:
-        """Return a number for each distinct name from 1 on, whole numbers as they are."""
-        cells = self.texts(role)
-        if cells is None:
-            return np.full(len(self.table), -1.0)
-        return codes(cells)
-
     def numbers(self) -> np.ndarray:
         """Return the numbers of jobs: their identifiers' own where these tell them apart."""
-        cells = self.texts("job")
-        if cells is None:
+        if "job" not in self.chosen:
             return np.arange(1.0, len(self.table) + 1)
+        cells = self.texts("job")
         digits = cells.str.extract(r"^(\d{1,15})(?:\D|$)", expand=False)
         apart = pd.DataFrame({"text": cells, "number": digits}).drop_duplicates()
         if digits.isna().any() or apart["number"].duplicated().any():
@@ -174,10 +167,9 @@ class _Cells:
 
     def status(self) -> np.ndarray:
         """Return 1 for jobs that ended well, 5 for cancelled ones, 0 for others, -1 unknown."""
-        cells = self.texts("status")
-        if cells is None:
+        if "status" not in self.chosen:
             return np.full(len(self.table), -1.0)
-        words = cells.str.lower().str.split().str[0].fillna("")
+        words = self.texts("status").str.lower().str.split().str[0].fillna("")
         known = np.where(words.str.startswith("cancel") | (words == "ca"), 5.0, 0.0)
         known = np.where(words.isin(_ENDED_WELL), 1.0, known)
         return np.where(words == "", -1.0, known)
@@ -215,7 +207,7 @@ def _fields(cells: _Cells) -> tuple[pd.DataFrame, np.ndarray]:
         "requested_processors": cells.counts("requested_processors"),
         "requested_time": requested,
         "status": cells.status(),
-        **{field: cells.codes(role) for role, field in NAMES.items()},
+        **{field: codes(cells.texts(role)) for role, field in NAMES.items()},
     }
     return fields_of(fields, len(submit)), negative
 
