@@ -132,8 +132,7 @@ def preset(name: str, command: Any) -> dict[str, Any]:
     if not re.fullmatch(r"[\w.-]+", name):
         raise ConfigError(f"baseline={name}: must be the name of a policy preset, or null")
     searched = [o for o in command.overrides.hydra if o.startswith("hydra.searchpath=")]
-    era = command.runtime.choices["defaults_of"]
-    parts = [f"policy='{name}'", f"predictor={schema.BASELINE_PREDICTOR}", f"defaults_of={era}"]
+    parts = [f"policy='{name}'", f"predictor={schema.BASELINE_PREDICTOR}"]
     try:
         composed = hydra.compose(command.job.config_name, overrides=[*parts, *searched])
     except HydraException as error:
@@ -285,7 +284,7 @@ def recorded_command(root: Path) -> Any:
     own = kept.get("hydra") if isinstance(kept, dict) else None
     least = {
         "overrides": {"hydra": []},
-        "runtime": {"choices": {"defaults_of": "now"}, "cwd": "another folder"},
+        "runtime": {"cwd": "another folder"},
         "job": {"config_name": "config"},
     }
     return OmegaConf.merge(least, own if isinstance(own, dict) else {})

@@ -114,16 +114,14 @@ GIVEN: Mapping[str, tuple[int | None, bool]] = {
 
 The last two name all that predictors are told; the rest of it is in ``conf/given``.
 """
-FORMERLY = "free"
-"""What it was before there was a choice."""
 
 
 def register() -> None:
     """Make the schema known to Hydra under the name that ``conf/config.yaml`` lists first.
 
     With it come the options of ``predictor/before``, every predictor that a wrapper may
-    wrap, and the overlays by which ``given=`` and ``experiment=as_before`` reach the
-    learned predictors, and no others: a file for each would say nothing more.
+    wrap, and the overlays by which ``given=`` reaches the learned predictors, and no
+    others: a file for each would say nothing more.
     """
     store = ConfigStore.instance()
     store.store(name="schema", node=Config)
@@ -136,17 +134,12 @@ def register() -> None:
         for name, (runs, charge) in GIVEN.items():
             node = {"charge": charge, "calibration": runs}
             store.store(group="given/predictor", name=f"{name}_{path.stem}", node=node)
-            if name == FORMERLY:
-                store.store(group="former/predictor", name=f"before_{path.stem}", node=node)
 
 
 def _wrapped(predictor: str) -> dict[str, Any]:
     """Return the option of a predictor that another wraps, as much changed as alone."""
-    changed = [
-        {"optional /given/predictor@_here_": f"${{given}}_{predictor}"},
-        {"optional /former/predictor@_here_": f"${{defaults_of}}_{predictor}"},
-    ]
-    return {"defaults": [{"/predictor@_here_": predictor}, *changed]}
+    changed = {"optional /given/predictor@_here_": f"${{given}}_{predictor}"}
+    return {"defaults": [{"/predictor@_here_": predictor}, changed]}
 
 
 def _refuse(key: str, value: object, allowed: str) -> NoReturn:

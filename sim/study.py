@@ -22,8 +22,8 @@ USAGE = """usage: moldsim study NAME[,NAME] [key=value ...] [--OPTION[=VALUE] ..
 Runs the experiment preset NAME as a multirun, then compares its runs: which policy,
 which predictor, how much it matters, and how sure that is. hydra.sweep.dir=DIR says
 where (studies/NAME/DATE by default); started again there, it redoes only what is missing.
-as_before,NAME runs it under the former defaults. Options are those of sim.compare, such
-as --against=policy=easy or --figure=p95_response_time.
+Options are those of sim.compare, such as --against=policy=easy or
+--figure=p95_response_time.
 
 presets: """
 
@@ -45,8 +45,8 @@ def commands(name: str, overrides: Sequence[str], now: datetime.datetime) -> lis
     -m sim.compare studies/herd/2026-01-02-000000
     >>> print(*commands("herd", ["hydra.sweep.dir=here", "--table"], now)[1][1:])
     -m sim.compare here --table
-    >>> print(*commands("as_before,herd", [], now)[0][3:])
-    -m experiment=[as_before,herd] hydra.sweep.dir=studies/as_before+herd/2026-01-02-000000
+    >>> print(*commands("herd,cycles", [], now)[0][3:])
+    -m experiment=[herd,cycles] hydra.sweep.dir=studies/herd+cycles/2026-01-02-000000
     """
     given = [one.removeprefix(FOLDER) for one in overrides if one.startswith(FOLDER)]
     folder = given[-1] if given else f"studies/{name.replace(',', '+')}/{now:%Y-%m-%d-%H%M%S}"

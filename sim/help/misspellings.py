@@ -6,7 +6,6 @@ from collections.abc import Iterable, Sequence
 
 from sim.help.pages import (
     CONFIG_FOLDER,
-    INTERNAL,
     group_lines,
     inner_groups,
     key_lines,
@@ -77,8 +76,7 @@ def _within(key: str, group: str) -> bool:
 
 def groups(above: str = "") -> list[str]:
     """Return all groups of options, such as ``policy`` and ``policy/order``."""
-    found = [one for one in inner_groups(above) if one not in INTERNAL]
-    return [each for one in found for each in (one, *groups(one))]
+    return [each for one in inner_groups(above) for each in (one, *groups(one))]
 
 
 def refusal(error: BaseException, given: Sequence[str]) -> str:

@@ -22,8 +22,6 @@ PLUGINS = "moldsim.plugins"
 """Entry points of packages that bring configuration."""
 PLACE = "{keys}"
 """Where in the text around them groups and keys stand."""
-INTERNAL = ("former", "defaults_of")
-"""Groups that nobody chooses from."""
 
 _KEY = re.compile(r"^(?P<indent> *)(?P<name>\w+):(?P<value>[^#]*)(#\s*(?P<comment>.*))?$")
 _TAKEN_OVER = re.compile(r"^  - (?!_self_)(\w+)$", re.M)
@@ -225,7 +223,6 @@ def page(root: Path = CONFIG_FOLDER) -> str:
     parts = [
         "\n".join([name.upper(), *(columns(*line) for line in group_lines(name, root))])
         for name in order
-        if name not in INTERNAL
     ]
     keys = key_lines("", [read_option(root / "config.yaml")])
     parts.append("\n".join(["RUN", *(columns(*line) for line in keys)]))

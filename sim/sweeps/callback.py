@@ -5,7 +5,7 @@ import logging
 import re
 import sys
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -17,88 +17,7 @@ from predictors.plain import shown_plainly, told_plainly
 from sim.errors import ConfigError, SimError, one_line
 from sim.results.durable import FAILURE, read_failure
 from sim.results.durable import HYDRA as HYDRA
-from sim.sweeps.configurations import Setting, flatten, load_yaml
 
-LATEST = 50
-"""Earlier runs in folders named by date and time that are looked through."""
-LISTED = 6
-"""Changed defaults that the line lists."""
-ADVICE = "experiment=as_before restores former values, CHANGELOG.md says why they changed"
-
-Remembered = tuple[list[str], Setting]
-"""Overrides of an earlier run, and every value of its configuration."""
-
-
-def remembered(run: Path) -> Remembered | None:
-    """Return what a run's folder remembers of its command; None if nothing readable."""
-    try:
-        overrides, config = (load_yaml(run / HYDRA / f"{n}.yaml") for n in ("overrides", "config"))
-    except SimError:
-        return None
-    if not isinstance(overrides, list) or not isinstance(config, dict):
-        return None
-    return [str(one) for one in overrides], flatten(config)
-
-
-def earlier(folder: Path, overrides: Sequence[str], dated: bool) -> Setting | None:
-    """Return the configuration of this very command when it last ran.
-
-    Parameters
-    ----------
-    folder : pathlib.Path
-        Where the run is about to write.
-    overrides : sequence of str
-        The command, in any order.
-    dated : bool
-        Whether folders are named by date and time, so that an earlier one is
-        another; the latest `LATEST` are looked through.
-    """
-    places: Iterable[Path] = [folder]
-    if dated:
-        files = sorted(folder.parents[1].glob(f"*/*/{HYDRA}/overrides.yaml"), reverse=True)
-        places = [path.parents[1] for path in files[:LATEST]]
-    for place in places:
-        found = remembered(place)
-        if found is not None and sorted(found[0]) == sorted(overrides):
-            return found[1]
-    return None
-
-
-def changed(before: Mapping[str, object], now: Mapping[str, object]) -> dict[str, tuple[str, str]]:
-    """Return the keys that both have with the values that differ; classes may move.
-
-    Examples
-    --------
-    >>> changed({"a.charge": False, "b": 1, "old": 2}, {"a.charge": True, "b": 1, "new": 3})
-    {'a.charge': ('false', 'true')}
-    """
-    return {
-        key: (_shown(before[key]), _shown(now[key]))
-        for key in sorted(before.keys() & now.keys())
-        if before[key] != now[key] and not key.endswith("_target_")
-    }
-
-
-def _shown(value: object) -> str:
-    return {None: "null", True: "true", False: "false"}.get(value, str(value))  # type: ignore[call-overload,no-any-return]
-
-
-def line(found: Mapping[str, tuple[str, str]]) -> str:
-    """Return the line that says so.
-
-    Examples
-    --------
-    >>> line({"predictor.charge": ("false", "true")}).partition(";")[0]
-    'defaults have changed since this command last ran: predictor.charge false -> true'
-    """
-    parts = [f"{key} {old} -> {new}" for key, (old, new) in found.items()]
-    more = f" and {len(parts) - LISTED} more" if len(parts) > LISTED else ""
-    said = ", ".join(parts[:LISTED])
-    return f"defaults have changed since this command last ran: {said}{more}; {ADVICE}"
-
-
-FIRST_RUNS = 20
-"""Runs of a multirun whose former configurations are remembered."""
 LONGEST_NAME = 120
 """Characters; with its hash a name stays below what file systems allow (255 bytes)."""
 
@@ -172,52 +91,6 @@ def _refuse_outside(own: DictConfig) -> None:
     for key, name in (("job.name", own.job.name), ("sweep.subdir", plain["sweep"]["subdir"])):
         if ".." in Path(str(name)).parts or Path(str(name)).is_absolute():
             raise ConfigError(f"hydra.{key}={name}: must name a place in the run's folder")
-
-
-class TellChangedDefaults(Callback):
-    """Say in one line which defaults have changed since the same command last ran.
-
-    Of a multirun the first runs that its folder remembers are looked at.
-    """
-
-    def __init__(self) -> None:
-        self._before: dict[Path, Remembered] = {}
-        self._former: Setting | None = None
-
-    def on_run_start(self, config: DictConfig, **kwargs: Any) -> None:
-        """Note the configuration in the run's folder."""
-        asked = config.hydra.overrides
-        dated = not any(str(one).startswith("hydra.run.dir=") for one in asked.hydra)
-        words = [str(one) for one in asked.task]
-        self._former = earlier(Path(config.hydra.run.dir), words, dated)
-
-    def on_run_end(self, config: DictConfig, **kwargs: Any) -> None:
-        """Compare it with the one composed, below what the run shows."""
-        if self._former is not None:
-            own = OmegaConf.masked_copy(config, [str(key) for key in config if key != "hydra"])
-            self._say(self._former, OmegaConf.to_container(own))
-
-    def on_multirun_start(self, config: DictConfig, **kwargs: Any) -> None:
-        """Note what the folder's first runs were."""
-        for path in sorted(Path(config.hydra.sweep.dir).glob(f"*/{HYDRA}"))[:FIRST_RUNS]:
-            found = remembered(path.parent)
-            if found is not None:
-                self._before[path.parent] = found
-
-    def on_multirun_end(self, config: DictConfig, **kwargs: Any) -> None:
-        """Compare it with what they are now."""
-        for run, (overrides, before) in self._before.items():
-            now = remembered(run)
-            if now is not None and sorted(now[0]) == sorted(overrides) and now[1] != before:
-                self._say(before, now[1])
-                return
-
-    def _say(self, before: Mapping[str, object], now: Any) -> None:
-        from sim.sweeps.configurations import flatten
-
-        found = changed(before, flatten(now))
-        if found:
-            sys.stderr.write(f"note: {line(found)}\n")
 
 
 WARNED = re.compile(r"\[WARNING\] - (.*)")

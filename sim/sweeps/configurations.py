@@ -15,7 +15,7 @@ import yaml
 from predictors.plain import shown_plainly
 from sim.errors import SimError
 
-OVERLAYS = ("hydra/", "given/", "former/")
+OVERLAYS = ("hydra/", "given/")
 """Groups whose options follow from those of others, or tell nothing of a run."""
 Setting = dict[str, str | int | float | bool | None]
 """Values of configuration keys."""

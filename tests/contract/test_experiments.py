@@ -82,7 +82,7 @@ LEARNED = {
 WITH_LEARNED = [
     name
     for name in EXPERIMENTS
-    if name not in ("as_before", "backfill_or_mold")  # by the default of the day
+    if name != "backfill_or_mold"  # by the default of the day
     and (
         "charge" in composed(f"experiment={name}")["predictor"]
         or LEARNED & set(axes(name).get("predictor", ()))

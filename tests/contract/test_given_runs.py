@@ -26,13 +26,6 @@ def test_run_and_baseline_say_it_in_their_summaries_and_below_the_table(command,
     assert "their cost is the run's" in " ".join(ended.out.split())
 
 
-def test_a_run_as_before_is_free_and_its_baseline_the_same(command, tmp_path):
-    command(*TOY, "experiment=as_before", "hydra.run.dir=run")
-    summary = json.loads((tmp_path / "run/summary.json").read_text())
-    assert summary["given_charged"] is False
-    assert summary["given_runs"] == 12
-
-
 def summaries(folder):
     return {path.parent.relative_to(folder).as_posix(): json.loads(path.read_text())
             for path in folder.rglob("summary.json")}  # fmt: skip

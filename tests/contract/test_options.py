@@ -21,7 +21,7 @@ GROUPS = {
     path.relative_to(CONFIG_FOLDER).with_suffix("").as_posix()
     for path in CONFIG_FOLDER.rglob("*.yaml")
 } - {"config"}
-OVERLAYS = ("experiment/", "given/", "defaults_of/", "former/")
+OVERLAYS = ("experiment/", "given/")
 OPTIONS = sorted(name for name in GROUPS if not name.startswith(OVERLAYS))
 EXPERIMENTS = sorted(name for name in GROUPS if name.startswith("experiment/"))
 GIVEN = sorted(name for name in GROUPS if name.startswith("given/"))

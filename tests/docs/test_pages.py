@@ -7,7 +7,6 @@ import pytest
 import yaml
 
 from sim.help.misspellings import groups, known_keys
-from sim.help.pages import INTERNAL
 
 pytestmark = pytest.mark.fast
 
@@ -91,7 +90,7 @@ def test_the_glossary_is_short_and_each_term_has_a_source():
 
 def test_keys_that_pages_name_exist():
     """Those with a dot or a stroke, below a group that there is."""
-    known = {*known_keys(), *groups(), *INTERNAL}
+    known = {*known_keys(), *groups()}
     tops = "|".join(sorted({name.partition(".")[0].partition("/")[0] for name in known}))
     named = re.compile(rf"(?<![\w./])((?:{tops})[./][a-z_./]+)=")
     for page in [page for page in PAGES if "results" not in page.parts]:

@@ -13,7 +13,6 @@ from scripts.composing import composed
 from sim.command.topics import text_of
 from sim.help.meanings import COLUMNS, FIGURES
 from sim.help.misspellings import known_keys
-from sim.help.pages import INTERNAL
 from sim.results.artefacts import TABLES
 from sim.simulation.replay import artefacts
 from sim.simulation.scene import play, set_scene
@@ -42,7 +41,7 @@ def written(request):
 
 
 def test_help_has_every_group_and_key_and_all_columns():
-    assert [one for one in set(known_keys()) - {*INTERNAL} if not text_of(one)] == []
+    assert [one for one in set(known_keys()) if not text_of(one)] == []
     shown = text_of("columns") or ""
     assert shown.count("\n  jobs.parquet: ") == len(COLUMNS["jobs.parquet"]) - 1
     assert shown.count("  summary.json: ") == len(FIGURES)

@@ -16,8 +16,7 @@ from sim.sweeps import shapes
 
 pytestmark = pytest.mark.fast
 GROUPS = (
-    *("policy", "predictor", "workload", "moldability", "cluster", "evolving", "growth"),
-    *("given", "defaults_of"),
+    *("policy", "predictor", "workload", "moldability", "cluster", "evolving", "growth", "given"),
 )
 ROUNDS = 3
 VALUES = ("workload.jobs=7", "seed=${replications}", "sim={check: true}", "+workload.odd=[1,a]")
@@ -68,7 +67,7 @@ def test_all_groups_come_out_as_hydra_composes_them(number, cache):
     [
         [*VALUES, "++workload.jobs=8", "~workload.types", "workload.jobs=9"],
         ["policy/order=sjf", "policy/allocation=knee", "seed=2"],
-        ["experiment=[as_before,herd]", "replications=2"],
+        ["experiment=[herd,cycles]", "replications=2"],
         ["policy={order: null}", "hydra/launcher=basic", "hydra.job.env_copy=[HOME]"],
     ],
 )

@@ -189,9 +189,6 @@ def test_mended_beliefs_are_those_of_the_job_itself_when_runs_are_charged():
     np.testing.assert_allclose(said["predicted"], said["actual"])
 
 
-# Former values
-
-
 @pytest.mark.parametrize("name", LEARNED)
 @pytest.mark.parametrize("given", GIVEN)
 def test_given_reaches_every_learned_predictor(name, given):
@@ -204,52 +201,7 @@ def test_given_reaches_every_learned_predictor(name, given):
 @pytest.mark.parametrize("name", ["user_estimate", "oracle", "noisy_oracle_10", "dynamic"])
 def test_given_leaves_other_predictors_alone(name):
     plain = composed(f"predictor={name}")["predictor"]
-    for asked in ("given=free", "experiment=as_before"):
-        assert composed(f"predictor={name}", asked)["predictor"] == plain
-
-
-@pytest.mark.parametrize("name", LEARNED)
-def test_as_before_restores_free_runs(name):
-    predictor = composed(f"predictor={name}", "experiment=as_before")["predictor"]
-    assert predictor["charge"] is False
-    assert predictor.get("before", predictor)["calibration"] == 3
-
-
-@pytest.mark.parametrize(
-    "workload",
-    ["swf workload.path=x", "archive", "sacct workload.path=x", "batsim workload.path=x"],
-)
-def test_as_before_restores_what_files_gave(workload):
-    found = composed(*f"workload={workload}".split(), "experiment=as_before")["workload"]
-    assert (found["applications"], found["size"]) == (50, "known")
-    assert found["cleaning"]["missing_requested_time"] in ("repair", "exact")
-
-
-def test_as_before_restores_lublins_model_as_published():
-    assert composed("experiment=as_before")["workload"]["types"] == "all"
-
-
-def test_as_before_restores_keys_of_policies():
-    now, before = (composed("policy=fair_share", *more)["policy"]
-                   for more in ((), ("experiment=as_before",)))  # fmt: skip
-    assert (now["allocation"]["sum"], now["backfill"]["replan"]) == ("queued", True)
-    found = (before["allocation"]["sum"], before["backfill"]["replan"])
-    assert found == ("queued_and_running", False)
-    sa = composed("policy=sa")["policy"]
-    assert composed("policy=sa", "experiment=as_before")["policy"] == sa
-
-
-@pytest.mark.parametrize("order", ["as_before,predictor_impact", "predictor_impact,as_before"])
-def test_as_before_goes_with_another_preset_in_any_order(order):
-    found = composed(f"experiment=[{order}]")
-    assert (found["predictor"]["calibration"], found["predictor"]["charge"]) == (3, False)
-    assert found["replications"] == 8
-
-
-def test_what_a_preset_or_the_command_line_sets_itself_stands():
-    assert composed("experiment=[as_before,explore]")["predictor"]["charge"] is True
-    asked = composed("experiment=as_before", "predictor.calibration=1")["predictor"]
-    assert (asked["calibration"], asked["charge"]) == (1, False)
+    assert composed(f"predictor={name}", "given=free")["predictor"] == plain
 
 
 def test_constructors_charge_too():

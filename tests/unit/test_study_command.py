@@ -52,11 +52,11 @@ def test_a_study_runs_a_preset_and_compares_it(ran):
 
 def test_presets_are_studied_together(ran):
     calls, _ = ran
-    assert study.main(["as_before,herd", "hydra.sweep.dir=here"]) == 0
-    assert calls[0] == ["-m", "sim", "-m", "experiment=[as_before,herd]", "hydra.sweep.dir=here"]
-    assert study.main(["as_before,herd"]) == 0
-    assert calls[3][2].startswith("studies/as_before+herd/")
-    assert study.main(["as_before,heard"]) == 2
+    assert study.main(["herd,cycles", "hydra.sweep.dir=here"]) == 0
+    assert calls[0] == ["-m", "sim", "-m", "experiment=[herd,cycles]", "hydra.sweep.dir=here"]
+    assert study.main(["herd,cycles"]) == 0
+    assert calls[3][2].startswith("studies/herd+cycles/")
+    assert study.main(["herd,heard"]) == 2
 
 
 def test_failed_runs_are_compared_too_and_keep_their_status(ran):
