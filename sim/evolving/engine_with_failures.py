@@ -90,7 +90,9 @@ class RecoveringEngine(Engine):
         self._resubmitted: Counter[int] = Counter()
         self._failing = machine if isinstance(machine, FailingMachine) else None
         self._most = machine.max_restarts if isinstance(machine, FailingMachine) else inf
-        self._outages = None if self._failing is None else NodeOutages(self, self._failing)
+        self._outages = (
+            None if self._failing is None else NodeOutages(self, self._failing, self._lose)
+        )
         self._renewal: Renewal | None = None
         renewing = provider(setup.predictor, Renews)
         if evolving is not None and renewing is not None:
@@ -108,7 +110,7 @@ class RecoveringEngine(Engine):
                 limit,
                 self.ask_for_pass if self.preferences.answers else None,
             )
-            self._granting = Granting(self, self._asker)
+            self._granting = Granting(self, self.work, self._asker, self._expect_outcome)
 
     def _begun(self, setup: Setup) -> MachineState:
         state = super()._begun(setup)
@@ -158,7 +160,7 @@ class RecoveringEngine(Engine):
             else self._outages.until(float(records.end_time.max(initial=0.0))),
         )
 
-    def lose(self, first: int, last: int) -> None:
+    def _lose(self, first: int, last: int) -> None:
         """End what runs on processors from first to last, or let it go on without them."""
         hit = [
             run
@@ -323,14 +325,14 @@ class RecoveringEngine(Engine):
         if self.kills:
             limit = max(self.resizer.limit(run) - now, 1e-9)
         end, outcome = self.work.begin(run, now, limit)
-        self.expect_outcome(run, end, outcome)
+        self._expect_outcome(run, end, outcome)
         if self._renewal is not None:
             self._renewal.begin(run, now)
         if self._asker is not None:
             self._asker.begin(run, now)
         return end
 
-    def expect_outcome(self, run: Run, end: float, outcome: str) -> None:
+    def _expect_outcome(self, run: Run, end: float, outcome: str) -> None:
         """Let an evolving run end then with this outcome, whatever was expected before."""
         endings = {"completed": self._end, "stopped": self._stop}
         self.expect_end(run, end, endings.get(outcome, self._cut))

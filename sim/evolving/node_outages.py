@@ -1,42 +1,17 @@
 """Nodes that fail and are repaired: when processors are out of service, and until when believed."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from math import inf
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 
-from predictors.base import FloatArray
-from sim.engine.books import Books
-from sim.engine.clock import EXPIRY, FAILURE, REPAIR, Clock, Occurrence
-from sim.engine.logbook import Logbook
+from sim.engine.clock import EXPIRY, FAILURE, REPAIR, Occurrence
+from sim.engine.engine import Engine
 from sim.machine.failing import FailingMachine
 from sim.machine.failures import NodeEvent
-from sim.state.machine_state import MachineState
 from sim.state.processors import count_processors
-from sim.state.records import Outages, Ranges
-
-
-class Losing(Protocol):
-    """What failing nodes need of an engine."""
-
-    clock: Clock
-    state: MachineState
-    books: Books
-    submit: FloatArray
-    down: dict[int, Ranges]
-
-    @property
-    def log(self) -> Logbook: ...  # noqa: D102
-
-    def lose(self, first: int, last: int) -> None:
-        """End what runs on processors from first to last, or let it go on without them."""
-
-    def happened(self) -> None:
-        """Count an event, and let the policy decide at this instant."""
-
-    def ask_for_pass(self) -> None:
-        """Let the policy decide at this instant."""
+from sim.state.records import Outages
 
 
 class NodeOutages:
@@ -44,8 +19,10 @@ class NodeOutages:
 
     Parameters
     ----------
-    engine : Losing
+    engine : Engine
     machine : FailingMachine
+    lose : callable
+        Ends what runs on processors from a first to a last, or lets it go on without them.
 
     Attributes
     ----------
@@ -53,9 +30,11 @@ class NodeOutages:
         Of nodes, so far.
     """
 
-    def __init__(self, engine: Losing, machine: FailingMachine) -> None:
+    def __init__(
+        self, engine: Engine, machine: FailingMachine, lose: Callable[[int, int], None]
+    ) -> None:
         self.failures = 0
-        self._engine, self._machine = engine, machine
+        self._engine, self._machine, self._lose = engine, machine, lose
         self._ended: list[tuple[int, float, float]] = []
         self._failed_at: dict[int, float] = {}
         failures = machine.failures
@@ -102,11 +81,11 @@ class NodeOutages:
         engine, now = self._engine, self._engine.clock._now
         self.failures += 1
         first, last = self._machine.processors_of(node)
-        engine.lose(first, last)
+        self._lose(first, last)
         engine.down[node] = ((first, last),)
         self._failed_at[node] = now
         engine.state.take_named(engine.down[node])
-        self._believe(node, now, max(self._machine.believed_repair, 1.0))
+        self._believe(node, now, max(self._machine.repair, 1.0))
 
     def _repair(self, node: int) -> None:
         engine, state = self._engine, self._engine.state

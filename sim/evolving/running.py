@@ -8,16 +8,15 @@ from numpy.typing import ArrayLike
 
 from predictors.cycles.offline import OfflineCyclePredictor
 from predictors.cycles.remaining import Remaining
-from sim.engine.clock import FAILURE, Clock, Occurrence
-from sim.engine.resizing import Resizer
+from sim.engine.clock import FAILURE, Occurrence
+from sim.engine.engine import Engine
 from sim.engine.runs_under_load import RARER
 from sim.errors import PolicyError
 from sim.evolving.asking import Asker
 from sim.evolving.settings import EvolvingScene
 from sim.evolving.stages import Stages
 from sim.state.decisions import Grant, Refuse
-from sim.state.machine_state import MachineState, Request, Run
-from sim.state.view import View
+from sim.state.machine_state import Request, Run
 
 Mover = Callable[[Run, float], None]
 
@@ -137,25 +136,6 @@ class Renewal:
         return True
 
 
-class Grants(Protocol):
-    """What a grant needs of an engine."""
-
-    state: MachineState
-    view: View
-    clock: Clock
-    work: Stages
-    resizer: Resizer
-
-    def expect_outcome(self, run: Run, end: float, outcome: str) -> None:
-        """Let an evolving run end then with this outcome, whatever was expected before."""
-
-    def move_believed_end(self, run: Run, end: float) -> None:
-        """Believe that a running job ends at another time."""
-
-    def happened(self) -> None:
-        """Count an event, and let the policy decide at this instant."""
-
-
 class Granting:
     """Carries out what a policy says to requests.
 
@@ -164,13 +144,18 @@ class Granting:
 
     Parameters
     ----------
-    engine : Grants
+    engine : Engine
+    work : Stages
     asker : Asker
+    expect : callable
+        Lets an evolving run end at a time with an outcome, whatever was expected before.
     """
 
-    def __init__(self, engine: Grants, asker: Asker) -> None:
-        self._engine = engine
-        self._asker = asker
+    def __init__(
+        self, engine: Engine, work: Stages, asker: Asker, expect: Callable[[Run, float, str], None]
+    ) -> None:
+        self._engine, self._work = engine, work
+        self._asker, self._expect = asker, expect
 
     def reply(self, decision: Grant | Refuse, now: float) -> None:
         """Carry out what a policy says to a request.
@@ -199,7 +184,7 @@ class Granting:
         if asked is None:
             return
         now = engine.clock._now
-        pending = engine.work.until_cycle_end(run, now)
+        pending = self._work.until_cycle_end(run, now)
         if pending is None:
             self._answer(grant, "withdrawn")
         elif pending > 0.0 and asked.processors < run.processors:
@@ -207,7 +192,7 @@ class Granting:
             Occurrence(engine.clock, now + pending, FAILURE, self._give_processors, (run, grant))
         else:
             self._answer(grant, "granted")
-            engine.work.finish_cycle(run, now)
+            self._work.finish_cycle(run, now)
             engine.resizer.grant(run, asked.processors, grant.cost, pending, now)
 
     def _lengthen(self, occurrence: Any) -> None:
@@ -219,8 +204,8 @@ class Granting:
         self._answer(grant, "granted")
         now = engine.clock._now
         engine.resizer.extend(run, asked.until)
-        end, outcome = engine.work.extend(run, asked.until)
-        engine.expect_outcome(run, end, outcome)
+        end, outcome = self._work.extend(run, asked.until)
+        self._expect(run, end, outcome)
         self._asker.go_on(run, now)
         later = max(run.believed_end, asked.until)
         engine.move_believed_end(run, engine.resizer.rounded(later, end, now))
