@@ -116,11 +116,6 @@ class Attempt:
         return self.layout.plan
 
     @property
-    def cells(self) -> FloatArray:
-        """Cells per processor in each cycle of the plan, shape (left,)."""
-        return self.layout.cells
-
-    @property
     def wall(self) -> float:
         """Seconds until the attempt ends by itself."""
         return self.restart + (self.plan.wall if self.computation is None else self.computation)
@@ -160,17 +155,6 @@ class Attempt:
             restarting=min(elapsed, self.restart),
         )
 
-    def measured(self, after: float, until: float) -> tuple[FloatArray, FloatArray]:
-        """Return cells and ends of the cycles that end in (after, until].
-
-        Returns
-        -------
-        cells, ends : numpy.ndarray of float, shape (m,)
-            Ends in seconds since the attempt began, checkpoints included.
-        """
-        cells, _, ends = self.cycles(after, until)
-        return cells, ends
-
     def cycles(self, after: float, until: float) -> tuple[FloatArray, FloatArray, FloatArray]:
         """Return cells, begins and ends of the cycles that end in (after, until].
 
@@ -185,7 +169,7 @@ class Attempt:
         lengths, done = self.plan.ends[low:high].copy(), self.plan.ends
         lengths[int(low == 0) :] -= done[max(low - 1, 0) : max(high - 1, 0)]
         ends = self.restart + walls[low:high]
-        return self.cells[low:high], ends - lengths, ends
+        return self.layout.cells[low:high], ends - lengths, ends
 
 
 @dataclass(frozen=True)

@@ -255,8 +255,9 @@ class Evolving:
         streams : Streams
         machine : Dedicated
         """
-        mtbf = machine.mtbf if isinstance(machine, FailingMachine) else inf
+        mtbf = machine.mtbf if isinstance(machine, FailingMachine) else None
+        saving = self.saving(inf if mtbf is None else mtbf)
         runs = self._jobs().assign(processors, streams)
         models = offline_models(runs, streams)
         most = self.max_resubmits if self.resubmit else 0
-        return EvolvingScene(runs, self.saving(mtbf), models, most, asks=self.asks)
+        return EvolvingScene(runs, saving, models, most, asks=self.asks)

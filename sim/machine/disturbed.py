@@ -5,7 +5,6 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from sim.errors import ConfigError
 from sim.machine.base import Dedicated
 from sim.machine.interference import NodeInterference
 from sim.state.processors import nodes_of
@@ -21,16 +20,10 @@ class Disturbed(Dedicated):
     Attributes
     ----------
     phases : NodeInterference
-        Of as many nodes as the processors need.
-
-    Raises
-    ------
-    ConfigError
-        If there are fewer nodes than the processors need.
 
     Examples
     --------
-    >>> phases = NodeInterference(2, quiet=100.0, disturbed=100.0, key=1)
+    >>> phases = NodeInterference(quiet=100.0, disturbed=100.0, key=1)
     >>> machine = Disturbed(8, 4, phases=phases)
     >>> end = machine.completion(0.0, 1000.0, ((0, 7),))
     >>> 1000.0 < end < 2000.0, round(machine.progress(0.0, end, ((0, 7),)), 6)
@@ -38,15 +31,6 @@ class Disturbed(Dedicated):
     """
 
     phases: NodeInterference = field(kw_only=True)
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        needed = -(-self.processors // self.processors_per_node)
-        if self.phases.nodes < needed:
-            raise ConfigError(
-                f"{self.processors} processors need {needed} nodes with phases of interference, "
-                f"got {self.phases.nodes}"
-            )
 
     def nodes_of(self, processors: Ranges) -> list[int]:
         """Return the numbers of the nodes on which some processors sit."""

@@ -1,7 +1,7 @@
 """The machine whose nodes fail and are repaired, and on which foreign processes may run."""
 
 from dataclasses import dataclass, field
-from math import ceil, exp, inf
+from math import ceil, exp
 from typing import Literal, NoReturn
 
 from sim.errors import ConfigError, check_choice
@@ -32,69 +32,6 @@ BETWEEN = {
     "disturbed": (1.0, LARGEST),
 }
 """Least and most of each number; of a shorter mean time between failures no job would end."""
-
-
-@dataclass(frozen=True)
-class FailingMachine(Dedicated):
-    """A machine in one run: its nodes' clocks are wound up.
-
-    Attributes
-    ----------
-    failures : NodeFailures or None
-        None where nothing fails.
-    mtbf : float
-        Mean time between failures of one node, seconds; infinite without any.
-    believed_repair : float
-        Seconds after which a failed node is believed to be back.
-    requeue : str
-        Whether an interrupted job goes to the ``head`` or ``tail`` of the queue.
-    max_restarts : int
-        A job that is interrupted more often is given up.
-    shrink_off_failed : bool
-        Whether malleable jobs go on without the processors of a failed node.
-    shrink_seconds : float
-        What that costs them, beyond what the policy says of changes.
-    speed : Dedicated
-        How fast work proceeds: undisturbed, or `Disturbed`.
-    """
-
-    failures: NodeFailures | None = field(default=None, kw_only=True)
-    mtbf: float = field(default=inf, kw_only=True)
-    believed_repair: float = field(default=3600.0, kw_only=True)
-    requeue: Requeueing = field(default="head", kw_only=True)
-    max_restarts: int = field(default=1000, kw_only=True)
-    shrink_off_failed: bool = field(default=False, kw_only=True)
-    shrink_seconds: float = field(default=0.0, kw_only=True)
-    speed: Dedicated = field(default_factory=lambda: Dedicated(1), kw_only=True)
-
-    def processors_of(self, node: int) -> tuple[int, int]:
-        """Return the first and the last processor of a node."""
-        first = node * self.processors_per_node
-        return first, min(first + self.processors_per_node, self.processors) - 1
-
-    def expected_starts(self, runtime: float, processors: int) -> float:
-        """Return how often a job without checkpoints must begin, on average, until it ends.
-
-        Its nodes fail at the rate λ = nodes / mtbf, so that a run of T seconds succeeds with
-        probability exp(-λT), and all its runs take (exp(λT) - 1) / λ. Told for exponential
-        lifetimes; 1 for others.
-        """
-        if self.failures is None or not isinstance(self.failures.lifetimes, ExponentialLifetimes):
-            return 1.0
-        nodes = ceil(processors / self.processors_per_node)
-        return exp(min(nodes * runtime / self.mtbf, 700.0))
-
-    def completion(
-        self, start: float, runtime: float, nodes: Ranges, communication: float = 0.0
-    ) -> float:
-        """Return when work of `runtime` seconds at full speed ends if it starts at `start`."""
-        return self.speed.completion(start, runtime, nodes)
-
-    def progress(
-        self, start: float, end: float, nodes: Ranges, communication: float = 0.0
-    ) -> float:
-        """Return the work done from `start` to `end`, in seconds at full speed."""
-        return self.speed.progress(start, end, nodes)
 
 
 @dataclass(frozen=True)
@@ -173,7 +110,7 @@ class Failing(Dedicated):
     def _refuse(self, name: str, allowed: str) -> NoReturn:
         raise ConfigError(f"cluster.{name} must be {allowed}, got {getattr(self, name)}")
 
-    def bound(self, streams: Streams, start: float) -> FailingMachine:
+    def bound(self, streams: Streams, start: float) -> "FailingMachine":
         """Return the machine of one run: failures depend on seed, replication and node alone.
 
         Parameters
@@ -188,18 +125,9 @@ class Failing(Dedicated):
         if self.interference != 0.0:
             key = streams.key("interference")
             lengths = (self.quiet, self.disturbed, self.factor, self.interference)
-            speed = Disturbed(*size, phases=NodeInterference(nodes, *lengths, key, start))
-        return FailingMachine(
-            *size,
-            mtbf=inf if self.mtbf is None else self.mtbf,
-            failures=self._failures(nodes, streams.key("failures"), start),
-            believed_repair=self.repair,
-            requeue=self.requeue,
-            max_restarts=self.max_restarts,
-            shrink_off_failed=self.shrink_off_failed,
-            shrink_seconds=self.shrink_seconds,
-            speed=speed,
-        )
+            speed = Disturbed(*size, phases=NodeInterference(*lengths, key, start))
+        failures = self._failures(nodes, streams.key("failures"), start)
+        return FailingMachine(**vars(self), failures=failures, speed=speed)
 
     def _failures(self, nodes: int, key: int, start: float) -> NodeFailures | None:
         if self.mtbf is None:
@@ -215,3 +143,49 @@ class Failing(Dedicated):
             else LognormalRepairs(self.repair, self.repair_median)
         )
         return NodeFailures(nodes, lives, repairs, key, start)
+
+
+@dataclass(frozen=True)
+class FailingMachine(Failing):
+    """A machine in one run: its nodes' clocks are wound up.
+
+    Attributes
+    ----------
+    failures : NodeFailures or None
+        None where nothing fails.
+    speed : Dedicated
+        How fast work proceeds: undisturbed, or `Disturbed`.
+    """
+
+    failures: NodeFailures | None = field(default=None, kw_only=True)
+    speed: Dedicated = field(default_factory=lambda: Dedicated(1), kw_only=True)
+
+    def processors_of(self, node: int) -> tuple[int, int]:
+        """Return the first and the last processor of a node."""
+        first = node * self.processors_per_node
+        return first, min(first + self.processors_per_node, self.processors) - 1
+
+    def expected_starts(self, runtime: float, processors: int) -> float:
+        """Return how often a job without checkpoints must begin, on average, until it ends.
+
+        Its nodes fail at the rate λ = nodes / mtbf, so that a run of T seconds succeeds with
+        probability exp(-λT), and all its runs take (exp(λT) - 1) / λ. Told for exponential
+        lifetimes; 1 for others.
+        """
+        lives = None if self.failures is None else self.failures.lifetimes
+        if not isinstance(lives, ExponentialLifetimes):
+            return 1.0
+        nodes = ceil(processors / self.processors_per_node)
+        return exp(min(nodes * runtime / lives.mtbf, 700.0))
+
+    def completion(
+        self, start: float, runtime: float, nodes: Ranges, communication: float = 0.0
+    ) -> float:
+        """Return when work of `runtime` seconds at full speed ends if it starts at `start`."""
+        return self.speed.completion(start, runtime, nodes)
+
+    def progress(
+        self, start: float, end: float, nodes: Ranges, communication: float = 0.0
+    ) -> float:
+        """Return the work done from `start` to `end`, in seconds at full speed."""
+        return self.speed.progress(start, end, nodes)

@@ -66,9 +66,9 @@ def test_restart_goes_on_from_what_was_saved():
 
 def test_measured_cycles_partition_the_attempt():
     attempt = SAVING.attempt(RUN, 16, 7200.0, nodes=8)
-    cells, ends = attempt.measured(0.0, attempt.wall)
+    cells, _, ends = attempt.cycles(0.0, attempt.wall)
     assert cells.tolist() == RUN.cells_per_processor(16).tolist()
-    early, late = attempt.measured(0.0, 3000.0)[1], attempt.measured(3000.0, attempt.wall)[1]
+    early, late = attempt.cycles(0.0, 3000.0)[2], attempt.cycles(3000.0, attempt.wall)[2]
     assert [*early, *late] == ends.tolist()
     assert attempt.account(3000.0).finished == early.size
 
@@ -93,10 +93,12 @@ def test_a_limit_below_a_cycle_is_stuck():
 @given(st.integers(0, 1000), st.floats(2000.0, 50_000.0))
 def test_nothing_is_lost_through_random_failures(key, mtbf):
     nodes = NodeFailures(8, WeibullLifetimes(8 * mtbf, 0.7), ConstantRepairs(0.0), key)
-    now, done, spent, work = 0.0, 0, 0.0, 0.0
+    failures = (event.time for event in nodes.events() if event.kind == "failure")
+    now, done, spent, work, failure = 0.0, 0, 0.0, 0.0, 0.0
     for number in range(10_000):
         attempt = SAVING.attempt(RUN, 16, 7200.0, 8, done, is_restart=number > 0)
-        failure = nodes.next_failure(range(8), now)[0]
+        while failure <= now:
+            failure = next(failures)
         elapsed = min(attempt.wall, failure - now)
         account = attempt.account(elapsed)
         parts = account.computed + account.overhead + account.restarting

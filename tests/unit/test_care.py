@@ -40,7 +40,7 @@ class IllNode(Dedicated):
 
 def play(care, rows, seed=1, **saving):
     trace = trace_of(rows)
-    machine = FailingMachine(12, 4, speed=IllNode(12, 4))
+    machine = FailingMachine(12, 4, mtbf=None, speed=IllNode(12, 4))
     saving = Evolving(**{"node_mtbf": 1e5, "cycles": 400, **saving})
     scene = saving.scene(trace.jobs["requested_processors"].to_numpy(), Streams(seed), machine)
     return simulate_recovering(

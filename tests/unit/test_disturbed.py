@@ -8,15 +8,13 @@ from toys import ToyEstimate, rigid, rigid_truth, trace_of
 
 from sim.engine.run import simulate
 from sim.engine.setup import Setup
-from sim.errors import ConfigError
 from sim.machine.base import Dedicated
 from sim.machine.disturbed import Disturbed
 from sim.machine.interference import NodeInterference
 
 
 def machine(processors=8, width=2, **more):
-    nodes = -(-processors // width)
-    return Disturbed(processors, width, phases=NodeInterference(nodes, 100.0, 50.0, **more))
+    return Disturbed(processors, width, phases=NodeInterference(100.0, 50.0, **more))
 
 
 def test_nodes_of_processors():
@@ -46,11 +44,6 @@ def test_without_interference_it_is_the_dedicated_machine_to_the_bit():
         plain = Dedicated(8).completion(start, runtime, ((0, 1),))
         assert quiet.completion(start, runtime, ((0, 1),)) == plain
         assert quiet.progress(start, plain, ((0, 1),)) == plain - start
-
-
-def test_too_few_nodes_are_named():
-    with pytest.raises(ConfigError, match="8 processors need 4 nodes"):
-        Disturbed(8, 2, phases=NodeInterference(3))
 
 
 def test_under_the_engine_jobs_take_as_long_as_the_machine_says():

@@ -5,7 +5,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sim.errors import ConfigError
 from sim.machine.interference import NodeInterference, Slowdown
 
 pytestmark = pytest.mark.fast
@@ -22,7 +21,7 @@ def test_work_and_wall_by_hand():
 @settings(max_examples=60)
 @given(st.integers(0, 50), st.floats(0.0, 5000.0), st.lists(st.integers(0, 9), min_size=1))
 def test_wall_undoes_work(key, start, nodes):
-    slowdown = NodeInterference(10, 500.0, 200.0, key=key).slowdown(nodes, start, start + 4000)
+    slowdown = NodeInterference(500.0, 200.0, key=key).slowdown(nodes, start, start + 4000)
     done = np.linspace(0.0, 3000.0, 13)
     wall = slowdown.wall(done)
     assert [slowdown.work(t) for t in wall] == pytest.approx(done.tolist(), abs=1e-6)
@@ -32,7 +31,7 @@ def test_wall_undoes_work(key, start, nodes):
 
 
 def test_a_job_waits_for_its_slowest_node():
-    phases = NodeInterference(3, 500.0, 200.0, key=2)
+    phases = NodeInterference(500.0, 200.0, key=2)
     single = [phases.slowdown([node], 0.0, 1e4) for node in range(3)]
     together = phases.slowdown([0, 1, 2], 0.0, 1e4)
     at = np.linspace(0.0, 1e4, 997)
@@ -44,30 +43,15 @@ def test_a_job_waits_for_its_slowest_node():
 
 
 def test_same_phases_whatever_is_asked_first():
-    early, late = NodeInterference(4, key=5), NodeInterference(4, key=5)
+    early, late = NodeInterference(key=5), NodeInterference(key=5)
     late.changes(3, 1e7)
     first = early.changes(3, 1e5)
     assert late.changes(3, 1e5)[: first.size].tolist() == first.tolist()
 
 
 def test_share_of_time_and_of_nodes():
-    phases = NodeInterference(400, 300.0, 100.0, share=0.5, key=1)
+    phases = NodeInterference(300.0, 100.0, share=0.5, key=1)
     ever = [phases.changes(node, 1.0).size > 0 for node in range(400)]
     assert np.mean(ever) == pytest.approx(0.5, abs=0.1)
     work = [phases.slowdown([n], 0.0, 2e5).work(2e5) / 2e5 for n in range(400) if ever[n]]
     assert np.mean(work) == pytest.approx(0.75 + 0.25 / 2, abs=0.01)
-
-
-@pytest.mark.parametrize(
-    ("options", "named"),
-    [
-        ({"quiet": 0.0}, "quiet must be positive"),
-        ({"disturbed": np.inf}, "disturbed must be positive"),
-        ({"factor": 1.0}, "factor must be above 1"),
-        ({"share": 1.1}, "share must be at least 0 and at most 1"),
-        ({"nodes": 0}, "nodes must be at least 1"),
-    ],
-)
-def test_bad_values_are_named(options, named):
-    with pytest.raises(ConfigError, match=named):
-        NodeInterference(**{"nodes": 2, **options})
