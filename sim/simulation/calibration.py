@@ -1,29 +1,23 @@
 """Runs made before the start, so that a predictor has something to learn from; under load too."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, NamedTuple, Protocol
+from dataclasses import replace
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 import pandas as pd
 
 from predictors.base import FloatArray, IntArray, Observation
 from sim.machine.base import Machine
-from workloads.base import GroundTruth, TellsOneRuntime, TellsOneShare, Trace
+from workloads.base import GroundTruth, Trace
 from workloads.streams import Streams
-from workloads.truth.calibration import Calibration
+from workloads.truth.ground_truth import Truth
 
 if TYPE_CHECKING:
     from sim.machine.shared import Shared
 
 USUAL_RUNS = 3
 """Calibration runs of each application of a model."""
-
-
-class Calibratable(GroundTruth, Protocol):
-    """A ground truth that can run an application once more."""
-
-    calibration: Calibration
 
 
 class CalibrationRun(NamedTuple):
@@ -57,13 +51,13 @@ def runs_before(asked: int | None, trace: Trace) -> int:
 
 
 def plan_calibration(
-    truth: Calibratable, runs: int, processors: int, streams: Streams
+    truth: Truth, runs: int, processors: int, streams: Streams
 ) -> list[CalibrationRun]:
     """Plan so many runs of every application, and of every class where sizes are hidden.
 
     Parameters
     ----------
-    truth : Calibratable
+    truth : Truth
     runs : int
         ``predictor.calibration``.
     processors : int
@@ -91,9 +85,7 @@ def observations(plan: Sequence[CalibrationRun], time: float) -> list[Observatio
     ]
 
 
-def charge(
-    trace: Trace, truth: GroundTruth, plan: Sequence[CalibrationRun]
-) -> tuple[Trace, GroundTruth]:
+def charge(trace: Trace, truth: Truth, plan: Sequence[CalibrationRun]) -> tuple[Trace, GroundTruth]:
     """Submit calibration runs as rigid jobs at the first submit time, ahead of all others.
 
     Returns
@@ -130,59 +122,36 @@ def charge(
     return replace(trace, jobs=jobs, models=models), ChargedTruth(truth, plan)
 
 
-def _representatives(truth: GroundTruth, applications: IntArray) -> IntArray:
-    """Return a job index of each application."""
-    present, first = np.unique(truth.application, return_index=True)
-    return first[np.searchsorted(present, applications)]
-
-
-@dataclass(frozen=True)
-class _Joined:
-    """Arrays of calibration jobs in front of those of the trace's jobs."""
-
-    plan: Sequence[CalibrationRun]
-
-    def ints(self, field: str, rest: IntArray) -> IntArray:
-        values = [getattr(run, field) for run in self.plan]
-        return np.concatenate([np.array(values, np.int64), rest])
-
-    def floats(self, field: str, rest: FloatArray) -> FloatArray:
-        values = [getattr(run, field) for run in self.plan]
-        return np.concatenate([np.array(values, np.float64), rest])
-
-    def fill(self, value: bool, rest: np.ndarray) -> np.ndarray:
-        return np.concatenate([np.full(len(self.plan), value), rest])
-
-
 class ChargedTruth:
     """The ground truth of a trace with calibration jobs in front; they are rigid.
 
     Parameters
     ----------
-    truth : GroundTruth
+    truth : Truth
         Of the trace's own jobs.
     plan : sequence of CalibrationRun
     """
 
-    def __init__(self, truth: GroundTruth, plan: Sequence[CalibrationRun]) -> None:
-        joined = _Joined(plan)
-        self._truth = truth
-        self._one_by_one = truth if isinstance(truth, TellsOneRuntime) else None
-        self._one_share = truth if isinstance(truth, TellsOneShare) else None
-        self._first = len(plan)
+    def __init__(self, truth: Truth, plan: Sequence[CalibrationRun]) -> None:
+        def joined(field: str, rest: np.ndarray) -> np.ndarray:
+            return np.concatenate([[getattr(run, field) for run in plan], rest])
+
+        self._truth, self._first = truth, len(plan)
         self._runtime = np.array([run.runtime for run in plan])
-        self.application = joined.ints("application", truth.application)
-        self.size_class = joined.ints("size_class", truth.size_class)
-        self.size = joined.floats("size", truth.size)
-        self.moldable = joined.fill(False, truth.moldable)
-        self.malleable = joined.fill(False, truth.malleable)
-        self.min_processors = joined.ints("nprocs", truth.min_processors)
-        self.max_processors = joined.ints("nprocs", truth.max_processors)
-        self.shared_shape = getattr(truth, "shared_shape", False)
-        self._like = _representatives(truth, joined.ints("application", truth.application[:0]))
+        self.application = joined("application", truth.application)
+        self.size_class = joined("size_class", truth.size_class)
+        self.size = joined("size", truth.size)
+        self.min_processors = joined("nprocs", truth.min_processors)
+        self.max_processors = joined("nprocs", truth.max_processors)
+        never = np.zeros(self._first, np.bool_)
+        self.moldable = np.concatenate([never, truth.moldable])
+        self.malleable = np.concatenate([never, truth.malleable])
+        self.shared_shape = truth.shared_shape
+        present, first = np.unique(truth.application, return_index=True)
+        self._like = first[np.searchsorted(present, self.application[: self._first])]
         unknown = np.full(self._first, np.nan)
         self.serial_time = np.concatenate([unknown, truth.serial_time])
-        self.serial_time_assumed = joined.fill(False, truth.serial_time_assumed)
+        self.serial_time_assumed = np.concatenate([never, truth.serial_time_assumed])
 
     def runtimes(self, job: int, counts: IntArray) -> FloatArray:
         """Return T(n) of this very run at each count, seconds."""
@@ -203,9 +172,7 @@ class ChargedTruth:
         """Return T(count) of one job, seconds."""
         if job < self._first:
             return float(self._runtime[job])
-        if self._one_by_one is not None:
-            return self._one_by_one.runtime_on(job - self._first, count)
-        return float(self._truth.runtimes(job - self._first, np.array([count]))[0])
+        return self._truth.runtime_on(job - self._first, count)
 
     def communication_shares(self, jobs: IntArray, counts: IntArray) -> FloatArray:
         """Return the share of communication, elementwise.
@@ -220,9 +187,7 @@ class ChargedTruth:
     def communication_share_on(self, job: int, count: int) -> float:
         """Return the share of communication of one job."""
         own = self._like.item(job) if job < self._first else job - self._first
-        if self._one_share is not None:
-            return self._one_share.communication_share_on(own, count)
-        return self._truth.communication_shares(np.array([own]), np.array([count])).item(0)
+        return self._truth.communication_share_on(own, count)
 
     def computation_communication(
         self, job: int, counts: IntArray

@@ -248,7 +248,7 @@ def prepare(
     plan = calibration_plan(predictor, scene)
     known: list[Observation] = []
     if plan and setting(predictor, "charge", True):
-        trace, truth = charge(trace, truth, plan)
+        trace, truth = charge(trace, scene.truth, plan)
     else:
         known = observations(plan, float(trace.jobs["submit_time"].iloc[0]))
         known = under_load(known, scene.machine, truth, scene.streams)
