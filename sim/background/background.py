@@ -5,6 +5,7 @@ integrating its rate over the load of its own processors and links, at once,
 without an event for each change of load.
 """
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -31,7 +32,7 @@ from sim.background.links import LoadedLinks
 from sim.background.models import ConstantLoad, RoundLoad
 from sim.background.sample_kernels import loaded_at
 from sim.background.sources import LoadModel
-from sim.errors import AT_LEAST_1, FINITE, POSITIVE, ConfigError
+from sim.errors import AT_LEAST_1, POSITIVE, ConfigError
 from workloads.streams import Streams
 
 _advance_packed = direct(advance_packed)
@@ -87,10 +88,10 @@ class BackgroundLoad:
     --------
     >>> from sim.background.models import ConstantLoad
     >>> load = BackgroundLoad(4, Streams(1), cpu=ConstantLoad(0.5), network=ConstantLoad(0.25))
-    >>> load.completion([0, 1], start=100.0, computation=60.0, communication=10.0)
-    260.0
-    >>> load.progress([0, 1], 100.0, 180.0, computation=60.0, communication=10.0)
-    0.5
+    >>> load.advance(np.array([0, 1]), 100.0, np.inf, 1.0, 60.0, 10.0)
+    (260.0, 0.0)
+    >>> load.advance(np.array([0, 1]), 100.0, 180.0, 1.0, 60.0, 10.0)
+    (180.0, 0.5)
     """
 
     def __init__(
@@ -165,70 +166,20 @@ class BackgroundLoad:
                 del self._chunks[next(iter(self._chunks))]
         return self._chunks[index]
 
-    def _own(self, processors: ArrayLike) -> tuple[IntArray, BoolArray]:
-        """Return the job's processors and, for each node, whether the job is on it."""
+    def _own(self, processors: ArrayLike) -> IntArray:
+        """Return the job's processors, checked."""
         own = np.asarray(processors, np.int64)
         if not own.size or own.view(np.uint64).max() >= self.processors:  # or below 0
             raise ConfigError(
                 f"processors must be numbers from 0 to {self.processors - 1}, got {processors!r}"
             )
+        return own
+
+    def inside(self, processors: ArrayLike) -> BoolArray:
+        """Return for each node whether one of the processors is on it."""
         inside = np.zeros(self.nodes, bool)
-        inside[own // self.processors_per_node] = True
-        return own, inside
-
-    def completion(
-        self,
-        processors: ArrayLike,
-        start: float,
-        computation: float,
-        communication: float,
-        work: float = 1.0,
-    ) -> float:
-        """Return when a job ends that starts at `start`, seconds.
-
-        Its rate is 1 / (computation / slowest own CPU + communication / most
-        loaded own link) of the job per second.
-
-        Parameters
-        ----------
-        processors : array_like of int
-            The processors it holds.
-        start : float
-            Seconds.
-        computation, communication : float
-            Seconds of the whole job on an idle machine.
-        work : float
-            The share of the job that is left to do.
-        """
-        return self._run(processors, start, np.inf, work, computation, communication)[0]
-
-    def progress(
-        self,
-        processors: ArrayLike,
-        start: float,
-        end: float,
-        computation: float,
-        communication: float,
-    ) -> float:
-        """Return the share of the job that is done from `start` until `end`, at most 1."""
-        if end <= start:
-            return 0.0
-        _, left = self._run(processors, start, end, 1.0, computation, communication)
-        return 1.0 - left
-
-    def _run(
-        self,
-        processors: ArrayLike,
-        start: float,
-        until: float,
-        work: float,
-        computation: float,
-        communication: float,
-    ) -> tuple[float, float]:
-        """Run the job until it is done or `until`; return when, and the work left."""
-        FINITE.check(computation=computation, communication=communication)
-        own, _ = self._own(processors)
-        return self.advance(own, start, until, work, computation, communication)
+        inside[np.asarray(processors, np.int64) // self.processors_per_node] = True
+        return inside
 
     def advance(
         self,
@@ -240,6 +191,9 @@ class BackgroundLoad:
         communication: float,
     ) -> tuple[float, float]:
         """Run a job until it is done or `until`; nothing is checked.
+
+        Its rate is 1 / (computation / slowest own CPU + communication / most
+        loaded own link) of the job per second.
 
         Parameters
         ----------
@@ -273,19 +227,24 @@ class BackgroundLoad:
     def cpu_at(self, times: ArrayLike, processors: ArrayLike | None = None) -> FloatArray:
         """Return the available CPU at ascending times, shape (times, processors)."""
         moments = np.atleast_1d(np.asarray(times, float))
-        own = np.arange(self.processors) if processors is None else self._own(processors)[0]
+        own = np.arange(self.processors) if processors is None else self._own(processors)
         out = np.empty((len(moments), len(own)))
-        done = 0
-        while done < len(moments):
-            chunk = self._chunk(float(moments[done]))
-            following = done + int(np.searchsorted(moments[done:], chunk.end))
-            read_cpu(chunk.cpu, own, moments[done:following], out[done:following])
-            done = following
+        for chunk, here in self._chunks_of(moments):
+            read_cpu(chunk.cpu, own, moments[here], out[here])
         return out
+
+    def _chunks_of(self, times: FloatArray) -> Iterator[tuple[LoadChunk, slice]]:
+        """Yield the chunks that hold ascending times, and which of these each holds."""
+        done = 0
+        while done < len(times):
+            chunk = self._chunk(float(times[done]))
+            following = done + int(np.searchsorted(times[done:], chunk.end))
+            yield chunk, slice(done, following)
+            done = following
 
     def average_cpu(self, processors: ArrayLike, start: float, end: float) -> FloatArray:
         """Return the time average of each processor's available CPU over [start, end)."""
-        own, _ = self._own(processors)
+        own = self._own(processors)
         if end <= start:
             return np.asarray(self.cpu_at(start, own)[0], float)
         totals, time = np.zeros(len(own)), float(start)
@@ -309,7 +268,7 @@ class BackgroundLoad:
         start, end : float
             Seconds.
         """
-        own, _ = self._own(processors)
+        own = self._own(processors)
         if end <= start:
             return float(self.cpu_at(start, own).min()), self.bandwidth_at(own, start)
         span = float(end) - float(start)
@@ -329,7 +288,7 @@ class BackgroundLoad:
             available fraction; at all other times a link is free. An interval
             that runs over a chunk's border is listed in two parts.
         """
-        _, inside = self._own(processors)
+        inside = self.inside(self._own(processors))
         rows, time = [], float(start)
         while True:
             chunk = self._chunk(time)
@@ -341,17 +300,12 @@ class BackgroundLoad:
 
     def links_at(self, times: FloatArray) -> LoadedLinks:
         """Return the loaded links of the whole machine at ascending times."""
-        found, done = [], 0
-        while done < len(times):
-            chunk = self._chunk(float(times[done]))
-            following = done + int(np.searchsorted(times[done:], chunk.end))
+        found = []
+        for chunk, here in self._chunks_of(times):
             links = chunk.links
-            counts, picked = loaded_at(
-                links.start, links.end, links.longest.item(), times[done:following]
-            )
+            counts, picked = loaded_at(links.start, links.end, links.longest.item(), times[here])
             fields = (links.source, links.destination, links.available)
             found.append((counts, *(field[picked] for field in fields)))
-            done = following
         if len(found) == 1:
             return LoadedLinks(*found[0])
         return LoadedLinks(*(np.concatenate(column) for column in zip(*found, strict=True)))

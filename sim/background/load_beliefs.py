@@ -205,8 +205,9 @@ class LoadBeliefs:
         if self.belief == "forecast":
             self._links.take(found.counts, keys, found.available)
 
-    def _now(self) -> Standing:
+    def standing(self, now: float) -> Standing:
         """Return what is believed until the next sample."""
+        self._catch_up(now)
         if self._standing is None:
             places, (keys, left) = self._last, self._last_links
             if self.belief == "forecast":
@@ -227,10 +228,6 @@ class LoadBeliefs:
             )
         return self._standing
 
-    def _places(self) -> FloatArray:
-        """Return what is believed of the sensors' places at the next sample."""
-        return self._now().places
-
     def cpu(self, now: float, horizon: float = 0.0) -> FloatArray:
         """Return the believed available CPU of every processor, shape (processors,).
 
@@ -244,10 +241,8 @@ class LoadBeliefs:
         load = self.sensors.load
         if self.belief == "oracle":
             return load.average_cpu(np.arange(load.processors), now, now + horizon)
-        self._catch_up(now)
-        if self.belief == "mean":
-            return self.mean_cpu(now)
-        return self._now().cpu
+        standing = self.standing(now)
+        return standing.mean if self.belief == "mean" else standing.cpu
 
     def _spread(self, places: FloatArray) -> FloatArray:
         """Return values of the sensors' places as values of the processors."""
@@ -262,17 +257,16 @@ class LoadBeliefs:
         The least of the forecasts is corrected by how far it was from the least of
         the readings on average.
         """
-        self._catch_up(now)
+        standing = self.standing(now)
         load, places = self.sensors.load, processors
         if self.sensors.per == "node":
             places = np.unique(processors // load.processors_per_node)
         past = self._past.least(places)
-        usual, present = float(past.read.mean()), float(self._places()[places].min())
-        inside = np.zeros(load.nodes, bool)
-        inside[processors // load.processors_per_node] = True
+        usual, present = float(past.read.mean()), float(standing.places[places].min())
+        inside = load.inside(processors)
         links = self._past.lowest_link(inside)
         left = float(links.mean())
-        link = Swing(left, left if self.belief == "mean" else self._least_link(inside))
+        link = Swing(left, left if self.belief == "mean" else _least_link(standing.links, inside))
         both = min(len(past.read), len(links))
         cpu = self._swing(usual, past.believed, present)
         return Met(cpu, link, past.read[-both:], links[-both:])
@@ -286,12 +280,11 @@ class LoadBeliefs:
 
     def least_of_first(self, now: float, ranked: IntArray) -> tuple[FloatArray, FloatArray]:
         """Return usual and present for the first processor of a ranking, the first two, ..."""
-        self._catch_up(now)
-        places = ranked
+        standing, places = self.standing(now), ranked
         if self.sensors.per == "node":
             places = ranked // self.sensors.load.processors_per_node
         read, believed = self._past.least_of_first(places)
-        present = np.minimum.accumulate(self._places()[places])
+        present = np.minimum.accumulate(standing.places[places])
         if self.belief == "mean":
             return read, read
         gap = read / believed if self.belief == "forecast" else 1.0
@@ -306,8 +299,7 @@ class LoadBeliefs:
         weights : list of numpy.ndarray, shape (processors,)
             Of each number of them: how likely each rank, from the slowest on, is the lowest.
         """
-        self._catch_up(now)
-        read, believed, present = self._now().ordered
+        read, believed, present = self.standing(now).ordered
         return [
             self._swing(float(own @ read), float(own @ believed), float(own @ present))
             for own in weights
@@ -318,11 +310,6 @@ class LoadBeliefs:
         self._catch_up(now)
         return self._past.lost
 
-    def mean_cpu(self, now: float) -> FloatArray:
-        """Return the average of all samples of every processor, shape (processors,)."""
-        self._catch_up(now)
-        return self._now().mean
-
     def mean_links(self, now: float) -> tuple[float, float]:
         """Return how many links samples found loaded on average, and what was left of them."""
         self._catch_up(now)
@@ -330,34 +317,20 @@ class LoadBeliefs:
             return 0.0, 1.0
         return self._links_loaded / self._samples, 1.0 - self._links_lost / self._links_loaded
 
-    def memory(self, now: float) -> float:
-        """Return after how many seconds a deviation from the average has fallen to 1/e."""
-        self._catch_up(now)
-        return self._now().memory
-
-    def link_memory(self, now: float) -> float:
-        """Return after how many seconds 1/e of the loaded links is still loaded."""
-        self._catch_up(now)
-        return self._now().link_memory
-
     def links(self, now: float) -> LoadedLinks:
         """Return the links that are not believed free, and what is left of them."""
         if self.belief == "oracle":
             return self.sensors.load.links_at(np.array([now]))
-        self._catch_up(now)
-        return self._now().links
+        return self.standing(now).links
 
     def bandwidth(self, now: float, processors: ArrayLike, horizon: float = 0.0) -> float:
         """Return the believed bandwidth of the most loaded link among those of `processors`."""
         load = self.sensors.load
         if self.belief == "oracle":
             return load.average_bandwidth(processors, now, now + horizon)
-        self._catch_up(now)
-        inside = np.zeros(load.nodes, bool)
-        inside[np.asarray(processors, np.int64) // load.processors_per_node] = True
-        return self._least_link(inside)
+        return _least_link(self.standing(now).links, load.inside(processors))
 
-    def _least_link(self, inside: BoolArray) -> float:
-        """Return the believed bandwidth of the most loaded link between some of the nodes."""
-        _, source, destination, available = self._now().links
-        return float(least_own(source, destination, available, inside))
+
+def _least_link(links: LoadedLinks, inside: BoolArray) -> float:
+    """Return the bandwidth of the most loaded link between some of the nodes."""
+    return float(least_own(links.source, links.destination, links.available, inside))

@@ -69,7 +69,7 @@ class LeastAverage(SetLoad):
     def _cpu(self, count: int, horizon: float) -> float:
         ahead = self._prospect
         if ahead.is_usual:
-            values = self._beliefs.mean_cpu(ahead.now)
+            values = self._beliefs.standing(ahead.now).mean
         else:
             values, ranked = ahead.cpu(horizon), ahead.fastest(horizon)
             if ranked is not None and count <= ranked.size:
@@ -83,7 +83,7 @@ class LeastAverage(SetLoad):
             return 1.0
         if ahead.is_usual or self._beliefs.belief == "mean":
             number, left = self._beliefs.mean_links(ahead.now)
-            share = ahead.share_left(self._beliefs.link_memory(ahead.now), horizon)
+            share = ahead.share_left(self._beliefs.standing(ahead.now).link_memory, horizon)
             spared = (1.0 - chance) ** number
             return float(spared + (1.0 - spared) * (1.0 - (1.0 - left) * share))
         return 1.0 - ahead.worst_of(count, np.sort(1.0 - ahead.links(horizon).available)[::-1])
@@ -133,7 +133,7 @@ class EffectiveLoad(SetLoad):
     def runtime(self, processors: IntArray, delay: float, parts: Parts) -> float:
         """Return how long a job takes on these processors that starts after a delay."""
         swings, course = self._of_these(processors, delay, parts)
-        found = runtimes_under(ONE, parts, swings, course, NO_RANKS)
+        found = runtimes_under(ONE, parts, swings, course, NO_RANKS, self._ranked)
         return float(found[0])
 
     def _of_these(self, processors: IntArray, delay: float, parts: Parts) -> Swinging:
@@ -142,10 +142,10 @@ class EffectiveLoad(SetLoad):
         return np.array([[*met.cpu, *met.bandwidth]]).T, course
 
     def _course(self) -> Course:
-        beliefs, now = self._beliefs, self._prospect.now
-        if beliefs.belief == "last":
+        if self._beliefs.belief == "last":
             return Course(-1.0, -1.0)
-        return Course(beliefs.memory(now), beliefs.link_memory(now))
+        standing = self._beliefs.standing(self._prospect.now)
+        return Course(standing.memory, standing.link_memory)
 
     def expected(self, counts: IntArray, horizon: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Return what jobs meet that have no processors yet."""

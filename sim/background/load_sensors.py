@@ -17,7 +17,6 @@ from sim.background.sample_kernels import (
     lowest_own_link,
     sample_links,
 )
-from sim.errors import FINITE, POSITIVE_AND_FINITE, ConfigError
 from workloads.streams import Streams
 
 FLOOR = 1e-3
@@ -59,20 +58,6 @@ class RunSamples(NamedTuple):
     bandwidth: LinkSamples
 
 
-def check_monitor(every: float, per: str, noise: float, name: str = "") -> None:
-    """Refuse the figures of a monitor that are out of range; names in messages begin with `name`.
-
-    Raises
-    ------
-    ConfigError
-        Unless seconds are positive, places known, and noise is at least 0 and finite.
-    """
-    POSITIVE_AND_FINITE.check(**{f"{name}every": every})
-    FINITE.check(**{f"{name}noise": noise})
-    if per not in ("processor", "node"):
-        raise ConfigError(f"{name}per must be 'processor' or 'node', got {per!r}")
-
-
 class LoadSensors:
     """Samples of a background load: at fixed times for the machine, and along each run.
 
@@ -109,7 +94,6 @@ class LoadSensors:
         per: Literal["processor", "node"] = "processor",
         noise: float = 0.0,
     ) -> None:
-        check_monitor(every, per, noise)
         self.load = load
         self.every = every
         self.per = per
@@ -224,8 +208,8 @@ class LoadPast:
         self._number = 0
         self._read = np.zeros(places)
         self._believed = np.zeros(places)
-        self._links = _links_with_room(2 * kept, 2 * kept)
-        self._looks_kept, self._links_kept = slice(0, 0), slice(0, 0)
+        none = np.zeros(0, np.int64)
+        self._links = LoadedLinks(none, none, none, np.zeros(0))
         self._lost = np.zeros(0)
         self._looks = 0
 
@@ -251,43 +235,16 @@ class LoadPast:
             self._lost = np.append(self._lost, np.zeros(missing))
         add_lost(found.counts, found.available, self._lost)
         self._looks += len(found.counts)
-        self._append(found)
-        first, low = self._looks_kept.start, self._links_kept.start
-        last, high = self._looks_kept.stop, self._links_kept.stop
-        counts = self._links.counts
+        before = self._links
+        counts = np.append(before.counts, found.counts)
+        source = np.append(before.source, found.source)
+        destination = np.append(before.destination, found.destination)
+        available = np.append(before.available, found.available)
+        first, low, last, high = 0, 0, len(counts), len(source)
         while last - first > self._room or (high - low > MOST_LINKS and last - first > 1):
             low += counts.item(first)
             first += 1
-        self._looks_kept, self._links_kept = slice(first, last), slice(low, high)
-
-    def _append(self, found: LoadedLinks) -> None:
-        """Put the links of new samples behind those that are kept, in twice the room if need be."""
-        looks, links, kept = self._looks_kept, self._links_kept, self._kept_links()
-        stops = looks.stop + len(found.counts), links.stop + len(found.source)
-        if stops[0] > len(self._links.counts) or stops[1] > len(self._links.source):
-            looks, links = slice(0, len(kept.counts)), slice(0, len(kept.source))
-            stops = looks.stop + len(found.counts), links.stop + len(found.source)
-            self._links = _links_with_room(2 * stops[0], 2 * stops[1])
-            self._write(kept, looks, links)
-        self._write(found, slice(looks.stop, stops[0]), slice(links.stop, stops[1]))
-        self._looks_kept, self._links_kept = (
-            slice(looks.start, stops[0]),
-            slice(links.start, stops[1]),
-        )
-
-    def _write(self, found: LoadedLinks, looks: slice, links: slice) -> None:
-        """Write looks and the links that they found to some places."""
-        self._links.counts[looks] = found.counts
-        self._links.source[links] = found.source
-        self._links.destination[links] = found.destination
-        self._links.available[links] = found.available
-
-    def _kept_links(self) -> LoadedLinks:
-        """Return what the samples that are kept found loaded."""
-        (counts, source, destination, available), links = self._links, self._links_kept
-        return LoadedLinks(
-            counts[self._looks_kept], source[links], destination[links], available[links]
-        )
+        self._links = LoadedLinks(counts[first:], source[low:], destination[low:], available[low:])
 
     @property
     def read(self) -> FloatArray:
@@ -327,13 +284,6 @@ class LoadPast:
         ----------
         inside : numpy.ndarray of bool, shape (nodes,)
         """
-        found = self._kept_links()
-        if not len(found.counts):
+        if not len(self._links.counts):
             return np.ones(1)
-        return np.asarray(lowest_own_link(*found, inside))
-
-
-def _links_with_room(looks: int, links: int) -> LoadedLinks:
-    """Return arrays for so many looks and the links that they find."""
-    room = (np.empty(links, np.int64), np.empty(links, np.int64), np.empty(links))
-    return LoadedLinks(np.empty(looks, np.int64), *room)
+        return np.asarray(lowest_own_link(*self._links, inside))

@@ -4,23 +4,15 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import partial
-from typing import NamedTuple
 
 import numpy as np
 
 from predictors.under_load.load_aware import Conditions, Parts, runtime_under
 from sim.background.ahead import LONGEST
-from sim.background.kernels import BoolArray, FloatArray, IntArray
+from sim.background.kernels import FloatArray, IntArray
+from sim.background.links import LoadedLinks
 from sim.background.load_beliefs import LoadBeliefs
 from sim.background.swings import share_left
-
-
-class BelievedLinks(NamedTuple):
-    """Links that are not believed free; arrays of shape (links,)."""
-
-    source: IntArray
-    destination: IntArray
-    available: FloatArray
 
 
 class Prospect:
@@ -84,44 +76,38 @@ class Prospect:
         beliefs, now = self._beliefs, self.now
         if beliefs.belief == "oracle":
             return beliefs.cpu(now + delay, min(horizon, LONGEST))
-        mean = beliefs.mean_cpu(now)
+        standing = beliefs.standing(now)
+        mean = standing.mean
         if beliefs.belief == "mean":
             return mean
-        share = self.share_left(beliefs.memory(now), horizon, delay)
+        share = self.share_left(standing.memory, horizon, delay)
         return np.asarray(mean + (beliefs.cpu(now) - mean) * share)
 
-    def links(self, horizon: float, delay: float = 0.0) -> BelievedLinks:
+    def links(self, horizon: float, delay: float = 0.0) -> LoadedLinks:
         """Return the links not believed free, averaged over a time to come."""
         now = self.now
         if self._beliefs.belief == "oracle":
             return self._true_links(now + delay, min(max(horizon, 1.0), LONGEST))
         found = self._beliefs.links(now)
-        share = self.share_left(self._beliefs.link_memory(now), horizon, delay)
-        left = 1.0 - (1.0 - found.available) * share
-        return BelievedLinks(found.source, found.destination, left)
+        share = self.share_left(self._beliefs.standing(now).link_memory, horizon, delay)
+        return found._replace(available=1.0 - (1.0 - found.available) * share)
 
-    def _true_links(self, start: float, span: float) -> BelievedLinks:
+    def _true_links(self, start: float, span: float) -> LoadedLinks:
         load = self._beliefs.sensors.load
         rows = load.loaded_links(np.arange(load.processors), start, start + span)
         overlap = np.minimum(rows[:, 1], start + span) - np.maximum(rows[:, 0], start)
         lost = (1.0 - rows[:, 4]) * np.clip(overlap, 0.0, None) / span
         pairs, which = np.unique(rows[:, 2:4].astype(np.int64), axis=0, return_inverse=True)
         total = np.bincount(which.ravel(), lost, len(pairs))
-        return BelievedLinks(pairs[:, 0], pairs[:, 1], np.asarray(1.0 - total, float))
+        return LoadedLinks(
+            np.array([len(pairs)]), pairs[:, 0], pairs[:, 1], np.asarray(1.0 - total, float)
+        )
 
-    def bandwidth(self, processors: IntArray, links: BelievedLinks) -> float:
+    def bandwidth(self, processors: IntArray, links: LoadedLinks) -> float:
         """Return the least bandwidth among the links between these processors' nodes."""
-        if not links.available.size:
-            return 1.0
-        inside = self._inside(processors)
+        inside = self._beliefs.sensors.load.inside(processors)
         own = inside[links.source] & inside[links.destination]
         return float(links.available[own].min(initial=1.0))
-
-    def _inside(self, processors: IntArray) -> BoolArray:
-        """Return for each node whether one of the processors is on it."""
-        inside = np.zeros(self.processors // self.per_node + 1, bool)
-        inside[processors // self.per_node] = True
-        return inside
 
     # Who may get what
 

@@ -37,14 +37,6 @@ class CpuSource(Protocol):
         ...
 
 
-class LinkSource(Protocol):
-    """Yields the loaded links between nodes, chunk after chunk, in order."""
-
-    def chunk(self, start: float, end: float) -> LinkChunk:
-        """Return the load over [start, end), the continuation of the last call."""
-        ...
-
-
 class LoadModel(Protocol):
     """A kind of load with its figures, for processors, links or both."""
 
@@ -54,7 +46,7 @@ class LoadModel(Protocol):
         """Begin the load of that many processors at `origin`."""
         ...
 
-    def links(self, nodes: int, rng: np.random.Generator, origin: float) -> LinkSource:
+    def links(self, nodes: int, rng: np.random.Generator, origin: float) -> "LinkRows":
         """Begin the load of the links between that many nodes at `origin`."""
         ...
 

@@ -162,7 +162,7 @@ def runtimes_under(
     swings: FloatArray,
     course: Course,
     ranks: Ranks,
-    rank: Callable[[int], Ranks] | None = None,
+    rank: Callable[[int], Ranks],
 ) -> FloatArray:
     """Return the runtimes of a job as `runtime_under` finds them, in one compiled call.
 
@@ -179,7 +179,5 @@ def runtimes_under(
     """
     found, seconds = np.empty(len(counts)), np.array(parts)
     while missing := _settle(counts, seconds, swings, course, ranks, found):
-        if rank is None:
-            raise ValueError("ranks are missing, and nobody is there to reckon them")
         ranks = rank(doublings(missing))
     return found

@@ -1,17 +1,10 @@
 """A machine that is not the jobs' alone: background load slows them down, for oracles too."""
 
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 
-from predictors.base import (
-    Explanation,
-    FloatArray,
-    IntArray,
-    Observation,
-    RuntimePredictor,
-    VisibleJobs,
-)
+from predictors.base import FloatArray, IntArray, RuntimePredictor
 from predictors.in_loop.oracle import NeedsTruth
 from predictors.in_loop.wrapper import Wrapper
 from predictors.under_load.forecast import Selection
@@ -20,10 +13,16 @@ from predictors.under_load.observed_load import LoadForm
 from sim.background.background import CPU_ROUNDS, NETWORK_ROUNDS, BackgroundLoad
 from sim.background.load_beliefs import Belief, LoadBeliefs
 from sim.background.load_outlook import LoadOutlook
-from sim.background.load_sensors import LoadSensors, check_monitor
+from sim.background.load_sensors import LoadSensors
 from sim.background.models import ConstantLoad
 from sim.background.sources import LoadModel
-from sim.errors import AT_LEAST_1_AND_FINITE, ConfigError
+from sim.errors import (
+    AT_LEAST_1_AND_FINITE,
+    FINITE,
+    POSITIVE_AND_FINITE,
+    ConfigError,
+    check_choice,
+)
 from sim.state.records import Ranges
 from workloads.base import GroundTruth
 from workloads.streams import Streams
@@ -103,7 +102,9 @@ class Shared:
         streams: Streams | None = None,
         origin: float = 0.0,
     ) -> None:
-        check_monitor(sample_every, sample_per, sample_noise, "sample_")
+        POSITIVE_AND_FINITE.check(sample_every=sample_every)
+        FINITE.check(sample_noise=sample_noise)
+        check_choice(("processor", "node"), sample_per=sample_per)
         if not 0 <= history <= MOST_SAMPLES * sample_every:
             raise ConfigError(
                 f"history must be a number of seconds, at least 0 and at most {MOST_SAMPLES:,} "
@@ -214,7 +215,7 @@ class Shared:
         return values
 
 
-class OracleUnderLoad:
+class OracleUnderLoad(Wrapper):
     """A predictor of times on an idle machine that is told how they split, and the load.
 
     Parameters
@@ -228,8 +229,7 @@ class OracleUnderLoad:
     load_form: LoadForm = "effective"
 
     def __init__(self, oracle: RuntimePredictor, truth: GroundTruth) -> None:
-        self.learns = oracle.learns
-        self._oracle = oracle
+        super().__init__(oracle)
         self._truth = truth
         self._expected: ExpectedLoad | None = None
 
@@ -237,13 +237,9 @@ class OracleUnderLoad:
         """Take the handle on what is believed of the load."""
         self._expected = load
 
-    def attach(self, jobs: VisibleJobs) -> None:
-        """Begin a run with these jobs."""
-        self._oracle.attach(jobs)
-
     def parts(self, job: int, counts: IntArray) -> Parts | None:
         """Return computation and communication of a job at each count."""
-        runtimes = self._oracle.curve(job, counts)
+        runtimes = self.before.curve(job, counts)
         if runtimes is None:
             return None
         shares = self._truth.communication_shares(np.full(len(counts), job), counts)
@@ -254,16 +250,8 @@ class OracleUnderLoad:
         """Return the runtimes under the load believed to come, seconds."""
         parts, expected = self.parts(job, counts), self._expected
         if parts is None or expected is None:
-            return self._oracle.curve(job, counts)
+            return self.before.curve(job, counts)
         return expected.runtimes(counts, parts, self.load_form)
-
-    def observe(self, observation: Observation) -> bool:
-        """Pass on a finished run."""
-        return self._oracle.observe(observation)
-
-    def explain(self, job: int, nprocs: int) -> Explanation:
-        """Say what the oracle says."""
-        return self._oracle.explain(job, nprocs)
 
 
 def oracles_under_load(predictor: RuntimePredictor, truth: GroundTruth) -> RuntimePredictor:
@@ -271,4 +259,7 @@ def oracles_under_load(predictor: RuntimePredictor, truth: GroundTruth) -> Runti
     if isinstance(predictor, Wrapper):
         predictor.replace(lambda inside: oracles_under_load(inside, truth))
         return predictor
-    return OracleUnderLoad(predictor, truth) if isinstance(predictor, NeedsTruth) else predictor
+    if isinstance(predictor, NeedsTruth):
+        told: Any = OracleUnderLoad(predictor, truth)
+        predictor = told
+    return predictor

@@ -16,8 +16,8 @@ from sim.state.processors import as_numbers, as_ranges
 from sim.state.view import View
 
 if TYPE_CHECKING:
+    from sim.background.links import LoadedLinks
     from sim.background.load_outlook import LoadOutlook
-    from sim.background.prospect import BelievedLinks
 
 
 class Lowest:
@@ -133,7 +133,7 @@ def fastest(
 
 
 def apart(
-    ranked: IntArray, count: int, links: "BelievedLinks", bound: float, per_node: int
+    ranked: IntArray, count: int, links: "LoadedLinks", bound: float, per_node: int
 ) -> IntArray | None:
     """Return the first processors in rank order that share no link at or below a bound.
 

@@ -10,6 +10,7 @@ from sim.background.load_sensors import LoadSensors
 from sim.background.models import BurstyLoad, ConstantLoad, PeriodicLoad, RoundLoad
 from sim.errors import ConfigError
 from sim.machine.shared import Shared
+from tests.loads import done_by, end_of
 from workloads.streams import Streams
 
 KINDS = {
@@ -38,7 +39,7 @@ def stepwise(load, processors, start, end, computation, communication, step):
 @pytest.mark.parametrize("kind", KINDS)
 def test_progress_equals_a_fine_step_integration(kind):
     load, own = background(kind, chunk=2000.0), [1, 2, 5]
-    done = load.progress(own, 700.0, 5200.0, 9000.0, 4000.0)
+    done = done_by(load, own, 700.0, 5200.0, 9000.0, 4000.0)
     expected = stepwise(load, own, 700.0, 5200.0, 9000.0, 4000.0, 0.5)
     assert done == pytest.approx(expected, rel=1e-3)
 
@@ -46,38 +47,38 @@ def test_progress_equals_a_fine_step_integration(kind):
 @pytest.mark.parametrize("kind", KINDS)
 def test_work_is_conserved_over_any_cuts(kind):
     load, own = background(kind, chunk=3000.0), [0, 3, 4, 7]
-    end = load.completion(own, 123.4, 1500.0, 700.0)
+    end = end_of(load, own, 123.4, 1500.0, 700.0)
     cuts = [123.4, *np.sort(np.random.default_rng(1).uniform(123.4, end, 20)), end]
-    parts = [load.progress(own, a, b, 1500.0, 700.0) for a, b in pairwise(cuts)]
+    parts = [done_by(load, own, a, b, 1500.0, 700.0) for a, b in pairwise(cuts)]
     assert sum(parts) == pytest.approx(1.0, abs=1e-9)
     half = cuts[9]
     left = 1.0 - sum(parts[:9])
-    assert load.completion(own, half, 1500.0, 700.0, work=left) == pytest.approx(end, abs=1e-6)
+    assert end_of(load, own, half, 1500.0, 700.0, work=left) == pytest.approx(end, abs=1e-6)
 
 
 def test_constant_load_gives_the_closed_form():
     load = BackgroundLoad(6, Streams(1), ConstantLoad(0.4), ConstantLoad(0.25), chunk=500.0)
     seconds = 1000.0 / 0.4 + 300.0 / 0.25
-    assert load.completion([0, 5], 50.0, 1000.0, 300.0) == pytest.approx(50.0 + seconds, rel=1e-12)
-    assert load.completion([2], 0.0, 1000.0, 300.0) == pytest.approx(1000 / 0.4 + 300, rel=1e-12)
-    assert load.progress([0, 5], 50.0, 50.0 + seconds / 4, 1000.0, 300.0) == pytest.approx(0.25)
+    assert end_of(load, [0, 5], 50.0, 1000.0, 300.0) == pytest.approx(50.0 + seconds, rel=1e-12)
+    assert end_of(load, [2], 0.0, 1000.0, 300.0) == pytest.approx(1000 / 0.4 + 300, rel=1e-12)
+    assert done_by(load, [0, 5], 50.0, 50.0 + seconds / 4, 1000.0, 300.0) == pytest.approx(0.25)
 
 
 def test_a_free_machine_runs_at_full_speed():
     load = BackgroundLoad(4, Streams(1), cpu=None, network=None)
-    assert load.completion([0, 1, 2, 3], 10.0, 60.0, 40.0) == pytest.approx(110.0, rel=1e-12)
+    assert end_of(load, [0, 1, 2, 3], 10.0, 60.0, 40.0) == pytest.approx(110.0, rel=1e-12)
 
 
 def test_processors_of_one_node_share_no_link():
     load = BackgroundLoad(4, Streams(1), cpu=None, network=ConstantLoad(0.1), processors_per_node=2)
-    assert load.completion([0, 1], 0.0, 50.0, 50.0) == pytest.approx(100.0, rel=1e-12)
-    assert load.completion([1, 2], 0.0, 50.0, 50.0) == pytest.approx(550.0, rel=1e-12)
+    assert end_of(load, [0, 1], 0.0, 50.0, 50.0) == pytest.approx(100.0, rel=1e-12)
+    assert end_of(load, [1, 2], 0.0, 50.0, 50.0) == pytest.approx(550.0, rel=1e-12)
 
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_the_load_depends_on_its_stream_alone_not_on_the_questions(kind):
     asked, fresh = background(kind, chunk=1000.0), background(kind, chunk=1000.0)
-    asked.completion([0], 9000.0, 10.0, 0.0)
+    end_of(asked, [0], 9000.0, 10.0, 0.0)
     times = np.arange(0.0, 12_000.0, 37.0)
     np.testing.assert_array_equal(asked.cpu_at(times), fresh.cpu_at(times))
     rows = asked.loaded_links(range(8), 0.0, 12_000.0)
@@ -90,7 +91,7 @@ def test_a_border_whose_quotient_rounds_down_is_passed():
     """(origin + k·span − origin) / span may fall short of k: jobs across it once never ended."""
     for origin in np.random.default_rng(7).uniform(-1e5, 1e6, 40).tolist():
         load = BackgroundLoad(1, Streams(1), ConstantLoad(0.5), None, origin=origin)
-        assert load.completion([0], origin, 129600.0, 0.0) == pytest.approx(origin + 259200.0)
+        assert end_of(load, [0], origin, 129600.0, 0.0) == pytest.approx(origin + 259200.0)
         assert load.average_cpu([0], origin, origin + 259200.0).tolist() == pytest.approx([0.5])
 
 
@@ -99,7 +100,7 @@ def test_the_chunk_length_does_not_matter(kind):
     short, long = background(kind, chunk=777.0), background(kind, chunk=50_000.0)
     times = np.arange(0.0, 20_000.0, 29.0)
     np.testing.assert_array_equal(short.cpu_at(times), long.cpu_at(times))
-    ends = [load.completion(range(8), 400.0, 900.0, 500.0) for load in (short, long)]
+    ends = [end_of(load, range(8), 400.0, 900.0, 500.0) for load in (short, long)]
     assert ends[0] == pytest.approx(ends[1], rel=1e-12)
 
 
@@ -245,13 +246,12 @@ def test_noise_is_the_same_whoever_asks_and_of_the_given_size():
         lambda: ConstantLoad(0.0),
         lambda: BackgroundLoad(0, Streams(1)),
         lambda: BackgroundLoad(1, Streams(1), chunk=0.0),
-        lambda: BackgroundLoad(2, Streams(1)).completion([2], 0.0, 1.0, 1.0),
-        lambda: BackgroundLoad(2, Streams(1)).completion([], 0.0, 1.0, 1.0),
-        lambda: BackgroundLoad(2, Streams(1)).completion([0], -1.0, 1.0, 1.0),
-        lambda: BackgroundLoad(2, Streams(1)).completion([0], 0.0, -1.0, 1.0),
-        lambda: LoadSensors(BackgroundLoad(2, Streams(1)), Streams(1), every=0.0),
-        lambda: LoadSensors(BackgroundLoad(2, Streams(1)), Streams(1), per="rack"),
-        lambda: LoadSensors(BackgroundLoad(2, Streams(1)), Streams(1), noise=-1.0),
+        lambda: BackgroundLoad(2, Streams(1)).cpu_at(0.0, [2]),
+        lambda: BackgroundLoad(2, Streams(1)).cpu_at(0.0, []),
+        lambda: BackgroundLoad(2, Streams(1)).cpu_at(-1.0, [0]),
+        lambda: Shared(2, sample_every=0.0),
+        lambda: Shared(2, sample_per="rack"),
+        lambda: Shared(2, sample_noise=-1.0),
     ],
 )
 def test_figures_out_of_range_are_refused(build):
@@ -305,7 +305,7 @@ def test_load_that_was_forgotten_is_drawn_again_and_only_the_latest_is_kept(kind
         alone = BackgroundLoad(3, Streams(1), kind, kind, chunk=1000.0)
         np.testing.assert_array_equal(load.cpu_at(time), alone.cpu_at(time))
         own = ([0, 2], time, 900.0, 90.0)
-        assert load.completion(*own) == alone.completion(*own)
+        assert end_of(load, *own) == end_of(alone, *own)
     ahead = BackgroundLoad(3, Streams(1), kind, kind, chunk=1000.0)
     for day in range(200):
         ahead.cpu_at(1000.0 * day)

@@ -13,6 +13,7 @@ from sim.background.load_beliefs import LoadBeliefs
 from sim.background.load_outlook import LoadOutlook
 from sim.background.load_sensors import LoadPast, LoadSensors
 from sim.background.models import BurstyLoad, PeriodicLoad, RoundLoad
+from tests.loads import end_of
 from workloads.streams import Streams
 
 KINDS = {
@@ -49,7 +50,7 @@ def test_the_effective_load_is_the_average_of_the_minimum(kind):
 def test_work_of_one_kind_lasts_its_seconds_over_the_effective_load(kind):
     load, own = load_of(kind), np.array([1, 4, 5])
     for part, work in ((0, (3000.0, 0.0)), (1, (0.0, 3000.0))):
-        end = load.completion(own, 700.0, *work)
+        end = end_of(load, own, 700.0, *work)
         assert end - 700.0 == pytest.approx(3000.0 / load.effective(own, 700.0, end)[part])
 
 
@@ -67,7 +68,7 @@ def test_whoever_knows_the_load_knows_what_believed_parts_would_take(kind):
     outlook.now = 4000.0
     own, parts = np.array([0, 1, 5]), Parts(*np.array([[50.0], [2000.0], [300.0]]))
     found = outlook.runtime(parts, own, "effective", delay=60.0)
-    end = load.completion(own, 4110.0, 2000.0, 300.0)
+    end = end_of(load, own, 4110.0, 2000.0, 300.0)
     assert found == pytest.approx(50.0 + end - 4110.0, rel=1e-12)
     assert outlook.runtime(Parts(*np.array([[50.0], [0.0], [0.0]])), own, "effective") == 50.0
 
@@ -126,7 +127,7 @@ def test_wide_long_jobs_are_believed_at_the_pace_of_their_slowest_processor(beli
             own = np.sort(rng.choice(64, count, replace=False))
             for form in ("effective", "min_avg_avail"):
                 believed = outlook.runtime(computing(7200.0), own, form)
-                true = load.completion(own, outlook.now, 7200.0, 0.0) - outlook.now
+                true = end_of(load, own, outlook.now, 7200.0, 0.0) - outlook.now
                 found.append((form, believed / true))
     effective, least = (
         np.array([ratio for name, ratio in found if name == form])
@@ -175,7 +176,7 @@ def test_waiting_for_processors_and_links_in_turn_takes_longer_than_either_avera
     load = load_of("rounds", 8)
     own, parts = np.arange(8), Parts(*np.array([[0.0], [20_000.0], [20_000.0]]))
     outlook = outlook_of(load, "mean", 90_000.0)
-    true = load.completion(own, 90_000.0, 20_000.0, 20_000.0) - 90_000.0
+    true = end_of(load, own, 90_000.0, 20_000.0, 20_000.0) - 90_000.0
     cpu, bandwidth = load.effective(own, 90_000.0, 90_000.0 + true)
     assert 20_000 / cpu + 20_000 / bandwidth < 0.95 * true
     assert outlook.runtime(parts, own, "effective") == pytest.approx(true, rel=0.1)

@@ -5,6 +5,7 @@ import pytest
 from sim.background.background import BackgroundLoad
 from sim.background.recorded import LoadFileError, RecordedLoad
 from sim.errors import ConfigError
+from tests.loads import end_of
 from workloads.streams import Streams
 
 pytestmark = pytest.mark.fast
@@ -57,9 +58,9 @@ def test_playback_may_end_free(play):
 def test_jobs_feel_the_recorded_load(play):
     load = play()
     # 100 s at rate 1/2, then at 1/4: 60 s of computation on processor 0 end at 100 + 40
-    assert load.completion([0], 0.0, 60.0, 0.0) == pytest.approx(140.0, rel=1e-12)
+    assert end_of(load, [0], 0.0, 60.0, 0.0) == pytest.approx(140.0, rel=1e-12)
     # both nodes, 10 s of computation and 10 of communication at 0.5 and 0.5
-    assert load.completion([0, 2], 0.0, 10.0, 10.0) == pytest.approx(40.0, rel=1e-12)
+    assert end_of(load, [0, 2], 0.0, 10.0, 10.0) == pytest.approx(40.0, rel=1e-12)
 
 
 HEAD = "start_time,end_time,node,available_cpu\n"

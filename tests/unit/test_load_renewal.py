@@ -19,6 +19,7 @@ from sim.engine.setup import Setup
 from sim.errors import ConfigError
 from sim.machine.shared import OracleUnderLoad, Shared
 from sim.simulation.scene import play, set_scene
+from tests.loads import end_of
 from tests.toys import ToyTruth, rigid, rigid_truth, trace_of
 from workloads.streams import Streams
 
@@ -30,7 +31,7 @@ def test_what_is_left_is_what_the_machine_still_needs(belief, close, fixed):
     outlook = LoadOutlook(LoadBeliefs(LoadSensors(load, Streams(1)), belief))
     own, start = np.array([0, 3, 4, 9]), 90_000.0
     parts = Parts(*(np.array([seconds]) for seconds in (fixed, 7200.0, 600.0)))
-    end = load.completion(own, start + fixed, 7200.0, 600.0)
+    end = end_of(load, own, start + fixed, 7200.0, 600.0)
     for share in (0.0, 0.005, 0.3, 0.6):
         outlook.now = start + share * (end - start)
         left = outlook.remaining(parts, own, "effective", start)
