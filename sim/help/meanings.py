@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator
 from fnmatch import fnmatchcase
-from typing import NamedTuple
 
 COLUMNS = {
     "jobs.parquet": {
@@ -96,150 +95,102 @@ COLUMNS = {
 """Meaning of each column by table; the units are in `sim.results.artefacts.UNITS`."""
 
 
-class Figures(NamedTuple):
-    """Keys of ``summary.json`` of one kind: patterns of names, their meaning, whose they are."""
-
-    patterns: tuple[str, ...]
-    meaning: str
-    source: str = ""
-
-
-def _kind(patterns: str, meaning: str, source: str = "") -> Figures:
-    return Figures(tuple(patterns.split()), meaning, source)
-
-
-FIGURES = (
-    _kind(
-        "jobs *_jobs users starts restarts unfinished_jobs",
-        "how many: all that count, completed, killed, failed, dropped at load, evolving",
+FIGURES = {
+    "jobs *_jobs users starts restarts unfinished_jobs": (
+        "how many: all that count, completed, killed, failed, dropped at load, evolving"
     ),
-    _kind(
-        "molded_jobs resized_jobs decisions_by_belief",
+    "molded_jobs resized_jobs decisions_by_belief": (
         "jobs that start on other processors than requested, that have others while they run; "
-        "starts decided on a prediction of the predictor's own",
-        "ours",
+        "starts decided on a prediction of the predictor's own"
     ),
-    _kind("mean_* median_* p95_* p99_* max_*", "over jobs, or over time for queues"),
-    _kind(
-        "*_wait_time *_response_time *_slowdown",
-        "slowdown: response over the reference runtime",
-        "Feitelson & Rudolph 1998",
+    "mean_* median_* p95_* p99_* max_*": "over jobs, or over time for queues",
+    # Feitelson & Rudolph 1998
+    "*_wait_time *_response_time *_slowdown": "slowdown: response over the reference runtime",
+    # Feitelson et al. 1997; Zotkin & Keleher 1999
+    "*_bounded_slowdown *_processor_bounded_slowdown": (
+        "max(1, response / max(reference runtime, 10 s)); the same over the reference count"
     ),
-    _kind(
-        "*_bounded_slowdown *_processor_bounded_slowdown",
-        "max(1, response / max(reference runtime, 10 s)); the same over the reference count",
-        "Feitelson et al. 1997; Zotkin & Keleher 1999",
+    # Ernemann, Song & Yahyapour 2003
+    "area_weighted_*": "means weighted by reference count x reference runtime",
+    "narrow_short_* narrow_long_* wide_short_* wide_long_*": (
+        "of jobs by request: up to 8 processors, up to an hour"
     ),
-    _kind(
-        "area_weighted_*",
-        "means weighted by reference count x reference runtime",
-        "Ernemann, Song & Yahyapour 2003",
+    # Jain, Chiu & Hawe 1984
+    "jain_*": "fairness over jobs and over users",
+    # Law 2015
+    "steady_*": "the same without metrics.warmup and metrics.cooldown",
+    "makespan processors held_area": (
+        "last end - first submit; size of the machine; processor-seconds held"
     ),
-    _kind(
-        "narrow_short_* narrow_long_* wide_short_* wide_long_*",
-        "of jobs by request: up to 8 processors, up to an hour",
-        "ours",
-    ),
-    _kind("jain_*", "fairness over jobs and over users", "Jain, Chiu & Hawe 1984"),
-    _kind("steady_*", "the same without metrics.warmup and metrics.cooldown", "Law 2015"),
-    _kind(
-        "makespan processors held_area",
-        "last end - first submit; size of the machine; processor-seconds held",
-    ),
-    _kind(
-        "utilization useful_utilization system_efficiency mean_efficiency",
+    # Feitelson et al. 1997; Eager, Zahorjan & Lazowska 1989
+    "utilization useful_utilization system_efficiency mean_efficiency": (
         "held area over processors x makespan; sum of T(1) over that, and over held area; "
-        "mean of the jobs' efficiencies",
-        "Feitelson et al. 1997; Eager, Zahorjan & Lazowska 1989",
+        "mean of the jobs' efficiencies"
     ),
-    _kind("offered_load work_load", "by reference counts, and by sum of T(1)", "Feitelson 2015"),
-    _kind(
-        "loss_of_capacity*",
-        "idle share while a job waits that would fit, on its least count or as requested",
-        "Zhang et al. 2003",
+    # Feitelson 2015
+    "offered_load work_load": "by reference counts, and by sum of T(1)",
+    # Zhang et al. 2003
+    "loss_of_capacity*": (
+        "idle share while a job waits that would fit, on its least count or as requested"
     ),
-    _kind(
-        "steady steady_load window_begin",
-        "whether the queue settles, so that means do not depend on the run's length (null below "
-        "100 jobs); where not, the largest load of a grid at which these jobs do; first submit of "
-        "a window of a log",
-        "ours",
+    "steady steady_load window_begin": (
+        "whether the queue settles, so that means do not depend on the run's length (null "
+        "below 100 jobs); where not, the largest load of a grid at which these jobs do; first "
+        "submit of a window of a log"
     ),
-    _kind(
-        "assumption assumption_change",
-        "with sim.assumptions: which other assumption changes the outcome most; the change of the "
-        "mean response against the baseline under it, null where a queue does not settle then",
-        "ours",
+    "assumption assumption_change": (
+        "with sim.assumptions: which other assumption changes the outcome most; the change of "
+        "the mean response against the baseline under it, null where a queue does not settle "
+        "then"
     ),
-    _kind(
-        "bound_* *_over_bound",
-        "lower bounds that no policy can beat; the figure over them",
-        "Turek et al. 1994; Goemans 1997",
+    # Turek et al. 1994; Goemans 1997
+    "bound_* *_over_bound": "lower bounds that no policy can beat; the figure over them",
+    "given_* calibration_area": (
+        "what predictors were given; processor-seconds of runs before the start"
     ),
-    _kind(
-        "given_* calibration_area",
-        "what predictors were given; processor-seconds of runs before the start",
-        "ours",
+    "applications *_jobs_per_application sizes_per_application noise_spread median_noise": (
+        "what repeats, and how exactly"
     ),
-    _kind(
-        "applications *_jobs_per_application sizes_per_application noise_spread median_noise",
-        "what repeats, and how exactly",
-        "ours",
+    "share_* beliefs_at_measured_counts area_share_beliefs_off": (
+        "shares of jobs or starts: moldable, malleable, seen at three counts, on a fitted "
+        "curve, belief more than a factor 1.25 off the runs at its count"
     ),
-    _kind(
-        "share_* beliefs_at_measured_counts area_share_beliefs_off",
-        "shares of jobs or starts: moldable, malleable, seen at three counts, on a fitted curve, "
-        "belief more than a factor 1.25 off the runs at its count",
-        "ours",
-    ),
-    _kind(
-        "prediction_* predictions predictor_queries renewed_beliefs",
+    "prediction_* predictions predictor_queries renewed_beliefs": (
         "|predicted - actual| / actual of a predictor's own predictions, over last runs that "
-        "completed; how often predictors were asked",
+        "completed; how often predictors were asked"
     ),
-    _kind(
-        "share_own_predictions fallback_median_error",
+    "share_own_predictions fallback_median_error": (
         "share of the starts with a prediction of the predictor's own; error of the requests "
-        "that it fell back on",
-        "ours",
+        "that it fell back on"
     ),
-    _kind(
-        "recorded_* excess_processors",
-        "the log's own schedule; what it held beyond the machine",
-        "Standard Workload Format, field 3",
+    # Standard Workload Format, field 3
+    "recorded_* excess_processors": "the log's own schedule; what it held beyond the machine",
+    "repaired_values dropped_jobs": "by cleaning",
+    "processors_by": "`recorded`: the most that the log holds at once, as it states no size",
+    "reallocation* reallocations interrupted_runs node_failures shrunk_runs": (
+        "changes of running jobs and what they cost; failures"
     ),
-    _kind("repaired_values dropped_jobs", "by cleaning"),
-    _kind("processors_by", "`recorded`: the most that the log holds at once, as it states no size"),
-    _kind(
-        "reallocation* reallocations interrupted_runs node_failures shrunk_runs",
-        "changes of running jobs and what they cost; failures",
+    # Daly 2006
+    "lost_work* checkpoint_overhead* restart_overhead*": (
+        "what failures and checkpoints cost: processor-seconds, and over held area"
     ),
-    _kind(
-        "lost_work* checkpoint_overhead* restart_overhead*",
-        "what failures and checkpoints cost: processor-seconds, and over held area",
-        "Daly 2006",
+    # Garren 2010
+    "sizes_* size_growth_median kept_time_* weak_scaling_*": (
+        "jobs by outcome; how much sizes grew; how near the kept time came, and in proportion"
     ),
-    _kind(
-        "sizes_* size_growth_median kept_time_* weak_scaling_*",
-        "jobs by outcome; how much sizes grew; how near the kept time came, and in proportion",
-        "Garren 2010",
+    "requests* granted_* returned_* denied_* *_grant_delay": (
+        "what running jobs asked for, got, and lost where they were denied"
     ),
-    _kind(
-        "requests* granted_* returned_* denied_* *_grant_delay",
-        "what running jobs asked for, got, and lost where they were denied",
-        "ours",
+    "menu seed events looks": (
+        "the candidate counts, the seed, events of the engine, scheduling passes"
     ),
-    _kind(
-        "menu seed events looks",
-        "the candidate counts, the seed, events of the engine, scheduling passes",
+    # Law 2015
+    "replications precision_* *_half_width batches* steady_batches*": (
+        "how many simulations and batches, and how sure their means are"
     ),
-    _kind(
-        "replications precision_* *_half_width batches* steady_batches*",
-        "how many simulations and batches, and how sure their means are",
-        "Law 2015",
-    ),
-)
-"""Kinds of figures of a summary; ``*`` stands for any part of a name."""
+}
+"""Kinds of keys of ``summary.json``, each by patterns of names, and their meaning; ``*`` stands for
+any part of a name. Comments say whose they are, where they are not ours."""
 
 
 def column_names() -> list[str]:
@@ -262,8 +213,8 @@ def meanings(name: str) -> Iterator[tuple[str, str]]:
         for column, meaning in columns.items():
             if name in (column, file, "columns"):
                 yield f"{file}: {column}", meaning
-    for kind in FIGURES:
+    for patterns, meaning in FIGURES.items():
         if name in ("summary.json", "columns"):
-            yield f"summary.json: {', '.join(kind.patterns)}", kind.meaning
-        elif any(fnmatchcase(name, one) for one in kind.patterns):
-            yield f"summary.json: {name}", kind.meaning
+            yield f"summary.json: {patterns.replace(' ', ', ')}", meaning
+        elif any(fnmatchcase(name, one) for one in patterns.split()):
+            yield f"summary.json: {name}", meaning

@@ -61,7 +61,7 @@ def test_every_column_has_a_meaning(written):
 
 def test_every_figure_has_a_meaning(written):
     made, _ = written
-    patterns = [one for kind in FIGURES for one in kind.patterns]
+    patterns = [one for kind in FIGURES for one in kind.split()]
     assert len(made.summary) > 100
     assert [k for k in made.summary if not any(fnmatchcase(k, one) for one in patterns)] == []
 
