@@ -76,7 +76,6 @@ class FeasibleCounts:
         self._largest: Sequence[int] = one_by_one(largest)
         self._special = special
         self._known_special: dict[int, IntArray | None] = {}
-        self._known_extremes: dict[int, tuple[int, int]] = {}
         self._known_powers: dict[tuple[int, int, int], IntArray] = {}
         self._last: tuple[int, IntArray] = -1, np.zeros(0, np.int64)
         self._all = sealed(np.arange(1, min(processors, _LISTED) + 1))
@@ -123,16 +122,11 @@ class FeasibleCounts:
 
     def extremes(self, job: int) -> tuple[int, int]:
         """Return the least and the largest feasible count of the job."""
-        known = self._known_extremes.get(job)
-        if known is None:
-            known = self._least[job], self._largest[job]
-            counts = self.special(job)
-            if counts is not None:
-                known = int(counts[0]), int(counts[-1])
-            self._known_extremes[job] = known
-        return known
+        counts = self.special(job)
+        if counts is None:
+            return self._least[job], self._largest[job]
+        return counts.item(0), counts.item(-1)
 
     def leave(self, job: int) -> None:
         """Keep nothing of a job that has ended."""
         self._known_special.pop(job, None)
-        self._known_extremes.pop(job, None)

@@ -199,7 +199,8 @@ class JobPieces:
         nodes = self.nodes(np.concatenate(self._sizes))
         self._sizes.clear()
         columns = {"start_time": self.start, "end_time": self.end, "processors": self.allocated}
-        return WholeRuns(self.in_turn, columns, nodes)
+        never = np.broadcast_to(np.int64(0), len(self.in_turn))
+        return WholeRuns(columns, job=self.in_turn, run=never, nodes=nodes)
 
     def consultations(self, grounds: Mapping[str, Any], undecided: Collection[int]) -> AskedOnce:
         """Return what all runs that are written down were believed to take.
@@ -214,7 +215,7 @@ class JobPieces:
         job, every = self.in_turn, np.broadcast_to(np.True_, len(self.in_turn))
         decided = ~np.isin(job, list(undecided)) if undecided else every
         columns = {"time": self.start, "nprocs": self.allocated, "predicted": self.believed}
-        return AskedOnce(job, columns, {**grounds, "decided": decided, "final": every})
+        return AskedOnce(columns, job=job, **grounds, decided=decided, final=every)
 
     def records(
         self,

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -30,9 +30,6 @@ from sim.state.run_tables import (
     Tables,
     idle_tables,
 )
-
-if TYPE_CHECKING:
-    pass
 
 
 class Request(NamedTuple):
@@ -185,16 +182,9 @@ class MachineState:
 
     def settle(self) -> None:
         """Forget what was new: the policy has seen it."""
-        if self.arrived:
-            self.arrived.clear()
-        if self.ended:
-            self.ended.clear()
-        if self.moved_ends:
-            self.moved_ends.clear()
-        if self.revised:
-            self.revised.clear()
-        self.disturbed = False
-        self.outages_changed = False
+        for news in (self.arrived, self.ended, self.moved_ends, self.revised):
+            news.clear()
+        self.disturbed = self.outages_changed = False
 
     # Processors
 

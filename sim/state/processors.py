@@ -13,17 +13,6 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 
-def format_ranges(ranges: Ranges) -> str:
-    """Write an interval set as text.
-
-    Examples
-    --------
-    >>> format_ranges(((0, 3), (7, 7)))
-    '0-3,7'
-    """
-    return ",".join(f"{low}-{high}" if low < high else str(low) for low, high in ranges)
-
-
 def count_processors(ranges: Ranges) -> int:
     """Count the processors of an interval set.
 
@@ -191,7 +180,7 @@ class NodeSets(Sequence[Ranges]):
         return NodeSets(self.low[here], self.high[here], first - first.item(0))
 
     def texts(self) -> "pa.StringArray":
-        """Return `format_ranges` of each set."""
+        """Return each set as text, such as ``0-3,7``."""
         import pyarrow as pa
         from pyarrow import compute
 

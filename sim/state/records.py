@@ -66,8 +66,48 @@ def are(words: Sequence[str], names: Collection[str]) -> NDArray[np.bool_]:
     return np.fromiter((word in names for word in words), np.bool_, len(words))
 
 
+class _Rows:
+    """A table whose attributes are columns of the same length."""
+
+    def column(self, name: str) -> Callable[[Rows], NDArray[Any]]:
+        """Return what gives a column of numbers on some rows."""
+        values: NDArray[Any] = getattr(self, name)
+        return values.__getitem__
+
+
+class _RowsOfJobs(_Rows):
+    """Rows of jobs that each ran once, in the order of the starts.
+
+    Columns of the jobs are in another order; they are worked out where they are looked at,
+    and not kept.
+
+    Parameters
+    ----------
+    by_job : mapping of str to numpy.ndarray
+        Columns by job index.
+    **own
+        The other columns, a row a start; ``job`` among them.
+    """
+
+    def __init__(self, by_job: Mapping[str, NDArray[Any]], **own: Any) -> None:
+        for name, value in {"_by_job": by_job, **own}.items():
+            object.__setattr__(self, name, value)
+
+    def __getattr__(self, name: str) -> NDArray[Any]:
+        by_job = vars(self).get("_by_job", {})
+        if name not in by_job:
+            raise AttributeError(name)
+        values: NDArray[Any] = by_job[name][self.job]
+        return values
+
+    def column(self, name: str) -> Callable[[Rows], NDArray[Any]]:
+        """Return what gives a column of numbers on some rows."""
+        by_job = vars(self)["_by_job"].get(name)
+        return super().column(name) if by_job is None else lambda rows: by_job[self.job[rows]]
+
+
 @dataclass(frozen=True)
-class Stretches:
+class Stretches(_Rows):
     """Stretches of constant allocation, in the order in which they began.
 
     Attributes
@@ -88,46 +128,13 @@ class Stretches:
     processors: IntArray
     nodes: Sequence[Ranges]
 
-    def column(self, name: str) -> Callable[[Rows], NDArray[Any]]:
-        """Return what gives a column, but `nodes`, on some rows."""
-        values: NDArray[Any] = getattr(self, name)
-        return values.__getitem__
 
-
-class WholeRuns(Stretches):
-    """Stretches of jobs that each ran once, on the same processors from start to end.
-
-    Columns are those of the jobs in another order; they are worked out where they are looked
-    at, and not kept.
-
-    Parameters
-    ----------
-    job : numpy.ndarray of int, shape (n,)
-        In the order of the starts.
-    by_job : mapping of str to numpy.ndarray
-        ``start_time``, ``end_time`` and ``processors`` by job index.
-    nodes : sequence of Ranges, length n
-        In the order of the starts.
-    """
-
-    def __init__(
-        self, job: IntArray, by_job: Mapping[str, NDArray[Any]], nodes: Sequence[Ranges]
-    ) -> None:
-        never = np.broadcast_to(np.int64(0), len(job))
-        given = {"job": job, "run": never, "nodes": nodes, "_by_job": by_job}
-        for name, value in given.items():
-            object.__setattr__(self, name, value)
-
-    def __getattr__(self, name: str) -> NDArray[Any]:
-        return _in_turn(self, name)
-
-    def column(self, name: str) -> Callable[[Rows], NDArray[Any]]:
-        """Return what gives a column, but `nodes`, on some rows."""
-        return _column_in_turn(self, name)
+class WholeRuns(_RowsOfJobs, Stretches):
+    """Stretches of jobs that each ran once, on the same processors from start to end."""
 
 
 @dataclass(frozen=True)
-class Consultations:
+class Consultations(_Rows):
     """For each started run that a predictor was asked about: its belief at the start.
 
     Attributes
@@ -160,55 +167,9 @@ class Consultations:
     decided: NDArray[np.bool_]
     final: NDArray[np.bool_]
 
-    def column(self, name: str) -> Callable[[Rows], NDArray[Any]]:
-        """Return what gives a column of numbers on some rows."""
-        values: NDArray[Any] = getattr(self, name)
-        return values.__getitem__
 
-
-class AskedOnce(Consultations):
-    """Consultations about jobs that each ran once, worked out like `WholeRuns`.
-
-    Parameters
-    ----------
-    job : numpy.ndarray of int, shape (n,)
-        In the order of the starts.
-    by_job : mapping of str to numpy.ndarray
-        ``time``, ``nprocs`` and ``predicted`` by job index.
-    more : mapping
-        The other columns, in the order of the starts.
-    """
-
-    def __init__(
-        self, job: IntArray, by_job: Mapping[str, NDArray[Any]], more: Mapping[str, Any]
-    ) -> None:
-        for name, value in {"job": job, "_by_job": by_job, **more}.items():
-            object.__setattr__(self, name, value)
-
-    def __getattr__(self, name: str) -> NDArray[Any]:
-        return _in_turn(self, name)
-
-    def column(self, name: str) -> Callable[[Rows], NDArray[Any]]:
-        """Return what gives a column of numbers on some rows."""
-        return _column_in_turn(self, name)
-
-
-def _in_turn(runs: WholeRuns | AskedOnce, name: str) -> NDArray[Any]:
-    """Return a column of the jobs in the order of the runs."""
-    by_job = vars(runs).get("_by_job", {})
-    if name not in by_job:
-        raise AttributeError(name)
-    values: NDArray[Any] = by_job[name][runs.job]
-    return values
-
-
-def _column_in_turn(runs: WholeRuns | AskedOnce, name: str) -> Callable[[Rows], NDArray[Any]]:
-    own = vars(runs)
-    if name in own:
-        values: NDArray[Any] = own[name]
-        return values.__getitem__
-    by_job: NDArray[Any] = own["_by_job"][name]
-    return lambda rows: by_job[runs.job[rows]]
+class AskedOnce(_RowsOfJobs, Consultations):
+    """Consultations about jobs that each ran once."""
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,7 @@ from random_schedules import make_trace, rigid_truth
 from sim.results.metrics import summarise
 from sim.results.outcome import outcome
 from sim.results.steady_state import Trim
-from sim.state.processors import format_ranges
+from sim.state.processors import NodeSets
 from sim.state.records import Consultations, Records, Stretches
 
 pytestmark = pytest.mark.fast
@@ -210,7 +210,8 @@ def test_summary_refuses_two_figures_under_one_key():
 
 
 def test_interval_sets():
-    assert format_ranges(((0, 0), (2, 5))) == "0,2-5"
+    sets = NodeSets.of([((0, 0), (2, 5)), ((4, 4),)])
+    assert sets.texts().to_pylist() == ["0,2-5", "4"]
 
 
 def test_columns_have_plain_types():
