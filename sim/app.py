@@ -70,10 +70,11 @@ def _run(composed: DictConfig, folder: Path, multirun: bool) -> Ended:
     )
     results = done.results
     if multirun:
+        from sim.results.provenance import listings
         from sim.sweeps.marks import mark_finished
 
         asked = [str(one) for one in HydraConfig.get().overrides.task]
-        mark_finished(folder, asked, done.inputs, done.listed)
+        mark_finished(folder, asked, done.inputs, listings(config))
         return Ended(objective=_objective(config, results))
     return Ended(lambda: _show(config, results, parts, folder))
 
@@ -153,10 +154,9 @@ def _show_sizes(console: "Console", folder: Path) -> None:
     if (folder / SIZES).is_file():
         import pandas as pd
 
-        from sim.simulation.site_size import application_sizes, sizes_table
+        from sim.simulation.site_size import sizes_table
 
-        sizes = pd.read_parquet(folder / SIZES)
-        console.print(sizes_table(application_sizes(sizes)))
+        console.print(sizes_table(pd.read_parquet(folder / SIZES)))
 
 
 def _task(composed: DictConfig) -> float | None:

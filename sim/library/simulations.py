@@ -18,6 +18,7 @@ from sim.help.interrupts import noting_interrupts
 from sim.library.call import Call, axis, several
 from sim.library.result import Names, Result
 from sim.results.artefacts import BASELINE, write_failure
+from sim.results.provenance import listings
 from sim.results.run_folder import foreign
 from sim.simulation.in_folder import run_in
 from sim.simulation.progress import Progress, Show
@@ -277,7 +278,7 @@ class Planned:
             return names, base, replay({**config, "picture": "none"}, None, {}, show)
         with own_folder(folder, wait=True):
             done = run_in(folder, config, show, call.saver(composed), anew=bool(call.parts))
-            mark_finished(folder, list(self.overrides), done.inputs, done.listed)
+            mark_finished(folder, list(self.overrides), done.inputs, listings(config))
         return names, base, done.results
 
 

@@ -16,7 +16,6 @@ from sim.results.provenance import (
     checked_inputs,
     code_checksum,
     input_files,
-    listings,
     why_again,
 )
 from sim.results.run_folder import finish, read_results, replacing
@@ -27,15 +26,10 @@ logger = logging.getLogger(__name__)
 
 
 class Carried(NamedTuple):
-    """A run that is finished in its folder: its summaries, and the files that it read.
-
-    Of those that it names by a folder or a pattern, `listed` has the keys and their values.
-    """
+    """A run that is finished in its folder: its summaries, and the files that it read."""
 
     results: Results
     inputs: Mapping[str, Path]
-    listed: Mapping[str, str]
-    was_there: bool
 
 
 def run_in(
@@ -72,7 +66,7 @@ def run_in(
         why = why_again(folder, identity, keep_code=config["reuse"] == KEEP)
         if why is None:
             logger.info("already finished: %s", folder.name)
-            return Carried(read_results(folder), files, listings(config), was_there=True)
+            return Carried(read_results(folder), files)
         if why:
             logger.warning("done again: %s", why)
     if not (folder / SUMMARY).exists():
@@ -80,4 +74,4 @@ def run_in(
     with replacing(folder) as new:
         save(new)
         results = run(config, new, identity, show, keep)
-    return Carried(results, files, listings(config), was_there=False)
+    return Carried(results, files)

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, Protocol, runtime_checkable
+from typing import Any, Protocol
 
 import numpy as np
 import pandas as pd
@@ -52,18 +52,9 @@ class NoGrowth:
         return site
 
 
-@runtime_checkable
-class TellsSizes(Protocol):
-    """A ground truth that knows which sizes its jobs took."""
-
-    def sizes(self) -> pd.DataFrame:
-        """Return a row a job, as `KeepTime.grow` describes."""
-        ...
-
-
 def sizes_of(truth: object, known: pd.DataFrame | None) -> pd.DataFrame | None:
     """Return the sizes that jobs took as they started, else those known before."""
-    return truth.sizes() if isinstance(truth, TellsSizes) else known
+    return truth.sizes() if isinstance(truth, SizesInLoop) else known
 
 
 def size_figures(sizes: pd.DataFrame | None) -> Mapping[str, object]:
@@ -93,51 +84,26 @@ def _quantile(values: FloatArray, share: float) -> float:
     return float(np.quantile(values, share)) if len(values) else np.nan
 
 
-def application_sizes(sizes: pd.DataFrame, most: int = 10) -> pd.DataFrame:
-    """Return a row for each of the applications with most jobs, medians over its grown jobs.
+def sizes_table(sizes: pd.DataFrame, most: int = 10) -> Table:
+    """Return what keeps the jobs' times on a larger machine, for the applications with most jobs.
 
-    Returns
-    -------
-    pandas.DataFrame
-        ``application``, ``jobs``, ``grew``, ``size_growth`` with ``low`` and
-        ``high`` (the interval's ends over the size before), ``kept_time``
-        (runtime over wanted time).
-    """
-    ranked = sizes["application"].value_counts().head(most).index
-    rows = [_application_row(sizes[sizes["application"] == number]) for number in ranked]
-    return pd.DataFrame(rows, columns=list(_application_row(sizes.head(0)).keys()))
-
-
-def _application_row(jobs: pd.DataFrame) -> dict[str, float]:
-    grown = jobs[jobs["outcome"].isin(SIZED)]
-    return {
-        "application": float(jobs["application"].iloc[0]) if len(jobs) else np.nan,
-        "jobs": float(len(jobs)),
-        "grew": float(len(grown)),
-        "size_growth": float((grown["grown_size"] / grown["size"]).median()),
-        "low": float((grown["size_low"] / grown["size"]).median()),
-        "high": float((grown["size_high"] / grown["size"]).median()),
-        "kept_time": float((grown["runtime"] / grown["wanted_time"]).median()),
-    }
-
-
-def sizes_table(rows: pd.DataFrame) -> Table:
-    """Return what keeps the jobs' times on a larger machine, a row an application.
-
-    Parameters
-    ----------
-    rows : pandas.DataFrame
-        As `application_sizes` has them.
+    A row an application: its jobs, how many grow, and medians over these of the size and of its
+    interval, both over the size before, and of the runtime over the wanted time.
     """
     table = Table(show_edge=False, pad_edge=False, box=SIMPLE, padding=(0, 1, 0, 0))
-    headings = ("application", "jobs", "that grow", "size", "interval", "time kept")
-    for heading in headings:
+    for heading in ("application", "jobs", "that grow", "size", "interval", "time kept"):
         table.add_column(heading, justify="right")
-    for row in rows.itertuples():
-        cells = [f"{row.application:.0f}", f"{row.jobs:.0f}", f"{row.grew:.0f}"]
-        if row.grew:
-            interval = f"x {row.low:.2f} - {row.high:.2f}"
-            cells += [f"x {row.size_growth:.2f}", interval, f"x {row.kept_time:.2f}"]
+    grew = sizes[sizes["outcome"].isin(SIZED)]
+    for application, jobs in sizes["application"].value_counts().head(most).items():
+        grown = grew[grew["application"] == application]
+        cells = [f"{application}", f"{jobs}", f"{len(grown)}"]
+        if len(grown):
+            size, low, high = (
+                (grown[name] / grown["size"]).median()
+                for name in ("grown_size", "size_low", "size_high")
+            )
+            kept = (grown["runtime"] / grown["wanted_time"]).median()
+            cells += [f"x {size:.2f}", f"x {low:.2f} - {high:.2f}", f"x {kept:.2f}"]
         table.add_row(*cells)
     return table
 

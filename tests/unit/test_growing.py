@@ -17,8 +17,8 @@ from sim.simulation.site_size import (
     NO_GAIN,
     NoGrowth,
     Site,
-    application_sizes,
     size_figures,
+    sizes_table,
 )
 from tests.former import build_truth
 from workloads.base import Trace
@@ -156,11 +156,11 @@ def test_the_table_by_application_has_medians_of_its_grown_jobs():
     sizes = (
         KeepTime().grow(site_of(PowerLaw(exponent_min=0.95, exponent_max=0.95)), Streams(1)).sizes
     )
-    table = application_sizes(sizes)
-    assert table["jobs"].tolist() == sizes["application"].value_counts().tolist()
-    assert table["size_growth"].tolist() == pytest.approx([2**0.95] * 2)
-    assert table["kept_time"].tolist() == pytest.approx([1.0] * 2)
-    assert application_sizes(sizes, most=1)["jobs"].tolist() == [table["jobs"][0]]
+    _, jobs, _, size, _, kept = (list(column.cells) for column in sizes_table(sizes).columns)
+    assert jobs == [str(number) for number in sizes["application"].value_counts()]
+    assert size == [f"x {2**0.95:.2f}"] * 2
+    assert kept == ["x 1.00"] * 2
+    assert list(sizes_table(sizes, most=1).columns[1].cells) == jobs[:1]
 
 
 def test_no_growth_changes_nothing():
