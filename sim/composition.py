@@ -104,14 +104,10 @@ class Composed:
             "hydra": {"hydra": {"runtime": {"choices": chosen}}},
         }
         for name, content in written.items():
-            (place / f"{name}.yaml").write_text(as_yaml(content), encoding="utf-8")
-
-
-def as_yaml(content: object) -> str:
-    """Return plain data as OmegaConf writes it, without making a configuration of it first."""
-    dumper = get_omega_conf_dumper()
-    text = yaml.dump(content, Dumper=dumper, allow_unicode=True, sort_keys=False)
-    return str(text)
+            # As OmegaConf writes it, without making a configuration of it first.
+            dumper = get_omega_conf_dumper()
+            text = yaml.dump(content, Dumper=dumper, allow_unicode=True, sort_keys=False)
+            (place / f"{name}.yaml").write_text(text, encoding="utf-8")
 
 
 def preset(name: str, command: Any) -> dict[str, Any]:
@@ -142,11 +138,6 @@ def preset(name: str, command: Any) -> dict[str, Any]:
     return {"name": name, **plain}
 
 
-def names_baseline(overrides: Sequence[str]) -> bool:
-    """Return whether a run of a multirun asks for its baseline."""
-    return any(one.lstrip("+").startswith("baseline=") for one in overrides)
-
-
 def settings(composed: DictConfig, command: Any, multirun: bool) -> dict[str, Any]:
     """Return the run's configuration as plain data, checked, its baseline filled in.
 
@@ -166,8 +157,8 @@ def settings(composed: DictConfig, command: Any, multirun: bool) -> dict[str, An
     """
     plain: Any = OmegaConf.to_container(composed, resolve=True)
     schema.check_values(plain)
-    asked = names_baseline(command.overrides.task) or not multirun
-    name = plain["baseline"] if asked else None
+    named = any(one.lstrip("+").startswith("baseline=") for one in command.overrides.task)
+    name = plain["baseline"] if named or not multirun else None
     plain["baseline"] = None if name is None else preset(name, command)
     plain["picture"] = plain["picture"] or ("none" if multirun else "first")
     return dict(plain)

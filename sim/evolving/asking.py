@@ -114,8 +114,8 @@ class Asker:
         if own is None or own.run is not run:
             self._short_of_time.discard(job)
             self.denied_wait += now - self._cut_short.pop(job, now)
-            trend = CellTrend() if own is None else own.trend
-            own = self._jobs[job] = _Self(run, trend, self._model(run), key, turn=_turn(own))
+            trend, turn = (CellTrend(), 0) if own is None else (own.trend, own.turn)
+            own = self._jobs[job] = _Self(run, trend, self._model(run), key, turn=turn)
         elif own.key != key:
             own.key, own.ahead = key, self._model(run)
         own.seen = 0.0
@@ -302,7 +302,3 @@ class Asker:
         if denied is not None:
             spent = self.asked[denied.row].denied_time + denied.rate * (now - denied.since)
             self.asked[denied.row] = replace(self.asked[denied.row], denied_time=spent)
-
-
-def _turn(own: _Self | None) -> int:
-    return 0 if own is None else own.turn

@@ -46,14 +46,12 @@ from workloads.truth.options import TruthOptions
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-    from sim.simulation.scene import Played, Scene
-
 
 FILLED = "missing_requested_time"
 """The rule of cleaning that fills requested times."""
 
 
-def given_figures(config: Mapping[str, Any], scene: "Scene", played: "Played") -> Figures:
+def given_figures(config: Mapping[str, Any], scene: Scene, played: Played) -> Figures:
     """Return what predictors knew of a run's jobs before they ran.
 
     Parameters
@@ -117,7 +115,7 @@ def _curves(moldability: Mapping[str, Any]) -> str:
     return {"NoMoldability": "none", "Measured": "measured"}.get(name, "invented")
 
 
-def _requests(moldability: Mapping[str, Any], scene: "Scene") -> str | None:
+def _requests(moldability: Mapping[str, Any], scene: Scene) -> str | None:
     drawn = scene.truth.known and "A" not in scene.trace.models
     return str(moldability.get("requests", TruthOptions.requests)) if drawn else None
 

@@ -5,8 +5,6 @@ from dataclasses import dataclass
 from math import isfinite
 from typing import Any, Literal, TypeVar
 
-import numpy as np
-
 from sim.errors import ConfigError
 from sim.results.job_metrics import Figures
 from sim.statistics.intervals import LEVEL, Interval, t_interval
@@ -28,9 +26,9 @@ class Precision:
     ----------
     relative : float
         Largest half-width of the interval over the size of the mean: 0.05 is
-        plus or minus 5 %.
+        plus or minus 5 %; between 0 and 1.
     least : int
-        Replications before the first decision.
+        Replications before the first decision, at least 2.
     most : int
         Replications after which it stops in any case.
     level : float
@@ -39,7 +37,7 @@ class Precision:
     Raises
     ------
     ConfigError
-        If a value is out of range.
+        If there may not be so many as come before the first decision.
 
     References
     ----------
@@ -60,10 +58,6 @@ class Precision:
     level: float = LEVEL
 
     def __post_init__(self) -> None:
-        if not 0 < self.relative < 1:
-            raise ConfigError(f"precision={self.relative}: must lie between 0 and 1, or be null")
-        if self.least < 2:
-            raise ConfigError(f"least={self.least}: must be at least 2")
         if self.most < self.least:
             raise ConfigError(
                 f"most_replications={self.most}: must be at least the {self.least} replications "
@@ -81,21 +75,6 @@ class Precision:
     def enough(self, values: Sequence[float]) -> bool:
         """Return whether to stop: as narrow as asked, or as many as allowed."""
         return len(values) >= self.most or self.met(values)
-
-    def expected(self, mean: float, deviation: float) -> int:
-        """Return how many replications figures of known mean and deviation should take.
-
-        Examples
-        --------
-        >>> Precision(0.05).expected(100.0, 20.0)
-        64
-        """
-        from scipy.special import stdtrit
-
-        numbers = np.arange(self.least, self.most + 1)
-        half = stdtrit(numbers - 1, (1 + self.level) / 2) * deviation / np.sqrt(numbers)
-        right = numbers[half <= self.relative * abs(mean)]
-        return int(right[0]) if len(right) else self.most
 
 
 @dataclass(frozen=True)

@@ -40,10 +40,6 @@ class SharedNames(Mapping[str, Any]):
         place = self._places[name]
         return self._floats[place] if place >= 0 else self._others[~place]
 
-    def get(self, name: str, default: Any = None) -> Any:
-        """Return the value of a name, or something else; as `dict.get`."""
-        return self[name] if name in self._places else default
-
     def __iter__(self) -> Iterator[str]:
         return iter(self._places)
 
