@@ -15,8 +15,8 @@ from math import inf
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from predictors.base import FloatArray
 from predictors.cycles.checkpointing import CheckpointCost, DalyRule, IntervalRule
 from predictors.cycles.online import OnlineCyclePredictor
 from predictors.cycles.plan import (
@@ -36,7 +36,6 @@ from sim.errors import (
 )
 from workloads.evolving.phases import EvolvingRun
 
-FloatArray = NDArray[np.float64]
 Clock = Callable[[FloatArray], FloatArray]
 """Seconds at full speed since an attempt began to seconds of the clock since then."""
 

@@ -19,8 +19,7 @@ from sim.engine.setup import Setup
 from sim.errors import PolicyError, SimError
 from sim.evolving.asking import Asker
 from sim.evolving.attempts import Costs
-from sim.evolving.node_outages import NodeOutages
-from sim.evolving.running import Granting, Renewal, Renews
+from sim.evolving.running import Granting, NodeOutages, Renewal, Renews
 from sim.evolving.settings import EvolvingScene
 from sim.evolving.stages import Stages
 from sim.machine.failing import FailingMachine
@@ -110,7 +109,8 @@ class RecoveringEngine(Engine):
                 limit,
                 self.ask_for_pass if self.preferences.answers else None,
             )
-            self._granting = Granting(self, self.work, self._asker, self._expect_outcome)
+            parts = self.resizer, self.work, self._asker
+            self._granting = Granting(self, *parts, self._expect_outcome)
 
     def _begun(self, setup: Setup) -> MachineState:
         state = super()._begun(setup)

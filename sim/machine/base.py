@@ -11,8 +11,7 @@ if TYPE_CHECKING:
     from sim.background.load_outlook import LoadOutlook
 
 MOST_PROCESSORS = 20_000_000
-"""Twice as many as any machine has; counts up to it are kept in tables."""
-"""More than any machine has; areas of jobs stay exact enough below it."""
+"""Twice as many as any machine has: counts up to it are kept in tables, areas exact enough."""
 
 
 class Machine(Protocol):

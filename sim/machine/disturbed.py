@@ -3,14 +3,13 @@
 from dataclasses import dataclass, field
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from predictors.base import FloatArray
 from sim.machine.base import Dedicated
 from sim.machine.interference import NodeInterference
 from sim.state.processors import nodes_of
 from sim.state.records import Ranges
-
-FloatArray = NDArray[np.float64]
 
 
 @dataclass(frozen=True)

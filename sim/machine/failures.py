@@ -12,9 +12,8 @@ from math import gamma, log
 from typing import Literal, NamedTuple, Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 
-FloatArray = NDArray[np.float64]
+from predictors.base import FloatArray
 
 DRAWN_AT_ONCE = 8
 """Lives and repairs that are drawn together for a node."""

@@ -11,9 +11,8 @@ from math import inf
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
-FloatArray = NDArray[np.float64]
+from predictors.base import FloatArray
 
 DRAWN_AT_ONCE = 8
 """Quiet and disturbed phases that are drawn together for a node."""
