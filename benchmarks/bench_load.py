@@ -35,7 +35,8 @@ def completion(processors: int, width: int, seconds: float) -> float:
     load = BackgroundLoad(processors, Streams(1))
     own = np.sort(rng.choice(processors, width, replace=False))
     starts = iter(rng.uniform(0, 10 * 86400, 10_000).tolist())
-    return microseconds(lambda: load.completion(own, next(starts), seconds, seconds / 5), 200)
+    work = np.inf, 1.0, seconds, seconds / 5
+    return microseconds(lambda: load.advance(own, next(starts), *work), 200)
 
 
 def completions() -> None:
@@ -52,8 +53,8 @@ def forecasts() -> None:
     print(f"a new value of 1,000 series: {cost / 1000:.2f} ms")
     print(f"forecasts of 1,000 series: {microseconds(mixture.forecast, 200):.0f} us")
     beliefs = LoadBeliefs(LoadSensors(BackgroundLoad(1000, Streams(1)), Streams(1)))
-    beliefs.cpu(50_000.0)
-    look = microseconds(lambda: beliefs.cpu(50_000.0), 200)
+    beliefs.standing(50_000.0)
+    look = microseconds(lambda: beliefs.standing(50_000.0), 200)
     print(f"a look at 1,000 nodes between samples: {look:.0f} us")
 
 

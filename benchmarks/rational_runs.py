@@ -138,7 +138,7 @@ def play(case: Case, middle_seconds: float, seed: int) -> pd.DataFrame:
             slowest, free = load.cpu_at(time, own).min(), load.bandwidth_at(own, time)
             end = time + seconds["init"] + busy[0] / slowest + busy[1] / free
         else:
-            end = load.completion(own, time + seconds["init"], *busy)
+            end, _ = load.advance(own, time + seconds["init"], np.inf, 1.0, *busy)
             samples = sensors.during(own, time, end)
         least, average = samples.bandwidth
         measured = (

@@ -4,8 +4,8 @@ from typing import NamedTuple
 
 import numpy as np
 
+from predictors.base import FloatArray
 from sim.background.background import BackgroundLoad
-from sim.background.kernels import FloatArray
 
 MOMENTS = 64
 """Instants at which the load of a time to come is read."""

@@ -11,12 +11,10 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
+from predictors.base import BoolArray, FloatArray, IntArray
 from predictors.compiling import direct
 from sim.background.kernels import (
-    BoolArray,
     CpuChunk,
-    FloatArray,
-    IntArray,
     LinkChunk,
     PackedChunk,
     Workspace,
@@ -315,13 +313,3 @@ class BackgroundLoad:
         rows = self.loaded_links(processors, time, time)
         now = rows[(rows[:, 0] <= time) & (time < rows[:, 1])]
         return float(now[:, 4].min(initial=1.0))
-
-    def average_bandwidth(self, processors: ArrayLike, start: float, end: float) -> float:
-        """Return the smallest time average of an own link's bandwidth over [start, end)."""
-        if end <= start:
-            return self.bandwidth_at(processors, start)
-        rows = self.loaded_links(processors, start, end)
-        overlap = np.clip(np.minimum(rows[:, 1], end) - np.maximum(rows[:, 0], start), 0, None)
-        links, which = np.unique(rows[:, 2:4], axis=0, return_inverse=True)
-        lost = np.bincount(which.ravel(), (1 - rows[:, 4]) * overlap, len(links))
-        return float(1.0 - lost.max(initial=0.0) / (end - start))

@@ -10,13 +10,9 @@ segment after segment: a job reads neighbours.
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from predictors.base import FloatArray, IntArray
 from predictors.compiling import compiled
-
-FloatArray = NDArray[np.float64]
-IntArray = NDArray[np.int64]
-BoolArray = NDArray[np.bool_]
 
 
 class CpuChunk(NamedTuple):

@@ -4,6 +4,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from predictors.base import FloatArray, IntArray
 from predictors.compiling import compiled
 from predictors.under_load.forecast import Selection, rule_of
 from predictors.under_load.forecasters import (
@@ -18,7 +19,6 @@ from predictors.under_load.forecasters import (
     take_values,
     without_values,
 )
-from sim.background.kernels import FloatArray, IntArray
 
 DROP_AT_ONCE = 8
 

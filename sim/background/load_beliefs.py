@@ -3,10 +3,9 @@
 from typing import Literal, NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike
 
+from predictors.base import FloatArray, IntArray
 from predictors.under_load.forecast import NwsMixture, Selection
-from sim.background.kernels import BoolArray, FloatArray, IntArray
 from sim.background.links import LinkMixture, LoadedLinks
 from sim.background.load_sensors import LoadPast, LoadSensors
 from sim.background.sample_kernels import least_own, squares_of, tally_links
@@ -119,8 +118,7 @@ class LoadBeliefs:
     """Believed availability of every processor and link, from the sensors alone.
 
     Taken further to the present whenever it is asked; between two samples nothing
-    changes. Links that no sample ever found loaded are believed free. ``oracle``
-    alone looks at the load itself: its average over the time asked about.
+    changes. Links that no sample ever found loaded are believed free.
 
     Parameters
     ----------
@@ -141,7 +139,7 @@ class LoadBeliefs:
     >>> from workloads.streams import Streams
     >>> load = BackgroundLoad(3, Streams(1), ConstantLoad(0.5), ConstantLoad(0.25))
     >>> beliefs = LoadBeliefs(LoadSensors(load, Streams(1)))
-    >>> beliefs.cpu(600.0).tolist(), float(beliefs.bandwidth(600.0, [0, 2]))
+    >>> beliefs.standing(600.0).cpu.tolist(), beliefs.met(600.0, np.array([0, 2])).bandwidth.present
     ([0.5, 0.5, 0.5], 0.25)
     """
 
@@ -228,22 +226,6 @@ class LoadBeliefs:
             )
         return self._standing
 
-    def cpu(self, now: float, horizon: float = 0.0) -> FloatArray:
-        """Return the believed available CPU of every processor, shape (processors,).
-
-        Parameters
-        ----------
-        now : float
-            Seconds.
-        horizon : float
-            Seconds ahead that the oracle averages over.
-        """
-        load = self.sensors.load
-        if self.belief == "oracle":
-            return load.average_cpu(np.arange(load.processors), now, now + horizon)
-        standing = self.standing(now)
-        return standing.mean if self.belief == "mean" else standing.cpu
-
     def _spread(self, places: FloatArray) -> FloatArray:
         """Return values of the sensors' places as values of the processors."""
         load = self.sensors.load
@@ -266,10 +248,10 @@ class LoadBeliefs:
         inside = load.inside(processors)
         links = self._past.lowest_link(inside)
         left = float(links.mean())
-        link = Swing(left, left if self.belief == "mean" else _least_link(standing.links, inside))
+        now_left = left if self.belief == "mean" else float(least_own(*standing.links[1:], inside))
         both = min(len(past.read), len(links))
         cpu = self._swing(usual, past.believed, present)
-        return Met(cpu, link, past.read[-both:], links[-both:])
+        return Met(cpu, Swing(left, now_left), past.read[-both:], links[-both:])
 
     def _swing(self, usual: float, believed: float, present: float) -> Swing:
         if self.belief == "mean":
@@ -316,21 +298,3 @@ class LoadBeliefs:
         if self._links_loaded == 0:
             return 0.0, 1.0
         return self._links_loaded / self._samples, 1.0 - self._links_lost / self._links_loaded
-
-    def links(self, now: float) -> LoadedLinks:
-        """Return the links that are not believed free, and what is left of them."""
-        if self.belief == "oracle":
-            return self.sensors.load.links_at(np.array([now]))
-        return self.standing(now).links
-
-    def bandwidth(self, now: float, processors: ArrayLike, horizon: float = 0.0) -> float:
-        """Return the believed bandwidth of the most loaded link among those of `processors`."""
-        load = self.sensors.load
-        if self.belief == "oracle":
-            return load.average_bandwidth(processors, now, now + horizon)
-        return _least_link(self.standing(now).links, load.inside(processors))
-
-
-def _least_link(links: LoadedLinks, inside: BoolArray) -> float:
-    """Return the bandwidth of the most loaded link between some of the nodes."""
-    return float(least_own(links.source, links.destination, links.available, inside))

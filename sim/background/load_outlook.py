@@ -2,11 +2,11 @@
 
 import numpy as np
 
+from predictors.base import FloatArray, IntArray
 from predictors.under_load.load_aware import Conditions, Parts
 from predictors.under_load.observed_load import LoadForm
 from sim.background.ahead import LONGEST, LoadAhead
 from sim.background.background import BackgroundLoad
-from sim.background.kernels import FloatArray, IntArray
 from sim.background.load_beliefs import LoadBeliefs, Met
 from sim.background.load_sensors import RunSamples
 from sim.background.prospect import Pair, Prospect, SetLoad, alone

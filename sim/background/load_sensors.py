@@ -5,8 +5,8 @@ from typing import Literal, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
+from predictors.base import BoolArray, FloatArray, IntArray
 from sim.background.background import BackgroundLoad
-from sim.background.kernels import BoolArray, FloatArray, IntArray
 from sim.background.links import LoadedLinks
 from sim.background.sample_kernels import (
     add_lost,

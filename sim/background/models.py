@@ -8,7 +8,7 @@ from numbers import Integral
 import numpy as np
 from numpy.typing import NDArray
 
-from sim.background.kernels import FloatArray
+from predictors.base import FloatArray
 from sim.background.sources import BatchedCpu, LinkRow, LinkRows, Pair, check_interval, link_of
 from sim.errors import AT_LEAST_1, POSITIVE_AND_FINITE, POSITIVE_SHARE, SHARE, ConfigError
 

@@ -7,9 +7,9 @@ from functools import partial
 
 import numpy as np
 
+from predictors.base import FloatArray, IntArray
 from predictors.under_load.load_aware import Conditions, Parts, runtime_under
 from sim.background.ahead import LONGEST
-from sim.background.kernels import FloatArray, IntArray
 from sim.background.links import LoadedLinks
 from sim.background.load_beliefs import LoadBeliefs
 from sim.background.swings import share_left
@@ -75,22 +75,25 @@ class Prospect:
         """
         beliefs, now = self._beliefs, self.now
         if beliefs.belief == "oracle":
-            return beliefs.cpu(now + delay, min(horizon, LONGEST))
+            load, start = beliefs.sensors.load, now + delay
+            every = np.arange(load.processors)
+            return load.average_cpu(every, start, start + min(horizon, LONGEST))
         standing = beliefs.standing(now)
         mean = standing.mean
         if beliefs.belief == "mean":
             return mean
         share = self.share_left(standing.memory, horizon, delay)
-        return np.asarray(mean + (beliefs.cpu(now) - mean) * share)
+        return np.asarray(mean + (standing.cpu - mean) * share)
 
     def links(self, horizon: float, delay: float = 0.0) -> LoadedLinks:
         """Return the links not believed free, averaged over a time to come."""
         now = self.now
         if self._beliefs.belief == "oracle":
             return self._true_links(now + delay, min(max(horizon, 1.0), LONGEST))
-        found = self._beliefs.links(now)
-        share = self.share_left(self._beliefs.standing(now).link_memory, horizon, delay)
-        return found._replace(available=1.0 - (1.0 - found.available) * share)
+        standing = self._beliefs.standing(now)
+        share = self.share_left(standing.link_memory, horizon, delay)
+        left = 1.0 - (1.0 - standing.links.available) * share
+        return standing.links._replace(available=left)
 
     def _true_links(self, start: float, span: float) -> LoadedLinks:
         load = self._beliefs.sensors.load

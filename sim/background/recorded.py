@@ -9,7 +9,8 @@ from typing import Literal
 
 import numpy as np
 
-from sim.background.kernels import CpuChunk, IntArray
+from predictors.base import IntArray
+from sim.background.kernels import CpuChunk
 from sim.background.sources import LinkRow, LinkRows, Segments, cpu_chunk
 from sim.errors import SimError, check_choice
 

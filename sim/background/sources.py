@@ -5,7 +5,8 @@ from typing import NamedTuple, Protocol
 
 import numpy as np
 
-from sim.background.kernels import CpuChunk, FloatArray, LinkChunk
+from predictors.base import FloatArray
+from sim.background.kernels import CpuChunk, LinkChunk
 from sim.errors import ConfigError
 
 Pair = tuple[float, float]

@@ -6,9 +6,9 @@ from typing import NamedTuple
 
 import numpy as np
 
+from predictors.base import FloatArray, IntArray
 from predictors.compiling import compiled
 from predictors.under_load.load_aware import MOST_ROUNDS, ROUNDS, SETTLED, Parts
-from sim.background.kernels import FloatArray, IntArray
 
 UNKNOWN, NONE = -1, -2
 """Instead of a place among `Ranks`: not reckoned yet; nobody picks the fastest."""

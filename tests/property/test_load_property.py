@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from sim.background.background import BackgroundLoad
 from sim.background.models import BurstyLoad, PeriodicLoad, RoundLoad
+from tests.loads import done_by, end_of
 from workloads.streams import Streams
 
 NODES = 6
@@ -44,9 +45,9 @@ def jobs(draw):
 @settings(max_examples=60)
 def test_work_integrates_to_the_job(job, shares):
     load, own, start, computation, communication = job
-    end = load.completion(own, start, computation, communication)
+    end = end_of(load, own, start, computation, communication)
     cuts = [start, *(start + (end - start) * share for share in sorted(shares)), end]
-    done = [load.progress(own, a, b, computation, communication) for a, b in pairwise(cuts)]
+    done = [done_by(load, own, a, b, computation, communication) for a, b in pairwise(cuts)]
     assert sum(done) == pytest.approx(1.0, abs=1e-9)
     assert end - start >= computation + communication - 1e-6
 
@@ -63,16 +64,16 @@ def test_progress_equals_a_fine_step_integration(job):
     free = np.where(during, rows[:, 4], 1.0).min(axis=1, initial=1.0)
     work = 5e3 * np.array([computation, communication])
     expected = (0.025 / (work[0] / slowest + work[1] / free)).sum()
-    assert load.progress(own, start, end, *work) == pytest.approx(expected, rel=5e-3)
+    assert done_by(load, own, start, end, *work) == pytest.approx(expected, rel=5e-3)
 
 
 @given(jobs(), st.floats(1, 5))
 @settings(max_examples=30)
 def test_more_processors_or_more_work_never_end_sooner(job, factor):
     load, own, start, computation, communication = job
-    end = load.completion(own, start, computation, communication)
-    wider = load.completion(range(NODES), start, computation, communication)
-    heavier = load.completion(own, start, factor * computation, factor * communication)
+    end = end_of(load, own, start, computation, communication)
+    wider = end_of(load, range(NODES), start, computation, communication)
+    heavier = end_of(load, own, start, factor * computation, factor * communication)
     assert wider >= end - 1e-6
     assert heavier >= end - 1e-6
 
@@ -85,4 +86,4 @@ def test_averages_lie_between_the_extremes(job):
     seen = load.cpu_at(np.arange(start, start + 300.0, 0.5), own)
     assert (averages >= seen.min(axis=0) - 0.01).all()
     assert (averages <= seen.max(axis=0) + 0.01).all()
-    assert 0 < load.average_bandwidth(own, start, start + 300.0) <= 1
+    assert 0 < load.effective(own, start, start + 300.0)[1] <= 1

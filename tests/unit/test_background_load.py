@@ -171,14 +171,6 @@ def test_averages_equal_those_of_many_readings():
     fine = np.arange(300.0, 4300.0, 0.25) + 0.125
     expected = load.cpu_at(fine, own).mean(axis=0)
     np.testing.assert_allclose(load.average_cpu(own, 300.0, 4300.0), expected, rtol=1e-3)
-    rows = load.loaded_links(own, 300.0, 4300.0)
-    means = []
-    for pair in np.unique(rows[:, 2:4], axis=0):
-        part = rows[(rows[:, 2:4] == pair).all(axis=1)]
-        during = (part[:, 0] <= fine[:, None]) & (fine[:, None] < part[:, 1])
-        means.append(np.where(during, part[:, 4], 1.0).min(axis=1).mean())
-    assert load.average_bandwidth(own, 300.0, 4300.0) == pytest.approx(min(means), rel=1e-3)
-    assert load.average_bandwidth([3], 300.0, 4300.0) == 1.0
 
 
 def test_sensors_sample_at_the_start_and_every_two_minutes():

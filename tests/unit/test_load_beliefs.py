@@ -4,6 +4,7 @@ import pytest
 from predictors.under_load.forecast import NwsMixture
 from sim.background.background import BackgroundLoad
 from sim.background.load_beliefs import LoadBeliefs
+from sim.background.load_outlook import LoadOutlook
 from sim.background.load_sensors import LoadSensors
 from sim.background.models import RoundLoad
 from sim.errors import ConfigError
@@ -25,7 +26,7 @@ def sensors(nodes=8, per="processor", per_node=1):
 
 def links_of(beliefs, now):
     """The believed bandwidth of each link that is not believed free."""
-    _, source, destination, available = (column.tolist() for column in beliefs.links(now))
+    _, source, destination, available = (column.tolist() for column in beliefs.standing(now).links)
     return dict(zip(zip(source, destination, strict=True), available, strict=True))
 
 
@@ -33,18 +34,18 @@ def test_forecasts_are_the_mixtures_whatever_the_steps():
     watched = sensors()
     beliefs = LoadBeliefs(watched)
     for now in (50.0, 1000.0, 1010.0, 9000.0):
-        found = beliefs.cpu(now)
+        found = beliefs.standing(now).cpu
     expected = NwsMixture(8).update(watched.readings(0, 76)).forecast()
     np.testing.assert_array_equal(found, expected)
-    np.testing.assert_array_equal(LoadBeliefs(sensors()).cpu(9000.0), expected)
+    np.testing.assert_array_equal(LoadBeliefs(sensors()).standing(9000.0).cpu, expected)
 
 
 def test_nothing_after_the_last_sample_is_seen():
     beliefs = LoadBeliefs(sensors())
-    before = beliefs.cpu(1200.0), links_of(beliefs, 1200.0)
-    assert (beliefs.cpu(1319.9) == before[0]).all()
+    before = beliefs.standing(1200.0).cpu, links_of(beliefs, 1200.0)
+    assert (beliefs.standing(1319.9).cpu == before[0]).all()
     assert links_of(beliefs, 1319.9) == before[1]
-    assert (beliefs.cpu(2400.0) != before[0]).any()
+    assert (beliefs.standing(2400.0).cpu != before[0]).any()
 
 
 def test_link_forecasts_equal_those_of_complete_series():
@@ -63,32 +64,30 @@ def test_link_forecasts_equal_those_of_complete_series():
 
 def test_links_long_free_are_forgotten_and_memory_stays_bounded():
     beliefs = LoadBeliefs(sensors(nodes=30), forget=1200.0)
-    beliefs.links(60_000.0)
+    beliefs.standing(60_000.0)
     assert len(beliefs._links) < 60
-    assert len(LoadBeliefs(sensors(nodes=30), forget=1e9).links(60_000.0).source) > 300
+    assert len(LoadBeliefs(sensors(nodes=30), forget=1e9).standing(60_000.0).links.source) > 300
 
 
 def test_the_last_value_is_the_last_sample():
     watched = sensors()
     beliefs = LoadBeliefs(watched, "last")
-    np.testing.assert_array_equal(beliefs.cpu(1250.0), watched.load.cpu_at(1200.0)[0])
-    assert beliefs.bandwidth(1250.0, range(8)) == watched.load.bandwidth_at(range(8), 1200.0)
+    np.testing.assert_array_equal(beliefs.standing(1250.0).cpu, watched.load.cpu_at(1200.0)[0])
+    present = beliefs.met(1250.0, np.arange(8)).bandwidth.present
+    assert present == watched.load.bandwidth_at(range(8), 1200.0)
 
 
 def test_the_oracle_averages_over_the_time_to_come():
     watched = sensors()
-    beliefs = LoadBeliefs(watched, "oracle")
-    np.testing.assert_array_equal(
-        beliefs.cpu(500.0, 900.0), watched.load.average_cpu(range(8), 500.0, 1400.0)
-    )
-    expected = watched.load.average_bandwidth([1, 4, 6], 500.0, 1400.0)
-    assert beliefs.bandwidth(500.0, [1, 4, 6], 900.0) == expected
-    assert beliefs.bandwidth(500.0, [1], 900.0) == 1.0
+    outlook = LoadOutlook(LoadBeliefs(watched, "oracle"))
+    outlook.now = 500.0
+    expected = watched.load.average_cpu(range(8), 500.0, 1400.0)
+    np.testing.assert_array_equal(outlook.cpu(900.0), expected)
 
 
 def test_processors_of_a_node_share_its_reading():
     beliefs = LoadBeliefs(sensors(nodes=7, per="node", per_node=2))
-    cpu = beliefs.cpu(2000.0)
+    cpu = beliefs.standing(2000.0).cpu
     assert len(cpu) == 7
     assert cpu[0] == cpu[1] != cpu[2]
 
