@@ -58,7 +58,7 @@ def failing(processors: int) -> Callable[[], object]:
     )  # fmt: skip
     scene = set_scene(config, 0)
     policy = build(with_menu(config["policy"], config["menu"]), "policy")
-    setup = prepare(config, config, scene, policy).setup
+    setup = prepare(config, config, scene, policy)
     return lambda: simulate_recovering(setup)
 
 

@@ -54,7 +54,7 @@ def one_cost(preset: str, jobs: int, processors: int, seed: int, rounds: int) ->
     best = math.inf
     for _ in range(rounds):
         policy = build(with_menu(config["policy"], config["menu"]), "policy")
-        setup = prepare(config, config, scene, policy).setup
+        setup = prepare(config, config, scene, policy)
         began = time.process_time()
         simulate(setup)
         best = min(best, time.process_time() - began)

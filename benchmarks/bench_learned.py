@@ -29,7 +29,7 @@ CALLS = ("observe", "curve", "explain", "offered")
 def setup_of(config: dict[str, Any], scene: Scene) -> Setup:
     """Return a fresh simulation of a configuration."""
     policy = build(with_menu(config["policy"], config["menu"]), "policy")
-    return prepare(config, config, scene, policy).setup
+    return prepare(config, config, scene, policy)
 
 
 def own_seconds(setup: Setup) -> float:

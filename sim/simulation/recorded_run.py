@@ -105,7 +105,7 @@ class RecordedRun:
         if is_recorded(self.parts["policy"]):
             raise SimError(f"{self.place}: it is the log's own schedule; nobody decided anything")
         policy = build(with_menu(self.parts["policy"], self.config["menu"]), "policy")
-        setup = watch(prepare(self.config, self.parts, scene, policy, progress).setup)
+        setup = watch(prepare(self.config, self.parts, scene, policy, progress))
         return setup, scene.replay(setup)
 
     def speedups(self, applications: Sequence[int], most: int) -> list[Speedups]:

@@ -33,11 +33,10 @@ from sim.results.provenance import Identity
 from sim.results.request_metrics import requests_frame
 from sim.results.run_folder import manifest
 from sim.results.steady_state import STEADY, STEADY_LOAD, WINDOW, Trim
-from sim.simulation.assumptions import decisive
 from sim.simulation.build import with_menu
 from sim.simulation.progress import Progress, Show
 from sim.simulation.recorded_schedule import is_recorded
-from sim.simulation.replication import replicated, stopping_rule
+from sim.simulation.replication import decisive, replicated, stopping_rule
 from sim.simulation.scene import Played, Scene, play, set_scene, steady_load
 from sim.simulation.site_size import size_figures, sizes_of
 from workloads.base import Trace

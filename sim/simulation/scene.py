@@ -1,6 +1,6 @@
 """What one replication simulates: jobs, truth and machine, and one policy's run on them."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -185,7 +185,7 @@ class Played:
     Attributes
     ----------
     outcome : Outcome
-    known : list of Observation
+    known : sequence of Observation
         Runs that were free of charge.
     told_truth : bool
         Whether the predictor holds the true runtimes.
@@ -194,7 +194,7 @@ class Played:
     """
 
     outcome: Outcome
-    known: list[Observation]
+    known: Sequence[Observation]
     told_truth: bool
     menu: str | None = None
 
@@ -215,31 +215,13 @@ class Played:
         return float(jobs["held_area"][jobs["job_id"] < 0].sum())
 
 
-@dataclass(frozen=True)
-class Prepared:
-    """A simulation that is about to begin.
-
-    Attributes
-    ----------
-    setup : Setup
-    known : list of Observation
-        Runs that its predictor gets free of charge.
-    told_truth : bool
-        Whether the predictor holds the true runtimes.
-    """
-
-    setup: Setup
-    known: list[Observation]
-    told_truth: bool
-
-
 def prepare(
     config: Mapping[str, Any],
     parts: Mapping[str, Any],
     scene: Scene,
     policy: Any,
     progress: Progress | None = None,
-) -> Prepared:
+) -> Setup:
     """Return what the simulation of a policy on a scene is made of; see `play`."""
     predictor: RuntimePredictor = build(parts["predictor"], "predictor")
     predictor = getattr(policy, "predictor", None) or predictor
@@ -268,7 +250,7 @@ def prepare(
     if type(getattr(policy, "allocation", None)) is not Request:  # which looks at none
         luck = scene.streams("adopters").random(len(scene.trace.jobs))
         draws = np.concatenate([np.zeros(len(trace.jobs) - luck.size), luck])
-    setup = Setup(
+    return Setup(
         trace,
         truth,
         policy,
@@ -280,7 +262,6 @@ def prepare(
         watchers=watchers(config, progress, trace, own),
         sensor_noise=SensorNoise(scene.streams.key("sensor.efficiency"), config["sensor_noise"]),
     )
-    return Prepared(setup, known, holder is not None)
 
 
 def play(
@@ -305,15 +286,15 @@ def play(
         evolves = scene.evolving is not None
         recorded = policy.records(scene.trace, scene.machine, evolving=evolves)
         return Played(outcome(scene.trace, scene.truth, recorded), [], told_truth=False)
-    ready = prepare(config, parts, scene, policy, progress)
-    setup = ready.setup
+    setup = prepare(config, parts, scene, policy, progress)
     try:
         records = scene.replay(setup)
     except PolicyError as error:
         whose = "" if is_own(type(policy)) else f"{type(policy).__name__}: "
         raise PolicyError(f"{whose}{error}") from error
     menu = menu_name(parts["policy"], config["menu"])
-    return Played(outcome(setup.trace, setup.truth, records), ready.known, ready.told_truth, menu)
+    told = provider(setup.predictor, NeedsTruth) is not None
+    return Played(outcome(setup.trace, setup.truth, records), setup.known, told, menu)
 
 
 def calibration_plan(predictor: RuntimePredictor, scene: Scene) -> list[CalibrationRun]:
