@@ -17,13 +17,12 @@ from sim.errors import ConfigError
 from sim.help.meanings import column_names, meanings
 from sim.help.misspellings import groups, known_keys, meant
 from sim.help.pages import (
-    CONFIG_FOLDER,
     WIDTH,
     Option,
     columns,
     default_parts,
+    every_line,
     group_lines,
-    inner_groups,
     key_lines,
     option_file,
     options,
@@ -151,9 +150,7 @@ def _options(topic: str) -> Iterator[tuple[str, str]]:
 
 def _keys(topic: str) -> Iterator[tuple[str, str]]:
     """Yield keys of a name."""
-    closed = key_lines("", [read_option(CONFIG_FOLDER / "config.yaml")])
-    every = [*closed, *(line for one in inner_groups("") for line in group_lines(one))]
-    for label, text in every:
+    for label, text in every_line():
         key = label.partition("=")[0]
         if not label.startswith(" ") and text and (key == topic or key.startswith(f"{topic}.")):
             yield label, text

@@ -4,23 +4,14 @@ import difflib
 import re
 from collections.abc import Iterable, Sequence
 
-from sim.help.pages import (
-    CONFIG_FOLDER,
-    group_lines,
-    inner_groups,
-    key_lines,
-    options,
-    read_option,
-)
+from sim.help.pages import every_line, inner_groups, options
 
 SEE = "moldsim help keys lists all"
 
 
 def known_keys() -> list[str]:
     """Return every group and key that a command line may set."""
-    found = [one for group in inner_groups("") for one in group_lines(group)]
-    found += key_lines("", [read_option(CONFIG_FOLDER / "config.yaml")])
-    names = (label.partition("=")[0] for label, _ in found if not label.startswith(" "))
+    names = (label.partition("=")[0] for label, _ in every_line() if not label.startswith(" "))
     return list(dict.fromkeys(names))
 
 

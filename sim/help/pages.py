@@ -166,6 +166,13 @@ def group_lines(group: str, root: Path | None = None) -> Iterator[tuple[str, str
         yield from group_lines(inner, root)
 
 
+def every_line() -> Iterator[tuple[str, str]]:
+    """Yield the keys that are in no group, then all groups with theirs."""
+    yield from key_lines("", [read_option(CONFIG_FOLDER / "config.yaml")])
+    for group in inner_groups(""):
+        yield from group_lines(group)
+
+
 def inner_groups(group: str, root: Path | None = None) -> list[str]:
     """Return the groups right inside a group, or at the top for ``""``."""
     folders = [path for one in ([root] if root else roots()) for path in (one / group).glob("*")]

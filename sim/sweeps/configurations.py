@@ -15,8 +15,9 @@ import yaml
 from predictors.plain import shown_plainly
 from sim.errors import SimError
 
-OVERLAYS = ("hydra/", "given/")
-"""Groups whose options follow from those of others, or tell nothing of a run."""
+OVERLAYS = ("hydra/", "given/", "former/")
+"""Groups whose options follow from those of others, or tell nothing of a run; the last one stands
+in folders of earlier versions alone."""
 Setting = dict[str, str | int | float | bool | None]
 """Values of configuration keys."""
 

@@ -259,14 +259,14 @@ class Sweep:
         done = len(self.combinations) - len(left)
         if done:
             logger.warning("%d of %d runs are finished already", done, len(self.combinations))
+        places: list[Path] = []
         if self.known:  # folders are named from overrides, not from the order
             left = spread(left)
-        for one in left if self.known else ():
-            refuse_foreign(self.place(one))
-        size = most or self.runs_per_job * batch_size(self.launcher)
-        places = [self.place(c) for c in left] if self.known else []
-        if self.known:
+            places = [self.place(c) for c in left]
+            for place in places:
+                refuse_foreign(place)
             goes_on(self.command)
+        size = most or self.runs_per_job * batch_size(self.launcher)
         with SweepProgress(self.folder, places, done, "sim.progress=false" in self.command):
             for begin in range(0, len(left), size):
                 self._carry_out(left[begin : begin + size])
