@@ -3,6 +3,7 @@
 import textwrap
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -12,7 +13,16 @@ from sim.report.details import QUANTILES, Details
 from sim.report.samples import Group, estimate
 from sim.report.tables import listed
 from sim.results.durable import write_whole
-from sim.results.plots.style import COLOURS, clock, in_dark, legend, line, svg_of, tidy
+from sim.results.plots.style import (
+    COLOURS,
+    clock,
+    in_dark,
+    legend,
+    line,
+    new_figure,
+    svg_of,
+    tidy,
+)
 from sim.results.rows import unit_of
 
 if TYPE_CHECKING:
@@ -84,102 +94,86 @@ def axis_of(key: str, groups: Sequence[Group]) -> tuple[str, float]:
     return (f"{name} ({unit})" if unit else name), scale
 
 
-def _bars(groups: Sequence[Group], key: str) -> Callable[["Figure"], None]:
+def _bars(groups: Sequence[Group], key: str, figure: "Figure") -> None:
     """Draw a figure by policy (place) and predictor (colour), with intervals."""
     runs = {(group.policy, group.predictor) for group in groups if group.role == "run"}
     groups = [g for g in groups if g.role == "run" or (g.policy, g.predictor) not in runs]
     label, scale = axis_of(key, groups)
 
-    def draw(figure: "Figure") -> None:
-        axes = figure.add_subplot()
-        policies = list(dict.fromkeys(group.policy for group in groups))
-        predictors = list(dict.fromkeys(group.predictor for group in groups))
-        width = 0.8 / max(len(predictors), 1)
-        for number, predictor in enumerate(predictors):
-            where = [group for group in groups if group.predictor == predictor]
-            found = {
-                policy: estimate(
-                    np.concatenate([g.values(key) for g in where if g.policy == policy])
-                )
-                for policy in dict.fromkeys(group.policy for group in where)
-            }
-            x = [policies.index(policy) + (number + 0.5) * width - 0.4 for policy in found]
-            axes.bar(
-                x,
-                [value.mean / scale for value in found.values()],
-                width * 0.94,
-                yerr=[value.half / scale for value in found.values()],  # NaN draws none
-                color=COLOURS[number % len(COLOURS)],
-                edgecolor="#333333",
-                linewidth=0.5,
-                hatch=("", "//", "..", "xx")[number // len(COLOURS) % 4],
-                error_kw={"elinewidth": 1.0, "capsize": 2.5},
-                label=predictor or None,
-            )
-        axes.set_xticks(range(len(policies)), policies)
-        axes.set_ylabel(label)
-        axes.set_ylim(bottom=0.0)
-        if any(predictors):
-            legend(axes, "predictor")
+    axes = figure.add_subplot()
+    policies = list(dict.fromkeys(group.policy for group in groups))
+    predictors = list(dict.fromkeys(group.predictor for group in groups))
+    width = 0.8 / max(len(predictors), 1)
+    for number, predictor in enumerate(predictors):
+        where = [group for group in groups if group.predictor == predictor]
+        found = {
+            policy: estimate(np.concatenate([g.values(key) for g in where if g.policy == policy]))
+            for policy in dict.fromkeys(group.policy for group in where)
+        }
+        x = [policies.index(policy) + (number + 0.5) * width - 0.4 for policy in found]
+        axes.bar(
+            x,
+            [value.mean / scale for value in found.values()],
+            width * 0.94,
+            yerr=[value.half / scale for value in found.values()],  # NaN draws none
+            color=COLOURS[number % len(COLOURS)],
+            edgecolor="#333333",
+            linewidth=0.5,
+            hatch=("", "//", "..", "xx")[number // len(COLOURS) % 4],
+            error_kw={"elinewidth": 1.0, "capsize": 2.5},
+            label=predictor or None,
+        )
+    axes.set_xticks(range(len(policies)), policies)
+    axes.set_ylabel(label)
+    axes.set_ylim(bottom=0.0)
+    if any(predictors):
+        legend(axes, "predictor")
+    tidy(axes)
+
+
+def _load(drawn: Drawn, figure: "Figure") -> None:
+    busy, queued = figure.subplots(2, 1, sharex=True)
+    at = clock(0.0, max(float(found.hours[-1]) for _, found in drawn) * 3600)
+    for number, (group, found) in enumerate(drawn):
+        busy.plot(at.show(3600 * found.hours), 100 * found.busy, label=group.label, **line(number))
+        queued.plot(at.show(3600 * found.hours), found.queued, **line(number))
+    busy.set(ylabel="busy processors (%)", ylim=(0, 105))
+    queued.set(ylabel="waiting jobs", xlabel=f"time since the first submit ({at.unit})")
+    queued.set_ylim(bottom=0)
+    legend(busy)
+    for axes in (busy, queued):
         tidy(axes)
 
-    return draw
+
+def _slowdowns(drawn: Drawn, figure: "Figure") -> None:
+    axes = figure.add_subplot()
+    for number, (group, found) in enumerate(drawn):
+        axes.plot(found.slowdown, 100 * QUANTILES, label=group.label, **line(number))
+    axes.set_xscale("log")
+    axes.set(xlabel="bounded slowdown", ylabel="jobs at or below (%)", ylim=(0, 101))
+    legend(axes)
+    tidy(axes)
 
 
-def _load(drawn: Drawn) -> Callable[["Figure"], None]:
-    def draw(figure: "Figure") -> None:
-        busy, queued = figure.subplots(2, 1, sharex=True)
-        at = clock(0.0, max(float(found.hours[-1]) for _, found in drawn) * 3600)
-        for number, (group, found) in enumerate(drawn):
-            busy.plot(
-                at.show(3600 * found.hours), 100 * found.busy, label=group.label, **line(number)
-            )
-            queued.plot(at.show(3600 * found.hours), found.queued, **line(number))
-        busy.set(ylabel="busy processors (%)", ylim=(0, 105))
-        queued.set(ylabel="waiting jobs", xlabel=f"time since the first submit ({at.unit})")
-        queued.set_ylim(bottom=0)
-        legend(busy)
-        for axes in (busy, queued):
-            tidy(axes)
-
-    return draw
-
-
-def _slowdowns(drawn: Drawn) -> Callable[["Figure"], None]:
-    def draw(figure: "Figure") -> None:
-        axes = figure.add_subplot()
-        for number, (group, found) in enumerate(drawn):
-            axes.plot(found.slowdown, 100 * QUANTILES, label=group.label, **line(number))
-        axes.set_xscale("log")
-        axes.set(xlabel="bounded slowdown", ylabel="jobs at or below (%)", ylim=(0, 101))
-        legend(axes)
-        tidy(axes)
-
-    return draw
-
-
-def _errors(drawn: Drawn, column: str, label: str) -> Callable[["Figure"], None]:
-    def draw(figure: "Figure") -> None:
-        axes = figure.add_subplot()
-        for number, (group, found) in enumerate(drawn):
-            series = getattr(found, column)
-            axes.plot(
-                series.index, 100 * series.to_numpy(),
-                marker=MARKERS[number % len(MARKERS)], markersize=4,
-                label=group.label, **line(number),
-            )  # fmt: skip
-        axes.set_xscale("symlog", base=2, linthresh=1)
-        known = [float(x) for _, found in drawn for x in getattr(found, column).index]
-        axes.set_xlim(min(known, default=0.0) - 0.5, 2.0 * max(known, default=1.0) or 2.0)
-        axes.xaxis.set_major_formatter(lambda value, _: f"{value:g}")
-        axes.set_yscale("symlog", linthresh=1.0)
-        axes.yaxis.set_major_formatter(lambda value, _: f"{value:g}")
-        axes.set(xlabel=label, ylabel="median error of prediction (%)")
-        axes.set_ylim(bottom=0)
-        legend(axes)
-        tidy(axes)
-
-    return draw
+def _errors(drawn: Drawn, column: str, label: str, figure: "Figure") -> None:
+    axes = figure.add_subplot()
+    for number, (group, found) in enumerate(drawn):
+        series = getattr(found, column)
+        axes.plot(
+            series.index, 100 * series.to_numpy(),
+            marker=MARKERS[number % len(MARKERS)], markersize=4,
+            label=group.label, **line(number),
+        )  # fmt: skip
+    axes.set_xscale("symlog", base=2, linthresh=1)
+    known = [float(x) for _, found in drawn for x in getattr(found, column).index]
+    axes.set_xlim(min(known, default=0.0) - 0.5, 2.0 * max(known, default=1.0) or 2.0)
+    axes.xaxis.set_major_formatter(lambda value, _: f"{value:g}")
+    axes.set_yscale("symlog", linthresh=1.0)
+    axes.yaxis.set_major_formatter(lambda value, _: f"{value:g}")
+    axes.set(xlabel=label, ylabel="median error of prediction (%)")
+    axes.set_ylim(bottom=0)
+    legend(axes)
+    tidy(axes)
 
 
 def losses_of(found: Iterable[Details]) -> list[tuple[str, str, str, str]]:
@@ -188,48 +182,42 @@ def losses_of(found: Iterable[Details]) -> list[tuple[str, str, str, str]]:
     return [place for place in LOSSES if unknown or place[0] != "unknown"]
 
 
-def _losses(drawn: Drawn) -> Callable[["Figure"], None]:
-    def draw(figure: "Figure") -> None:
-        axes, wrong = figure.subplots(1, 2, sharey=True, width_ratios=(3, 1))
-        places = np.arange(len(drawn))
-        left = np.zeros(len(drawn))
-        for name, label, colour, hatch in losses_of(found for _, found in drawn):
-            share = 100 * np.nan_to_num([getattr(found.losses, name) for _, found in drawn])
-            axes.barh(places, share, left=left, color=colour, hatch=hatch,
-                      edgecolor="white", linewidth=0.5, label=label)  # fmt: skip
-            left += share
-        axes.set_yticks(places, [group.label for group, _ in drawn])
-        axes.invert_yaxis()
-        axes.set(xlabel="share of processors x makespan (%)", xlim=(0, 100))
-        error = [100 * found.losses.misprediction for _, found in drawn]
-        wrong.barh(places, np.nan_to_num(error), color="#0072B2")
-        wrong.set_xlabel("planned wrongly (%)")
-        wrong.set_xlim(left=0)
-        figure.legend(loc="outside upper center", ncols=2, frameon=False, fontsize=8)
-        for each in (axes, wrong):
-            tidy(each)
-
-    return draw
+def _losses(drawn: Drawn, figure: "Figure") -> None:
+    axes, wrong = figure.subplots(1, 2, sharey=True, width_ratios=(3, 1))
+    places = np.arange(len(drawn))
+    left = np.zeros(len(drawn))
+    for name, label, colour, hatch in losses_of(found for _, found in drawn):
+        share = 100 * np.nan_to_num([getattr(found.losses, name) for _, found in drawn])
+        axes.barh(places, share, left=left, color=colour, hatch=hatch,
+                  edgecolor="white", linewidth=0.5, label=label)  # fmt: skip
+        left += share
+    axes.set_yticks(places, [group.label for group, _ in drawn])
+    axes.invert_yaxis()
+    axes.set(xlabel="share of processors x makespan (%)", xlim=(0, 100))
+    error = [100 * found.losses.misprediction for _, found in drawn]
+    wrong.barh(places, np.nan_to_num(error), color="#0072B2")
+    wrong.set_xlabel("planned wrongly (%)")
+    wrong.set_xlim(left=0)
+    figure.legend(loc="outside upper center", ncols=2, frameon=False, fontsize=8)
+    for each in (axes, wrong):
+        tidy(each)
 
 
-def _waits(groups: Sequence[Group]) -> Callable[["Figure"], None]:
-    def draw(figure: "Figure") -> None:
-        axes = figure.add_subplot()
-        places = np.arange(len(groups))
-        wait = np.array([estimate(group.values("mean_wait_time")).mean for group in groups])
-        whole = np.array([estimate(group.values("mean_response_time")).mean for group in groups])
-        label, scale = axis_of("mean_response_time", groups)
-        axes.barh(places, wait / scale, color="#D55E00", hatch="//", edgecolor="white",
-                  label="waiting")  # fmt: skip
-        axes.barh(places, (whole - wait) / scale, left=wait / scale, color="#56B4E9",
-                  label="running")  # fmt: skip
-        axes.set_yticks(places, [group.label for group in groups])
-        axes.invert_yaxis()
-        axes.set_xlabel(label)
-        legend(axes)
-        tidy(axes)
-
-    return draw
+def _waits(groups: Sequence[Group], figure: "Figure") -> None:
+    axes = figure.add_subplot()
+    places = np.arange(len(groups))
+    wait = np.array([estimate(group.values("mean_wait_time")).mean for group in groups])
+    whole = np.array([estimate(group.values("mean_response_time")).mean for group in groups])
+    label, scale = axis_of("mean_response_time", groups)
+    axes.barh(places, wait / scale, color="#D55E00", hatch="//", edgecolor="white",
+              label="waiting")  # fmt: skip
+    axes.barh(places, (whole - wait) / scale, left=wait / scale, color="#56B4E9",
+              label="running")  # fmt: skip
+    axes.set_yticks(places, [group.label for group in groups])
+    axes.invert_yaxis()
+    axes.set_xlabel(label)
+    legend(axes)
+    tidy(axes)
 
 
 def in_turn(groups: Sequence[Group], most: int) -> list[Group]:
@@ -268,11 +256,11 @@ def plots_of(groups: Sequence[Group], found: Mapping[str, Details]) -> list[Plot
     bars = "Means over all repetitions and all other settings; whiskers are 95 % intervals."
     plots = [
         Plot("response_time", "Response time", bars,
-             _bars(groups, "mean_response_time")),
+             partial(_bars, groups, "mean_response_time")),
         Plot("efficiency", "System efficiency", f"Σ T(1) over held processor-seconds. {bars}",
-             _bars(groups, "system_efficiency")),
+             partial(_bars, groups, "system_efficiency")),
         Plot("waiting", "Waiting and running", "Parts of the mean response time.",
-             _waits(bars_of), no_bar),
+             partial(_waits, bars_of), no_bar),
     ]  # fmt: skip
     if not drawn:
         return plots
@@ -283,30 +271,23 @@ def plots_of(groups: Sequence[Group], found: Mapping[str, Details]) -> list[Plot
     bare = not_drawn((g.label, (no_line | silent).get(id(g), "")) for g in groups)
     return [
         *plots,
-        Plot("load", "Load over time", reads, _load(drawn), some),
-        Plot("slowdown", "Bounded slowdown", "Distribution over jobs.", _slowdowns(drawn), some),
+        Plot("load", "Load over time", reads, partial(_load, drawn), some),
+        Plot("slowdown", "Bounded slowdown", "Distribution over jobs.",
+             partial(_slowdowns, drawn), some),
         Plot("error_by_count", "Prediction error by processor count", medians,
-             _errors(asked, "by_count", "processors (from this power of two on)"), bare),
+             partial(_errors, asked, "by_count", "processors (from this power of two on)"), bare),
         Plot("error_by_history", "Prediction error by history", medians,
-             _errors(asked, "by_history", "observations behind the belief (from this many on)"),
-             bare),
+             partial(_errors, asked, "by_history",
+                     "observations behind the belief (from this many on)"), bare),
         Plot("losses", "Where time was lost",
              "Left: the machine's time. Right: processor-seconds by which beliefs were wrong.",
-             _losses(drawn), some),
+             partial(_losses, drawn), some),
     ]  # fmt: skip
 
 
 def save(plot: Plot, folder: Path) -> str:
     """Write a plot as SVG, light and dark, and return the light one's text."""
-    import matplotlib
-    from matplotlib.backends.backend_agg import FigureCanvasAgg
-    from matplotlib.figure import Figure
-
-    with matplotlib.rc_context():
-        matplotlib.rcdefaults()
-        matplotlib.rcParams.update({"font.size": 9})
-        figure = Figure(figsize=(7.4, 4.4), dpi=150, layout="constrained")
-        FigureCanvasAgg(figure)
+    with new_figure((7.4, 4.4), 150, {"font.size": 9}) as figure:
         plot.draw(figure)
         if plot.left_out:
             said = textwrap.fill(plot.left_out, NOTE_WIDTH)

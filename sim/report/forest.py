@@ -1,7 +1,8 @@
 """What a comparison answers as pictures: forest plots, maps, load curves."""
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
+from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -153,65 +154,54 @@ def _map_cell(here: Sequence[Group], by_group: dict[int, Difference], references
 Labelled = Sequence[tuple[str, Interval]]
 
 
-def interval_bars(
-    rows: Labelled, label: str, scale: float = 0.01, mark: float = 0.0
-) -> Callable[["Figure"], None]:
-    """Return what draws means with whiskers, the first at the top, and a line at `mark`.
+def interval_bars(rows: Labelled, label: str, figure: "Figure", mark: float = 0.0) -> None:
+    """Draw means with whiskers in percent, the first at the top, and a line at `mark`.
 
     Parameters
     ----------
     rows : sequence of (str, Interval)
     label : str
         Of the axis.
-    scale : float
-        One unit of the axis, in units of the intervals.
+    figure : matplotlib.figure.Figure
     mark : float
-        In units of the axis.
+        In percent.
     """
+    axes = figure.add_subplot()
+    places = np.arange(len(rows))
+    means = np.array([interval.mean for _, interval in rows]) / 0.01
+    low = np.nan_to_num(means - [i.low / 0.01 for _, i in rows], posinf=0.0)
+    high = np.nan_to_num([i.high / 0.01 for _, i in rows] - means, posinf=0.0)
+    low, high = np.maximum(low, 0.0), np.maximum(high, 0.0)  # no width, but for rounding
+    axes.errorbar(
+        means, places, xerr=[low, high], fmt="o", markersize=5, color=LINE_COLOURS[0],
+        elinewidth=1.4, capsize=3,
+    )  # fmt: skip
+    axes.axvline(mark, color="#555555", linewidth=1.0, linestyle="--")
+    axes.set_yticks(places, [name for name, _ in rows])
+    axes.set_ylim(len(rows) - 0.5, -0.5)
+    axes.set_xlabel(label)
+    tidy(axes)
 
-    def draw(figure: "Figure") -> None:
-        axes = figure.add_subplot()
-        places = np.arange(len(rows))
-        means = np.array([interval.mean for _, interval in rows]) / scale
-        low = np.nan_to_num(means - [i.low / scale for _, i in rows], posinf=0.0)
-        high = np.nan_to_num([i.high / scale for _, i in rows] - means, posinf=0.0)
-        low, high = np.maximum(low, 0.0), np.maximum(high, 0.0)  # no width, but for rounding
+
+def load_lines(curves: Sequence[Curve], label: str, scale: float, figure: "Figure") -> None:
+    """Draw figures over load, each as far as the queue settles."""
+    axes = figure.add_subplot()
+    for number, one in enumerate(curves):
+        loads = list(one.points)
+        means = [interval.mean / scale for interval in one.points.values()]
+        halves = np.nan_to_num([interval.half / scale for interval in one.points.values()])
+        stop = one.unsteady_at
+        name = one.label if stop is None else f"{one.label} (does not settle from {stop:g} on)"
         axes.errorbar(
-            means, places, xerr=[low, high], fmt="o", markersize=5, color=LINE_COLOURS[0],
-            elinewidth=1.4, capsize=3,
+            loads, means, yerr=halves, marker=MARKERS[number % len(MARKERS)], markersize=5,
+            capsize=2.5, label=name, **line(number),
         )  # fmt: skip
-        axes.axvline(mark, color="#555555", linewidth=1.0, linestyle="--")
-        axes.set_yticks(places, [name for name, _ in rows])
-        axes.set_ylim(len(rows) - 0.5, -0.5)
-        axes.set_xlabel(label)
-        tidy(axes)
-
-    return draw
-
-
-def load_lines(curves: Sequence[Curve], label: str, scale: float) -> Callable[["Figure"], None]:
-    """Return what draws figures over load, each as far as the queue settles."""
-
-    def draw(figure: "Figure") -> None:
-        axes = figure.add_subplot()
-        for number, one in enumerate(curves):
-            loads = list(one.points)
-            means = [interval.mean / scale for interval in one.points.values()]
-            halves = np.nan_to_num([interval.half / scale for interval in one.points.values()])
-            stop = one.unsteady_at
-            name = one.label if stop is None else f"{one.label} (does not settle from {stop:g} on)"
-            axes.errorbar(
-                loads, means, yerr=halves, marker=MARKERS[number % len(MARKERS)], markersize=5,
-                capsize=2.5, label=name, **line(number),
-            )  # fmt: skip
-            if stop is not None:
-                axes.plot(loads[-1], means[-1], marker="|", markersize=18, **line(number))
-        axes.set(xlabel="offered load", ylabel=label)
-        axes.set_ylim(bottom=0)
-        legend(axes)
-        tidy(axes)
-
-    return draw
+        if stop is not None:
+            axes.plot(loads[-1], means[-1], marker="|", markersize=18, **line(number))
+    axes.set(xlabel="offered load", ylabel=label)
+    axes.set_ylim(bottom=0)
+    legend(axes)
+    tidy(axes)
 
 
 def answer_plots(
@@ -237,7 +227,7 @@ def answer_plots(
         missing = not_drawn((one.group.label, why.get(id(one), "")) for one in found)
         against = " or ".join(dict.fromkeys(one.reference.label for one in found))
         points = "percentage points" if found[0].is_share else "%"
-        draw = interval_bars(changes, f"change of {unit[0].partition(' (')[0]} ({points})")
+        draw = partial(interval_bars, changes, f"change of {unit[0].partition(' (')[0]} ({points})")
         together = f"{paired} All hold at once."
         plots.append(Plot("change", f"Change against {against}", together, draw, missing))
     kept = [(one.group.label, one.kept) for one in found if one.kept]
@@ -246,7 +236,7 @@ def answer_plots(
     if rows:
         why_not = [(label, share) for label, share in kept if isinstance(share, str)]
         missing = not_drawn([*why_not, *((label, MANY) for label, _ in shares[MOST_BARS:])])
-        draw = interval_bars(rows, "share of the oracle's gain (%)", mark=100.0)
+        draw = partial(interval_bars, rows, "share of the oracle's gain (%)", mark=100.0)
         title = "Share of the oracle's gain"
         plots.append(Plot("gain_kept", title, f"{paired} 100 % is the oracle.", draw, missing))
     told = [one for one in curves if one.points]
@@ -260,5 +250,5 @@ def answer_plots(
         some = told[:MOST_LINES]
         title = f"{unit[0].partition(' (')[0].capitalize()} over load"
         caption = "As far as the queue settles: beyond, means depend on the run's length."
-        plots.append(Plot("load_curves", title, caption, load_lines(some, *unit), missing))
+        plots.append(Plot("load_curves", title, caption, partial(load_lines, some, *unit), missing))
     return plots

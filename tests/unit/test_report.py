@@ -214,7 +214,7 @@ def test_what_was_held_is_shown_where_serial_times_are_unknown(sweep):
 def test_a_mean_that_rounding_puts_beside_its_interval_is_drawn():
     alike = Interval(-0.6573065010817561, -0.657306501081756, -0.657306501081756, 3)
     figure = Figure()
-    interval_bars([("alike", alike)], "change (%)")(figure)
+    interval_bars([("alike", alike)], "change (%)", figure)
     assert len(figure.axes[0].containers) == 1
 
 

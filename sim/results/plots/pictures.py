@@ -22,6 +22,7 @@ from sim.results.plots.style import (
     clock,
     legend,
     line,
+    new_figure,
     tidy,
     time_ticks,
     waiting,
@@ -370,10 +371,6 @@ def figure_of(
     SimError
         If the kind is unknown, or the run has nothing of it.
     """
-    import matplotlib
-    from matplotlib.backends.backend_agg import FigureCanvasAgg
-    from matplotlib.figure import Figure
-
     name = run.title if title else ""
     if kind == SCHEDULE:
         return schedule_figure(run.tables, run.processors, name)
@@ -381,12 +378,8 @@ def figure_of(
         raise SimError(f"KIND {kind}: must be one of {', '.join([SCHEDULE, EXPLORER, *KINDS])}")
     if of and kind not in CHOOSING:
         raise SimError(f"--of {of[0]}: goes with {' and '.join(CHOOSING)} alone")
-    with matplotlib.rc_context():
-        matplotlib.rcdefaults()
-        matplotlib.rcParams.update({"font.size": 8, "svg.hashsalt": kind})
-        size = (WIDTHS[columns], WIDTHS[columns] * (HEIGHT if columns == 1 else HEIGHT - 0.2))
-        figure = Figure(figsize=size, dpi=300, layout="constrained")
-        FigureCanvasAgg(figure)
+    size = (WIDTHS[columns], WIDTHS[columns] * (HEIGHT if columns == 1 else HEIGHT - 0.2))
+    with new_figure(size, 300, {"font.size": 8, "svg.hashsalt": kind}) as figure:
         KINDS[kind].draw(figure, run, of)
         if name:
             figure.suptitle(name, fontsize=7, color=INK)

@@ -24,6 +24,7 @@ from sim.results.plots.style import (
     Clock,
     calibration_note,
     clock,
+    new_figure,
     resample,
     waiting,
 )
@@ -97,10 +98,6 @@ def schedule_figure(
     matplotlib.figure.Figure
         Made without any global state; the same run gives the same picture.
     """
-    import matplotlib
-    from matplotlib.backends.backend_agg import FigureCanvasAgg
-    from matplotlib.figure import Figure
-
     jobs, held = tables.columns("jobs"), tables.columns("allocations")
     timeline = tables.columns("timeline").frame()
     row = _rows(jobs["job_id"].to_numpy(), held["job_id"].to_numpy())
@@ -115,10 +112,7 @@ def schedule_figure(
     part = whole.cut(*busiest(timeline, at))
     asked = jobs["requested_processors"].to_numpy(np.float64)[row]
     ratio = held["processors"].to_numpy() / np.maximum(asked, 1.0)
-    with matplotlib.rc_context():
-        matplotlib.rcdefaults()
-        figure = Figure(figsize=SIZE_INCHES, dpi=120, layout="constrained")
-        FigureCanvasAgg(figure)
+    with new_figure(SIZE_INCHES, 120) as figure:
         grid = figure.add_gridspec(
             3, 4, height_ratios=(6, 1.5, 1.5), width_ratios=(60, 1, 60, 1)
         )  # fmt: skip

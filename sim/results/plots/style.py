@@ -2,8 +2,11 @@
 
 import base64
 import re
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from html import escape
 from io import StringIO
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -110,6 +113,32 @@ def resample(times: FloatArray, values: FloatArray, edges: FloatArray) -> FloatA
     low = np.minimum.reduceat(padded, first_last)[::2]
     high = np.maximum.reduceat(padded, first_last)[::2]
     return np.array([np.diff(whole) / np.diff(edges), low, high])
+
+
+@contextmanager
+def new_figure(
+    size: tuple[float, float], dpi: int, settings: Mapping[str, object] = MappingProxyType({})
+) -> Iterator["Figure"]:
+    """Give an empty figure, drawn by Matplotlib's own settings whatever else is set.
+
+    Parameters
+    ----------
+    size : (float, float)
+        Inches.
+    dpi : int
+    settings : mapping, optional
+        What is otherwise than Matplotlib has it.
+    """
+    import matplotlib
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.figure import Figure
+
+    with matplotlib.rc_context():
+        matplotlib.rcdefaults()
+        matplotlib.rcParams.update(settings)
+        figure = Figure(figsize=size, dpi=dpi, layout="constrained")
+        FigureCanvasAgg(figure)
+        yield figure
 
 
 def svg_of(figure: "Figure", name: str) -> str:
