@@ -19,6 +19,7 @@ from predictors.cli.terminal import PlainConsole, warnings_last
 from sim.composition import options_below
 from sim.errors import ConfigError, SimError
 from sim.results.durable import answering, write_csv, write_whole
+from sim.results.job_metrics import mean
 from sim.results.sentences import backtest_folder
 from sim.site.candidate_schedules import expected_wait
 from sim.site.evidence import WHY, Advice, advice_of, asked_on, clock_time, walltimes, with_starts
@@ -229,27 +230,20 @@ def _judged(later: pd.DataFrame, limits: pd.Series) -> dict[str, Any] | None:
     told, runtime = later[known], later["runtime"].to_numpy(float)[known]
     asked = told["asked"].to_numpy(float)
     both = np.isfinite(asked)
-    ratio = walltime[known][both] / asked[both]
+    given, wanted = walltime[known][both], asked[both]
+    ratio = given / wanted
     shorter = ratio < 1
     return {
         "jobs": len(later),
         "with_walltime": int(known.sum()),
         "share_with_walltime": float(known.mean()),
-        "share_held": _mean(runtime <= walltime[known]),
-        "share_held_by_requests": _mean(runtime[both] <= asked[both]),
+        "share_held": mean(runtime <= walltime[known]),
+        "share_held_by_requests": mean(runtime[both] <= wanted),
         "median_walltime_over_request": float(np.median(ratio)) if len(ratio) else None,
-        "total_walltime_over_request": _total(walltime[known][both], asked[both]),
-        "share_shorter": _mean(shorter),
+        "total_walltime_over_request": float(given.sum() / wanted.sum()) if len(ratio) else None,
+        "share_shorter": mean(shorter),
         "median_of_shorter": float(np.median(ratio[shorter])) if shorter.any() else None,
     }
-
-
-def _mean(values: np.ndarray) -> float | None:
-    return float(values.mean()) if len(values) else None
-
-
-def _total(walltime: np.ndarray, asked: np.ndarray) -> float | None:
-    return float(walltime.sum() / asked.sum()) if len(asked) else None
 
 
 def _with_starts(rows: list[Advice], jobs: Jobs, first: int) -> list[Advice]:

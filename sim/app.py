@@ -120,8 +120,9 @@ def _sides(
     config: dict[str, Any], results: "Results", parts: "Sequence[Results]", folder: Path
 ) -> "list[Side]":
     """Return the columns of the table: the run, the step between, the baseline."""
-    from sim.console import NOBODY, Side
+    from sim.console import Side
     from sim.results.artefacts import BASELINE, replication_folder
+    from sim.results.sentences import NOBODY
 
     chosen, (run, base, step) = HydraConfig.get().runtime.choices, results
     policy, predictor = str(chosen["policy"]), _predictor(chosen)

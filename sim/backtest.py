@@ -192,7 +192,8 @@ def backtest(overrides: Sequence[str], own: Options, progress: Display | None = 
                 left[candidate.name] = "its reservations cannot make room for outages"
                 continue
             if work is None:
-                work = _work(found, played, candidate)
+                easy = (one.start for one in played if one.name.startswith("easy"))
+                work = work_of_conservative(found, next(easy, found.start))
             if work > MOST_WORK:
                 left[candidate.name] = (
                     f"it would look at {work:,.0f} reservations a job, more than {MOST_WORK:,.0f}"
@@ -207,12 +208,6 @@ def backtest(overrides: Sequence[str], own: Options, progress: Display | None = 
         return done
     near = next(one for one in every if one.name == done.nearest.name)
     return replace(done, changes=tuple(changes(found, near.name, near.config)))
-
-
-def _work(found: Recorded, played: Sequence[Compared], candidate: Candidate) -> float:
-    """Return what conservative backfilling would cost, by EASY's queue or else the recorded one."""
-    easy = next((one.start for one in played if one.name.startswith("easy")), found.start)
-    return work_of_conservative(found, easy)
 
 
 def _candidates(

@@ -27,6 +27,7 @@ from sim.sweeps.configurations import (
 if TYPE_CHECKING:
     from sim.report.answer_tables import Answers
     from sim.report.page import Report
+    from sim.report.write import Wanted
 
 
 COMPARISON = "comparison.csv"
@@ -36,13 +37,6 @@ LISTED = 500
 """Groups of runs that are printed; all are in the file."""
 UNFOLDED = 400
 """Columns of a line that goes to a file or a program, where nothing needs folding."""
-
-
-def write_comparison(table: pd.DataFrame, folder: Path) -> Path:
-    """Write the comparison as CSV, whole or not at all, and return its path."""
-    path = folder / COMPARISON
-    write_csv(distinct(table), path)
-    return path
 
 
 def print_comparison(
@@ -103,7 +97,9 @@ def arguments() -> argparse.ArgumentParser:
         description="Tables, plots and one page of all runs below a folder.",
     )
     parser.add_argument("folder", type=Path, help="folder of a run or a multirun")
-    parser.add_argument("--table", action="store_true", help="tables only, no plots and no page")
+    parser.add_argument(
+        "--table", dest="page", action="store_false", help="tables only, no plots and no page"
+    )
     parser.add_argument("--latex", action="store_true", help="write comparison.tex too")
     parser.add_argument("--markdown", action="store_true", help="write comparison.md too")
     parser.add_argument(
@@ -133,14 +129,17 @@ def arguments() -> argparse.ArgumentParser:
 @answering
 def main(given: Sequence[str] | None = None) -> int:
     """Compare the runs below a folder; return the exit status."""
-    asked = arguments().parse_args(given)
-    folder: Path = asked.folder
+    from sim.report.write import Wanted
+
+    asked = vars(arguments().parse_args(given))
+    folder: Path = asked.pop("folder")
     with Display(PlainConsole(stderr=True), "compare") as progress:
         progress.show("reads the runs")
         known: Summaries = {}
         table, keys = gather(folder, known)
-        path = write_comparison(table, folder)
-        report = _report(folder, (table, keys, known), asked, progress)
+        path = folder / COMPARISON
+        write_csv(distinct(table), path)
+        report = _report(folder, (table, keys, known), Wanted(**asked), progress)
     console = PlainConsole() if sys.stdout.isatty() else PlainConsole(width=UNFOLDED)
     for sentence in [*report.verdict.sentences, *filter(None, [report.loses])]:
         console.print(sentence, markup=False, highlight=False)
@@ -153,7 +152,7 @@ def main(given: Sequence[str] | None = None) -> int:
     return 0
 
 
-def _check_asked(table: pd.DataFrame, keys: Sequence[str], asked: argparse.Namespace) -> None:
+def _check_asked(table: pd.DataFrame, keys: Sequence[str], asked: "Wanted") -> None:
     """Refuse a figure that no run has, and a number of simulations below 1.
 
     Raises
@@ -175,10 +174,10 @@ def _check_asked(table: pd.DataFrame, keys: Sequence[str], asked: argparse.Names
 def _report(
     folder: Path,
     gathered: tuple[pd.DataFrame, list[str], Summaries],
-    asked: argparse.Namespace,
+    asked: "Wanted",
     progress: Display,
 ) -> "Report":
-    from sim.report.write import Wanted, common_values, write_report
+    from sim.report.write import common_values, write_report
 
     table, keys, _ = gathered
     _check_asked(table, keys, asked)
@@ -187,18 +186,8 @@ def _report(
         raise SimError(f"--gantt {unknown[0]}: there is no finished run of that name in {folder}")
     known = table.loc[table["status"] != "damaged", "run"].unique()[:COMMON_RUNS]
     runs = [read_configuration(folder / name) for name in known]
-    wanted = Wanted(
-        not asked.table,
-        asked.latex,
-        asked.markdown,
-        tuple(asked.gantt),
-        asked.detail,
-        asked.figure,
-        asked.against,
-        asked.subject,
-    )
     names = shared_names(runs, keys)
-    return write_report(folder, gathered, common_values(runs), wanted, names, progress)
+    return write_report(folder, gathered, common_values(runs), asked, names, progress)
 
 
 if __name__ == "__main__":

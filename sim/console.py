@@ -29,7 +29,13 @@ from sim.results.rows import (
     reasons,
     texts,
 )
-from sim.results.sentences import is_recorded, recorded_sentences, rests_sentence, treated_sentence
+from sim.results.sentences import (
+    NOBODY,
+    is_recorded,
+    recorded_sentences,
+    rests_sentence,
+    treated_sentence,
+)
 from sim.results.steady_state import unsteady_sentence, windows_sentences
 
 
@@ -81,8 +87,6 @@ class Side:
 RESPONSE = "mean_response_time"
 ROOMY = 100
 """Columns of a terminal from which on all cells of a first row say of how many jobs they are."""
-NOBODY = "recorded"
-"""The policy that decides nothing and asks no predictor."""
 RECORDED = "recorded_"
 """Before the keys of figures of the log's own schedule."""
 
@@ -225,8 +229,11 @@ easy by adept against easy by user_estimate. Shares and errors differ by percent
 
 
 def _counted(run: Figures, prefix: str) -> str:
-    named = [(key.removeprefix(prefix).replace("_", " "), n) for key, n in _under(run, prefix)]
-    parts = [f"{name}: {_number(count)}" for name, count in named]
+    parts = [
+        f"{_words(key.removeprefix(prefix))}: {_number(count)}"
+        for key, count in run.items()
+        if key.startswith(prefix) and isinstance(count, int | float) and count
+    ]
     return f" ({'; '.join(parts)})" if parts else ""
 
 
@@ -239,11 +246,6 @@ def _number(count: float) -> str:
     ('5,681', '13.7')
     """
     return f"{count:,.0f}" if float(count).is_integer() else f"{count:,.1f}"
-
-
-def _under(run: Figures, prefix: str) -> list[tuple[str, float]]:
-    found = [(key, value) for key, value in run.items() if key.startswith(prefix)]
-    return [(key, value) for key, value in found if isinstance(value, int | float) and value]
 
 
 def warnings(run: Figures) -> list[str]:

@@ -6,13 +6,12 @@ pandas, Polars and DuckDB read it in place, and only the parts that they need.
 import argparse
 import shutil
 import sys
-from collections.abc import Sequence
-from contextlib import closing
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
-import numpy as np
 import pandas as pd
 
 from sim.errors import SimError
@@ -25,84 +24,24 @@ FILE_ROWS = 5_000_000
 """Rows after which a partition goes on in a further file."""
 GROUP_ROWS = 2**16
 """Rows of a row group, those of whole simulations; so many are in memory."""
-MERGED = 200
-"""Tables that wait to be put into one."""
+GROUP_TABLES = 5000
+"""So many tables are one row group even if they have few rows."""
 NUMBERS = ("seed", "replication")
 """Marks that are whole numbers; others are text."""
 Marks = dict[str, Any]
 """What tells a simulation's rows from those of others."""
 
 
-class _Partition:
-    """The file of one partition, written in row groups of many runs."""
-
-    def __init__(self, folder: Path) -> None:
-        self.folder = folder
-        self.files = 0
-        self.rows = 0
-        self.writer: Any = None
-        self.pending: list[tuple[Marks, Any]] = []
-        self.merged: list[Any] = []
-        self.waiting = 0
-
-    def add(self, marks: Marks, table: Any) -> None:
-        """Take in a simulation's table and what tells its rows from those of others."""
-        self.pending.append((marks, table))
-        self.waiting += table.num_rows
-        if len(self.pending) >= MERGED:
-            self._merge()
-        if self.waiting >= GROUP_ROWS:
-            self.flush()
-
-    def _merge(self) -> None:
-        """Put pending tables into one, which takes less memory than many small ones."""
-        if self.pending:
-            self.merged.append(_marked(self.pending))
-            self.pending = []
-
-    def flush(self) -> None:
-        """Write what is pending as one row group."""
-        self._merge()
-        if not self.merged:
-            return
-        import pyarrow as pa
-        import pyarrow.parquet as pq
-
-        schema = self.merged[0].schema
-        table = pa.concat_tables([one.cast(schema) for one in self.merged])
-        self.merged, self.waiting = [], 0
-        if self.writer is not None and self.rows + table.num_rows > FILE_ROWS:
-            self.writer.close()
-            self.writer = None
-        if self.writer is None:
-            self.folder.mkdir(parents=True, exist_ok=True)
-            path = self.folder / f"part-{self.files}.parquet"
-            self.writer = pq.ParquetWriter(path, table.schema, compression="zstd")
-            self.files += 1
-            self.rows = 0
-        self.writer.write_table(table.cast(self.writer.schema))
-        self.rows += table.num_rows
-
-    def close(self) -> None:
-        self.flush()
-        if self.writer is not None:
-            self.writer.close()
-
-
-def _marked(parts: Sequence[tuple[Marks, Any]]) -> Any:
-    """Return the tables one below the other, their marks as columns before the others."""
+def _marked(table: Any, marks: Marks) -> Any:
+    """Return a simulation's table with its marks as columns before the others."""
     import pyarrow as pa
 
-    schema = parts[0][1].schema
-    tables = [one if one.schema == schema else one.cast(schema) for _, one in parts]
-    table = pa.concat_tables(tables)
-    own = np.repeat(np.arange(len(parts)), [one.num_rows for _, one in parts])
-    for key in reversed(parts[0][0]):
+    for key in reversed(marks):
         kind = pa.int64() if key in NUMBERS else pa.string()
-        column = pa.array([marks[key] for marks, _ in parts], kind).take(pa.array(own))
         label = f"{key}_" if key in table.column_names else key
+        column = pa.repeat(pa.scalar(marks[key], kind), table.num_rows)
         table = table.add_column(0, pa.field(label, kind), column)
-    return table.combine_chunks()
+    return table
 
 
 def _marks(group: Group, sample: Sample, keys: Sequence[str]) -> Marks:
@@ -174,23 +113,60 @@ def write_dataset(source: Path, target: Path, partitioned: Sequence[str] | None 
 
 
 def _write_one(groups: Sequence[Group], name: str, keys: Sequence[str], folder: Path) -> None:
-    """Write one kind of table, a partition after the other: one file is open at a time."""
-    import pyarrow.parquet as pq
-
+    """Write one kind of table, a partition after the other."""
     parts: dict[tuple[str, ...], list[Group]] = {}
     for group in groups:
         parts.setdefault(_partition_of(group, keys), []).append(group)
     for place, members in parts.items():
-        partition = _Partition(folder.joinpath(*place))
-        with closing(partition):
-            for group in members:
-                left = [key for key in group.setting if key not in keys]
-                for sample in group.samples:
-                    path = sample.folder / f"{name}.parquet"
-                    if path.is_file():
-                        with pq.ParquetFile(path) as file:
-                            table = file.read(use_threads=False).replace_schema_metadata(None)
-                        partition.add(_marks(group, sample, left), table)
+        _write_files(_row_groups(_tables(members, name, keys)), folder.joinpath(*place))
+
+
+def _tables(groups: Sequence[Group], name: str, keys: Sequence[str]) -> Iterator[Any]:
+    """Yield one kind of table of each simulation, with what tells its rows from those of others."""
+    import pyarrow.parquet as pq
+
+    for group in groups:
+        left = [key for key in group.setting if key not in keys]
+        for sample in group.samples:
+            path = sample.folder / f"{name}.parquet"
+            if path.is_file():
+                with pq.ParquetFile(path) as file:
+                    table = file.read(use_threads=False).replace_schema_metadata(None)
+                yield _marked(table, _marks(group, sample, left))
+
+
+def _row_groups(tables: Iterable[Any]) -> Iterator[Any]:
+    """Yield what makes a row group each: the tables of whole simulations, one below the other."""
+    import pyarrow as pa
+
+    waiting: list[Any] = []
+    rows = 0
+    for table in tables:
+        waiting.append(table.cast(waiting[0].schema) if waiting else table)
+        rows += table.num_rows
+        if rows >= GROUP_ROWS or len(waiting) >= GROUP_TABLES:
+            yield pa.concat_tables(waiting).combine_chunks()
+            waiting, rows = [], 0
+    if waiting:
+        yield pa.concat_tables(waiting).combine_chunks()
+
+
+def _write_files(row_groups: Iterable[Any], folder: Path) -> None:
+    """Write the files of a partition, of which one is open at a time."""
+    import pyarrow.parquet as pq
+
+    files = rows = 0
+    with ExitStack() as stack:
+        for table in row_groups:
+            if not files or rows + table.num_rows > FILE_ROWS:
+                stack.close()
+                folder.mkdir(parents=True, exist_ok=True)
+                path = folder / f"part-{files}.parquet"
+                made = pq.ParquetWriter(path, table.schema, compression="zstd")
+                writer = stack.enter_context(made)
+                files, rows = files + 1, 0
+            writer.write_table(table.cast(writer.schema))
+            rows += table.num_rows
 
 
 @answering

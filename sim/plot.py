@@ -9,14 +9,22 @@ from typing import TYPE_CHECKING
 
 from predictors.cli.terminal import PlainConsole
 from sim.config import BASELINE_PREDICTOR
-from sim.console import NOBODY
 from sim.errors import SimError
-from sim.results.artefacts import BASELINE, STEP, is_finished, read_summary, read_tables
+from sim.results.artefacts import BASELINE, STEP, read_summary, read_tables, tables_folder
 from sim.results.durable import answering
 from sim.results.job_metrics import Figures
-from sim.results.plots.explorer import Explored, explorer_page
-from sim.results.plots.pictures import EXPLORER, KINDS, SCHEDULE, Again, RunFolder, figure_of
+from sim.results.plots.explorer import explorer_page
+from sim.results.plots.pictures import (
+    EXPLORER,
+    KINDS,
+    SCHEDULE,
+    Again,
+    RunFolder,
+    figure_of,
+    title_of,
+)
 from sim.results.plots.style import in_dark, svg_of
+from sim.results.sentences import NOBODY
 from sim.sweeps.configurations import read_configuration
 
 if TYPE_CHECKING:
@@ -31,9 +39,7 @@ def read_run(folder: Path) -> RunFolder:
     SimError
         If the folder holds no finished run.
     """
-    place = folder / "replication=0" if (folder / "replication=0").is_dir() else folder
-    if not is_finished(place) or not (place / "jobs.parquet").is_file():
-        raise SimError(f"{folder}: there is no finished run with its tables")
+    place = tables_folder(folder)
     summary = read_summary(place)
     return RunFolder(
         read_tables(place), summary, _title(place, summary), partial(made_again, folder)
@@ -86,16 +92,8 @@ def _title(folder: Path, summary: Figures) -> str:
     chosen = read_configuration(run)
     policy = chosen.value("baseline" if role else "policy")
     predictor = BASELINE_PREDICTOR if role == BASELINE else chosen.value("predictor")
-    by = "" if policy == NOBODY else f" by {predictor}"
-    of = f"{summary['jobs']:,} jobs on {summary['processors']:,} processors"
-    return f"{policy}{by}, {chosen.value('workload')}: {of}"
-
-
-def write_explorer(runs: Sequence[RunFolder], path: Path) -> list[Path]:
-    """Write the page to look into one run, or two on one time axis; return the file."""
-    page = explorer_page([Explored(run.title, run.tables, run.processors) for run in runs])
-    path.write_text(page, encoding="utf-8")
-    return [path]
+    asked = "" if policy == NOBODY else str(predictor)
+    return title_of(str(policy), asked, str(chosen.value("workload")), summary)
 
 
 def write_figure(figure: "Figure", stem: Path) -> list[Path]:
@@ -117,7 +115,9 @@ def _written(asked: argparse.Namespace) -> list[Path]:
         places = [asked.run, *([] if asked.beside is None else [asked.beside])]
         runs = list(map(read_run, places))
         folder.mkdir(parents=True, exist_ok=True)
-        return write_explorer(runs, folder / f"{EXPLORER}.html")
+        path = folder / f"{EXPLORER}.html"
+        path.write_text(explorer_page(runs), encoding="utf-8")
+        return [path]
     drawn = figure(asked.run, asked.kind, asked.columns, not asked.no_title, asked.of)
     folder.mkdir(parents=True, exist_ok=True)
     return write_figure(drawn, folder / asked.kind)

@@ -6,7 +6,7 @@ import json
 import logging
 import sys
 import textwrap
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from itertools import groupby
 from pathlib import Path
 
@@ -17,7 +17,7 @@ from predictors.plain import shown_plainly
 from sim.explain.account import Account, explained
 from sim.explain.recorder import KEPT_BACK, ORDER, PROCESSORS, RESERVATION, RULE
 from sim.results.durable import answering
-from sim.results.rows import BEYOND, MOST_ERROR, PERCENT, SECONDS, texts
+from sim.results.rows import BEYOND, MOST_ERROR, PERCENT, duration, texts
 from sim.simulation.progress import simulated_date
 
 MOST_TOLD = 12
@@ -35,26 +35,18 @@ BECAUSE = {
 }
 
 
-class _Words:
-    """Instants and lengths of one account, in words."""
+Clock = Callable[[float], str]
+"""Says an instant in words."""
 
-    def __init__(self, told: Account) -> None:
-        self.told = told
-        self._start = None
-        if told["epoch"] is not None:
-            with contextlib.suppress(OverflowError, ValueError):
-                self._start = pd.Timestamp(
-                    told["epoch"] + told["origin"], unit="s", tz="UTC"
-                ).to_pydatetime()
 
-    def at(self, time: float) -> str:
-        """Return an instant."""
-        return simulated_date(time - self.told["origin"], self._start, to_the_second=True)
-
-    @staticmethod
-    def long(seconds: float) -> str:
-        """Return a length of time."""
-        return texts([seconds], SECONDS)[0]
+def _clock(told: Account) -> Clock:
+    """Return what says the instants of an account."""
+    start = None
+    if told["epoch"] is not None:
+        with contextlib.suppress(OverflowError, ValueError):
+            begin = pd.Timestamp(told["epoch"] + told["origin"], unit="s", tz="UTC")
+            start = begin.to_pydatetime()
+    return lambda time: simulated_date(time - told["origin"], start, to_the_second=True)
 
 
 def _job(number: int | str) -> str:
@@ -97,8 +89,8 @@ def _processors(number: int) -> str:
 
 def sentences(told: Account) -> Iterator[str]:
     """Yield what is to be said of a job, the answer first."""
-    words = _Words(told)
-    yield from _answer(told, words)
+    at = _clock(told)
+    yield from _answer(told, at)
     if told["agrees"]:
         others = told["other_starts"]
         all_of_it = "the whole schedule is the recorded one" if not others else (
@@ -106,23 +98,23 @@ def sentences(told: Account) -> Iterator[str]:
         yield f"The replay starts it when the run did; {all_of_it}."
     else:
         yield (
-            f"The replay DIFFERS: it starts the job at {words.at(told['replayed_start_time'])}, "
-            f"the run did at {words.at(told['start_time'])}; what follows is true of the replay "
+            f"The replay DIFFERS: it starts the job at {at(told['replayed_start_time'])}, "
+            f"the run did at {at(told['start_time'])}; what follows is true of the replay "
             "alone."
         )
     for note in told["notes"]:
         yield f"Note: {note}."
-    yield from _choice(told, words)
+    yield from _choice(told, at)
     waits = told["waits"]
     for number, wait in enumerate(waits[:MOST_TOLD]):
-        yield from _wait(wait, number, words)
+        yield from _wait(wait, number, at)
     if len(waits) > MOST_TOLD:
         yield f"It came back {len(waits) - MOST_TOLD:,} times more (--json has every wait)."
-    yield from _course(told, words)
+    yield from _course(told, at)
 
 
-def _answer(told: Account, words: _Words) -> Iterator[str]:
-    submit, waited = words.at(told["submit_time"]), told["wait_time"]
+def _answer(told: Account, at: Clock) -> Iterator[str]:
+    submit, waited = at(told["submit_time"]), told["wait_time"]
     if not waited:
         yield f"Job {told['job']} did not wait: it started at {submit}, when it came."
         return
@@ -132,13 +124,13 @@ def _answer(told: Account, words: _Words) -> Iterator[str]:
             lost[reason] = lost.get(reason, 0.0) + seconds
     whole = sum(lost.values()) or 1.0
     parts = [
-        f"{words.long(seconds)} ({texts([seconds / whole], PERCENT)[0]}) because {BECAUSE[reason]}"
+        f"{duration(seconds)} ({texts([seconds / whole], PERCENT)[0]}) because {BECAUSE[reason]}"
         for reason, seconds in sorted(lost.items(), key=lambda item: -item[1])
         if seconds > 0
     ]
     again = len(told["waits"]) > 1
     yield (
-        f"Job {told['job']} came at {submit} and waited {words.long(waited)}"
+        f"Job {told['job']} came at {submit} and waited {duration(waited)}"
         f"{' before its first start' if again else ''}: {'; '.join(parts)}"
         f"{', counting the waits after it was interrupted' if again else ''}."
     )
@@ -152,10 +144,10 @@ def _spans(wait: Account) -> Iterator[tuple[Account, str, float]]:
         yield one, one["reason"], (0.0 if end is None else end - one["time"])
 
 
-def _choice(told: Account, words: _Words) -> Iterator[str]:
+def _choice(told: Account, at: Clock) -> Iterator[str]:
     asked = (
         f"It asked for {_processors(told['requested_processors'])} for "
-        f"{words.long(told['requested_time'])}"
+        f"{duration(told['requested_time'])}"
     )
     weighed = told["weighed"]
     if not weighed:
@@ -164,11 +156,11 @@ def _choice(told: Account, words: _Words) -> Iterator[str]:
     yield f"{asked}."
     changes = "" if len(weighed) == 1 else f", the last of {len(weighed)} times"
     last = weighed[-1]
-    yield f"What was believed of its counts at {words.at(last['time'])}{changes}:"
-    yield from _table(last, told, words)
+    yield f"What was believed of its counts at {at(last['time'])}{changes}:"
+    yield from _table(last, told, at)
 
 
-def _table(weighed: Account, told: Account, words: _Words) -> Iterator[str]:
+def _table(weighed: Account, told: Account, at: Clock) -> Iterator[str]:
     taken = weighed["chosen"] or told["allocated_processors"]
     rows = list(zip(weighed["counts"], weighed["runtimes"], weighed["starts"], strict=True))
     if len(rows) > MOST_COUNTS:
@@ -177,16 +169,16 @@ def _table(weighed: Account, told: Account, words: _Words) -> Iterator[str]:
     starts = any(start is not None for _, _, start in rows)
     yield "  processors  believed runtime" + ("  would start          would end" if starts else "")
     for count, runtime, start in rows:
-        line = f"  {count:10,}  {words.long(runtime):>16}"
+        line = f"  {count:10,}  {duration(runtime):>16}"
         if start is not None:
-            line += f"  {words.at(start):<19}  {words.at(start + runtime)}"
+            line += f"  {at(start):<19}  {at(start + runtime)}"
         yield line + ("  <- chosen" if count == taken else "")
 
 
-def _wait(wait: Account, number: int, words: _Words) -> Iterator[str]:
+def _wait(wait: Account, number: int, at: Clock) -> Iterator[str]:
     refused = wait["refused"]
     if number:
-        yield f"It came back to the queue at {words.at(wait['begin'])}."
+        yield f"It came back to the queue at {at(wait['begin'])}."
     if refused:
         passes = "pass" if len(refused) == 1 else "passes"
         yield f"It was refused in {len(refused):,} scheduling {passes}:"
@@ -201,7 +193,7 @@ def _wait(wait: Account, number: int, words: _Words) -> Iterator[str]:
         longest = sorted(parts, key=lambda part: -sum(span[2] for span in part))[:MOST_TOLD]
         for part in parts:
             if part in longest:
-                yield f"  {_part(part, words)}"
+                yield f"  {_part(part, at)}"
         if len(parts) > MOST_TOLD:
             yield f"  ... and {len(parts) - MOST_TOLD:,} shorter parts (--json has every pass)"
         passed = list(dict.fromkeys(job for one in refused for job in one["passed_by"]))
@@ -210,7 +202,7 @@ def _wait(wait: Account, number: int, words: _Words) -> Iterator[str]:
     if wait["start"] is None:
         yield "It never started."
         return
-    what = f"It started at {words.at(wait['start'])} on {_processors(wait['processors'])}"
+    what = f"It started at {at(wait['start'])} on {_processors(wait['processors'])}"
     if refused and wait["ended_at_start"]:
         what += f", when {_jobs(wait['ended_at_start'])} had ended"
     if wait["overtook"]:
@@ -218,13 +210,13 @@ def _wait(wait: Account, number: int, words: _Words) -> Iterator[str]:
     yield f"{what}."
 
 
-def _part(part: Sequence[tuple[Account, str, float]], words: _Words) -> str:
+def _part(part: Sequence[tuple[Account, str, float]], at: Clock) -> str:
     """Return what a part of a wait was for, of passes of one reason behind the same job."""
     first, last = part[0][0], part[-1][0]
     reason, seconds = part[0][1], sum(span[2] for span in part)
     free = [span[0]["free"] for span in part]
     few = f"{min(free):,}" if min(free) == max(free) else f"{min(free):,} to {max(free):,}"
-    said = f"from {words.at(first['time'])} for {words.long(seconds)}, {len(part):,} "
+    said = f"from {at(first['time'])} for {duration(seconds)}, {len(part):,} "
     said += f"{'pass' if len(part) == 1 else 'passes'}: "
     if reason == PROCESSORS:
         said += f"it needed {_processors(first['wanted'])} and {few} were free"
@@ -243,26 +235,26 @@ def _part(part: Sequence[tuple[Account, str, float]], words: _Words) -> str:
     if promise is not None:
         said += (
             f"; {_job(promise['job'])} was promised {_processors(promise['processors'])} "
-            f"from {words.at(promise['start'])}"
+            f"from {at(promise['start'])}"
         )
     if own is not None:
-        said += f"; its own turn was expected at {words.at(own)}"
+        said += f"; its own turn was expected at {at(own)}"
     if reason == PROCESSORS and last["enough_free_at"] is not None:
         said += (
-            f"; enough were to be free at {words.at(last['enough_free_at'])}, once "
+            f"; enough were to be free at {at(last['enough_free_at'])}, once "
             f"{_jobs(last['once_these_end'])} no longer held them"
         )
     return said
 
 
-def _course(told: Account, words: _Words) -> Iterator[str]:
+def _course(told: Account, at: Clock) -> Iterator[str]:
     believed, took = told["believed_runtime"], told["runtime"]
     if believed is not None:
         off = (believed - took) / took if took else 0.0
         far = BEYOND if off > MOST_ERROR else f"{round(100 * off):+d} %"
         yield (
-            f"It was believed to run {words.long(believed)} and ran {words.long(took)} ({far}), "
-            f"until {words.at(told['end_time'])}: {told['status']}."
+            f"It was believed to run {duration(believed)} and ran {duration(took)} ({far}), "
+            f"until {at(told['end_time'])}: {told['status']}."
         )
     if told["restarts"]:
         times = "once" if told["restarts"] == 1 else f"{told['restarts']:,} times"
@@ -270,7 +262,7 @@ def _course(told: Account, words: _Words) -> Iterator[str]:
     changes = told["resized"]
     if changes:
         shown = "; ".join(
-            f"{one['before']:,} to {one['after']:,} at {words.at(one['time'])}"
+            f"{one['before']:,} to {one['after']:,} at {at(one['time'])}"
             for one in changes[:MOST_NAMED]
         )
         more = f" and {len(changes) - MOST_NAMED:,} more" if len(changes) > MOST_NAMED else ""

@@ -147,26 +147,19 @@ def _story(recorder: Recorder, names: Sequence[int]) -> Account:
 def _waited(wait: Wait, named: Callable[[Sequence[int]], list[int | str]]) -> Account:
     refused = []
     for one in wait.refusals:
-        head = None if one.head is None else named([one.head])[0]
-        promise = one.promise
+        head, promise = one.first_ahead, one.must_not_move
         refused.append(
             {
-                "time": one.time,
-                "reason": one.reason,
-                "wanted": one.wanted,
-                "free": one.free,
-                "out_of_service": one.down,
-                "jobs_ahead": one.ahead,
-                "first_ahead": head,
-                "first_ahead_wants": one.head_wants,
-                "own_reservation": _plain(one.own),
+                **vars(one),
+                "first_ahead": None if head is None else named([head])[0],
+                "own_reservation": _plain(one.own_reservation),
                 "must_not_move": None if promise is None else {
                     "job": named([promise.job])[0],
                     "start": _plain(promise.start),
                     "processors": promise.processors,
                 },
-                "enough_free_at": _plain(one.room),
-                "once_these_end": named(one.holders),
+                "enough_free_at": _plain(one.enough_free_at),
+                "once_these_end": named(one.once_these_end),
                 "passed_by": named(one.passed_by),
             }
         )  # fmt: skip

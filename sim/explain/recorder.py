@@ -68,20 +68,20 @@ class Refusal:
         Processors that it waits for; 0 where nothing is settled.
     free : int
         Left by all that starts in this pass.
-    down : int
-        Processors that are out of service.
-    ahead : int
+    out_of_service : int
+        Processors.
+    jobs_ahead : int
         Jobs that wait ahead of it.
-    head : int or None
+    first_ahead : int or None
         The first of them.
-    head_wants : int
-    own : float or None
+    first_ahead_wants : int
+    own_reservation : float or None
         Its own reservation, where the rule gives it one.
-    promise : Promise or None
+    must_not_move : Promise or None
         The first reservation that it must not move, where there is one.
-    room : float or None
+    enough_free_at : float or None
         When enough processors are believed to be free, nobody else asking; None: they are.
-    holders : tuple of int
+    once_these_end : tuple of int
         Running jobs that are believed to end until then; node k as −1 − k.
     passed_by : tuple of int
         Jobs behind it that start in this pass.
@@ -91,14 +91,14 @@ class Refusal:
     reason: str
     wanted: int
     free: int
-    down: int = 0
-    ahead: int = 0
-    head: int | None = None
-    head_wants: int = 0
-    own: float | None = None
-    promise: Promise | None = None
-    room: float | None = None
-    holders: tuple[int, ...] = ()
+    out_of_service: int = 0
+    jobs_ahead: int = 0
+    first_ahead: int | None = None
+    first_ahead_wants: int = 0
+    own_reservation: float | None = None
+    must_not_move: Promise | None = None
+    enough_free_at: float | None = None
+    once_these_end: tuple[int, ...] = ()
     passed_by: tuple[int, ...] = ()
 
 
@@ -323,7 +323,7 @@ def _refusal(
         least = int(allowed[0]) if allowed.size else wanted
     if ahead:
         head_wants = queue.processors.item(place_of[ahead[0]])
-        known = replace(known, head=ahead[0], head_wants=head_wants)
+        known = replace(known, first_ahead=ahead[0], first_ahead_wants=head_wants)
     reserved = keeper.reserved_starts()
     own = reserved.get(job)
     others = set(reserved) - {job} if own is not None else set(ahead) & set(reserved)
@@ -342,8 +342,8 @@ def _refusal(
         if is_held or (reason == RESERVATION and not promises):
             reason = RULE
     return replace(
-        known, reason=reason, wanted=wanted, promise=first, room=room, holders=holders,
-        own=None if own is None else own[0],
+        known, reason=reason, wanted=wanted, must_not_move=first, enough_free_at=room,
+        once_these_end=holders, own_reservation=None if own is None else own[0],
     )  # fmt: skip
 
 

@@ -306,10 +306,9 @@ class Call:
         """Return the settings of a run with the parts that are objects in their places."""
         config = dict(composed.settings)
         for key, held in self.parts.items():
-            if "frame" in held.node:
-                config[key] = self._framed(config[key], held.node["frame"])
-            elif key == "workload":
-                config[key] = {k: v for k, v in config[key].items() if k in REPETITION} | held.node
+            if key == "workload":
+                kept = {*config[key]} - {"path"} if held.target == FRAME else REPETITION
+                config[key] = {k: v for k, v in config[key].items() if k in kept} | held.node
             elif key == "predictor":
                 config[key] = self._told(held.node, config[key])
             else:
@@ -329,12 +328,6 @@ class Call:
         made.calibration = composed.get("calibration", 0)
         made.charge = made.charge and composed.get("charge", True)
         return {**node, OBJECT: made}
-
-    @staticmethod
-    def _framed(workload: Mapping[str, Any], frame: pd.DataFrame) -> dict[str, Any]:
-        """Return the settings of a log's workload whose jobs are those of a table."""
-        keys = {key: value for key, value in workload.items() if key != "path"}
-        return {**keys, "_target_": FRAME, "frame": frame}
 
     def saver(self, composed: Composed) -> Callable[[Path], None]:
         """Return what writes the configuration of a run into a folder."""

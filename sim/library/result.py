@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from os import PathLike
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
@@ -14,12 +14,13 @@ import pandas as pd
 from sim.config import BASELINE_PREDICTOR
 from sim.errors import SimError
 from sim.report.answers import FIGURE
-from sim.report.gathering import gather
-from sim.report.samples import REPEATED, Group, Sample, groups_of
+from sim.report.gathering import Summaries, gather
+from sim.report.samples import groups_of
 from sim.results.artefacts import BASELINE
-from sim.results.frames import Tables
+from sim.results.frames import Frames, Tables
 from sim.results.job_metrics import Figures
 from sim.results.rows import number_of, read_together
+from sim.results.sentences import NOBODY
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -35,9 +36,14 @@ class Names:
     predictor: str
     workload: str
 
+    @property
+    def asked(self) -> str:
+        """The predictor, if the policy asks one."""
+        return "" if self.policy == NOBODY else self.predictor
+
 
 @dataclass(frozen=True, repr=False)
-class Result:
+class Result(Frames):
     """A finished run.
 
     Attributes
@@ -73,32 +79,12 @@ class Result:
     folder: Path | None = None
     tables: Tables | None = field(default=None, compare=False)
 
-    def _table(self, name: str) -> pd.DataFrame:
+    def _frame(self, name: str) -> pd.DataFrame:
+        """Return a table; of several replications with a column of that name."""
         if self.tables is not None:
-            found: pd.DataFrame = getattr(self.tables, name)
-            return found
-        parts = [one._table(name).assign(replication=k) for k, one in enumerate(self.replications)]
+            return self.tables._frame(name)
+        parts = [one._frame(name).assign(replication=k) for k, one in enumerate(self.replications)]
         return pd.concat(parts, ignore_index=True)
-
-    @property
-    def jobs(self) -> pd.DataFrame:
-        """A row a job, as ``jobs.parquet``; of several replications with a column of that name."""
-        return self._table("jobs")
-
-    @property
-    def allocations(self) -> pd.DataFrame:
-        """A row for each stretch of constant allocation, as ``allocations.parquet``."""
-        return self._table("allocations")
-
-    @property
-    def timeline(self) -> pd.DataFrame:
-        """A row a change of machine or queue, as ``timeline.parquet``."""
-        return self._table("timeline")
-
-    @property
-    def predictions(self) -> pd.DataFrame:
-        """A row for each started run that a predictor was asked about."""
-        return self._table("predictions")
 
     def plot(
         self,
@@ -128,14 +114,13 @@ class Result:
             If there is no such kind, or the run has nothing of it.
         """
         from sim.plot import figure, made_again
-        from sim.results.plots.pictures import RunFolder
+        from sim.results.plots.pictures import RunFolder, title_of
 
         first = self.replications[0] if self.replications else self
         assert first.tables is not None
-        named = f"{self.names.policy} by {self.names.predictor}, {self.names.workload}"
-        sizes = f"{first.summary['jobs']:,} jobs on {first.summary['processors']:,} processors"
+        named = title_of(self.names.policy, self.names.asked, self.names.workload, first.summary)
         again = None if self.folder is None else partial(made_again, self.folder)
-        run = RunFolder(first.tables, first.summary, f"{named}: {sizes}", again)
+        run = RunFolder(first.tables, first.summary, named, again)
         return figure(run, kind, columns, title, of)
 
     def compare(
@@ -226,13 +211,12 @@ class Result:
         return page.export_html(inline_styles=True, code_format=frame)
 
     def _sides(self) -> "list[Side]":
-        from sim.console import NOBODY, Side
+        from sim.console import Side
 
         def side(one: Result, is_baseline: bool = False) -> Side:
-            predictor = "" if one.names.policy == NOBODY else one.names.predictor
             parts = [each.summary for each in one.replications]
             jobs = [each.jobs for each in one.replications or (one,)]
-            return Side(one.summary, one.names.policy, predictor, is_baseline, parts, jobs)
+            return Side(one.summary, one.names.policy, one.names.asked, is_baseline, parts, jobs)
 
         found = [side(self)]
         if self.baseline is not None:
@@ -300,7 +284,7 @@ def changes(
     from sim.report.answers import differences
 
     if isinstance(runs, pd.DataFrame):
-        groups = _groups(runs)
+        groups = groups_of(Path(), *_gathered(runs))
     else:
         groups = groups_of(Path(runs), *gather(Path(runs)))
     rows = []
@@ -314,33 +298,33 @@ def changes(
     return pd.DataFrame(rows, columns=COMPARED)
 
 
-def _groups(table: pd.DataFrame) -> list[Group]:
-    """Return the groups of what `sweep` returned."""
+def _gathered(table: pd.DataFrame) -> tuple[pd.DataFrame, list[str], Summaries]:
+    """Return what `sweep` returned as `gather` does, with the summaries of its simulations."""
     if "status" not in table.columns:
         raise SimError("runs: must be what sim.sweep returned, or a folder of runs")
     names = [str(name) for name in table.columns]
-    keys = [key for key in names[1 : names.index("status")] if key not in REPEATED]
+    keys = names[1 : names.index("status")]
     keys = [key for key in keys if table[key].nunique(dropna=False) > 1 or key == "policy"]
-    found: dict[str, Group] = {}
+    rows: list[dict[str, Any]] = []
+    known: Summaries = {}
     for row in table[table["status"] == "finished"].to_dict("records"):
         if row.get("replications") is not None and row["replications"] > 1:
             raise SimError(
                 f"{row['run']}: holds means of {row['replications']:.0f} replications, which are "
                 "one pair; sweep over seeds instead, or give the folder of the runs"
             )
-        own = {key: row[key] for key in keys}
-        base = {"policy": row.get(f"{BASELINE}_policy")}
-        sides = [("run", own, "")]
-        if isinstance(base["policy"], str):
+        own = {"run": row["run"], "role": "run", "status": "finished", "message": ""}
+        own |= {key: row[key] for key in keys}
+        sides = [(own, "")]
+        if isinstance(policy := row.get(f"{BASELINE}_policy"), str):
             by = {"predictor": BASELINE_PREDICTOR} if "predictor" in keys else {}
-            sides.append((BASELINE, own | base | by, f"{BASELINE}_"))
-        for role, setting, before in sides:
-            group = found.setdefault(repr((role, setting)), Group(setting, role))
+            sides.append((own | {"role": BASELINE, "policy": policy} | by, f"{BASELINE}_"))
+        for side, before in sides:
+            rows.append(side)
             figures = {
                 str(k).removeprefix(before): v for k, v in row.items() if str(k).startswith(before)
             }
-            known = {k: v for k, v in figures.items() if v is not None and v == v}
-            sample = Sample(Path(), str(row["run"]), known | {"seed": row["seed"]})
-            if role == "run" or all(row["seed"] != s.summary["seed"] for s in group.samples):
-                group.samples.append(sample)
-    return list(found.values())
+            known[row["run"], side["role"]] = {
+                k: v for k, v in figures.items() if v is not None and v == v
+            } | {"seed": row["seed"]}
+    return pd.DataFrame(rows), keys, known

@@ -7,7 +7,7 @@ once, at the instant at which it was made, and does not spoil what follows.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import inf
 
 from sim.errors import SimError
@@ -19,6 +19,12 @@ RULES: Mapping[str, str] = {
     "replan": "all reservations are made anew in queue order at every scheduling pass",
 }
 """The rules that a schedule may be checked against."""
+RESERVING = ("conservative", "replan")
+"""Those under which each waiting job holds a reservation."""
+
+
+RESOLUTION = 1e-6
+"""Seconds to multiples of which times are rounded before anything is compared."""
 
 
 @dataclass(frozen=True)
@@ -66,7 +72,6 @@ def check_schedule(
     spans: Mapping[int, tuple[float, float]],
     processors: int,
     rule: str,
-    resolution: float = 1e-6,
 ) -> list[Violation]:
     """Return every violation of the rule in a schedule, in order of time.
 
@@ -80,8 +85,6 @@ def check_schedule(
         Size of the machine.
     rule : str
         One of `RULES`.
-    resolution : float, seconds
-        Times are rounded to multiples of this before anything is compared.
 
     Raises
     ------
@@ -101,7 +104,7 @@ def check_schedule(
     wide = [job.job_id for job in jobs if job.processors > processors]
     if wide:
         raise SimError(f"job {wide[0]} needs more than the {processors} processors of the machine")
-    return _Validator(jobs, spans, processors, rule, resolution).violations()
+    return _Validator(jobs, spans, processors, rule).violations()
 
 
 class _Validator:
@@ -113,9 +116,7 @@ class _Validator:
         spans: Mapping[int, tuple[float, float]],
         processors: int,
         rule: str,
-        resolution: float,
     ) -> None:
-        self.tick = resolution
         self.processors = processors
         self.rule = rule
         self.found: list[Violation] = []
@@ -129,18 +130,17 @@ class _Validator:
         self.late: set[int] = set()
 
     def _round(self, seconds: float) -> int:
-        return round(seconds / self.tick)
+        return round(seconds / RESOLUTION)
 
     def _rounded(self, job: RigidJob) -> RigidJob:
-        times = (self._round(job.submit), self._round(job.runtime), self._round(job.estimate))
-        submit, runtime, estimate = times
-        return RigidJob(job.job_id, submit, job.processors, runtime, estimate)
+        submit, runtime, estimate = map(self._round, (job.submit, job.runtime, job.estimate))
+        return replace(job, submit=submit, runtime=runtime, estimate=estimate)
 
     def _say(self, job: int, time: float, rule: str, text: str) -> None:
-        self.found.append(Violation(job, time * self.tick, rule, text))
+        self.found.append(Violation(job, time * RESOLUTION, rule, text))
 
     def _show(self, time: float) -> str:
-        return f"{time * self.tick:.12g}"
+        return f"{time * RESOLUTION:.12g}"
 
     # the schedule by itself
 
@@ -238,12 +238,11 @@ class _Validator:
 
     def _wanted(self, now: float) -> list[RigidJob]:
         """Return the jobs that the rule starts now, in queue order."""
-        if self.rule == "conservative":
-            return [job for job in self.waiting if self.reserved[job.job_id] <= now]
         if self.rule == "replan":
             self.reserved = {}
             for job in self.waiting:
                 self.reserved[job.job_id] = self._earliest(job, now)
+        if self.rule in RESERVING:
             return [job for job in self.waiting if self.reserved[job.job_id] <= now]
         free = self._free(now)
         wanted = []
@@ -354,18 +353,16 @@ class _Validator:
     # words
 
     def _why_now(self, now: float) -> str:
-        if self.rule in ("conservative", "replan"):
+        if self.rule in RESERVING:
             return f"has its reservation at {self._show(now)} and must start, but does not"
         return f"fits at {self._show(now)} and must start, but does not"
 
     def _why_not(self, job: RigidJob, now: float) -> tuple[str, str]:
         """Return the rule that a start breaks, and how."""
-        if self.rule in ("conservative", "replan"):
+        if self.rule in RESERVING:
             due = self.reserved[job.job_id]
-            return (
-                "order",
-                f"starts at {self._show(now)}, before its reservation at {self._show(due)}",
-            )
+            text = f"starts at {self._show(now)}, before its reservation at {self._show(due)}"
+            return "order", text
         wanted = self._wanted(now)
         first = next((other for other in self.waiting if other not in wanted), job)
         free = self._free(now)

@@ -35,20 +35,21 @@ def difference_rows(found: Sequence[Difference]) -> pd.DataFrame:
     """Return the differences as text, a row each, the best first among those on the same jobs."""
     order = sorted(range(len(found)), key=lambda place: _rank(found, place))
     names = reference_names(found)
-    rows = []
-    for one in (found[place] for place in order):
-        rows.append(
-            {
-                "runs": one.group.label,
-                "against": names[id(one.reference)],
-                "change": changed(one),
-                "change by policy": "–" if one.alone is None else changed(one, one.alone),
-                "change by runtime information": "–" if one.step is None else changed(one.step),
-                "share of oracle's gain": _share(one.kept),
-                "pairs": str(one.pairs),
-                "set": one.set or "–",
-            }
-        )
+    rows = [
+        {
+            "runs": one.group.label,
+            "against": names[id(one.reference)],
+            "change": changed(one),
+            "change by policy": "–" if one.alone is None else changed(one, one.alone),
+            "change by runtime information": "–" if one.step is None else changed(one.step),
+            "share of oracle's gain": percent(one.kept)
+            if isinstance(one.kept, Interval)
+            else one.kept or "–",
+            "pairs": str(one.pairs),
+            "set": one.set or "–",
+        }
+        for one in (found[place] for place in order)
+    ]
     return pd.DataFrame(rows)
 
 
@@ -60,10 +61,6 @@ def reference_names(found: Sequence[Difference]) -> dict[int, str]:
         both = {id(one.reference): (one.reference.policy, one.reference.predictor) for one in found}
         names = {key: ", ".join(filter(None, pair)) for key, pair in both.items()}
     return names
-
-
-def _share(kept: Interval | str) -> str:
-    return (kept or "–") if isinstance(kept, str) else percent(kept)
 
 
 def _rank(found: Sequence[Difference], place: int) -> tuple[int, float]:
@@ -112,21 +109,20 @@ def _cell(interval: Interval | None, unit: str, scale: float) -> str:
 
 def regret_rows(found: Mapping[str, Mapping[str, pd.DataFrame]]) -> pd.DataFrame:
     """Return who bears the regret against the oracle as text, a row a group of jobs."""
-    rows = []
-    for label, tables in found.items():
-        for key, table in tables.items():
-            for name, line in table.iterrows():
-                rows.append(
-                    {
-                        "runs": label,
-                        "jobs": f"{key} {str(name).replace('_', ' ')}",
-                        "of all jobs": f"{100 * line['jobs']:.1f} %",
-                        "regret (s)": number(line["regret"]),
-                        "waiting (s)": number(line["waiting"]),
-                        "running (s)": number(line["running"]),
-                        "median error": texts([float(line["median_error"])], ERROR)[0],
-                    }
-                )
+    rows = [
+        {
+            "runs": label,
+            "jobs": f"{key} {str(name).replace('_', ' ')}",
+            "of all jobs": f"{100 * line['jobs']:.1f} %",
+            "regret (s)": number(line["regret"]),
+            "waiting (s)": number(line["waiting"]),
+            "running (s)": number(line["running"]),
+            "median error": texts([float(line["median_error"])], ERROR)[0],
+        }
+        for label, tables in found.items()
+        for key, table in tables.items()
+        for name, line in table.iterrows()
+    ]
     return pd.DataFrame(rows)
 
 

@@ -1,6 +1,7 @@
 """What a comparison answers, and how sure: changes, shares of the oracle's gain, load curves."""
 
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -88,31 +89,28 @@ def identified(group: Group) -> Drawn:
 
 def losers(one: Difference) -> Winners | None:
     """Return who wins and who loses by a difference, of all its simulations."""
-    own, base = identified(one.group), identified(one.reference)
-    pairs = [
-        (own[known].folder / "jobs.parquet", base[known].folder / "jobs.parquet")
-        for known in own
-        if known in base
-    ]
     anew = any(each.get("given_applications") == "invented" for each in one.group.summaries)
+    pairs = _tables_of_jobs(one.group, one.reference)
     return winners(one.group.label, one.reference.label, pairs, anew)
+
+
+def _tables_of_jobs(own: Group, base: Group) -> list[tuple[Path, Path]]:
+    """Return where the tables of jobs lie of the simulations that two groups have."""
+    mine, theirs = identified(own), identified(base)
+    both = [(mine[known].folder, theirs[known].folder) for known in mine if known in theirs]
+    return [(one / "jobs.parquet", other / "jobs.parquet") for one, other in both]
 
 
 def paired_values(groups: Sequence[Group], figure: str) -> list[FloatArray]:
     """Return a figure of the simulations that all groups have, in the same order."""
     drawn = [identified(group) for group in groups]
-    rows = []
-    for identity in drawn[0]:
-        if all(identity in one for one in drawn):
-            values = [one[identity].summary.get(figure) for one in drawn]
-            if all(isinstance(v, int | float) for v in values):
-                rows.append(values)
-    return list(np.array(rows, np.float64).reshape(-1, len(groups)).T)
-
-
-def refuses(*groups: Group) -> bool:
-    """Return whether the queue of any group does not settle; see `is_refused`."""
-    return any(is_refused([sample.summary for sample in group.samples]) for group in groups)
+    rows = [
+        [one[known].summary.get(figure) for one in drawn]
+        for known in drawn[0]
+        if all(known in one for one in drawn)
+    ]
+    whole = [row for row in rows if all(isinstance(value, int | float) for value in row)]
+    return list(np.array(whole, np.float64).reshape(-1, len(groups)).T)
 
 
 def differences(
@@ -259,23 +257,21 @@ def _curve(label: str, by_load: Mapping[float, Samples]) -> Curve:
     return Curve(label, points, None)
 
 
-def regret_by(regret: pd.DataFrame, key: str | Sequence[str]) -> pd.DataFrame:
+def regret_by(regret: pd.DataFrame, key: str) -> pd.DataFrame:
     """Return where regret is felt: sums over groups of jobs, per job of the whole run.
 
     Parameters
     ----------
     regret : pandas.DataFrame
         As `regret_of_jobs` returns it.
-    key : str or sequence of str
-        ``class``, ``count``, ``choice``, or several.
+    key : {"class", "count"}
 
     Returns
     -------
     pandas.DataFrame
         By group: ``jobs``, their share; ``regret``, ``waiting``, ``running``,
         their sums over all jobs of the run, so that the column adds up to the
-        difference of mean response times; ``share`` of the whole regret (NaN
-        where that is 0); ``median_error`` of prediction.
+        difference of mean response times; ``median_error`` of prediction.
 
     Notes
     -----
@@ -283,12 +279,10 @@ def regret_by(regret: pd.DataFrame, key: str | Sequence[str]) -> pd.DataFrame:
     wrong belief makes others wait. For causes, mend the errors of a group with
     `predictors.in_loop.partial_oracle.PartialOracle` and see what regret is left.
     """
-    groups = regret.groupby([key] if isinstance(key, str) else list(key), sort=False)
+    groups = regret.groupby(key, sort=False)
     number = max(len(regret), 1)
     table = groups[["regret", "waiting", "running"]].sum() / number
-    whole = float(regret["regret"].sum()) / number
     table.insert(0, "jobs", groups.size() / number)
-    table["share"] = table["regret"] / whole if whole else np.nan
     table["median_error"] = groups["error"].median()
     return table.sort_values("regret", ascending=False, kind="stable")
 
@@ -313,7 +307,11 @@ def regrets(groups: Sequence[Group], most: int) -> dict[str, dict[str, pd.DataFr
         oracle = oracle_of(group, groups)
         if oracle is None or oracle is group:
             continue
-        tables = _regret_tables(identified(group), identified(oracle), most)
+        tables = []
+        for paths in _tables_of_jobs(group, oracle)[:most]:
+            with suppress(OSError, StatisticsError):  # no table, or one of other jobs
+                regret = regret_of_jobs(*map(pd.read_parquet, paths))
+                tables.append({key: regret_by(regret, key) for key in ("class", "count")})
         if tables:
             found[group.label] = {
                 key: _mean_table([table[key] for table in tables]) for key in ("class", "count")
@@ -321,25 +319,10 @@ def regrets(groups: Sequence[Group], most: int) -> dict[str, dict[str, pd.DataFr
     return found
 
 
-def _regret_tables(own: Drawn, oracle: Drawn, most: int) -> list[dict[str, pd.DataFrame]]:
-    tables = []
-    for identity in [one for one in own if one in oracle][:most]:
-        paths = [drawn[identity].folder / "jobs.parquet" for drawn in (own, oracle)]
-        if all(path.is_file() for path in paths):
-            try:
-                regret = regret_of_jobs(*map(pd.read_parquet, paths))
-            except StatisticsError:
-                continue  # other jobs under the same seed: the settings differ elsewhere
-            tables.append({key: regret_by(regret, key) for key in ("class", "count")})
-    return tables
-
-
 def _mean_table(tables: Sequence[pd.DataFrame]) -> pd.DataFrame:
     """Return the mean over simulations; a group that one lacks adds nothing there."""
     every = pd.concat(tables)
     sums = ["jobs", "regret", "waiting", "running"]
     mean = every[sums].groupby(level=0, sort=False).sum() / len(tables)
-    whole = float(mean["regret"].sum())
-    mean["share"] = mean["regret"] / whole if whole else np.nan
     mean["median_error"] = every["median_error"].groupby(level=0).mean()
     return mean.sort_values("regret", ascending=False, kind="stable")

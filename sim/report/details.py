@@ -7,44 +7,13 @@ import pandas as pd
 
 from predictors.base import FloatArray
 from sim.report.samples import Group, Sample
+from sim.results.job_metrics import with_errors
+from sim.results.plots.pictures import HISTORY
 from sim.results.plots.style import resample, waiting
 
 CURVE_POINTS = 240
-HISTORY_BINS = (0, 1, 2, 3, 5, 10, 20, 50, 100)
-"""Observations behind a belief: lower ends of the bins."""
 COUNT_BINS = tuple(2**power for power in range(18))
 QUANTILES = np.linspace(0.0, 1.0, 201)
-
-
-@dataclass(frozen=True)
-class Losses:
-    """Where the machine's time went, as shares of processors x makespan.
-
-    Attributes
-    ----------
-    useful : float
-        Σ T(1): what the work takes without any parallelism.
-    inefficiency : float
-        Held beyond that.
-    unknown : float
-        Held, where T(1) is unknown; the first two are then NaN.
-    held_back : float
-        Idle while a waiting job could have started as requested.
-    fragmentation : float
-        Idle while jobs wait, but too few processors for any request.
-    no_demand : float
-        Idle while nothing waits.
-    misprediction : float
-        Processor-seconds by which beliefs were wrong; a part of no other.
-    """
-
-    useful: float
-    inefficiency: float
-    unknown: float
-    held_back: float
-    fragmentation: float
-    no_demand: float
-    misprediction: float
 
 
 @dataclass(frozen=True)
@@ -61,8 +30,14 @@ class Details:
         Quantiles of bounded slowdown over all samples read.
     by_count, by_history : pandas.Series
         Median relative error of prediction by bin.
-    losses : Losses
-        Means over the samples read.
+    losses : pandas.Series
+        Where the machine's time went, as shares of processors x makespan, means over the
+        samples read: ``useful``, what the work takes without any parallelism, and
+        ``inefficiency``, what is held beyond that; ``unknown``, what is held where T(1) is
+        unknown, and the first two are NaN; ``held_back``, idle while a waiting job could have
+        started as requested; ``fragmentation``, idle while jobs wait, but too few processors
+        for any request; ``no_demand``, idle while nothing waits; and, a part of no other,
+        ``misprediction``, by which beliefs were wrong.
     read : int
         Samples read.
     """
@@ -73,7 +48,7 @@ class Details:
     slowdown: FloatArray
     by_count: pd.Series
     by_history: pd.Series
-    losses: Losses
+    losses: pd.Series
     read: int
 
 
@@ -88,7 +63,7 @@ def details(group: Group, most: int) -> Details | None:
         slowdowns.append(jobs.loc[jobs["job_id"] >= 0, "bounded_slowdown"].to_numpy())
         timeline = pd.read_parquet(sample.folder / "timeline.parquet")
         predictions = pd.read_parquet(sample.folder / "predictions.parquet")
-        errors.append(_errors(predictions))
+        errors.append(with_errors(predictions)[["nprocs", "observations", "error"]])
         losses.append(_losses(sample, timeline, predictions))
         if len(losses) == 1:
             curve = _curve(sample, timeline, jobs)
@@ -97,17 +72,10 @@ def details(group: Group, most: int) -> Details | None:
         *curve,
         np.quantile(np.concatenate(slowdowns), QUANTILES),
         _binned(every, "nprocs", COUNT_BINS),
-        _binned(every, "observations", HISTORY_BINS),
-        Losses(*pd.DataFrame(losses).mean().tolist()),  # of those that are known
+        _binned(every, "observations", HISTORY),
+        pd.DataFrame(losses).mean(),  # of those that are known
         len(chosen),
     )
-
-
-def _errors(predictions: pd.DataFrame) -> pd.DataFrame:
-    right = np.isfinite(predictions["actual"]) & (predictions["job_id"] >= 0)
-    known: pd.DataFrame = predictions[right]
-    error = (known["predicted"] - known["actual"]).abs() / known["actual"]
-    return known[["nprocs", "observations"]].assign(error=error)
 
 
 def _binned(errors: pd.DataFrame, column: str, bins: tuple[int, ...]) -> pd.Series:
@@ -130,7 +98,7 @@ def _curve(
     return (edges[:-1] - edges[0]) / 3600.0, busy / processors, queued
 
 
-def _losses(sample: Sample, timeline: pd.DataFrame, predictions: pd.DataFrame) -> list[float]:
+def _losses(sample: Sample, timeline: pd.DataFrame, predictions: pd.DataFrame) -> dict[str, float]:
     figures = sample.summary
     processors = float(figures.get("processors") or 1)
     times = timeline["time"].to_numpy(float)
@@ -143,12 +111,12 @@ def _losses(sample: Sample, timeline: pd.DataFrame, predictions: pd.DataFrame) -
     known = useful if isinstance(useful, float) else np.nan
     lost = float(figures.get("loss_of_capacity_requested") or 0.0)
     wrong = (predictions["predicted"] - predictions["actual"]).abs() * predictions["nprocs"]
-    return [
-        known,
-        used - known,
-        used if np.isnan(known) else 0.0,
-        lost,
-        max(float(idle[waiting].sum()) / total - lost, 0.0),
-        float(idle[~waiting].sum()) / total,
-        float(wrong.sum()) / total,
-    ]
+    return {
+        "useful": known,
+        "inefficiency": used - known,
+        "unknown": used if np.isnan(known) else 0.0,
+        "held_back": lost,
+        "fragmentation": max(float(idle[waiting].sum()) / total - lost, 0.0),
+        "no_demand": float(idle[~waiting].sum()) / total,
+        "misprediction": float(wrong.sum()) / total,
+    }

@@ -178,7 +178,7 @@ def _errors(drawn: Drawn, column: str, label: str, figure: "Figure") -> None:
 
 def losses_of(found: Iterable[Details]) -> list[tuple[str, str, str, str]]:
     """Return the places where time is lost, what is unknown only where something is."""
-    unknown = any(each.losses.unknown > 0 for each in found)
+    unknown = any(each.losses["unknown"] > 0 for each in found)
     return [place for place in LOSSES if unknown or place[0] != "unknown"]
 
 
@@ -187,14 +187,14 @@ def _losses(drawn: Drawn, figure: "Figure") -> None:
     places = np.arange(len(drawn))
     left = np.zeros(len(drawn))
     for name, label, colour, hatch in losses_of(found for _, found in drawn):
-        share = 100 * np.nan_to_num([getattr(found.losses, name) for _, found in drawn])
+        share = 100 * np.nan_to_num([found.losses[name] for _, found in drawn])
         axes.barh(places, share, left=left, color=colour, hatch=hatch,
                   edgecolor="white", linewidth=0.5, label=label)  # fmt: skip
         left += share
     axes.set_yticks(places, [group.label for group, _ in drawn])
     axes.invert_yaxis()
     axes.set(xlabel="share of processors x makespan (%)", xlim=(0, 100))
-    error = [100 * found.losses.misprediction for _, found in drawn]
+    error = [100 * found.losses["misprediction"] for _, found in drawn]
     wrong.barh(places, np.nan_to_num(error), color="#0072B2")
     wrong.set_xlabel("planned wrongly (%)")
     wrong.set_xlim(left=0)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from sim.report.answer_tables import changed
+from sim.report.answer_tables import changed, reference_names
 from sim.report.answers import Curve, Difference
 from sim.report.figures import MANY, MARKERS, MOST_BARS, MOST_LINES, Plot, not_drawn
 from sim.report.html import Cell, table
@@ -95,11 +95,7 @@ def forest(order: Sequence[Group], found: Sequence[Difference], figure: str) -> 
                      Cell("", html=bar(one.change, ends), value=str(one.change.mean))])  # fmt: skip
     if not rows:
         return ""
-    names = dict.fromkeys(one.reference.label for one in found)
-    if len(names) > 1:
-        pairs = ((one.reference.policy, one.reference.predictor) for one in found)
-        names = dict.fromkeys(", ".join(filter(None, pair)) for pair in pairs)
-    against = " or ".join(names)
+    against = " or ".join(dict.fromkeys(reference_names(found).values()))
     unit = "pp" if found[0].is_share else "%"
     caption = f"Change of {figure} against {against}: 95 % intervals at once; * excludes 0"
     axis = f"{100 * ends[0]:.0f} to {100 * ends[1]:.0f} {unit}"
@@ -120,13 +116,16 @@ def maps(order: Sequence[Group], found: Sequence[Difference], figure: str) -> st
         predictors = list(dict.fromkeys(filter(None, (group.predictor for group in same))))
         if len(policies) < 2 or len(predictors) < 2:
             continue
-        rows = []
-        for policy in policies:
-            cells = [Cell(policy)]
-            for predictor in predictors:
-                here = [g for g in same if (g.policy, g.predictor) == (policy, predictor)]
-                cells.append(_map_cell(here, by_group, references))
-            rows.append(cells)
+        here: dict[tuple[str, str], list[Group]] = {}
+        for group in same:
+            here.setdefault((group.policy, group.predictor), []).append(group)
+        rows = [
+            [
+                Cell(one),
+                *(_map_cell(here.get((one, k), []), by_group, references) for k in predictors),
+            ]
+            for one in policies
+        ]
         rest = {k: v for k, v in same[0].setting.items() if k not in ("policy", "predictor")}
         where = ", ".join(f"{k}={v}" for k, v in rest.items() if k.partition(".")[0] == "workload")
         caption = f"Change of {figure} (%) by policy and predictor{', ' if where else ''}{where}"

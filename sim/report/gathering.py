@@ -10,14 +10,15 @@ import numpy as np
 import pandas as pd
 
 from sim.errors import SimError
-from sim.results.artefacts import (
-    BASELINE,
+from sim.results.artefacts import BASELINE, STEP, figures_of
+from sim.results.durable import (
     FAILURE,
-    STEP,
-    figures_of,
+    MANIFEST,
+    SUMMARY,
     read_failure,
+    read_object,
+    unlike_manifest,
 )
-from sim.results.durable import MANIFEST, SUMMARY, read_object, unlike_manifest
 from sim.results.job_metrics import Figures
 from sim.results.provenance import CODE, INPUTS
 from sim.results.run_folder import summary_beside

@@ -23,7 +23,7 @@ from sim.report.details import Details
 from sim.report.figures import Plot, losses_of
 from sim.report.forest import forest, maps
 from sim.report.html import Cell, fold, image, table, text_table
-from sim.report.samples import SUFFIXES, Estimate, Group, Sample
+from sim.report.samples import SUFFIXES, Group, Sample
 from sim.report.tables import Column, halves, key_rows, number, size
 from sim.report.verdict import Verdict
 from sim.report.winners import Winners
@@ -31,6 +31,7 @@ from sim.results.artefacts import has_tables, read_tables
 from sim.results.plots.schedule import schedule_figure
 from sim.results.plots.style import picture
 from sim.results.rows import MOLDED, molded_text
+from sim.statistics.intervals import Interval
 
 TEMPLATE = Path(__file__).with_name("page.html")
 MOST_GANTT = 8
@@ -40,8 +41,11 @@ NAMING = ("runs", "against", "jobs", STOPS)
 """Columns of answers that hold words, not numbers."""
 ON_TOP = "change"
 """The plot whose place the forest plot takes."""
-OF_FORESIGHT, OF_BELIEFS = ("gain_kept",), ("error_by_count", "error_by_history")
+OF_FORESIGHT, OF_BELIEFS = "gain_kept", ("error_by_count", "error_by_history")
 """Plots by what they are about."""
+SHARES_BELOW = ["25 %", "50 %", "75 %", "90 %", "95 %", "100 %"]
+Drawn = Sequence[tuple[str, Details]]
+"""What tables of jobs say of a group, by its label."""
 DIFFERENCES = (
     "Differences on the same jobs: mean paired log ratio as a change, 95 % intervals that hold "
     "together"
@@ -113,7 +117,9 @@ def page(
     states = table["status"].value_counts()
     counted = ", ".join(f"{count:,} {escape(str(state))}" for state, count in states.items())
     answers, order = report.answers, report.verdict.order
-    shown = [plot for plot in plots if plot[0].name not in (ON_TOP, *OF_FORESIGHT, *OF_BELIEFS)]
+    drawn = [(group.label, found[group.label]) for group in order if group.label in found]
+    figures = {plot.name: _figure(plot, svg, drawn) for plot, svg in plots}
+    rest = [name for name in figures if name not in (ON_TOP, OF_FORESIGHT, *OF_BELIEFS)]
     return Template(TEMPLATE.read_text(encoding="utf-8")).substitute(
         title=escape(title),
         subtitle=f"{counted}; {samples:,} simulations in {len(groups):,} groups.",
@@ -122,12 +128,13 @@ def page(
         selects=_selects(order, keys),
         table=_key_table(order, keys),
         said="".join(f"<p>{escape(sentence)}</p>" for sentence in report.said),
-        maps=_maps(report, order),
-        foresight=_foresight(report, plots, order, found),
+        maps=maps(order, answers.differences, report.figure)
+        or "<p>A map takes two policies and two predictors on the same jobs.</p>",
+        foresight=_foresight(figures.get(OF_FORESIGHT, ""), answers),
         gantt=_explorer(report.explorer) + _gantt(order, gantt),
         winners=_winners(report.winners),
-        beliefs=_figures(plots, OF_BELIEFS, order, found) or "<p>Nobody was asked.</p>",
-        figures="".join(_figure(plot, svg, order, found) for plot, svg in shown),
+        beliefs="".join(figures.get(name, "") for name in OF_BELIEFS) or "<p>Nobody was asked.</p>",
+        figures="".join(figures[name] for name in rest),
         differences=_differences(answers),
         runs=_runs(table),
         configuration=_configuration(common),
@@ -150,19 +157,8 @@ def _verdict(verdict: Verdict) -> str:
     return "".join(parts) + (f'<dl class="tiles">{"".join(tiles)}</dl>' if tiles else "")
 
 
-def _maps(report: Report, order: Sequence[Group]) -> str:
-    found = maps(order, report.answers.differences, report.figure)
-    return found or "<p>A map takes two policies and two predictors on the same jobs.</p>"
-
-
-def _foresight(
-    report: Report,
-    plots: Sequence[tuple[Plot, str]],
-    order: Sequence[Group],
-    found: Mapping[str, Details],
-) -> str:
+def _foresight(kept: str, answers: Answers) -> str:
     """Return what predictors keep of perfect foresight, and below it, folded, who pays."""
-    kept = _figures(plots, OF_FORESIGHT, order, found)
     if not kept:
         return "<p>No oracle is among the runs: predictor=oracle beside the others.</p>"
     note = (
@@ -170,22 +166,13 @@ def _foresight(
         "more, and the oracle may do worse than the reference: rules decide job by job, and what "
         "is best for one job is not for those behind it. Intervals are Fieller's.</p>"
     )
-    regret = regret_rows(report.answers.regrets)
+    regret = regret_rows(answers.regrets)
     lost = text_table(
         "Who bears the regret against the oracle: per job of the whole run", regret, NAMING
     )
     return f'{note}<div class="figures">{kept}</div>' + (
         fold("Where predictors lose", lost) if len(regret) else ""
     )
-
-
-def _figures(
-    plots: Sequence[tuple[Plot, str]],
-    names: Sequence[str],
-    order: Sequence[Group],
-    found: Mapping[str, Details],
-) -> str:
-    return "".join(_figure(p, svg, order, found) for p, svg in plots if p.name in names)
 
 
 def _winners(found: Sequence[Winners]) -> str:
@@ -274,61 +261,50 @@ def _key_table(groups: Sequence[Group], keys: Sequence[str]) -> str:
     return table(caption, head, rows, words, "figures")
 
 
-def _cell(found: Estimate, column: Column) -> Cell:
+def _cell(found: Interval, column: Column) -> Cell:
     if found.mean != found.mean:  # NaN
         return Cell("–", value="")
     mean, half = halves(found, column)
     return Cell(mean, f"± {half}" if half else "", repr(found.mean))
 
 
-def _figure(plot: Plot, svg: str, groups: Sequence[Group], found: Mapping[str, Details]) -> str:
+def _figure(plot: Plot, svg: str, drawn: Drawn) -> str:
     said = f"{plot.caption} {plot.left_out}".rstrip()
-    alternative = f"{plot.title}. {said}"
-    numbers = _numbers(plot, groups, found)
-    below = fold("In numbers", numbers)
+    below = fold("In numbers", _numbers(plot, drawn))
     return (
-        f'<figure id="plot-{plot.name}">{picture(svg, alternative)}<figcaption>'
+        f'<figure id="plot-{plot.name}">{picture(svg, f"{plot.title}. {said}")}<figcaption>'
         f"<strong>{escape(plot.title)}.</strong> {escape(said)}{below}"
         "</figcaption></figure>"
     )
 
 
-def _numbers(plot: Plot, groups: Sequence[Group], found: Mapping[str, Details]) -> str:
+def _numbers(plot: Plot, drawn: Drawn) -> str:
     """Return a plot's figures as a table, in place of the picture."""
-    drawn = [(group.label, found[group.label]) for group in groups if group.label in found]
-    if plot.name in ("error_by_count", "error_by_history"):
+    rows: dict[str, Any]
+    corner, columns = plot.title, None
+    if plot.name in OF_BELIEFS:
         column = plot.name.removeprefix("error_")
-        series = {label: 100 * getattr(details, column) for label, details in drawn}
-        return _plain_table(
-            pd.DataFrame(series).T, f"{plot.title}: median error (%) from this many on"
-        )
-    if plot.name == "slowdown":
-        rows: dict[str, Any] = {
-            label: d.slowdown[[50, 100, 150, 180, 190, 200]] for label, d in drawn
-        }
-        columns = ["25 %", "50 %", "75 %", "90 %", "95 %", "100 %"]
-        return _plain_table(pd.DataFrame(rows, index=columns).T, "bounded slowdown at or below")
-    if plot.name == "losses":
+        rows = {label: 100 * getattr(details, column) for label, details in drawn}
+        corner += ": median error (%) from this many on"
+    elif plot.name == "slowdown":
+        rows = {label: d.slowdown[[50, 100, 150, 180, 190, 200]] for label, d in drawn}
+        corner, columns = "bounded slowdown at or below", SHARES_BELOW
+    elif plot.name == "losses":
         names = {name: label for name, label, _, _ in losses_of(d for _, d in drawn)}
         names |= {"misprediction": "planned wrongly"}
-        rows = {
-            label: [100 * getattr(details.losses, name) for name in names]
-            for label, details in drawn
-        }
-        return _plain_table(pd.DataFrame(rows, index=list(names.values())).T, "share (%)")
-    if plot.name == "load":
+        rows = {label: [100 * d.losses[name] for name in names] for label, d in drawn}
+        corner, columns = "share (%)", list(names.values())
+    elif plot.name == "load":
         rows = {label: [100 * d.busy.mean(), d.queued.mean(), d.queued.max()] for label, d in drawn}
         columns = ["mean busy (%)", "mean waiting jobs", "most waiting jobs"]
-        return _plain_table(pd.DataFrame(rows, index=columns).T, plot.title)
-    return ""
-
-
-def _plain_table(frame: pd.DataFrame, corner: str) -> str:
-    rows = [
+    else:
+        return ""
+    frame = pd.DataFrame(rows, index=columns).T
+    cells = [
         [Cell(str(name)), *(Cell(number(float(value))) for value in row)]
         for name, row in zip(frame.index, frame.to_numpy(float), strict=True)
     ]
-    return table(corner, ["runs", *map(str, frame.columns)], rows, ["runs"])
+    return table(corner, ["runs", *map(str, frame.columns)], cells, ["runs"])
 
 
 def _picture(sample: Sample) -> bytes | None:
@@ -346,9 +322,7 @@ def _picture(sample: Sample) -> bytes | None:
 
 def _gantt(groups: Sequence[Group], asked: Sequence[str]) -> str:
     samples = [sample for group in groups for sample in group.samples]
-    labels: dict[str, str] = {}
-    for group in groups:
-        labels |= dict.fromkeys([sample.name for sample in group.samples], group.label)
+    labels = {sample.name: group.label for group in groups for sample in group.samples}
     if asked:
         chosen = [sample for sample in samples if sample.name in asked]
     else:

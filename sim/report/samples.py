@@ -3,7 +3,7 @@
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -11,11 +11,11 @@ import numpy as np
 import pandas as pd
 
 from sim.errors import SimError
-from sim.report.gathering import Summaries
+from sim.report.gathering import FIXED, Summaries
 from sim.results.artefacts import BASELINE, STEP, read_summary, same_schedule
 from sim.results.sentences import is_recorded
 from sim.results.steady_state import in_windows, is_refused
-from sim.statistics.intervals import t_interval
+from sim.statistics.intervals import Interval, t_interval
 from sim.sweeps.configurations import group_of
 
 SUFFIXES = {BASELINE: "baseline", STEP: "baseline's policy"}
@@ -126,27 +126,8 @@ def _text(key: str, value: object) -> str:
     return str(value) if plain else f"{key}={value}"
 
 
-@dataclass(frozen=True)
-class Estimate:
-    """A mean with the half-width of its 95 % confidence interval.
-
-    Attributes
-    ----------
-    mean : float
-        NaN where the figure is undefined.
-    half : float
-        NaN with fewer than two samples, and where all are the same.
-    count : int
-        Samples.
-    """
-
-    mean: float
-    half: float
-    count: int
-
-
-def estimate(values: np.ndarray) -> Estimate:
-    """Return mean and interval (Student's t over the samples).
+def estimate(values: np.ndarray) -> Interval:
+    """Return mean and 95 % interval by Student's t; no interval where all samples are the same.
 
     Examples
     --------
@@ -155,8 +136,7 @@ def estimate(values: np.ndarray) -> Estimate:
     (2.0, 2.484, 3)
     """
     found = t_interval(values)
-    half = found.half if len(values) and np.ptp(values) > 0 else np.nan
-    return Estimate(found.mean, half, found.count)
+    return found if len(values) and np.ptp(values) > 0 else replace(found, low=np.nan, high=np.nan)
 
 
 def groups_of(
@@ -175,15 +155,11 @@ def groups_of(
         Summaries that were read already, which `gather` fills.
     """
     own = [key for key in keys if key not in REPEATED]
-    rows = table[table["status"] == "finished"]
-    first = list(table.columns).index("message") + 1  # the keys follow; figures may share names
-    places = {key: first + place for place, key in enumerate(keys)}
+    rows = table[table["status"] == "finished"].iloc[:, : len(FIXED) + len(keys)]
     groups: dict[str, Group] = {}
     seen: set[str] = set()
-    columns = {key: rows.iloc[:, place].to_numpy() for key, place in places.items()}
-    every = zip(rows["run"].to_numpy(), rows["role"].to_numpy(), strict=True)
-    for position, (run, role) in enumerate(every):
-        setting = {key: _plain(columns[key][position]) for key in keys}
+    for run, role, _, _, *values in rows.itertuples(index=False, name=None):
+        setting = dict(zip(keys, map(_plain, values), strict=True))
         if role != "run":
             if repr((role, setting)) in seen:
                 continue
@@ -269,26 +245,19 @@ def reference_among(groups: Sequence[Group], named: str | None = None) -> Group 
     """
     if named is not None:
         return next((group for group in groups if group.label == named), None)
-    for group in groups:
-        if group.role == "baseline":
-            return group
-    for predictor in ("user_estimate", None):
-        for policy in RIGID:
-            for group in groups:
-                asked = predictor is None or group.predictor in ("", predictor)
-                if group.policy == policy and asked:
-                    return group
-    return None
+
+    def rank(group: Group) -> tuple[bool, bool, int]:
+        if group.role == BASELINE:
+            return False, False, 0
+        return True, group.predictor not in ("", "user_estimate"), RIGID.index(group.policy)
+
+    known = [group for group in groups if group.role == BASELINE or group.policy in RIGID]
+    return min(known, key=rank, default=None)
 
 
 def oracle_of(group: Group, groups: Sequence[Group]) -> Group | None:
     """Return the group of the oracle with the same policy on the same jobs."""
-    own = {key: value for key, value in group.setting.items() if not key.startswith("predictor")}
-    for other in groups:
-        theirs = {k: v for k, v in other.setting.items() if not k.startswith("predictor")}
-        if other.predictor == "oracle" and theirs == own and other.role == group.role:
-            return other
-    return None
+    return twin_of(group, groups, {"predictor": "oracle"})
 
 
 def _same_keys(group: Group, other: Group, part: str) -> bool:

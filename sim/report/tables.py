@@ -7,11 +7,12 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Literal
 
-from sim.report.samples import Estimate, Group, estimate
+from sim.report.samples import Group, estimate
 from sim.results.artefacts import mean_summary
 from sim.results.job_metrics import Figures
 from sim.results.rows import BEYOND, MOLDED, MOST_ERROR, molded_text, unit_of
 from sim.results.sentences import given_lines, recorded_sentences, rests_sentence
+from sim.statistics.intervals import Interval
 
 REPETITION = ("applications", "sizes_per_application", "share_moldable")
 """Keys of the summary that say how much repeats, and how many jobs are moldable."""
@@ -82,7 +83,7 @@ def number(value: float) -> str:
     return f"{value:,.{min(digits, 4)}f}"
 
 
-def halves(found: Estimate, column: Column) -> tuple[str, str]:
+def halves(found: Interval, column: Column) -> tuple[str, str]:
     """Return a mean and the half-width of its interval as text, the latter perhaps empty."""
     if column.is_error and found.mean > MOST_ERROR:
         return BEYOND, ""
@@ -90,7 +91,7 @@ def halves(found: Estimate, column: Column) -> tuple[str, str]:
     return number(found.mean / column.scale), half
 
 
-def cell(found: Estimate, column: Column) -> str:
+def cell(found: Interval, column: Column) -> str:
     """Return a mean with its interval as text."""
     return " ± ".join(filter(None, halves(found, column)))
 
@@ -146,7 +147,7 @@ def listed(labels: Sequence[str]) -> str:
     return "; ".join(labels[:MOST_LISTED]) + more
 
 
-def key_rows(groups: Sequence[Group]) -> tuple[list[Column], list[list[Estimate]]]:
+def key_rows(groups: Sequence[Group]) -> tuple[list[Column], list[list[Interval]]]:
     """Return the columns of the key table, and the estimates of each group in their order."""
     found = [[estimate(group.values(key)) for key in LABELS] for group in groups]
     columns = [

@@ -12,7 +12,7 @@ from sim.report.tables import given_of, number
 from sim.report.winners import Winners
 from sim.results.rows import IDENTICAL, SECONDS, SECTIONS, percent, texts
 from sim.results.sentences import treated_sentence
-from sim.results.steady_state import unsteady_sentence
+from sim.results.steady_state import in_windows, unsteady_sentence
 from sim.statistics.intervals import Interval
 from sim.statistics.paired import LEAST_PAIRS
 
@@ -134,15 +134,18 @@ def verdict(
             "(see baseline=, --against)."
         )
         return Verdict("" if unsteady else told, "", "", [], order, unsteady)
+    of = f"{_name(figure)} of {best.group.label} against {best.reference.label}"
     tiles = [
-        _best_tile(best, figure),
+        Tile("best", changed(best), of),
         _foresight_tile(best, groups, found, figure),
         _losers_tile(who),
     ]
     first = _best_sentence(best, found, figure)
     treated = treated_sentence(best.group.summaries, best.reference.summaries)
     treated = treated and f"{best.group.label}: {treated}"
-    return Verdict(first, treated, _rests_on(best), tiles, order, unsteady)
+    told = given_of(best.group) or "This rests on the assumptions of the configuration."
+    rests_on = f"{told.removesuffix('.')}; {_recorded(best)}."
+    return Verdict(first, treated, rests_on, tiles, order, unsteady)
 
 
 def best_first(groups: Sequence[Group], found: Sequence[Difference], figure: str) -> list[Group]:
@@ -205,13 +208,6 @@ def sureness(best: Difference) -> str:
     return f"{includes}{best.pairs} pairs; intervals that hold together: {best.set}"
 
 
-def _rests_on(best: Difference) -> str:
-    """Return what the best rests on, and how far it is from a real machine's schedule."""
-    told = given_of(best.group) or "This rests on the assumptions of the configuration."
-    real = _recorded(best)
-    return f"{told.removesuffix('.')}; {real}."
-
-
 def machine_sentence(groups: Sequence[Group]) -> str:
     """Return in a sentence the size of machines that logs do not state."""
     summaries = [sample.summary for group in groups for sample in group.samples]
@@ -235,14 +231,9 @@ def _recorded(best: Difference) -> str:
         if known and not group.is_recorded:
             means = [sum(map(float, column)) / len(known) for column in zip(*known, strict=True)]
             real, simulated = texts(means, SECONDS)
-            empty = " in windows on an empty machine" if group.in_windows else ""
+            empty = " in windows on an empty machine" if in_windows(group.summaries) else ""
             return f"the log's own mean wait is {real}, that of {group.label} {simulated}{empty}"
     return "no real machine's schedule of these jobs is recorded"
-
-
-def _best_tile(best: Difference, figure: str) -> Tile:
-    text = f"{_name(figure)} of {best.group.label} against {best.reference.label}"
-    return Tile("best", changed(best), text)
 
 
 def _foresight_tile(

@@ -5,12 +5,11 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-import numpy as np
 import pandas as pd
 
 from sim.errors import StatisticsError
 from sim.results.job_metrics import count_bin, job_class
-from sim.results.rows import SECONDS, texts
+from sim.results.rows import duration
 
 KINDS = ("class", "user", "application")
 """By what jobs are told apart."""
@@ -74,8 +73,8 @@ class Winners:
         for kind in ("class",) if self.anew else ("user", "class"):
             worst = self.tables[kind].iloc[0] if means and kind in self.tables else None
             if worst is not None and worst["change"] > SAME:
-                change = texts([worst["change"]], SECONDS)[0]
-                said += f"; most delayed are those of {kind} {worst.name}, by {change} in the mean"
+                delay = duration(worst["change"])
+                said += f"; most delayed are those of {kind} {worst.name}, by {delay} in the mean"
                 break
         return f"{said} ({self.counted})."
 
@@ -150,9 +149,8 @@ def regret_of_jobs(own: pd.DataFrame, oracle: pd.DataFrame) -> pd.DataFrame:
     -------
     pandas.DataFrame
         A row a job in the order of `own`: ``job_id, class, count`` (bin of the
-        allocated processors), ``choice`` (``fewer``, ``same``, ``more``
-        processors than under the oracle), ``regret`` of its response time,
-        its parts ``waiting`` and ``running``, in seconds, and ``error``,
+        allocated processors), ``regret`` of its response time, its parts
+        ``waiting`` and ``running``, in seconds, and ``error``,
         |believed - actual| / actual of its runtime.
 
     Raises
@@ -169,7 +167,6 @@ def regret_of_jobs(own: pd.DataFrame, oracle: pd.DataFrame) -> pd.DataFrame:
     if len(own) != len(other) or not own["job_id"].isin(other.index).all():
         raise StatisticsError("regret compares runs of the same jobs; these differ")
     best = other.loc[own["job_id"]].reset_index(drop=True)
-    apart = own["allocated_processors"] - best["allocated_processors"]
     regret = own["response_time"] - best["response_time"]
     waiting = own["wait_time"] - best["wait_time"]
     return pd.DataFrame(
@@ -177,9 +174,6 @@ def regret_of_jobs(own: pd.DataFrame, oracle: pd.DataFrame) -> pd.DataFrame:
             "job_id": own["job_id"],
             "class": job_class(own),
             "count": count_bin(own["allocated_processors"]),
-            "choice": np.array(["fewer", "same", "more"], object)[
-                (np.sign(apart.to_numpy()) + 1).astype(np.int64)
-            ],
             "regret": regret,
             "waiting": waiting,
             "running": regret - waiting,

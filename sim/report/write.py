@@ -4,7 +4,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from types import MappingProxyType
-from typing import TYPE_CHECKING
 
 import pandas as pd
 from rich.console import Console
@@ -21,18 +20,14 @@ from sim.report.page import Report, page
 from sim.report.samples import Group, groups_of
 from sim.report.tables import given_sentences, schedule_sentences, text_table
 from sim.report.verdict import best_of, machine_sentence, subject_of, verdict
-from sim.results.artefacts import write_table
+from sim.results.artefacts import has_tables, read_tables, write_table
 from sim.results.durable import real_folder, replaced, write_csv, write_whole
-from sim.results.frames import TABLES, Tables
-from sim.results.plots.explorer import Explored, explorer_page
+from sim.results.plots.explorer import explorer_page
+from sim.results.plots.pictures import RunFolder
 from sim.results.sentences import backtest_sentences
 from sim.results.steady_state import windows_sentences
 from sim.statistics.paired import Family
 from sim.sweeps.configurations import Configuration
-
-if TYPE_CHECKING:
-    pass
-
 
 PAGE, PARQUET, PLOTS = "comparison.html", "comparison.parquet", "plots"
 EXPLORER = "explorer.html"
@@ -54,7 +49,7 @@ class Wanted:
         Plots and the page.
     latex, markdown : bool
         The key table as ``comparison.tex`` and ``comparison.md``.
-    gantt : tuple of str
+    gantt : sequence of str
         Runs whose schedules the page shows.
     detail : int
         Samples of each group whose tables are read.
@@ -70,7 +65,7 @@ class Wanted:
     page: bool = True
     latex: bool = False
     markdown: bool = False
-    gantt: tuple[str, ...] = ()
+    gantt: Sequence[str] = ()
     detail: int = 3
     figure: str = FIGURE
     against: str | None = None
@@ -91,14 +86,10 @@ def write_parquet(table: pd.DataFrame, folder: Path) -> Path:
     """Write the comparison as Parquet; a key named like a figure gets a dot behind it."""
     plain = distinct(table)
     mixed = [c for c in plain.columns if plain[c].map(type).nunique() > 1 and plain[c].dtype == "O"]
-    plain = plain.assign(**{c: plain[c].map(_text) for c in mixed})
+    plain = plain.assign(**{c: plain[c].map(str, na_action="ignore") for c in mixed})
     with replaced(folder / PARQUET) as made:
         write_table(plain, made)
     return folder / PARQUET
-
-
-def _text(value: object) -> str | None:
-    return None if value is None or value != value else str(value)
 
 
 def _sentences(groups: Sequence[Group], names: Mapping[str, str], family: Family) -> list[str]:
@@ -197,14 +188,11 @@ def _explored(best: Difference) -> str:
         return ""
     runs = []
     for sample, group in zip(pair, (best.group, best.reference), strict=True):
-        paths = [sample.folder / f"{name}.parquet" for name in TABLES]
         jobs, processors = (sample.summary.get(key) for key in ("jobs", "processors"))
-        if not (all(path.is_file() for path in paths) and jobs and processors):
+        known = has_tables(sample.folder) and jobs and processors
+        if not known or float(jobs) > MOST_EXPLORED:
             return ""
-        if float(jobs) > MOST_EXPLORED:
-            return ""
-        tables = Tables(*map(pd.read_parquet, paths))
-        runs.append(Explored(group.label, tables, int(processors)))
+        runs.append(RunFolder(read_tables(sample.folder), dict(sample.summary), group.label))
     try:
         return explorer_page(runs)
     except (SimError, KeyError):

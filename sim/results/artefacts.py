@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 
+from sim.errors import SimError
 from sim.results.durable import (
     CHECKSUMS,
     CONFIGURED,
@@ -18,6 +19,7 @@ from sim.results.durable import (
     SUMMARY,
     as_json,
     checksums,
+    known_object,
     read_object,
 )
 from sim.results.durable import FAILURE as FAILURE
@@ -87,11 +89,22 @@ class Artefacts:
 
 def is_finished(folder: Path) -> bool:
     """Return whether the run in this folder ended: its summary, written last, can be read."""
-    try:
-        read_object(folder / SUMMARY)
-    except ValueError:
-        return False
-    return True
+    return known_object(folder / SUMMARY) is not None
+
+
+def tables_folder(folder: Path) -> Path:
+    """Return where the tables of a run are: of several replications those of the first.
+
+    Raises
+    ------
+    SimError
+        If the folder holds no finished run.
+    """
+    first = replication_folder(folder, 0)
+    place = first if first.is_dir() else folder
+    if not is_finished(place) or not (place / "jobs.parquet").is_file():
+        raise SimError(f"{folder}: there is no finished run with its tables")
+    return place
 
 
 def write_table(table: pd.DataFrame | Columns, path: Path) -> None:
@@ -121,17 +134,6 @@ def _described(field: "pa.Field") -> "pa.Field":
     worded = pa.types.is_large_string(field.type) or pa.types.is_null(field.type)
     unit = {"unit": UNITS[field.name]} if field.name in UNITS else None
     return pa.field(field.name, pa.string() if worded else field.type, metadata=unit)
-
-
-def _write_parts(folder: Path, run: Artefacts, below: Sequence[Path]) -> None:
-    for name in TABLES:
-        write_table(run.tables.columns(name), folder / f"{name}.parquet")
-    drawn = {} if run.figure is None else {"schedule.png": run.figure}
-    for name, figure in {**drawn, **run.more_figures}.items():
-        figure.savefig(folder / name, metadata={"Software": None})
-    if run.export is not None:
-        run.export(folder)
-    _write_ends(folder, run.summary, run.manifest, below)
 
 
 def _write_ends(
@@ -170,7 +172,14 @@ def write_run(
     played = {place: other for place, other in others.items() if other is not None}
     for place, other in played.items():
         write_run(place, other)
-    _write_parts(folder, run, list(played))
+    for name in TABLES:
+        write_table(run.tables.columns(name), folder / f"{name}.parquet")
+    drawn = {} if run.figure is None else {"schedule.png": run.figure}
+    for name, figure in {**drawn, **run.more_figures}.items():
+        figure.savefig(folder / name, metadata={"Software": None})
+    if run.export is not None:
+        run.export(folder)
+    _write_ends(folder, run.summary, run.manifest, list(played))
 
 
 def replication_folder(folder: Path, replication: int) -> Path:

@@ -39,11 +39,8 @@ LARGEST_JSON = 2**26
 
 def sha256(path: Path) -> str:
     """Return the SHA-256 of a file's content."""
-    found = hashlib.sha256()
     with path.open("rb", buffering=0) as stream:
-        while part := stream.read(2**16):
-            found.update(part)
-    return found.hexdigest()
+        return hashlib.file_digest(stream, "sha256").hexdigest()
 
 
 def sync(path: Path) -> None:
@@ -167,6 +164,14 @@ def read_object(path: Path) -> dict[str, Any]:
     if not isinstance(content, dict):
         raise ValueError(f"{path.name} is damaged: it holds no figures")  # noqa: TRY004
     return content
+
+
+def known_object(path: Path) -> dict[str, Any] | None:
+    """Return the object in a JSON file, None where it cannot be read."""
+    try:
+        return read_object(path)
+    except ValueError:
+        return None
 
 
 def read_failure(folder: Path) -> str:

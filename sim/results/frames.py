@@ -102,10 +102,6 @@ class Columns:
         here = slice(first, min(first + rows, len(self)))
         return here if self._order is None else self._order[here]
 
-    def only(self, *names: str) -> "Columns":
-        """Return the table with some of its columns."""
-        return Columns(self._rows, {name: self._columns[name] for name in names}, self._order)
-
     def frame(self) -> pd.DataFrame:
         """Return all of it as a data frame."""
         return self._part(EVERY if self._order is None else self._order)
@@ -131,7 +127,34 @@ TABLES = ("jobs", "allocations", "timeline", "predictions")
 """The tables of a run."""
 
 
-class Tables:
+class Frames:
+    """What has the four tables of a run as data frames."""
+
+    def _frame(self, name: str) -> pd.DataFrame:
+        raise NotImplementedError
+
+    @property
+    def jobs(self) -> pd.DataFrame:
+        """A row a job, as ``jobs.parquet``."""
+        return self._frame("jobs")
+
+    @property
+    def allocations(self) -> pd.DataFrame:
+        """A row for each stretch of constant allocation, as ``allocations.parquet``."""
+        return self._frame("allocations")
+
+    @property
+    def timeline(self) -> pd.DataFrame:
+        """A row a change of machine or queue, as ``timeline.parquet``."""
+        return self._frame("timeline")
+
+    @property
+    def predictions(self) -> pd.DataFrame:
+        """A row for each started run that a predictor was asked about."""
+        return self._frame("predictions")
+
+
+class Tables(Frames):
     """The four tables of a run; times in seconds, areas in processor-seconds.
 
     Parameters
@@ -169,26 +192,6 @@ class Tables:
         if isinstance(table, Columns):
             table = self._tables[name] = table.frame()
         return table
-
-    @property
-    def jobs(self) -> pd.DataFrame:
-        """A row a job."""
-        return self._frame("jobs")
-
-    @property
-    def allocations(self) -> pd.DataFrame:
-        """A row a stretch of constant allocation."""
-        return self._frame("allocations")
-
-    @property
-    def timeline(self) -> pd.DataFrame:
-        """A row a change of machine or queue."""
-        return self._frame("timeline")
-
-    @property
-    def predictions(self) -> pd.DataFrame:
-        """A row a started run that a predictor was asked about."""
-        return self._frame("predictions")
 
 
 def completed(records: Records) -> NDArray[np.bool_]:

@@ -1,6 +1,5 @@
 """Figures over jobs: waits, slowdowns, efficiency, fairness, size classes, predictions."""
 
-from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 
 import numpy as np
@@ -44,9 +43,8 @@ def job_class(jobs: pd.DataFrame) -> pd.Series:
     >>> job_class(jobs).tolist()
     ['narrow_short', 'wide_long']
     """
-    width = np.where(jobs["requested_processors"] <= NARROW_PROCESSORS, "narrow_", "wide_")
-    length = np.where(jobs["reference_runtime"] <= SHORT_SECONDS, "short", "long")
-    return pd.Series(np.char.add(width, length), index=jobs.index)
+    classes = _classes(jobs)
+    return pd.Series(np.select([*classes.values()], [*classes], ""), index=jobs.index)
 
 
 def count_bin(counts: pd.Series) -> pd.Series:
@@ -68,7 +66,7 @@ def count_bin(counts: pd.Series) -> pd.Series:
     return pd.Series(np.array(names, dtype=object)[place], index=counts.index)
 
 
-def _spread(values: FloatArray, name: str) -> Figures:
+def spread(values: FloatArray, name: str) -> Figures:
     """Return mean and percentiles; the values are in another order afterwards."""
     keys = [f"{part}_{name}" for part in ("mean", "median", "p95", "p99", "max")]
     if not len(values):
@@ -125,23 +123,15 @@ def _classes(jobs: pd.DataFrame | Columns) -> dict[str, NDArray[np.bool_]]:
     }
 
 
-def _states(jobs: pd.DataFrame | Columns) -> Counter[str]:
-    """Return how many jobs there are of each status."""
-    states: Counter[str] = Counter()
-    for piece in Columns.of(jobs).only("status").pieces():
-        states.update(piece["status"].tolist())
-    return states
-
-
 def _slowdowns(response: FloatArray, reference: FloatArray, requested: IntArray) -> Figures:
     timed = reference > 0
     slowdown = response / reference if timed.all() else response[timed] / reference[timed]
-    figures = _spread(slowdown, "slowdown")
+    figures = spread(slowdown, "slowdown")
     slowdown = np.maximum(reference, BOUND_SECONDS)  # in one array, not in four
     slowdown *= requested
     np.divide(response, slowdown, out=slowdown)
     np.maximum(1.0, slowdown, out=slowdown)
-    return figures | _spread(slowdown, "processor_bounded_slowdown")
+    return figures | spread(slowdown, "processor_bounded_slowdown")
 
 
 def job_figures(jobs: pd.DataFrame | Columns) -> Figures:
@@ -156,11 +146,11 @@ def job_figures(jobs: pd.DataFrame | Columns) -> Figures:
     """
     reference = jobs["reference_runtime"].to_numpy()
     requested = jobs["requested_processors"].to_numpy()
-    classes, states = _classes(jobs), _states(jobs)
+    classes, states = _classes(jobs), jobs["status"].value_counts()
     efficiency = jobs["efficiency"].to_numpy()
     figures: Figures = {
         "jobs": len(jobs),
-        **{f"{kind}_jobs": states[kind] for kind in ("completed", "killed", "failed")},
+        **{f"{kind}_jobs": int(states.get(kind, 0)) for kind in ("completed", "killed", "failed")},
         **{f"{name}_jobs": int(where.sum()) for name, where in classes.items()},
         **{f"{name}_mean_efficiency": mean(efficiency[own]) for name, own in classes.items()},
         "mean_efficiency": mean(efficiency),
@@ -173,13 +163,13 @@ def job_figures(jobs: pd.DataFrame | Columns) -> Figures:
         values = jobs[column].to_numpy(copy=True)
         figures[f"area_weighted_{column}"] = weighted_mean(values, requested * reference)
         for name, where in classes.items():
-            own = _spread(values[where], column)
+            own = spread(values[where], column)
             figures |= {f"{name}_{part}": figure for part, figure in own.items()}
         if column == "response_time":
             figures |= _slowdowns(values, reference, requested)
         if column == "bounded_slowdown":
             figures |= _fairness(values, jobs["user"].to_numpy())
-        figures |= _spread(values, column)
+        figures |= spread(values, column)
     return figures
 
 
@@ -199,8 +189,7 @@ def error_figures(predictions: pd.DataFrame | Columns) -> Figures:
     counts as under, one above it as over; under and over keep their own mean.
     """
     actual, predicted = (predictions[name].to_numpy() for name in ("actual", "predicted"))
-    pieces = Columns.of(predictions).only("method").pieces()
-    own = np.concatenate([(piece["method"] != FALLBACK).to_numpy(np.bool_) for piece in pieces])
+    own = (predictions["method"] != FALLBACK).to_numpy(np.bool_)
     known = np.isfinite(actual) & np.isfinite(predicted)
     stated = np.abs(predicted - actual)[known & ~own] / actual[known & ~own]
     share = float(own.mean()) if len(own) else None
@@ -229,6 +218,12 @@ def error_figures(predictions: pd.DataFrame | Columns) -> Figures:
     }
 
 
+def with_errors(predictions: pd.DataFrame) -> pd.DataFrame:
+    """Return what was predicted of jobs that were completed, with its relative error."""
+    known = predictions[np.isfinite(predictions["actual"]) & (predictions["job_id"] >= 0)]
+    return known.assign(error=(known["predicted"] - known["actual"]).abs() / known["actual"])
+
+
 def belief_figures(predictions: pd.DataFrame | Columns) -> Figures:
     """Return how far beliefs were from runs at the very count they are about.
 
@@ -243,12 +238,9 @@ def belief_figures(predictions: pd.DataFrame | Columns) -> Figures:
     off is more than a factor of 1.25 from their geometric mean. The share of the
     area is that of the processor-seconds of those among them that completed.
     """
-    measured = [
-        (piece["runs_at_count"].fillna(0) >= MEASURED_RUNS).to_numpy(np.bool_)
-        & ~piece["method"].isin(PLAIN_METHODS).to_numpy(np.bool_)
-        for piece in Columns.of(predictions).only("runs_at_count", "method").pieces()
-    ]
-    there = predictions[np.concatenate(measured)]
+    measured = (predictions["runs_at_count"].fillna(0) >= MEASURED_RUNS).to_numpy(np.bool_)
+    measured &= ~predictions["method"].isin(PLAIN_METHODS).to_numpy(np.bool_)
+    there = predictions[measured]
     ratio = np.log(there["predicted"].to_numpy() / there["mean_at_count"].to_numpy())
     off = np.abs(ratio) > OFF * (1 + 1e-12)
     area = (there["nprocs"] * there["actual"]).fillna(0.0).to_numpy()
@@ -336,12 +328,8 @@ def seen_share(
             )
 
     when = _first_seen(pieces())
-    known = 0
-    for begin in range(0, len(counted), GROUP_ROWS):
-        job = counted[begin : begin + GROUP_ROWS]
-        since = when.reindex(truth.application[job]).fillna(np.inf).to_numpy()
-        known += int((since <= records.start_time[job]).sum())
-    return known / len(counted)
+    since = when.reindex(truth.application[counted]).to_numpy()  # NaN where never
+    return float((since <= records.start_time[counted]).mean())
 
 
 def learning_figures(

@@ -11,7 +11,6 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from predictors.base import FloatArray, IntArray
 from sim.results.frames import BOUND_SECONDS, completed
@@ -66,8 +65,10 @@ def _representatives(
     return chosen, np.searchsorted(truth.application[chosen], truth.application[jobs])
 
 
-def _grid(truth: GroundTruth, jobs: IntArray, width: int) -> tuple[FloatArray, NDArray[np.bool_]]:
-    """Return the runtimes of `jobs` at 1..width, and where they can run, both (k, width)."""
+def _prefix_minima(
+    truth: GroundTruth, jobs: IntArray, width: int
+) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Return T(n) and the least n T(n) and T(n) over feasible counts up to n, each (k, width)."""
     counts = np.arange(1, width + 1)
     rows = np.repeat(jobs, width)
     limit = np.repeat(truth.max_processors[jobs], width)
@@ -79,15 +80,7 @@ def _grid(truth: GroundTruth, jobs: IntArray, width: int) -> tuple[FloatArray, N
         allowed = truth.feasible(job)
         if allowed is not None:
             can[row] &= np.isin(counts, allowed)
-    return runtime, can
-
-
-def _prefix_minima(
-    truth: GroundTruth, jobs: IntArray, width: int
-) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """Return T(n) and the least n T(n) and T(n) over feasible counts up to n, each (k, width)."""
-    runtime, can = _grid(truth, jobs, width)
-    area = np.where(can, runtime * np.arange(1, width + 1), np.inf)
+    area = np.where(can, runtime * counts, np.inf)
     time = np.where(can, runtime, np.inf)
     return runtime, np.minimum.accumulate(area, axis=1), np.minimum.accumulate(time, axis=1)
 
@@ -208,10 +201,8 @@ def preemptive_sums(
     """
     origin = release[0] if len(release) else 0.0
     area = area.astype(np.float64, copy=False)
-    arguments = (release, float(origin), area, processors, by_remaining)
-    if len(release) < COMPILED_JOBS:
-        return Sums(*_one_machine(*arguments))
-    return Sums(*_compiled()(*arguments))
+    sums = _one_machine if len(release) < COMPILED_JOBS else _compiled()
+    return Sums(*sums(release, float(origin), area, processors, by_remaining))
 
 
 def _compiled() -> Callable[[FloatArray, float, FloatArray, int, bool], tuple[float, float]]:
@@ -275,25 +266,18 @@ def response_bounds(
     return bounds
 
 
-def bound_figures(run: Outcome, least: Least | None = None) -> Figures:
+def bound_figures(run: Outcome) -> Figures:
     """Return the lower bounds of a run's workload for its summary.
 
     Jobs that did not complete bound nothing: they count with no area and no time.
     Calibration runs count in the bound on the makespan alone.
-
-    Parameters
-    ----------
-    run : Outcome
-    least : Least, optional
-        Least costs by job index, where they are known already.
     """
     names = ("height", "squashed", "mixed")
     keys = [f"bound_mean_response_{name}" for name in names]
     undefined: Figures = dict.fromkeys(
         ["bound_makespan", "bound_mean_response_time", "bound_mean_bounded_slowdown", *keys]
     )
-    if least is None:
-        least = least_costs(run.trace, run.truth, run.records.processors)
+    least = least_costs(run.trace, run.truth, run.records.processors)
     if least is None or not run.counted.any():
         return undefined
     done = completed(run.records)
@@ -303,7 +287,7 @@ def bound_figures(run: Outcome, least: Least | None = None) -> Figures:
     order = np.argsort(release, kind="stable") if (np.diff(release) < 0).any() else slice(None)
     release, everyone = release[order], Least(least.area[order], least.time[order])
     makespan = makespan_bound(release, everyone, run.records.processors)
-    mine = slice(None) if run.counted.all() else run.counted[order]
+    mine = run.own if isinstance(run.own, slice) else run.own[order]
     counted = Least(everyone.area[mine], everyone.time[mine])
     runs = int((run.records.restarts + 1).sum())
     response = response_bounds(

@@ -62,16 +62,9 @@ def _efficiencies(run: Outcome, area: FloatArray, total: float) -> Figures:
     }
 
 
-def _counted(run: Outcome) -> pd.DataFrame:
-    """Return the jobs that count; without a copy where all do."""
-    return run.trace.jobs if run.counted.all() else run.trace.jobs[run.counted]
-
-
-def _loads(run: Outcome, machine: int) -> Figures:
-    jobs = _counted(run)
-    submit = run.records.submit_time
-    submit = submit if run.counted.all() else submit[run.counted]
-    span = float(np.ptp(submit)) * machine if len(submit) else 0.0
+def _loads(run: Outcome) -> Figures:
+    jobs, submit = run.trace.jobs[run.own], run.records.submit_time[run.own]
+    span = float(np.ptp(submit)) * run.records.processors if len(submit) else 0.0
     area = jobs["requested_processors"] * jobs["reference_runtime"]
     return {
         "offered_load": _ratio(float(area.sum()), span),
@@ -95,7 +88,7 @@ def whole_figures(run: Outcome) -> Figures:
         **recovery_figures(records),
         **asking_figures(records),
         **_efficiencies(run, area, records.processors * (end - begin)),
-        **_loads(run, records.processors),
+        **_loads(run),
     }
 
 
@@ -105,10 +98,10 @@ def history_figures(run: Outcome) -> Figures:
     if not len(records.submit_time):
         return Settling(0.0, 0.0, np.empty(0)).figures()
     begin, end = float(records.submit_time.min()), float(records.end_time.max())
-    arrivals = records.submit_time if run.counted.all() else records.submit_time[run.counted]
+    arrivals = records.submit_time[run.own]
     first, last = (float(arrivals.min()), float(arrivals.max())) if len(arrivals) else (0.0, 0.0)
     whole = MachineSums(records.processors, begin, end)
-    jobs = _counted(run)
+    jobs = run.trace.jobs[run.own]
     work = (jobs["requested_processors"] * jobs["reference_runtime"]).to_numpy(np.float64)
     return figures_over(run.history, whole, Settling(first, last, work))
 
@@ -165,7 +158,7 @@ DRAWN_AGAIN = "as no window is left"
 def window_figures(run: Outcome) -> Figures:
     """Return where a window of a log begins; null of models and of weeks drawn again."""
     drawn = (run.trace.altered or "").endswith(DRAWN_AGAIN)
-    jobs = _counted(run)
+    jobs = run.trace.jobs[run.own]
     known = not drawn and run.trace.is_recorded and len(jobs) > 0
     return {WINDOW: jobs["submit_time"].min() if known else None}
 
@@ -176,7 +169,7 @@ def recorded_figures(run: Outcome) -> Figures:
     ``recorded_times_kept`` tells whether submits are the log's own too, so that
     the run's figures answer to them; nothing on logs without waits.
     """
-    jobs = _counted(run)
+    jobs = run.trace.jobs[run.own]
     kept = run.trace.altered is None
     if "recorded_wait_time" in jobs:
         jobs = jobs[jobs["recorded_wait_time"] >= 0]

@@ -114,6 +114,11 @@ class Outcome:
     history: History
     counted: NDArray[np.bool_]
 
+    @property
+    def own(self) -> "slice | NDArray[np.bool_]":
+        """What picks the jobs that count: a slice, which makes no copy, where all do."""
+        return slice(None) if self.counted.all() else self.counted
+
 
 def outcome(trace: Trace, truth: GroundTruth, records: Records) -> Outcome:
     """Return a finished simulation with its tables.

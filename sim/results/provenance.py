@@ -13,7 +13,15 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-from sim.results.durable import MANIFEST, SUMMARY, damage, read_object, sha256, write_whole
+from sim.results.durable import (
+    MANIFEST,
+    SUMMARY,
+    damage,
+    known_object,
+    read_object,
+    sha256,
+    write_whole,
+)
 from workloads.errors import WorkloadError
 from workloads.logs.cache import cache_folder
 from workloads.logs.swf_text import log_file
@@ -86,10 +94,7 @@ def code_checksum() -> str:
     sources = _sources(root)
     key = hashlib.sha256(f"{root}\0{sources}".encode()).hexdigest()
     kept = cache_folder() / "code.json"
-    try:
-        known = read_object(kept)
-    except ValueError:
-        known = {}
+    known = known_object(kept) or {}
     if isinstance(known.get(key), str):
         return str(known[key])
     found = hashlib.sha256()

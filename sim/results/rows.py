@@ -191,6 +191,11 @@ def texts(values: Sequence[Value], kind: str) -> list[str]:
     return shown
 
 
+def duration(seconds: float) -> str:
+    """Return a time in words."""
+    return texts([seconds], SECONDS)[0]
+
+
 MOLDED = "jobs molded"
 """Heads the first row of every table."""
 

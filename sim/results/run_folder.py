@@ -23,8 +23,8 @@ from sim.results.durable import (
     MANIFEST,
     SUMMARY,
     clear_partial,
+    known_object,
     new_partial,
-    read_object,
     sync,
 )
 from sim.results.job_metrics import Figures
@@ -92,10 +92,7 @@ def known_names(folder: Path) -> set[str]:
     """
     if not (folder / MANIFEST).exists():
         return set()
-    try:
-        known = read_object(folder / MANIFEST).get(CHECKSUMS)
-    except ValueError:
-        known = None
+    known = (known_object(folder / MANIFEST) or {}).get(CHECKSUMS)
     if not isinstance(known, dict):
         below = [one.parent.name for one in folder.glob(f"*/{MANIFEST}")]
         known = [*FILES, *(f"{name}/{MANIFEST}" for name in below if not name.startswith("."))]
@@ -112,11 +109,8 @@ def foreign(folder: Path) -> str | None:
         return None
     names = sorted(path.name for path in folder.iterdir())
     if names and LOCK not in names:
-        try:
-            own = isinstance(read_object(folder / MANIFEST).get(CHECKSUMS), dict)
-        except ValueError:
-            own = False
-        if not own:
+        manifest = known_object(folder / MANIFEST) or {}
+        if not isinstance(manifest.get(CHECKSUMS), dict):
             return names[0]
     return _unknown(folder, {FAILURE, *known_names(folder)})
 

@@ -1,13 +1,12 @@
 """What a reader must know beside figures: what predictors were given, a log's own schedule."""
 
-import json
 import math
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from sim.results.durable import MANIFEST, read_object
+from sim.results.durable import MANIFEST, known_object, read_object
 from sim.results.job_metrics import Figures
 from sim.results.rows import molded_text, number_of
 from sim.results.steady_state import (
@@ -201,6 +200,8 @@ def given_lines(summaries: Sequence[Figures]) -> dict[str, list[int]]:
     return places
 
 
+NOBODY = "recorded"
+"""The policy that decides nothing and asks no predictor."""
 EXCESS = "excess_processors"
 """Figure that only summaries of a log's own schedule have."""
 
@@ -258,11 +259,8 @@ def backtest_folder(source: str, checksum: str | None) -> Path:
 
 def read_backtest(path: Path) -> dict[str, Any] | None:
     """Return what a backtest found, None where the file is not there or not whole."""
-    try:
-        found = json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError):
-        return None
-    whole = isinstance(found, dict) and {"nearest", "verdict", "candidates"} <= found.keys()
+    found = known_object(path)
+    whole = found is not None and {"nearest", "verdict", "candidates"} <= found.keys()
     return found if whole else None
 
 

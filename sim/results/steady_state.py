@@ -8,7 +8,7 @@ from typing import Any
 from numpy.typing import ArrayLike
 
 from sim.errors import ConfigError, StatisticsError
-from sim.statistics.intervals import LEVEL, Interval, neighbours, samples, t_interval
+from sim.statistics.intervals import Interval, neighbours, samples, t_interval
 
 STEADY, STEADY_LOAD = "steady", "steady_load"
 """Keys of the summary: whether the queue settles; where not, up to which load it does."""
@@ -115,9 +115,7 @@ class BatchMeans:
     correlated: bool
 
 
-def batch_means(
-    values: ArrayLike, warmup: int, *, batches: int | None = None, level: float = LEVEL
-) -> BatchMeans:
+def batch_means(values: ArrayLike, warmup: int, *, batches: int | None = None) -> BatchMeans:
     """Return the mean of one long run with its interval.
 
     Parameters
@@ -129,7 +127,6 @@ def batch_means(
     batches : int, optional
         Without it, the largest of `NUMBERS` whose neighbouring batches are
         uncorrelated, by von Neumann's ratio; the least of them if none are.
-    level : float
 
     Raises
     ------
@@ -166,9 +163,8 @@ def batch_means(
         correlation, probability = neighbours(means)
         if probability > INDEPENDENT:
             break
-    return BatchMeans(
-        t_interval(means, level), number, size, warmup, correlation, probability <= INDEPENDENT
-    )
+    correlated = probability <= INDEPENDENT
+    return BatchMeans(t_interval(means), number, size, warmup, correlation, correlated)
 
 
 Summary = Mapping[str, Any]

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from itertools import pairwise
-from typing import NamedTuple, Protocol
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -254,25 +254,6 @@ def _outages(records: Records) -> _Spans:
     return _Spans(start, end, out.processors).part(np.flatnonzero(end > start))
 
 
-class OverTime(Protocol):
-    """Figures over the history of a run, a piece of time after the other."""
-
-    def add(self, state: Steps) -> None:
-        """Take in a piece."""
-
-    def figures(self) -> Figures:
-        """Return the figures of all pieces."""
-        ...
-
-
-def figures_over(history: Iterable[Steps], *parts: OverTime) -> Figures:
-    """Return all figures over a history, which is gone through once."""
-    for state in history:
-        for part in parts:
-            part.add(state)
-    return {key: figure for part in parts for key, figure in part.figures().items()}
-
-
 def _durations(state: Steps, begin: float, end: float) -> FloatArray:
     edges = np.clip(state.times, begin, end)
     last = float(edges[-1]) if state.until is None else min(max(state.until, begin), end)
@@ -382,3 +363,11 @@ class Settling:
         left = self._waiting / (LAST * length)
         early = self._empty < self._begin + LATE * length
         return {STEADY: not (early or left > LEFT * deviation)}
+
+
+def figures_over(history: Iterable[Steps], *parts: MachineSums | Settling) -> Figures:
+    """Return all figures over a history, which is gone through once."""
+    for state in history:
+        for part in parts:
+            part.add(state)
+    return {key: figure for part in parts for key, figure in part.figures().items()}

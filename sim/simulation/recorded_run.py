@@ -14,7 +14,7 @@ from sim.config import digest
 from sim.engine.setup import Setup
 from sim.errors import ConfigError, SimError
 from sim.machine.shared import Shared
-from sim.results.artefacts import BASELINE, STEP, is_finished
+from sim.results.artefacts import BASELINE, STEP, tables_folder
 from sim.results.durable import MANIFEST, damage, read_object
 from sim.results.plots.pictures import LoadSeries, Speedups
 from sim.results.provenance import (
@@ -189,21 +189,6 @@ def _some_counts(setup: Setup, job: int) -> IntArray:
     counts = np.arange(least, most + 1) if counts is None else counts[counts <= most]
     spread = np.geomspace(1, counts.size, min(counts.size, CURVE_COUNTS)) - 1
     return np.asarray(counts[np.unique(np.round(spread).astype(np.int64))])
-
-
-def tables_folder(folder: Path) -> Path:
-    """Return where the tables of a run are: of several replications those of the first.
-
-    Raises
-    ------
-    SimError
-        If the folder holds no finished run.
-    """
-    first = folder / f"{REPLICATION}0"
-    place = first if first.is_dir() else folder
-    if not is_finished(place) or not (place / "jobs.parquet").is_file():
-        raise SimError(f"{folder}: there is no finished run with its tables")
-    return place
 
 
 def recorded_run(folder: Path) -> RecordedRun:

@@ -40,6 +40,11 @@ class Candidate:
         return str(self.config["policy"]["backfill"]["_target_"]).endswith(Conservative.__name__)
 
 
+def _on(config: Mapping[str, Any], processors: int) -> dict[str, Any]:
+    """Return a configuration on a machine of this size."""
+    return {**config, "cluster": {**config["cluster"], "processors": processors}}
+
+
 def starts(found: Recorded, candidate: Candidate, outages: list[Outage]) -> FloatArray:
     """Return when a candidate starts each job.
 
@@ -55,8 +60,7 @@ def starts(found: Recorded, candidate: Candidate, outages: list[Outage]) -> Floa
     numpy.ndarray of float, shape (jobs of the log,), seconds
         NaN for jobs that were over before the begin; recorded starts for those that ran then.
     """
-    config = dict(candidate.config)
-    config["cluster"] = {**config["cluster"], "processors": found.processors}
+    config = _on(candidate.config, found.processors)
     first, begins = with_outages(candidate.first, outages)
     if begins:
         own = config["policy"]["order"]
@@ -134,8 +138,7 @@ def expected_wait(
     )
     every = pd.concat([jobs, probes]).sort_values("submit_time", kind="stable", ignore_index=True)
     every = every.assign(preceding_job=-1, think_time=-1.0)
-    run = dict(config)
-    run["cluster"] = {**run["cluster"], "processors": processors}
+    run = _on(config, processors)
     mine = replace(trace, jobs=every, feedback=False)
     records = play(run, run, set_scene(run, 0, mine)).outcome.records
     wait = (records.start_time - records.submit_time)[every["job_id"].to_numpy() < 0]

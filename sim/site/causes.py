@@ -126,22 +126,19 @@ def outages(found: Recorded, weeks: Weeks) -> Reason | None:
         "gaps": len(without),
         "gap_hours": hours,
         "lost_share": share,
-        "worst_weeks": [_outage(found, o) for o in _largest(low)],
-        "longest_gaps": [_outage(found, o) for o in _largest(without)],
+        "worst_weeks": _largest(low),
+        "longest_gaps": _largest(without),
     }
     return Reason("outages", text, evidence, share)
 
 
-def _largest(every: Sequence[Outage]) -> list[Outage]:
-    return sorted(every, key=lambda o: -o.processors * (o.end - o.begin))[:SHOWN]
-
-
-def _outage(found: Recorded, one: Outage) -> dict[str, float]:
-    return {
-        "begin": one.begin,
-        "hours": (one.end - one.begin) / HOUR,
-        "processors": one.processors,
-    }
+def _largest(every: Sequence[Outage]) -> list[dict[str, float]]:
+    """Return the outages that cost most."""
+    chosen = sorted(every, key=lambda o: -o.processors * (o.end - o.begin))[:SHOWN]
+    return [
+        {"begin": o.begin, "hours": (o.end - o.begin) / HOUR, "processors": o.processors}
+        for o in chosen
+    ]
 
 
 def free_over_time(found: Recorded, weeks: Weeks) -> Levels:

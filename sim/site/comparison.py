@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 from scipy.stats import rankdata
 
-from sim.results.job_metrics import Figures
+from sim.results.job_metrics import Figures, spread
 from sim.site.log_schedule import Levels, Recorded, dates, levels
 from workloads.base import BoolArray, FloatArray
 
@@ -74,14 +74,8 @@ def spearman(first: FloatArray, second: FloatArray) -> float | None:
 
 def wait_figures(wait: FloatArray) -> Figures:
     """Return mean, median and 95th percentile of waits."""
-    if not len(wait):
-        return dict.fromkeys(("mean_wait_time", "median_wait_time", "p95_wait_time"))
-    median, high = np.percentile(wait, [50, 95])
-    return {
-        "mean_wait_time": float(wait.mean()),
-        "median_wait_time": float(median),
-        "p95_wait_time": float(high),
-    }
+    figures = spread(wait.copy(), "wait_time")
+    return {key: figures[key] for key in ("mean_wait_time", "median_wait_time", "p95_wait_time")}
 
 
 def utilization(found: Recorded, start: FloatArray) -> float | None:
@@ -112,29 +106,25 @@ def compare(found: Recorded, name: str, start: FloatArray) -> Compared:
     """
     judged = np.flatnonzero(found.judged)
     wait, recorded = (start - found.submit)[judged], found.wait[judged]
-    mean = float(recorded.mean())
     figures: Figures = {
         **wait_figures(wait),
-        "mean_wait_difference": _relative(float(wait.mean()), mean),
-        "spearman_wait": spearman(wait, recorded),
+        **distance_figures(wait, recorded),
         "median_absolute_wait_difference": float(np.median(np.abs(wait - recorded))),
         "utilization": utilization(found, start),
     }
-    quarters = tuple(
-        Figures(
-            mean_wait_difference=_relative(float(wait[q].mean()), float(recorded[q].mean())),
-            spearman_wait=spearman(wait[q], recorded[q]),
-        )
-        for q in np.array_split(np.arange(len(judged)), QUARTERS)
-        if len(q)
-    )
+    parts = np.array_split(np.arange(len(judged)), QUARTERS)
+    quarters = tuple(distance_figures(wait[q], recorded[q]) for q in parts if len(q))
     return Compared(name, start, figures, quarters)
 
 
-def _relative(value: float, reference: float) -> float | None:
-    if reference == 0:
-        return 0.0 if value == 0 else None
-    return value / reference - 1.0
+def distance_figures(wait: FloatArray, recorded: FloatArray) -> Figures:
+    """Return how far waits are from recorded ones, in the mean and by rank."""
+    mean, reference = float(wait.mean()), float(recorded.mean())
+    same = 0.0 if mean == 0 else None
+    return {
+        "mean_wait_difference": mean / reference - 1.0 if reference else same,
+        "spearman_wait": spearman(wait, recorded),
+    }
 
 
 def nearest_of(candidates: Sequence[Compared]) -> Compared:
@@ -191,20 +181,14 @@ def class_tables(found: Recorded, nearest: Compared) -> dict[str, list[dict[str,
     frame["difference"] = (frame["wait"] - frame["recorded"]).abs()
     tables = {}
     for kind, labels in class_labels(found).items():
-        groups = frame.groupby(labels.to_numpy()[judged], sort=True)
-        means = groups[["recorded", "wait"]].mean()
-        middle, sizes = groups["difference"].median(), groups.size()
-        rows = [
-            {
-                "class": str(name),
-                "jobs": int(sizes[name]),
-                "recorded_mean_wait_time": float(means["recorded"][name]),
-                "mean_wait_time": float(means["wait"][name]),
-                "median_absolute_wait_difference": float(middle[name]),
-            }
-            for name in sizes.index
-        ]
-        tables[kind] = sorted(rows, key=lambda row: _order(kind, str(row["class"])))
+        table = frame.groupby(labels.astype(str).to_numpy()[judged]).agg(
+            jobs=("wait", "size"),
+            recorded_mean_wait_time=("recorded", "mean"),
+            mean_wait_time=("wait", "mean"),
+            median_absolute_wait_difference=("difference", "median"),
+        )
+        rows = table.rename_axis("class").reset_index().to_dict("records")
+        tables[kind] = sorted(rows, key=lambda row: _order(kind, row["class"]))
     return tables
 
 

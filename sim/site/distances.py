@@ -66,11 +66,7 @@ class Backtest:
             "left_out": dict(self.left_out),
             "nearest": nearest.name,
             "verdict": nearest.verdict,
-            "reasons": [
-                {"code": one.code, "text": one.text, "evidence": dict(one.evidence),
-                 "weight": one.weight}
-                for one in self.reasons
-            ],
+            "reasons": [asdict(one) for one in self.reasons],
             "changes": [
                 {"name": one.name, **one.compared.figures, "verdict": one.compared.verdict}
                 for one in self.changes

@@ -234,33 +234,24 @@ def scaling(runs: pd.DataFrame) -> tuple[Consensus | None, float, str]:
     left = logs - pd.Series(logs).groupby(runs["nprocs"].to_numpy()).transform("mean").to_numpy()
     free = len(logs) - len(counts)
     if free < REPEATS:
-        return (
-            None,
-            0.0,
-            (
-                "no evidence of scaling: hardly any processor count came twice, so that other work "
-                "cannot be told apart from other speed"
-            ),
+        why = (
+            "hardly any processor count came twice, so that other work cannot be told apart from "
+            "other speed"
         )
+        return None, 0.0, f"no evidence of scaling: {why}"
     spread = float(np.sqrt((left**2).sum() / free))
     if spread > SCATTER:
-        return (
-            None,
-            0.0,
-            (
-                f"no evidence of scaling: runs on the same processors differ by a factor of "
-                f"{np.exp(spread):.1f} either way, so that they are of different work"
-            ),
+        why = (
+            f"runs on the same processors differ by a factor of {np.exp(spread):.1f} either way, "
+            "so that they are of different work"
         )
+        return None, 0.0, f"no evidence of scaling: {why}"
     try:
         model = Consensus().fit(runs[["nprocs", "runtime"]])
     except PredictorError as error:
         return None, 0.0, f"no evidence of scaling: {error}"
-    return (
-        model,
-        spread,
-        f"{len(runs)} runs on {len(counts)} counts, alike within {100 * spread:.0f} %",
-    )
+    said = f"{len(runs)} runs on {len(counts)} counts, alike within {100 * spread:.0f} %"
+    return model, spread, said
 
 
 def considered(counts: Sequence[int], processors: int) -> FloatArray:

@@ -1,6 +1,5 @@
 """The schedule that a log recorded: machine in use, queue, and what a replay begins with."""
 
-import heapq
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -9,6 +8,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from sim.errors import SimError
+from sim.results.steps import NOBODY, least_over
 from workloads.base import DIGITS, BoolArray, FloatArray, IntArray, Trace
 
 WEEK, DAY = 7 * 86400.0, 86400.0
@@ -149,24 +149,12 @@ class Recorded:
     def widest_waiting(self) -> Levels:
         """Processors of the widest job that waited, over time."""
         waits = np.flatnonzero(self.start > self.submit)
-        times, place = np.unique(
-            np.round(np.concatenate([self.submit[waits], self.start[waits]]), DIGITS),
-            return_inverse=True,
-        )
-        begin, end = place[: len(waits)].tolist(), place[len(waits) :].tolist()
-        values = np.zeros(len(times))
-        waiting: list[tuple[int, int]] = []
-        order = np.argsort(place[: len(waits)], kind="stable").tolist()
-        count, next_one = self.count[waits].tolist(), 0
-        for step in range(len(times)):
-            while next_one < len(order) and begin[order[next_one]] == step:
-                job = order[next_one]
-                heapq.heappush(waiting, (-count[job], end[job]))
-                next_one += 1
-            while waiting and waiting[0][1] <= step:
-                heapq.heappop(waiting)
-            values[step] = -waiting[0][0] if waiting else 0
-        return Levels(times, values)
+        instants = np.round(np.concatenate([self.submit[waits], self.start[waits]]), DIGITS)
+        times, place = np.unique(instants, return_inverse=True)
+        begin, end = np.split(place, 2)
+        some = end > begin
+        least = least_over(begin[some], end[some], -self.count[waits][some], len(times))
+        return Levels(times, np.where(least == NOBODY, 0.0, -least))
 
     @cached_property
     def running_first(self) -> BoolArray:

@@ -11,7 +11,7 @@ import numpy as np
 from sim.results.durable import write_whole
 from sim.results.plots.style import INK, LINE_COLOURS, clock, resample, svg_of, tidy, time_ticks
 from sim.results.plots.style import picture as embedded
-from sim.results.rows import texts
+from sim.results.rows import duration, texts
 from sim.results.sentences import distance, ranks, relative
 from sim.site.causes import percent
 from sim.site.changes import MEANINGS
@@ -296,11 +296,6 @@ def _choice(one: Choice | None) -> str:
         return "no evidence"
     start = "" if one.expected_start is None else f", starts after {duration(one.expected_start)}"
     return f"{one.count} ({duration(one.predicted)}{start})"
-
-
-def duration(seconds: float) -> str:
-    """Return a time in words."""
-    return texts([seconds], "s")[0]
 
 
 def write_advice_page(path: Path, figures: Mapping[str, Any], rows: Sequence[Advice]) -> None:

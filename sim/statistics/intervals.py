@@ -25,12 +25,10 @@ class Interval:
         NaN with fewer than two samples.
     count : int
         Samples.
-    level : float
-        Nominal coverage.
 
     Examples
     --------
-    >>> found = Interval(10.0, 9.0, 11.0, 5, 0.95)
+    >>> found = Interval(10.0, 9.0, 11.0, 5)
     >>> found.half, found.relative, found.contains(9.5)
     (1.0, 0.1, True)
     """
@@ -39,7 +37,6 @@ class Interval:
     low: float
     high: float
     count: int
-    level: float = LEVEL
 
     @property
     def half(self) -> float:
@@ -115,10 +112,10 @@ def t_interval(values: ArrayLike, level: float = LEVEL) -> Interval:
     found = samples(values)
     if len(found) < 2:
         mean = float(found[0]) if len(found) else np.nan
-        return Interval(mean, np.nan, np.nan, len(found), level)
+        return Interval(mean, np.nan, np.nan, len(found))
     mean = float(found.mean())
     half = student_quantile(len(found) - 1, level) * standard_error(found)
-    return Interval(mean, mean - half, mean + half, len(found), level)
+    return Interval(mean, mean - half, mean + half, len(found))
 
 
 def neighbours(values: FloatArray) -> tuple[float, float]:

@@ -165,23 +165,21 @@ def compare(
     half = np.quantile(largest, level) * error
     block, correlation = max(found, key=lambda one: (one[0], np.nan_to_num(one[1])))
     is_share = shares or [False] * len(told)
-    made = [_told(*one, level) for one in zip(told, varies, half, is_share, strict=True)]
+    made = [_told(*one) for one in zip(told, varies, half, is_share, strict=True)]
     return Family(made, sum(able), block, correlation)
 
 
-def _told(
-    values: FloatArray, varies: bool, half: float, is_share: bool, level: float
-) -> Comparison:
+def _told(values: FloatArray, varies: bool, half: float, is_share: bool) -> Comparison:
     """Return what a column says of itself, given how far its interval reaches out."""
     if not len(values):
-        return Comparison(Interval(np.nan, np.nan, np.nan, 0, level), np.nan, np.nan)
+        return Comparison(Interval(np.nan, np.nan, np.nan, 0), np.nan, np.nan)
     mean = values.mean()
     ends = np.array([mean, mean - half, mean + half, values.min(), values.max()])
     with np.errstate(over="ignore"):  # an interval may be endless
         middle, low, high, least, most = (ends if is_share else np.expm1(ends)).tolist()
     same = "" if varies else "runs" if not values.any() else "replications"
     same = "" if same == "replications" and len(values) == 1 else same
-    return Comparison(Interval(middle, low, high, len(values), level), least, most, same)
+    return Comparison(Interval(middle, low, high, len(values)), least, most, same)
 
 
 def _in_blocks(values: FloatArray, block: int) -> FloatArray:
@@ -262,10 +260,10 @@ def ratio_of_means(numerator: ArrayLike, denominator: ArrayLike, level: float = 
         above, below, number = above[:1], below[:1], 1  # the same replication again and again
     if number < 2:
         mean = float(above[0] / below[0]) if number and below[0] else np.nan
-        return Interval(mean, np.nan, np.nan, number, level)
+        return Interval(mean, np.nan, np.nan, number)
     top, bottom = float(above.mean()), float(below.mean())
     if not bottom:
-        return Interval(np.nan, -np.inf, np.inf, number, level)
+        return Interval(np.nan, -np.inf, np.inf, number)
     reach = student_quantile(number - 1, level) ** 2 / number
     covariance = np.cov(above, below)
     # roots r of (top - r·bottom)² = reach·var(above - r·below)
@@ -273,15 +271,10 @@ def ratio_of_means(numerator: ArrayLike, denominator: ArrayLike, level: float = 
     middle = top * bottom - reach * covariance[0, 1]
     constant = top**2 - reach * covariance[0, 0]
     if square <= 0:
-        return Interval(top / bottom, -np.inf, np.inf, number, level)
+        return Interval(top / bottom, -np.inf, np.inf, number)
     root = float(np.sqrt(max(middle**2 - square * constant, 0.0)))
-    return Interval(
-        top / bottom,
-        float((middle - root) / square),
-        float((middle + root) / square),
-        number,
-        level,
-    )
+    low, high = float((middle - root) / square), float((middle + root) / square)
+    return Interval(top / bottom, low, high, number)
 
 
 def share_of_gain(

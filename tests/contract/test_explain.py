@@ -50,8 +50,9 @@ def test_easy_refuses_who_would_delay_the_head_and_names_the_promise():
         [(2, RESERVATION), (3, PROCESSORS), (7, RESERVATION), (10, PROCESSORS)], 15,
     )  # fmt: skip
     first = recorded("easy", 2).waits[0].refusals[0]
-    assert (first.head, first.head_wants, first.free, first.wanted) == (1, 4, 1, 1)
-    assert tuple(first.promise) == (1, 12.0, 4)
+    assert (first.first_ahead, first.first_ahead_wants) == (1, 4)
+    assert (first.free, first.wanted) == (1, 1)
+    assert tuple(first.must_not_move) == (1, 12.0, 4)
     assert recorded("easy", 2).waits[0].refusals[1].passed_by == (3,)
 
 
@@ -59,14 +60,15 @@ def test_the_head_waits_for_processors_that_others_are_believed_to_hold():
     (wait,) = recorded("easy", 1).waits
     assert {one.reason for one in wait.refusals} == {PROCESSORS}
     first = wait.refusals[0]
-    assert (first.own, first.room, first.holders, first.ahead) == (12.0, 12.0, (0,), 0)
+    assert (first.own_reservation, first.enough_free_at) == (12.0, 12.0)
+    assert (first.once_these_end, first.jobs_ahead) == ((0,), 0)
     assert wait.ended == (0,)
 
 
 def test_conservative_tells_a_jobs_own_turn():
     (wait,) = recorded("conservative", 2).waits
     assert [one.reason for one in wait.refusals][:2] == [RESERVATION, PROCESSORS]
-    assert wait.refusals[0].own == 17.0
+    assert wait.refusals[0].own_reservation == 17.0
     assert wait.start == 15.0
 
 

@@ -7,6 +7,7 @@ import sim
 from sim.advise import main as advise
 from sim.report.winners import winners
 from sim.results.plots import explorer
+from sim.results.plots.pictures import RunFolder
 from sim.site.causes import _most_of, _whose
 from workloads.frame import FrameWorkload
 from workloads.logs.sacct import read_sacct
@@ -90,7 +91,7 @@ def test_names_cannot_end_the_script_of_a_page_to_look_into_a_run(monkeypatch):
                   predictor="user_estimate", moldability="none", baseline=None)  # fmt: skip
     plotly = type("Plotly", (), {"get_plotlyjs": staticmethod(lambda: "")})
     monkeypatch.setattr(explorer.importlib, "import_module", lambda name: plotly)
-    page = explorer.explorer_page([explorer.Explored("run", run.tables, 2)])
+    page = explorer.explorer_page([RunFolder(run.tables, {"processors": 2}, "run")])
     assert "<b>" not in page
     assert r"\u003cb>" in page
 

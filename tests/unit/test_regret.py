@@ -38,24 +38,21 @@ OWN = jobs([0.0, 40.0, 10.0, 0.0], [10.0, 10.0, 60.0, 40.0], [4, 8, 2, 8], [10.0
 def test_regret_adds_up_to_the_difference_of_mean_responses():
     regret = regret_of_jobs(OWN.iloc[::-1], ORACLE)
     whole = OWN["response_time"].mean() - ORACLE["response_time"].mean()
-    for key in ("class", "count", "choice", ["class", "choice"]):
+    for key in ("class", "count"):
         table = regret_by(regret, key)
         assert table["regret"].sum() == pytest.approx(whole) == 12.5
-        assert table["share"].sum() == pytest.approx(1)
         np.testing.assert_allclose(table["waiting"] + table["running"], table["regret"])
 
 
 def test_regret_names_jobs_and_counts():
     regret = regret_of_jobs(OWN, ORACLE)
     assert regret["class"].tolist() == list(CLASSES)
-    assert regret["choice"].tolist() == ["same", "more", "fewer", "same"]
     by_count = regret_by(regret, "count")
     assert by_count.index.tolist() == ["2-4", "5-8"]  # dearest first
     assert by_count.loc["2-4", "running"] == 7.5
     by_class = regret_by(regret, "class")
     assert by_class.loc["narrow_long", ["waiting", "running"]].tolist() == [10.0, -2.5]
     assert by_class.loc["wide_long", "median_error"] == 0.5
-    assert np.isnan(regret_by(regret_of_jobs(OWN, OWN), "class")["share"]).all()
 
 
 def test_calibration_jobs_do_not_count_and_other_jobs_are_refused():

@@ -5,7 +5,6 @@ import gzip
 import importlib
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass
 from html import escape
 from pathlib import Path
 from string import Template
@@ -15,8 +14,8 @@ import pandas as pd
 
 from predictors.base import FloatArray
 from sim.errors import SimError
-from sim.results.frames import Tables
 from sim.results.plots.panels import parsed, rectangles
+from sim.results.plots.pictures import RunFolder
 from sim.results.plots.style import clock, resample
 
 TEMPLATE = Path(__file__).with_name("explorer.html")
@@ -30,29 +29,12 @@ COLUMNS = (
 NEEDS = "moldsim plot RUN explorer needs plotly: pip install 'moldsim[explorer]'"
 
 
-@dataclass(frozen=True)
-class Explored:
-    """A schedule to look into.
-
-    Attributes
-    ----------
-    title : str
-    tables : Tables
-    processors : int
-        Of the machine.
-    """
-
-    title: str
-    tables: Tables
-    processors: int
-
-
-def explorer_page(runs: Sequence[Explored]) -> str:
+def explorer_page(runs: Sequence[RunFolder]) -> str:
     """Return the page, which needs no network: the script of Plotly's package is part of it.
 
     Parameters
     ----------
-    runs : sequence of Explored
+    runs : sequence of RunFolder
         One, or two on one time axis.
 
     Raises
@@ -77,7 +59,7 @@ def explorer_page(runs: Sequence[Explored]) -> str:
     )
 
 
-def _packed(one: Explored, begin: float) -> dict[str, object]:
+def _packed(one: RunFolder, begin: float) -> dict[str, object]:
     """Return a schedule as text: columns of four bytes, one after the other, compressed."""
     jobs, held = one.tables.jobs, one.tables.allocations
     row = pd.Index(jobs["job_id"]).get_indexer(held["job_id"])

@@ -1,6 +1,6 @@
 """Parts of the picture of a schedule: processors over time, utilisation and queue below."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -51,13 +51,7 @@ class Rectangles(NamedTuple):
 
     def part(self, some: "slice | BoolArray") -> "Rectangles":
         """Return some of the rectangles."""
-        return Rectangles(
-            self.stretch[some],
-            self.begin[some],
-            self.end[some],
-            self.low[some],
-            self.high[some],
-        )
+        return Rectangles(*(values[some] for values in self))
 
 
 def parsed(text: str) -> Ranges:
@@ -211,59 +205,47 @@ def label_jobs(axes: "Axes", panel: "Panel", row: IntArray, names: IntArray, own
             )
 
 
-def _wait_scale(wait: FloatArray) -> tuple[FloatArray, float]:
-    """Return log10(1 + wait in minutes) and a round top of the scale."""
-    value = np.log10(1.0 + np.maximum(wait, 0.0) / 60.0)
-    top = float(np.ceil(np.percentile(value, 99.5) * 2) / 2) if len(value) else 1.0
-    return value, max(top, 1.0)
+def _legend(
+    colours: "Colormap", ends: tuple[float, float], marks: Mapping[float, str], label: str
+) -> "Callable[[Figure, Axes], None]":
+    """Return what draws the legend of colours, with marks by their values."""
 
+    def draw(figure: "Figure", axes: "Axes") -> None:
+        from matplotlib.cm import ScalarMappable
+        from matplotlib.colors import Normalize
 
-def _wait_colours() -> "Colormap":
-    """Return a uniform scale that stays clear of white, which stands for idle."""
-    from matplotlib import colormaps
-    from matplotlib.colors import ListedColormap
+        bar = figure.colorbar(ScalarMappable(Normalize(*ends), colours), cax=axes)
+        bar.set_ticks([*marks], labels=[*marks.values()])
+        bar.set_label(f"{label} (blank: idle)")
 
-    return ListedColormap(colormaps["plasma"](np.linspace(0.0, 0.85, 256)))
-
-
-def _wait_legend(figure: "Figure", axes: "Axes", top: float) -> None:
-    from matplotlib.cm import ScalarMappable
-    from matplotlib.colors import Normalize
-
-    bar = figure.colorbar(ScalarMappable(Normalize(0.0, top), _wait_colours()), cax=axes)
-    marks = [(1, "1 min"), (10, "10 min"), (60, "1 h"), (600, "10 h")]
-    marks += [(1440, "1 d"), (14400, "10 d"), (144000, "100 d"), (1440000, "1000 d")]
-    shown = [(0.0, "0"), *[(float(np.log10(1 + minutes)), name) for minutes, name in marks]]
-    shown = [(value, name) for value, name in shown if value <= top + 1e-9]
-    bar.set_ticks([value for value, _ in shown], labels=[name for _, name in shown])
-    bar.set_label("wait of the job (blank: idle)")
+    return draw
 
 
 def ratio_scale(ratio: FloatArray) -> Scale:
     """Return the scale of given over requested processors: blue fewer, orange more."""
-    from matplotlib.cm import ScalarMappable
-    from matplotlib.colors import LinearSegmentedColormap, Normalize
+    from matplotlib.colors import LinearSegmentedColormap
 
     colours = LinearSegmentedColormap.from_list("ratio", [FEWER, SAME, MORE])
     value = np.clip(np.log2(ratio) / (2 * MOST_RATIO) + 0.5, 0.0, 1.0)
-
-    def legend(figure: "Figure", axes: "Axes") -> None:
-        norm = Normalize(-MOST_RATIO, MOST_RATIO)
-        bar = figure.colorbar(ScalarMappable(norm, colours), cax=axes)
-        bar.set_ticks([-3, -2, -1, 0, 1, 2, 3], labels=["1/8", "1/4", "1/2", "1", "2", "4", "8"])
-        bar.set_label("given / requested processors (blank: idle)")
-
-    return Scale(value, colours, legend)
+    marks = {-3: "1/8", -2: "1/4", -1: "1/2", 0: "1", 1: "2", 2: "4", 3: "8"}
+    ends = (-MOST_RATIO, MOST_RATIO)
+    return Scale(value, colours, _legend(colours, ends, marks, "given / requested processors"))
 
 
 def waits_scale(wait: FloatArray, row: IntArray) -> Scale:
     """Return the scale of the waits of the jobs in these rows."""
-    value, top = _wait_scale(wait)
-    colours = _wait_colours()
+    from matplotlib import colormaps
+    from matplotlib.colors import ListedColormap
 
-    def legend(figure: "Figure", axes: "Axes") -> None:
-        _wait_legend(figure, axes, top)
-
+    value = np.log10(1.0 + np.maximum(wait, 0.0) / 60.0)
+    top = float(np.ceil(np.percentile(value, 99.5) * 2) / 2) if len(value) else 1.0
+    top = max(top, 1.0)
+    colours = ListedColormap(colormaps["plasma"](np.linspace(0.0, 0.85, 256)))  # white is idle
+    marks = [(1, "1 min"), (10, "10 min"), (60, "1 h"), (600, "10 h")]
+    marks += [(1440, "1 d"), (14400, "10 d"), (144000, "100 d"), (1440000, "1000 d")]
+    shown = {0.0: "0"} | {float(np.log10(1 + minutes)): name for minutes, name in marks}
+    shown = {mark: name for mark, name in shown.items() if mark <= top + 1e-9}
+    legend = _legend(colours, (0.0, top), shown, "wait of the job")
     return Scale(np.clip(value / top, 0.0, 1.0)[row], colours, legend)
 
 
@@ -322,14 +304,6 @@ def _draw_means(axes: "Axes", panel: Panel, scale: Scale) -> None:
     )
 
 
-def _gantt(axes: "Axes", panel: Panel, scale: Scale) -> None:
-    """Draw processors over time, one by one or as means."""
-    if len(panel.shape.stretch) <= DRAWN_RECTANGLES:
-        draw_rectangles(axes, panel, scale.colours(scale.value[panel.shape.stretch]))
-    else:
-        _draw_means(axes, panel, scale)
-
-
 def curve(axes: "Axes", times: FloatArray, values: FloatArray, panel: Panel, colour: str) -> None:
     """Draw a step function; with too many steps, its mean and its range."""
     first = max(int(np.searchsorted(times, panel.begin, side="right")) - 1, 0)
@@ -371,11 +345,15 @@ def column(
     gantt.set_ylim(-0.5, panel.processors - 0.5)
     if panel.processors <= 16:
         gantt.set_yticks(range(0, panel.processors, 1 if panel.processors <= 8 else 2))
-    if len(panel.shape.stretch):
-        _gantt(gantt, panel, scale)
-        scale.legend(figure, legend)
-    else:
+    drawn = len(panel.shape.stretch)
+    if not drawn:
         legend.remove()
+    elif drawn <= DRAWN_RECTANGLES:
+        draw_rectangles(gantt, panel, scale.colours(scale.value[panel.shape.stretch]))
+    else:
+        _draw_means(gantt, panel, scale)
+    if drawn:
+        scale.legend(figure, legend)
     times = timeline["time"].to_numpy()
     used = 100.0 * timeline["busy_processors"].to_numpy() / panel.processors
     curve(busy, times, used, panel, BUSY)

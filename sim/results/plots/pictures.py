@@ -10,7 +10,7 @@ import pandas as pd
 from predictors.base import FloatArray, IntArray
 from sim.errors import SimError
 from sim.results.frames import Tables
-from sim.results.job_metrics import Figures, count_bin, job_class
+from sim.results.job_metrics import Figures, count_bin, job_class, with_errors
 from sim.results.plots.panels import BUSY, QUEUE, Panel, curve, rectangles
 from sim.results.plots.schedule import schedule_figure
 from sim.results.plots.style import (
@@ -98,6 +98,13 @@ class Again(Protocol):
     def background(self) -> LoadSeries:
         """Return the load of the machine, true and believed."""
         ...
+
+
+def title_of(policy: str, predictor: str, workload: str, summary: Figures) -> str:
+    """Return policy, predictor if one is asked, workload, jobs and processors of a simulation."""
+    by = f" by {predictor}" if predictor else ""
+    of = f"{summary['jobs']:,} jobs on {summary['processors']:,} processors"
+    return f"{policy}{by}, {workload}: {of}"
 
 
 @dataclass(frozen=True)
@@ -190,11 +197,10 @@ def _processors(figure: "Figure", run: RunFolder, of: Sequence[int]) -> None:
 
 def _done(run: RunFolder) -> pd.DataFrame:
     """Return the predictions of completed runs of jobs with their errors; never empty."""
-    every = run.tables.predictions
-    known: pd.DataFrame = every[np.isfinite(every["actual"]) & (every["job_id"] >= 0)]
-    if not len(known):
+    done = with_errors(run.tables.predictions)
+    if not len(done):
         raise SimError("nothing was predicted in this run that was completed")
-    return known.assign(error=(known["predicted"] - known["actual"]).abs() / known["actual"])
+    return done
 
 
 def _runtimes(figure: "Figure", run: RunFolder, of: Sequence[int]) -> None:

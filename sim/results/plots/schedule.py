@@ -113,15 +113,10 @@ def schedule_figure(
     asked = jobs["requested_processors"].to_numpy(np.float64)[row]
     ratio = held["processors"].to_numpy() / np.maximum(asked, 1.0)
     with new_figure(SIZE_INCHES, 120) as figure:
-        grid = figure.add_gridspec(
-            3, 4, height_ratios=(6, 1.5, 1.5), width_ratios=(60, 1, 60, 1)
-        )  # fmt: skip
+        grid = figure.add_gridspec(3, 4, height_ratios=(6, 1.5, 1.5), width_ratios=(60, 1, 60, 1))
         left, right = (
-            [
-                *(figure.add_subplot(grid[k, side]) for k in range(3)),
-                figure.add_subplot(grid[0, side + 1]),
-            ]
-            for side in (0, 2)
+            [figure.add_subplot(grid[at]) for at in ((0, k), (1, k), (2, k), (0, k + 1))]
+            for k in (0, 2)
         )
         by_wait = waits_scale(jobs["wait_time"].to_numpy(np.float64), row)
         molded = bool((ratio != 1.0).any())
@@ -132,18 +127,13 @@ def schedule_figure(
         _caption(left[0], right[0], whole, part, molded)
         names = jobs["job_id"].to_numpy()
         if len(shape.stretch) and len(jobs) <= LABELLED_JOBS:
-            _own_colours(left[0], whole, row, names)
+            job = row[shape.stretch]
+            draw_rectangles(left[0], whole, [job_colour(own) for own in job.tolist()])
+            label_jobs(left[0], whole, job, names, own=True)
             label_jobs(right[0], part, row[part.shape.stretch], names, own=False)
             left[3].remove()
         figure.suptitle(title, x=0.01, ha="left", fontsize=12, color=INK)
     return figure
-
-
-def _own_colours(axes: "Axes", panel: Panel, row: IntArray, names: IntArray) -> None:
-    """Draw few jobs over their waits in colours of their own, with their numbers."""
-    job = row[panel.shape.stretch]
-    draw_rectangles(axes, panel, [job_colour(own) for own in job.tolist()])
-    label_jobs(axes, panel, job, names, own=True)
 
 
 def _caption(left: "Axes", right: "Axes", whole: Panel, part: Panel, molded: bool) -> None:
