@@ -315,8 +315,8 @@ def write(done: Advised, folder: Path) -> list[Path]:
     return [folder / name for name in (TABLE, FIGURES, PAGE)]
 
 
-def arguments() -> argparse.ArgumentParser:
-    """Return the parser of the command line."""
+def main(given: Sequence[str] | None = None) -> int:
+    """Advise; return the exit status."""
     parser = argparse.ArgumentParser(
         prog="moldsim advise",
         description="What past jobs advise: processors, walltimes, what to measure next.",
@@ -326,13 +326,8 @@ def arguments() -> argparse.ArgumentParser:
     )
     parser.add_argument("jobs", nargs="?", help="a log, plain or .gz, or a run's folder")
     parser.add_argument("overrides", nargs="*", metavar="KEY=VALUE")
-    return parser
-
-
-def main(given: Sequence[str] | None = None) -> int:
-    """Advise; return the exit status."""
     logging.basicConfig(format="%(levelname)s: %(message)s", level=logging.WARNING)
-    return _answer(arguments().parse_args(given))
+    return _answer(parser.parse_args(given))
 
 
 @warnings_last()

@@ -244,8 +244,8 @@ def write(done: Backtest, folder: Path) -> list[Path]:
     return [folder / name for name in (BACKTEST, JOBS, PAGE)]
 
 
-def arguments() -> argparse.ArgumentParser:
-    """Return the parser of the command line."""
+def main(given: Sequence[str] | None = None) -> int:
+    """Backtest a log; return the exit status."""
     parser = argparse.ArgumentParser(
         prog="moldsim backtest",
         description="How far simulated schedules are from the recorded one of a log.",
@@ -257,13 +257,8 @@ def arguments() -> argparse.ArgumentParser:
     )
     parser.add_argument("log", nargs="?", help="SWF, sacct, Batsim or a table, plain or .gz")
     parser.add_argument("overrides", nargs="*", metavar="KEY=VALUE")
-    return parser
-
-
-def main(given: Sequence[str] | None = None) -> int:
-    """Backtest a log; return the exit status."""
     logging.basicConfig(format="%(levelname)s: %(message)s", level=logging.WARNING)
-    return _answer(arguments().parse_args(given))
+    return _answer(parser.parse_args(given))
 
 
 @warnings_last()

@@ -15,7 +15,7 @@ from predictors.cli.display import Display
 from predictors.cli.fitting import fitting_tables
 from predictors.cli.terminal import PlainConsole
 from sim.errors import SimError
-from sim.report.gathering import FIXED, Summaries, distinct, gather
+from sim.report.gathering import FIXED, Gathered, distinct, gather
 from sim.report.samples import Group
 from sim.report.tables import key_table
 from sim.results.durable import SUMMARY, answering, write_csv
@@ -74,8 +74,8 @@ def print_answers(console: Console, found: "Answers") -> None:
     for title, table in found.tables().items():
         if title in ON_PAGE:
             continue
-        once = [name for name in table.columns[1:] if table[name].nunique() == 1]
-        once = once if len(table) > 1 else []
+        several = table.columns[1:] if len(table) > 1 else []
+        once = [name for name in several if table[name].nunique() == 1]
         shown = table.drop(columns=once)
         rows = shown.iloc[:SHOWN].astype(str).to_numpy().tolist()
         words = 2 if "against" in shown.columns else 1
@@ -135,11 +135,11 @@ def main(given: Sequence[str] | None = None) -> int:
     folder: Path = asked.pop("folder")
     with Display(PlainConsole(stderr=True), "compare") as progress:
         progress.show("reads the runs")
-        known: Summaries = {}
-        table, keys = gather(folder, known)
+        gathered = gather(folder)
+        table = gathered[0]
         path = folder / COMPARISON
         write_csv(distinct(table), path)
-        report = _report(folder, (table, keys, known), Wanted(**asked), progress)
+        report = _report(folder, gathered, Wanted(**asked), progress)
     console = PlainConsole() if sys.stdout.isatty() else PlainConsole(width=UNFOLDED)
     for sentence in [*report.verdict.sentences, *filter(None, [report.loses])]:
         console.print(sentence, markup=False, highlight=False)
@@ -152,14 +152,18 @@ def main(given: Sequence[str] | None = None) -> int:
     return 0
 
 
-def _check_asked(table: pd.DataFrame, keys: Sequence[str], asked: "Wanted") -> None:
-    """Refuse a figure that no run has, and a number of simulations below 1.
+def _report(folder: Path, gathered: Gathered, asked: "Wanted", progress: Display) -> "Report":
+    """Write the report that is asked for.
 
     Raises
     ------
     SimError
-        Naming the option, its value and what is accepted.
+        If there is no such figure or run, or a number is below 1: naming the option, its value
+        and what is accepted.
     """
+    from sim.report.write import common_values, write_report
+
+    table, keys, _ = gathered
     if asked.detail < 1:
         raise SimError(f"--detail {asked.detail}: must be at least 1")
     numbers = table.iloc[:, len(FIXED) + len(keys) :].select_dtypes("number").columns.tolist()
@@ -169,18 +173,6 @@ def _check_asked(table: pd.DataFrame, keys: Sequence[str], asked: "Wanted") -> N
             f"--figure {asked.figure}: there is no such figure in {SUMMARY}; "
             f"there are {', '.join(near)} and others"
         )
-
-
-def _report(
-    folder: Path,
-    gathered: tuple[pd.DataFrame, list[str], Summaries],
-    asked: "Wanted",
-    progress: Display,
-) -> "Report":
-    from sim.report.write import common_values, write_report
-
-    table, keys, _ = gathered
-    _check_asked(table, keys, asked)
     unknown = [run for run in asked.gantt if not (folder / run / SUMMARY).is_file()]
     if unknown:
         raise SimError(f"--gantt {unknown[0]}: there is no finished run of that name in {folder}")

@@ -251,14 +251,11 @@ def _number(count: float) -> str:
 def warnings(run: Figures) -> list[str]:
     """Return what a reader must know before believing a summary, a sentence each."""
     lines = []
-    for key, prefix, text in (
-        ("dropped_jobs", "dropped_jobs_", "Jobs dropped"),
-        ("repaired_values", "repaired_values_", "Values repaired"),
-    ):
+    for key, text in (("dropped_jobs", "Jobs dropped"), ("repaired_values", "Values repaired")):
         count = run.get(key)
         if isinstance(count, int | float) and count:
             mean = " on average" if isinstance(run.get("replications"), int) else ""
-            lines.append(f"{text}{mean}: {_number(count)}{_counted(run, prefix)}.")
+            lines.append(f"{text}{mean}: {_number(count)}{_counted(run, f'{key}_')}.")
     if run.get("replications_identical"):
         lines.append(
             f"The {run.get('replications')} replications are identical: no interval can be had."

@@ -4,20 +4,20 @@ pandas, Polars and DuckDB read it in place, and only the parts that they need.
 """
 
 import argparse
-import shutil
 import sys
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import ExitStack
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 from urllib.parse import quote
 
 import pandas as pd
 
 from sim.errors import SimError
-from sim.report.gathering import Summaries, gather
+from sim.report.gathering import gather
 from sim.report.samples import Group, Sample, groups_of
-from sim.results.durable import answering, new_partial, write_csv
+from sim.results.durable import PARTIAL, answering, write_csv
 from sim.results.frames import TABLES
 
 FILE_ROWS = 5_000_000
@@ -88,27 +88,22 @@ def write_dataset(source: Path, target: Path, partitioned: Sequence[str] | None 
     """
     if target.exists():
         raise SimError(f"{target}: exists already; remove it or name another folder")
-    known: Summaries = {}
-    table, keys = gather(source, known)
-    chosen = (
-        [k for k in ("policy", "predictor") if k in keys] if partitioned is None else partitioned
-    )
+    table, keys, known = gather(source)
+    usual = [key for key in ("policy", "predictor") if key in keys]
+    chosen = usual if partitioned is None else partitioned
     unknown = [key for key in chosen if key not in keys]
     if unknown:
         raise SimError(f"{unknown[0]}: does not differ between runs; {', '.join(keys)} do")
     groups = groups_of(source, table, keys, known)
     target.parent.mkdir(parents=True, exist_ok=True)
-    partial = new_partial(target.parent)
-    made = partial / "dataset"
-    made.mkdir()
-    try:
+    with TemporaryDirectory(prefix=f"{PARTIAL}-", dir=target.parent) as partial:
+        made = Path(partial) / "dataset"
+        made.mkdir()
         for name in TABLES:
             _write_one(groups, name, chosen, made / name)
         rows = [{"run": s.name, "role": g.role, **g.setting} for g in groups for s in g.samples]
         write_csv(pd.DataFrame(rows).astype(str), made / "simulations.csv")
         made.replace(target)
-    finally:
-        shutil.rmtree(partial, ignore_errors=True)
     return sum(len(group.samples) for group in groups)
 
 

@@ -41,9 +41,8 @@ def read_run(folder: Path) -> RunFolder:
     """
     place = tables_folder(folder)
     summary = read_summary(place)
-    return RunFolder(
-        read_tables(place), summary, _title(place, summary), partial(made_again, folder)
-    )
+    title = _title(place, summary)
+    return RunFolder(read_tables(place), summary, title, partial(made_again, folder))
 
 
 def made_again(folder: Path) -> Again:

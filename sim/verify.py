@@ -46,12 +46,7 @@ def states(folder: Path) -> Iterator[tuple[str, str, str]]:
     SimError
         If there is no such folder, or no run in it.
     """
-    if not folder.is_dir():
-        raise SimError(f"{folder}: there is no such folder")
-    runs = find_runs(folder)
-    if not runs:
-        raise SimError(f"{folder}: there is no run below it (a folder with {SUMMARY} or .hydra/)")
-    for run in runs:
+    for run in find_runs(folder):
         yield run.relative_to(folder).as_posix(), *state(run)
 
 

@@ -176,7 +176,7 @@ def batched(repetitions: int, jobs: int, warmup: int, load: float) -> tuple[Coun
     count, short = Count(), 0
     for seed in range(1, repetitions + 1):
         waits = waits_by_recursion(draw(seed, 0, jobs), load)
-        found = batch_means(waits, warmup)
+        found = batch_means(waits[warmup:])
         count.add(found.interval, truth)
         short += found.correlated
     return count, short

@@ -112,11 +112,11 @@ def in_process(asked: Sequence[str], log: TextIO) -> object:
 
 def collected(sweep: Sweep, figures: Sequence[str], folder: Path) -> list[dict[str, Any]]:
     """Return a row for each setting of a finished sweep: its keys and figures by replication."""
-    table, keys = gather(folder)
+    table, keys, known = gather(folder)
     named = [one.partition("=") for one in shlex.split(sweep.asked) if "," not in one]
     fixed = {key: value for key, _, value in named if key in ("policy", "predictor")}
     rows = []
-    for group in groups_of(folder, table, keys):
+    for group in groups_of(folder, table, keys, known):
         setting = {key: str(value) for key, value in group.setting.items()}
         row: dict[str, Any] = {**sweep.labels, **fixed, **setting}
         rows.append(row | {key: [one.summary.get(key) for one in group.samples] for key in figures})

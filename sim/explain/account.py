@@ -1,6 +1,5 @@
 """What became of a job in a run: its folder is replayed with a recorder, as plain data."""
 
-import contextlib
 import math
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -13,30 +12,11 @@ from rich.console import Console
 from sim.errors import SimError
 from sim.explain.recorder import Recorder, Wait
 from sim.simulation.progress import Progress
-from sim.simulation.recorded_run import RecordedRun, recorded_run
+from sim.simulation.recorded_run import recorded_run
 from sim.simulation.replay import beginning
 from sim.state.records import Records
 
 Account = dict[str, Any]
-
-
-def find_job(folder: Path, job: int) -> pd.Series:
-    """Return a job's row of ``jobs.parquet``.
-
-    Raises
-    ------
-    SimError
-        If there is no such job.
-    """
-    jobs = pd.read_parquet(folder / "jobs.parquet")
-    own = jobs[jobs["job_id"] == job]
-    if not len(own):
-        known = jobs["job_id"][jobs["job_id"] >= 0]
-        raise SimError(
-            f"job {job}: {folder} has no such job; its {len(known):,} jobs have numbers from "
-            f"{known.min()} to {known.max()}"
-        )
-    return own.iloc[0]
 
 
 def explained(folder: Path, job: int, console: Console | None = None) -> Account:
@@ -62,7 +42,14 @@ def explained(folder: Path, job: int, console: Console | None = None) -> Account
         If there is no such run or job, or the run cannot be replayed.
     """
     run = recorded_run(folder)
-    row = find_job(run.place, job)
+    jobs = pd.read_parquet(run.place / "jobs.parquet")
+    own = jobs[jobs["job_id"] == job]
+    if not len(own):
+        known = jobs["job_id"][jobs["job_id"] >= 0]
+        raise SimError(
+            f"job {job}: {run.place} has no such job; its {len(known):,} jobs have numbers from "
+            f"{known.min()} to {known.max()}"
+        )
     scene = run.scene()
     origin, start = beginning(scene.trace)
     recorders: list[Recorder] = []
@@ -75,10 +62,8 @@ def explained(folder: Path, job: int, console: Console | None = None) -> Account
         recorders.append(Recorder(names.index(job)))
         return recorders[0].around(setup)
 
-    with contextlib.ExitStack() as stack:
-        shown = None
-        if console is not None:
-            shown = stack.enter_context(Progress(console, "replay", origin=origin, start=start))
+    messages = console or Console(quiet=True)
+    with Progress(messages, "replay", origin=origin, start=start) as shown:
         _, records = run.replay(scene, watch, shown)
     epoch = None if start is None else scene.trace.epoch
     return {
@@ -87,8 +72,8 @@ def explained(folder: Path, job: int, console: Console | None = None) -> Account
         "notes": list(run.notes),
         "origin": origin,
         "epoch": epoch,
-        **_row(row),
-        **_agreement(run, records, names.index(job)),
+        **_row(own.iloc[0]),
+        **_agreement(jobs, records, names.index(job)),
         **_story(recorders[0], names),
     }
 
@@ -106,9 +91,9 @@ def _row(row: pd.Series) -> Account:
     return {key: _plain(row[key]) for key in keys}
 
 
-def _agreement(run: RecordedRun, records: Records, place: int) -> Account:
+def _agreement(jobs: pd.DataFrame, records: Records, place: int) -> Account:
     """Return whether the replay is what was recorded, for the job and for all."""
-    recorded = pd.read_parquet(run.place / "jobs.parquet")["start_time"].to_numpy()
+    recorded = jobs["start_time"].to_numpy()
     same = recorded.size == records.start_time.size
     other = int((recorded != records.start_time).sum()) if same else max(recorded.size, 1)
     return {

@@ -310,7 +310,8 @@ def _refusal(
     free = view.free - sum(one.processors for one in starts)
     down = sum(width for _, width in view.outages.values())
     ahead = _ahead(keeper, view, job)
-    behind = tuple(one.job for one in starts if _came_later(view, one.job, job))
+    submit = view.submit_time
+    behind = tuple(s.job for s in starts if (submit[s.job], s.job) > (submit[job], job))
     known = Refusal(view.now, KEPT_BACK, 0, free, down, len(ahead), passed_by=behind)
     if keeper is None or job not in set(keeper.queue):
         return known
@@ -345,10 +346,6 @@ def _refusal(
         known, reason=reason, wanted=wanted, must_not_move=first, enough_free_at=room,
         once_these_end=holders, own_reservation=None if own is None else own[0],
     )  # fmt: skip
-
-
-def _came_later(view: View, one: int, job: int) -> bool:
-    return (view.submit_time[one], one) > (view.submit_time[job], job)
 
 
 def _room(

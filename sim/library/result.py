@@ -14,7 +14,7 @@ import pandas as pd
 from sim.config import BASELINE_PREDICTOR
 from sim.errors import SimError
 from sim.report.answers import FIGURE
-from sim.report.gathering import Summaries, gather
+from sim.report.gathering import Gathered, Summaries, gather
 from sim.report.samples import groups_of
 from sim.results.artefacts import BASELINE
 from sim.results.frames import Frames, Tables
@@ -298,8 +298,8 @@ def changes(
     return pd.DataFrame(rows, columns=COMPARED)
 
 
-def _gathered(table: pd.DataFrame) -> tuple[pd.DataFrame, list[str], Summaries]:
-    """Return what `sweep` returned as `gather` does, with the summaries of its simulations."""
+def _gathered(table: pd.DataFrame) -> Gathered:
+    """Return what `sweep` returned as `gather` returns a folder of runs."""
     if "status" not in table.columns:
         raise SimError("runs: must be what sim.sweep returned, or a folder of runs")
     names = [str(name) for name in table.columns]

@@ -190,8 +190,8 @@ def read_schedule(path: Path) -> dict[int, tuple[float, float]]:
     else:
         jobs = read_swf(path).jobs
         start = jobs["submit_time"] + jobs["wait_time"]
-        spans = pd.DataFrame({"job_id": jobs["job_number"], "a": start})
-        spans["b"] = start + jobs["run_time"]
+        end = start + jobs["run_time"]
+        spans = pd.DataFrame({"job_id": jobs["job_number"], "a": start, "b": end})
         spans = spans[jobs["wait_time"] >= 0]
     return _by_job(spans, path)
 
@@ -288,8 +288,9 @@ def _write(asked: argparse.Namespace) -> int:
     return 0
 
 
-def arguments() -> argparse.ArgumentParser:
-    """Return the parser of the command line."""
+@answering
+def main(given: Sequence[str] | None = None) -> int:
+    """Run the command; return its exit status."""
     rules = "\n".join(f"  {name}: {text}" for name, text in RULES.items())
     parser = argparse.ArgumentParser(
         prog="moldsim oracle",
@@ -310,13 +311,7 @@ def arguments() -> argparse.ArgumentParser:
     check.add_argument("--processors", type=int, help="size of the machine")
     check.add_argument("--most", type=int, default=50, help="violations to print (default 50)")
     check.set_defaults(act=_check)
-    return parser
-
-
-@answering
-def main(given: Sequence[str] | None = None) -> int:
-    """Run the command; return its exit status."""
-    asked = arguments().parse_args(given)
+    asked = parser.parse_args(given)
     return int(asked.act(asked))
 
 

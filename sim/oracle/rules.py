@@ -353,9 +353,8 @@ class _Validator:
     # words
 
     def _why_now(self, now: float) -> str:
-        if self.rule in RESERVING:
-            return f"has its reservation at {self._show(now)} and must start, but does not"
-        return f"fits at {self._show(now)} and must start, but does not"
+        why = "has its reservation" if self.rule in RESERVING else "fits"
+        return f"{why} at {self._show(now)} and must start, but does not"
 
     def _why_not(self, job: RigidJob, now: float) -> tuple[str, str]:
         """Return the rule that a start breaks, and how."""

@@ -33,7 +33,12 @@ def changed(one: Difference, found: Comparison | None = None) -> str:
 
 def difference_rows(found: Sequence[Difference]) -> pd.DataFrame:
     """Return the differences as text, a row each, the best first among those on the same jobs."""
-    order = sorted(range(len(found)), key=lambda place: _rank(found, place))
+    references = list(dict.fromkeys(id(one.reference) for one in found))
+
+    def rank(one: Difference) -> tuple[int, float]:
+        change = one.change.mean
+        return references.index(id(one.reference)), math.inf if math.isnan(change) else change
+
     names = reference_names(found)
     rows = [
         {
@@ -48,7 +53,7 @@ def difference_rows(found: Sequence[Difference]) -> pd.DataFrame:
             "pairs": str(one.pairs),
             "set": one.set or "–",
         }
-        for one in (found[place] for place in order)
+        for one in sorted(found, key=rank)
     ]
     return pd.DataFrame(rows)
 
@@ -61,12 +66,6 @@ def reference_names(found: Sequence[Difference]) -> dict[int, str]:
         both = {id(one.reference): (one.reference.policy, one.reference.predictor) for one in found}
         names = {key: ", ".join(filter(None, pair)) for key, pair in both.items()}
     return names
-
-
-def _rank(found: Sequence[Difference], place: int) -> tuple[int, float]:
-    references = list(dict.fromkeys(id(one.reference) for one in found))
-    change = found[place].change.mean
-    return references.index(id(found[place].reference)), math.inf if change != change else change
 
 
 def difference_figures(found: Sequence[Difference]) -> pd.DataFrame:

@@ -13,7 +13,7 @@ from sim.errors import StatisticsError
 from sim.report.samples import Group, Sample, jobs_of, oracle_of, references, step_among
 from sim.report.winners import Winners, regret_of_jobs, winners
 from sim.results.rows import SHARES, TOO_WIDE, changes_of, tells
-from sim.results.steady_state import Summary, in_order, is_refused
+from sim.results.steady_state import Summary, in_order, in_windows, is_refused
 from sim.statistics.intervals import Interval, t_interval
 from sim.statistics.paired import Comparison, Family, compare, share_of_gain
 
@@ -144,7 +144,7 @@ def differences(
     jobs = [jobs_of(own) for own, _ in pairs]
     orders = {one: _windows([g for g in groups if jobs_of(g) == one]) for one in jobs}
     columns = [_column(*pair, orders[one], figure) for pair, one in zip(pairs, jobs, strict=True)]
-    is_share, ordered = figure in SHARES, any(group.in_windows for group in groups)
+    is_share, ordered = figure in SHARES, any(in_windows(group.summaries) for group in groups)
     shares = [is_share] * len(columns)
     family = compare(columns, shares=shares, ordered=ordered, jobs=jobs)
     alone, made = iter(family.comparisons[len(found) :]), []
@@ -257,13 +257,13 @@ def _curve(label: str, by_load: Mapping[float, Samples]) -> Curve:
     return Curve(label, points, None)
 
 
-def regret_by(regret: pd.DataFrame, key: str) -> pd.DataFrame:
+def regret_by(read: Sequence[pd.DataFrame], key: str) -> pd.DataFrame:
     """Return where regret is felt: sums over groups of jobs, per job of the whole run.
 
     Parameters
     ----------
-    regret : pandas.DataFrame
-        As `regret_of_jobs` returns it.
+    read : sequence of pandas.DataFrame
+        Of each simulation, as `regret_of_jobs` returns it.
     key : {"class", "count"}
 
     Returns
@@ -271,7 +271,8 @@ def regret_by(regret: pd.DataFrame, key: str) -> pd.DataFrame:
     pandas.DataFrame
         By group: ``jobs``, their share; ``regret``, ``waiting``, ``running``,
         their sums over all jobs of the run, so that the column adds up to the
-        difference of mean response times; ``median_error`` of prediction.
+        difference of mean response times; ``median_error`` of prediction. All are
+        means over the simulations; a group that one lacks adds nothing there.
 
     Notes
     -----
@@ -279,12 +280,15 @@ def regret_by(regret: pd.DataFrame, key: str) -> pd.DataFrame:
     wrong belief makes others wait. For causes, mend the errors of a group with
     `predictors.in_loop.partial_oracle.PartialOracle` and see what regret is left.
     """
-    groups = regret.groupby(key, sort=False)
-    number = max(len(regret), 1)
-    table = groups[["regret", "waiting", "running"]].sum() / number
-    table.insert(0, "jobs", groups.size() / number)
-    table["median_error"] = groups["error"].median()
-    return table.sort_values("regret", ascending=False, kind="stable")
+    groups = [regret.assign(jobs=1).groupby(key, sort=False) for regret in read]
+    sums = [
+        group[["jobs", "regret", "waiting", "running"]].sum() / len(regret)
+        for group, regret in zip(groups, read, strict=True)
+    ]
+    mean = pd.concat(sums).groupby(level=0, sort=False).sum() / len(read)
+    errors = pd.concat([group["error"].median() for group in groups])
+    mean["median_error"] = errors.groupby(level=0).mean()
+    return mean.sort_values("regret", ascending=False, kind="stable")
 
 
 def regrets(groups: Sequence[Group], most: int) -> dict[str, dict[str, pd.DataFrame]]:
@@ -307,22 +311,10 @@ def regrets(groups: Sequence[Group], most: int) -> dict[str, dict[str, pd.DataFr
         oracle = oracle_of(group, groups)
         if oracle is None or oracle is group:
             continue
-        tables = []
+        read = []
         for paths in _tables_of_jobs(group, oracle)[:most]:
             with suppress(OSError, StatisticsError):  # no table, or one of other jobs
-                regret = regret_of_jobs(*map(pd.read_parquet, paths))
-                tables.append({key: regret_by(regret, key) for key in ("class", "count")})
-        if tables:
-            found[group.label] = {
-                key: _mean_table([table[key] for table in tables]) for key in ("class", "count")
-            }
+                read.append(regret_of_jobs(*map(pd.read_parquet, paths)))
+        if read:
+            found[group.label] = {key: regret_by(read, key) for key in ("class", "count")}
     return found
-
-
-def _mean_table(tables: Sequence[pd.DataFrame]) -> pd.DataFrame:
-    """Return the mean over simulations; a group that one lacks adds nothing there."""
-    every = pd.concat(tables)
-    sums = ["jobs", "regret", "waiting", "running"]
-    mean = every[sums].groupby(level=0, sort=False).sum() / len(tables)
-    mean["median_error"] = every["median_error"].groupby(level=0).mean()
-    return mean.sort_values("regret", ascending=False, kind="stable")

@@ -11,7 +11,6 @@ import numpy as np
 
 from sim.report.details import QUANTILES, Details
 from sim.report.samples import Group, estimate
-from sim.report.tables import listed
 from sim.results.durable import write_whole
 from sim.results.plots.style import (
     COLOURS,
@@ -24,6 +23,7 @@ from sim.results.plots.style import (
     tidy,
 )
 from sim.results.rows import unit_of
+from sim.results.steady_state import listed
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

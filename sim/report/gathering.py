@@ -48,25 +48,32 @@ def _natural(path: str) -> list[tuple[int, str]]:
     return [(int(part), "") if part.isdigit() else (-1, part) for part in re.split(r"(\d+)", path)]
 
 
-def _is_run(folder: Path) -> bool:
-    return any((folder / name).exists() for name in (".hydra", SUMMARY, FAILURE))
-
-
 def find_runs(folder: Path) -> list[Path]:
     """Return the folders of runs below a folder or at it, finished or not, in natural order.
 
     What lies inside a run (its baseline, its replications) is part of it.
+
+    Raises
+    ------
+    SimError
+        If there is no such folder, or no run in it.
     """
+    if not folder.is_dir():
+        raise SimError(f"{folder}: there is no such folder")
     found = []
     for place, inner, _ in os.walk(folder):
-        if _is_run(Path(place)):
+        if any((Path(place) / name).exists() for name in (".hydra", SUMMARY, FAILURE)):
             found.append(Path(place))
             inner.clear()
+    if not found:
+        raise SimError(f"{folder}: there is no run below it (a folder with {SUMMARY} or .hydra/)")
     return sorted(found, key=lambda path: _natural(path.relative_to(folder).as_posix()))
 
 
 Summaries = dict[tuple[str, str], Mapping[str, Any]]
 """Summaries of finished simulations by run and role."""
+Gathered = tuple[pd.DataFrame, list[str], Summaries]
+"""What `gather` returns."""
 Origin = tuple[str | None, dict[str, str]]
 """Of a run: its code and its input files, as manifests have them; None without a manifest."""
 
@@ -154,14 +161,12 @@ def with_origins(
     return found
 
 
-def gather(folder: Path, known: Summaries | None = None) -> tuple[pd.DataFrame, list[str]]:
+def gather(folder: Path) -> Gathered:
     """Return one row for each run and baseline below a folder, and what tells them apart.
 
     Parameters
     ----------
     folder : pathlib.Path
-    known : dict, optional
-        Is filled with the summaries, by run and role.
 
     Returns
     -------
@@ -172,17 +177,15 @@ def gather(folder: Path, known: Summaries | None = None) -> tuple[pd.DataFrame, 
         The configuration keys that differ between runs. A log's own schedule, which
         asks no predictor, and a policy that brings its own are one row whatever the
         predictors beside them.
+    summaries : dict
+        Of finished simulations by run and role.
 
     Raises
     ------
     SimError
         If the folder does not exist or holds no run.
     """
-    if not folder.is_dir():
-        raise SimError(f"{folder}: there is no such folder")
     runs = find_runs(folder)
-    if not runs:
-        raise SimError(f"{folder}: there is no run below it (a folder with {SUMMARY} or .hydra/)")
     read = [_read(folder, run) for run in runs]
     found, origins = [rows for rows, _ in read], [origin for _, origin in read]
     configurations = [_configuration(run, rows) for run, rows in zip(runs, found, strict=True)]
@@ -206,10 +209,9 @@ def gather(folder: Path, known: Summaries | None = None) -> tuple[pd.DataFrame, 
                     continue  # the same schedule beside another predictor
                 alike.append(own)
             rows.append(_Row(row.state | {f"{key}=": own.get(key) for key in keys}, row.figures))
-    if known is not None:
-        ended = [row for row in rows if row.state["status"] == "finished"]
-        known |= {(str(row.state["run"]), str(row.state["role"])): row.figures for row in ended}
-    return _table(rows, keys), keys
+    ended = [row for row in rows if row.state["status"] == "finished"]
+    known = {(str(row.state["run"]), str(row.state["role"])): row.figures for row in ended}
+    return _table(rows, keys), keys, known
 
 
 def _table(rows: Sequence[_Row], keys: Sequence[str]) -> pd.DataFrame:

@@ -12,9 +12,9 @@ import pandas as pd
 
 from sim.errors import SimError
 from sim.report.gathering import FIXED, Summaries
-from sim.results.artefacts import BASELINE, STEP, read_summary, same_schedule
+from sim.results.artefacts import BASELINE, STEP, read_summary
 from sim.results.sentences import is_recorded
-from sim.results.steady_state import in_windows, is_refused
+from sim.results.steady_state import is_refused
 from sim.statistics.intervals import Interval, t_interval
 from sim.sweeps.configurations import group_of
 
@@ -95,11 +95,6 @@ class Group:
         return [sample.summary for sample in self.samples]
 
     @property
-    def in_windows(self) -> bool:
-        """Whether its simulations are several windows of one log."""
-        return in_windows(self.summaries)
-
-    @property
     def is_refused(self) -> bool:
         """Whether its queue does not settle, so that nothing is told of its means."""
         return is_refused(self.summaries)
@@ -109,11 +104,6 @@ class Group:
         """Name the counts that its rule chose from; empty where it chose none."""
         names = dict.fromkeys(str(sample.summary.get("menu") or "") for sample in self.samples)
         return ", ".join(filter(None, names))
-
-    @property
-    def identical(self) -> bool:
-        """Whether its simulations, two or more, are the same schedule to the last bit."""
-        return same_schedule([sample.summary for sample in self.samples])
 
     def values(self, key: str) -> np.ndarray:
         """Return a figure of all samples in which it is defined."""
@@ -140,7 +130,7 @@ def estimate(values: np.ndarray) -> Interval:
 
 
 def groups_of(
-    root: Path, table: pd.DataFrame, keys: Sequence[str], known: Summaries | None = None
+    root: Path, table: pd.DataFrame, keys: Sequence[str], known: Summaries
 ) -> list[Group]:
     """Return the groups of the finished rows of a comparison, in its order.
 
@@ -149,10 +139,8 @@ def groups_of(
     Parameters
     ----------
     root : pathlib.Path
-    table, keys
+    table, keys, known
         As `gather` returns them.
-    known : dict, optional
-        Summaries that were read already, which `gather` fills.
     """
     own = [key for key in keys if key not in REPEATED]
     rows = table[table["status"] == "finished"].iloc[:, : len(FIXED) + len(keys)]
@@ -166,7 +154,7 @@ def groups_of(
             seen.add(repr((role, setting)))
         mine = {key: setting[key] for key in own}
         group = groups.setdefault(f"{role} {mine!r}", Group(mine, role))
-        group.samples.extend(_samples(root, run, role, (known or {}).get((run, role))))
+        group.samples.extend(_samples(root, run, role, known[run, role]))
     return list(groups.values())
 
 
@@ -174,9 +162,9 @@ def _plain(value: object) -> object:
     return "–" if value is None or value != value else value  # NaN differs from itself
 
 
-def _samples(root: Path, run: str, role: str, known: Mapping[str, Any] | None) -> list[Sample]:
+def _samples(root: Path, run: str, role: str, known: Mapping[str, Any]) -> list[Sample]:
     folder = root / run
-    if known is not None and "replications" not in known:
+    if "replications" not in known:
         place = folder if role == "run" else folder / role
         return [Sample(place, place.relative_to(root).as_posix(), known)]
     every = [part for part in folder.glob("replication=*") if part.name[12:].isdecimal()]

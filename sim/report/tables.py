@@ -5,19 +5,18 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
-from typing import Literal
+from typing import Any, Literal
 
 from sim.report.samples import Group, estimate
-from sim.results.artefacts import mean_summary
+from sim.results.artefacts import mean_summary, same_schedule
 from sim.results.job_metrics import Figures
 from sim.results.rows import BEYOND, MOLDED, MOST_ERROR, molded_text, unit_of
-from sim.results.sentences import given_lines, recorded_sentences, rests_sentence
+from sim.results.sentences import given_lines, recorded_sentences
+from sim.results.steady_state import in_windows, listed
 from sim.statistics.intervals import Interval
 
 REPETITION = ("applications", "sizes_per_application", "share_moldable")
 """Keys of the summary that say how much repeats, and how many jobs are moldable."""
-MOST_LISTED = 8
-"""Labels that a sentence lists."""
 
 
 @dataclass(frozen=True)
@@ -39,11 +38,6 @@ class Column:
     label: str
     unit: str
     scale: float
-
-    @property
-    def is_error(self) -> bool:
-        """Whether nothing beyond `sim.results.rows.MOST_ERROR` is shown of it."""
-        return self.key.endswith("_error")
 
     @property
     def heading(self) -> str:
@@ -85,7 +79,7 @@ def number(value: float) -> str:
 
 def halves(found: Interval, column: Column) -> tuple[str, str]:
     """Return a mean and the half-width of its interval as text, the latter perhaps empty."""
-    if column.is_error and found.mean > MOST_ERROR:
+    if column.key.endswith("_error") and found.mean > MOST_ERROR:
         return BEYOND, ""
     half = number(found.half / column.scale) if math.isfinite(found.half) else ""
     return number(found.mean / column.scale), half
@@ -98,7 +92,8 @@ def cell(found: Interval, column: Column) -> str:
 
 def size(group: Group) -> str:
     """Return how many simulations a group has, and whether they are all the same."""
-    return f"{len(group.samples)}, identical" if group.identical else str(len(group.samples))
+    same = same_schedule(group.summaries)
+    return f"{len(group.samples)}, identical" if same else str(len(group.samples))
 
 
 def given_sentences(groups: Sequence[Group]) -> list[str]:
@@ -107,7 +102,7 @@ def given_sentences(groups: Sequence[Group]) -> list[str]:
     Of several simulations the means are told.
     """
     known = [g for g in groups if g.samples and not g.is_recorded]
-    lines = given_lines([_mean_given(group) for group in known])
+    lines = given_lines([mean_given(group) for group in known])
     return [
         f"Given to {_given_to([known[place].label for place in places], len(known))}: {line}."
         for line, places in lines.items()
@@ -117,34 +112,21 @@ def given_sentences(groups: Sequence[Group]) -> list[str]:
 def schedule_sentences(groups: Sequence[Group]) -> list[str]:
     """Return what sets a log's own schedule apart from simulated ones, where it is a group."""
     shown = [group for group in groups if group.is_recorded]
-    windows = any(group.in_windows for group in shown)
-    schedules = [sample.summary for group in shown for sample in group.samples]
-    return recorded_sentences(schedules, windows)
+    schedules = [one for group in shown for one in group.summaries]
+    return recorded_sentences(schedules, any(in_windows(group.summaries) for group in shown))
 
 
-def given_of(group: Group) -> str:
-    """Return what a group's predictor was given and what is assumed; empty if nothing says it."""
-    return "" if not group.samples or group.is_recorded else rests_sentence(_mean_given(group))
-
-
-def _mean_given(group: Group) -> Figures:
+def mean_given(group: Group) -> Figures:
     """Return the means of what the sentence needs."""
-    return mean_summary(
-        [
-            {k: v for k, v in s.summary.items() if k.startswith("given_") or k in REPETITION}
-            for s in group.samples
-        ]
-    )
+
+    def told(one: Mapping[str, Any]) -> Figures:
+        return {k: v for k, v in one.items() if k.startswith("given_") or k in REPETITION}
+
+    return mean_summary(list(map(told, group.summaries)))
 
 
 def _given_to(labels: Sequence[str], groups: int) -> str:
     return "all" if len(labels) == groups > 1 else listed(labels)
-
-
-def listed(labels: Sequence[str]) -> str:
-    """Return labels in a sentence, the first of many."""
-    more = f" and {len(labels) - MOST_LISTED} more" if len(labels) > MOST_LISTED else ""
-    return "; ".join(labels[:MOST_LISTED]) + more
 
 
 def key_rows(groups: Sequence[Group]) -> tuple[list[Column], list[list[Interval]]]:

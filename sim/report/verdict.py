@@ -8,10 +8,10 @@ from sim.errors import SimError
 from sim.report.answer_tables import changed
 from sim.report.answers import Difference
 from sim.report.samples import Group, jobs_of, oracle_of
-from sim.report.tables import given_of, number
+from sim.report.tables import mean_given, number
 from sim.report.winners import Winners
 from sim.results.rows import IDENTICAL, SECONDS, SECTIONS, percent, texts
-from sim.results.sentences import treated_sentence
+from sim.results.sentences import rests_sentence, treated_sentence
 from sim.results.steady_state import in_windows, unsteady_sentence
 from sim.statistics.intervals import Interval
 from sim.statistics.paired import LEAST_PAIRS
@@ -73,11 +73,6 @@ class Verdict:
         return [sentence for sentence in said if sentence]
 
 
-def has_foresight(group: Group) -> bool:
-    """Return whether a group's predictor knows true runtimes."""
-    return "oracle" in group.predictor
-
-
 def best_of(found: Sequence[Difference], figure: str) -> Difference | None:
     """Return the largest gain, of runs without foresight if there are any; None without runs."""
     runs = [
@@ -85,7 +80,7 @@ def best_of(found: Sequence[Difference], figure: str) -> Difference | None:
         for one in found
         if one.group.role == "run" and not one.group.is_recorded and math.isfinite(one.change.mean)
     ]
-    honest = [one for one in runs if not has_foresight(one.group)]
+    honest = [one for one in runs if "oracle" not in one.group.predictor]
     return min(honest or runs, key=lambda one: _loss(one, figure), default=None)
 
 
@@ -143,7 +138,10 @@ def verdict(
     first = _best_sentence(best, found, figure)
     treated = treated_sentence(best.group.summaries, best.reference.summaries)
     treated = treated and f"{best.group.label}: {treated}"
-    told = given_of(best.group) or "This rests on the assumptions of the configuration."
+    told = (
+        rests_sentence(mean_given(best.group))
+        or "This rests on the assumptions of the configuration."
+    )
     rests_on = f"{told.removesuffix('.')}; {_recorded(best)}."
     return Verdict(first, treated, rests_on, tiles, order, unsteady)
 

@@ -1,5 +1,6 @@
 """Everything that a comparison writes beside ``comparison.csv``."""
 
+import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -15,7 +16,7 @@ from sim.report.answers import FIGURE, Difference, identified, losers
 from sim.report.details import details
 from sim.report.figures import axis_of, plots_of, save
 from sim.report.forest import answer_plots
-from sim.report.gathering import Summaries, distinct
+from sim.report.gathering import Gathered, distinct
 from sim.report.page import Report, page
 from sim.report.samples import Group, groups_of
 from sim.report.tables import given_sentences, schedule_sentences, text_table
@@ -108,7 +109,7 @@ def _sentences(groups: Sequence[Group], names: Mapping[str, str], family: Family
 
 def write_report(
     folder: Path,
-    gathered: tuple[pd.DataFrame, list[str], Summaries],
+    gathered: Gathered,
     common: dict[str, object],
     wanted: Wanted,
     names: Mapping[str, str] = MappingProxyType({}),
@@ -121,7 +122,7 @@ def write_report(
     folder : pathlib.Path
         The compared one.
     gathered : tuple
-        What `sim.report.gathering.gather` returns, and the summaries that it read.
+        What `sim.report.gathering.gather` returns.
     common : dict
         The configuration that all runs share.
     wanted : Wanted
@@ -188,9 +189,9 @@ def _explored(best: Difference) -> str:
         return ""
     runs = []
     for sample, group in zip(pair, (best.group, best.reference), strict=True):
-        jobs, processors = (sample.summary.get(key) for key in ("jobs", "processors"))
-        known = has_tables(sample.folder) and jobs and processors
-        if not known or float(jobs) > MOST_EXPLORED:
+        jobs = float(sample.summary.get("jobs") or math.inf)
+        known = has_tables(sample.folder) and sample.summary.get("processors")
+        if not known or jobs > MOST_EXPLORED:
             return ""
         runs.append(RunFolder(read_tables(sample.folder), dict(sample.summary), group.label))
     try:

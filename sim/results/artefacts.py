@@ -116,7 +116,7 @@ def write_table(table: pd.DataFrame | Columns, path: Path) -> None:
     import pyarrow as pa
     import pyarrow.parquet as pq
 
-    columns = table if isinstance(table, Columns) else Columns.of(table)
+    columns = Columns.of(table)
     with contextlib.ExitStack() as stack:
         writer = None
         for piece in columns.pieces():

@@ -9,7 +9,6 @@ import re
 import secrets
 import shutil
 import sys
-import tempfile
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import wraps
 from pathlib import Path
@@ -106,11 +105,6 @@ def write_csv(table: "pd.DataFrame", path: Path) -> None:
         plain.isetitem(place, plain.iloc[:, place].map(plain_cell).to_numpy())
     with replaced(path) as made:
         plain.to_csv(made, index=False, lineterminator="\n")
-
-
-def new_partial(folder: Path) -> Path:
-    """Return a new folder within a folder, in which artefacts are made."""
-    return Path(tempfile.mkdtemp(prefix=f"{PARTIAL}-", dir=folder))
 
 
 def clear_partial(folder: Path) -> None:

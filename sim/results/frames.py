@@ -154,6 +154,9 @@ class Frames:
         return self._frame("predictions")
 
 
+Table = pd.DataFrame | Columns
+
+
 class Tables(Frames):
     """The four tables of a run; times in seconds, areas in processor-seconds.
 
@@ -174,18 +177,13 @@ class Tables(Frames):
     """
 
     def __init__(
-        self,
-        jobs: pd.DataFrame | Columns,
-        allocations: pd.DataFrame | Columns,
-        timeline: pd.DataFrame | Columns,
-        predictions: pd.DataFrame | Columns,
+        self, jobs: Table, allocations: Table, timeline: Table, predictions: Table
     ) -> None:
         self._tables = dict(zip(TABLES, (jobs, allocations, timeline, predictions), strict=True))
 
     def columns(self, name: str) -> Columns:
         """Return one of `TABLES` without making a data frame of it."""
-        table = self._tables[name]
-        return table if isinstance(table, Columns) else Columns.of(table)
+        return Columns.of(self._tables[name])
 
     def _frame(self, name: str) -> pd.DataFrame:
         table = self._tables[name]

@@ -1,6 +1,7 @@
 """Figures over jobs: waits, slowdowns, efficiency, fairness, size classes, predictions."""
 
 from collections.abc import Iterable, Iterator, Sequence
+from itertools import pairwise
 
 import numpy as np
 import pandas as pd
@@ -55,14 +56,11 @@ def count_bin(counts: pd.Series) -> pd.Series:
     >>> count_bin(pd.Series([1, 3, 8, 2000])).tolist()
     ['1', '2-4', '5-8', '1025 or more']
     """
-    edges = np.array(COUNT_BINS)
-    place = np.searchsorted(edges, counts.to_numpy(), side="right") - 1
-    last = len(edges) - 1
+    place = np.searchsorted(COUNT_BINS, counts.to_numpy(), side="right") - 1
     names = [
-        f"{low}" if high == low else f"{low}-{high}"
-        for low, high in zip(edges[:-1].tolist(), (edges[1:] - 1).tolist(), strict=True)
+        f"{low}" if end == low + 1 else f"{low}-{end - 1}" for low, end in pairwise(COUNT_BINS)
     ]
-    names.append(f"{edges[last]} or more")
+    names.append(f"{COUNT_BINS[-1]} or more")
     return pd.Series(np.array(names, dtype=object)[place], index=counts.index)
 
 
@@ -220,7 +218,8 @@ def error_figures(predictions: pd.DataFrame | Columns) -> Figures:
 
 def with_errors(predictions: pd.DataFrame) -> pd.DataFrame:
     """Return what was predicted of jobs that were completed, with its relative error."""
-    known = predictions[np.isfinite(predictions["actual"]) & (predictions["job_id"] >= 0)]
+    right = np.isfinite(predictions["actual"]) & (predictions["job_id"] >= 0)
+    known: pd.DataFrame = predictions[right]
     return known.assign(error=(known["predicted"] - known["actual"]).abs() / known["actual"])
 
 

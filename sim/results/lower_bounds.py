@@ -6,7 +6,7 @@ release dates).
 """
 
 import heapq
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -201,17 +201,12 @@ def preemptive_sums(
     """
     origin = release[0] if len(release) else 0.0
     area = area.astype(np.float64, copy=False)
-    sums = _one_machine if len(release) < COMPILED_JOBS else _compiled()
-    return Sums(*sums(release, float(origin), area, processors, by_remaining))
+    run = _one_machine
+    if len(release) >= COMPILED_JOBS:
+        from predictors.compiling import compiled  # the compiler takes long to import
 
-
-def _compiled() -> Callable[[FloatArray, float, FloatArray, int, bool], tuple[float, float]]:
-    """Return `_one_machine` compiled; the compiler takes long to import, and is so only here."""
-    from predictors.compiling import compiled
-
-    done: Callable[[FloatArray, float, FloatArray, int, bool], tuple[float, float]]
-    done = compiled(makes_arrays=True)(_one_machine)
-    return done
+        run = compiled(makes_arrays=True)(_one_machine)
+    return Sums(*run(release, float(origin), area, processors, by_remaining))
 
 
 def makespan_bound(release: FloatArray, least: Least, processors: int) -> float:
@@ -272,8 +267,7 @@ def bound_figures(run: Outcome) -> Figures:
     Jobs that did not complete bound nothing: they count with no area and no time.
     Calibration runs count in the bound on the makespan alone.
     """
-    names = ("height", "squashed", "mixed")
-    keys = [f"bound_mean_response_{name}" for name in names]
+    keys = [f"bound_mean_response_{name}" for name in ("height", "squashed", "mixed")]
     undefined: Figures = dict.fromkeys(
         ["bound_makespan", "bound_mean_response_time", "bound_mean_bounded_slowdown", *keys]
     )

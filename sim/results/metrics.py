@@ -188,7 +188,7 @@ def recorded_figures(run: Outcome) -> Figures:
 
 def steady_figures(run: Outcome, trim: Trim) -> Figures:
     """Return the ``steady_*`` twins: the rule is in `Trim`; nothing if nothing is trimmed."""
-    if not trim.trims:
+    if trim == Trim():
         return {}
     jobs, predictions = run.tables.columns("jobs"), run.tables.columns("predictions")
     jobs = jobs[jobs["job_id"] >= 0]
@@ -225,7 +225,7 @@ def batch_figures(jobs: pd.DataFrame | Columns) -> Figures:
     if len(jobs) < LEAST_BATCH * NUMBERS[-1]:
         return {}
     found = {
-        column: batch_means(jobs[column].to_numpy(float), 0)
+        column: batch_means(jobs[column].to_numpy(float))
         for column in ("wait_time", "response_time", "bounded_slowdown")
     }
     return {

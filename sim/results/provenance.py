@@ -70,16 +70,11 @@ def spoken(source: str) -> str:
 
 def _sources(root: Path) -> list[tuple[str, int, int]]:
     """Return name, size and time of every source file that simulates."""
-    waiting, found = [f"{root}/{package}" for package in PACKAGES], []
-    skipped = len(str(root)) + 1
-    while waiting:
-        with os.scandir(waiting.pop()) as entries:
-            for entry in entries:
-                name = entry.path[skipped:]
-                if entry.is_dir():
-                    waiting.append(entry.path)
-                elif name.endswith(".py") and not name.startswith(APART):
-                    found.append((name, entry.stat().st_size, entry.stat().st_mtime_ns))
+    found = []
+    for path in (path for package in PACKAGES for path in (root / package).rglob("*.py")):
+        name, state = path.relative_to(root).as_posix(), path.stat()
+        if not name.startswith(APART):
+            found.append((name, state.st_size, state.st_mtime_ns))
     return sorted(found)
 
 

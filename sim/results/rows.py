@@ -312,11 +312,6 @@ IDENTICAL = {"runs": "no difference", "replications": "identical replications"}
 """What stands in place of an interval where there is nothing to infer."""
 
 
-def spread(found: Comparison) -> str:
-    """Return the range of the pairs' changes as text."""
-    return f"{100 * found.least:.1f} to {100 * found.most:.1f}"
-
-
 def change_text(found: Comparison, unit: str = PERCENT) -> str:
     """Return a change as text: with its interval, with few pairs with their range."""
     text = percent(found.change, unit)
@@ -325,7 +320,7 @@ def change_text(found: Comparison, unit: str = PERCENT) -> str:
         return told if found.identical == "runs" else f"{text}, {told}"
     if found.change.count < 2 or not math.isnan(found.change.low):
         return text
-    return f"{text}, {spread(found)}"
+    return f"{text}, {100 * found.least:.1f} to {100 * found.most:.1f}"
 
 
 def bound_notes(run: Summary) -> list[str]:

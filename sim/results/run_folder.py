@@ -3,6 +3,7 @@
 import contextlib
 import platform
 import shutil
+import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -21,10 +22,10 @@ from sim.results.durable import (
     HYDRA,
     LOCK,
     MANIFEST,
+    PARTIAL,
     SUMMARY,
     clear_partial,
     known_object,
-    new_partial,
     sync,
 )
 from sim.results.job_metrics import Figures
@@ -148,7 +149,7 @@ def replacing(folder: Path) -> Iterator[Path]:
     """
     finish(folder)
     clear_partial(folder)
-    partial = new_partial(folder)
+    partial = Path(tempfile.mkdtemp(prefix=f"{PARTIAL}-", dir=folder))
     try:
         yield partial
         for path in [*partial.rglob("*"), partial]:

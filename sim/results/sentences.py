@@ -257,19 +257,13 @@ def backtest_folder(source: str, checksum: str | None) -> Path:
     return BACKTESTS / f"{stem}-{(checksum or '')[:8]}"
 
 
-def read_backtest(path: Path) -> dict[str, Any] | None:
-    """Return what a backtest found, None where the file is not there or not whole."""
-    found = known_object(path)
-    whole = found is not None and {"nearest", "verdict", "candidates"} <= found.keys()
-    return found if whole else None
-
-
 def find_backtest(source: str, checksum: str) -> dict[str, Any] | None:
     """Return the backtest of a log with this text, in its usual place or one beside it."""
     usual = backtest_folder(source, checksum) / BACKTEST
     for path in (usual, *sorted(BACKTESTS.glob(f"*/{BACKTEST}"))):
-        found = read_backtest(path)
-        if found is not None and found.get("checksum") == checksum:
+        found = known_object(path) or {}
+        whole = {"nearest", "verdict", "candidates"} <= found.keys()
+        if whole and found.get("checksum") == checksum:
             return found
     return None
 

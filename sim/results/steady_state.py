@@ -12,8 +12,8 @@ from sim.statistics.intervals import Interval, neighbours, samples, t_interval
 
 STEADY, STEADY_LOAD = "steady", "steady_load"
 """Keys of the summary: whether the queue settles; where not, up to which load it does."""
-MOST_NAMED = 4
-"""Groups that a sentence names."""
+MOST_LISTED, MOST_NAMED = 8, 4
+"""Groups that a sentence lists, and names beside more."""
 WINDOW = "window_begin"
 """Key of the summary: the first submit of a window of a log, null of models and drawn weeks."""
 
@@ -59,11 +59,6 @@ class Trim:
                     f"them (0 <= fraction < 1), got {value!r}"
                 )
 
-    @property
-    def trims(self) -> bool:
-        """Whether any job is left out."""
-        return self.warmup > 0 or self.cooldown > 0
-
     def window(self, jobs: int) -> slice:
         """Return the slice, in submit order, of the jobs that stay.
 
@@ -98,8 +93,6 @@ class BatchMeans:
         Over the batches' means.
     batches, size : int
         How many, and observations in each.
-    warmup : int
-        Observations left out at the beginning.
     correlation : float
         Of neighbouring batches' means.
     correlated : bool
@@ -110,28 +103,25 @@ class BatchMeans:
     interval: Interval
     batches: int
     size: int
-    warmup: int
     correlation: float
     correlated: bool
 
 
-def batch_means(values: ArrayLike, warmup: int, *, batches: int | None = None) -> BatchMeans:
-    """Return the mean of one long run with its interval.
+def batch_means(values: ArrayLike) -> BatchMeans:
+    """Return the mean of one long run with its 95 % interval.
 
     Parameters
     ----------
     values : array_like of float, shape (n,)
-        Such as the response times of the jobs of one trace, in submit order.
-    warmup : int
-        Observations to leave out at the beginning, while the machine fills.
-    batches : int, optional
-        Without it, the largest of `NUMBERS` whose neighbouring batches are
-        uncorrelated, by von Neumann's ratio; the least of them if none are.
+        Such as the response times of the jobs of one trace, in submit order, without those
+        while the machine filled. They are cut into the largest of `NUMBERS` whose
+        neighbouring batches are uncorrelated, by von Neumann's ratio; the least of them if
+        none are.
 
     Raises
     ------
     StatisticsError
-        If less than 10 observations a batch are left.
+        If there are less than 10 observations a batch.
 
     References
     ----------
@@ -142,21 +132,15 @@ def batch_means(values: ArrayLike, warmup: int, *, batches: int | None = None) -
     --------
     >>> import numpy as np
     >>> noise = np.random.default_rng(1).normal(5.0, 1.0, 2100)
-    >>> found = batch_means(noise, warmup=100)
+    >>> found = batch_means(noise[100:])
     >>> found.batches, found.size, found.interval.contains(5.0), found.correlated
     (20, 100, True, False)
     """
-    every = samples(values)
-    if warmup < 0 or (batches is not None and batches < 2):
-        raise StatisticsError(f"warmup={warmup}, batches={batches}: need warmup >= 0, batches >= 2")
-    kept = every[warmup:]
-    numbers = [n for n in NUMBERS if len(kept) >= LEAST_BATCH * n] if batches is None else [batches]
-    if not numbers or len(kept) < LEAST_BATCH * numbers[-1]:
-        needed = LEAST_BATCH * (batches or NUMBERS[-1])
-        raise StatisticsError(
-            f"{len(every)} observations less a warm-up of {warmup} leave {max(len(kept), 0)}; "
-            f"at least {needed} are needed"
-        )
+    kept = samples(values)
+    numbers = [n for n in NUMBERS if len(kept) >= LEAST_BATCH * n]
+    if not numbers:
+        needed = LEAST_BATCH * NUMBERS[-1]
+        raise StatisticsError(f"{len(kept)} observations; at least {needed} are needed")
     for number in numbers:
         size = len(kept) // number
         means = kept[len(kept) - number * size :].reshape(number, size).mean(axis=1)
@@ -164,7 +148,7 @@ def batch_means(values: ArrayLike, warmup: int, *, batches: int | None = None) -
         if probability > INDEPENDENT:
             break
     correlated = probability <= INDEPENDENT
-    return BatchMeans(t_interval(means), number, size, warmup, correlation, correlated)
+    return BatchMeans(t_interval(means), number, size, correlation, correlated)
 
 
 Summary = Mapping[str, Any]
@@ -203,10 +187,10 @@ def is_refused(summaries: Sequence[Summary]) -> bool:
     return not in_windows(summaries) and unsteady(summaries) > MOST_UNSTEADY * known
 
 
-def _few(named: Sequence[str]) -> str:
-    """Return the first of names in a sentence."""
-    more = f" and {len(named) - MOST_NAMED} more" if len(named) > MOST_NAMED else ""
-    return "; ".join(named[:MOST_NAMED]) + more
+def listed(names: Sequence[str], most: int = MOST_LISTED) -> str:
+    """Return names in a sentence, the first of many."""
+    more = f" and {len(names) - most} more" if len(names) > most else ""
+    return "; ".join(names[:most]) + more
 
 
 def _settling_load(summaries: Sequence[Summary]) -> str:
@@ -230,7 +214,7 @@ def unsteady_sentence(named: Mapping[str, Sequence[Summary]]) -> str:
     """
     told = [f"{name}{_settling_load(own)}" for name, own in named.items() if is_refused(own)]
     means = "means depend on the run's length, and no percentage of them is given"
-    return f"The queue does not settle under {_few(told)}: {means}." if told else ""
+    return f"The queue does not settle under {listed(told, MOST_NAMED)}: {means}." if told else ""
 
 
 def windows_sentences(
@@ -274,5 +258,7 @@ def windows_sentences(
         if unsteady(own) and not is_refused(own)
     ]
     if some:
-        lines.append(f"The queue does not settle in {_few(some)}; their ratios are given.")
+        lines.append(
+            f"The queue does not settle in {listed(some, MOST_NAMED)}; their ratios are given."
+        )
     return lines

@@ -9,7 +9,7 @@ import pandas as pd
 
 from sim.policies.backfill.conservative import Conservative
 from sim.simulation.scene import play, set_scene
-from sim.site.log_schedule import Beginning, Recorded, levels
+from sim.site.log_schedule import Beginning, Recorded, levels, stand_ins
 from sim.site.outages import Outage, OutagesFirst, with_outages
 from workloads.base import FloatArray, Trace
 
@@ -129,14 +129,9 @@ def expected_wait(
     room = DISTURBED * processors * (last - first) / (count * asked)
     number = int(np.clip(room, FEWEST_PROBES, MOST_PROBES))
     submit = first + (last - first) * (np.arange(number) + 0.5) / number
-    probes = jobs.iloc[[0] * number].assign(
-        job_id=-1 - np.arange(number),
-        submit_time=submit,
-        requested_processors=count,
-        reference_runtime=asked,
-        requested_time=asked,
+    every = pd.concat([jobs, stand_ins(jobs, submit, asked, count)]).sort_values(
+        "submit_time", kind="stable", ignore_index=True
     )
-    every = pd.concat([jobs, probes]).sort_values("submit_time", kind="stable", ignore_index=True)
     every = every.assign(preceding_job=-1, think_time=-1.0)
     run = _on(config, processors)
     mine = replace(trace, jobs=every, feedback=False)

@@ -1,7 +1,8 @@
 """How far a simulated schedule is from the recorded one: waits, ranks, utilisation, classes."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -173,7 +174,7 @@ def _usual(names: pd.Series, judged: BoolArray) -> pd.Series:
     return names.where(names.isin([*shown, "unknown"]), "others")
 
 
-def class_tables(found: Recorded, nearest: Compared) -> dict[str, list[dict[str, object]]]:
+def class_tables(found: Recorded, nearest: Compared) -> dict[str, list[dict[Hashable, Any]]]:
     """Return waits by class, recorded and by the nearest candidate, a list of rows a kind."""
     judged = found.judged
     wait = (nearest.start - found.submit)[judged]

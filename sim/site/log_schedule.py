@@ -52,13 +52,12 @@ class Levels:
             place < 0, 0.0, whole[inside] + self.values[inside] * (instants - self.times[inside])
         )
 
-    def extremes(self, edges: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Return the least and the greatest value between consecutive edges, each (k - 1,)."""
+    def greatest(self, edges: FloatArray) -> FloatArray:
+        """Return the greatest value between consecutive edges, (k - 1,)."""
         place = np.searchsorted(self.times, edges, side="right")
         values = np.append(np.append(0.0, self.values), 0.0)
         spans = np.stack([place[:-1], np.maximum(place[1:], place[:-1] + 1)], axis=1).ravel()
-        low = np.minimum.reduceat(values, spans)[::2]
-        return low, np.maximum.reduceat(values, spans)[::2]
+        return np.maximum.reduceat(values, spans)[::2]
 
 
 def levels(begin: FloatArray, end: FloatArray, weight: FloatArray | IntArray) -> Levels:
@@ -266,6 +265,22 @@ def beginning(found: Recorded) -> Beginning:
         think_time=-1.0,
     )
     return Beginning(replace(found.trace, jobs=jobs, feedback=False), index)
+
+
+def stand_ins(
+    jobs: pd.DataFrame, submit: FloatArray, runtime: float | FloatArray, count: int | IntArray
+) -> pd.DataFrame:
+    """Return jobs without numbers of a log that are submitted then, as its columns have them.
+
+    They ask for no more time than they take, seconds.
+    """
+    return jobs.iloc[[0] * len(submit)].assign(
+        job_id=-1 - np.arange(len(submit)),
+        submit_time=submit,
+        reference_runtime=runtime,
+        requested_time=runtime,
+        requested_processors=count,
+    )
 
 
 def dates(found: Recorded) -> pd.Series:

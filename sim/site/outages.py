@@ -8,7 +8,7 @@ import pandas as pd
 
 from predictors.base import FloatArray, IntArray
 from sim.policies.order import Order
-from sim.site.log_schedule import DAY, WEEK, Beginning, Recorded
+from sim.site.log_schedule import DAY, WEEK, Beginning, Recorded, stand_ins
 
 QUEUED = 0.05
 """Share of a week with waiting jobs from which on its fullest instant says something."""
@@ -66,7 +66,7 @@ class Weeks:
 def weeks_of(found: Recorded) -> Weeks:
     """Return how full the machine was by week."""
     edges = found.weeks()
-    _, most = found.held.extremes(edges)
+    most = found.held.greatest(edges)
     waiting = replace(found.queued, values=(found.queued.values > 0).astype(float))
     return Weeks(edges[:-1], most.astype(np.int64), np.diff(waiting.area(edges)) / WEEK)
 
@@ -167,14 +167,7 @@ def with_outages(first: Beginning, outages: Sequence[Outage]) -> tuple[Beginning
     if not rows:
         return first, []
     submit, runtime, width = map(np.array, zip(*rows, strict=True))
-    taken = jobs.iloc[[0]].loc[[0] * len(rows)].reset_index(drop=True)
-    taken = taken.assign(
-        job_id=-1 - np.arange(len(rows)),
-        submit_time=submit,
-        reference_runtime=runtime,
-        requested_time=runtime,
-        requested_processors=width.astype(np.int64),
-    )
+    taken = stand_ins(jobs, submit, runtime, width.astype(np.int64))
     every = pd.concat([taken, jobs], ignore_index=True)
     order = np.argsort(every["submit_time"].to_numpy(), kind="stable")
     index = np.concatenate([np.full(len(rows), -1), first.index])[order]

@@ -230,8 +230,8 @@ def _pairs(own: ArrayLike, reference: ArrayLike) -> tuple[FloatArray, FloatArray
     return first, second
 
 
-def ratio_of_means(numerator: ArrayLike, denominator: ArrayLike, level: float = LEVEL) -> Interval:
-    """Return the ratio of two paired means with Fieller's interval.
+def ratio_of_means(numerator: ArrayLike, denominator: ArrayLike) -> Interval:
+    """Return the ratio of two paired means with Fieller's 95 % interval.
 
     Parameters
     ----------
@@ -241,7 +241,7 @@ def ratio_of_means(numerator: ArrayLike, denominator: ArrayLike, level: float = 
     -------
     Interval
         Its limits are infinite where the denominator does not differ from 0 at
-        this level: then no finite interval has the level.
+        this level: then no finite interval has it.
 
     References
     ----------
@@ -253,7 +253,6 @@ def ratio_of_means(numerator: ArrayLike, denominator: ArrayLike, level: float = 
     >>> found.mean, found.contains(0.5), found.contains(0.6)
     (0.5, True, False)
     """
-    check_level(level)
     above, below = _pairs(numerator, denominator)
     number = len(above)
     if number > 1 and not np.ptp(above) and not np.ptp(below):
@@ -264,7 +263,7 @@ def ratio_of_means(numerator: ArrayLike, denominator: ArrayLike, level: float = 
     top, bottom = float(above.mean()), float(below.mean())
     if not bottom:
         return Interval(np.nan, -np.inf, np.inf, number)
-    reach = student_quantile(number - 1, level) ** 2 / number
+    reach = student_quantile(number - 1, LEVEL) ** 2 / number
     covariance = np.cov(above, below)
     # roots r of (top - r·bottom)² = reach·var(above - r·below)
     square = bottom**2 - reach * covariance[1, 1]
@@ -277,9 +276,7 @@ def ratio_of_means(numerator: ArrayLike, denominator: ArrayLike, level: float = 
     return Interval(top / bottom, low, high, number)
 
 
-def share_of_gain(
-    own: ArrayLike, best: ArrayLike, reference: ArrayLike, level: float = LEVEL
-) -> Interval:
+def share_of_gain(own: ArrayLike, best: ArrayLike, reference: ArrayLike) -> Interval:
     """Return how much of the best one's gain over a reference is kept, in log ratios.
 
     Parameters
@@ -299,4 +296,4 @@ def share_of_gain(
     >>> share_of_gain([60.0, 63.0], [50.0, 53.0], [100.0, 105.0]).mean.__round__(3)
     0.742
     """
-    return ratio_of_means(log_ratios(own, reference), log_ratios(best, reference), level)
+    return ratio_of_means(log_ratios(own, reference), log_ratios(best, reference))

@@ -108,7 +108,7 @@ ODD = {
 def test_odd_yaml_is_told_stops_nothing_and_is_written_again(command, swept, capsys, name):
     run = run_of(swept, 1)
     (run / ".hydra" / name).write_text(ODD[name])
-    table, _ = gather(swept)
+    table, *_ = gather(swept)
     assert table["status"].tolist().count("damaged") == 1
     assert compare([str(swept), "--table"]) == 0
     assert f"damaged {run.name}: " in capsys.readouterr().out

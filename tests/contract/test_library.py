@@ -166,7 +166,7 @@ def test_objects_and_classes_stand_for_names(tmp_path):
     assert moldable.any()
     assert (jobs["allocated_processors"][moldable] <= expected[moldable]).all()
     assert (result.names.policy, result.names.predictor) == ("HalfOfIt", "Guess")
-    table, _ = gather(tmp_path / "own")
+    table, *_ = gather(tmp_path / "own")
     own = table[table["role"] == "run"].iloc[0]
     assert own["status"] == "finished"
     dotted = sim.run(*SMALL, predictor="predictors.in_loop.user_estimate.UserEstimate")
@@ -229,7 +229,7 @@ def test_a_sweep_is_a_row_a_run_and_goes_on_past_failures(tmp_path):
     alone = sim.run(*SMALL, policy="sa", seed=2, baseline=None)
     row = table.iloc[3]
     assert row["mean_response_time"] == alone.summary["mean_response_time"]
-    gathered, keys = gather(tmp_path)
+    gathered, keys, _ = gather(tmp_path)
     assert sorted(keys) == ["policy", "seed"]
     assert (gathered["status"] == "finished").all()
     before = {path: path.stat().st_mtime_ns for path in tmp_path.rglob("summary.json")}

@@ -65,7 +65,7 @@ def test_other_code_is_run_unless_that_is_accepted(command, swept, monkeypatch, 
     kept = command(*TINY, "seed=1,2,3", "reuse=inputs")
     assert kept.status == 0
     assert {name: stamps(swept)[name] for name in before} == before
-    table, keys = gather(swept)
+    table, keys, _ = gather(swept)
     assert "code" in keys
     assert sorted(table["code"]) == sorted([code[:8], code[:8], "00000000"])
     assert compare([str(swept), "--table"]) == 0
@@ -81,7 +81,7 @@ def test_other_code_is_run_unless_that_is_accepted(command, swept, monkeypatch, 
 def test_runs_of_other_files_under_one_name_are_no_pairs(command, swept, tmp_path):
     log(tmp_path, 75)
     assert command(*TINY, "seed=1,2", "policy=easy").status == 0
-    table, keys = gather(swept)
+    table, keys, _ = gather(swept)
     assert "input" in keys
     assert len(set(table["input"])) == 2
 

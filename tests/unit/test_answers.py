@@ -1,6 +1,7 @@
 """Differences on the same jobs, shares of the oracle's gain, load curves and regret of runs."""
 
 import json
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -370,6 +371,11 @@ def test_the_verdict_names_the_best_without_foresight_and_how_sure(study):
     ]  # fmt: skip
 
 
+def told(one, **figures):
+    """Return a simulation whose summary says something else."""
+    return replace(one, summary={**one.summary, **figures})
+
+
 def test_one_run_each_and_foresight_that_does_worse_are_said(study):
     alone = [
         Group(group.setting, group.role, group.samples[:1])
@@ -378,7 +384,7 @@ def test_one_run_each_and_foresight_that_does_worse_are_said(study):
     ]
     for group in alone:
         if group.label == "sa, oracle":
-            group.samples[0].summary["mean_response_time"] = 70.0
+            group.samples[0] = told(group.samples[0], mean_response_time=70.0)
     found = differences(alone)
     said = verdict(alone, found, RESPONSE, None)
     assert said.best == (
@@ -447,8 +453,7 @@ def test_users_of_several_drawn_workloads_are_told_of_the_first_alone(study):
             users = [5, 6] if place == 0 else [6, 5]
             table.assign(user=users).to_parquet(sample.folder / "jobs.parquet")
     assert answering.losers(one).tables["user"]["change"].nunique() == 2
-    for sample in one.group.samples:
-        sample.summary["given_applications"] = "invented"
+    one.group.samples[:] = [told(s, given_applications="invented") for s in one.group.samples]
     who = answering.losers(one)
     own, base = (2 * TIMES[key][0] for key in (("sa", "noisy_oracle"), ("easy", "user_estimate")))
     assert who.tables["user"]["change"].to_dict() == {5: 0.0, 6: pytest.approx(own - base)}

@@ -55,7 +55,7 @@ def sweep(tmp_path):
 
 
 def test_rows_are_keyed_by_what_differs(sweep):
-    table, keys = gather(sweep)
+    table, keys, _ = gather(sweep)
     assert keys == ["policy", "predictor", "seed"]
     assert list(table.columns[4:7]) == keys
     rows = table[["run", "role", "status", *keys]].values.tolist()
@@ -135,7 +135,7 @@ def test_the_step_between_is_named_by_the_baselines_policy_and_the_runs_predicto
                     choices={"policy": "sa", "predictor": "adept"})  # fmt: skip
     (run / "baseline_predictor").mkdir()
     (run / "baseline_predictor/summary.json").write_text(json.dumps(figures(2.0)))
-    table, _ = gather(tmp_path)
+    table, *_ = gather(tmp_path)
     assert table[["role", "policy", "predictor", "mean_response_time"]].values.tolist() == [
         ["run", "sa", "adept", 1.0],
         ["baseline", "easy", "user_estimate", 4.0],
@@ -213,7 +213,7 @@ def test_replications_are_one_row_with_the_mean_of_their_baselines(tmp_path):
     run = fabricate(tmp_path / "a", [], summary=figures(15.0, replications=2))
     for k, (own, other) in enumerate([(10.0, 50.0), (20.0, 70.0)]):
         fabricate(run / f"replication={k}", [], summary=figures(own), baseline=figures(other))
-    table, keys = gather(tmp_path)
+    table, keys, _ = gather(tmp_path)
     assert keys == []
     assert table["role"].tolist() == ["run", "baseline"]
     assert table["mean_response_time"].tolist() == [15.0, 60.0]
@@ -221,14 +221,14 @@ def test_replications_are_one_row_with_the_mean_of_their_baselines(tmp_path):
 
 def test_single_run_is_compared_with_its_baseline(tmp_path):
     fabricate(tmp_path, ["policy=sa"], summary=figures(1.0), baseline=figures(2.0))
-    table, _ = gather(tmp_path)
+    table, *_ = gather(tmp_path)
     assert table[["run", "role"]].values.tolist() == [[".", "run"], [".", "baseline"]]
 
 
 def test_runs_that_no_override_tells_apart_are_by_their_configuration(tmp_path):
     fabricate(tmp_path / "a", [], summary=figures(1.0), config={"x": {"y": 1, "z": 3}})
     fabricate(tmp_path / "b", [], summary=figures(1.0), config={"x": {"y": 2, "z": 3}})
-    table, keys = gather(tmp_path)
+    table, keys, _ = gather(tmp_path)
     assert keys == ["x.y"]
     assert table["x.y"].tolist() == [1, 2]
 
@@ -236,9 +236,9 @@ def test_runs_that_no_override_tells_apart_are_by_their_configuration(tmp_path):
 def test_key_named_like_a_figure_keeps_both(tmp_path):
     for name in ("jobs=5", "jobs=6"):
         fabricate(tmp_path / name, [name], summary=figures(1.0, jobs=99))
-    table, keys = gather(tmp_path)
+    table, keys, known = gather(tmp_path)
     assert table.columns.tolist().count("jobs") == 2
-    labels = [group.label for group in groups_of(tmp_path, table, keys)]
+    labels = [group.label for group in groups_of(tmp_path, table, keys, known)]
     assert labels == ["jobs=5", "jobs=6"]
 
 

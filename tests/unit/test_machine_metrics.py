@@ -48,7 +48,6 @@ def test_least_over_ranges_of_any_length():
 def test_trim_counts_jobs_and_fractions():
     assert Trim(3, 2).window(10) == slice(3, 8)
     assert Trim(0.1, 0.25).window(10) == slice(1, 8)
-    assert not Trim().trims
 
 
 @pytest.mark.parametrize("value", [-1, 1.5, float("nan"), "many", True])

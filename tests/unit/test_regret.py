@@ -39,7 +39,7 @@ def test_regret_adds_up_to_the_difference_of_mean_responses():
     regret = regret_of_jobs(OWN.iloc[::-1], ORACLE)
     whole = OWN["response_time"].mean() - ORACLE["response_time"].mean()
     for key in ("class", "count"):
-        table = regret_by(regret, key)
+        table = regret_by([regret], key)
         assert table["regret"].sum() == pytest.approx(whole) == 12.5
         np.testing.assert_allclose(table["waiting"] + table["running"], table["regret"])
 
@@ -47,10 +47,10 @@ def test_regret_adds_up_to_the_difference_of_mean_responses():
 def test_regret_names_jobs_and_counts():
     regret = regret_of_jobs(OWN, ORACLE)
     assert regret["class"].tolist() == list(CLASSES)
-    by_count = regret_by(regret, "count")
+    by_count = regret_by([regret], "count")
     assert by_count.index.tolist() == ["2-4", "5-8"]  # dearest first
     assert by_count.loc["2-4", "running"] == 7.5
-    by_class = regret_by(regret, "class")
+    by_class = regret_by([regret], "class")
     assert by_class.loc["narrow_long", ["waiting", "running"]].tolist() == [10.0, -2.5]
     assert by_class.loc["wide_long", "median_error"] == 0.5
 

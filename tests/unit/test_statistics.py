@@ -45,8 +45,7 @@ def test_few_or_equal_samples_have_no_or_no_wide_interval():
         (lambda: compare([[1.0], [1.0, 2.0]]), r"of one length, got \[1, 2\]"),
         (lambda: compare([[1.0]], 95), "between 0 and 1, got 95"),
         (lambda: log_ratios([1.0], [1.0, 2.0]), "equal numbers, got 1 and 2"),
-        (lambda: batch_means(np.ones(50), 0), "leave 50; at least 100"),
-        (lambda: batch_means(np.ones(50), -1), "warmup=-1"),
+        (lambda: batch_means(np.ones(50)), "50 observations; at least 100"),
     ],
 )
 def test_bad_samples_are_refused(call, message):
@@ -179,21 +178,20 @@ def test_batch_means_cover_the_mean_of_correlated_jobs_where_one_interval_does_n
     batched, naive = 0, 0
     for seed in range(60):
         values = autoregressive(3000, 0.9, seed)
-        batched += batch_means(values, 100).interval.contains(10.0)
+        batched += batch_means(values[100:]).interval.contains(10.0)
         naive += t_interval(values).contains(10.0)
     assert batched >= 53
     assert naive <= 30
 
 
-def test_warmup_is_left_out_and_short_runs_say_so():
+def test_short_runs_say_so():
     values = np.concatenate([np.full(500, 1e6), np.random.default_rng(1).normal(5, 1, 1005)])
-    found = batch_means(values, 500)
-    assert (found.warmup, found.batches, found.size) == (500, 30, 33)
+    found = batch_means(values[500:])
+    assert (found.batches, found.size) == (30, 33)
     assert found.interval.mean == pytest.approx(5, abs=0.2)
-    drift = batch_means(np.linspace(0, 1, 600), 0)
+    drift = batch_means(np.linspace(0, 1, 600))
     assert drift.batches == 10
     assert drift.correlated
-    assert batch_means(values, 500, batches=5).size == 201
 
 
 def test_a_long_run_has_intervals_of_its_steady_means():
@@ -202,7 +200,7 @@ def test_a_long_run_has_intervals_of_its_steady_means():
         {"wait_time": np.linspace(0, 1, 600), "response_time": values, "bounded_slowdown": 2.0}
     )
     figures = batch_figures(jobs)
-    assert figures["mean_response_time_half_width"] == batch_means(values, 0).interval.half
+    assert figures["mean_response_time_half_width"] == batch_means(values).interval.half
     assert figures["mean_bounded_slowdown_half_width"] == 0
     assert (figures["batches"], figures["batches_correlated"]) == (10, True)  # waits grow
     assert batch_figures(jobs.iloc[:99]) == {}

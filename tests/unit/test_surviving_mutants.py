@@ -24,9 +24,9 @@ from sim.policies.backfill.reservations import nothing_kept, repair
 from sim.policies.base import Policy
 from sim.policies.order import FirstComeFirstServed
 from sim.policies.reallocation.equi import Equipartition
-from sim.results.steady_state import batch_means
 from sim.state.decisions import PastErrors
 from sim.state.waiting_queue import Waiting
+from sim.statistics.intervals import neighbours
 
 pytestmark = pytest.mark.fast
 
@@ -81,12 +81,11 @@ def test_neighbouring_batches_are_judged_with_the_correction_for_both_ends():
 
     Products of neighbours -2, 2, -2; von Neumann adds half the squares of both ends.
     """
-    values = np.repeat([4.0, 1.0, 2.0, 5.0], 10)
-    found = batch_means(values, 0, batches=4)
+    correlation, chance = neighbours(np.array([4.0, 1.0, 2.0, 5.0]))
     products = -2 + 2 - 2
-    assert found.correlation == pytest.approx(products / 10 + (1 + 4) / 20)
-    score = found.correlation * np.sqrt((16 - 1) / (4 - 2))
-    assert found.correlated == (ndtr(-score) < 0.05)
+    assert correlation == pytest.approx(products / 10 + (1 + 4) / 20)
+    score = correlation * np.sqrt((16 - 1) / (4 - 2))
+    assert chance == pytest.approx(ndtr(-score))
 
 
 def test_a_reservation_for_this_very_instant_that_just_fits_is_kept():

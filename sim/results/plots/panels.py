@@ -51,7 +51,7 @@ class Rectangles(NamedTuple):
 
     def part(self, some: "slice | BoolArray") -> "Rectangles":
         """Return some of the rectangles."""
-        return Rectangles(*(values[some] for values in self))
+        return Rectangles._make(values[some] for values in self)
 
 
 def parsed(text: str) -> Ranges:
@@ -227,7 +227,7 @@ def ratio_scale(ratio: FloatArray) -> Scale:
 
     colours = LinearSegmentedColormap.from_list("ratio", [FEWER, SAME, MORE])
     value = np.clip(np.log2(ratio) / (2 * MOST_RATIO) + 0.5, 0.0, 1.0)
-    marks = {-3: "1/8", -2: "1/4", -1: "1/2", 0: "1", 1: "2", 2: "4", 3: "8"}
+    marks: dict[float, str] = {-3: "1/8", -2: "1/4", -1: "1/2", 0: "1", 1: "2", 2: "4", 3: "8"}
     ends = (-MOST_RATIO, MOST_RATIO)
     return Scale(value, colours, _legend(colours, ends, marks, "given / requested processors"))
 

@@ -10,10 +10,9 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
-import pandas as pd
 
 from predictors.base import FloatArray
-from sim.results.frames import Columns
+from sim.results.frames import Table
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -56,9 +55,6 @@ MARKS = (
 """Marks of a logarithmic axis of seconds."""
 TIME_UNITS = (("s", 1.0), ("min", 60.0), ("h", 3600.0), ("d", 86400.0))
 """Units of the time axis with their seconds."""
-
-
-Frame = pd.DataFrame | Columns
 
 
 class Clock(NamedTuple):
@@ -117,7 +113,7 @@ def resample(times: FloatArray, values: FloatArray, edges: FloatArray) -> FloatA
 
 @contextmanager
 def new_figure(
-    size: tuple[float, float], dpi: int, settings: Mapping[str, object] = MappingProxyType({})
+    size: tuple[float, float], dpi: int, settings: Mapping[Any, Any] = MappingProxyType({})
 ) -> Iterator["Figure"]:
     """Give an empty figure, drawn by Matplotlib's own settings whatever else is set.
 
@@ -171,7 +167,7 @@ def picture(svg: str, alternative: str) -> str:
     return f'<picture>{source}<img src="{data}{light}" alt="{escape(alternative)}"></picture>'
 
 
-def waiting(timeline: Frame, jobs: Frame) -> FloatArray:
+def waiting(timeline: Table, jobs: Table) -> FloatArray:
     """Return how many jobs wait from each instant of a timeline on, as tables count them.
 
     Calibration runs, whose numbers are negative, hold processors in pictures and tables alike,
@@ -183,7 +179,7 @@ def waiting(timeline: Frame, jobs: Frame) -> FloatArray:
     return np.asarray(timeline["queued_jobs"], np.float64) - (submitted - started)
 
 
-def calibration_note(figure: "Figure", jobs: Frame) -> None:
+def calibration_note(figure: "Figure", jobs: Table) -> None:
     """Say on a picture how many calibration runs are in it, if any."""
     runs = int((np.asarray(jobs["job_id"]) < 0).sum())
     if runs:
