@@ -74,8 +74,7 @@ def print_answers(console: Console, found: "Answers") -> None:
     for title, table in found.tables().items():
         if title in ON_PAGE:
             continue
-        several = table.columns[1:] if len(table) > 1 else []
-        once = [name for name in several if table[name].nunique() == 1]
+        once = [name for name in table.columns[1:] if len(table) > 1 and table[name].nunique() == 1]
         shown = table.drop(columns=once)
         rows = shown.iloc[:SHOWN].astype(str).to_numpy().tolist()
         words = 2 if "against" in shown.columns else 1

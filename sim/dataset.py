@@ -96,7 +96,8 @@ def write_dataset(source: Path, target: Path, partitioned: Sequence[str] | None 
         raise SimError(f"{unknown[0]}: does not differ between runs; {', '.join(keys)} do")
     groups = groups_of(source, table, keys, known)
     target.parent.mkdir(parents=True, exist_ok=True)
-    with TemporaryDirectory(prefix=f"{PARTIAL}-", dir=target.parent) as partial:
+    begin = f"{PARTIAL}-"
+    with TemporaryDirectory(None, begin, target.parent, ignore_cleanup_errors=True) as partial:
         made = Path(partial) / "dataset"
         made.mkdir()
         for name in TABLES:

@@ -111,8 +111,7 @@ def _written(asked: argparse.Namespace) -> list[Path]:
         raise SimError(f"--beside {asked.beside}: only {EXPLORER} shows two runs")
     folder: Path = asked.out or asked.run / "plots"
     if asked.kind == EXPLORER:
-        places = [asked.run, *([] if asked.beside is None else [asked.beside])]
-        runs = list(map(read_run, places))
+        runs = [read_run(one) for one in (asked.run, asked.beside) if one is not None]
         folder.mkdir(parents=True, exist_ok=True)
         path = folder / f"{EXPLORER}.html"
         path.write_text(explorer_page(runs), encoding="utf-8")

@@ -46,6 +46,9 @@ class Names:
 class Result(Frames):
     """A finished run.
 
+    Its tables ``jobs``, ``allocations``, ``timeline`` and ``predictions`` are data frames; of
+    several replications they have a column ``replication``.
+
     Attributes
     ----------
     summary : dict

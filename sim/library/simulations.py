@@ -105,9 +105,8 @@ def _show(config: Mapping[str, Any], names: Names) -> Show:
     """Return what is told of the progress: at a terminal or in a notebook, unless it is set."""
     show = Show(False, names.policy, names.predictor, names.workload)
     asked = config["sim"]["progress"]
-    if asked is None:
-        asked = show.messages.is_terminal or show.messages.is_jupyter
-    return Show(asked, names.policy, names.predictor, names.workload, show.messages)
+    is_seen = show.messages.is_terminal or show.messages.is_jupyter
+    return replace(show, progress=is_seen if asked is None else asked)
 
 
 def _made(folder: str | PathLike[str]) -> Path:

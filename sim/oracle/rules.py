@@ -187,10 +187,9 @@ class _Validator:
         return min((time for time in times if time > now), default=inf)
 
     def _take_ends(self, now: float) -> bool:
-        ended = [(number, span) for number, span in self.running.items() if span[0] <= now]
-        for number, _ in ended:
-            del self.running[number]
-        return any(believed > now for _, (_, believed) in ended)
+        ended = [number for number, (end, _) in self.running.items() if end <= now]
+        believed = [self.running.pop(number)[1] for number in ended]
+        return any(end > now for end in believed)
 
     def _take_expiries(self, now: float) -> bool:
         expired = [number for number, span in self.running.items() if span[1] <= now]

@@ -270,9 +270,10 @@ def _cell(found: Interval, column: Column) -> Cell:
 
 def _figure(plot: Plot, svg: str, drawn: Drawn) -> str:
     said = f"{plot.caption} {plot.left_out}".rstrip()
+    shown = picture(svg, f"{plot.title}. {said}")
     below = fold("In numbers", _numbers(plot, drawn))
     return (
-        f'<figure id="plot-{plot.name}">{picture(svg, f"{plot.title}. {said}")}<figcaption>'
+        f'<figure id="plot-{plot.name}">{shown}<figcaption>'
         f"<strong>{escape(plot.title)}.</strong> {escape(said)}{below}"
         "</figcaption></figure>"
     )

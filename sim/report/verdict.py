@@ -20,7 +20,6 @@ NAMES = {row.key: (row.label, row.kind) for section in SECTIONS for row in secti
 """Labels and kinds of the figures that have some."""
 MORE = frozenset(row.key for section in SECTIONS for row in section if row.better > 0)
 """Figures of which more is better."""
-REPEAT = "replications=10 could"
 
 
 @dataclass(frozen=True)
@@ -197,7 +196,7 @@ def sureness(best: Difference) -> str:
     """Return in words how sure a difference is."""
     same = best.comparison.identical
     if best.pairs == 1:
-        return f"how sure one pair of runs cannot say ({REPEAT})"
+        return "how sure one pair of runs cannot say (replications=10 could)"
     if same:
         return f"of which nothing is certain: the {best.pairs} pairs are {IDENTICAL[same]}"
     if math.isnan(best.change.low):

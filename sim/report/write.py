@@ -173,8 +173,7 @@ def write_report(
     if best is not None and (text := _explored(best)):
         write_whole(explorer, text)
         report = replace(report, explorer=f"{PLOTS}/{EXPLORER}")
-    name = folder.resolve().name
-    title = f"Comparison of {name}"
+    title = f"Comparison of {folder.resolve().name}"
     text = page(report, title, groups, drawn, found, table, common, wanted.gantt)
     write_whole(folder / PAGE, text)
     written += [folder / PAGE, plots]

@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pandas as pd
 
-from predictors.base import IntArray
 from sim.results.frames import Columns, Tables
 from sim.results.plots.panels import (
     Panel,
@@ -38,13 +37,6 @@ LABELLED_JOBS = 40
 """Up to this many jobs each has a colour of its own and its number."""
 SIZE_INCHES = (15.0, 8.0)
 WEEK, DAY = 604800.0, 86400.0
-
-
-def _rows(names: IntArray, wanted: IntArray) -> IntArray:
-    """Return in which row each job stands."""
-    if (names[1:] > names[:-1]).all():
-        return np.searchsorted(names, wanted)
-    return pd.Index(names).get_indexer(pd.Index(wanted)).astype(np.int64)
 
 
 def busiest(timeline: pd.DataFrame | Columns, at: Clock) -> tuple[float, float]:
@@ -100,7 +92,7 @@ def schedule_figure(
     """
     jobs, held = tables.columns("jobs"), tables.columns("allocations")
     timeline = tables.columns("timeline").frame()
-    row = _rows(jobs["job_id"].to_numpy(), held["job_id"].to_numpy())
+    row = pd.Index(jobs["job_id"]).get_indexer(held["job_id"])
     begin = float(jobs["submit_time"].min()) if len(jobs) else 0.0
     at = clock(begin, float(jobs["end_time"].max()) if len(jobs) else 1.0)
     shape = rectangles(
