@@ -15,6 +15,7 @@ from sim.results.job_metrics import Figures
 from sim.results.rows import (
     BEYOND,
     CONDITIONAL,
+    EASY_PLUS,
     ERROR,
     MOLDED,
     POINTS,
@@ -32,6 +33,8 @@ from sim.results.rows import (
 from sim.results.sentences import (
     NOBODY,
     is_recorded,
+    notes,
+    precision_reached,
     recorded_sentences,
     rests_sentence,
     treated_sentence,
@@ -91,14 +94,23 @@ RECORDED = "recorded_"
 """Before the keys of figures of the log's own schedule."""
 
 
-def recorded(sides: Sequence[Side]) -> Side | None:
+def recorded(sides: Sequence[Side]) -> list[Side]:
     """Return the log's own schedule, where the run kept its times and no side shows it already."""
     run = sides[0].figures
     if run.get("recorded_times_kept") is not True or any(s.policy == NOBODY for s in sides):
-        return None
+        return []
     keys = [row.key for section in SECTIONS for row in section]
     known = {key: run[RECORDED + key] for key in keys if run.get(RECORDED + key) is not None}
-    return Side(known, NOBODY) if known else None
+    return [Side(known, NOBODY)] if known else []
+
+
+def easy_plus(sides: Sequence[Side]) -> list[Side]:
+    """Return EASY++ on the same jobs, where the run has figures of it."""
+    run, *parts = (
+        {key.removeprefix(f"{EASY_PLUS}_"): one[key] for key in one if key.startswith(EASY_PLUS)}
+        for one in (sides[0].figures, *sides[0].parts)
+    )
+    return [Side(run, EASY_PLUS, "last_two", parts=parts)] if run else []
 
 
 @dataclass(frozen=True)
@@ -157,8 +169,7 @@ def result_table(sides: Sequence[Side], width: int) -> Group:
     rich.console.Group
         Lower bounds stand in a column of their own where there is room for it.
     """
-    own = recorded(sides)
-    columns = [*sides, *([] if own is None else [own])]
+    columns = [*sides, *easy_plus(sides), *recorded(sides)]
     apart = compared(sides)
     bounds = len(columns) < 3
     head = [
@@ -262,7 +273,7 @@ def warnings(run: Figures) -> list[str]:
         )
     if run.get("precision_met") is False:
         lines.append(
-            f"The precision asked for was not reached: ± {_percent(run)} after "
+            f"The precision asked for was not reached: ± {precision_reached(run)} after "
             f"{run.get('replications')} replications, as many as most_replications allows."
         )
     if run.get("steady_batches_correlated"):
@@ -276,35 +287,8 @@ def warnings(run: Figures) -> list[str]:
 def recorded_warnings(sides: Sequence[Side]) -> list[str]:
     """Return `recorded_sentences` of the columns of a table."""
     shown = [side.figures for side in sides if is_recorded(side.figures)]
-    told = recorded(sides) is not None or any(side.policy == NOBODY for side in sides)
+    told = bool(recorded(sides)) or any(side.policy == NOBODY for side in sides)
     return recorded_sentences(shown, told and isinstance(sides[0].figures.get("replications"), int))
-
-
-def _percent(run: Figures) -> str:
-    reached = run.get("precision_reached")
-    return f"{100 * reached:.2g} %" if isinstance(reached, int | float) else "unknown"
-
-
-def notes(run: Figures) -> list[str]:
-    """Return what helps to read a summary, a sentence each.
-
-    Examples
-    --------
-    >>> notes({"precision_met": True, "precision_reached": 0.0481, "replications": 14})
-    ['Precision reached: ± 4.8 % with 14 replications.']
-    """
-    lines = []
-    if run.get("precision_met"):
-        count = run.get("replications")
-        lines.append(f"Precision reached: ± {_percent(run)} with {count} replications.")
-    mean, half = (run.get(f"steady_mean_response_time{end}") for end in ("", "_half_width"))
-    if isinstance(mean, int | float) and isinstance(half, int | float):
-        shown = texts([mean, half], SECONDS)
-        lines.append(
-            f"Mean response in steady state: {shown[0]} ± {shown[1]} (95 %, by "
-            f"{run.get('steady_batches')} batches of jobs)."
-        )
-    return lines
 
 
 def charged_notes(sides: Sequence[Side]) -> list[str]:
@@ -347,6 +331,18 @@ def _changed(sides: Sequence[Side]) -> list[str]:
     return [f"{run.name}: mean response {told}, {change_text(found)} against {base.name}."]
 
 
+def _instead(sides: Sequence[Side]) -> list[str]:
+    """Return in a sentence what EASY++ would change, which molds no job."""
+    base = sides[-1]
+    for rival in easy_plus(sides):
+        unsteady = unsteady_sentence({one.name: one.samples for one in (rival, base)})
+        (found,) = read_together(rival.samples, base.samples, [RESPONSE]).comparisons
+        if not unsteady and not np.isnan(found.change.mean):
+            change = f"mean response {change_text(found)} against {base.name}"
+            return [f"Without molding, {rival.name}: {change}."]
+    return []
+
+
 def _of_windows(sides: Sequence[Side]) -> list[str]:
     """Return what windows of a log are, and in how many a queue does not settle."""
     named = {side.name: side.samples for side in sides}
@@ -384,7 +380,7 @@ def print_results(console: Console, sides: Sequence[Side], folder: Path | None =
     console.print(result_table(sides, console.width))
     bounds = bound_notes(run) if len(sides) > 2 or recorded(sides) else []
     said = [*compared_notes(sides), *charged_notes(sides), *notes(run), *bounds, *reasons(run)]
-    for line in [*_losers(sides), *said]:
+    for line in [*_instead(sides), *_losers(sides), *said]:
         console.print(f"[dim]{escape(line)}[/]")
     for line in [*_of_windows(sides), *recorded_warnings(sides), *warnings(run)]:
         console.print(f"[yellow]Warning:[/] {escape(line)}")

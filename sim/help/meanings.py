@@ -165,6 +165,7 @@ FIGURES = {
     ),
     # Standard Workload Format, field 3
     "recorded_* excess_processors": "the log's own schedule; what it held beyond the machine",
+    "easy_plus_*": "of EASY++ on the same jobs, where a single run is compared with EASY",
     "repaired_values dropped_jobs": "by cleaning",
     "processors_by": "`recorded`: the most that the log holds at once, as it states no size",
     "reallocation* reallocations interrupted_runs node_failures shrunk_runs": (

@@ -87,6 +87,12 @@ SECTIONS: tuple[tuple[Row, ...], ...] = (
 )  # fmt: skip
 
 
+EASY_PLUS = "easy_plus"
+"""Before the keys of figures of EASY++, which a site could take instead of molding."""
+KEPT = ("jobs", "molded_jobs", "steady", *(row.key for part in SECTIONS[:2] for row in part))
+"""Its figures that a run keeps beside its own."""
+
+
 SIZE_SECTION = (
     Row("sizes_grew", "jobs that grow", COUNT),
     Row("size_growth_median", "growth of the size, median", NUMBER),

@@ -8,7 +8,7 @@ from typing import Any
 
 from sim.results.durable import MANIFEST, known_object, read_object
 from sim.results.job_metrics import Figures
-from sim.results.rows import molded_text, number_of
+from sim.results.rows import SECONDS, molded_text, number_of, texts
 from sim.results.steady_state import (
     Summary,
 )
@@ -325,3 +325,31 @@ def backtest_sentences(runs: Iterable[Path]) -> list[str]:
             none = _NONE.format(log=source, folder=BACKTESTS)
             said.append(none if found is None else distance(found))
     return said
+
+
+def precision_reached(run: Figures) -> str:
+    """Return how precise a mean has become."""
+    reached = run.get("precision_reached")
+    return f"{100 * reached:.2g} %" if isinstance(reached, int | float) else "unknown"
+
+
+def notes(run: Figures) -> list[str]:
+    """Return what helps to read a summary, a sentence each.
+
+    Examples
+    --------
+    >>> notes({"precision_met": True, "precision_reached": 0.0481, "replications": 14})
+    ['Precision reached: ± 4.8 % with 14 replications.']
+    """
+    lines = []
+    if run.get("precision_met"):
+        reached, count = precision_reached(run), run.get("replications")
+        lines.append(f"Precision reached: ± {reached} with {count} replications.")
+    mean, half = (run.get(f"steady_mean_response_time{end}") for end in ("", "_half_width"))
+    if isinstance(mean, int | float) and isinstance(half, int | float):
+        shown = texts([mean, half], SECONDS)
+        lines.append(
+            f"Mean response in steady state: {shown[0]} ± {shown[1]} (95 %, by "
+            f"{run.get('steady_batches')} batches of jobs)."
+        )
+    return lines

@@ -31,12 +31,14 @@ from sim.results.metrics import summarise
 from sim.results.outcome import Outcome
 from sim.results.provenance import Identity
 from sim.results.request_metrics import requests_frame
+from sim.results.rows import EASY_PLUS
 from sim.results.run_folder import manifest
 from sim.results.steady_state import STEADY, STEADY_LOAD, WINDOW, Trim
+from sim.simulation.assumptions import decisive, easy_plus_figures, with_easy_plus
 from sim.simulation.build import with_menu
 from sim.simulation.progress import Progress, Show
 from sim.simulation.recorded_schedule import is_recorded
-from sim.simulation.replication import decisive, replicated, stopping_rule
+from sim.simulation.replication import replicated, stopping_rule
 from sim.simulation.scene import Played, Scene, play, set_scene, steady_load
 from sim.simulation.site_size import size_figures, sizes_of
 from workloads.base import Trace
@@ -272,6 +274,14 @@ def step_between(config: Mapping[str, Any], jobs: int) -> dict[str, Any] | None:
     return {**base, "predictor": config["predictor"]}
 
 
+def _rival(config: Mapping[str, Any]) -> dict[str, Any] | None:
+    """Return what a site could do instead of molding, where the baseline is EASY and it is not."""
+    if config["baseline"]["name"] != "easy":
+        return None
+    rival = with_easy_plus(config["baseline"])
+    return None if config["policy"] == rival["policy"] else rival
+
+
 Simulated = tuple[Artefacts, Artefacts | None, Artefacts | None]
 """One replication of a run, of its baseline and of the step between."""
 
@@ -293,7 +303,8 @@ def replicate(
     first, every = replication == 0 and config["picture"] == "first", config["picture"] == "all"
     drawn = (first or every, first or every, every)
     varies = config["sim"]["assumptions"] and replication == 0
-    number = sum(one is not None for one in (config, *others)) + varies
+    rival = _rival(config) if others[1] is not None else None
+    number = sum(one is not None for one in (config, *others, rival)) + varies
     made: list[Artefacts | None] = []
     for parts, is_drawn in zip((config, *others), drawn, strict=True):
         if parts is None:
@@ -304,10 +315,14 @@ def replicate(
             made.append(perform(*asked))
     own, base, step = made
     assert own is not None
+    more: Figures = {}
+    if rival is not None:
+        with show.part(number - 1 - varies, number, EASY_PLUS):
+            more |= easy_plus_figures(config, rival, scene, show.display)
     if varies:
         with show.part(number - 1, number):
-            found = decisive(config, show.display)
-        own = replace(own, summary=dict(sorted({**own.summary, **found}.items())))
+            more |= decisive(config, show.display)
+    own = replace(own, summary=dict(sorted({**own.summary, **more}.items())))
     if folder is not None:
         write_run(folder, own, base, step)
     return own, base, step
