@@ -26,8 +26,9 @@ from sim.report.html import Cell, fold, image, table, text_table
 from sim.report.samples import SUFFIXES, Group, Sample
 from sim.report.tables import Column, halves, key_rows, number, size
 from sim.report.verdict import Verdict
-from sim.report.winners import Winners
+from sim.report.winners import MOST_ROWS, Winners
 from sim.results.artefacts import has_tables, read_tables
+from sim.results.job_metrics import NARROW_PROCESSORS
 from sim.results.plots.schedule import schedule_figure
 from sim.results.plots.style import picture
 from sim.results.rows import MOLDED, molded_text
@@ -203,6 +204,9 @@ def _loss_tables(who: Winners) -> str:
     head = ("of all jobs (%)", "take longer (%)", "response before (h)", "change (h)",
             "of it waiting (h)")  # fmt: skip
     for kind, frame in who.tables.items():
+        half = MOST_ROWS // 2
+        cut = len(frame) > MOST_ROWS
+        shown = frame.iloc[[*range(half), *range(-half, 0)]] if cut else frame
         rows = [
             [
                 Cell(str(name).replace("_", " ") if kind == "class" else str(name)),
@@ -210,10 +214,12 @@ def _loss_tables(who: Winners) -> str:
                 Cell(number(100 * line["longer"])),
                 *(Cell(number(line[key] / 3600)) for key in ("before", "change", "waiting")),
             ]
-            for name, line in frame.iterrows()
+            for name, line in shown.iterrows()
         ]
-        most = "" if kind == "class" else " (those with most jobs)"
-        most += " in the first simulation; each draws its own" if most and who.anew else ""
+        most = f" (wide: more than {NARROW_PROCESSORS} processors; long: more than an hour)"
+        if kind != "class":
+            most = f" (of {len(frame):,} those that lose and gain most in all)" if cut else ""
+            most += " in the first simulation; each draws its own" if who.anew else ""
         parts.append(table(f"Mean response by {kind}{most}", [kind, *head], rows, [kind]))
     return "".join(parts)
 

@@ -13,8 +13,9 @@ from sim.results.rows import duration
 
 KINDS = ("class", "user", "application")
 """By what jobs are told apart."""
+CLASSES = ("class", "classes")
 MOST_ROWS = 10
-"""Users, or applications, that a table shows: those with most jobs."""
+"""Users, or applications, that a table shows: half that lose most in all, half that gain most."""
 MOST_JOBS = 1_000_000
 """Jobs after which no further simulation is read."""
 SAME = 0.5
@@ -70,11 +71,15 @@ class Winners:
             f"Who loses: {100 * self.longer:.3g} % of the jobs respond later under {self.own} "
             f"than under {self.base}, {100 * self.shorter:.3g} % sooner"
         )
-        for kind in ("class",) if self.anew else ("user", "class"):
-            worst = self.tables[kind].iloc[0] if means and kind in self.tables else None
-            if worst is not None and worst["change"] > SAME:
-                delay = duration(worst["change"])
-                said += f"; most delayed are those of {kind} {worst.name}, by {delay} in the mean"
+        for kind, many in (CLASSES,) if self.anew else (("user", "users"), CLASSES):
+            if not means or kind not in self.tables:
+                continue
+            table = self.tables[kind]
+            later = table.loc[table["change"] > SAME, "change"]
+            if later.size:
+                worst = f"{kind} {later.index[0]}, by {duration(later.iloc[0])} a job"
+                said += f"; so do {later.size:,} of {len(table):,} {many} in the mean, most in all "
+                said += worst
                 break
         return f"{said} ({self.counted})."
 
@@ -127,13 +132,13 @@ def winners(
 
 
 def _by(every: pd.DataFrame, kind: str) -> pd.DataFrame:
-    """Return the table of one kind, the largest groups of jobs, dearest first."""
+    """Return the table of one kind, those that lose most in all first."""
     parts = every.assign(longer=every["regret"] > SAME).groupby(kind, sort=False)
     table = parts[["longer", "before", "regret", "waiting"]].mean()
     table = table.rename(columns={"regret": "change"})
     table.insert(0, "jobs", parts.size() / len(every))
-    largest = table.sort_values("jobs", ascending=False, kind="stable").iloc[:MOST_ROWS]
-    return largest.sort_values("change", ascending=False, kind="stable")
+    lost = parts["regret"].sum().sort_values(ascending=False, kind="stable")
+    return table.loc[lost.index]
 
 
 def regret_of_jobs(own: pd.DataFrame, oracle: pd.DataFrame) -> pd.DataFrame:

@@ -138,10 +138,11 @@ class Advice:
 
     @property
     def sbatch(self) -> str:
-        """A line for Slurm with the recommended count and walltime."""
+        """A line for Slurm with what evidence advises, count or walltime; empty without any."""
         walltime = self.walltime_on(self.recommended)
-        limit = "" if walltime is None else f" --time={clock_time(walltime)}"
-        return f"sbatch --ntasks={self.recommended}{limit} job.sh"
+        count = [] if self.fastest is None else [f"--ntasks={self.recommended}"]
+        limit = [] if walltime is None else [f"--time={clock_time(walltime)}"]
+        return " ".join(["sbatch", *count, *limit, "job.sh"]) if count or limit else ""
 
 
 def minutes(seconds: float) -> float:

@@ -280,7 +280,7 @@ def advice_rows(rows: Sequence[Advice]) -> tuple[list[str], list[list[str]]]:
             str(one.recommended) + ("" if one.fastest else " (as now)"),
             f"{told[0]} ({told[1]} to {told[2]})" if one.fastest else "no evidence",
             "no evidence" if walltime is None else clock_time(walltime),
-            one.sbatch,
+            one.sbatch or "–",
             "–" if one.asked is None else clock_time(one.asked),
             "–" if own.expected_start is None else duration(own.expected_start),
             _choice(one.fastest), _choice(one.efficient),
