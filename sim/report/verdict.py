@@ -91,10 +91,10 @@ def subject_of(found: Sequence[Difference], label: str) -> Difference:
     SimError
         If none is compared with another one.
     """
-    named = [one for one in found if one.group.label == label]
-    named += [one for one in found if one.group.policy == label and one.group.role == "run"]
-    if len(named) == 1:
-        return named[0]
+    runs = [one for one in found if one.group.policy == label and one.group.role == "run"]
+    for named in ([one for one in found if one.group.label == label], runs):
+        if len(named) == 1:
+            return named[0]
     labels = "; ".join(one.group.label for one in found[:8])
     raise SimError(f"--subject {label}: must be one of the groups that are compared: {labels}")
 

@@ -484,3 +484,12 @@ def test_the_command_shows_and_writes_the_answers(study, capsys):
     assert choice.count("<option") == 4  # all that are compared
     assert choice.startswith('<option value="0">sa, adept</option>')
     assert page.count('<div data-whose="') == 4
+
+
+def test_a_policy_whose_label_it_is_can_be_asked_about(tmp_path, capsys):
+    for policy, response in (("easy", 4.0), ("sa", 3.0), ("sa_easy", 2.0)):
+        fabricate(tmp_path / policy, [f"policy={policy}"], summary=figures(response),
+                  choices={"policy": policy, "predictor": "user_estimate"})  # fmt: skip
+    assert main([str(tmp_path), "--table", "--subject", "sa"]) == 0
+    assert main([str(tmp_path), "--table", "--subject", "conservative"]) == 2
+    assert "must be one of the groups that are compared: sa; sa_easy" in capsys.readouterr().err
