@@ -15,7 +15,7 @@ from predictors.cli.display import Display
 from predictors.cli.fitting import fitting_tables
 from predictors.cli.terminal import PlainConsole
 from sim.errors import SimError
-from sim.report.gathering import FIXED, Gathered, distinct, gather
+from sim.report.gathering import FIXED, LEFT_OUT, Gathered, distinct, gather
 from sim.report.samples import Group
 from sim.report.tables import key_table
 from sim.results.durable import SUMMARY, answering, write_csv
@@ -145,7 +145,8 @@ def main(given: Sequence[str] | None = None) -> int:
     console.print()
     print_comparison(console, table, report.verdict.order, report.said)
     print_answers(console, report.answers)
-    console.print(f"{len(table)} rows in {path}", highlight=False, soft_wrap=True)
+    left_out = f"; {LEFT_OUT}: {n:,}" if (n := table.attrs[LEFT_OUT]) else ""
+    console.print(f"{len(table):,} rows in {path}{left_out}", highlight=False, soft_wrap=True)
     for one in report.written:
         console.print(f"wrote {one}", highlight=False, soft_wrap=True)
     return 0

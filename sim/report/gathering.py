@@ -39,6 +39,8 @@ MARKED = 8
 """Digits of a checksum that mark a row."""
 ABREAST = 32
 """Columns that are made at a time; all at once take four times the memory of the table."""
+LEFT_OUT = "runs left out that repeat one beside another predictor"
+"""How many rows a table lacks, in its ``attrs``."""
 FIXED = ("run", "role", "status", "message")
 """First columns of every row, before the keys that tell runs apart."""
 
@@ -197,6 +199,7 @@ def gather(folder: Path) -> Gathered:
     keys = sorted({key for setting in settings for key in setting})
     rows: list[_Row] = []
     alike: list[Setting] = []
+    repeated = 0
     whole = zip(found, configurations, settings, asked, strict=True)
     for every, configuration, setting, predictor in whole:
         for row in every:
@@ -206,12 +209,15 @@ def gather(folder: Path) -> Gathered:
             if is_recorded(row.figures) or (is_run and predictor is not None):
                 own = asking(own, predictor)
                 if is_run and own in alike:
+                    repeated += 1
                     continue  # the same schedule beside another predictor
                 alike.append(own)
             rows.append(_Row(row.state | {f"{key}=": own.get(key) for key in keys}, row.figures))
     ended = [row for row in rows if row.state["status"] == "finished"]
     known = {(str(row.state["run"]), str(row.state["role"])): row.figures for row in ended}
-    return _table(rows, keys), keys, known
+    table = _table(rows, keys)
+    table.attrs[LEFT_OUT] = repeated
+    return table, keys, known
 
 
 def _table(rows: Sequence[_Row], keys: Sequence[str]) -> pd.DataFrame:

@@ -22,6 +22,7 @@ from sim.report.answer_tables import (
 from sim.report.details import Details
 from sim.report.figures import Plot, losses_of
 from sim.report.forest import forest, maps
+from sim.report.gathering import LEFT_OUT
 from sim.report.html import Cell, fold, image, table, text_table
 from sim.report.samples import SUFFIXES, Group, Sample
 from sim.report.tables import Column, halves, key_rows, number, size
@@ -117,13 +118,19 @@ def page(
     samples = sum(len(group.samples) for group in groups)
     states = table["status"].value_counts()
     counted = ", ".join(f"{count:,} {escape(str(state))}" for state, count in states.items())
+    if table.attrs.get(LEFT_OUT):
+        counted += f" ({LEFT_OUT}: {table.attrs[LEFT_OUT]:,})"
+    held = (sample.summary.get("processors") for group in groups for sample in group.samples)
+    sizes = sorted({int(size) for size in held if isinstance(size, int | float)})
+    machine = " or ".join(f"{size:,}" for size in sizes)
+    on = f" on {machine} processors" if machine else ""
     answers, order = report.answers, report.verdict.order
     drawn = [(group.label, found[group.label]) for group in order if group.label in found]
     figures = {plot.name: _figure(plot, svg, drawn) for plot, svg in plots}
     rest = [name for name in figures if name not in (ON_TOP, OF_FORESIGHT, *OF_BELIEFS)]
     return Template(TEMPLATE.read_text(encoding="utf-8")).substitute(
         title=escape(title),
-        subtitle=f"{counted}; {samples:,} simulations in {len(groups):,} groups.",
+        subtitle=f"{counted}; {samples:,} simulations in {len(groups):,} groups{on}.",
         verdict=_verdict(report.verdict),
         forest=forest(order, answers.differences, report.figure),
         selects=_selects(order, keys),

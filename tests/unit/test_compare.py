@@ -11,7 +11,7 @@ from rich.console import Console
 from sim import compare
 from sim.compare import main, print_comparison
 from sim.errors import SimError
-from sim.report.gathering import find_runs, gather, with_origins
+from sim.report.gathering import LEFT_OUT, find_runs, gather, with_origins
 from sim.report.samples import groups_of, references
 from sim.report.tables import LABELS
 from sim.results.artefacts import write_failure
@@ -154,6 +154,7 @@ def test_a_policy_that_brings_its_predictor_is_one_row_with_its_name(tmp_path, p
             fabricate(tmp_path / ",".join(asked), asked, choices=chosen,
                       summary=figures(2.0 if more else 3.0 + k))  # fmt: skip
     table, keys, _ = gather(tmp_path)
+    assert table.attrs[LEFT_OUT] == len(predictors) - 1
     pairs = references(groups_of(tmp_path, table, keys), "easy_plus")
     assert {reference.label for _, reference, _ in pairs} == {"easy_plus, last_two"}
     assert sorted(table[["policy", "predictor", "mean_response_time"]].values.tolist()) == [
