@@ -94,8 +94,8 @@ def _parser() -> argparse.ArgumentParser:
         "measurements",
         type=Path,
         metavar="MEASUREMENTS.csv",
-        help="a row a run: a column of processor counts (cores, nodes, ...) and one of times, "
-        "in seconds or with a unit; or a row a count with runs side by side",
+        help="one row per run: a column of processor counts (cores, nodes, ...) and one of times, "
+        "in seconds or with a unit; or one row per count with runs side by side",
     )
     _add_counts(parser)
     parser.add_argument(
@@ -104,7 +104,7 @@ def _parser() -> argparse.ArgumentParser:
         help="choose what to measure next as if runs cost nothing, not by processor-seconds",
     )
     parser.add_argument(
-        "--curve", metavar="K", help="of several curves in the file, the one of this number"
+        "--curve", metavar="K", help="of several curves in the file, the one with this number"
     )
     parser.add_argument(
         "--method", choices=sorted(METHODS), help="adept by default; focused for --size-for-time"
@@ -144,7 +144,7 @@ def _add_counts(parser: argparse.ArgumentParser) -> None:
         help="processor counts to predict, apart or as ranges such as 4-8",
     )
     parser.add_argument(
-        "--most", type=float, metavar="N", help="the largest count to be had, to use or to measure"
+        "--most", type=float, metavar="N", help="the largest count available, to use or to measure"
     )
     parser.add_argument(
         "--counts",
@@ -357,7 +357,7 @@ def _counts(option: str, words: Sequence[str] | None) -> FloatArray | None:
             ) from None
         if not all(np.isfinite(ends)) or ends[0] > ends[1] or ends[1] - ends[0] > 1e5:
             raise PredictorError(
-                f"{option} {word}: the range must run upwards, at most 100,000 long"
+                f"{option} {word}: the range must run upwards and have at most 100,000 counts"
             )
         counts += np.arange(ends[0], ends[1] + 0.5).tolist() if dash else ends[:1]
     if not counts:

@@ -187,7 +187,7 @@ def run_table(
             )
         observations = pd.DataFrame(values, columns=list(names[: values.shape[1]]))
     if len(observations) != len(seconds):
-        raise PredictorError(f"{len(observations)} rows of runs and {len(seconds)} runtimes")
+        raise PredictorError(f"{len(observations)} rows of runs, but {len(seconds)} runtimes")
     return observations.assign(runtime=numbers(seconds, "runtime"))
 
 
@@ -203,7 +203,7 @@ def numbers(column: pd.Series, name: str) -> FloatArray:
         return np.asarray(column.dt.total_seconds(), float)
     for row, value in enumerate(() if column.dtype.kind in "iuf" else column):
         if isinstance(value, bool) or not isinstance(value, Real):
-            raise PredictorError(f"{name} in row {row} is no number: {value!r}")
+            raise PredictorError(f"{name} in row {row} is not a number: {value!r}")
     return np.asarray(column.to_numpy(float, na_value=np.nan), float)
 
 

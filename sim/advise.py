@@ -163,7 +163,7 @@ def _of_run(path: Path) -> Jobs:
         most = most_held(end - jobs["runtime"].to_numpy(float), end, runs["nprocs"].to_numpy()) or 1
     except (OSError, ValueError, KeyError) as error:
         first = " ".join(str(error).split())[:200]
-        raise SimError(f"{path}: no table of jobs of a run: {first}") from error
+        raise SimError(f"{path}: not a table of a run's jobs: {first}") from error
     names = {int(one): f"application {one}" for one in sorted(runs["group"].unique())}
     return Jobs(runs, names, path.parent.name or "run", None, most, None, {})
 

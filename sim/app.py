@@ -207,7 +207,7 @@ def _carried_out(composed: DictConfig, folder: Path, multirun: bool) -> float | 
             raise KeyboardInterrupt from None
         if isinstance(error, (*BAD_INPUT, OmegaConfBaseException)):
             if isinstance(error, PluginError):
-                logger.info("refused because of", exc_info=error.__cause__)
+                logger.info("refused because of this exception", exc_info=error.__cause__)
             _refuse(folder, one_line(error), multirun)
         elif isinstance(error, Exception) and multirun:
             logger.info("unexpected", exc_info=True)

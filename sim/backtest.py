@@ -186,7 +186,7 @@ def backtest(overrides: Sequence[str], own: Options, progress: Display | None = 
     work = None
     every = _candidates(own.candidates, overrides, log, found)
     for place, candidate in enumerate(every):
-        shown.show(f"plays {candidate.name}, {place + 1} of {len(every)}", place / len(every))
+        shown.show(f"simulates {candidate.name}, {place + 1} of {len(every)}", place / len(every))
         if candidate.is_conservative:
             if missing:
                 left[candidate.name] = "its reservations cannot make room for outages"
@@ -196,12 +196,12 @@ def backtest(overrides: Sequence[str], own: Options, progress: Display | None = 
                 work = work_of_conservative(found, next(easy, found.start))
             if work > MOST_WORK:
                 left[candidate.name] = (
-                    f"it would look at {work:,.0f} reservations a job, more than {MOST_WORK:,.0f}"
+                    f"it would check {work:,.0f} reservations per job, more than {MOST_WORK:,.0f}"
                 )
                 continue
         played.append(compare(found, candidate.name, starts(found, candidate, list(missing))))
     if not played:
-        raise ConfigError("backtest.candidates: none can be played: " + "; ".join(left.values()))
+        raise ConfigError("backtest.candidates: none can be simulated: " + "; ".join(left.values()))
     why = tuple(reasons(found, played, log.missing))
     done = Backtest(found, tuple(played), left, why, missing)
     if not own.changes:

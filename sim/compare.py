@@ -120,7 +120,7 @@ def arguments() -> argparse.ArgumentParser:
     )  # fmt: skip
     parser.add_argument(
         "--subject", metavar="LABEL",
-        help="group for which it is said first who loses by it (default: the best)",
+        help="group whose losers (jobs, users) are named first (default: the best)",
     )  # fmt: skip
     return parser
 

@@ -165,7 +165,7 @@ def check_sizes(key: str, value: object) -> None:
     >>> check_sizes("policy.worth", 1e300)
     Traceback (most recent call last):
     ...
-    sim.errors.ConfigError: policy.worth=1e+300: must be 0, or between 1e-20 and 1e+20 in size
+    sim.errors.ConfigError: policy.worth=1e+300: must be 0, or between 1e-20 and 1e+20 in magnitude
     """
     if isinstance(value, Mapping):
         for name, inner in value.items():
@@ -176,7 +176,7 @@ def check_sizes(key: str, value: object) -> None:
     elif isinstance(value, int | float) and value != 0 and not SMALLEST <= abs(value) <= LARGEST:
         if value == math.inf and key.endswith(ENDLESS):
             return
-        _refuse(key, value, f"0, or between {SMALLEST:g} and {LARGEST:g} in size")
+        _refuse(key, value, f"0, or between {SMALLEST:g} and {LARGEST:g} in magnitude")
 
 
 def check_values(config: Mapping[str, Any]) -> None:

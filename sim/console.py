@@ -234,7 +234,7 @@ easy by adept against easy by user_estimate. Shares and errors differ by percent
     first, last = sides[0], sides[-1]
     unlike = first.policy != last.policy and first.predictor != last.predictor
     if unlike and len(sides) == 2 and last.predictor:
-        said.append("Both differ: baseline_predictor=true plays the step between.")
+        said.append("Both differ: baseline_predictor=true simulates the step between.")
     said.append(f"Shares and errors differ by percentage points ({POINTS}).")
     return [" ".join(said)]
 
@@ -269,7 +269,7 @@ def warnings(run: Figures) -> list[str]:
             lines.append(f"{text}{mean}: {_number(count)}{_counted(run, f'{key}_')}.")
     if run.get("replications_identical"):
         lines.append(
-            f"The {run.get('replications')} replications are identical: no interval can be had."
+            f"The {run.get('replications')} replications are identical: no interval can be given."
         )
     if run.get("precision_met") is False:
         lines.append(
@@ -295,7 +295,7 @@ def charged_notes(sides: Sequence[Side]) -> list[str]:
     """Return who bears the cost of runs before the start, where only some have such."""
     run, others = sides[0].figures, sides[1:]
     if run.get("given_charged") and any(not side.figures.get("given_runs") for side in others):
-        return ["The baseline needs no such runs and replays none: their cost is the run's."]
+        return ["The baseline replays no runs before the start: the run alone bears their cost."]
     return []
 
 

@@ -93,7 +93,7 @@ def write_dataset(source: Path, target: Path, partitioned: Sequence[str] | None 
     chosen = usual if partitioned is None else partitioned
     unknown = [key for key in chosen if key not in keys]
     if unknown:
-        raise SimError(f"{unknown[0]}: does not differ between runs; {', '.join(keys)} do")
+        raise SimError(f"{unknown[0]}: does not differ between runs; accepted: {', '.join(keys)}")
     groups = groups_of(source, table, keys, known)
     target.parent.mkdir(parents=True, exist_ok=True)
     begin = f"{PARTIAL}-"
@@ -176,7 +176,7 @@ def main(given: Sequence[str] | None = None) -> int:
     parser.add_argument("--by", nargs="*", metavar="KEY", help="keys that become folders")
     asked = parser.parse_args(given)
     number = write_dataset(asked.source, asked.target, asked.by)
-    sys.stdout.write(f"{number} simulations in {asked.target}\n")
+    sys.stdout.write(f"{number:,} simulations in {asked.target}\n")
     return 0
 
 

@@ -128,8 +128,8 @@ def _numbers(text: str) -> list[int]:
 @answering
 def main(given: Sequence[str] | None = None) -> int:
     """Draw a picture of a run; return the exit status."""
-    kinds = [f"{SCHEDULE}: the whole and its busiest week"]
-    kinds += [f"{EXPLORER}: a page to zoom into, hover over jobs and lay two runs side by side"]
+    kinds = [f"{SCHEDULE}: the whole run and its busiest week"]
+    kinds += [f"{EXPLORER}: a page on which to zoom, hover over jobs and lay two runs side by side"]
     kinds += [f"{name}: {kind.text}" for name, kind in KINDS.items()]
     parser = argparse.ArgumentParser(
         prog="moldsim plot",

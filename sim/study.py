@@ -22,7 +22,7 @@ USAGE = """usage: moldsim study NAME[,NAME] [key=value ...] [--OPTION[=VALUE] ..
 Runs the experiment preset NAME as a multirun, then compares its runs: which policy,
 which predictor, how much it matters, and how sure that is. hydra.sweep.dir=DIR says
 where (studies/NAME/DATE by default); started again there, it redoes only what is missing.
-Options are those of sim.compare, such as --against=policy=easy or
+Options are those of moldsim compare, such as --against=policy=easy or
 --figure=p95_response_time.
 
 presets: """

@@ -82,7 +82,7 @@ def main(given: Sequence[str] | None = None) -> int:
         console.print(f"{' '.join(asked.only)}: must be parts such as policy=sa, predictor=adept")
         return 2
     if asked.processes < 1:
-        console.print(f"--processes={asked.processes} must be at least 1")
+        console.print(f"--processes={asked.processes}: must be at least 1")
         return 2
     with ProcessPoolExecutor(min(asked.processes, len(wanted)), get_context("spawn")) as pool:
         signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})  # the processes stay deaf to it
@@ -92,7 +92,7 @@ def main(given: Sequence[str] | None = None) -> int:
         for one in track(done, "compiling", len(wanted), console=console, transient=True):
             one.result()
     PlainConsole(soft_wrap=True).print(
-        f"compiled; kept in {folder_of(Path(__file__).resolve())} and like folders"
+        f"compiled; cached in {folder_of(Path(__file__).resolve())} and similar folders"
     )
     return 0
 

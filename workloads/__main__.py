@@ -103,7 +103,7 @@ def _is_json(path: Path) -> bool:
     """Say whether a file to write is JSON, else SWF; refuse other names."""
     kind = Path(path.name.removesuffix(".gz")).suffix
     if kind not in (".json", ".swf"):
-        raise WorkloadError(f"{path}: unknown format; give a name in .swf or .json, or .gz of it")
+        raise WorkloadError(f"{path}: unknown format; must end in .swf, .json, .swf.gz or .json.gz")
     return kind == ".json"
 
 

@@ -135,8 +135,8 @@ def open_remarks(
             )
         else:
             text = (
-                f"instances with A from {A_low:.3g} to {A_high:.3g} fit equally well; "
-                f"at {target:g} they say {between}"
+                f"curves with A from {A_low:.3g} to {A_high:.3g} fit equally well; "
+                f"at {target:g} they predict {between}"
             )
         found.append(Remark(grade, code, text, measure, target))
     return found
@@ -215,13 +215,13 @@ def point_remarks(
     for target, severity in zip(targets.tolist(), infeasible, strict=True):
         if severity:
             count = layout.feasible.at_least(target)
-            text = f"{target:g} is none of {layout.feasible.name}"
+            text = f"{target:g} is not among {layout.feasible.name}"
             grade = cast(Grade, GRADES[severity])
             found.append(Remark(grade, INFEASIBLE, text, count, target))
         if target in anomalous:
             text = (
-                f"the runtime measured on {target:g} is off the trend of the others, and the "
-                "trend is what answers there"
+                f"the runtime measured on {target:g} is off the trend of the others, so the trend "
+                "is used there"
             )
             found.append(Remark("warning", "anomalous_point", text, round(target), target))
     return found

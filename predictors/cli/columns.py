@@ -207,7 +207,7 @@ def seconds(cell: str, unit: str, mark: str) -> float:
     if clock:
         return _clock_seconds(cell, unit, clock)
     if unit in CLOCKS:
-        raise PredictorError(f"is {cell!r} in a column of {unit}")
+        raise PredictorError(f"is {cell!r} in a column of {unit}; a clock time is needed")
     own = _WITH_UNIT.fullmatch(cell.strip())
     if own and own[2].lower() in UNITS:
         if unit and UNITS[own[2].lower()] != UNITS[unit]:

@@ -382,7 +382,7 @@ def _value(place: str, name: str, cell: str, unit: str, mark: str) -> float:
         raise PredictorError(f"{place} {_brief(error)}") from None
     least = 1.0 if name == "nprocs" else (0.0 if name != "runtime" else np.finfo(float).tiny)
     if not least <= value < np.inf:
-        wanted = "at least 1" if least == 1.0 else "above 0"
+        wanted = f"at least {least:g}" if least in (0.0, 1.0) else "above 0"
         raise PredictorError(f"{place} is {value:g}; it must be finite and {wanted}")
     return value
 

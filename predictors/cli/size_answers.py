@@ -166,7 +166,7 @@ def answer_size(
         remarks.insert(0, Remark("note", "at_inputs", f"solved at {listed}; --at chooses another"))
     sizes = np.clip(solved, least, most)
     if (sizes != solved).any():
-        text = f"{of} is held within {least:g} to {most:g}: the time is not kept there"
+        text = f"{of} is limited to {least:g} to {most:g}: at a limit the time is another one"
         remarks.insert(0, Remark("warning", "size_limit", text))
     low, high = np.clip(low, least, most), np.clip(high, least, most)
     rows = pd.DataFrame({"nprocs": targets, of: sizes, "low": low, "high": high})
@@ -216,7 +216,7 @@ def _write_plan(options: argparse.Namespace, runs: tuple[PlannedRun, ...]) -> No
         write_json({"runs_needed": [run._asdict() for run in runs]})
         return
     sys.stdout.write(
-        f"# {len(runs)} runs needed next: fill in the seconds, add the rows to "
+        f"# runs needed next: {len(runs)}; fill in the seconds, add the rows to "
         f"{options.measurements} and ask again\nnprocs,size,runtime,purpose\n"
     )
     for run in runs:

@@ -152,5 +152,5 @@ def advised(uses: Sequence[Use], means: Mapping[float, float]) -> list[str]:
     """Say what to use, a sentence for each criterion, or why nothing is advised."""
     if not uses:
         counts = ", ".join(f"{count:g}" for count in means)
-        return [f"Runs on {counts} alone say nothing of other counts."]
+        return [f"Runs on {counts} alone say nothing about other counts."]
     return [use.sentence for use in uses]

@@ -314,8 +314,8 @@ class Consensus(InputEstimator):
             if grade:
                 ends = np.exp(np.minimum([-down, up], 300.0))
                 text = (
-                    f"80 % of such runs take {ends[0]:.2f} to {ends[1]:.2f} times what is said for "
-                    f"{target:g} processors; the methods differ by {np.expm1(differ):.0%}"
+                    f"80 % of such runs take {ends[0]:.2f} to {ends[1]:.2f} times the prediction "
+                    f"for {target:g} processors; the methods differ by {np.expm1(differ):.0%}"
                 )
                 measure = measure_between(last, target) if target > last else round(target)
                 found.append(Remark(cast(Grade, grade), "wide_range", text, measure, float(target)))

@@ -193,9 +193,9 @@ class Evidence:
         )
         found = []
         for target, grade in zip(out.tolist(), self.declining_grades(out), strict=True):
-            own = "there the measured runtimes are repeated"
+            own = "beyond it the measured runtimes are repeated"
             if grade == "unusable":
-                own = "where nothing was measured there, nothing is predicted"
+                own = "beyond it nothing is predicted except at measured counts"
             found.append(Remark(grade, DECLINING, text + own, None, target))
         return found
 

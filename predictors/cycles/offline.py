@@ -225,7 +225,7 @@ class OfflineCyclePredictor(Estimator):
             given = np.asarray(knots, dtype=float)
             rising = given.size > 1 and given[0] > 0 and bool((np.diff(given) > 0).all())
             if not rising or not np.isfinite(given).all():
-                raise PredictorError(f"knots must be 2 or more rising cells, got {list(knots)}")
+                raise PredictorError(f"knots must be 2 or more rising numbers, got {list(knots)}")
         if not 0 <= self.breakpoints <= 3:
             raise PredictorError(f"breakpoints must be 0 to 3, got {self.breakpoints}")
         if self.processors_per_node < 1:
@@ -379,7 +379,7 @@ class OfflineCyclePredictor(Estimator):
         outside = int(((size < least) | (size > most)).sum())
         if outside:
             text = f"{outside} of {size.size} cell counts lie outside {least:g} to {most:g}"
-            remarks.append(Remark("warning", "outside_benchmark", f"{text}; end value held"))
+            remarks.append(Remark("warning", "outside_benchmark", f"{text}; the end value is used"))
         unseen = sorted(set(np.unique(shared).tolist()) - set(self.knots_))
         if unseen:
             text = f"no benchmark with {', '.join(f'{k:g}' for k in unseen)} processes per node"

@@ -26,7 +26,7 @@ def _rows(cells: ArrayLike, seconds: ArrayLike) -> tuple[FloatArray, FloatArray]
     given, taken = np.asarray(cells, dtype=float), np.asarray(seconds, dtype=float)
     if given.ndim and taken.ndim and given.shape != taken.shape:
         raise PredictorError(
-            f"cells and seconds must be as many, got shapes {given.shape} and {taken.shape}"
+            f"cells and seconds must have one shape, got {given.shape} and {taken.shape}"
         )
     size, time = alike(np.atleast_1d(given), taken)
     for name, values in (("cells", size), ("seconds", time)):

@@ -73,7 +73,7 @@ class PartialOracle(Wrapper):
     ) -> None:
         unknown = [name for name in classes if name not in CLASSES]
         if unknown:
-            raise PredictorError(f"classes={unknown[0]}: must be of {', '.join(CLASSES)}")
+            raise PredictorError(f"classes={unknown[0]}: must be one of {', '.join(CLASSES)}")
         if len(counts) != 2 or not 1 <= counts[0] <= counts[1]:
             raise PredictorError(f"counts={list(counts)}: must be the least and the largest count")
         super().__init__(before)

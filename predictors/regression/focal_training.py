@@ -60,7 +60,7 @@ class RunsNeededError(PredictorError):
     def __init__(self, runs: Sequence[PlannedRun]) -> None:
         self.runs = tuple(runs)
         listed = "; ".join(f"size {run.size:g} on {run.nprocs} processors" for run in self.runs)
-        super().__init__(f"{len(self.runs)} run(s) needed next: {listed}")
+        super().__init__(f"runs needed next ({len(self.runs)}): {listed}")
 
 
 @dataclass(frozen=True)

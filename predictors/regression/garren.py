@@ -293,8 +293,8 @@ class FocusedRegression(LogLogPredictor):
         if not out.any():
             return []
         text = (
-            f"{int(out.sum())} prediction(s) lie outside the focal region around "
-            f"{self.focal_time:g} s: the model was not made for them"
+            "predictions outside the focal region around "
+            f"{self.focal_time:g} s ({int(out.sum())}): the model was not made for them"
         )
         return [Remark("warning", "out_of_focus", text)]
 
@@ -315,5 +315,5 @@ class FocusedRegression(LogLogPredictor):
         done = "dropped" if self.influence == "drop" else "kept"
         rows = np.flatnonzero(self.influential_).tolist()
         values = ", ".join(f"{self.cooks_distance_[row]:.3f}" for row in rows)
-        text = f"influential run(s) {done}: rows {rows} of those in focus, Cook's D {values}"
+        text = f"influential runs {done}: rows {rows} of those in focus, Cook's D {values}"
         return [Remark("note", "influential", text)]

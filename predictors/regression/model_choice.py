@@ -48,7 +48,7 @@ def check_determined(runs: TrainingRuns, form: Form) -> None:
     levels, needed = runs.levels.size, 3 if form == "quadratic" else 2
     if levels < needed:
         raise PredictorError(
-            f"{levels} distinct processor count(s) in training: "
+            f"distinct processor counts in training: {levels}; "
             f"a {'quadratic' if needed == 3 else 'linear'} form needs at least {needed}"
         )
     coefficients = needed + runs.log_inputs.shape[1]

@@ -263,7 +263,7 @@ def runs_from_frame(observations: pd.DataFrame, inputs: tuple[str, ...]) -> Trai
     missing = [name for name in needed if name not in observations]
     if missing:
         raise PredictorError(
-            f"observations lack the column(s) {missing}; they have {list(observations.columns)}"
+            f"observations lack the columns {missing}; they have {list(observations.columns)}"
         )
     present = tuple(name for name in inputs if name in observations)
     if inputs == OPTIONAL_INPUT and present and observations["size"].isna().all():

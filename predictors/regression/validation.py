@@ -279,7 +279,7 @@ def range_remarks(
         factor = 2.0 ** max(target - largest, smallest - target)
         end = largest if target > largest else smallest
         count = counts_of(target).item()
-        text = f"{count:g} processors is {factor:.3g} times beyond the training runs"
+        text = f"a count of {count:g} is {factor:.3g} times beyond the training runs"
         measure = measure_between(2.0**end, count)
         remarks.append(Remark("warning", "far", text, measure, count))
     for k, name in enumerate(model.inputs):

@@ -108,7 +108,7 @@ class _Parser:
 
     def _split(self, text: str) -> list[tuple[str, str]]:
         if len(text) > 100:
-            raise PredictorError(f"a complexity has {len(text)} characters; 100 must do")
+            raise PredictorError(f"a complexity has {len(text)} characters; the limit is 100")
         tokens, at = [], 0
         while at < len(text):
             match = TOKEN.match(text, at)
@@ -140,7 +140,7 @@ class _Parser:
             for term, factor in self.product().items():
                 result[term] = result.get(term, 0.0) + factor
         if self.peek() == ("sign", "-"):
-            raise self.fail("terms of a complexity only add")
+            raise self.fail("terms of a complexity can only be added")
         return result
 
     def product(self) -> Expression:

@@ -357,7 +357,7 @@ class RationalPolynomial(Estimator):
         wanted, counts = np.broadcast_arrays(np.asarray(seconds, float), np.asarray(nprocs, float))
         seen = self.runs_.nprocs
         if np.ptp(seen) == 0 and not np.allclose(counts, seen[0]):
-            raise UndeterminedError(f"every run was on {seen[0]:g} processors, not on others")
+            raise UndeterminedError(f"every run was on {seen[0]:g} processors; others are unknown")
         low = np.full(wanted.shape, max(1.0, 1e-3 * self.runs_.size.min()))
         high = np.full(wanted.shape, 1e3 * self.form_.largest)
 

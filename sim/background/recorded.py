@@ -79,7 +79,7 @@ def read_load(path: Path, nodes: int, columns: tuple[str, ...]) -> Recorded:
         named = dict(zip(head, fields, strict=True))
         rows.append(_row(path.name, line, {name: named[name] for name in columns}, nodes))
     if not rows:
-        raise LoadFileError(f"{path.name}: holds no load")
+        raise LoadFileError(f"{path.name}: has no row of load below its header")
     return _collect(path.name, rows)
 
 
@@ -92,7 +92,7 @@ def _lines(path: Path) -> list[tuple[int, list[str]]]:
                 return [(reader.line_num, fields) for fields in reader if fields]
             except csv.Error as error:
                 where = f"{path.name}: line {reader.line_num}"
-                raise LoadFileError(f"{where}: no well-formed CSV ({error})") from error
+                raise LoadFileError(f"{where}: not well-formed CSV ({error})") from error
     except (OSError, UnicodeDecodeError) as error:
         why = error.strerror if isinstance(error, OSError) else error
         raise LoadFileError(f"{path}: cannot be read as CSV ({why})") from error
@@ -121,7 +121,7 @@ def _row(file: str, line: int, fields: dict[str, str], nodes: int) -> Row:
             raise fail(name, f"a node of this machine, 0 to {nodes - 1}")
     place = tuple(int(numbers[name]) for name in where)
     if len(place) == 2 and place[0] == place[1]:
-        raise fail("destination", "another node than the source")
+        raise fail("destination", "a node other than the source")
     if not 0 < numbers[value] <= 1:
         raise fail(value, "in (0, 1]")
     if not numbers["start_time"] < numbers["end_time"]:

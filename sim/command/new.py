@@ -222,7 +222,7 @@ def files(kind: str, name: str, package: Path) -> dict[Path, str]:
     if not re.fullmatch(r"[a-z][a-z0-9_]*", name):
         raise SimError(f"{name}: must be a name such as my_rule (small letters, digits, _)")
     if name in {one.name for one in options(made.group)}:
-        raise SimError(f"{made.group}={name}: there is such an option; choose another name")
+        raise SimError(f"{made.group}={name}: there is such an option already; choose another name")
     module, above = dotted(package)
     root = above.parent if above.name == "src" else above
     words = {"package": module, "name": name, "kind": name.title().replace("_", "")}
@@ -270,7 +270,7 @@ def write(given: Sequence[str], here: Path) -> tuple[list[Path], str]:
     found = files(kind, given[1], package)
     there = [path for path in found if path.exists()]
     if there:
-        raise SimError(f"{there[0]}: is there already; nothing was written")
+        raise SimError(f"{there[0]}: exists already; nothing was written")
     for path, text in found.items():
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text, encoding="utf-8")

@@ -116,7 +116,7 @@ def table(group: str, kinds: Sequence[str] = ()) -> str:
     for *cells, about in rows:
         line = "".join(f"{cell:<{size}}" for cell, size in zip(cells, sizes, strict=True)) + about
         lines.append(line if len(line) <= width else f"{line[: width - 1]}…")
-    return "\n".join([*lines, "", f"moldsim help {group} NAME says more of one.", ""])
+    return "\n".join([*lines, "", f"moldsim help {group} NAME says more about one of them.", ""])
 
 
 def one_of(group: str, name: str) -> str | None:

@@ -128,7 +128,7 @@ class Engine:
         self.clock.run_instants(self._instant)
         book = self.compiled or self.log
         if waiting := len(self.trace.jobs) - book.ended:
-            raise PolicyError(f"the policy left {waiting} jobs waiting for ever")
+            raise PolicyError(f"jobs that the policy left waiting for ever: {waiting:,}")
         for watcher in self.watchers:
             watcher.finished(self._watched())
         records = book.records(self.predictor, self.submit)
@@ -338,7 +338,7 @@ class Engine:
         return Watched(self.view, self.scheduler, self.log, self.down, self.restarts, *counts)
 
     def _carry_out(self, decision: Decision, now: float) -> None:
-        raise PolicyError(f"the policy decided {decision!r}, which is no decision here")
+        raise PolicyError(f"the policy decided {decision!r}, which this run cannot carry out")
 
     def _wake_at(self, decision: WakeAt, now: float) -> None:
         if decision.time <= now:
@@ -362,7 +362,7 @@ class Engine:
         else:
             if count_processors(nodes) != processors:
                 raise PolicyError(
-                    f"Start of job index {job}: nodes are not {processors} processors"
+                    f"Start of job index {job}: its nodes do not hold {processors} processors"
                 )
             state.take_named(nodes)
             state.hold(job, nodes)

@@ -86,7 +86,7 @@ class Resizer:
                 f"{view.free} are free"
             )
         if not cost >= 0:
-            raise PolicyError(f"Resize of job index {job} at a cost of {cost} seconds")
+            raise PolicyError(f"Resize of job index {job}: cost must be at least 0 s, got {cost}")
         self._go_on(run, self._exchange(run, processors, nodes), processors, cost, now)
 
     def grant(self, run: Run, processors: int, cost: float, pending: float, now: float) -> None:
@@ -218,7 +218,7 @@ class Resizer:
         if nodes is None:
             return state.exchange(run.job, processors)
         if count_processors(nodes) != processors:
-            raise PolicyError(f"nodes of job index {run.job} are not {processors} processors")
+            raise PolicyError(f"nodes of job index {run.job} do not hold {processors} processors")
         state.give(run.nodes)
         state.take_named(nodes)
         state.hold(run.job, nodes)

@@ -207,6 +207,6 @@ def refuse_misfits(trace: Trace, processors: int) -> None:
     if wide.size:
         job = trace.jobs.iloc[int(wide[0])]
         raise SimError(
-            f"job {int(job['job_id'])} asks for {int(job['requested_processors'])} processors; "
-            f"the machine has {processors}"
+            f"job {int(job['job_id'])} asks for {int(job['requested_processors']):,} processors; "
+            f"the machine has {processors:,}"
         )

@@ -180,7 +180,7 @@ class Granting:
         """
         engine = self._engine
         if (decision.job, decision.kind) not in engine.view.requests:
-            raise PolicyError(f"{decision!r} answers no request that stands")
+            raise PolicyError(f"{decision!r} answers a request that is not pending")
         if isinstance(decision, Refuse):
             self._asker.answer(decision.job, decision.kind, "refused")
             return

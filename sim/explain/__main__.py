@@ -29,7 +29,7 @@ MOST_COUNTS = 24
 BECAUSE = {
     PROCESSORS: "too few processors were free",
     RESERVATION: "others were promised the processors that were free",
-    ORDER: "nobody passes a job that is blocked",
+    ORDER: "the policy lets no job pass a blocked one",
     RULE: "the rule had it wait for a better start",
     KEPT_BACK: "the rule held it out of the queue",
 }
@@ -94,7 +94,7 @@ def sentences(told: Account) -> Iterator[str]:
     if told["agrees"]:
         others = told["other_starts"]
         all_of_it = "the whole schedule is the recorded one" if not others else (
-            f"{others:,} other jobs start otherwise than recorded")  # fmt: skip
+            f"other jobs that start otherwise than recorded: {others:,}")  # fmt: skip
         yield f"The replay starts it when the run did; {all_of_it}."
     else:
         yield (
@@ -109,7 +109,7 @@ def sentences(told: Account) -> Iterator[str]:
     for number, wait in enumerate(waits[:MOST_TOLD]):
         yield from _wait(wait, number, at)
     if len(waits) > MOST_TOLD:
-        yield f"It came back {len(waits) - MOST_TOLD:,} times more (--json has every wait)."
+        yield f"Further waits: {len(waits) - MOST_TOLD:,} (--json has every wait)."
     yield from _course(told, at)
 
 
@@ -156,7 +156,7 @@ def _choice(told: Account, at: Clock) -> Iterator[str]:
     yield f"{asked}."
     changes = "" if len(weighed) == 1 else f", the last of {len(weighed)} times"
     last = weighed[-1]
-    yield f"What was believed of its counts at {at(last['time'])}{changes}:"
+    yield f"Believed runtimes of its counts at {at(last['time'])}{changes}:"
     yield from _table(last, told, at)
 
 
@@ -198,7 +198,7 @@ def _wait(wait: Account, number: int, at: Clock) -> Iterator[str]:
             yield f"  ... and {len(parts) - MOST_TOLD:,} shorter parts (--json has every pass)"
         passed = list(dict.fromkeys(job for one in refused for job in one["passed_by"]))
         if passed:
-            yield f"Later than it came and before it started {_jobs(passed)}."
+            yield f"Started before it although submitted later: {_jobs(passed)}."
     if wait["start"] is None:
         yield "It never started."
         return
@@ -206,7 +206,7 @@ def _wait(wait: Account, number: int, at: Clock) -> Iterator[str]:
     if refused and wait["ended_at_start"]:
         what += f", when {_jobs(wait['ended_at_start'])} had ended"
     if wait["overtook"]:
-        what += f", ahead of {wait['overtook']:,} that wait before it in the queue"
+        what += f", ahead of jobs that waited before it in the queue: {wait['overtook']:,}"
     yield f"{what}."
 
 

@@ -20,7 +20,7 @@ from types import FrameType, TracebackType
 from typing import NoReturn
 
 INTERRUPTED = 130
-SAID = "interrupted: nothing half-finished was kept\n"
+SAID = "interrupted: no unfinished result was saved\n"
 GRACE = 1.0
 """Seconds that the main thread has."""
 LATER = 0.01

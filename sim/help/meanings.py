@@ -40,13 +40,13 @@ COLUMNS = {
         "start_time": "from when on it held these processors",
         "end_time": "until when",
         "processors": "how many",
-        "nodes": "which: intervals of processor numbers, such as 0-3,7; null where nobody says",
+        "nodes": "which: intervals of processor numbers, such as 0-3,7; null where unknown",
     },
     "timeline.parquet": {
         "time": "of a change",
         "busy_processors": "held from then on",
         "queued_jobs": "waiting from then on",
-        "queued_processors": "that they ask for",
+        "queued_processors": "asked for by waiting jobs from then on",
     },
     "predictions.parquet": {
         "job_id": "the job that started",
@@ -55,11 +55,11 @@ COLUMNS = {
         "nprocs": "processors that it got",
         "size": "problem size as predictors see it",
         "predicted": "runtime predicted for that count",
-        "actual": "runtime that came; null where the run did not complete",
-        "method": "who predicted",
+        "actual": "actual runtime; null where the run did not complete",
+        "method": "method that made the prediction",
         "observations": "finished runs that the prediction rests on",
         "reliability": "note, warning, unusable, or empty; exact of oracles, stated of users",
-        "runs_at_count": "finished runs kept at that very count; null without any",
+        "runs_at_count": "finished runs at that count in the history; null without any",
         "mean_at_count": "their geometric mean, brought to this job's size and load",
     },
     "sizes.parquet": {
@@ -76,7 +76,7 @@ COLUMNS = {
         "wanted_time": "the time to keep",
         "time_low": "80 % interval of the grown job's runtime, lower end",
         "time_high": "80 % interval of the grown job's runtime, upper end",
-        "runtime": "that came",
+        "runtime": "actual runtime",
         "weak_runtime": "with a size in proportion to the processors",
     },
     "requests.parquet": {
@@ -89,7 +89,7 @@ COLUMNS = {
         "wanted_seconds": "beyond its limit",
         "outcome": "granted, refused, withdrawn, ...",
         "answered_time": "when it was answered",
-        "denied_time": "that the run would have been spared on the processors asked for",
+        "denied_time": "that the run would have saved on the processors asked for",
     },
 }
 """Meaning of each column by table; the units are in `sim.results.artefacts.UNITS`."""
@@ -177,7 +177,7 @@ FIGURES = {
     ),
     # Garren 2010
     "sizes_* size_growth_median kept_time_* weak_scaling_*": (
-        "jobs by outcome; how much sizes grew; how near the kept time came, and in proportion"
+        "jobs by outcome; how much sizes grew; errors of the kept time and of weak scaling"
     ),
     "requests* granted_* returned_* denied_* *_grant_delay": (
         "what running jobs asked for, got, and lost where they were denied"

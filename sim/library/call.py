@@ -100,7 +100,7 @@ def axis(key: str, values: object) -> str:
     """
     several = values if isinstance(values, list | tuple) else [values]
     if not several:
-        raise ConfigError(f"{key}={values}: needs a value at least")
+        raise ConfigError(f"{key}={values}: needs at least one value")
     return f"{key}=" + ",".join(keyword(key, one).partition("=")[2] for one in several)
 
 
@@ -182,7 +182,7 @@ def instance(kind: type, key: str) -> object:
     try:
         return kind()
     except (Exception, SystemExit) as error:
-        said = f"{key}={kind.__name__}: raised {raised(error)}; hand over an object"
+        said = f"{key}={kind.__name__}: raised {raised(error)}; give an object instead"
         raise ConfigError(said) from error
 
 
@@ -204,7 +204,7 @@ def several(key: str, given: object) -> list[Any]:
     if not isinstance(given, list | tuple):
         return [given]
     if not given:
-        raise ConfigError(f"{key}={given}: needs a value at least")
+        raise ConfigError(f"{key}={given}: needs at least one value")
     found = [part(key, one) for one in given]
     names = [one.name if isinstance(one, Part) else str(given[k]) for k, one in enumerate(found)]
     for k, one in enumerate(found):

@@ -25,7 +25,7 @@ BEGINS = {1: "policy", 2: "policy.placement", 3: "policy.backfill"}
 """What begins with so many arguments."""
 USAGE = """usage: moldsim check NAME ...
 
-Plays toy jobs with a part of your own, and says what of its answers cannot be used. NAME is a
+Simulates toy jobs with a part of your own, and says which of its answers cannot be used. NAME is a
 class, such as my.Predictor, or an option, such as that of a package's policy.
 """
 
@@ -100,7 +100,7 @@ def check_plugin(plugin: Any) -> str:
     --------
     >>> import sim
     >>> sim.check_plugin(sim.ShortestFirst())
-    'ShortestFirst: taken for policy.order; toy jobs policy=easy: nothing to refuse'
+    'ShortestFirst: taken for policy.order; toy jobs policy=easy: no problem found'
     """
     node: Mapping[str, Any] = {}
     chosen = [*TOYS]
@@ -132,7 +132,7 @@ def check_plugin(plugin: Any) -> str:
     if problems:
         raise PluginError("\n".join(dict.fromkeys(problems)))
     played = " ".join(["toy jobs", *under])
-    return f"{name}: taken for {key}; {played}: nothing to refuse"
+    return f"{name}: taken for {key}; {played}: no problem found"
 
 
 def main(given: Sequence[str]) -> int:

@@ -230,7 +230,7 @@ def sweep(
                     raise KeyboardInterrupt(f"the same call goes on{kept}") from None
     failed = [row for row in rows if row["status"] == "failed"]
     if failed:
-        said = f"{len(failed)} of {len(rows)} runs failed, first {failed[0]['run']}"
+        said = f"{len(failed):,} of {len(rows):,} runs failed, first {failed[0]['run']}"
         said = f"{said}: {failed[0]['message']}"
         if len(failed) == len(rows):
             raise SimError(said)

@@ -294,7 +294,7 @@ def main(given: Sequence[str] | None = None) -> int:
     rules = "\n".join(f"  {name}: {text}" for name, text in RULES.items())
     parser = argparse.ArgumentParser(
         prog="moldsim oracle",
-        description=f"Schedules by the rules, and whether another's keeps them.\n\n{rules}",
+        description=f"Schedules by exact rules; check your own by them.\n\n{rules}",
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     commands = parser.add_subparsers(required=True, metavar="COMMAND")

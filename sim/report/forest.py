@@ -97,7 +97,7 @@ def forest(order: Sequence[Group], found: Sequence[Difference], figure: str) -> 
         return ""
     against = " or ".join(dict.fromkeys(reference_names(found).values()))
     unit = "pp" if found[0].is_share else "%"
-    caption = f"Change of {figure} against {against}: 95 % intervals at once; * excludes 0"
+    caption = f"Change of {figure} against {against}: simultaneous 95 % intervals; * excludes 0"
     axis = f"{100 * ends[0]:.0f} to {100 * ends[1]:.0f} {unit}"
     return table(caption, ["runs", "change", axis], rows, ["runs"], "forest")
 
@@ -130,7 +130,7 @@ def maps(order: Sequence[Group], found: Sequence[Difference], figure: str) -> st
         where = ", ".join(f"{k}={v}" for k, v in rest.items() if k.partition(".")[0] == "workload")
         caption = f"Change of {figure} (%) by policy and predictor{', ' if where else ''}{where}"
         parts.append(table(caption, ["policy", *predictors], rows, ["policy"]))
-    more = f"<p>{len(parts) - MOST_MAPS} more maps are left out.</p>"
+    more = f"<p>Further maps that are left out: {len(parts) - MOST_MAPS}.</p>"
     return "".join(parts[:MOST_MAPS]) + (more if len(parts) > MOST_MAPS else "")
 
 
@@ -227,7 +227,7 @@ def answer_plots(
         against = " or ".join(dict.fromkeys(one.reference.label for one in found))
         points = "percentage points" if found[0].is_share else "%"
         draw = partial(interval_bars, changes, f"change of {unit[0].partition(' (')[0]} ({points})")
-        together = f"{paired} All hold at once."
+        together = f"{paired} All hold together."
         plots.append(Plot("change", f"Change against {against}", together, draw, missing))
     kept = [(one.group.label, one.kept) for one in found if one.kept]
     shares = [(label, share) for label, share in kept if isinstance(share, Interval)]

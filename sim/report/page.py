@@ -137,11 +137,12 @@ def page(
         table=_key_table(order, keys),
         said="".join(f"<p>{escape(sentence)}</p>" for sentence in report.said),
         maps=maps(order, answers.differences, report.figure)
-        or "<p>A map takes two policies and two predictors on the same jobs.</p>",
+        or "<p>A map needs at least two policies and two predictors on the same jobs.</p>",
         foresight=_foresight(figures.get(OF_FORESIGHT, ""), answers),
         gantt=_explorer(report.explorer) + _gantt(order, gantt),
         winners=_winners(report.winners),
-        beliefs="".join(figures.get(name, "") for name in OF_BELIEFS) or "<p>Nobody was asked.</p>",
+        beliefs="".join(figures.get(name, "") for name in OF_BELIEFS)
+        or "<p>No predictor was asked.</p>",
         figures="".join(figures[name] for name in rest),
         differences=_differences(answers),
         runs=_runs(table),
@@ -168,9 +169,9 @@ def _verdict(verdict: Verdict) -> str:
 def _foresight(kept: str, answers: Answers) -> str:
     """Return what predictors keep of perfect foresight, and below it, folded, who pays."""
     if not kept:
-        return "<p>No oracle is among the runs: predictor=oracle beside the others.</p>"
+        return "<p>No oracle is among the runs: run predictor=oracle beside the others.</p>"
     note = (
-        "<p>100 % is what the oracle of runtimes gains under the same policy. A predictor may keep "
+        "<p>100 % is what the oracle of runtimes gains under the same policy. A predictor may gain "
         "more, and the oracle may do worse than the reference: rules decide job by job, and what "
         "is best for one job is not for those behind it. Intervals are Fieller's.</p>"
     )
@@ -186,7 +187,7 @@ def _foresight(kept: str, answers: Answers) -> str:
 def _winners(found: Sequence[Winners]) -> str:
     """Return who gains and who loses by a run of choice, by class, user and application."""
     if not found:
-        return "<p>No tables of jobs of a run and of its reference.</p>"
+        return "<p>No run has its tables of jobs and its reference's.</p>"
     parts = [_picker("whom", "whose", [who.own for who in found])]
     for place, who in enumerate(found):
         shown = "" if place == 0 else " hidden"
@@ -206,7 +207,7 @@ def _loss_tables(who: Winners) -> str:
     parts = [
         f"<p>{escape(who.own)} against {escape(who.base)}, job by job "
         f"({who.counted}): {number(100 * who.longer)} % of the jobs take longer, "
-        f"{number(100 * who.shorter)} % less long.</p>"
+        f"{number(100 * who.shorter)} % less time.</p>"
     ]
     head = ("of all jobs (%)", "take longer (%)", "response before (h)", "change (h)",
             "of it waiting (h)")  # fmt: skip

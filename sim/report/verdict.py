@@ -200,7 +200,7 @@ def sureness(best: Difference) -> str:
     if same:
         return f"of which nothing is certain: the {best.pairs} pairs are {IDENTICAL[same]}"
     if math.isnan(best.change.low):
-        return f"the range of {best.pairs} pairs, as an interval takes {LEAST_PAIRS}"
+        return f"the range of {best.pairs} pairs, as an interval needs at least {LEAST_PAIRS}"
     includes = "" if best.certain else "which includes 0, "
     return f"{includes}{best.pairs} pairs; intervals that hold together: {best.set}"
 
@@ -212,7 +212,7 @@ def machine_sentence(groups: Sequence[Group]) -> str:
     if not sizes:
         return ""
     return (
-        f"A log that states no size of its machine has {', '.join(map(str, sorted(sizes)))} "
+        f"A log without a size of its machine has {' or '.join(f'{n:,}' for n in sorted(sizes))} "
         "processors, the most that it holds at once."
     )
 
@@ -257,5 +257,5 @@ def _losers_tile(who: Winners | None) -> Tile:
         "losers",
         f"{number(100 * who.longer)} %",
         f"of the jobs take longer under {who.own} than under {who.base}, "
-        f"{number(100 * who.shorter)} % less long",
+        f"{number(100 * who.shorter)} % less time",
     )

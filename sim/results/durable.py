@@ -154,9 +154,9 @@ def read_object(path: Path) -> dict[str, Any]:
     except OSError as error:
         raise ValueError(f"{path.name} cannot be read: {error.strerror}") from None
     except (RecursionError, ValueError):
-        raise ValueError(f"{path.name} is damaged: it is no JSON") from None
+        raise ValueError(f"{path.name} is damaged: it is not JSON") from None
     if not isinstance(content, dict):
-        raise ValueError(f"{path.name} is damaged: it holds no figures")  # noqa: TRY004
+        raise ValueError(f"{path.name} is damaged: it is not a JSON object")  # noqa: TRY004
     return content
 
 

@@ -80,9 +80,9 @@ SECTIONS: tuple[tuple[Row, ...], ...] = (
         Row("prediction_p90_error", "90th percentile", ERROR, -1),
         Row("prediction_within_20", "predicted within 20 %", PERCENT, 1),
         Row("share_own_predictions", "own predictions", PERCENT),
-        Row("fallback_median_error", "requests instead, median", ERROR),
+        Row("fallback_median_error", "error of requests instead, median", ERROR),
         Row("share_fitted_starts", "starts on a fitted curve", PERCENT),
-        Row("share_beliefs_off", "beliefs off past runs", PERCENT, -1),
+        Row("share_beliefs_off", "beliefs far from past runs", PERCENT, -1),
     ),
 )  # fmt: skip
 

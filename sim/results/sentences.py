@@ -70,7 +70,7 @@ def _known_sizes(figures: Figures) -> str:
     if sizes == "class" and not figures.get("sizes_per_application"):
         return "requested times as hints of hidden sizes"
     if sizes != "known":
-        return _SIZES.get(str(sizes), "sizes of some")
+        return _SIZES.get(str(sizes), "the sizes of some jobs")
     if not isinstance(noise, int | float) or not noise:
         return "every job's serial time"
     return f"every job's serial time with noise of {100 * noise:.2g} %"
@@ -148,7 +148,7 @@ def treated_sentence(own: Sequence[Summary], other: Sequence[Summary] = ()) -> s
     if not molded + resized:
         more, theirs = (total(other, key) or 0.0 for key in TREATED[:2])
         if more + theirs:
-            return f"{said}; in the other {more:,.0f} molded, {theirs:,.0f} resized."
+            return f"{said}; in the other run {more:,.0f} molded, {theirs:,.0f} resized."
         return f"{said}: nothing is gained or lost by molding."
     if resized:
         area = (total(own, "reallocation_area") or 0.0) / HOUR
@@ -163,7 +163,7 @@ def rests_sentence(figures: Summary) -> str:
     Examples
     --------
     >>> print(rests_sentence({"given_runs": 0, "share_moldable": 0.5})[:53])
-    This rests on: no runs before the start; sizes of som
+    This rests on: no runs before the start; the sizes of
     """
     given, share = given_line(dict(figures)), number_of(figures, "share_moldable")
     moldable = [] if share is None else [f"{100 * share:.3g} % of the jobs moldable"]
@@ -231,7 +231,7 @@ def recorded_sentences(schedules: Sequence[Mapping[str, Any]], in_windows: bool)
     if in_windows:
         lines.append(
             "Simulated windows of the log start on an empty machine; the recorded waits in them "
-            "hold what was running and queued before."
+            "reflect what was running and queued before."
         )
     return lines
 

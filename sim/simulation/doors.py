@@ -115,10 +115,10 @@ def _seconds(call: Call, answer: object, counts: IntArray, but: str = "") -> Flo
 def _known(call: Call, answer: object) -> FloatArray | None:
     """Return a curve with NaN where nothing is known, which the request may not be."""
     (job, counts), requests = call.args, call.door.requests
-    but = f", NaN where nothing is known but at the request ({requests[job]}), or None"
+    but = f", NaN where unknown (not at the requested count, {requests[job]}), or None"
     found = None if answer is None else _seconds(call, answer, counts, but)
     if found is not None and np.isnan(found[counts == requests[job]]).any():
-        call.refuse(answer, f"other than NaN at the request ({requests[job]})")
+        call.refuse(answer, f"a number, not NaN, at the requested count ({requests[job]})")
     return found
 
 
@@ -145,12 +145,12 @@ def _attached(call: Call, answer: object) -> None:
 
 
 def _offered(call: Call, answer: object) -> BoolArray | None:
-    words = "True or False a count, or None"
+    words = "True or False for each count, or None"
     return None if answer is None else _array(call, answer, "b", np.shape(call.args[1]), words)
 
 
 def _keys(call: Call, answer: object) -> FloatArray | None:
-    submit, words = call.args[1], "a number a job, none of them NaN, or None"
+    submit, words = call.args[1], "a number for each job, none of them NaN, or None"
     if answer is None:
         return None
     found: FloatArray = _array(call, answer, "fiub", np.shape(submit), words).astype(float)
@@ -160,7 +160,7 @@ def _keys(call: Call, answer: object) -> FloatArray | None:
 def _shares(call: Call, answer: object) -> IntArray:
     """Return the processors of each member."""
     _, members, total = call.args
-    words = f"{len(members)} whole numbers, each up to the member's largest, {total} in all"
+    words = f"{len(members)} whole numbers, each up to the member's largest, at most {total} in all"
     found: IntArray = _array(call, answer, "iu", (len(members),), words).astype(np.int64)
     if (found < 0).any() or (found > members.largest).any() or found.sum() > total:
         call.refuse(answer, words)

@@ -231,4 +231,4 @@ class ProgressGuard(Watcher):
         else:
             state = f"waits for {engine.view.requested_processors[job]} processors"
         number, again = self._job_id[job], engine.restarts.get(job, 0)
-        return f"{number} {state} and was started again {again:,} times"
+        return f"{number} {state} and was restarted {again:,} time{'s' * (again != 1)}"

@@ -103,7 +103,7 @@ class RecordedRun:
             If nobody decided anything: it is the log's own schedule.
         """
         if is_recorded(self.parts["policy"]):
-            raise SimError(f"{self.place}: it is the log's own schedule; nobody decided anything")
+            raise SimError(f"{self.place}: it is the log's own schedule; no policy made it")
         policy = build(with_menu(self.parts["policy"], self.config["menu"]), "policy")
         setup = watch(prepare(self.config, self.parts, scene, policy, progress))
         return setup, scene.replay(setup)

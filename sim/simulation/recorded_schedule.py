@@ -106,7 +106,7 @@ def _check(trace: Trace, machine: Machine, evolving: bool) -> None:
         raise ConfigError(f"policy=recorded: its times are not the log's: {trace.altered}")
     if type(machine) is not Dedicated:
         raise ConfigError(
-            "policy=recorded: needs cluster=dedicated: recorded runtimes hold what slowed jobs "
+            "policy=recorded: needs cluster=dedicated: recorded runtimes include what slowed jobs "
             "down already"
         )
     if evolving:
@@ -118,6 +118,6 @@ def _check(trace: Trace, machine: Machine, evolving: bool) -> None:
         raise ConfigError(f"policy=recorded: {trace.source} records no wait of any job")
     if missing:
         raise ConfigError(
-            f"policy=recorded: {trace.source} records no wait of {missing} of {len(trace.jobs)} "
-            "jobs; workload.cleaning.missing_wait=skip leaves such jobs out"
+            f"policy=recorded: {trace.source} records no wait of {missing:,} of {len(trace.jobs):,}"
+            " jobs; workload.cleaning.missing_wait=skip leaves such jobs out"
         )

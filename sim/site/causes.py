@@ -92,15 +92,15 @@ def machine_size(found: Recorded, weeks: Weeks) -> Reason | None:
     if known and most > size:
         over = int((weeks.most > size).sum())
         text = (
-            f"The machine is believed too small: up to {most:,} processors were held at once, it "
-            f"has {size:,}; so in {over} of {len(weeks.most)} weeks."
+            f"The machine is assumed too small: up to {most:,} processors were held at once, it "
+            f"has {size:,}; this was so in {over} of {len(weeks.most)} weeks."
         )
         return Reason("machine_too_small", text, evidence | {"weeks": over}, most / size - 1)
     if not (known and telling.size) or np.median(telling) >= FULL * size:
         return None
     middle = int(np.median(telling))
     text = (
-        f"The machine is believed too large: it has {size:,} processors, but at most {most:,} were "
+        f"The machine is assumed too large: it has {size:,} processors, but at most {most:,} were "
         f"ever held at once, {middle:,} in the median week in which jobs waited."
     )
     return Reason("machine_too_large", text, evidence | {"median": middle}, 1 - middle / size)
@@ -119,7 +119,7 @@ def outages(found: Recorded, weeks: Weeks) -> Reason | None:
         f"Parts of the machine were missing: in {len(low)} of {len(weeks.most)} weeks less than "
         f"{percent(FULL)} of it was ever held though jobs waited, and {len(without)} times "
         f"({hours:,.0f} h together) nothing started though each waiting job would have fitted; "
-        f"{percent(share, 1)} of its processor time in all."
+        f"{percent(share, 1)} of the processor time was lost in all."
     )
     evidence = {
         "low_weeks": len(low),
@@ -240,7 +240,7 @@ def latency(found: Recorded, free: Levels) -> Reason | None:
         return None
     text = (
         f"Starting takes time: {int(alone.sum()):,} jobs met a free machine and no other job and "
-        f"waited {seconds:,.0f} s in the median; {percent(share)} of all jobs waited hardly "
+        f"waited {seconds:,.0f} s in the median; {percent(share)} of all jobs waited little "
         f"longer, so that ranks of waits say little of them."
     )
     evidence = {"jobs": int(alone.sum()), "median_seconds": seconds, "share_of_jobs": share}
@@ -301,7 +301,7 @@ def limits(candidates: Sequence[Compared], missing: float) -> Reason | None:
         and isinstance(modelled := means.get(f"{name.removesuffix('_exact')}_modelled"), float)
     }  # fmt: skip
     told = ", ".join(
-        f"{name} {exact:,.0f} s with exact and {modelled:,.0f} s with modelled ones"
+        f"{exact:,.0f} s by {name} with exact and {modelled:,.0f} s with modelled limits"
         for name, (exact, modelled) in pairs.items()
     )
     text = f"{percent(missing)} of the jobs have no time limit; mean waits are {told or 'alike'}."

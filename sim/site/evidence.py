@@ -327,7 +327,7 @@ def advice_of(name: str, runs: pd.DataFrame, walltime: float | None, processors:
     asked = float(runs["asked"].median())
     own = runs.loc[runs["nprocs"] == usual, "runtime"]
     if walltime is None:
-        evidence += f"; no evidence for a walltime: {len(runs)} of {FEWEST_RUNS} completed runs"
+        evidence += f"; a walltime needs {FEWEST_RUNS} completed runs, not {len(runs)}"
     return Advice(
         application=name,
         jobs=len(runs),

@@ -136,7 +136,7 @@ def _quarters(figures: Mapping[str, Any]) -> str:
         for one in figures["candidates"]
     ]  # fmt: skip
     number = max((len(row) for row in rows), default=1) - 1
-    head = ["", *(f"{k + 1}. quarter" for k in range(number))]
+    head = ["", *(f"quarter {k + 1}" for k in range(number))]
     caption = (
         "Mean wait against the recorded one and rank correlation, by quarter of the jobs: "
         "trust within 20 % and from 0.7 on in every one, care within 50 % and from 0.4 on"
@@ -168,7 +168,7 @@ def _made(figures: Mapping[str, Any]) -> str:
         f"{figures['jobs_without_wait']:,} jobs without a recorded wait are replayed, not "
         f"compared; {dropped:,} were left out in cleaning.",
         f"{len(figures['outages']):,} outages are taken from the machine."
-        if figures["outages"] else "The machine is whole all the time.",
+        if figures["outages"] else "No outages are taken from the machine.",
         f"SHA-256 of the log: {figures['checksum']}.",
     ]  # fmt: skip
     return "".join(f"<p>{escape(one)}</p>" for one in said)
@@ -201,7 +201,7 @@ def _draw_over_time(axes: "Axes", done: Backtest) -> None:
         wait = (start - found.submit)[judged]
         means = np.bincount(place, wait, len(edges)) / number / HOUR
         axes.step(axis.show(edges), means, where="post", label=name, color=LINE_COLOURS[k])
-    axes.set_xlabel(f"submit ({axis.unit} since the begin)")
+    axes.set_xlabel(f"submit ({axis.unit} since the beginning)")
     axes.set_ylabel("mean wait (h)")
     axes.legend(frameon=False, fontsize=8)
 
@@ -218,7 +218,7 @@ def _draw_held(axes: "Axes", done: Backtest) -> None:
                   linewidth=0.9)  # fmt: skip
     axes.axhline(found.processors, color=INK, linewidth=0.8, linestyle=":", label="machine")
     axes.set_ylim(bottom=0)
-    axes.set_xlabel(f"time ({axis.unit} since the begin)")
+    axes.set_xlabel(f"time ({axis.unit} since the beginning)")
     axes.set_ylabel("processors held")
     axes.legend(frameon=False, fontsize=8, ncols=3)
 
@@ -233,14 +233,14 @@ def advice_sentences(figures: Mapping[str, Any]) -> list[str]:
     ]
     if figures["not_completed"]:
         said.append(
-            f"{figures['not_completed']:,} more jobs failed, were cancelled or ended nobody says "
-            "how: their runtimes count for nothing."
+            f"{figures['not_completed']:,} more jobs failed, were cancelled or have no recorded "
+            "end: their runtimes are not used."
         )
     why = [f"{number:,} {words}" for words, number in figures["without_scaling"].items() if number]
     if why:
         said.append(
-            f"No evidence of scaling, as is common: {', '.join(why)}. A few runs of the same input "
-            "on other counts would show it; measure next says on which."
+            f"Some applications give no evidence of scaling: {', '.join(why)}. Runs of the "
+            "same input on other counts would show it; measure next says on which."
         )
     judged = figures["judged"]
     if judged and judged["share_held"] is not None:
@@ -321,8 +321,8 @@ HOW_TO_READ = (
     "one that spends at most twice the processor-seconds of the fewest; recommended is that of the "
     "two which is expected to end first, its start included. Predicted times have 80 % ranges.",
     "A walltime should hold for 95 % of the jobs: a high quantile of the runtimes of completed "
-    "jobs, stretched by as much as the log's own past has needed. Fewer than 19 say nothing. Up to "
-    "five minutes more than whole days are those days, as limits are.",
+    "jobs, stretched by as much as the log's own past has needed. It takes at least 19 of them. A "
+    "walltime up to five minutes above whole days is cut to whole days, as limits usually are.",
     "Starts after is the mean wait of such jobs put among the last ones of the log, by EASY.",
     "Measure next is the count whose run would say most.",
 )

@@ -158,7 +158,7 @@ def _load(path: Path, kind: type) -> Any:
     if content is None:
         return kind()
     if not isinstance(content, kind):
-        raise SimError(f"{path}: it is no configuration that a run writes")
+        raise SimError(f"{path}: it is not a configuration that a run writes")
     return content
 
 

@@ -308,7 +308,7 @@ class Sweep:
             self.next += len(batch)
 
     def _go_on(self, batch: Sequence[Combination], error: Exception) -> None:
-        logger.info("a part of the sweep broke", exc_info=True)
+        logger.info("a part of the sweep failed", exc_info=True)
         left = [c for c in batch if not self.ended(c) and holder(self.place(c)) is None]
         if len(left) == 1 and len(batch) == 1:
             words = " ".join(str(error).split())

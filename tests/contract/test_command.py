@@ -281,7 +281,7 @@ def test_a_new_part_works_as_it_is_written(kind, tmp_path):
     assert (package / "my_rule.py").is_file()
     again = moldsim("new", kind, "my_rule", folder=package)
     assert again.returncode == 2
-    assert "is there already; nothing was written" in again.stderr
+    assert "exists already; nothing was written" in again.stderr
     asked = [sys.executable, "-m", "pytest", "-q", "-n", "0", "-p", "no:cacheprovider", "tests"]
     environment = {**os.environ, "PYTHONPATH": f"{ROOT}{os.pathsep}{tmp_path}"}
     ended = subprocess.run(

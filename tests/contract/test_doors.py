@@ -198,7 +198,7 @@ WRONG = {
     "a dict": (curve({1: 2.0}), "answered {1: 2.0}; must be positive, finite seconds"),
     "observe": (predicting(Predictor(observe="yes")), "Predictor.observe, job index"),
     "explain": (predicting(Predictor(explain="fit")), "Predictor.explain, job index"),
-    "offered": (predicting(Predictor(offered=3)), "must be True or False a count, or None"),
+    "offered": (predicting(Predictor(offered=3)), "must be True or False for each count, or None"),
     "signature": (predicting(WrongSignature()), "WrongSignature.curve, job index 0: raised TypeE"),
     "SystemExit": (predicting(Exiting()), "Exiting.curve, job index 0: raised SystemExit: 0 ("),
     "exception": (predicting(Broken()), "raised AttributeError: 'Broken' object has no"),
@@ -253,7 +253,7 @@ def test_grades_are_two_texts():
 @pytest.mark.parametrize(
     ("decisions", "said"),
     [
-        ([], r"Deciding: the policy left \d+ jobs waiting for ever"),
+        ([], r"Deciding: jobs that the policy left waiting for ever: \d+"),
         ([Start(0, 9), Start(0, 9)], "Deciding: Start of job index 0"),
     ],
 )
@@ -457,7 +457,7 @@ def test_an_author_is_told_before_any_run(tmp_path, monkeypatch, capsys):
     monkeypatch.syspath_prepend(tmp_path)
     assert main(["somebodys_rules.Wrong"]) == 2
     shown = capsys.readouterr()
-    assert shown.err.startswith("error: Wrong.keys: answered 'abc'; must be a number a job")
+    assert shown.err.startswith("error: Wrong.keys: answered 'abc'; must be a number for each job")
     assert shown.out == ""
     assert shown.err.count("\n") == 1
     assert main(["sjf"]) == 0

@@ -115,7 +115,7 @@ def test_counts_and_runtimes_apart_fit_as_a_table_does(model):
     assert model.predict(pd.DataFrame({"nprocs": [3, 32]})).tolist() == expected.tolist()
     assert model.score(RUNS) == model.score(counts, seconds)
     assert 0.9 < model.score(RUNS) <= 1.0 or isinstance(model, LevenbergMarquardt)
-    with pytest.raises(PredictorError, match="6 rows of runs and 5 runtimes"):
+    with pytest.raises(PredictorError, match="6 rows of runs, but 5 runtimes"):
         model.fit(counts, seconds[1:])
     with pytest.raises(PredictorError, match="a table with columns nprocs and runtime is needed"):
         model.fit(counts.to_numpy())

@@ -23,7 +23,7 @@ def test_run_and_baseline_say_it_in_their_summaries_and_below_the_table(command,
     )
     assert (run["given_runs"], base["given_runs"]) == (12, 0)
     assert " ".join(f"This rests on: {given_line(run)};".split()) in " ".join(ended.out.split())
-    assert "their cost is the run's" in " ".join(ended.out.split())
+    assert "the run alone bears their cost" in " ".join(ended.out.split())
 
 
 def summaries(folder):
@@ -50,7 +50,7 @@ def test_like_and_like_need_no_step(command, tmp_path):
         assert "Difference: " in ended.out
     refused = command(*TOY, "baseline_predictor=false", "hydra.run.dir=c")
     assert set(summaries(tmp_path / "c")) == {".", "baseline"}
-    assert "Both differ: baseline_predictor=true plays the step" in " ".join(refused.out.split())
+    assert "Both differ: baseline_predictor=true simulates the" in " ".join(refused.out.split())
 
 
 def test_replications_have_the_step_each_and_a_run_without_it_leaves_none(command, tmp_path):

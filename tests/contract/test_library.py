@@ -194,7 +194,7 @@ def test_an_estimator_gets_the_runs_that_given_says(told, runs):
 
 def test_a_sweep_without_values_and_a_comparison_with_nothing_are_refused():
     for settings in ({"policy": []}, {"seed": []}):
-        with pytest.raises(sim.ConfigError, match="needs a value at least"):
+        with pytest.raises(sim.ConfigError, match="needs at least one value"):
             sim.sweep(*SMALL, **settings)
     with pytest.raises(sim.SimError, match="other=3: must be a Result"):
         sim.run(*SMALL, policy="easy", baseline=None).compare(3)

@@ -180,7 +180,7 @@ def test_an_interrupt_while_modules_load_is_still_one(command, tmp_path, monkeyp
     monkeypatch.setattr("sim.simulation.in_folder.run", interrupted)
     ended = command(*TINY, "hydra.run.dir=run")
     assert (ended.status, ended.err.splitlines()[0]) == (
-        130, "interrupted: nothing half-finished was kept"
+        130, "interrupted: no unfinished result was saved"
     )  # fmt: skip
     assert not names(tmp_path / "run") & WHOLE
 
@@ -209,7 +209,7 @@ def test_an_interrupt_ends_with_its_status_however_it_is_met(tmp_path, way):
     asked = [sys.executable, "-m", "interrupted", *TINY, f"hydra.run.dir={tmp_path / 'run'}"]
     paths = {"PYTHONPATH": f"{ROOT}:{tmp_path}", "PATH": "/usr/bin:/bin", "HOME": str(tmp_path)}
     ended = subprocess.run(asked, env=paths, capture_output=True, text=True, check=False)
-    assert ended.stderr.strip() == "interrupted: nothing half-finished was kept"
+    assert ended.stderr.strip() == "interrupted: no unfinished result was saved"
     assert ended.returncode == 130
     assert not names(tmp_path / "run") & WHOLE
 

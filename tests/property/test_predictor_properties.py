@@ -110,7 +110,7 @@ def test_bad_questions_are_refused(model):
         fitted.predict(4, size=[1])
     with pytest.raises(ValueError, match="missing column runtime"):
         model().fit(pd.DataFrame({"nprocs": [1]}))
-    with pytest.raises(ValueError, match=r"runtime in row \d is no number: '"):
+    with pytest.raises(ValueError, match=r"runtime in row \d is not a number: '"):
         model().fit(pd.DataFrame({"nprocs": [1, 2], "runtime": ["3", "fast"]}))
 
 

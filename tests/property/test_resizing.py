@@ -161,7 +161,7 @@ def test_a_second_change_during_a_pause_adds_to_it() -> None:
 def test_refused_changes() -> None:
     for change, words in (
         ((1.0, 0, 0, 0.0), "to 0 processors"),
-        ((1.0, 0, 4, -1.0), "cost of -1"),
+        ((1.0, 0, 4, -1.0), "cost must be at least 0 s, got -1"),
     ):
         with pytest.raises(PolicyError, match=words):
             play([100.0], 1.0, Script([change]), check=False)

@@ -81,7 +81,7 @@ def test_figure_8_powers_of_two_are_found_and_kept():
     refused = [remark for remark in model.reliability(100) if remark.code == "infeasible"]
     assert (refused[0].grade, refused[0].measure_at) == ("unusable", 128)
     assert model.predict(100).item() > 0
-    with pytest.raises(UndeterminedError, match="100 is none of powers of 2"):
+    with pytest.raises(UndeterminedError, match="100 is not among powers of 2"):
         model.predict([64, 100], strict=True)
 
 

@@ -365,7 +365,7 @@ def test_the_verdict_names_the_best_without_foresight_and_how_sure(study):
     assert foresight.value.startswith("-50.")
     assert "sa, adept has 73.4 %" in foresight.text
     assert losing.value == "0 %"
-    assert "50.0 % less long" in losing.text
+    assert "50.0 % less time" in losing.text
     assert [group.label for group in said.order] == [
         "sa, oracle", "sa, adept", "easy, oracle", "easy, user_estimate", "sa, noisy_oracle"
     ]  # fmt: skip
@@ -389,7 +389,7 @@ def test_one_run_each_and_foresight_that_does_worse_are_said(study):
     said = verdict(alone, found, RESPONSE, None)
     assert said.best == (
         "No best: first comes sa, adept, mean response -40.0 % against easy, user_estimate, "
-        "how sure one pair of runs cannot say (replications=10 could)."
+        "one pair of runs does not show how sure that is (replications=10 could)."
     )
     assert "True runtimes do worse here than predictions" in said.tiles[1].text
     assert verdict(alone, [], RESPONSE, None).best.startswith("Nothing is compared")

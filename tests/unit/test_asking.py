@@ -306,5 +306,5 @@ def test_answers_to_nothing_are_refused():
 
             return Scheduler()
 
-    with pytest.raises(PolicyError, match="answers no request"):
+    with pytest.raises(PolicyError, match="answers a request that is not pending"):
         play([(0.0, 2, 1000.0)], MEMORY, Chatty(), memory=5000.0)

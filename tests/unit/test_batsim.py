@@ -75,7 +75,7 @@ def test_communication_is_refused_or_left_out(tmp_path):
         ({"p": {"type": "parallel", "cpu": [1], "com": [[1], [2, 3]]}}, [JOB], "com=.* is not"),
         ({}, [{"id": 1, "res": 4}], "job 1: lacks subtime, profile"),
         ({}, [JOB | {"res": "four"}], "res='four' is not a number"),
-        ({}, ["x"], "job 0: is no object"),
+        ({}, ["x"], "job 0: is not an object"),
         ([1], [JOB], "profiles must be an object"),
     ],
 )

@@ -116,7 +116,7 @@ def test_code_that_is_compiled_now_takes_in_what_was_kept():
 @pytest.mark.slow
 def test_the_command_compiles_and_says_where(capsys):
     assert main(["policy=fcfs"]) == 0
-    assert "compiled; kept in" in capsys.readouterr().out
+    assert "compiled; cached in" in capsys.readouterr().out
     assert main(["policy=nothing"]) == 2
     assert "policy=nothing: must be parts such as" in capsys.readouterr().err
 

@@ -230,7 +230,7 @@ def test_errors_name_what_is_wrong() -> None:
         Consensus().predict([4])
     with pytest.raises(PredictorError, match="runtime in row 1 is -2"):
         Consensus().fit_arrays([4, 8], [3.0, -2.0])
-    with pytest.raises(PredictorError, match=r"lack the column\(s\) \['runtime'\]"):
+    with pytest.raises(PredictorError, match=r"lack the columns \['runtime'\]"):
         Consensus().fit(CURVE[["nprocs"]])
     model = Consensus().fit(with_sizes())
     with pytest.raises(PredictorError, match="missing \\['size'\\]"):

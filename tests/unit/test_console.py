@@ -80,7 +80,7 @@ def test_policy_and_predictor_are_compared_one_after_the_other():
 
 
 def test_unlike_columns_say_what_would_make_them_alike():
-    assert "Both differ: baseline_predictor=true plays the step" in printed(RUN, BASE)
+    assert "Both differ: baseline_predictor=true simulates the step" in printed(RUN, BASE)
     assert "Both differ" not in printed(STEP, BASE)
     assert "Difference: easy by adept against easy by user_estimate." in printed(STEP, BASE)
 
@@ -194,7 +194,7 @@ def test_windows_of_a_log_are_told_with_their_ratios_and_how_many_do_not_settle(
 
 def test_identical_replications_are_a_warning():
     text = printed({"replications": 5, "replications_identical": True})
-    assert "The 5 replications are identical: no interval can be had." in text
+    assert "The 5 replications are identical: no interval can be given." in text
 
 
 def test_names_are_no_markup():

@@ -147,7 +147,7 @@ def test_drift_is_reported():
             lambda: OnlineCyclePredictor(np.nan).update(1, 1),
             "window must be at least 1 cycle, whole.* got nan",
         ),
-        (lambda: OnlineCyclePredictor().update([1, 2], [1]), r"shapes \(2,\) and \(1,\)"),
+        (lambda: OnlineCyclePredictor().update([1, 2], [1]), r"one shape, got \(2,\) and \(1,\)"),
         (lambda: OnlineCyclePredictor().update(1.0, 1.0).predict(cells=[1, np.inf]), "got inf"),
         (lambda: OnlineCyclePredictor(nprocs=0).update(1, 1), "nprocs must be at least 1"),
         (lambda: OnlineCyclePredictor().update(0.0, 1.0), "cells must be positive"),

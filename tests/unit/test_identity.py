@@ -76,7 +76,7 @@ def test_what_a_log_does_not_say_is_refused():
     with pytest.raises(WorkloadError) as refusal:
         identify(jobs, "executable", "toy.swf")
     assert str(refusal.value) == (
-        "workload.identity=executable: toy.swf does not say it of any job; it allows auto, "
+        "workload.identity=executable: toy.swf records it for no job; accepted are auto, "
         "user, user_request, none"
     )
 

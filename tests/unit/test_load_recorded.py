@@ -81,10 +81,10 @@ HEAD = "start_time,end_time,node,available_cpu\n"
         (HEAD + "0,100,0,half\n", "line 2: available_cpu must be a number, got 'half'"),
         (HEAD + "0,,0,0.5\n", "line 2: end_time must be a number, got ''"),
         (HEAD + "0,inf,0,0.5\n", "line 2: end_time must be a finite number"),
-        (HEAD, "holds no load"),
+        (HEAD, "has no row of load below its header"),
         ("start_time,end_time,node\n0,1,0\n", "line 1 lacks available_cpu"),
         (HEAD + "0,1_00,0,0.5\n", "line 2: end_time must be a number, got '1_00'"),
-        (HEAD + '0,100,0,"0.5\n', "line 2: no well-formed CSV"),
+        (HEAD + '0,100,0,"0.5\n', "line 2: not well-formed CSV"),
         (HEAD.strip() + ",node\n0,1,0,0.5,0\n", "line 1 names node more than once"),
         (HEAD + "0,100,0,0.5,9,9\n1\n", "line 2: 4 fields are needed, got 6"),
     ],
@@ -98,7 +98,7 @@ def test_bad_cpu_files_are_refused_with_file_line_and_field(play, text, message)
 @pytest.mark.parametrize(
     ("rows", "message"),
     [
-        ("0,100,0,0,0.5\n", "destination must be another node than the source"),
+        ("0,100,0,0,0.5\n", "destination must be a node other than the source"),
         ("0,100,0,7,0.5\n", "destination must be a node of this machine"),
         ("0,100,0,1,0.5\n90,200,0,1,0.5\n", "link 0 -> 1 overlaps"),
         ("0,100,0,1,0.5\n110,200,0,1,0.5\n", "link 0 -> 1 has a gap"),

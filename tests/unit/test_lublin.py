@@ -227,7 +227,7 @@ def test_changed_parameters_take_effect():
             "workload.estimate_limit=1h: must be positive seconds, or null",
         ),
         ({"parameters": {"a1": 0}}, "workload.parameters.a1=0: must be positive"),
-        ({"parameters": {"serial": 2}}, "workload.parameters.serial=2: must lie in 0 to 1"),
+        ({"parameters": {"serial": 2}}, "workload.parameters.serial=2: must be from 0 to 1"),
         ({"parameters": {"a1": "x"}}, "workload.parameters.a1=x: must be a finite number"),
     ],
 )

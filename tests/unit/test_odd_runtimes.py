@@ -59,7 +59,7 @@ def test_time_spans_are_seconds_and_a_column_of_counts_gives_one_value_each(name
 )
 @pytest.mark.parametrize("name", ESTIMATORS)
 def test_what_is_no_number_is_refused_in_words(name, runtime):
-    with pytest.raises(PredictorError, match=r"^runtime in row 0 is no number: "):
+    with pytest.raises(PredictorError, match=r"^runtime in row 0 is not a number: "):
         ESTIMATORS[name]().fit(runs(name, runtime))
 
 

@@ -148,11 +148,11 @@ def flat():
         ),
         (
             lambda: OfflineCyclePredictor().fit(pd.DataFrame({"cells": ["many"], "runtime": [1]})),
-            "cells in row 0 is no number: 'many'",
+            "cells in row 0 is not a number: 'many'",
         ),
         (
             lambda: OfflineCyclePredictor(knots=[np.nan, 2.0]).check_parameters(),
-            "2 or more rising cells, got",
+            "2 or more rising numbers, got",
         ),
         (lambda: flat().predict(cells=[1.0, -2.0]), "cells must be positive and finite, got -2.0"),
         (lambda: flat().predict(np.inf, cells=1.0), "nprocs must be at least 1.* got inf"),

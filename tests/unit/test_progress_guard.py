@@ -27,7 +27,7 @@ def test_a_run_that_gets_nowhere_is_given_up_by_its_events():
         played(*FAILING, *endless, "cluster.max_restarts=0", "sim.stall_events=3000")
     said = str(refused.value)
     assert said.startswith("no job was completed for 3,0")
-    assert "processors and was started again 0 times" in said
+    assert "processors and was restarted 0 times" in said
     assert "cluster.mtbf" in said
     assert said.endswith("or raise sim.stall_events=3000")
 
@@ -47,7 +47,7 @@ def test_and_where_runs_are_interrupted_far_more_often_than_any_ends():
     assert said.startswith("jobs were interrupted ")
     interrupted, ended = (int(said.split()[at].replace(",", "")) for at in (3, 6))
     assert interrupted - 100 * ended == 301
-    assert "started again" in said
+    assert "restarted" in said
     assert said.endswith("sim.stall_events=30000")
 
 

@@ -131,7 +131,7 @@ def test_the_wrapped_predictor_learns_as_it_would_alone():
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"classes": ["huge"]}, "classes=huge: must be of narrow_short"),
+        ({"classes": ["huge"]}, "classes=huge: must be one of narrow_short"),
         ({"counts": [4]}, r"counts=\[4\]: must be the least and the largest"),
         ({"counts": [8, 4]}, r"counts=\[8, 4\]"),
     ],

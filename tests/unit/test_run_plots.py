@@ -223,7 +223,7 @@ def test_chosen_jobs_are_drawn_and_others_refused(run, capsys):
     assert line.get_label() == f"job {job}"
     for asked, problem in (
         (["resized", "--of", "999"], "--of 999: there is no such job in this run"),
-        (["waits", "--of", "3"], "--of 3: goes with resized and speedups alone"),
+        (["waits", "--of", "3"], "--of 3: only resized and speedups take it"),
     ):
         assert main([str(run), *asked]) == 2
         assert problem in capsys.readouterr().err

@@ -74,7 +74,7 @@ def test_tasks_that_are_alike_are_different_jobs(tmp_path):
 
 
 def test_files_that_are_no_dump(tmp_path):
-    for name, problem in (("none.txt", "give the path of an acc"), ("empty.txt", "one line a job")):
+    for name, problem in (("none.txt", "give the path of an acc"), ("empty.txt", "for each job")):
         (tmp_path / "empty.txt").touch()
         with pytest.raises(WorkloadError, match=rf"{name}: .*{problem}"):
             read_sacct(tmp_path / name)
@@ -171,7 +171,7 @@ def test_starts_and_runtimes_are_reckoned_where_an_export_lacks_them(tmp_path):
     trace = SacctWorkload(path).trace(Streams(1))
     assert trace.dropped == {"beyond_limit": 1, "cancelled_before_start": 1}
     assert (trace.jobs["reference_runtime"] == 0).sum() == 1
-    told = "1 jobs show by their TIMEOUT, 4 have whole nodes .* 5 have those requested; 1 would"
+    told = "1 jobs have the CPUs that TIMEOUTs show, 4 whole nodes, .* 5 those requested; 1 would"
     assert re.search(told, read_sacct(path).remarks[0])
 
 

@@ -181,8 +181,8 @@ MALFORMED = {
         "<!DOCTYPE html>\n<html>\n",
         "{path}, line 1: 2 fields; an SWF job has 18",
     ),
-    "empty": ("", "{path}: the file is empty; an SWF log has one line a job"),
-    "blank": (" \n\n", "{path}: the file is empty; an SWF log has one line a job"),
+    "empty": ("", "{path}: the file is empty; an SWF log has one line for each job"),
+    "blank": (" \n\n", "{path}: the file is empty; an SWF log has one line for each job"),
     "binary": (
         "PK\x03\x04\x00",
         "{path}: not a text file (byte 0x03 at offset 2); an SWF log is text, plain or "

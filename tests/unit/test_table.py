@@ -110,7 +110,7 @@ REFUSED = {
     "a decimal comma": ((HEAD.replace(",", ";"), "1;0;1,5;9;1;1;x"), {}, "line 2, column start"),
     "a zone of Mars": ((HEAD, *ROWS), {"timezone": "Mars"}, "workload.timezone=Mars"),
     "a unit": ((HEAD, *ROWS), {"units": {"submit": "weeks"}}, "units.submit=weeks"),
-    "no header at all": ((HEAD,), {}, "no job below 1 lines"),
+    "no header at all": ((HEAD,), {}, "no job below the header .workload.header=1."),
     "one column": (("jobs", "1"), {}, "no comma, semicolon, tab or bar"),
     "a mark that swallows jobs": (
         (HEAD, *ROWS, '3,6,7,9,1,60,"ann', "4,6,7,9,1,60,bob", '5,6,7,9,1,60,eve"'), {},
@@ -160,8 +160,8 @@ def test_nothing_is_dropped_uncounted(tmp_path):
 def test_runtimes_and_waits_that_contradict_are_told(tmp_path, caplog):
     head = "submit,start,end,runtime,wait,processors"
     found = trace(table(tmp_path, head, "0,10,70,60,10,4", "5,5,35,999,0,2", "6,9,19,10,77,2"))
-    assert "1 jobs say a runtime other than end - start (line 3 first)" in caplog.text
-    assert "1 jobs say a wait other than start - submit (line 4 first)" in caplog.text
+    assert "1 jobs have a runtime other than end - start (line 3 first)" in caplog.text
+    assert "1 jobs have a wait other than start - submit (line 4 first)" in caplog.text
     assert found.jobs["reference_runtime"].tolist() == [60.0, 999.0, 10.0]
     assert found.jobs["recorded_wait_time"].tolist() == [10.0, 0.0, 3.0]
 

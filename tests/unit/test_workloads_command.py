@@ -90,8 +90,8 @@ def test_floods_and_overfull_instants_are_found():
     calm = [job(86400 * day, 1, 10, user=1, wait_time=0) for day in range(30)]
     flood = [job(86400 * 30 + i, 4, 10, user=2, wait_time=0) for i in range(40)]
     found = describe(log_of([*calm, *flood])).sections["anomalies"]
-    assert found["days that one user floods"] == 1
-    assert found["jobs of floods"] == 40
+    assert found["days with a flurry of one user"] == 1
+    assert found["jobs in flurries"] == 40
     assert found["instants with more processors held than there are"] == 45  # 38 starts, 7 ends
 
 
@@ -158,7 +158,7 @@ def test_errors_are_one_line_and_status_2(tmp_path, capsys):
     [
         (["generate", "lublin", "{}/g.swf", "--processors", "-4"], "--processors=-4: must be a "),
         (["generate", "lublin", "{}/g.swf", "--seed", "-1"], "--seed=-1: must be a whole number"),
-        (["generate", "lublin", "{}/g.csv"], "g.csv: unknown format; give a name in .swf or .json"),
+        (["generate", "lublin", "{}/g.csv"], "g.csv: unknown format; must end in .swf, .json"),
         (["convert", "{}/w.json", "{}/w.txt"], "w.txt: unknown format"),
         (["describe", "{}/w.json"], "workload.speed=1e9"),
         (["describe", "{}/w.json", "--speed", "-1"], "workload.speed=-1.0: must be positive"),

@@ -118,8 +118,8 @@ def find_log(name: str) -> ArchiveLog:
     names = {log.name.lower(): log.name for log in LOGS}
     near = [names[match] for match in difflib.get_close_matches(wanted, names, n=3, cutoff=0.4)]
     raise WorkloadError(
-        f"workload.name={name}: the archive has no such log; "
-        f"{'did you mean ' + ' or '.join(near) + '? ' if near else ''}"
+        f"workload.name={name}: the archive has no such log. "
+        f"{'Did you mean ' + ' or '.join(near) + '? ' if near else ''}"
         f"There are {', '.join(log.name for log in LOGS)}"
     )
 
@@ -171,7 +171,7 @@ def fetch_log(
         fetch(address, target, progress, attempts, timeout, most)
     except WorkloadError as error:
         raise WorkloadError(
-            f"{error}; the log {log.name} lives at {BASE_URL}/{log.folder}/index.html: fetch it "
+            f"{error}; the log {log.name} is at {BASE_URL}/{log.folder}/index.html: fetch it "
             f"by hand and use workload=swf workload.path=FILE, or put it into {folder}"
         ) from None
     _compare(target, address)

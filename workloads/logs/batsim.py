@@ -138,7 +138,7 @@ def _row(job: Any, place: int, profiles: "_Profiles", file: Path) -> dict[str, f
     own = job.get("id", place) if isinstance(job, dict) else place
     where = f"{file}: job {str(own)[:40]}"
     if not isinstance(job, dict):
-        raise WorkloadError(f"{where}: is no object")
+        raise WorkloadError(f"{where}: is not an object")
     missing = [key for key in ("id", "subtime", "res", "profile") if key not in job]
     if missing:
         raise WorkloadError(f"{where}: lacks {', '.join(missing)}")

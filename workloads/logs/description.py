@@ -80,7 +80,7 @@ def describe(log: SwfLog, processors: int | None = None) -> Description:
     cleaned = screened.take(0, None)
     jobs = cleaned.jobs
     if jobs.empty:
-        raise WorkloadError(f"{log.source}: none of {len(log.jobs)} jobs can run")
+        raise WorkloadError(f"{log.source}: none of {len(log.jobs):,} jobs can run")
     machine = processors or cleaned.processors or 1
     if processors is None:
         tell_machine(screened)
@@ -233,8 +233,8 @@ def _anomalies(log: SwfLog, cleaned: Cleaned, given: int | None) -> dict[str, Fi
         for name, count in counts.items():
             found[f"{what}: {RULES[name].meaning}"] = count
     days, jobs = _bursts(cleaned.jobs)
-    found["days that one user floods"] = days
-    found["jobs of floods"] = jobs
+    found["days with a flurry of one user"] = days
+    found["jobs in flurries"] = jobs
     found["instants with more processors held than there are"] = _overfull(
         log, given or log.machine_size()
     )

@@ -123,14 +123,14 @@ def _transfer(url: str, part: Path, progress: Progress | None, timeout: float, m
         error.close()
         if error.code == 416:
             part.unlink()  # longer than the server's file: begin anew
-            raise _Broken("the server's file is shorter than what was kept") from None
+            raise _Broken("the server's file is shorter than the part fetched before") from None
         refused = error.code < 500 and error.code not in (408, 429)
         problem = f"the server answers {error.code} {error.reason}"
         raise (_Refused(problem) if refused else _Broken(problem)) from None
     except (urllib.error.URLError, http.client.HTTPException, OSError) as error:
         raise _Broken(_reason(error)) from None
     except ValueError as error:
-        raise _Refused(f"no such address can be asked ({error})") from None
+        raise _Refused(f"not a valid address ({error})") from None
 
 
 def _extent(response: http.client.HTTPResponse, have: int) -> tuple[int, int | None]:
@@ -142,7 +142,7 @@ def _extent(response: http.client.HTTPResponse, have: int) -> tuple[int, int | N
         r"bytes (\d{1,18})-\d+/(\d{1,18}|\*)", response.headers.get("Content-Range", "")
     )
     if not match or int(match[1]) != have:
-        raise _Refused("the server answers another part of the file than was asked for")
+        raise _Refused("the server sent another part of the file than the one asked for")
     return have, int(match[2]) if match[2] != "*" else None
 
 
@@ -159,18 +159,18 @@ def _copy(
         raise _Refused(_too_much(f"{total:,} bytes are announced", most))
     while block := response.read(BLOCK):
         if there == 0 and ".gz." in str(stream.name) and not block.startswith(b"\x1f\x8b"):
-            raise _Refused("what arrived is no whole gzip file (it does not begin as one)")
+            raise _Refused("what arrived is not a gzip file (its first bytes are not those of one)")
         stream.write(block)
         there += len(block)
         if there > most:
             raise _Refused(_too_much("more arrived", most))
         yield there
     if total is not None and there < total:
-        raise _Broken(f"the transfer broke off after {there} of {total} bytes")
+        raise _Broken(f"the transfer broke off after {there:,} of {total:,} bytes")
 
 
 def _too_much(what: str, most: int) -> str:
-    return f"{what}, at most {most:,} are taken; workload.limits.size=N raises the limit"
+    return f"{what}, at most {most:,} bytes are taken; workload.limits.size=N raises the limit"
 
 
 def _check_whole(part: Path, most: int) -> None:
@@ -183,7 +183,7 @@ def _check_whole(part: Path, most: int) -> None:
                 if size > most:
                     raise _Refused(_too_much("it unpacks to more", most))
     except (OSError, EOFError, zlib.error) as error:
-        raise _Refused(f"what arrived is no whole gzip file ({error})") from None
+        raise _Refused(f"what arrived is not a complete gzip file ({error})") from None
 
 
 def _remember(response: http.client.HTTPResponse, part: Path) -> None:
@@ -203,7 +203,7 @@ def _validator(part: Path) -> Path:
 def _reason(error: BaseException) -> str:
     cause = error.reason if isinstance(error, urllib.error.URLError) else error
     if isinstance(cause, http.client.IncompleteRead):
-        return f"the transfer broke off after {len(cause.partial)} more bytes"
+        return f"the transfer broke off after {len(cause.partial):,} more bytes"
     return str(cause) or type(cause).__name__
 
 

@@ -156,7 +156,7 @@ def identify(jobs: pd.DataFrame, identity: str, source: str) -> tuple[str, IntAr
                 return name, labels
     if identity not in there:
         raise WorkloadError(
-            f"workload.identity={identity}: {source} does not say it of any job; it allows "
+            f"workload.identity={identity}: {source} records it for no job; accepted are "
             f"{', '.join(('auto', *there))}"
         )
     return identity, labels_by(jobs, identity)

@@ -219,20 +219,20 @@ class LogWorkload(ABC):
         for remark in log.remarks:
             _log.warning("%s: %s", log.source, remark)
         counts = ", ".join(
-            f"{count} {name} ({RULES[name].meaning})" for name, count in cleaned.dropped.items()
+            f"{count:,} {name} ({RULES[name].meaning})" for name, count in cleaned.dropped.items()
         )
         if cleaned.jobs.empty:
             raise WorkloadError(
-                f"{log.source}: none of {len(log.jobs)} jobs can run"
+                f"{log.source}: none of {len(log.jobs):,} jobs can run"
                 + (f"; left out: {counts}" if counts else "")
             )
         if counts:
             total = sum(cleaned.dropped.values()) + len(cleaned.jobs)
             _log.warning(
-                "%s: %d of %d jobs left out: %s",
+                "%s: %s of %s jobs left out: %s",
                 log.source,
-                total - len(cleaned.jobs),
-                total,
+                f"{total - len(cleaned.jobs):,}",
+                f"{total:,}",
                 counts,
             )
         if self.jobs is not None and len(cleaned.jobs) < self.jobs:
@@ -251,7 +251,7 @@ def tell_machine(screened: Screened) -> bool:
         return False
     waits = screened.records["wait_time"].iloc[screened.usable]
     unknown = int((waits < 0).sum())
-    apart = f"; {unknown} of {len(waits)} jobs have no recorded wait and count one by one"
+    apart = f"; {unknown:,} of {len(waits):,} jobs have no recorded wait and count one by one"
     _log.warning(
         "%s: it states no size of its machine, which is taken to be the most processors that it "
         "holds at once, %d (cluster.processors=N says otherwise%s)",

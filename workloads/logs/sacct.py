@@ -257,10 +257,10 @@ def _reckoned(table: pd.DataFrame, zone: datetime.tzinfo, file: Path) -> SwfLog:
         "partition": partition,
     }
     remark = (
-        f"it has no starts, runtimes and allocated CPUs: start is Submit + ResvCPURAW/ReqCPUS, "
-        f"runtime CPUTimeRAW over CPUs, of which {told} jobs show by their TIMEOUT, {whole} have "
-        f"whole nodes as their partition's TIMEOUTs show, and {len(table) - told - whole} have "
-        f"those requested; {int(beyond.sum())} would have run more than 5 % past their limit"
+        f"it has no starts, runtimes or allocated CPUs: start is Submit + ResvCPURAW/ReqCPUS, "
+        f"runtime CPUTimeRAW over CPUs; {told:,} jobs have the CPUs that TIMEOUTs show, {whole:,} "
+        f"whole nodes, as TIMEOUTs of their partition show, and {len(table) - told - whole:,} "
+        f"those requested; {int(beyond.sum()):,} would have run more than 5 % past their limit"
     )
     return SwfLog(fields_of(known, len(table)), found={"beyond_limit": beyond}, remarks=(remark,))
 

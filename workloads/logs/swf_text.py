@@ -64,7 +64,7 @@ def log_file(path: str | os.PathLike[str]) -> Path:
 def unpack(
     file: Path,
     wanted: str = "an SWF log",
-    holds: str = "one line a job",
+    holds: str = "one line for each job",
     limits: Limits = USUAL,
 ) -> tuple[bytes, bytes]:
     """Return a file's bytes as stored, and its text with plain line ends.

@@ -226,8 +226,8 @@ def _contradictions(cells: _Cells) -> Iterator[str]:
         if off.any():
             line = int(cells.table.index[int(np.argmax(off))])
             yield (
-                f"{int(off.sum())} jobs say a {role} other than {end} - {begin} (line {line} "
-                f"first); the {stands} stands"
+                f"{int(off.sum()):,} jobs have a {role} other than {end} - {begin} (line {line} "
+                f"first); the {stands} is used"
             )
 
 

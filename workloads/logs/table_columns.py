@@ -88,7 +88,7 @@ class Layout:
                     )
         for role, unit in (self.units or {}).items():
             if unit not in UNITS:
-                raise WorkloadError(f"workload.units.{role}={unit}: must be {', '.join(UNITS)}")
+                raise WorkloadError(f"workload.units.{role}={unit}: must be {' or '.join(UNITS)}")
         if self.delimiter is not None and len(str(self.delimiter)) != 1:
             raise WorkloadError(f"workload.delimiter={self.delimiter}: must be one character")
         if isinstance(self.header, bool) or not isinstance(self.header, int) or self.header < 1:
@@ -135,7 +135,7 @@ def rows_of(text: str, file: Path, layout: Layout) -> list[tuple[int, list[str]]
     except csv.Error as error:
         raise WorkloadError(f"{file}, line {line + 1}: quotation marks: {error}") from None
     if len(rows) <= layout.header:
-        raise WorkloadError(f"{file}: no job below {layout.header} lines of header")
+        raise WorkloadError(f"{file}: no job below the header (workload.header={layout.header})")
     return rows
 
 
@@ -183,7 +183,7 @@ def _named(
             alike = [name for name in alike if _plain(name) == usual[best]]
         if len(alike) > 1:
             said = f"{file}: columns {' and '.join(alike)} may both say {role}; "
-            return {}, WorkloadError(f"{said}workload.columns.{role} names the one")
+            return {}, WorkloadError(f"{said}choose one with workload.columns.{role}=NAME")
         if alike:
             chosen[role] = alike[0]
     return chosen, _lacking(chosen, file, shown)

@@ -86,10 +86,10 @@ class Estimates:
         capped = int((runtimes > self.limit).sum())
         if capped:
             _log.warning(
-                "%d of %d jobs run longer than workload.estimate_limit=%g s; their requested "
+                "%s of %s jobs run longer than workload.estimate_limit=%g s; their requested "
                 "time is that limit",
-                capped,
-                len(runtimes),
+                f"{capped:,}",
+                f"{len(runtimes):,}",
                 self.limit,
             )
         return np.minimum(estimates, self.limit)

@@ -207,7 +207,7 @@ def draw_sizes(
     if table.serial == 0 and min(rounded, other) > most:
         raise WorkloadError(
             f"workload.widest allows {most} of {processors} processors, less than the narrowest "
-            "job that workload.parameters have"
+            "job that workload.parameters allow"
         )
     return _redraw_above(
         most, count, lambda jobs: _law_of_sizes(table, len(jobs), processors, rng)
@@ -319,6 +319,6 @@ def _changed(table: LublinParameters, changes: Mapping[str, float]) -> LublinPar
     for name in ("serial", "power_of_two", "u_share"):
         if not 0 <= getattr(changed, name) <= 1:
             raise WorkloadError(
-                f"workload.parameters.{name}={getattr(changed, name)}: must lie in 0 to 1"
+                f"workload.parameters.{name}={getattr(changed, name)}: must be from 0 to 1"
             )
     return changed

@@ -263,10 +263,10 @@ def tsafrir_estimates(
     short = int((offered < needed).sum())
     if short:
         _log.warning(
-            "%d of %d jobs are longer than the estimate model expects under a limit of %g s; "
-            "they estimate that limit",
-            short,
-            len(runtimes),
+            "%s of %s jobs are longer than the estimate model expects under a limit of %g s; "
+            "their requested time is that limit",
+            f"{short:,}",
+            f"{len(runtimes):,}",
             longest,
         )
         offered = np.sort(np.where(offered < needed, float(longest), offered))[::-1]

@@ -290,4 +290,4 @@ def offers_of(allocation: Allocation, job: int, view: View) -> Offers:
 
 
 def _nowhere(counts: IntArray, runtimes: FloatArray) -> FloatArray:
-    raise AssertionError("a rule that has no regard to the queue asked for it")
+    raise AssertionError("a rule that does not look at the queue asked when jobs could start")

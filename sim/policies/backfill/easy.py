@@ -65,11 +65,11 @@ class Easy:
         self.reservations = reservations
         AT_LEAST_1.check_or_null(anew=anew)
         if anew is not None and reservations != 1:
-            raise ValueError(f"anew goes with reservations=1 alone, got {reservations}")
+            raise ValueError(f"anew needs reservations=1, got {reservations}")
         self.anew = anew
         check_choice(("queue", "shortest"), candidates=candidates)
         if candidates == "shortest" and reservations != 1:
-            raise ValueError(f"candidates=shortest goes with reservations=1, got {reservations}")
+            raise ValueError(f"candidates=shortest needs reservations=1, got {reservations}")
         self.candidates = candidates
 
     def begin(self, view: View, order: Order, allocation: Allocation | OpenAllocation) -> Scheduler:

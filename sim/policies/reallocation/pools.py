@@ -53,7 +53,7 @@ class Pools(Reallocation):
         if not 1 >= least >= preferred >= largest >= 0:
             raise ValueError(
                 f"min_efficiency={least}, preferred_efficiency={preferred}, "
-                f"max_efficiency={largest}: must fall from the first to the last, within 1 and 0"
+                f"max_efficiency={largest}: none may be above the one before it; all within 0 to 1"
             )
 
     @property

@@ -199,7 +199,7 @@ def _done(run: RunFolder) -> pd.DataFrame:
     """Return the predictions of completed runs of jobs with their errors; never empty."""
     done = with_errors(run.tables.predictions)
     if not len(done):
-        raise SimError("nothing was predicted in this run that was completed")
+        raise SimError("no completed job of this run has a prediction")
     return done
 
 
@@ -383,7 +383,7 @@ def figure_of(
     if kind not in KINDS:
         raise SimError(f"KIND {kind}: must be one of {', '.join([SCHEDULE, EXPLORER, *KINDS])}")
     if of and kind not in CHOOSING:
-        raise SimError(f"--of {of[0]}: goes with {' and '.join(CHOOSING)} alone")
+        raise SimError(f"--of {of[0]}: only {' and '.join(CHOOSING)} take it")
     size = (WIDTHS[columns], WIDTHS[columns] * (HEIGHT if columns == 1 else HEIGHT - 0.2))
     with new_figure(size, 300, {"font.size": 8, "svg.hashsalt": kind}) as figure:
         KINDS[kind].draw(figure, run, of)
