@@ -196,7 +196,7 @@ def sureness(best: Difference) -> str:
     """Return in words how sure a difference is."""
     same = best.comparison.identical
     if best.pairs == 1:
-        return "how sure one pair of runs cannot say (replications=10 could)"
+        return "one pair of runs does not show how sure that is (replications=10 would)"
     if same:
         return f"of which nothing is certain: the {best.pairs} pairs are {IDENTICAL[same]}"
     if math.isnan(best.change.low):

@@ -34,11 +34,16 @@ from sim.results.request_metrics import requests_frame
 from sim.results.rows import EASY_PLUS
 from sim.results.run_folder import manifest
 from sim.results.steady_state import STEADY, STEADY_LOAD, WINDOW, Trim
-from sim.simulation.assumptions import decisive, easy_plus_figures, with_easy_plus
 from sim.simulation.build import with_menu
 from sim.simulation.progress import Progress, Show
 from sim.simulation.recorded_schedule import is_recorded
-from sim.simulation.replication import replicated, stopping_rule
+from sim.simulation.replication import (
+    decisive,
+    easy_plus_figures,
+    easy_plus_of,
+    replicated,
+    stopping_rule,
+)
 from sim.simulation.scene import Played, Scene, play, set_scene, steady_load
 from sim.simulation.site_size import size_figures, sizes_of
 from workloads.base import Trace
@@ -274,14 +279,6 @@ def step_between(config: Mapping[str, Any], jobs: int) -> dict[str, Any] | None:
     return {**base, "predictor": config["predictor"]}
 
 
-def _rival(config: Mapping[str, Any]) -> dict[str, Any] | None:
-    """Return what a site could do instead of molding, where the baseline is EASY and it is not."""
-    if config["baseline"]["name"] != "easy":
-        return None
-    rival = with_easy_plus(config["baseline"])
-    return None if config["policy"] == rival["policy"] else rival
-
-
 Simulated = tuple[Artefacts, Artefacts | None, Artefacts | None]
 """One replication of a run, of its baseline and of the step between."""
 
@@ -303,7 +300,7 @@ def replicate(
     first, every = replication == 0 and config["picture"] == "first", config["picture"] == "all"
     drawn = (first or every, first or every, every)
     varies = config["sim"]["assumptions"] and replication == 0
-    rival = _rival(config) if others[1] is not None else None
+    rival = easy_plus_of(config) if others[1] is not None else None
     number = sum(one is not None for one in (config, *others, rival)) + varies
     made: list[Artefacts | None] = []
     for parts, is_drawn in zip((config, *others), drawn, strict=True):

@@ -1,13 +1,27 @@
-"""Replications of a run: so many as asked, or as many as a wanted precision takes."""
+"""A run played more than once: its replications, and under other assumptions about its jobs.
 
-from collections.abc import Callable, Mapping, Sequence
+There are as many replications as asked, or as a wanted precision takes. Which assumption
+changes the outcome most is found by runs under others.
+"""
+
+import contextlib
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from math import isfinite
+from math import expm1, inf, isfinite, log
 from typing import Any, Literal, TypeVar
 
+import yaml
+
+from sim.config import CONFIG_FOLDER
 from sim.errors import ConfigError
 from sim.results.job_metrics import Figures
-from sim.statistics.intervals import LEVEL, Interval, t_interval
+from sim.results.metrics import summarise
+from sim.results.rows import EASY_PLUS, KEPT, number_of
+from sim.results.steady_state import STEADY, Trim
+from sim.simulation.progress import Progress
+from sim.simulation.scene import Scene, play, set_scene
+from sim.statistics.intervals import Interval, t_interval
+from workloads.truth.options import TRUTH_KEYS
 
 Pair = Sequence[Figures | None]
 """Summaries of one replication: the run's, its baseline's, and others beside them."""
@@ -31,8 +45,6 @@ class Precision:
         Replications before the first decision, at least 2.
     most : int
         Replications after which it stops in any case.
-    level : float
-        Of the interval, by Student's t.
 
     Raises
     ------
@@ -55,7 +67,6 @@ class Precision:
     relative: float
     least: int = LEAST
     most: int = 100
-    level: float = LEVEL
 
     def __post_init__(self) -> None:
         if self.most < self.least:
@@ -65,8 +76,8 @@ class Precision:
             )
 
     def interval(self, values: Sequence[float]) -> Interval:
-        """Return the interval of the replications so far."""
-        return t_interval(values, self.level)
+        """Return the interval of the replications so far, by Student's t."""
+        return t_interval(values)
 
     def met(self, values: Sequence[float]) -> bool:
         """Return whether the interval is as narrow as asked."""
@@ -201,3 +212,97 @@ def replicated(simulate: Callable[[int], P], number: int, rule: Stopping | None)
         if rule is not None:
             values.append(rule.objective.value(pairs[-1]))
     return pairs
+
+
+ASSUMPTION, CHANGE = "assumption", "assumption_change"
+RESPONSE = "mean_response_time"
+OTHERS: tuple[tuple[str, str, Mapping[str, Any]], ...] = (
+    ("requests independent of the curves", "moldability", {"requests": "independent"}),
+    ("efficiencies of 0.5 in the median at the request", "moldability", {"efficiency": 0.5}),
+    ("efficiencies of 0.8 in the median at the request", "moldability", {"efficiency": 0.8}),
+    ("hidden sizes", "workload", {"size": "hidden"}),
+    ("exact requested times", "workload", {"estimates": "exact"}),
+)
+"""What else may be true: in words, the group of the configuration, and its keys."""
+
+
+def others(config: Mapping[str, Any]) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Yield configurations whose jobs differ in one assumption, each with its name in words."""
+    curves = config["moldability"]
+    for name, group, keys in OTHERS:
+        if any(key in config[group] and config[group][key] != keys[key] for key in keys):
+            yield name, {**config, group: {**config[group], **keys}}
+    if "share" in curves:
+        half = {**curves, "share": curves["share"] / 2}
+        yield "half as many moldable jobs", {**config, "moldability": half}
+        amdahl = yaml.safe_load((CONFIG_FOLDER / "moldability" / "amdahl.yaml").read_text())
+        kept = {key: curves[key] for key in TRUTH_KEYS if key in curves}
+        if amdahl["_target_"] != curves["_target_"]:
+            yield "curves by Amdahl's law", {**config, "moldability": amdahl | kept}
+
+
+def change(config: Mapping[str, Any], progress: Progress | None, name: str) -> float | None:
+    """Return ln of the mean response over the baseline's; None where a queue does not settle."""
+    scene = set_scene(config, 0)
+    means = []
+    for parts in (config, config["baseline"]):
+        if progress is not None and progress.is_due():
+            progress.show(name, 0.0)
+        played = play(config, parts, scene)
+        figures = summarise(played.outcome)
+        response = number_of(figures, RESPONSE)
+        if figures[STEADY] is False or not response:
+            return None
+        means.append(response)
+    return log(means[0] / means[1])
+
+
+def decisive(config: Mapping[str, Any], progress: Progress | None = None) -> Figures:
+    """Return which of `others` changes the first replication of a run most, and what it makes it.
+
+    Parameters
+    ----------
+    config : mapping
+        The run's whole configuration, with a baseline.
+    progress : Progress, optional
+
+    Returns
+    -------
+    dict
+        ``assumption``, in words, and ``assumption_change``: the change of the mean response
+        against the baseline under it, a fraction, None where a queue does not settle then.
+        Empty where the run's own queue or its baseline's does not.
+    """
+    own = change(config, progress, "as assumed")
+    if own is None:
+        return {}
+    found, every = {}, list(others(config))
+    for place, (name, other) in enumerate(every):
+        with contextlib.nullcontext() if progress is None else progress.part(place, len(every)):
+            found[name] = change(other, progress, name)
+    most = max(found, key=lambda name: abs((inf if (c := found[name]) is None else c) - own))
+    told = found[most]
+    return {ASSUMPTION: most, CHANGE: None if told is None else expm1(told)}
+
+
+def easy_plus_of(config: Mapping[str, Any]) -> dict[str, Any] | None:
+    """Return policy and predictor of `easy_plus`, which a site could take instead of molding.
+
+    They are made of those of the baseline; None where that is not `easy`, or the run has them.
+    """
+    base = config["baseline"]
+    if base["name"] != "easy":
+        return None
+    last_two = yaml.safe_load((CONFIG_FOLDER / "predictor" / "last_two.yaml").read_text())
+    shortest = {**base["policy"]["backfill"], "candidates": "shortest"}
+    policy = {**base["policy"], "backfill": shortest, "predictor": last_two}
+    return None if config["policy"] == policy else {**base, "policy": policy}
+
+
+def easy_plus_figures(
+    config: Mapping[str, Any], parts: Mapping[str, Any], scene: Scene, progress: Progress | None
+) -> Figures:
+    """Return the figures of EASY++ on a run's jobs that the run keeps beside its own."""
+    played = play(config, parts, scene, progress)
+    figures = summarise(played.outcome, trim=Trim(**config["metrics"]))
+    return {f"{EASY_PLUS}_{key}": figures[key] for key in KEPT}

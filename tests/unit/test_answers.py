@@ -389,7 +389,7 @@ def test_one_run_each_and_foresight_that_does_worse_are_said(study):
     said = verdict(alone, found, RESPONSE, None)
     assert said.best == (
         "No best: first comes sa, adept, mean response -40.0 % against easy, user_estimate, "
-        "one pair of runs does not show how sure that is (replications=10 could)."
+        "one pair of runs does not show how sure that is (replications=10 would)."
     )
     assert "True runtimes do worse here than predictions" in said.tiles[1].text
     assert verdict(alone, [], RESPONSE, None).best.startswith("Nothing is compared")

@@ -153,9 +153,9 @@ def test_a_policy_that_brings_its_predictor_is_one_row_with_its_name(tmp_path, p
             asked = [f"policy={policy}", f"predictor={predictor}"]
             fabricate(tmp_path / ",".join(asked), asked, choices=chosen,
                       summary=figures(2.0 if more else 3.0 + k))  # fmt: skip
-    table, keys, _ = gather(tmp_path)
+    table, keys, known = gather(tmp_path)
     assert table.attrs[LEFT_OUT] == len(predictors) - 1
-    pairs = references(groups_of(tmp_path, table, keys), "easy_plus")
+    pairs = references(groups_of(tmp_path, table, keys, known), "easy_plus")
     assert {reference.label for _, reference, _ in pairs} == {"easy_plus, last_two"}
     assert sorted(table[["policy", "predictor", "mean_response_time"]].values.tolist()) == [
         *sorted(["easy", name, 3.0 + k] for k, name in enumerate(predictors)),
