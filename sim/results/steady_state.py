@@ -235,10 +235,10 @@ def windows_sentences(
     --------
     >>> windows = [{"window_begin": 0.0, "steady": False}, {"window_begin": 9.0, "steady": True}]
     >>> for one in windows_sentences({"easy": [*windows, {"window_begin": None}]}):
-    ...     print(one)
+    ...     print(one[:58])
     Windows of one log are not independent draws of a site.
-    Replications that draw weeks of the log again do not count as windows: 1.
-    The queue does not settle in 1 of 2 simulations of easy; their ratios are given.
+    Replications that draw weeks of the log again do not count
+    The queue does not settle in 1 of 2 simulations of easy: t
     """
     lines = []
     shown = {name: [own[k] for k in in_order(own)] for name, own in named.items()}
@@ -259,6 +259,7 @@ def windows_sentences(
     ]
     if some:
         lines.append(
-            f"The queue does not settle in {listed(some, MOST_NAMED)}; their ratios are given."
+            f"The queue does not settle in {listed(some, MOST_NAMED)}: they count, and their "
+            "ratios depend on the length of the windows."
         )
     return lines

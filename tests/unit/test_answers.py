@@ -280,7 +280,7 @@ def test_windows_are_told_in_the_order_of_the_log_and_drawn_weeks_do_not_count()
     said = windows_sentences({"sa": [one.summary for one in sa.samples]}, 2, 0.95)
     assert "correlate by 0.95 and are read in blocks of 2" in said[0]
     assert said[1].endswith("do not count as windows: 2.")
-    assert "4 of 30 simulations of sa; their ratios are given" in said[2]
+    assert "4 of 30 simulations of sa: they count, and their ratios depend on the length" in said[2]
 
 
 def test_only_simulations_that_both_have_are_paired(study):

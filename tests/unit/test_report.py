@@ -1,5 +1,6 @@
 import json
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -240,3 +241,15 @@ def test_a_figure_says_on_itself_which_groups_it_leaves_out_and_why(tmp_path):
 )
 def test_an_interval_beyond_the_axis_ends_in_an_arrow(low, high, arrows):
     assert bar(Interval(-0.04, low, high, 8), (-0.1, 0.05)).count("<path") == arrows
+
+
+def test_errors_of_few_predictions_are_said_to_be_that():
+    asked = {"adept": 0.001, "last_two": 0.5, "oracle": 1.0, "recorded": None}
+    groups = [
+        Group({"predictor": name}, "run", [Sample(Path(), "", {"share_own_predictions": share})])
+        for name, share in asked.items()
+    ]
+    assert few_predictions(groups) == [
+        "Errors of adept are of fewer than 5 % of the starts; requests stood for the others."
+    ]
+    assert few_predictions(groups[1:]) == []
