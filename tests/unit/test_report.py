@@ -15,7 +15,7 @@ from sim.report.figures import in_turn, losses_of, plots_of, save
 from sim.report.forest import answer_plots, bar, interval_bars
 from sim.report.gathering import gather
 from sim.report.samples import Group, Sample, estimate, groups_of
-from sim.report.tables import size, text_table
+from sim.report.tables import few_predictions, size, text_table
 from sim.statistics.intervals import Interval
 
 pytestmark = pytest.mark.fast
