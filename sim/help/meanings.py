@@ -138,6 +138,7 @@ FIGURES = {
         "below 100 jobs); where not, the largest load of a grid at which these jobs do; first "
         "submit of a window of a log"
     ),
+    "unix_start_time": "seconds since 1970 at time 0, where a log has dates",
     "assumption assumption_change": (
         "with sim.assumptions: which other assumption changes the outcome most; the change of "
         "the mean response against the baseline under it, null where a queue does not settle "

@@ -33,6 +33,7 @@ from sim.results.job_metrics import NARROW_PROCESSORS
 from sim.results.plots.schedule import schedule_figure
 from sim.results.plots.style import picture
 from sim.results.rows import MOLDED, molded_text
+from sim.results.steady_state import EPOCH
 from sim.statistics.intervals import Interval
 
 TEMPLATE = Path(__file__).with_name("page.html")
@@ -329,9 +330,8 @@ def _picture(sample: Sample) -> bytes | None:
     if not has_tables(sample.folder):
         return None
     drawn, processors = BytesIO(), int(sample.summary.get("processors") or 1)
-    schedule_figure(read_tables(sample.folder), processors).savefig(
-        drawn, metadata={"Software": None}
-    )
+    tables, epoch = read_tables(sample.folder), sample.summary.get(EPOCH)
+    schedule_figure(tables, processors, epoch=epoch).savefig(drawn, metadata={"Software": None})
     return drawn.getvalue()
 
 

@@ -21,7 +21,7 @@ from sim.results.job_metrics import (
 from sim.results.lower_bounds import bound_figures, over_bounds
 from sim.results.outcome import Outcome
 from sim.results.request_metrics import asking_figures, recovery_figures
-from sim.results.steady_state import LEAST_BATCH, NUMBERS, WINDOW, Trim, batch_means
+from sim.results.steady_state import EPOCH, LEAST_BATCH, NUMBERS, WINDOW, Trim, batch_means
 from sim.results.steps import MachineSums, Settling, figures_over
 from sim.state.records import WholeRuns, are
 
@@ -156,11 +156,12 @@ DRAWN_AGAIN = "as no window is left"
 
 
 def window_figures(run: Outcome) -> Figures:
-    """Return where a window of a log begins; null of models and of weeks drawn again."""
+    """Return where a window of a log begins, and its dates; null of models, weeks drawn again."""
     drawn = (run.trace.altered or "").endswith(DRAWN_AGAIN)
     jobs = run.trace.jobs[run.own]
     known = not drawn and run.trace.is_recorded and len(jobs) > 0
-    return {WINDOW: jobs["submit_time"].min() if known else None}
+    epoch = run.trace.epoch if known else None
+    return {WINDOW: jobs["submit_time"].min() if known else None, EPOCH: epoch}
 
 
 def recorded_figures(run: Outcome) -> Figures:

@@ -16,6 +16,8 @@ MOST_LISTED, MOST_NAMED = 8, 4
 """Groups that a sentence lists, and names beside more."""
 WINDOW = "window_begin"
 """Key of the summary: the first submit of a window of a log, null of models and drawn weeks."""
+EPOCH = "unix_start_time"
+"""Key of the summary: seconds since 1970 at time 0, null where nothing has dates."""
 
 
 def _count(value: float, jobs: int) -> int:

@@ -203,8 +203,9 @@ def _drawn(outcome: Outcome, title: str) -> "Figure":
     """Return the picture of a schedule, from the processors of each allocation as they are."""
     from sim.results.plots.schedule import schedule_figure
 
-    records = outcome.records
-    return schedule_figure(outcome.tables, records.processors, title, records.stretches.nodes)
+    records, epoch = outcome.records, outcome.trace.epoch
+    nodes = records.stretches.nodes
+    return schedule_figure(outcome.tables, records.processors, title, nodes, epoch)
 
 
 def beginning(trace: Trace) -> tuple[float, datetime.datetime | None]:

@@ -193,7 +193,7 @@ def _draw_waits(axes: "Axes", done: Backtest) -> None:
 def _draw_over_time(axes: "Axes", done: Backtest) -> None:
     found, nearest = done.found, done.nearest
     judged = found.judged
-    axis = clock(found.begin, float(found.submit[-1]))
+    axis = clock(found.begin, float(found.submit[-1]), found.trace.epoch)
     edges = np.linspace(axis.begin, axis.end, min(STEPS // 5, max(2, int(judged.sum()) // 20)))
     place = np.clip(np.searchsorted(edges, found.submit[judged], side="right") - 1, 0, None)
     number = np.maximum(np.bincount(place, minlength=len(edges)), 1)
@@ -201,14 +201,14 @@ def _draw_over_time(axes: "Axes", done: Backtest) -> None:
         wait = (start - found.submit)[judged]
         means = np.bincount(place, wait, len(edges)) / number / HOUR
         axes.step(axis.show(edges), means, where="post", label=name, color=LINE_COLOURS[k])
-    axes.set_xlabel(f"submit ({axis.unit} since the beginning)")
+    axes.set_xlabel(axis.label)
     axes.set_ylabel("mean wait (h)")
     axes.legend(frameon=False, fontsize=8)
 
 
 def _draw_held(axes: "Axes", done: Backtest) -> None:
     found, nearest = done.found, done.nearest
-    axis = clock(found.begin, float(found.submit[-1]))
+    axis = clock(found.begin, float(found.submit[-1]), found.trace.epoch)
     edges = np.linspace(axis.begin, axis.end, STEPS + 1)
     both: tuple[tuple[str, Levels], ...] = (
         ("recorded", found.held), (nearest.name, held_by(found, nearest.start)))  # fmt: skip
@@ -218,7 +218,7 @@ def _draw_held(axes: "Axes", done: Backtest) -> None:
                   linewidth=0.9)  # fmt: skip
     axes.axhline(found.processors, color=INK, linewidth=0.8, linestyle=":", label="machine")
     axes.set_ylim(bottom=0)
-    axes.set_xlabel(f"time ({axis.unit} since the beginning)")
+    axes.set_xlabel(axis.label)
     axes.set_ylabel("processors held")
     axes.legend(frameon=False, fontsize=8, ncols=3)
 

@@ -6,6 +6,7 @@ import pytest
 from matplotlib.figure import Figure
 from random_schedules import random_run
 
+import sim
 from sim.results.frames import TABLES, Tables
 from sim.results.outcome import outcome
 from sim.results.plots.panels import Rectangles, coverage, rectangles
@@ -208,3 +209,19 @@ def test_logarithmic_times_are_marked_in_units_that_a_person_reads():
     time_ticks(axes.xaxis, least=60.0)
     shown = [label.get_text() for label in axes.get_xticklabels()]
     assert shown == ["1 min", "10 min", "1 h", "10 h", "4 d", "30 d", "1 a"]
+
+
+def test_axes_have_the_date_of_the_first_submit_where_the_log_has_dates(tmp_path):
+    (tmp_path / "log.swf").write_text(
+        "; UnixStartTime: 893462400\n; MaxProcs: 4\n"
+        + "".join(f"{k} {60 + k} 0 100 2 -1 -1 2 200 -1 1 1 1 1 -1 -1 -1 -1\n" for k in range(1, 9))
+    )
+    log = ("workload=swf", f"workload.path={tmp_path / 'log.swf'}")
+    for overrides, since in (
+        (log, "1998-04-25 00:01 UTC"),
+        (("workload.jobs=9",), "the first submit"),
+    ):
+        run = sim.run(*overrides, policy="easy", predictor="user_estimate", baseline=None)
+        for kind in ("load", "schedule"):
+            labels = [axes.get_xlabel() for axes in run.plot(kind).axes]
+            assert any(label.startswith(f"time since {since} (") for label in labels), labels

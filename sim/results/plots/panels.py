@@ -329,7 +329,7 @@ def _finish(axes: "Axes", label: str, panel: Panel, *, last: bool) -> None:
     tidy(axes)
     axes.tick_params(labelbottom=last)
     if last:
-        axes.set_xlabel(f"time since the first submit ({panel.at.unit})")
+        axes.set_xlabel(panel.at.label)
 
 
 def column(

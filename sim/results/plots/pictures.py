@@ -18,6 +18,7 @@ from sim.results.plots.style import (
     INK,
     PALE,
     WHITE,
+    Clock,
     calibration_note,
     clock,
     legend,
@@ -27,6 +28,7 @@ from sim.results.plots.style import (
     time_ticks,
     waiting,
 )
+from sim.results.steady_state import EPOCH
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -130,6 +132,11 @@ class RunFolder:
         """The jobs without calibration runs."""
         return self.tables.jobs[self.tables.jobs["job_id"] >= 0]
 
+    def clock(self) -> Clock:
+        """Return the time axis of the whole run."""
+        first, last = self.tables.jobs["submit_time"].min(), self.tables.jobs["end_time"].max()
+        return clock(float(first), float(last), self.summary.get(EPOCH))
+
     @property
     def processors(self) -> int:
         """Processors of the machine."""
@@ -151,7 +158,7 @@ class RunFolder:
 def _load(figure: "Figure", run: RunFolder, of: Sequence[int]) -> None:
     busy, queue = figure.subplots(2, 1, sharex=True)
     jobs, timeline = run.tables.jobs, run.tables.timeline
-    at = clock(float(jobs["submit_time"].min()), float(jobs["end_time"].max()))
+    at = run.clock()
     none = rectangles(np.zeros(0), np.zeros(0), [])
     panel = Panel(none, at.begin, at.end, at, run.processors)
     times = timeline["time"].to_numpy()
@@ -160,7 +167,7 @@ def _load(figure: "Figure", run: RunFolder, of: Sequence[int]) -> None:
     curve(queue, times, waiting(timeline, jobs), panel, QUEUE)
     calibration_note(figure, jobs)
     busy.set(ylabel="busy (%)", ylim=(0, 105))
-    queue.set(ylabel="jobs waiting", xlabel=f"time since the first submit ({at.unit})")
+    queue.set(ylabel="jobs waiting", xlabel=at.label)
     queue.set_ylim(bottom=0)
     for axes in (busy, queue):
         tidy(axes)
@@ -268,14 +275,13 @@ def _resized(figure: "Figure", run: RunFolder, of: Sequence[int]) -> None:
     if not often:
         raise SimError("no job was resized in this run")
     axes = figure.add_subplot()
-    jobs = run.tables.jobs
-    at = clock(float(jobs["submit_time"].min()), float(jobs["end_time"].max()))
+    at = run.clock()
     for place, (job, number) in enumerate(often):
         own = held[(held["job_id"] == job) & (held["run"] == number)]
         time = np.append(own["start_time"], own["end_time"].iloc[-1])
         count = np.append(own["processors"], own["processors"].iloc[-1])
         axes.step(at.show(time), count, where="post", label=f"job {job}", **line(place))
-    axes.set(xlabel=f"time since the first submit ({at.unit})", ylabel="processors")
+    axes.set(xlabel=at.label, ylabel="processors")
     axes.set_ylim(bottom=0)
     legend(axes)
     tidy(axes)
@@ -312,7 +318,7 @@ def _speedups(figure: "Figure", run: RunFolder, of: Sequence[int]) -> None:
 def _background(figure: "Figure", run: RunFolder, of: Sequence[int]) -> None:
     found = run.made_again().background()
     whole, errors = figure.subplots(2, 1, sharex=True)
-    at = clock(float(found.time[0]), float(found.time[-1]))
+    at = clock(float(found.time[0]), float(found.time[-1]), run.summary.get(EPOCH))
     x = at.show(found.time)
     whole.plot(x, 100 * found.true.mean(axis=1), label="true, mean", **TRUE)
     whole.plot(x, 100 * found.believed.mean(axis=1), label="believed, mean", **BELIEVED)
@@ -322,7 +328,7 @@ def _background(figure: "Figure", run: RunFolder, of: Sequence[int]) -> None:
     whole.legend(frameon=False, fontsize=6, ncols=3, loc="upper left")
     off = 100 * np.abs(found.believed - found.true).mean(axis=1)
     errors.plot(x, off, **line(0))
-    errors.set(ylabel="mean error (pp)", xlabel=f"time since the first submit ({at.unit})")
+    errors.set(ylabel="mean error (pp)", xlabel=at.label)
     errors.set_ylim(bottom=0)
     for axes in (whole, errors):
         tidy(axes)
@@ -379,7 +385,7 @@ def figure_of(
     """
     name = run.title if title else ""
     if kind == SCHEDULE:
-        return schedule_figure(run.tables, run.processors, name)
+        return schedule_figure(run.tables, run.processors, name, epoch=run.summary.get(EPOCH))
     if kind not in KINDS:
         raise SimError(f"KIND {kind}: must be one of {', '.join([SCHEDULE, EXPLORER, *KINDS])}")
     if of and kind not in CHOOSING:

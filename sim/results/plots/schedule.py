@@ -66,7 +66,11 @@ def busiest(timeline: pd.DataFrame | Columns, at: Clock) -> tuple[float, float]:
 
 
 def schedule_figure(
-    tables: Tables, processors: int, title: str = "", nodes: Sequence[Ranges] | None = None
+    tables: Tables,
+    processors: int,
+    title: str = "",
+    nodes: Sequence[Ranges] | None = None,
+    epoch: object = None,
 ) -> "Figure":
     """Return the picture of a schedule.
 
@@ -84,6 +88,8 @@ def schedule_figure(
     title : str
     nodes : sequence of Ranges, optional
         Processors of each allocation, where they are at hand.
+    epoch : float, optional
+        Time 0 in seconds since 1970; nothing else is a date.
 
     Returns
     -------
@@ -94,7 +100,7 @@ def schedule_figure(
     timeline = tables.columns("timeline").frame()
     row = pd.Index(jobs["job_id"]).get_indexer(held["job_id"])
     begin = float(jobs["submit_time"].min()) if len(jobs) else 0.0
-    at = clock(begin, float(jobs["end_time"].max()) if len(jobs) else 1.0)
+    at = clock(begin, float(jobs["end_time"].max()) if len(jobs) else 1.0, epoch)
     shape = rectangles(
         held["start_time"].to_numpy(),
         held["end_time"].to_numpy(),

@@ -1,9 +1,10 @@
 """What all plots have alike: colours, lines, the frame, the time axis, light and dark."""
 
 import base64
+import datetime
 import re
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from html import escape
 from io import StringIO
 from types import MappingProxyType
@@ -64,6 +65,7 @@ class Clock(NamedTuple):
     end: float
     unit: str
     seconds: float
+    epoch: float | None = None
 
     def show(self, time: FloatArray) -> FloatArray:
         """Return times as the axis shows them."""
@@ -74,18 +76,32 @@ class Clock(NamedTuple):
         """Length of the axis in its unit."""
         return (self.end - self.begin) / self.seconds
 
+    @property
+    def label(self) -> str:
+        """What the axis shows: the time since its begin, by date where the log has dates."""
+        since = "the first submit"
+        if self.epoch is not None:
+            with suppress(OverflowError, ValueError, OSError):
+                date = datetime.datetime.fromtimestamp(self.epoch + self.begin, datetime.UTC)
+                since = f"{date:%Y-%m-%d %H:%M} UTC"
+        return f"time since {since} ({self.unit})"
 
-def clock(begin: float, end: float) -> Clock:
-    """Return a time axis whose unit suits its length.
+
+def clock(begin: float, end: float, epoch: object = None) -> Clock:
+    """Return a time axis whose unit suits its length; `epoch` is 0 of its clock since 1970.
 
     Examples
     --------
     >>> clock(0.0, 7200.0).unit, clock(0.0, 864000.0).unit
     ('min', 'd')
+    >>> clock(0.0, 7200.0, 893_462_400.0).label
+    'time since 1998-04-25 00:00 UTC (min)'
     """
     length = max(end - begin, 1e-9)
     name, seconds = [unit for unit in TIME_UNITS if length >= 4 * unit[1] or unit[0] == "s"][-1]
-    return Clock(begin, begin + length, name, seconds)
+    return Clock(
+        begin, begin + length, name, seconds, epoch if isinstance(epoch, int | float) else None
+    )
 
 
 def resample(times: FloatArray, values: FloatArray, edges: FloatArray) -> FloatArray:
