@@ -126,7 +126,8 @@ def one_of(group: str, name: str) -> str | None:
     if option is None or path is None:
         return None
     parts = default_parts(path)
-    facts = {"kind": kind(group, option), **option.facts, **parts}
+    named = {part.partition("@")[0].strip("/"): own for part, own in parts.items()}
+    facts = {"kind": kind(group, option), **option.facts, **named}
     keys = {key.name: key for key in read_option(path).keys if key.comment}
     for part, chosen in parts.items():
         inner = next((o.keys for o in options(f"{group}/{part}") if o.name == chosen), ())

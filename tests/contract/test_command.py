@@ -12,6 +12,7 @@ from sim.command.main import SUBCOMMANDS, there_are
 from sim.composition import compose
 from sim.errors import ConfigError
 from sim.help.misspellings import groups
+from sim.help.pages import CONFIG_FOLDER
 
 pytestmark = pytest.mark.fast
 
@@ -147,7 +148,7 @@ def test_policies_are_a_table_by_kind(capsys):
 
 def test_every_option_of_a_table_states_its_source():
     for group in topics.TABLES:
-        for option in topics.options(group, topics.CONFIG_FOLDER):
+        for option in topics.options(group, CONFIG_FOLDER):
             facts = {"kind": topics.kind(group, option), **option.facts}
             assert {"kind", "source", "page"} <= set(facts), (group, option.name)
             assert facts.get("reads") or group != "policy"
