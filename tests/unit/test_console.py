@@ -122,7 +122,7 @@ def test_a_recorded_schedule_has_a_column_where_the_times_are_the_logs_own():
 
 def test_recorded_waits_of_windows_hold_what_was_before_them():
     own = RUN.figures | {"recorded_mean_response_time": 45.0, "recorded_times_kept": True}
-    said = "the recorded waits in them hold"
+    said = "the recorded waits in them reflect"
     replicated = own | {"replications": 3}
     assert said in printed(Side(replicated, "sa", "adept"), BASE)
     assert said in printed(Side(replicated, "recorded"), BASE)
