@@ -140,7 +140,9 @@ def test_a_comparison_says_that_windows_start_on_an_empty_machine(command, tmp_p
     assert command(*swept, "workload=swf", f"workload.path={log}", *more).status == 0
     capsys.readouterr()
     assert main(["all", "--markdown"]) == 0
-    said = "Simulated windows of the log start on an empty machine; the recorded waits in them reflect"
+    said = (
+        "Simulated windows of the log start on an empty machine; the recorded waits in them reflect"
+    )
     assert said in " ".join(capsys.readouterr().out.split())
     assert said in (tmp_path / "all/comparison.md").read_text()
     assert said in (tmp_path / "all/comparison.html").read_text()

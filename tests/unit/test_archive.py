@@ -263,7 +263,7 @@ def test_logs_are_found_by_name_or_file_and_else_the_nearest_is_offered():
         assert find_log(log.file) == log
         assert find_log(log.file.removesuffix(".swf.gz")) == log
     assert isinstance(LOGS[0], ArchiveLog)
-    with pytest.raises(WorkloadError, match=r"did you mean SDSC-SP2\b.*There are ANL-Intrepid, "):
+    with pytest.raises(WorkloadError, match=r"Did you mean SDSC-SP2\b.*There are ANL-Intrepid, "):
         find_log("SDSC SP2")
     with pytest.raises(WorkloadError, match=r"workload.name is not set; give a log"):
         ArchiveWorkload(None)

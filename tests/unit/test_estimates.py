@@ -60,7 +60,7 @@ def test_a_site_limit_caps_and_says_for_how_many(caplog):
         estimates = draw("exact", limit=1000.0)
     over = int((RUNTIMES > 1000.0).sum())
     assert np.array_equal(estimates, np.minimum(RUNTIMES, 1000.0))
-    assert f"{over} of 4000 jobs run longer than workload.estimate_limit=1000 s" in caplog.text
+    assert f"{over:,} of 4,000 jobs run longer than workload.estimate_limit=1000 s" in caplog.text
 
 
 def test_impossible_parameters_are_refused():
