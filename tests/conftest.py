@@ -1,6 +1,7 @@
 """What all tests share: where real logs and measurements lie, and which tests are fast."""
 
 import os
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -10,6 +11,8 @@ from hypothesis import settings
 
 settings.register_profile("any_machine", deadline=None)  # others may be at work on it
 settings.load_profile("any_machine")
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # a shell starts it so in the background
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # commands under test hear of it
 
 
 def data_folder() -> Path | None:
