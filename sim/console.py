@@ -331,7 +331,7 @@ def _changed(sides: Sequence[Side]) -> list[str]:
     return [f"{run.name}: mean response {told}, {change_text(found)} against {base.name}."]
 
 
-def _instead(sides: Sequence[Side]) -> list[str]:
+def _without_molding(sides: Sequence[Side]) -> list[str]:
     """Return in a sentence what EASY++ would change, which molds no job."""
     base = sides[-1]
     for rival in easy_plus(sides):
@@ -380,7 +380,7 @@ def print_results(console: Console, sides: Sequence[Side], folder: Path | None =
     console.print(result_table(sides, console.width))
     bounds = bound_notes(run) if len(sides) > 2 or recorded(sides) else []
     said = [*compared_notes(sides), *charged_notes(sides), *notes(run), *bounds, *reasons(run)]
-    for line in [*_instead(sides), *_losers(sides), *said]:
+    for line in [*_without_molding(sides), *_losers(sides), *said]:
         console.print(f"[dim]{escape(line)}[/]")
     for line in [*_of_windows(sides), *recorded_warnings(sides), *warnings(run)]:
         console.print(f"[yellow]Warning:[/] {escape(line)}")
