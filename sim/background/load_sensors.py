@@ -203,8 +203,8 @@ class LoadPast:
     def __init__(self, places: int) -> None:
         kept = min(MOST_SAMPLES, max(MOST_READINGS // places, FEWEST_SAMPLES))
         self._room = kept
-        self._readings = np.empty((places, kept))
-        self._forecasts = np.empty((places, kept))
+        self._readings = np.zeros((places, kept))
+        self._forecasts = np.zeros((places, kept))
         self._number = 0
         self._read = np.zeros(places)
         self._believed = np.zeros(places)

@@ -93,10 +93,10 @@ class JobPieces:
         self._limit = requested_time if kills else np.broadcast_to(np.inf, number)
         self.jobs: IntArray = np.zeros(0, np.int64)
         self.fresh = self._entered = self._noted = self._running = self._held = 0
-        self.start, self.end = np.empty(number), np.empty(number)
+        self.start, self.end = np.zeros(number), np.zeros(number)
         self._asked = {"allocated": requested, "believed": requested_time}
         self.allocated, self.believed = requested, requested_time
-        self.in_turn = np.empty(number, np.min_scalar_type(-number))
+        self.in_turn = np.zeros(number, np.min_scalar_type(-number))
         self.killed = np.zeros(number, np.bool_)
         self._nodes: list[NDArray[Any]] = []
         self._sizes: list[NDArray[Any]] = []

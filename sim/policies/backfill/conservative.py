@@ -233,7 +233,7 @@ class ConservativeScheduler(QueueKeeper):
         """Start the jobs whose reservation begins now, in queue order."""
         queue, view, kept = self.queue, self.view, self.kept
         if kept.soonest.size <= queue.last // BLOCK:
-            kept = self.kept = kept._replace(soonest=np.empty(queue.job.size // BLOCK + 1))
+            kept = self.kept = kept._replace(soonest=np.zeros(queue.job.size // BLOCK + 1))
         kept.soonest[:] = -np.inf  # places may have changed
         number, wants_wake = _due(
             view._ends.end, queue.table, queue.first, queue.last, view.now, kept,
