@@ -1,19 +1,17 @@
 """The books of a run: who comes, and what really happens to whom when; the engine's alone."""
 
 from collections.abc import Collection
-from functools import cached_property
 
 from predictors.base import FloatArray, RuntimePredictor
 from predictors.compiling import direct
-from sim.state import run_steps
-from sim.state.calendar import END, REQUESTED, SUBMIT, Calendar, blank_calendar, corrections_of
+from sim.state import steps
+from sim.state.calendar import blank_calendar, corrections_of
 from sim.state.machine_state import MachineState, Run
-from sim.state.run_tables import BELIEF, ENDED_ONE, EXPIRED_ONE
 
-_begin, _plan_end = direct(run_steps.begin), direct(run_steps.plan_end)
-_move_end, _take_off = direct(run_steps.move_end), direct(run_steps.take_off)
-_take_in_ends, _take_in = direct(run_steps.take_in_ends), direct(run_steps.take_in)
-_next_instant = direct(run_steps.next_instant)
+_begin_run, _plan_end = direct(steps.begin_run), direct(steps.plan_end)
+_move_believed_end, _take_off = direct(steps.move_believed_end), direct(steps.take_off)
+_process_ends, _process_instant = direct(steps.process_ends), direct(steps.process_instant)
+_next_event_time = direct(steps.next_event_time)
 
 
 class Books:
@@ -31,6 +29,11 @@ class Books:
         Up to which beliefs are corrected.
     predictor : RuntimePredictor, optional
         Whose beliefs these are.
+
+    Attributes
+    ----------
+    calendar : Calendar
+        When what really happens.
     """
 
     def __init__(
@@ -42,21 +45,16 @@ class Books:
         predictor: RuntimePredictor | None = None,
     ) -> None:
         self.state, self.submit, self._dependent = state, submit, dependent
-        self._requested_time, self._corrections = requested_time, corrections_of(predictor)
-
-    @cached_property
-    def calendar(self) -> Calendar:
-        """When what really happens."""
-        running = self.state.tables.believed.size
-        calendar = blank_calendar(len(self.submit), running, self._corrections)
-        calendar.seconds[SUBMIT], calendar.seconds[REQUESTED] = self.submit, self._requested_time
-        return calendar
+        running = state.tables.holder_end.size
+        self.calendar = blank_calendar(len(submit), running, corrections_of(predictor))
+        self.calendar.submit_time[:] = submit
+        self.calendar.requested_time[:] = requested_time
 
     def begin(self, run: Run, end: float) -> None:
         """Let a job run on the processors that it was given, until then."""
         self.state.running[run.job] = run
-        self.state.tables.seconds[BELIEF, run.job] = run.believed_end - run.start
-        _begin(self.state.tables, self.calendar, run.job, end, run.believed_end)
+        self.state.tables.belief[run.job] = run.believed_end - run.start
+        _begin_run(self.state.tables, self.calendar, run.job, end, run.believed_end)
 
     def plan_end(self, job: int, end: float) -> None:
         """Let a running job end at another time."""
@@ -64,11 +62,11 @@ class Books:
 
     def end_of(self, job: int) -> float:
         """Return when a running job ends."""
-        return self.calendar.seconds.item(END, job)
+        return self.calendar.end_time.item(job)
 
     def move_end(self, run: Run, end: float) -> None:
         """Believe that a run ends at another time."""
-        _move_end(self.state.tables, self.calendar, run.job, end)
+        _move_believed_end(self.state.tables, self.calendar, run.job, end)
         self.state.see_moved(run)
 
     def take_off(self, run: Run) -> None:
@@ -79,13 +77,13 @@ class Books:
 
     def end_runs(self, now: float) -> list[Run]:
         """Take off the runs that end now, in the order in which their ends were planned."""
-        return self._ended(_take_in_ends(self.state.tables, self.calendar, now))
+        return self._ended(_process_ends(self.state.tables, self.calendar, now))
 
     def _ended(self, number: int) -> list[Run]:
         if not number:
             return []
         state = self.state
-        over = [state.running.pop(job) for job in state.tables.running[ENDED_ONE, :number].tolist()]
+        over = [state.running.pop(job) for job in state.tables.ended_jobs[:number].tolist()]
         state.ended += over
         return over
 
@@ -95,17 +93,17 @@ class Books:
         A belief that expires grows, which policies see after `see_moved`.
         """
         state, dependent, expired = self.state, self._dependent, []
-        ended, outlived, first, last, woken = _take_in(state.tables, self.calendar, now)
+        ended, outlived, first, last, woken = _process_instant(state.tables, self.calendar, now)
         if woken:
             state.disturbed = True
         arrived = [job for job in range(first, last) if job not in dependent]
         if outlived:
-            jobs = state.tables.running[EXPIRED_ONE, :outlived].tolist()
+            jobs = state.tables.expired_jobs[:outlived].tolist()
             expired = [state.running[job] for job in jobs]
         return self._ended(ended), expired, arrived
 
     @property
     def following(self) -> float:
         """When something happens next, seconds; infinity if nothing does."""
-        following: float = _next_instant(self.state.tables, self.calendar)
+        following: float = _next_event_time(self.state.tables, self.calendar)
         return following

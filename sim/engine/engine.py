@@ -26,7 +26,6 @@ from sim.state.feasible_counts import FeasibleCounts
 from sim.state.machine_state import MachineState, Run
 from sim.state.processors import count_processors
 from sim.state.records import Ranges, Records
-from sim.state.run_tables import EVENTS, NOW, PASSES, RUNNING, TAKEN, Tables
 from sim.state.sensors import EfficiencySensor
 from sim.state.shown import ShownJobs
 from sim.state.view import View
@@ -83,11 +82,6 @@ class Engine:
         """What has happened, where that is not compiled."""
         return Logbook(self.state)
 
-    @property
-    def tables(self) -> Tables:
-        """What is in the books of who arrives and runs."""
-        return self.state.tables if self.compiled is None else self.compiled.tables
-
     def _begun(self, setup: Setup) -> MachineState:
         """Return the state before anything has happened; open the books."""
         self.submit = setup.trace.jobs["submit_time"].to_numpy().copy()
@@ -103,6 +97,8 @@ class Engine:
             setup.truth.serial_time, self.work.runtime, state, setup.sensor_noise
         )
         state.processors_per_node = setup.machine.processors_per_node
+        self._run = state.tables.run
+        self._pass_due, self._passes = self._run["pass_due"], self._run["passes"]
         return state
 
     def _shown(self, setup: Setup) -> View:
@@ -136,7 +132,7 @@ class Engine:
         counters = {
             **records.counters,
             "events": float(self.events),
-            "looks": float(self.tables.counters[PASSES]),
+            "looks": float(self._run["passes"].item()),
             "predictor_queries": float(self.view._queries),
             **self.resizer.counters(),
         }
@@ -147,16 +143,16 @@ class Engine:
     @property
     def events(self) -> int:
         """How much has happened."""
-        return self.tables.counters.item(EVENTS)
+        return int(self._run["events"].item())
 
     def happened(self) -> None:
         """Count an event that is not in the books of who arrives and runs."""
-        self.tables.counters[EVENTS] += 1
+        self._run["events"] += 1
         self.ask_for_pass()
 
     def ask_for_pass(self) -> None:
         """Let the policy decide at this instant."""
-        self.tables.counters[TAKEN] = 1
+        self._run["pass_due"] = 1
 
     def expect(self) -> None:
         """See to it that the clock stops when something happens next."""
@@ -285,26 +281,24 @@ class Engine:
                 self._take_in_ends(ended)
             for run in expired:
                 self._expire(run, now)
-            if self.tables.counters.item(TAKEN):
+            if self._pass_due.item():
                 self._pass(now)
         self.expect()
 
     def _tell_progress(self) -> None:
         """Tell whoever watches how far the run is, now and then."""
-        tables = self.tables
-        if tables.counters.item(PASSES) % INSTANTS:
+        if self._passes.item() % INSTANTS:
             return
         book = self.compiled or self.log
-        now, running = tables.instant.item(NOW), tables.counters.item(RUNNING)
+        now, running = self._run["now"].item(), self._run["running"].item()
         arrived = int(np.searchsorted(self.books.submit, now, side="right")) - self._awaited
         for watcher in self.watchers:
             if watcher.is_due():
                 watcher.progressed(now, max(arrived - running - book.ended, 0), book.over.copy())
 
     def _pass(self, now: float) -> None:
-        counters = self.tables.counters
-        counters[TAKEN] = 0
-        counters[PASSES] = counters.item(PASSES) + 1
+        self._pass_due[0] = 0
+        self._passes += 1
         if self.state.measured and self.state.now != now:
             self.sensor.renew()
         self.state.now = now
@@ -358,13 +352,13 @@ class Engine:
         if self.log.is_started(job):
             raise PolicyError(f"Start of job index {job}, which is not waiting")
         if nodes is None:
-            nodes = state.hand_out(job, processors)
+            nodes = state.allocate(job, processors)
         else:
             if count_processors(nodes) != processors:
                 raise PolicyError(
                     f"Start of job index {job}: its nodes do not hold {processors} processors"
                 )
-            state.take_named(nodes)
+            state.allocate_named(nodes)
             state.hold(job, nodes)
         belief = view.belief(job, processors)
         run = Run(job, self.restarts.get(job, 0), nodes, processors, now, now + cost + belief)

@@ -7,9 +7,8 @@ import numpy as np
 from predictors.base import Explanation, FloatArray, IntArray, RuntimePredictor
 from sim.state.columns import Columns, Explanations
 from sim.state.machine_state import MachineState, Run, rewrite
-from sim.state.processors import NodeSets
+from sim.state.processors import held_ranges
 from sim.state.records import Consultations, Records, Stretches
-from sim.state.run_tables import FIRST_RANGE, PROCESSORS, RANGES
 
 
 class Logbook:
@@ -30,7 +29,7 @@ class Logbook:
 
     def __init__(self, state: MachineState) -> None:
         self._state, self.ended, self.completed = state, 0, 0
-        jobs = state.tables.seconds.shape[1]
+        jobs = state.jobs
         self.over = np.zeros(jobs, np.bool_)
         self._first_start = array("d", [np.nan]) * jobs
         self._last_run = array("q", [-1]) * jobs
@@ -52,7 +51,7 @@ class Logbook:
     def held(self, job: int) -> int:
         """Return how many processors a job holds, 0 while it does not run."""
         runs = self._status[job] == "running"
-        return self._state.tables.numbers.item(PROCESSORS, job) if runs else 0
+        return self._state.tables.processors.item(job) if runs else 0
 
     def start(
         self, run: Run, belief: float, explanation: Explanation | None, decided: bool = True
@@ -72,7 +71,7 @@ class Logbook:
 
     def _stretch(self, run: Run, now: float) -> None:
         """Note what a run holds from now on."""
-        first = self._state.tables.numbers.item(FIRST_RANGE, run.job)
+        first = self._state.tables.first_range.item(run.job)
         stretch = self._stretches.add(self._last_run[run.job], now, run.processors, first)
         rewrite(run, stretch=stretch)
         self._stretch_end.append(now)
@@ -136,13 +135,11 @@ class Logbook:
 
     def _laid_out(self, run_job: IntArray, run_number: IntArray) -> Stretches:
         run, start, processors, first = self._stretches.arrays()
-        tables = self._state.tables
-        low, high = tables.ranges[:, : tables.counters[RANGES]].copy()
         return Stretches(
             job=run_job[run],
             run=run_number[run],
             start_time=start,
             end_time=np.frombuffer(self._stretch_end),
             processors=processors,
-            nodes=NodeSets(low, high, np.append(first, low.size)),
+            nodes=held_ranges(self._state.tables, first),
         )

@@ -111,7 +111,7 @@ class Resizer:
                 f"Grant of {processors} processors to job index {run.job}, which holds "
                 f"{run.processors}; {state.free} are free"
             )
-        nodes = state.exchange(run.job, processors)
+        nodes = state.reallocate(run.job, processors)
         self._go_on(run, nodes, processors, cost, now, pending)
         state.resized.add(run)
 
@@ -153,7 +153,7 @@ class Resizer:
         if not view.malleable[run.job] or left < least:
             return False
         kept, spare = split_ranges(kept, wanted)
-        self._engine.state.give(spare)
+        self._engine.state.release(spare)
         self._engine.state.hold(run.job, kept)
         cost = self._engine.preferences.change_cost(run.processors, wanted)
         self._go_on(run, kept, wanted, seconds + cost, now)
@@ -216,11 +216,11 @@ class Resizer:
         """Swap a run's processors in the free set; return the new ones."""
         state = self._engine.state
         if nodes is None:
-            return state.exchange(run.job, processors)
+            return state.reallocate(run.job, processors)
         if count_processors(nodes) != processors:
             raise PolicyError(f"nodes of job index {run.job} do not hold {processors} processors")
-        state.give(run.nodes)
-        state.take_named(nodes)
+        state.release(run.nodes)
+        state.allocate_named(nodes)
         state.hold(run.job, nodes)
         return nodes
 

@@ -13,7 +13,6 @@ from sim.policies.base import OPEN, SHARING, QueueKeeper
 from sim.policies.passes.compiled_passes import CompiledPasses
 from sim.policies.passes.sharing import BLOCK, MOST_PAGES
 from sim.policies.reallocation.rule import ReallocatingScheduler
-from sim.state.job_pieces import PIECE
 from sim.state.records import Records
 
 
@@ -81,7 +80,7 @@ def _shares_all_counts(engine: Engine) -> bool:
     while a processor is free.
     """
     malleable, counts = np.flatnonzero(engine.malleable).tolist(), engine.counts
-    pages = min(len(engine.submit), PIECE) * (engine.view.processors // BLOCK + 1)
+    pages = len(engine.submit) * (engine.view.processors // BLOCK + 1)
     everybody = len(malleable) == len(engine.submit)
     fills = everybody and all(counts.extremes(job)[0] == 1 for job in malleable)
     has_room = pages <= MOST_PAGES and all(counts.special(job) is None for job in malleable)

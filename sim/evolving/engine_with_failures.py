@@ -184,7 +184,7 @@ class RecoveringEngine(Engine):
         now = self.clock._now
         if not self.resizer.shrink_off(run, lost, machine.shrink_seconds, now):
             return False
-        self.state.give(lost)
+        self.state.release(lost)
         self.shrunk += 1
         return True
 

@@ -306,7 +306,7 @@ class NodeOutages:
         self._lose(first, last)
         engine.down[node] = ((first, last),)
         self._failed_at[node] = now
-        engine.state.take_named(engine.down[node])
+        engine.state.allocate_named(engine.down[node])
         self._believe(node, now, max(self._machine.repair, 1.0))
 
     def _repair(self, node: int) -> None:
@@ -314,7 +314,7 @@ class NodeOutages:
         ranges = engine.down.pop(node)
         self._ended.append((node, self._failed_at.pop(node), engine.clock._now))
         state.repair(node)
-        state.give(ranges)
+        state.release(ranges)
 
     def _believe(self, node: int, began: float, seconds: float) -> None:
         """Believe that a node is back after so many seconds."""

@@ -4,43 +4,93 @@ A running job stands once in a heap of what happens to it next: the end of its r
 that the expiry of its belief.
 """
 
-from typing import NamedTuple
+from types import SimpleNamespace
+from typing import Any, cast
 
 import numpy as np
+from numba import config, from_dtype, types
+from numba.experimental import structref
+from numpy.typing import NDArray
 
 from predictors.base import FloatArray, IntArray, RuntimePredictor
 from predictors.compiling import compiled
 from predictors.in_loop.wrapper import setting
-from sim.state.run_tables import BELIEVED_END, PLANNED, TURNS, Tables
+from sim.state.run_state import State
 
-SUBMIT, RUNTIME, LIMIT, END, REQUESTED = range(5)
-"""Rows of `seconds`, a column a job. `LIMIT` is how long it may run before it is killed,
-`REQUESTED` up to how long its belief is corrected."""
-KIND, TURN, JOB = range(3)
-"""Rows of `what`: what happens, in which turn it was foreseen, and to whom."""
 ENDING, EXPIRING = range(2)
 """What happens to a running job; at one instant, in this order."""
+FIELDS = {
+    "submit_time": float,
+    "runtime": float,
+    "limit": float,
+    "end_time": float,
+    "requested_time": float,
+    "event_time": float,
+    "event_kind": int,
+    "event_turn": int,
+    "event_job": int,
+    "corrections": float,
+}
 
 
-class Calendar(NamedTuple):
+@structref.register
+class CalendarType(types.StructRef):
+    """The type that compiled code gives to a calendar."""
+
+
+class Calendar(structref.StructRefProxy):  # type: ignore[misc]
     """What nobody may know who decides or predicts: who comes, how long each runs, until when.
 
     Attributes
     ----------
-    seconds : numpy.ndarray of float, shape (5, n)
-    coming : numpy.ndarray of float, shape (r,), seconds
+    submit_time, runtime, end_time : numpy.ndarray of float, shape (n,), seconds
+        Of each job.
+    limit : numpy.ndarray of float, shape (n,), seconds
+        How long it may run before it is killed.
+    requested_time : numpy.ndarray of float, shape (n,), seconds
+        Up to how long its belief is corrected.
+    event_time : numpy.ndarray of float, shape (r,), seconds
         A heap of when what happens next to running jobs.
-    what : numpy.ndarray of int, shape (3, r)
-        Of each entry of the heap.
+    event_kind, event_turn, event_job : numpy.ndarray of int, shape (r,)
+        What happens, in which turn it was planned, and to whom.
     corrections : numpy.ndarray of float, shape (k,), ascending, seconds
         By how much a belief that is outlived grows, one after the other, up to the requested
         time; beyond, or without them, it doubles.
     """
 
-    seconds: FloatArray
-    coming: FloatArray
-    what: IntArray
+    submit_time: FloatArray
+    runtime: FloatArray
+    limit: FloatArray
+    end_time: FloatArray
+    requested_time: FloatArray
+    event_time: FloatArray
+    event_kind: IntArray
+    event_turn: IntArray
+    event_job: IntArray
     corrections: FloatArray
+
+
+structref.define_boxing(CalendarType, Calendar)
+CALENDAR = CalendarType([(name, from_dtype(np.dtype(kind))[::1]) for name, kind in FIELDS.items()])
+
+
+@compiled(makes_arrays=True)
+def _assembled(tables: tuple[NDArray[Any], ...]) -> Calendar:
+    """Return a calendar of tables in the order of `FIELDS`."""
+    calendar = structref.new(CALENDAR)
+    (
+        calendar.submit_time,
+        calendar.runtime,
+        calendar.limit,
+        calendar.end_time,
+        calendar.requested_time,
+        calendar.event_time,
+        calendar.event_kind,
+        calendar.event_turn,
+        calendar.event_job,
+        calendar.corrections,
+    ) = tables
+    return calendar  # type: ignore[no-any-return]
 
 
 def corrections_of(predictor: RuntimePredictor | None) -> FloatArray:
@@ -49,32 +99,40 @@ def corrections_of(predictor: RuntimePredictor | None) -> FloatArray:
 
 
 def blank_calendar(jobs: int, running: int, corrections: FloatArray) -> Calendar:
-    """Return a calendar for so many jobs, of which so many run at once."""
-    seconds, what = np.zeros((5, jobs)), np.zeros((3, running), np.int64)
-    return Calendar(seconds, np.zeros(running), what, corrections)
+    """Return a calendar for so many jobs, of which so many run at once; nobody is killed."""
+    sizes = dict.fromkeys(("event_time", "event_kind", "event_turn", "event_job"), running)
+    tables = {name: np.zeros(sizes.get(name, jobs), kind) for name, kind in FIELDS.items()}
+    tables["corrections"] = corrections
+    tables["limit"][:] = np.inf
+    if config.DISABLE_JIT:
+        return cast(Calendar, SimpleNamespace(**tables))
+    calendar = _assembled(tuple(tables.values()))
+    for name, table in tables.items():
+        setattr(calendar, name, table)
+    return calendar
 
 
-@compiled()
+@compiled(makes_arrays=True)
 def _is_sooner(calendar: Calendar, one: int, other: int) -> bool:
-    time, what = calendar.coming, calendar.what
+    time, kind, turn = calendar.event_time, calendar.event_kind, calendar.event_turn
     if time[one] != time[other]:
         return bool(time[one] < time[other])
-    if what[KIND, one] != what[KIND, other]:
-        return bool(what[KIND, one] < what[KIND, other])
-    return bool(what[TURN, one] < what[TURN, other])
+    if kind[one] != kind[other]:
+        return bool(kind[one] < kind[other])
+    return bool(turn[one] < turn[other])
 
 
-@compiled()
+@compiled(makes_arrays=True)
 def swap(calendar: Calendar, one: int, other: int) -> None:
     """Let two entries of the heap change places."""
-    time, what = calendar.coming, calendar.what
+    time = calendar.event_time
     time[one], time[other] = time[other], time[one]
-    for row in (KIND, TURN, JOB):
-        what[row, one], what[row, other] = what[row, other], what[row, one]
+    for column in (calendar.event_kind, calendar.event_turn, calendar.event_job):
+        column[one], column[other] = column[other], column[one]
 
 
-@compiled()
-def sink(calendar: Calendar, here: int, size: int) -> None:
+@compiled(makes_arrays=True)
+def sift_down(calendar: Calendar, here: int, size: int) -> None:
     """Move an entry of the heap down to where it belongs."""
     while True:
         least, left = here, 2 * here + 1
@@ -87,26 +145,25 @@ def sink(calendar: Calendar, here: int, size: int) -> None:
         here = least
 
 
-@compiled()
-def rise(calendar: Calendar, here: int) -> None:
+@compiled(makes_arrays=True)
+def sift_up(calendar: Calendar, here: int) -> None:
     """Move an entry of the heap up to where it belongs."""
     while here > 0 and _is_sooner(calendar, here, (here - 1) // 2):
         swap(calendar, here, (here - 1) // 2)
         here = (here - 1) // 2
 
 
-@compiled()
-def foresee(tables: Tables, calendar: Calendar, place: int, job: int) -> None:
+@compiled(makes_arrays=True)
+def write_event(state: State, calendar: Calendar, place: int, job: int) -> None:
     """Write what happens next to a running job into a place of the heap.
 
     Ends at one instant are taken in by the order in which they were planned, expiries by
     that in which they were foreseen.
     """
-    end, believed = calendar.seconds[END, job], tables.seconds[BELIEVED_END, job]
+    end, believed, run = calendar.end_time[job], state.believed_end[job], state.run[0]
     expires = end > believed
-    calendar.coming[place] = believed if expires else end
-    calendar.what[KIND, place] = EXPIRING if expires else ENDING
-    turn = tables.counters[TURNS] if expires else tables.numbers[PLANNED, job]
-    calendar.what[TURN, place] = turn
-    calendar.what[JOB, place] = job
-    tables.counters[TURNS] += 1
+    calendar.event_time[place] = believed if expires else end
+    calendar.event_kind[place] = EXPIRING if expires else ENDING
+    calendar.event_turn[place] = run.turns if expires else state.planned[job]
+    calendar.event_job[place] = job
+    run.turns += 1

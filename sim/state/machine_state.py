@@ -1,35 +1,16 @@
 """The state of the machine at an instant, as far as anybody may know it who decides."""
 
 from dataclasses import dataclass, field
-from functools import cached_property
 from typing import Any, NamedTuple
-
-import numpy as np
 
 from predictors.base import FloatArray
 from predictors.compiling import direct
 from sim.errors import PolicyError
-from sim.state import run_steps, run_tables
+from sim.state import run_state, steps
 from sim.state.availability import BelievedEnds
 from sim.state.processors import count_processors
 from sim.state.records import Ranges
-from sim.state.run_tables import (
-    BELIEVED_END,
-    BELIEVED_JOB,
-    FIRST_RANGE,
-    FREE,
-    FREE_RANGES,
-    HELD,
-    HIGH,
-    HOLDERS,
-    LAST_RANGE,
-    LOW,
-    PROCESSORS,
-    RANGES,
-    WAKES,
-    Tables,
-    idle_tables,
-)
+from sim.state.run_state import State, idle_state
 
 
 class Request(NamedTuple):
@@ -96,10 +77,10 @@ def rewrite(run: Run, **what: Any) -> None:
         object.__setattr__(run, name, value)
 
 
-_hand_out, _exchange = direct(run_steps.hand_out), direct(run_tables.exchange)
-_give, _take_named = direct(run_tables.give), direct(run_tables.take_named)
-_hold, _let_go = direct(run_tables.hold), direct(run_tables.let_go)
-_ask_to_wake = direct(run_steps.ask_to_wake)
+_allocate, _reallocate = direct(run_state.allocate), direct(run_state.reallocate)
+_release, _allocate_named = direct(run_state.release), direct(run_state.allocate_named)
+_push_holder, _pop_holder = direct(run_state.push_holder), direct(run_state.pop_holder)
+_make_room, _ask_to_wake = direct(run_state.make_room), direct(steps.ask_to_wake)
 
 
 class MachineState:
@@ -161,6 +142,9 @@ class MachineState:
     def __init__(self, processors: int, jobs: int) -> None:
         self.now = 0.0
         self.processors, self.jobs = processors, jobs
+        self.tables: State = idle_state(processors, jobs, min(jobs, processors) + processors)
+        self._free = self.tables.run["free"]
+        self._holders = self.tables.run["holders"]
         self._ends: BelievedEnds | None = None
         self.running: dict[int, Run] = {}
         self.arrived: list[int] = []
@@ -188,47 +172,38 @@ class MachineState:
 
     # Processors
 
-    @cached_property
-    def tables(self) -> Tables:
-        """The books: who runs where, until when, and what is free."""
-        jobs, processors = self.jobs, self.processors
-        return idle_tables(processors, jobs, min(jobs, processors) + processors)
-
     @property
     def free(self) -> int:
         """How many processors are idle."""
-        return self.tables.counters.item(FREE)
+        return self._free.item()
 
     def idle(self) -> Ranges:
         """Return the free processors."""
-        low, high = self.tables.free[:, : self.tables.counters[FREE_RANGES]].tolist()
-        return tuple(zip(low, high, strict=True))
+        return tuple(self.tables.free_ranges[: self.tables.run["free_ranges"].item()].tolist())
 
-    def hand_out(self, job: int, processors: int) -> Ranges:
+    def allocate(self, job: int, processors: int) -> Ranges:
         """Give a job the lowest-numbered free processors, of which there are enough."""
-        if not _hand_out(self.tables, job, processors):
-            self._make_room(0)
-            _hand_out(self.tables, job, processors)
+        self.tables.processors[job] = processors
+        _allocate(self.tables, job)
         return self._held(job)
 
-    def exchange(self, job: int, processors: int) -> Ranges:
+    def reallocate(self, job: int, processors: int) -> Ranges:
         """Let a running job have so many: of its own, and the lowest-numbered free ones."""
-        numbers = self.tables.numbers
-        self._make_room(numbers.item(LAST_RANGE, job) - numbers.item(FIRST_RANGE, job))
-        _exchange(self.tables, job, processors)
+        _reallocate(self.tables, job, processors)
         return self._held(job)
 
     def hold(self, job: int, nodes: Ranges) -> None:
         """Note that a job holds these processors, which are not free."""
-        self._make_room(len(nodes))
         tables = self.tables
-        first = tables.counters.item(RANGES)
-        last = tables.counters[RANGES] = first + len(nodes)
-        tables.ranges[:, first:last] = np.array(nodes).T
-        tables.numbers[PROCESSORS, job] = count_processors(nodes)
-        tables.numbers[FIRST_RANGE, job], tables.numbers[LAST_RANGE, job] = first, last
+        _make_room(tables, len(nodes))
+        first = tables.run["ranges"].item()
+        last = first + len(nodes)
+        tables.ranges[first:last] = list(nodes)
+        tables.run["ranges"] = last
+        tables.processors[job] = count_processors(nodes)
+        tables.first_range[job], tables.last_range[job] = first, last
 
-    def take_named(self, nodes: Ranges) -> None:
+    def allocate_named(self, nodes: Ranges) -> None:
         """Take just these processors.
 
         Raises
@@ -237,31 +212,20 @@ class MachineState:
             If one of them is not free.
         """
         for low, high in nodes:
-            if not _take_named(self.tables, low, high):
+            if not _allocate_named(self.tables, low, high):
                 raise PolicyError(f"processors {low}-{high} are not all free")
-        self.tables.counters[FREE] -= count_processors(nodes)
+        self._free -= count_processors(nodes)
 
-    def give(self, nodes: Ranges) -> None:
-        """Take back processors that were handed out."""
+    def release(self, nodes: Ranges) -> None:
+        """Take back processors that were allocated."""
         for low, high in nodes:
-            _give(self.tables, low, high)
-        self.tables.counters[FREE] += count_processors(nodes)
+            _release(self.tables, low, high)
+        self._free += count_processors(nodes)
 
     def _held(self, job: int) -> Ranges:
-        ranges, numbers = self.tables.ranges, self.tables.numbers
-        first, last = numbers.item(FIRST_RANGE, job), numbers.item(LAST_RANGE, job)
-        if last - first == 1:
-            return ((ranges.item(LOW, first), ranges.item(HIGH, first)),)
-        low, high = ranges[:, first:last].tolist()
-        return tuple(zip(low, high, strict=True))
-
-    def _make_room(self, ranges: int) -> None:
-        """Make room for so many ranges and all that are free."""
         tables = self.tables
-        wanted = tables.counters.item(RANGES) + 2 * ranges + tables.counters.item(FREE_RANGES)
-        if wanted > tables.ranges.shape[1]:
-            more = np.zeros((2, wanted), np.int64)
-            self.tables = tables._replace(ranges=np.concatenate([tables.ranges, more], axis=1))
+        first, last = tables.first_range.item(job), tables.last_range.item(job)
+        return tuple(tables.ranges[first:last].tolist())
 
     # Runs
 
@@ -269,41 +233,37 @@ class MachineState:
     def believed_ends(self) -> BelievedEnds:
         """Who holds processors until when; it changes as the engine goes on."""
         tables, ends = self.tables, self._ends
-        number = tables.counters.item(HOLDERS)
+        number = self._holders.item()
         if ends is None or ends.end.size != number:
-            running = tables.running
             ends = self._ends = BelievedEnds(
-                tables.believed[:number],
-                running[BELIEVED_JOB, :number],
-                running[HELD, :number],
+                tables.holder_end[:number],
+                tables.holder_job[:number],
+                tables.holder_processors[:number],
             )
         return ends
 
     def see_moved(self, run: Run) -> None:
         """Let policies see when a run is believed to end now."""
         self.moved_ends.setdefault(run, run.believed_end)
-        rewrite(run, believed_end=self.tables.seconds.item(BELIEVED_END, run.job))
+        rewrite(run, believed_end=self.tables.believed_end.item(run.job))
 
     def wake_at(self, time: float) -> None:
         """See to it that something happens then."""
-        tables = self.tables
-        if tables.counters[WAKES] == tables.wakes.size:
-            tables = self.tables = tables._replace(wakes=np.tile(tables.wakes, 2))
-        _ask_to_wake(tables, time)
+        _ask_to_wake(self.tables, time)
 
     def withdraw_wake(self, time: float) -> None:
         """Forget one request of `wake_at` for this very time."""
-        wakes, number = self.tables.wakes, self.tables.counters.item(WAKES)
+        wakes, number = self.tables.wakes, self.tables.run["wakes"].item()
         place = int(wakes[:number].searchsorted(time))
         wakes[place : number - 1] = wakes[place + 1 : number]
-        self.tables.counters[WAKES] = number - 1
+        self.tables.run["wakes"] = number - 1
 
     def fail(self, node: int, end: float, processors: int) -> None:
         """Note that a node is believed to be repaired then."""
         self.outages[node] = (end, processors)
-        _hold(self.tables, end, -1 - node, processors)
+        _push_holder(self.tables, end, -1 - node, processors)
 
     def repair(self, node: int) -> None:
         """Note that a node is back, or believed to be back at another time."""
         end, _ = self.outages.pop(node)
-        _let_go(self.tables, end, -1 - node)
+        _pop_holder(self.tables, end, -1 - node)

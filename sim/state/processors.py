@@ -8,6 +8,7 @@ import numpy as np
 
 from predictors.base import IntArray
 from sim.state.records import Ranges
+from sim.state.run_state import State
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -189,3 +190,11 @@ class NodeSets(Sequence[Ranges]):
         pieces = compute.if_else(pa.array(self.low < self.high), several, low)
         first = pa.array(self.first.astype(np.int32))
         return compute.binary_join(pa.ListArray.from_arrays(first, pieces), ",")
+
+
+def held_ranges(state: State, first: IntArray) -> NodeSets:
+    """Return all that stands in the table of ranges, as sets that begin at these places."""
+    ranges = state.ranges[: state.run["ranges"].item()]
+    kind = np.min_scalar_type(ranges["high"].max(initial=0))
+    bounds = np.append(first, ranges.size)
+    return NodeSets(ranges["low"].astype(kind), ranges["high"].astype(kind), bounds)

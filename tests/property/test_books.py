@@ -54,17 +54,17 @@ def apply(books, model, kind, job, count, seconds):
         own = set(sorted(model.idle)[-count:]) if named else lowest(model.idle, count)
         nodes = as_ranges(np.array(sorted(own)))
         if named:
-            state.take_named(nodes)
+            state.allocate_named(nodes)
             state.hold(job, nodes)
         else:
-            nodes = state.hand_out(job, count)
+            nodes = state.allocate(job, count)
         books.begin(Run(job, 0, nodes, count, 0.0, float(seconds)), float(count))
         model.idle -= own
         model.held[job], model.believed[job], model.end[job] = own, float(seconds), float(count)
     elif kind == "resize" and run is not None and count <= len(model.idle) + len(model.held[job]):
         own, more = model.held[job], count - len(model.held[job])
         kept = own | lowest(model.idle, more) if more > 0 else lowest(own, count)
-        rewrite(run, nodes=state.exchange(job, count))
+        rewrite(run, nodes=state.reallocate(job, count))
         books.move_end(run, float(seconds))
         model.idle = (model.idle | own) - kept
         model.held[job], model.believed[job] = kept, float(seconds)
@@ -72,8 +72,8 @@ def apply(books, model, kind, job, count, seconds):
         own = model.held[job] | model.idle
         kept = set(sorted(own)[-min(count, len(own)) :])
         nodes = as_ranges(np.array(sorted(kept)))
-        state.give(as_ranges(np.array(sorted(model.held[job]))))
-        state.take_named(nodes)
+        state.release(as_ranges(np.array(sorted(model.held[job]))))
+        state.allocate_named(nodes)
         state.hold(job, nodes)
         books.move_end(run, float(seconds))
         rewrite(run, nodes=nodes)
@@ -93,11 +93,11 @@ def apply(books, model, kind, job, count, seconds):
         own = set(range(node * NODE, node * NODE + NODE))
         if node in model.down:
             state.repair(node)
-            state.give(as_ranges(np.array(sorted(own))))
+            state.release(as_ranges(np.array(sorted(own))))
             model.idle |= own
             del model.down[node]
         elif own <= model.idle:
-            state.take_named(as_ranges(np.array(sorted(own))))
+            state.allocate_named(as_ranges(np.array(sorted(own))))
             state.fail(node, float(seconds), NODE)
             model.idle -= own
             model.down[node] = (float(seconds), own)
@@ -134,14 +134,14 @@ def test_ends_at_one_instant_come_in_the_order_in_which_they_were_planned():
     state = MachineState(4, 4)
     books = Books(state, np.zeros(4))
     for job in (2, 0, 3):
-        books.begin(Run(job, 0, state.hand_out(job, 1), 1, 0.0, 5.0), 5.0)
+        books.begin(Run(job, 0, state.allocate(job, 1), 1, 0.0, 5.0), 5.0)
     books.plan_end(2, 5.0)
     assert [run.job for run in books.end_runs(5.0)] == [0, 3, 2]
 
 
 def test_processors_that_are_not_free_are_not_taken():
     state = MachineState(4, 1)
-    state.hand_out(0, 2)
+    state.allocate(0, 2)
     with pytest.raises(PolicyError, match="processors 1-2 are not all free"):
-        state.take_named(((1, 2),))
+        state.allocate_named(((1, 2),))
     assert state.idle() == ((2, 3),)

@@ -14,6 +14,7 @@ from sim.policies.allocation.rigid import Request
 from sim.policies.allocation.sa import SmallestTurnaround
 from sim.policies.backfill.easy import EasyScheduler
 from sim.policies.backfill.queue_search import BLOCK, summaries_of
+from sim.policies.backfill.reservations import nothing_kept
 from sim.policies.base import CONSERVATIVE, EASY, OPEN, SHARING, QueueKeeper
 from sim.policies.molding.candidates import single_candidates
 from sim.policies.molding.scheduler import OpenScheduler
@@ -26,40 +27,26 @@ from sim.policies.passes.instants import (
     no_news,
 )
 from sim.policies.passes.offers import OfferedCounts
-from sim.policies.passes.open_passes import CLOSED, Offered, carried
+from sim.policies.passes.open_passes import CLOSED
 from sim.policies.passes.queue_passes import Plan, Revision, is_refuted
 from sim.policies.passes.sharing import NOBODY, EqualShares, TrueRuntimes
 from sim.policies.reallocation.rule import ReallocatingScheduler
-from sim.state.calendar import END, RUNTIME, corrections_of
+from sim.state.calendar import Calendar
 from sim.state.columns import Explanations
 from sim.state.decisions import Preferences
 from sim.state.feasible_counts import FeasibleCounts
-from sim.state.job_pieces import PIECE, JobPieces
 from sim.state.machine_state import MachineState
-from sim.state.records import Records
-from sim.state.run_steps import next_instant
-from sim.state.run_tables import (
-    ARRIVED,
-    BELIEF,
-    ENDED,
-    EXPIRED_NOW,
-    HEAD,
-    IN_TURN,
-    KILLED,
-    LATER,
-    NEW,
-    PROCESSORS,
-    RANGES,
-    ROOM,
-    START,
-    STARTED,
-    TAKEN,
-    WAITING,
-    WAKES,
-    Tables,
-)
+from sim.state.processors import held_ranges
+from sim.state.records import AskedOnce, FewWords, Records, Stretches, WholeRuns
 from sim.state.shown import ShownJobs
+from sim.state.steps import next_event_time
 from sim.state.view import LEAST_BELIEF, View
+
+
+class Books(Protocol):
+    """When what really happens."""
+
+    calendar: Calendar
 
 
 class Replay(Protocol):
@@ -77,6 +64,7 @@ class Replay(Protocol):
         Of all jobs.
     shown : ShownJobs
         What policy and predictor see of them.
+    books : Books
     submit : numpy.ndarray of float, shape (n,), seconds
     kills : bool
         Whether runs end at the limits of their jobs.
@@ -92,6 +80,7 @@ class Replay(Protocol):
     shown: ShownJobs
     submit: FloatArray
     kills: bool
+    books: Books
 
     @property
     def work(self) -> TrueRuntimes: ...  # noqa: D102
@@ -109,7 +98,10 @@ class Replay(Protocol):
 
 
 _breakpoints, _has_room = direct(breakpoints), direct(has_room)
-_next_instant = direct(next_instant)
+_next_event_time = direct(next_event_time)
+TOGETHER = 65_536
+"""Jobs whose counts to choose from are put down together."""
+STATES = "completed", "killed"
 NOTHING = Revision(np.zeros(0, np.int64), np.zeros(0))
 
 
@@ -144,20 +136,15 @@ class CompiledPasses:
         chooses = turnaround is not None or (not rigid and bool(anew))
         self._asks = self._learns or not foresees(engine.predictor)
         self._asks |= anew is not None and chooses
-        self._pieces = JobPieces(
-            engine.submit,
-            engine.jobs.requested_processors,
-            engine.jobs.requested_time,
-            engine.kills,
-            PIECE,
-            corrections_of(engine.predictor),
-        )
-        self.tables, self.calendar = self._pieces.begin(processors)
-        jobs = self._pieces.jobs.size
+        self.state, self.calendar = engine.state.tables, engine.books.calendar
+        self.state.processors[:] = engine.jobs.requested_processors
+        if engine.kills:
+            self.calendar.limit[:] = engine.jobs.requested_time
+        jobs = len(engine.submit)
         holes = 256 if rule in (CONSERVATIVE, OPEN) or chooses or self._deep else 1
         self.plan = Plan(
             summaries=summaries_of(jobs if rule in (EASY, SHARING) else 0),
-            soonest=np.full(jobs // BLOCK + 1, -np.inf),
+            kept=nothing_kept()._replace(soonest=np.full(jobs // BLOCK + 1, -np.inf)),
             times=np.zeros(holes),
             free=np.full(holes, processors),
             span=np.array([0, 1]),
@@ -175,26 +162,23 @@ class CompiledPasses:
         )
         self._offered = OfferedCounts(scheduler, view, engine.work, engine.counts, engine.jobs)
         self._shares = EqualShares(view, engine.predictor, engine.work)
-        self._take_beliefs()
+        self._news = no_news(engine.jobs.application[: jobs if self._learns else 0])
+        if not self._asks:
+            self._take_beliefs(np.arange(jobs))
 
-    def _take_beliefs(self) -> None:
-        """Ask what is believed of the jobs that entered last, and what each may choose from."""
-        tables, engine, first = self.tables, self._engine, self._pieces.fresh
-        every, jobs = self._pieces.jobs, self._pieces.jobs[first:]
-        self._news = no_news(engine.jobs.application[every if self._learns else every[:0]], tables)
-        if self._asks:
-            return
+    def _take_beliefs(self, jobs: IntArray) -> None:
+        """Ask what is believed of all jobs, and what each may choose from."""
+        state, engine = self.state, self._engine
         if self._rule == SHARING:
             engine.shown.arrive(jobs.tolist())
-            sharing = self._shares.enter(tables, self.calendar, self.plan.sharing, self._pieces)
-            self.plan = self.plan._replace(sharing=sharing)
+            self.plan = self.plan._replace(sharing=self._shares.enter(state, self.calendar))
         elif isinstance(self._allocation, Request):
-            wanted = tables.numbers[PROCESSORS, first:]
-            tables.seconds[BELIEF, first:] = self._beliefs(jobs, wanted)
-            self.calendar.seconds[RUNTIME, first:] = engine.work.runtimes_at(jobs, wanted)
+            state.belief[:] = self._beliefs(jobs, state.processors)
+            self.calendar.runtime[:] = engine.work.runtimes_at(jobs, state.processors)
         else:
             engine.shown.arrive(jobs.tolist())
-            self.plan = self._offered.put(self.plan, range(first, first + jobs.size), jobs)
+            for first in range(0, jobs.size, TOGETHER):
+                self.plan = self._offered.put(self.plan, jobs[first : first + TOGETHER], keep=True)
 
     def _beliefs(self, jobs: IntArray, processors: IntArray) -> FloatArray:
         """Return what is believed of jobs that run on what they request."""
@@ -209,36 +193,39 @@ class CompiledPasses:
     @property
     def following(self) -> float:
         """When something happens next, seconds; infinity if nothing does."""
-        following: float = _next_instant(self.tables, self.calendar)
+        following: float = _next_event_time(self.state, self.calendar)
         return following
 
     @property
     def ended(self) -> int:
         """How many jobs have ended."""
-        return self.tables.counters.item(ENDED)
+        return int(self.state.run["ended"].item())
 
     @property
     def over(self) -> NDArray[np.bool_]:
         """Which jobs they are."""
-        return self._pieces.over(self.tables, self.calendar)
+        run = self.state.run[0]
+        over: NDArray[np.bool_] = (self.state.waiting == 0) & (
+            np.arange(self.state.waiting.size) < run["arrived"]
+        )
+        over[self.calendar.event_job[: run["running"]]] = False
+        return over
 
     def advance(self, instant: float) -> None:
         """Go through instants from this one on, each with its pass, up to a chance for Python."""
-        self._make_room(instant)
-        counters = self.tables.counters
+        self.plan = self._with_room(instant)
+        pass_due = self.state.run["pass_due"]
         following = self._go_on(NOTHING)
-        while counters[TAKEN]:
+        while pass_due[0]:
             self._state.now = following
             revision = self._tell() if self._learns else NOTHING
             choosing = self._choosing()
             if self._rule == SHARING:
                 self.plan = self.plan._replace(sharing=self._shares.answer(self.plan.sharing))
             elif len(choosing) == 1 and self._rule != OPEN:
-                job = self._pieces.jobs.item(choosing[0])
-                self.plan = self._offered.put_one(self.plan, choosing[0], job)
+                self.plan = self._offered.put_one(self.plan, choosing[0])
             elif choosing:
-                jobs = self._pieces.jobs[choosing]
-                self.plan = self._offered.put(self.plan, choosing, jobs)
+                self.plan = self._offered.put(self.plan, np.array(choosing))
             following = self._go_on(revision)
             self._keep_beliefs(choosing)
         if following == np.inf and self._learns:
@@ -248,138 +235,128 @@ class CompiledPasses:
         """Go on to the next instant that needs Python; return when it is."""
         step, rule, news = self._step, self._rule, self._news
         if rule in (OPEN, SHARING):
-            return float(step(self.tables, self.calendar, self.plan))
-        return float(step(self.tables, self.calendar, self.plan, rule, revision, self._asks, news))
+            return float(step(self.state, self.calendar, self.plan))
+        return float(step(self.state, self.calendar, self.plan, rule, revision, self._asks, news))
 
     def _tell(self) -> Revision:
         """Tell the predictor who ended; return what it believes differently of who waits.
 
         Ask it what the beliefs rest on of those who started, before it is told of later ends.
         """
-        tables, engine, news = self.tables, self._engine, self._news
-        new = int(tables.counters[ENDED] - news.told[0])
-        for one, before in news.ended[:, :new].T.tolist():
+        state, engine, news = self.state, self._engine, self._news
+        new = int(state.run["ended"].item() - news.told[0])
+        for job, before in news.ended[:, :new].T.tolist():
             self._explain_started(before)
-            job, processors = self._pieces.jobs.item(one), tables.numbers.item(PROCESSORS, one)
-            start, end = tables.seconds.item(START, one), self.calendar.seconds.item(END, one)
-            if end > start and not tables.numbers.item(KILLED, one):
+            processors = state.processors.item(job)
+            start, end = state.start_time.item(job), self.calendar.end_time.item(job)
+            if end > start and not state.killed.item(job):
                 engine.learn(job, processors, end - start, end, {}, {})
             engine.view.forget([job])
             engine.shown.leave(job)
         news.told[0] += new
-        self._explain_started(tables.counters.item(STARTED))
+        self._explain_started(state.run["started"].item())
         return self._revised()
 
     def _revised(self) -> Revision:
         """Return who of those waiting is believed to run for another time than before."""
-        tables, view, revised = self.tables, self._engine.view, self._state.revised
-        columns, beliefs, counters = [], [], tables.counters
-        if not revised or counters[HEAD] == counters[NEW]:
+        state, view, revised = self.state, self._engine.view, self._engine.state.revised
+        jobs, beliefs, run = [], [], state.run
+        if not revised or run["head"] == run["newcomer"]:
             revised.clear()
             return NOTHING
-        for one in self._waiting():
-            job = self._pieces.jobs.item(one)
+        for job in self._waiting():
             if view.application[job] in revised:
                 view.forget([job])
-                belief = view.belief(job, tables.numbers.item(PROCESSORS, one))
-                if belief != tables.seconds.item(BELIEF, one):
-                    columns.append(one)
+                belief = view.belief(job, state.processors.item(job))
+                if belief != state.belief.item(job):
+                    jobs.append(job)
                     beliefs.append(belief)
         revised.clear()
-        return Revision(np.array(columns, np.int64), np.array(beliefs)) if columns else NOTHING
+        return Revision(np.array(jobs, np.int64), np.array(beliefs)) if jobs else NOTHING
 
     def _waiting(self) -> list[int]:
-        """Return the columns of those who waited before this instant, in queue order."""
-        counters = self.tables.counters
-        head = counters.item(HEAD)
-        places = self.tables.numbers[WAITING, head : counters.item(NEW)].nonzero()[0]
+        """Return who waited before this instant, in queue order."""
+        head, newcomer = self.state.run["head"].item(), self.state.run["newcomer"].item()
+        places = self.state.waiting[head:newcomer].nonzero()[0]
         waiting: list[int] = (places + head).tolist()
         return waiting
 
     def _choosing(self) -> list[int]:
-        """Return the columns of who chooses now: newcomers, and where a belief is refuted, all.
+        """Return who chooses now: newcomers, and where a belief is refuted, all.
 
         Newcomers are seen from now on, where they were not foreseen.
         """
-        tables, counters = self.tables, self.tables.counters
-        newcomers = list(range(counters.item(NEW), counters.item(ARRIVED)))
+        run = self.state.run
+        newcomers = list(range(run["newcomer"].item(), run["arrived"].item()))
         if self._asks and newcomers:
-            self._engine.shown.arrive(self._pieces.jobs[newcomers].tolist())
-        if counters[EXPIRED_NOW] and is_refuted(tables, self.plan.anew):
+            self._engine.shown.arrive(newcomers)
+        if run["expired_now"] and is_refuted(self.state, self.plan.anew):
             return self._waiting() + newcomers
         return newcomers
 
-    def _keep_beliefs(self, columns: Sequence[int]) -> None:
+    def _keep_beliefs(self, jobs: Sequence[int]) -> None:
         """Let the view keep what those who chose believe of their choice."""
-        tables, believe, jobs = self.tables, self._engine.view.believe, self._pieces.jobs
-        for one in columns:
-            processors = tables.numbers.item(PROCESSORS, one)
-            believe(jobs.item(one), processors, tables.seconds.item(BELIEF, one))
+        state, believe = self.state, self._engine.view.believe
+        for job in jobs:
+            believe(job, state.processors.item(job), state.belief.item(job))
 
     def _explain_started(self, until: int) -> None:
         """Ask what the beliefs rest on of those who started, up to this one of them."""
         done = self._explained
         if done < until:
-            numbers, explain = self.tables.numbers, self._engine.view.explain
-            for one in numbers[IN_TURN, done:until].tolist():
-                job = self._pieces.jobs.item(one)
-                self._explanations.add(explain(job, numbers.item(PROCESSORS, one)))
+            state, explain = self.state, self._engine.view.explain
+            for job in state.start_order[done:until].tolist():
+                self._explanations.add(explain(job, state.processors.item(job)))
             self._explained = until
-
-    def _make_room(self, instant: float) -> None:
-        """Let tables grow in which the next instant might not find room."""
-        if instant == self.tables.instant[LATER]:
-            self._take_in_more()
-        self.tables, self.plan = self._with_room(instant)
-
-    def _take_in_more(self) -> None:
-        """Let the next jobs enter, and those leave that have ended."""
-        if self._learns:
-            self._tell()  # nobody waits of whom it could believe otherwise now
-        if self._rule == SHARING:
-            self._shares.write_down(self.plan.sharing, self.tables, self.calendar, self._pieces)
-        self.tables, self.calendar = self._pieces.enter(self.tables, self.calendar)
-        plan, jobs, kept = self.plan, self._pieces.jobs, self._pieces.kept
-        before, choose = Offered(plan.offers, plan.counts, plan.choices), self._rule == OPEN
-        offered, stays_open = carried(before, plan.open, kept if choose else kept[:0], jobs)
-        self.plan = plan._replace(
-            summaries=summaries_of(jobs.size if self._rule in (EASY, SHARING) else 0),
-            soonest=np.full(jobs.size // BLOCK + 1, -np.inf),
-            single=single_candidates(jobs.size if self._deep else 0),
-            offers=offered.spans,
-            counts=offered.counts,
-            choices=offered.choices,
-            open=stays_open,
-        )
-        self._explained = self.tables.counters.item(STARTED)
-        self._take_beliefs()
 
     def records(self, predictor: RuntimePredictor, submit: FloatArray) -> Records:
         """Return what happened; runs and their stretches in the order of the starts."""
-        found, engine, tables = self._pieces, self._engine, self.tables
-        found.note(tables, self.calendar)
+        state, engine, submitted = self.state, self._engine, len(submit)
+        order = state.start_order.astype(np.min_scalar_type(-submitted))
+        end, start, allocated = self.calendar.end_time, state.start_time, state.processors
+        stretches: Stretches | WholeRuns
         if self._rule == SHARING:
-            stretches = self._shares.stretches(self.plan.sharing, tables, self.calendar, found)
+            stretches = self._shares.stretches(self.plan.sharing, state, self.calendar)
+            allocated = allocated.copy()
+            allocated[stretches.job[::-1]] = stretches.processors[::-1]
         else:
-            stretches = found.stretches()
+            nodes = held_ranges(state, state.first_range[order])
+            columns = {"start_time": start, "end_time": end, "processors": allocated}
+            never = np.broadcast_to(np.int64(0), submitted)
+            stretches = WholeRuns(columns, job=order, run=never, nodes=nodes)
         if not self._explanations:
-            first = found.in_turn.item(0)
-            self._explanations.add(predictor.explain(first, found.allocated.item(first)))
-        grounds = self._explanations.columns(len(found.in_turn))
-        asked = found.consultations(grounds, engine.preferences.undecided)
-        return found.records(stretches, asked, submit, engine.view.processors)
+            first = order.item(0)
+            self._explanations.add(predictor.explain(first, allocated.item(first)))
+        every, undecided = np.broadcast_to(np.True_, submitted), engine.preferences.undecided
+        asked = AskedOnce(
+            {"time": start, "nprocs": allocated, "predicted": state.belief},
+            job=order,
+            **self._explanations.columns(submitted),
+            decided=~np.isin(order, list(undecided)) if undecided else every,
+            final=every,
+        )
+        return Records(
+            submit_time=submit,
+            start_time=start,
+            end_time=end,
+            run_start=start,
+            allocated=allocated,
+            believed_runtime=state.belief,
+            status=FewWords(STATES, state.killed),
+            restarts=np.broadcast_to(np.int64(0), submitted),
+            stretches=stretches,
+            consultations=asked,
+            counters={"starts": float(submitted)},
+            processors=engine.view.processors,
+        )
 
-    def _with_room(self, instant: float) -> tuple[Tables, Plan]:
-        """Return tables and plan with room for all that may happen at an instant."""
-        tables, plan = self.tables, self.plan
-        if tables.ranges.shape[1] - tables.counters[RANGES] < tables.counters[ROOM]:
-            tables = tables._replace(ranges=np.tile(tables.ranges, 2))
-        if tables.wakes.size == tables.counters[WAKES]:
-            tables = tables._replace(wakes=np.tile(tables.wakes, 2))
+    def _with_room(self, instant: float) -> Plan:
+        """Return the plan with room for all that may happen at an instant."""
+        plan = self.plan
         if not _has_room(plan.sharing):
             plan = plan._replace(sharing=plan.sharing.doubled())
-        more = _breakpoints(tables, self.calendar, instant) if plan.times.size > 1 else 0
+        more = _breakpoints(self.state, self.calendar, instant) if plan.times.size > 1 else 0
         if plan.times.size < more:
             times, free = np.pad(plan.times, (0, 2 * more)), np.pad(plan.free, (0, 2 * more))
             plan = plan._replace(times=times, free=free)
-        return tables, plan
+        return plan

@@ -15,29 +15,9 @@ from sim.policies.passes.queue_passes import (
     make_pass,
 )
 from sim.policies.passes.sharing import ASKED
-from sim.state.calendar import SUBMIT, Calendar
-from sim.state.run_steps import next_instant, take_in
-from sim.state.run_tables import (
-    ARRIVED,
-    CHANGED,
-    ENDED,
-    ENDED_NOW,
-    ENDED_ONE,
-    EXPIRED_NOW,
-    HEAD,
-    LATER,
-    NEW,
-    NOW,
-    PASSES,
-    RANGES,
-    ROOM,
-    RUNNING,
-    STARTED,
-    TAKEN,
-    WAITING,
-    WAKES,
-    Tables,
-)
+from sim.state.calendar import Calendar
+from sim.state.run_state import State
+from sim.state.steps import next_event_time, process_instant
 
 INSTANTS = 256
 """Instants between two chances for Python to show progress and to be interrupted."""
@@ -65,78 +45,74 @@ class News(NamedTuple):
     told: IntArray
 
 
-def no_news(application: IntArray, tables: Tables) -> News:
-    """Return that the predictor knows of all ends so far, with room for those of some jobs."""
-    told = tables.counters[ENDED : ENDED + 1].copy()
-    return News(np.zeros((2, application.size), np.int64), application, told)
+def no_news(application: IntArray) -> News:
+    """Return that nothing has happened, with room for the ends of these jobs."""
+    return News(np.zeros((2, application.size), np.int64), application, np.zeros(1, np.int64))
 
 
-@compiled()
-def _is_news(tables: Tables, news: News) -> bool:
+@compiled(makes_arrays=True)
+def _is_news(state: State, news: News) -> bool:
     """Write down who ended at this instant; say whether a job of the same application waits."""
-    counters, waiting = tables.counters, tables.numbers[WAITING]
-    number, concerns = counters[ENDED_NOW], False
+    run, waiting = state.run[0], state.waiting
+    number, concerns = run.ended_now, False
     for i in range(number):
-        job, place = tables.running[ENDED_ONE, i], counters[ENDED] - number + i - news.told[0]
-        news.ended[WHO, place], news.ended[BEFORE, place] = job, counters[STARTED]
-        for k in range(counters[HEAD], counters[NEW]):
+        job, place = state.ended_jobs[i], run.ended - number + i - news.told[0]
+        news.ended[WHO, place], news.ended[BEFORE, place] = job, run.started
+        for k in range(run.head, run.newcomer):
             if concerns:
                 break
             concerns = waiting[k] > 0 and news.application[k] == news.application[job]
     return concerns
 
 
-@compiled()
-def _arriving(tables: Tables, calendar: Calendar, instant: float) -> int:
+@compiled(makes_arrays=True)
+def _arriving(state: State, calendar: Calendar, instant: float) -> int:
     """Count the jobs that arrive then."""
-    last = tables.counters[ARRIVED]
-    while last < tables.seconds.shape[1] and calendar.seconds[SUBMIT, last] == instant:
+    arrived = last = state.run[0].arrived
+    while last < calendar.submit_time.size and calendar.submit_time[last] == instant:
         last += 1
-    return int(last - tables.counters[ARRIVED])
+    return int(last - arrived)
 
 
-@compiled()
-def breakpoints(tables: Tables, calendar: Calendar, instant: float) -> int:
+@compiled(makes_arrays=True)
+def breakpoints(state: State, calendar: Calendar, instant: float) -> int:
     """Return the room that a profile needs for all who run, wait and arrive by an instant."""
-    counters = tables.counters
-    waiting = counters[ARRIVED] - counters[STARTED] + _arriving(tables, calendar, instant)
-    return int(4 * (waiting + counters[RUNNING] + 1) + 64)
+    run = state.run[0]
+    waiting = run.arrived - run.started + _arriving(state, calendar, instant)
+    return int(4 * (waiting + run.running + 1) + 64)
 
 
-@compiled()
-def _has_room(tables: Tables, calendar: Calendar, plan: Plan, instant: float) -> bool:
-    """Say whether who arrives at an instant is in the tables, and all that happens finds room."""
-    counters = tables.counters
+@compiled(makes_arrays=True)
+def _has_room(state: State, calendar: Calendar, plan: Plan, instant: float) -> bool:
+    """Say whether all that happens at an instant finds room."""
     return bool(
-        instant < tables.instant[LATER]
-        and tables.ranges.shape[1] - counters[RANGES] >= counters[ROOM]
-        and tables.wakes.size > counters[WAKES]
-        and has_room(plan.sharing)
-        and (plan.times.size == 1 or plan.times.size >= breakpoints(tables, calendar, instant))
+        has_room(plan.sharing)
+        and (plan.times.size == 1 or plan.times.size >= breakpoints(state, calendar, instant))
     )
 
 
-@compiled()
-def _goes_on(tables: Tables, calendar: Calendar, plan: Plan) -> bool:
+@compiled(makes_arrays=True)
+def _goes_on(state: State, calendar: Calendar, plan: Plan) -> bool:
     """Take in the next instant, if there is one and room for it; say whether it was taken in."""
-    following = next_instant(tables, calendar)
-    if following == np.inf or not _has_room(tables, calendar, plan, following):
+    following = next_event_time(state, calendar)
+    if following == np.inf or not _has_room(state, calendar, plan, following):
         return False
-    take_in(tables, calendar, following)
+    process_instant(state, calendar, following)
     return True
 
 
-@compiled()
-def _is_break(tables: Tables) -> bool:
+@compiled(makes_arrays=True)
+def _is_break(state: State) -> bool:
     """Note that the pass of an instant was made; say whether Python shall have its chance."""
-    tables.counters[TAKEN] = 0
-    tables.counters[PASSES] += 1
-    return bool(tables.counters[PASSES] % INSTANTS == 0)
+    run = state.run[0]
+    run.pass_due = 0
+    run.passes += 1
+    return bool(run.passes % INSTANTS == 0)
 
 
-@compiled()
+@compiled(makes_arrays=True)
 def advance(
-    tables: Tables,
+    state: State,
     calendar: Calendar,
     plan: Plan,
     rule: int,
@@ -147,11 +123,11 @@ def advance(
     """Go through instants, each with one pass at its end, as long as no Python is needed.
 
     It is when an instant was taken in whose pass has to wait for what a predictor says, which
-    `TAKEN` tells; when there is no room; and after every 256th pass.
+    `pass_due` tells; when there is no room; and after every 256th pass.
 
     Parameters
     ----------
-    tables : Tables
+    state : State
     calendar : Calendar
     plan : Plan
     rule : int
@@ -169,48 +145,48 @@ def advance(
     float
         When something happens next, in seconds; infinity if nothing does.
     """
-    counters = tables.counters
+    run = state.run[0]
     while True:
-        if counters[TAKEN]:
-            make_pass(tables, calendar, plan, rule, counters[CHANGED] != 0, revision)
+        if run.pass_due:
+            make_pass(state, calendar, plan, rule, run.more_than_arrivals != 0, revision)
             revision = Revision(revision.jobs[:0], revision.beliefs[:0])
-            if _is_break(tables):
-                return next_instant(tables, calendar)
-        if not _goes_on(tables, calendar, plan):
-            return next_instant(tables, calendar)
-        changes_its_mind = news.application.size > 0 and _is_news(tables, news)
+            if _is_break(state):
+                return next_event_time(state, calendar)
+        if not _goes_on(state, calendar, plan):
+            return next_event_time(state, calendar)
+        changes_its_mind = news.application.size > 0 and _is_news(state, news)
         if asks and (
-            counters[NEW] < counters[ARRIVED]
+            run.newcomer < run.arrived
             or changes_its_mind
-            or (counters[EXPIRED_NOW] > 0 and is_refuted(tables, plan.anew))
+            or (run.expired_now > 0 and is_refuted(state, plan.anew))
         ):
-            return float(tables.instant[NOW])
+            return float(state.run[0].now)
 
 
-@compiled()
-def advance_open(tables: Tables, calendar: Calendar, plan: Plan) -> float:
+@compiled(makes_arrays=True)
+def advance_open(state: State, calendar: Calendar, plan: Plan) -> float:
     """Go through instants where counts stay open, as `advance` does with other rules.
 
     This and `advance_shares` are compiled apart: most runs do without, and it takes long.
     """
     while True:
-        if tables.counters[TAKEN]:
-            make_open_pass(tables, calendar, plan)
-            if _is_break(tables):
-                return next_instant(tables, calendar)
-        if not _goes_on(tables, calendar, plan):
-            return next_instant(tables, calendar)
+        if state.run[0].pass_due:
+            make_open_pass(state, calendar, plan)
+            if _is_break(state):
+                return next_event_time(state, calendar)
+        if not _goes_on(state, calendar, plan):
+            return next_event_time(state, calendar)
 
 
-@compiled()
-def advance_shares(tables: Tables, calendar: Calendar, plan: Plan) -> float:
+@compiled(makes_arrays=True)
+def advance_shares(state: State, calendar: Calendar, plan: Plan) -> float:
     """Go through instants under equal shares; it is Python's turn where a curve is asked for."""
     while True:
-        if tables.counters[TAKEN]:
-            share_pass(tables, calendar, plan.sharing, plan.summaries)
+        if state.run[0].pass_due:
+            share_pass(state, calendar, plan.sharing, plan.summaries)
             if plan.sharing.tallies[ASKED] > 0:
-                return float(tables.instant[NOW])
-            if _is_break(tables):
-                return next_instant(tables, calendar)
-        if not _goes_on(tables, calendar, plan):
-            return next_instant(tables, calendar)
+                return float(state.run[0].now)
+            if _is_break(state):
+                return next_event_time(state, calendar)
+        if not _goes_on(state, calendar, plan):
+            return next_event_time(state, calendar)

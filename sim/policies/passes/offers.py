@@ -1,6 +1,6 @@
 """What jobs may choose from, put down where compiled passes look it up."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 
 import numpy as np
 
@@ -72,7 +72,6 @@ def put_offer(
     into : tuple
         `Plan.offers`, `Plan.counts` and `Plan.choices`.
     job : int
-        Its column.
     offered : tuple
         Counts, ascending, what is believed of them, whether only a start at once counts, and
         the processor time on them over that of the request.
@@ -133,36 +132,39 @@ class OfferedCounts:
 
         self._ahead = RuntimesAhead(truth, menu, asked.size)
 
-    def put(self, plan: Plan, columns: Sequence[int], jobs: IntArray) -> Plan:
-        """Return a plan with what jobs of some columns choose from; open counts of others stay."""
+    def put(self, plan: Plan, jobs: IntArray, keep: bool = False) -> Plan:
+        """Return a plan with what jobs choose from.
+
+        Open counts of others stay, and settled ones where they are to be kept.
+        """
         rows, open_counts = plan.offers, self._open
-        first = end = 0 if open_counts is None else plan.counts.size
+        first = end = plan.counts.size if keep or open_counts is not None else 0
         offered = []
-        for place, job in zip(columns, jobs.tolist(), strict=True):
+        for job in jobs.tolist():
             if open_counts is None:
                 counts, believed, at_once, areas = self._settled(job)
             else:
-                counts, believed, plan.open.serial[place] = open_counts(job)
+                counts, believed, plan.open.serial[job] = open_counts(job)
                 at_once, areas = False, believed
-            rows[:3, place] = end, counts.size, at_once
+            rows[:3, job] = end, counts.size, at_once
             end += counts.size
             offered.append((counts, believed, areas))
         every = np.concatenate([plan.counts[:first], *(counts for counts, _, _ in offered)])
         choices = np.concatenate([plan.choices[:, :first], np.zeros((3, end - first))], axis=1)
         np.concatenate([believed for _, believed, _ in offered], out=choices[0, first:])
         np.concatenate([areas for _, _, areas in offered], out=choices[2, first:])
-        each = np.repeat(jobs, rows[SIZE, columns])
+        each = np.repeat(jobs, rows[SIZE, jobs])
         choices[1, first:] = self._truth.runtimes_at(each, every[first:])
         return plan._replace(counts=every, choices=choices)
 
-    def put_one(self, plan: Plan, column: int, job: int) -> Plan:
+    def put_one(self, plan: Plan, job: int) -> Plan:
         """Return a plan with what a job chooses from, where one chooses after the other."""
         offered = self._settled(job)
         counts, ahead = offered[0], self._ahead.of(job)
         if plan.counts.size < counts.size:
             room = np.zeros(2 * counts.size, np.int64), np.zeros((3, 2 * counts.size))
             plan = plan._replace(counts=room[0], choices=room[1])
-        if not _put_offer((plan.offers, plan.counts, plan.choices), column, offered, ahead):
+        if not _put_offer((plan.offers, plan.counts, plan.choices), job, offered, ahead):
             each = np.full(counts.size, job)
             plan.choices[1, : counts.size] = self._truth.runtimes_at(each, counts)
         return plan

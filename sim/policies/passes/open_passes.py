@@ -1,4 +1,4 @@
-"""Compiled passes of rules for open counts, over the tables of a run."""
+"""Compiled passes of rules for open counts, over the state of a run."""
 
 from typing import NamedTuple
 
@@ -15,26 +15,15 @@ from sim.policies.molding.candidates import (
     ITERATION,
     LOW,
     SHARES,
-    SIZE,
     Candidates,
     Narrowing,
     allow_all,
 )
 from sim.policies.molding.choice import Blocking, mold_first
 from sim.state.availability import Holes
-from sim.state.calendar import RUNTIME, Calendar
-from sim.state.run_steps import start, waiting_in
-from sim.state.run_tables import (
-    ARRIVED,
-    FOUND,
-    FREE,
-    HEAD,
-    NEW,
-    NOW,
-    PROCESSORS,
-    WAITING,
-    Tables,
-)
+from sim.state.calendar import Calendar
+from sim.state.run_state import State
+from sim.state.steps import start, waiting_in
 
 
 class OpenPlan(NamedTuple):
@@ -47,7 +36,7 @@ class OpenPlan(NamedTuple):
     strict : bool
         As of `sim.policies.molding.scheduler.OpenScheduler`.
     serial, promise : numpy.ndarray of float, shape (n,), seconds
-        As of `sim.policies.molding.candidates.OpenQueue`, by place in the tables.
+        As of `sim.policies.molding.candidates.OpenQueue`, a place being a job.
     job : numpy.ndarray of int, shape (n,)
         At each place.
     """
@@ -81,37 +70,12 @@ class Offered(NamedTuple):
     choices: FloatArray
 
 
-def carried(
-    offered: Offered, plan: OpenPlan, kept: IntArray, jobs: IntArray
-) -> tuple[Offered, OpenPlan]:
-    """Return what is known of those who stay, with room for all jobs of the tables.
-
-    Parameters
-    ----------
-    offered : Offered
-    plan : OpenPlan
-    kept : numpy.ndarray of int, shape (r,)
-        Places of those who stay; their next ones are 0, 1, …
-    jobs : numpy.ndarray of int, shape (n,)
-    """
-    last, spans = kept.size, np.zeros((len(offered.spans), jobs.size), np.int64)
-    spans[:, :last] = offered.spans[:, kept]
-    sizes = spans[SIZE, :last]
-    first = np.cumsum(sizes) - sizes
-    at = np.arange(sizes.sum()) + np.repeat(spans[BEGIN, :last] - first, sizes)
-    spans[BEGIN, :last] = first
-    serial, promise = np.zeros(jobs.size), np.full(jobs.size, np.inf)
-    serial[:last], promise[:last] = plan.serial[kept], plan.promise[kept]
-    offered = Offered(spans, offered.counts[at], np.take(offered.choices, at, axis=1))
-    return offered, plan._replace(serial=serial, promise=promise, job=jobs)
-
-
 @compiled(makes_arrays=True)
-def _plan_first(tables: Tables, offered: Offered, plan: OpenPlan, holes: Holes) -> int:
+def _plan_first(state: State, offered: Offered, plan: OpenPlan, holes: Holes) -> int:
     """Fix the counts of the first jobs by iteration; return one past the last of them."""
-    waiting, depth = tables.numbers[WAITING], plan.narrowing.depth
-    places, number, job = np.empty(depth, np.int64), 0, tables.counters[HEAD]
-    while job < tables.counters[ARRIVED] and number < depth:
+    waiting, depth, run = state.waiting, plan.narrowing.depth, state.run[0]
+    places, number, job = np.empty(depth, np.int64), 0, run.head
+    while job < run.arrived and number < depth:
         if waiting[job] > 0:
             places[number] = job
             number += 1
@@ -129,53 +93,52 @@ def _plan_first(tables: Tables, offered: Offered, plan: OpenPlan, holes: Holes) 
     return int(job)
 
 
-@compiled()
-def _narrow(tables: Tables, offered: Offered, plan: OpenPlan, holes: Holes) -> int:
+@compiled(makes_arrays=True)
+def _narrow(state: State, offered: Offered, plan: OpenPlan, holes: Holes) -> int:
     """Say which candidates are allowed in this pass; return one past the last job considered."""
-    spans, first, last = offered.spans, tables.counters[HEAD], tables.counters[ARRIVED]
+    spans, first, last = offered.spans, state.run[0].head, state.run[0].arrived
     narrowing = plan.narrowing
     if narrowing.kind == SHARES:
         cut_at_shares(
-            offered.counts, spans[:, first:last], tables.numbers[WAITING, first:last],
+            offered.counts, spans[:, first:last], state.waiting[first:last],
             plan.job[first:last], narrowing.shares, spans[BEGIN, :0], narrowing.scale, False,
         )  # fmt: skip
         return int(last)
     allow_all(spans, first, last)
-    return _plan_first(tables, offered, plan, holes) if narrowing.kind == ITERATION else int(last)
+    return _plan_first(state, offered, plan, holes) if narrowing.kind == ITERATION else int(last)
 
 
-@compiled()
-def may_start(tables: Tables) -> bool:
+@compiled(makes_arrays=True)
+def may_start(state: State) -> bool:
     """Let arrivals wait; say whether anybody waits while processors are free."""
-    counters, waiting = tables.counters, tables.numbers[WAITING]
-    for job in range(counters[NEW], counters[ARRIVED]):
-        waiting[job] = tables.numbers[PROCESSORS, job]
-    while counters[HEAD] < counters[ARRIVED] and waiting[counters[HEAD]] == 0:
-        counters[HEAD] += 1
-    return bool(counters[FREE] > 0 and counters[HEAD] < counters[ARRIVED])
+    run, waiting = state.run[0], state.waiting
+    for job in range(run.newcomer, run.arrived):
+        waiting[job] = state.processors[job]
+    while run.head < run.arrived and waiting[run.head] == 0:
+        run.head += 1
+    return bool(run.free > 0 and run.head < run.arrived)
 
 
-@compiled()
+@compiled(makes_arrays=True)
 def open_pass(
-    tables: Tables, calendar: Calendar, offered: Offered, plan: OpenPlan, holes: Holes
+    state: State, calendar: Calendar, offered: Offered, plan: OpenPlan, holes: Holes
 ) -> None:
     """Make a pass, as `OpenScheduler` does while processors are free, and start who may.
 
     Parameters
     ----------
-    tables : Tables
+    state : State
     calendar : Calendar
     offered : Offered
     plan : OpenPlan
     holes : tuple of numpy.ndarray
         The profile of the running jobs alone: times, free and span.
     """
-    numbers, runtimes, counters = tables.numbers, calendar.seconds[RUNTIME], tables.counters
-    waiting, first = numbers[WAITING], counters[HEAD]
-    last = _narrow(tables, offered, plan, holes)
-    found, choices = tables.running[FOUND], offered.choices
+    waiting, first = state.waiting, state.run[0].head
+    last = _narrow(state, offered, plan, holes)
+    found, choices = state.found, offered.choices
     number = mold_first(
-        holes, tables.instant[NOW], waiting_in(tables),
+        holes, state.run[0].now, waiting_in(state),
         Candidates(offered.spans, offered.counts, choices[0], plan.promise),
         first, last, Blocking(plan.reservations, plan.strict, -1.0), found,
     )  # fmt: skip
@@ -183,5 +146,5 @@ def open_pass(
         pick = offered.spans[BEGIN, job]
         while offered.counts[pick] != waiting[job]:
             pick += 1
-        numbers[PROCESSORS, job], runtimes[job] = waiting[job], choices[1, pick]
-        start(tables, calendar, job)
+        state.processors[job], calendar.runtime[job] = waiting[job], choices[1, pick]
+        start(state, calendar, job)

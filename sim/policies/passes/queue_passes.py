@@ -1,4 +1,4 @@
-"""Scheduling passes that need no Python, over the tables of a run: strict, EASY, conservative."""
+"""Scheduling passes that need no Python, over the state of a run: strict, EASY, conservative."""
 
 from typing import NamedTuple
 
@@ -31,43 +31,23 @@ from sim.policies.molding.choice import Blocking, mold_first
 from sim.policies.passes.open_passes import Offered, OpenPlan, may_start, open_pass
 from sim.policies.passes.sharing import Sharing
 from sim.state.availability import earliest_of, lay, nothing_found, place, place_next
-from sim.state.calendar import RUNTIME, Calendar
-from sim.state.run_steps import ask_to_wake, ends_in, start, waiting_in
-from sim.state.run_tables import (
-    ARRIVED,
-    BELIEF,
-    BELIEVED_END,
-    ENDED_NOW,
-    ENDED_ONE,
-    EXPIRED_NOW,
-    EXPIRED_ONE,
-    FOUND,
-    FREE,
-    HEAD,
-    KEPT,
-    NEW,
-    NOW,
-    PROCESSORS,
-    SHADOW,
-    SPARE,
-    START,
-    WAITING,
-    Tables,
-)
+from sim.state.calendar import Calendar
+from sim.state.run_state import State
+from sim.state.steps import ask_to_wake, holders_in, start, waiting_in
 
 BEGIN, SIZE, AT_ONCE = range(3)
 """Rows of `Plan.offers`."""
 
 
 class Plan(NamedTuple):
-    """What a rule keeps from pass to pass beside the tables.
+    """What a rule keeps from pass to pass beside the state.
 
     Attributes
     ----------
     summaries : Summaries
         Of the queue.
-    soonest : numpy.ndarray of float, shape (b,), seconds
-        See `sim.policies.backfill.reservations.due`.
+    kept : Kept
+        Of reservations under conservative backfilling.
     times, free, span : numpy.ndarray
         The profile of `sim.state.availability`.
     offers : numpy.ndarray of int, shape (3, n)
@@ -96,7 +76,7 @@ class Plan(NamedTuple):
     """
 
     summaries: Summaries
-    soonest: FloatArray
+    kept: Kept
     times: FloatArray
     free: IntArray
     span: IntArray
@@ -131,75 +111,74 @@ class Revision(NamedTuple):
 # Counts that are chosen at submit
 
 
-@compiled()
-def _lay_running(tables: Tables, plan: Plan) -> None:
+@compiled(makes_arrays=True)
+def _lay_running(state: State, plan: Plan) -> None:
     """Begin the profile anew from the believed ends of running jobs."""
-    ends, holes = ends_in(tables), (plan.times, plan.free, plan.span)
-    processors = tables.counters[FREE] + ends.processors.sum()
-    lay(*holes, tables.instant[NOW], processors, ends.end, ends.processors)
+    ends, holes = holders_in(state), (plan.times, plan.free, plan.span)
+    processors = state.run[0].free + ends.processors.sum()
+    lay(*holes, state.run[0].now, processors, ends.end, ends.processors)
 
 
-@compiled()
-def _choose(tables: Tables, calendar: Calendar, plan: Plan, job: int, rule: int) -> None:
+@compiled(makes_arrays=True)
+def _choose(state: State, calendar: Calendar, plan: Plan, job: int, rule: int) -> None:
     """Give an arriving job the count of smallest believed turnaround (SA).
 
     Under EASY and strict rules its start is believed to be that of a reservation behind all
     that wait; a conservative rule asks its live profile.
     """
     if rule != CONSERVATIVE and plan.offers[SIZE, job] > 1:
-        _lay_running(tables, plan)
-        holes, first = (plan.times, plan.free, plan.span), tables.counters[HEAD]
-        replan(holes, tables.instant[NOW], waiting_in(tables), first, job)
-    _settle(tables, calendar, plan, job)
+        _lay_running(state, plan)
+        holes, first = (plan.times, plan.free, plan.span), state.run[0].head
+        replan(holes, state.run[0].now, waiting_in(state), first, job)
+    _settle(state, calendar, plan, job)
 
 
 @compiled(makes_arrays=True)
-def _settle(tables: Tables, calendar: Calendar, plan: Plan, job: int) -> None:
+def _settle(state: State, calendar: Calendar, plan: Plan, job: int) -> None:
     """Give a job the count of smallest believed turnaround on the profile as it is."""
-    best, now, counters = plan.offers[BEGIN, job], tables.instant[NOW], tables.counters
+    best, now, run = plan.offers[BEGIN, job], state.run[0].now, state.run[0]
     if plan.offers[SIZE, job] > 1:
         offered = slice(best, best + plan.offers[SIZE, job])
         counts, beliefs = plan.counts[offered], plan.choices[0, offered]
         waits = earliest_of(plan.times, plan.free, plan.span, now, counts, beliefs) - now
         at_once, areas = plan.offers[AT_ONCE, job] != 0, plan.choices[2, offered]
-        waiting, own = tables.numbers[WAITING], tables.numbers[WAITING, job] > 0
-        others = np.count_nonzero(waiting[counters[HEAD] : counters[ARRIVED]]) > own
+        waiting, own = state.waiting, state.waiting[job] > 0
+        others = np.count_nonzero(waiting[run.head : run.arrived]) > own
         most = plan.most_area[int(others)]
         best += least_turnaround(waits, beliefs, areas, at_once, plan.margin, most)
-    tables.numbers[PROCESSORS, job] = plan.counts[best]
-    tables.seconds[BELIEF, job], calendar.seconds[RUNTIME, job] = plan.choices[:2, best]
+    state.processors[job] = plan.counts[best]
+    state.belief[job], calendar.runtime[job] = plan.choices[:2, best]
 
 
-@compiled()
-def is_refuted(tables: Tables, factor: float) -> bool:
+@compiled(makes_arrays=True)
+def is_refuted(state: State, factor: float) -> bool:
     """Say whether a job outlived its belief now and has taken so many times what it was."""
-    seconds, now = tables.seconds, tables.instant[NOW]
-    for job in tables.running[EXPIRED_ONE, : tables.counters[EXPIRED_NOW]]:
-        believed = seconds[BELIEF, job]
-        if now - seconds[START, job] >= factor * believed * (1.0 - 1e-9):
+    now = state.run[0].now
+    for job in state.expired_jobs[: state.run[0].expired_now]:
+        believed = state.belief[job]
+        if now - state.start_time[job] >= factor * believed * (1.0 - 1e-9):
             return True
     return False
 
 
-@compiled()
-def _choose_anew(tables: Tables, calendar: Calendar, plan: Plan) -> None:
+@compiled(makes_arrays=True)
+def _choose_anew(state: State, calendar: Calendar, plan: Plan) -> None:
     """Let each job that waited before this instant choose given those ahead; see `ChoiceAnew`."""
-    counters, waiting = tables.counters, tables.numbers[WAITING]
-    _lay_running(tables, plan)
-    for job in range(counters[HEAD], counters[NEW]):
+    run, waiting = state.run[0], state.waiting
+    _lay_running(state, plan)
+    for job in range(run.head, run.newcomer):
         if waiting[job] > 0:
             if plan.offers[SIZE, job] > 0:
-                _settle(tables, calendar, plan, job)
-            waiting[job] = tables.numbers[PROCESSORS, job]
-            belief = tables.seconds[BELIEF, job]
-            place(plan.times, plan.free, plan.span, tables.instant[NOW], waiting[job], belief)
+                _settle(state, calendar, plan, job)
+            waiting[job] = state.processors[job]
+            place(plan.times, plan.free, plan.span, run.now, waiting[job], state.belief[job])
     plan.summaries.summarised[:] = False
 
 
-@compiled()
-def _believe(tables: Tables, plan: Plan, revision: Revision) -> bool:
+@compiled(makes_arrays=True)
+def _believe(state: State, plan: Plan, revision: Revision) -> bool:
     """Plan with revised beliefs; say whether any became shorter."""
-    beliefs, is_shorter = tables.seconds[BELIEF], False
+    beliefs, is_shorter = state.belief, False
     for k in range(revision.jobs.size):
         job = revision.jobs[k]
         is_shorter |= revision.beliefs[k] < beliefs[job]
@@ -209,26 +188,26 @@ def _believe(tables: Tables, plan: Plan, revision: Revision) -> bool:
     return is_shorter
 
 
-@compiled()
-def admit(tables: Tables, calendar: Calendar, plan: Plan, job: int, rule: int) -> None:
+@compiled(makes_arrays=True)
+def admit(state: State, calendar: Calendar, plan: Plan, job: int, rule: int) -> None:
     """Choose the count of a job that has just arrived, and let it wait."""
     if plan.offers[SIZE, job] > 0:
-        _choose(tables, calendar, plan, job, rule)
-    tables.numbers[WAITING, job] = tables.numbers[PROCESSORS, job]
+        _choose(state, calendar, plan, job, rule)
+    state.waiting[job] = state.processors[job]
 
 
 # Strict, and EASY with one reservation
 
 
-@compiled()
+@compiled(makes_arrays=True)
 def _make_easy_pass(
-    tables: Tables, calendar: Calendar, plan: Plan, strict: bool, changed: bool
+    state: State, calendar: Calendar, plan: Plan, strict: bool, changed: bool
 ) -> None:
     """Make a pass of EASY with one reservation, as `EasyScheduler` does, and start who may.
 
     Parameters
     ----------
-    tables : Tables
+    state : State
     calendar : Calendar
     plan : Plan
     strict : bool
@@ -236,120 +215,118 @@ def _make_easy_pass(
     changed : bool
         Whether anything but arrivals happened at this instant.
     """
-    counters, instant, summaries = tables.counters, tables.instant, plan.summaries
-    new, last, free = counters[NEW], counters[ARRIVED], counters[FREE]
-    blocked = counters[HEAD] < new and not changed
-    if counters[HEAD] == last or (blocked and strict):
+    run, summaries = state.run[0], plan.summaries
+    new, last, free = run.newcomer, run.arrived, run.free
+    blocked = run.head < new and not changed
+    if run.head == last or (blocked and strict):
         return
-    waiting, found = waiting_in(tables), tables.running[FOUND]
+    waiting, found = waiting_in(state), state.found
     forget(summaries, new, last)
     if blocked:
-        spare, shadow = counters[SPARE], instant[SHADOW]
-        opening = Opening(free, spare, instant[NOW], shadow, plan.shortest)
-        number, counters[SPARE] = fill(
+        opening = Opening(free, run.extra_nodes, run.now, run.shadow_time, plan.shortest)
+        number, run.extra_nodes = fill(
             waiting.counts, waiting.runtimes, new, last, opening, False, summaries, found
         )
     else:
-        number, head, free = find_heads(waiting.counts, counters[HEAD], last, free, found)
-        counters[HEAD] = head
+        number, head, free = find_heads(waiting.counts, run.head, last, free, found)
+        run.head = head
         if head < last and not strict:
-            opening = Opening(free, 0, instant[NOW], 0.0, plan.shortest)
-            number, instant[SHADOW], counters[SPARE] = backfill(
-                ends_in(tables), waiting, head, last, opening, summaries, number, found
+            opening = Opening(free, 0, run.now, 0.0, plan.shortest)
+            number, run.shadow_time, run.extra_nodes = backfill(
+                holders_in(state), waiting, head, last, opening, summaries, number, found
             )
     for k in range(number):
-        start(tables, calendar, found[k])
+        start(state, calendar, found[k])
 
 
-@compiled()
-def _make_deep_pass(tables: Tables, calendar: Calendar, plan: Plan) -> None:
+@compiled(makes_arrays=True)
+def _make_deep_pass(state: State, calendar: Calendar, plan: Plan) -> None:
     """Make a pass of EASY with several reservations, as `EasyScheduler` does."""
-    counters, waiting = tables.counters, waiting_in(tables)
-    while counters[HEAD] < counters[ARRIVED] and waiting.counts[counters[HEAD]] == 0:
-        counters[HEAD] += 1
-    if counters[FREE] == 0 or counters[HEAD] == counters[ARRIVED]:
+    run, waiting = state.run[0], waiting_in(state)
+    while run.head < run.arrived and waiting.counts[run.head] == 0:
+        run.head += 1
+    if run.free == 0 or run.head == run.arrived:
         return
-    _lay_running(tables, plan)
+    _lay_running(state, plan)
     number = mold_first(
-        (plan.times, plan.free, plan.span), tables.instant[NOW], waiting,
-        Candidates(plan.single, tables.numbers[PROCESSORS], waiting.runtimes, waiting.starts),
-        counters[HEAD], counters[ARRIVED], Blocking(plan.reservations, False, -1.0),
-        tables.running[FOUND],
+        (plan.times, plan.free, plan.span), state.run[0].now, waiting,
+        Candidates(plan.single, state.processors, waiting.runtimes, waiting.starts),
+        run.head, run.arrived, Blocking(plan.reservations, False, -1.0), state.found,
     )  # fmt: skip
-    for job in tables.running[FOUND, :number]:
-        start(tables, calendar, job)
+    for job in state.found[:number]:
+        start(state, calendar, job)
 
 
 # Conservative
 
 
 @compiled(makes_arrays=True)
-def _changes(tables: Tables) -> FloatArray:
+def _changes(state: State) -> FloatArray:
     """Return what runs that ended, or outlived their belief, hold otherwise than believed."""
-    held, until = tables.numbers[PROCESSORS], tables.seconds[BELIEVED_END]
-    ended, expired = tables.counters[ENDED_NOW], tables.counters[EXPIRED_NOW]
+    held, until = state.processors, state.believed_end
+    ended, expired = state.run[0].ended_now, state.run[0].expired_now
     changes = np.empty((ended + expired, 3))
-    changes[:, 0] = tables.instant[NOW]
+    changes[:, 0] = state.run[0].now
     for k in range(ended + expired):
         is_over = k < ended
-        job = tables.running[ENDED_ONE, k] if is_over else tables.running[EXPIRED_ONE, k - ended]
+        job = state.ended_jobs[k] if is_over else state.expired_jobs[k - ended]
         changes[k, 1], changes[k, 2] = until[job], -held[job] if is_over else held[job]
     return changes
 
 
 @compiled(makes_arrays=True)
 def _make_conservative_pass(
-    tables: Tables, calendar: Calendar, plan: Plan, revision: Revision
+    state: State, calendar: Calendar, plan: Plan, revision: Revision
 ) -> None:
     """Make a pass of conservative backfilling, as `ConservativeScheduler` does."""
-    counters, now = tables.counters, tables.instant[NOW]
-    waiting, found = waiting_in(tables), tables.running[FOUND]
+    run, now = state.run[0], state.run[0].now
+    waiting, found = waiting_in(state), state.found
     holes = plan.times, plan.free, plan.span
-    kept = Kept(tables.instant[KEPT:], plan.soonest)
-    new, last = counters[NEW], counters[ARRIVED]
-    early, is_broken = follow(holes, now, _changes(tables), kept)
+    kept = plan.kept
+    new, last = run.newcomer, run.arrived
+    early, is_broken = follow(holes, now, _changes(state), kept)
     if is_broken:
-        _lay_running(tables, plan)
-        repair(holes, now, waiting, counters[HEAD], new, kept)
+        _lay_running(state, plan)
+        repair(holes, now, waiting, run.head, new, kept)
     if revision.jobs.size > 0:
-        early |= _believe(tables, plan, revision)
-        _lay_running(tables, plan)
-        repair(holes, now, waiting, counters[HEAD], new, kept)
-    while counters[HEAD] < new and waiting.counts[counters[HEAD]] == 0:
-        counters[HEAD] += 1
-    head = counters[HEAD]
+        early |= _believe(state, plan, revision)
+        _lay_running(state, plan)
+        repair(holes, now, waiting, run.head, new, kept)
+    while run.head < new and waiting.counts[run.head] == 0:
+        run.head += 1
+    head = run.head
     if early and head < new:
         compress(holes, now, waiting, head, new, kept)
     placed = nothing_found(last - new)
     for job in range(new, last):
-        admit(tables, calendar, plan, job, CONSERVATIVE)
+        admit(state, calendar, plan, job, CONSERVATIVE)
         wanted, belief = waiting.counts[job], waiting.runtimes[job]
         reserve_at(job, place_next(*holes, now, wanted, belief, placed), waiting, kept)
-    number, wants_wake = due(ends_in(tables).end, waiting, head, last, now, kept, found)
+    number, wants_wake = due(holders_in(state).end, waiting, head, last, now, kept, found)
     if wants_wake:
-        ask_to_wake(tables, kept.instants[NEXT])
+        ask_to_wake(state, kept.instants[NEXT])
     for job in found[:number]:
-        start(tables, calendar, job)
+        start(state, calendar, job)
 
 
-@compiled()
-def make_open_pass(tables: Tables, calendar: Calendar, plan: Plan) -> None:
+@compiled(makes_arrays=True)
+def make_open_pass(state: State, calendar: Calendar, plan: Plan) -> None:
     """Make the scheduling pass of an instant where counts stay open."""
-    if may_start(tables):
-        _lay_running(tables, plan)
+    if may_start(state):
+        _lay_running(state, plan)
         offered = Offered(plan.offers, plan.counts, plan.choices)
-        open_pass(tables, calendar, offered, plan.open, (plan.times, plan.free, plan.span))
+        open_pass(state, calendar, offered, plan.open, (plan.times, plan.free, plan.span))
 
 
-@compiled()
+@compiled(makes_arrays=True)
 def make_pass(
-    tables: Tables, calendar: Calendar, plan: Plan, rule: int, changed: bool, revision: Revision
+    state: State, calendar: Calendar, plan: Plan, rule: int, changed: bool, revision: Revision
 ) -> None:
     """Make the scheduling pass of an instant where counts are given or settled at submit.
 
     Parameters
     ----------
-    tables : Tables
+    state : State
     calendar : Calendar
     plan : Plan
     rule : int
@@ -359,16 +336,16 @@ def make_pass(
     revision : Revision
     """
     if rule == CONSERVATIVE:
-        _make_conservative_pass(tables, calendar, plan, revision)
+        _make_conservative_pass(state, calendar, plan, revision)
         return
-    counters = tables.counters
+    run = state.run[0]
     if revision.jobs.size > 0:
-        _believe(tables, plan, revision)
-    if counters[EXPIRED_NOW] > 0 and is_refuted(tables, plan.anew):
-        _choose_anew(tables, calendar, plan)
-    for job in range(counters[NEW], counters[ARRIVED]):
-        admit(tables, calendar, plan, job, rule)
+        _believe(state, plan, revision)
+    if run.expired_now > 0 and is_refuted(state, plan.anew):
+        _choose_anew(state, calendar, plan)
+    for job in range(run.newcomer, run.arrived):
+        admit(state, calendar, plan, job, rule)
     if plan.reservations > 1:
-        _make_deep_pass(tables, calendar, plan)
+        _make_deep_pass(state, calendar, plan)
     else:
-        _make_easy_pass(tables, calendar, plan, rule == STRICT, changed)
+        _make_easy_pass(state, calendar, plan, rule == STRICT, changed)

@@ -1,25 +1,16 @@
 """What equal shares keep of a run, and the answers to what their compiled passes ask."""
 
-from typing import Any, NamedTuple, Protocol
+from typing import NamedTuple, Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 
 from predictors.base import FloatArray, IntArray, RuntimePredictor
 from predictors.in_loop.oracle import Oracle
 from predictors.in_loop.wrapper import has_curves
-from sim.state.calendar import END, RUNTIME, Calendar
-from sim.state.job_pieces import JobPieces
+from sim.state.calendar import Calendar
+from sim.state.processors import held_ranges
 from sim.state.records import Stretches
-from sim.state.run_tables import (
-    BELIEF,
-    IN_TURN,
-    PROCESSORS,
-    RANGES,
-    ROOM,
-    STARTED,
-    Tables,
-)
+from sim.state.run_state import State
 from sim.state.view import View
 from workloads.base import Tabled
 
@@ -39,7 +30,7 @@ MEMBERS, STRETCHES, ASKED, UNUSED, QUERIES, PENDING = range(6)
 BLOCK = 256
 """Counts whose runtimes are asked for at once."""
 MOST_PAGES = 1 << 25
-"""So many times `BLOCK` counts of the jobs of a piece are kept in tables, and no more."""
+"""So many times `BLOCK` counts of all jobs are kept in tables, and no more."""
 AHEAD = 64
 """Jobs behind one that is asked for whose runtimes are asked for with it."""
 
@@ -138,52 +129,29 @@ class EqualShares:
         self._curved = has_curves(predictor)
         known = type(predictor) is Oracle or not self._curved
         self._tabled = truth.tabled() if known else None
-        self._jobs = self._carried = self._places = np.zeros(0, np.int64)
-        self._number = 0
-        self._written: list[tuple[NDArray[Any], ...]] = []
-        self._later: list[tuple[IntArray, FloatArray]] = []
 
-    def enter(
-        self, tables: Tables, calendar: Calendar, before: Sharing, pieces: JobPieces
-    ) -> Sharing:
-        """Return what is kept of the jobs in the tables, the last ones of which have just entered.
-
-        Those wait for the least that they can use.
-        """
-        view, numbers, first, kept = self._view, tables.numbers, pieces.fresh, pieces.kept
-        self._jobs, entered = pieces.jobs, pieces.jobs[pieces.fresh :]
-        limits = np.array([view.extremes(job) for job in entered.tolist()]).T
-        limits[:, ~np.array(view.malleable)[entered]] = 0
+    def enter(self, state: State, calendar: Calendar) -> Sharing:
+        """Return what is kept of all jobs, which wait for the least that they can use."""
+        view, wanted = self._view, state.processors
+        jobs = np.arange(wanted.size)
+        limits = np.array([view.extremes(job) for job in jobs.tolist()]).T
+        limits[:, ~np.array(view.malleable)] = 0
         most = 0 if self._tabled else int(limits[1].max(initial=1))
-        pages = max(-(-most // BLOCK), len(before.pages))
-        sharing = sharing_of(self._jobs.size, tables.running.shape[1], pages)
-        sharing.jobs[:, :first], sharing.work[:, :first] = (
-            before.jobs[:, kept],
-            before.work[:, kept],
-        )
-        sharing.pages[: len(before.pages), :first] = before.pages[:, kept]
-        last, running = before.tallies.item(MEMBERS), numbers[IN_TURN, : tables.counters[STARTED]]
-        sharing.members[:last] = np.searchsorted(kept, before.members[:last])
-        sharing.tallies[:] = before.tallies
-        self._carried = self._places[sharing.jobs[STRETCH, running]]
-        sharing.jobs[STRETCH, running] = np.arange(running.size)
-        sharing.tallies[STRETCHES] = running.size
-        sharing.jobs[[LEAST, MOST], first:] = limits
-        sharing.jobs[REQUEST, first:] = view.jobs.requested_processors[entered]
-        sharing.work[REQUESTED, first:] = view.jobs.requested_time[entered]
-        tables.counters[ROOM] = view.processors
-        wanted = numbers[PROCESSORS, first:]
+        sharing = sharing_of(jobs.size, state.found.size, -(-most // BLOCK))
+        sharing.jobs[[LEAST, MOST]] = limits
+        sharing.jobs[REQUEST] = view.jobs.requested_processors
+        sharing.work[REQUESTED] = view.jobs.requested_time
         wanted[limits[0] > 0] = limits[0, limits[0] > 0]
-        pairs = zip(entered.tolist(), wanted.tolist(), strict=True)
-        tables.seconds[BELIEF, first:] = [view.belief(job, count) for job, count in pairs]
-        calendar.seconds[RUNTIME, first:] = self._truth.runtimes_at(entered, wanted)
+        pairs = zip(jobs.tolist(), wanted.tolist(), strict=True)
+        state.belief[:] = [view.belief(job, count) for job, count in pairs]
+        calendar.runtime[:] = self._truth.runtimes_at(jobs, wanted)
         if (tabled := self._tabled) is not None:
-            sharing.jobs[ROW, first:] = tabled.row[entered]
-            sharing.jobs[CURVED, first:] = self._curved
-            sharing.work[REFERENCE, first:] = tabled.runtimes[entered]
-            sharing.work[REFERENCE_G, first:] = tabled.reference_g[entered]
+            sharing.jobs[ROW] = tabled.row
+            sharing.jobs[CURVED] = self._curved
+            sharing.work[REFERENCE] = tabled.runtimes
+            sharing.work[REFERENCE_G] = tabled.reference_g
             sharing = sharing._replace(g=tabled.g)
-        return sharing._replace(blocks=before.blocks, unused=before.unused)
+        return sharing
 
     def answer(self, sharing: Sharing) -> Sharing:
         """Return what is kept, with the runtimes that a pass waits for.
@@ -210,50 +178,25 @@ class EqualShares:
         """Ask for a job's runtimes on the counts above one, and put them into a block."""
         jobs, blocks = sharing.jobs, sharing.blocks
         counts = np.arange(low + 1, min(low + BLOCK, jobs.item(MOST, job)) + 1)
-        one = self._jobs.item(job)
-        believed = self._predictor.curve(one, counts)
+        believed = self._predictor.curve(job, counts)
         jobs[CURVED, job] = believed is not None
         if believed is not None:
             blocks[BELIEVED, block, : counts.size] = believed
         skipped = max(jobs.item(LEAST, job) - 1 - low, 0)
         if skipped < counts.size:
-            true = self._truth.runtimes(one, counts[skipped:])
+            true = self._truth.runtimes(job, counts[skipped:])
             blocks[TRUE, block, skipped : counts.size] = true
 
-    def write_down(
-        self, sharing: Sharing, tables: Tables, calendar: Calendar, pieces: JobPieces
-    ) -> None:
-        """Write down the stretches that are not yet, before others enter the tables.
-
-        Some go on, and their ends are written once more.
-        """
-        numbers, counters, known = tables.numbers, tables.counters, self._carried.size
-        new, over = slice(known, sharing.tallies.item(STRETCHES)), sharing.times[OVER]
-        started = numbers[IN_TURN, : counters[STARTED]]
-        over[sharing.jobs[STRETCH, started]] = calendar.seconds[END, started]
-        self._later.append((self._carried, over[:known].copy()))
-        of, count, first = sharing.stretches[:, new]
-        sizes, times = np.diff(first, append=counters[RANGES]), sharing.times[:, new].copy()
-        self._written.append((pieces.jobs[of], count.copy(), sizes, times[BEGUN], times[OVER]))
-        self._places = np.append(self._carried, self._number + np.arange(of.size))
-        self._number += of.size
-
-    def stretches(
-        self, sharing: Sharing, tables: Tables, calendar: Calendar, pieces: JobPieces
-    ) -> Stretches:
-        """Return the stretches of all runs, in the order of their begins, when all have ended.
-
-        What was allocated at starts is written down, too.
-        """
-        self.write_down(sharing, tables, calendar, pieces)
+    def stretches(self, sharing: Sharing, state: State, calendar: Calendar) -> Stretches:
+        """Return the stretches of all runs, in the order of their begins, when all have ended."""
         self._view._queries += sharing.tallies.item(QUERIES)
-        columns = zip(*self._written, strict=True)
-        job, processors, sizes, begun, over = (np.concatenate(column) for column in columns)
-        for places, ends in self._later:
-            over[places] = ends
-        pieces.allocated = pieces.allocated.copy()
-        pieces.allocated[job[::-1]] = processors[::-1]
-        return Stretches(job, np.zeros_like(job), begun, over, processors, pieces.nodes(sizes))
+        number = sharing.tallies.item(STRETCHES)
+        job, processors, first = sharing.stretches[:, :number]
+        begun, over = sharing.times[:, :number]
+        over[sharing.jobs[STRETCH]] = calendar.end_time
+        return Stretches(
+            job, np.zeros_like(job), begun, over, processors, held_ranges(state, first)
+        )
 
 
 def _with_blocks(sharing: Sharing, more: int) -> Sharing:

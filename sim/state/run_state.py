@@ -1,0 +1,421 @@
+"""The state of a run by name, and the compiled steps of its books: who runs, believed how long.
+
+When runs really end stands in `sim.state.calendar` alone. Compiled code and Python read and
+write the same arrays; with Numba switched off the compiled steps run as plain Python.
+"""
+
+from types import SimpleNamespace
+from typing import Any, cast
+
+import numpy as np
+from numba import config, from_dtype, types
+from numba.experimental import structref
+from numpy.typing import NDArray
+
+from predictors.base import FloatArray, IntArray
+from predictors.compiling import compiled
+
+RUN = np.dtype(
+    [
+        ("now", "f8"),
+        ("shadow_time", "f8"),
+        ("extra_nodes", "i8"),
+        ("free", "i8"),
+        ("free_ranges", "i8"),
+        ("ranges", "i8"),
+        ("holders", "i8"),
+        ("running", "i8"),
+        ("head", "i8"),
+        ("newcomer", "i8"),
+        ("arrived", "i8"),
+        ("started", "i8"),
+        ("ended", "i8"),
+        ("ended_now", "i8"),
+        ("expired_now", "i8"),
+        ("more_than_arrivals", "i8"),
+        ("wakes", "i8"),
+        ("pass_due", "i8"),
+        ("passes", "i8"),
+        ("events", "i8"),
+        ("turns", "i8"),
+    ],
+    align=True,
+)
+"""What there is one of. `free` counts free processors; `free_ranges`, `ranges`, `holders`,
+`running`, `wakes` say how much of the tables of their names is in use. Jobs from `head` up to
+`arrived` may wait, those from `newcomer` on only since this instant; `ended_now` and
+`expired_now` count whose run ended, and whose belief expired, at it. `pass_due` is 1 while the
+pass of an instant that was processed is to come. `turns` numbers what is planned."""
+
+RANGE = np.dtype([("low", "i8"), ("high", "i8")], align=True)
+"""Processors from one to another, both of them among it."""
+
+FIELDS = {
+    "run": RUN,
+    "belief": float,
+    "start_time": float,
+    "believed_end": float,
+    "reserved_start": float,
+    "processors": int,
+    "waiting": int,
+    "killed": bool,
+    "first_range": int,
+    "last_range": int,
+    "planned": int,
+    "start_order": int,
+    "holder_end": float,
+    "holder_job": int,
+    "holder_processors": int,
+    "ended_jobs": int,
+    "expired_jobs": int,
+    "found": int,
+    "free_ranges": RANGE,
+    "ranges": RANGE,
+    "wakes": float,
+}
+"""The fields of a state, and what is in each."""
+OF_HOLDERS = "holder_end", "holder_job", "holder_processors", "ended_jobs", "expired_jobs", "found"
+
+
+@structref.register
+class StateType(types.StructRef):
+    """The type that compiled code gives to a state."""
+
+
+class State(structref.StructRefProxy):  # type: ignore[misc]
+    """All that may be known of a run, by name.
+
+    Tables that grow, `ranges` and `wakes`, are to be read anew after each compiled step.
+
+    Attributes
+    ----------
+    run : numpy.ndarray of RUN, shape (1,)
+    belief, start_time, believed_end, reserved_start : numpy.ndarray of float, shape (n,), seconds
+        Of each job: its believed runtime, when it started, when it is believed to end, and
+        when its reservation begins.
+    processors : numpy.ndarray of int, shape (n,)
+        That it holds or will ask for.
+    waiting : numpy.ndarray of int, shape (n,)
+        The same of those that wait, else 0.
+    killed : numpy.ndarray of bool, shape (n,)
+    first_range, last_range : numpy.ndarray of int, shape (n,)
+        Where its processors stand in `ranges`, and one past that.
+    planned : numpy.ndarray of int, shape (n,)
+        In which turn the end of its run was planned.
+    start_order : numpy.ndarray of int, shape (n,)
+        Job indices in the order in which they started.
+    holder_end : numpy.ndarray of float, shape (r,), ascending, seconds
+        When those who hold processors are believed to give them back.
+    holder_job, holder_processors : numpy.ndarray of int, shape (r,)
+        Of equal ends the job indices ascend; a failed node k is job -1 - k.
+    ended_jobs, expired_jobs : numpy.ndarray of int, shape (r,)
+        Who ended, and whose belief expired, at this instant.
+    found : numpy.ndarray of int, shape (r,)
+        Room for what a search finds.
+    free_ranges : numpy.ndarray of RANGE
+        Free processors, the lowest-numbered first.
+    ranges : numpy.ndarray of RANGE
+        Processors of all runs, with each change of their processors anew; it grows.
+    wakes : numpy.ndarray of float, ascending, seconds
+        When there shall be a pass whatever happens; it grows.
+    """
+
+    run: NDArray[Any]
+    belief: FloatArray
+    start_time: FloatArray
+    believed_end: FloatArray
+    reserved_start: FloatArray
+    processors: IntArray
+    waiting: IntArray
+    killed: NDArray[np.bool_]
+    first_range: IntArray
+    last_range: IntArray
+    planned: IntArray
+    start_order: IntArray
+    holder_end: FloatArray
+    holder_job: IntArray
+    holder_processors: IntArray
+    ended_jobs: IntArray
+    expired_jobs: IntArray
+    found: IntArray
+    free_ranges: NDArray[Any]
+
+    @property
+    def ranges(self) -> NDArray[Any]:  # noqa: D102 (an attribute, above)
+        return _ranges_of(self)
+
+    @property
+    def wakes(self) -> FloatArray:  # noqa: D102
+        return _wakes_of(self)
+
+
+structref.define_boxing(StateType, State)
+STATE = StateType([(name, from_dtype(np.dtype(kind))[::1]) for name, kind in FIELDS.items()])
+
+
+@compiled(makes_arrays=True)
+def _ranges_of(state: State) -> NDArray[Any]:
+    return state.ranges
+
+
+@compiled(makes_arrays=True)
+def _wakes_of(state: State) -> FloatArray:
+    return state.wakes
+
+
+@compiled(makes_arrays=True)
+def _assembled(tables: tuple[NDArray[Any], ...]) -> State:
+    """Return a state of tables in the order of `FIELDS`."""
+    state = structref.new(STATE)
+    (
+        state.run,
+        state.belief,
+        state.start_time,
+        state.believed_end,
+        state.reserved_start,
+        state.processors,
+        state.waiting,
+        state.killed,
+        state.first_range,
+        state.last_range,
+        state.planned,
+        state.start_order,
+        state.holder_end,
+        state.holder_job,
+        state.holder_processors,
+        state.ended_jobs,
+        state.expired_jobs,
+        state.found,
+        state.free_ranges,
+        state.ranges,
+        state.wakes,
+    ) = tables
+    return state  # type: ignore[no-any-return]
+
+
+def idle_state(processors: int, jobs: int, holders: int) -> State:
+    """Return the state of an idle machine.
+
+    Parameters
+    ----------
+    processors : int
+    jobs : int
+    holders : int
+        How many runs, and failed nodes, there may be at once.
+    """
+    sizes = {"run": 1, "free_ranges": processors // 2 + 2, "ranges": 64, "wakes": 64}
+    sizes |= dict.fromkeys(OF_HOLDERS, holders)
+    tables = {name: np.zeros(sizes.get(name, jobs), kind) for name, kind in FIELDS.items()}
+    run = tables["run"]
+    run["free"], run["free_ranges"], run["shadow_time"] = processors, 1, 0.0
+    tables["free_ranges"]["high"][0] = processors - 1
+    if config.DISABLE_JIT:
+        return cast(State, SimpleNamespace(**tables))
+    state = _assembled(tuple(tables.values()))
+    for name in FIELDS.keys() - {"ranges", "wakes"}:
+        setattr(state, name, tables[name])
+    return state
+
+
+# Who holds processors, and until when by belief
+
+
+@compiled(makes_arrays=True)
+def holder_place(state: State, end: float, job: int) -> int:
+    """Return where a holder with this believed end stands, or would stand."""
+    ends, jobs = state.holder_end, state.holder_job
+    low, high = 0, state.run[0].holders
+    while low < high:
+        middle = (low + high) // 2
+        if ends[middle] < end or (ends[middle] == end and jobs[middle] < job):
+            low = middle + 1
+        else:
+            high = middle
+    return int(low)
+
+
+@compiled(makes_arrays=True)
+def push_holder(state: State, end: float, job: int, processors: int) -> None:
+    """Note that processors are believed to be held until then."""
+    run, place = state.run[0], holder_place(state, end, job)
+    last = run.holders
+    run.holders += 1
+    _move_holder(state, last, place)
+    _write_holder(state, place, end, job, processors)
+
+
+@compiled(makes_arrays=True)
+def pop_holder(state: State, end: float, job: int) -> None:
+    """Take out a holder with this believed end."""
+    state.run[0].holders -= 1
+    _move_holder(state, holder_place(state, end, job), state.run[0].holders)
+
+
+@compiled(makes_arrays=True)
+def believe_end(state: State, job: int, end: float) -> None:
+    """Believe that a running job, with the processors it holds, ends then."""
+    before = holder_place(state, state.believed_end[job], job)
+    after = holder_place(state, end, job)
+    after -= after > before
+    state.believed_end[job] = end
+    _move_holder(state, before, after)
+    _write_holder(state, after, end, job, state.processors[job])
+
+
+@compiled(makes_arrays=True)
+def _move_holder(state: State, before: int, after: int) -> None:
+    """Close the gap at one place of the table of holders, and open one at another."""
+    end, job, held = state.holder_end, state.holder_job, state.holder_processors
+    step = 1 if after > before else -1
+    for k in range(before, after, step):
+        end[k] = end[k + step]
+    for k in range(before, after, step):
+        job[k] = job[k + step]
+    for k in range(before, after, step):
+        held[k] = held[k + step]
+
+
+@compiled(makes_arrays=True)
+def _write_holder(state: State, place: int, end: float, job: int, processors: int) -> None:
+    state.holder_end[place], state.holder_job[place] = end, job
+    state.holder_processors[place] = processors
+
+
+# Processors
+
+
+@compiled(makes_arrays=True)
+def make_room(state: State, more: int) -> None:
+    """Let the table of all ranges grow, if so many more might not find room."""
+    wanted = state.run[0].ranges + more
+    if wanted > state.ranges.size:
+        ranges = np.zeros(2 * wanted, RANGE)
+        ranges[: state.ranges.size] = state.ranges
+        state.ranges = ranges
+
+
+@compiled(makes_arrays=True)
+def allocate(state: State, job: int) -> None:
+    """Give a job the lowest-numbered free processors, as many as it will hold; there are enough."""
+    run = state.run[0]
+    make_room(state, run.free_ranges)
+    free, ranges = state.free_ranges, state.ranges
+    wanted, whole, last = state.processors[job], 0, run.ranges
+    run.free -= wanted
+    state.first_range[job] = last
+    while wanted > 0:
+        low, high = free[whole].low, free[whole].high
+        if high - low + 1 > wanted:
+            high = low + wanted - 1
+            free[whole].low = high + 1
+        else:
+            whole += 1
+        ranges[last].low, ranges[last].high = low, high
+        wanted -= high - low + 1
+        last += 1
+    state.last_range[job] = run.ranges = last
+    if whole > 0:
+        run.free_ranges -= whole
+        for k in range(run.free_ranges):
+            _copy_range(free, k, k + whole)
+
+
+@compiled(makes_arrays=True)
+def _copy_range(ranges: NDArray[Any], to: int, origin: int) -> None:
+    ranges[to].low, ranges[to].high = ranges[origin].low, ranges[origin].high
+
+
+@compiled(makes_arrays=True)
+def release(state: State, low: int, high: int) -> None:
+    """Take back processors from low to high; whoever calls counts them as free."""
+    free, run = state.free_ranges, state.run[0]
+    number, where = run.free_ranges, _range_place(state, low)
+    joins_before = where > 0 and free[where - 1].high == low - 1
+    joins_after = where < number and free[where].low == high + 1
+    if joins_before and joins_after:
+        free[where - 1].high = free[where].high
+        for k in range(where, number - 1):
+            _copy_range(free, k, k + 1)
+        run.free_ranges -= 1
+    elif joins_before:
+        free[where - 1].high = high
+    elif joins_after:
+        free[where].low = low
+    else:
+        for k in range(number, where, -1):
+            _copy_range(free, k, k - 1)
+        free[where].low, free[where].high = low, high
+        run.free_ranges += 1
+
+
+@compiled(makes_arrays=True)
+def reallocate(state: State, job: int, count: int) -> None:
+    """Give a run the lowest-numbered free processors besides, or keep its lowest-numbered."""
+    run = state.run[0]
+    first, last, more = state.first_range[job], state.last_range[job], count - state.processors[job]
+    make_room(state, 2 * (last - first + run.free_ranges))
+    begin = end = run.ranges
+    if more > 0:
+        state.processors[job] = more
+        allocate(state, job)
+        ranges = state.ranges
+        gained, place = ranges[begin : run.ranges].copy(), 0
+        while first < last or place < gained.size:
+            is_own = place == gained.size
+            if is_own or (first < last and ranges[first].low < gained[place].low):
+                low, high = ranges[first].low, ranges[first].high
+                first += 1
+            else:
+                low, high = gained[place].low, gained[place].high
+                place += 1
+            if end > begin and ranges[end - 1].high == low - 1:
+                ranges[end - 1].high = high
+            else:
+                ranges[end].low, ranges[end].high = low, high
+                end += 1
+    else:
+        run.free -= more
+        ranges, left = state.ranges, count
+        for k in range(first, last):
+            low, high = ranges[k].low, ranges[k].high
+            width = min(left, high - low + 1)
+            left -= width
+            if width > 0:
+                ranges[end].low, ranges[end].high = low, low + width - 1
+                end += 1
+            if low + width <= high:
+                release(state, low + width, high)
+    state.processors[job] = count
+    state.first_range[job], state.last_range[job] = begin, end
+    run.ranges = end
+
+
+@compiled(makes_arrays=True)
+def allocate_named(state: State, low: int, high: int) -> bool:
+    """Take processors from low to high; say whether all were free, else nothing is taken."""
+    free, run = state.free_ranges, state.run[0]
+    place = _range_place(state, low + 1) - 1
+    if place < 0 or high > free[place].high or low > high:
+        return False
+    first, last = free[place].low, free[place].high
+    for k in range(place, run.free_ranges - 1):
+        _copy_range(free, k, k + 1)
+    run.free_ranges -= 1
+    if first < low:
+        release(state, first, low - 1)
+    if high < last:
+        release(state, high + 1, last)
+    return True
+
+
+@compiled(makes_arrays=True)
+def _range_place(state: State, low: int) -> int:
+    """Return how many free ranges begin before a processor."""
+    where, after = 0, state.run[0].free_ranges
+    while where < after:
+        middle = (where + after) // 2
+        if state.free_ranges[middle].low < low:
+            where = middle + 1
+        else:
+            after = middle
+    return int(where)

@@ -1,0 +1,251 @@
+"""Compiled steps of a run: what starts, ends, expires and arrives, and when that is next."""
+
+import numpy as np
+
+from predictors.compiling import compiled
+from sim.state.availability import BelievedEnds
+from sim.state.calendar import (
+    ENDING,
+    EXPIRING,
+    Calendar,
+    sift_down,
+    sift_up,
+    swap,
+    write_event,
+)
+from sim.state.run_state import (
+    State,
+    allocate,
+    believe_end,
+    pop_holder,
+    push_holder,
+    release,
+)
+from sim.state.waiting_queue import Waiting
+
+LEAST_CORRECTION = 0.5
+"""Seconds: what rounding adds to a believed total is less."""
+
+# What searches look at
+
+
+@compiled(makes_arrays=True, inline="always")
+def waiting_in(state: State) -> Waiting:
+    """Return who waits; a place is a job."""
+    return Waiting(state.waiting, state.belief, state.reserved_start)
+
+
+@compiled(makes_arrays=True, inline="always")
+def holders_in(state: State) -> BelievedEnds:
+    """Return who holds processors, and until when by belief."""
+    number = state.run[0].holders
+    return BelievedEnds(
+        state.holder_end[:number], state.holder_job[:number], state.holder_processors[:number]
+    )
+
+
+# Instants without another reason
+
+
+@compiled(makes_arrays=True)
+def ask_to_wake(state: State, instant: float) -> None:
+    """See to it that there is a pass then."""
+    run = state.run[0]
+    place = run.wakes
+    if place == state.wakes.size:
+        state.wakes = np.append(state.wakes, state.wakes)
+    wakes = state.wakes
+    while place > 0 and wakes[place - 1] > instant:
+        wakes[place] = wakes[place - 1]
+        place -= 1
+    wakes[place] = instant
+    run.wakes += 1
+
+
+@compiled(makes_arrays=True)
+def _wake(state: State, now: float) -> int:
+    """Forget who asked for this instant, and count them."""
+    wakes, number, past = state.wakes, state.run[0].wakes, 0
+    while past < number and wakes[past] == now:
+        past += 1
+    for k in range(past, number):
+        wakes[k - past] = wakes[k]
+    state.run[0].wakes -= past
+    return past
+
+
+# Steps
+
+
+@compiled(makes_arrays=True)
+def _happened(state: State, events: int) -> None:
+    """Count what happened; there is a pass if anything did."""
+    state.run[0].events += events
+    if events > 0:
+        state.run[0].pass_due = 1
+
+
+@compiled(makes_arrays=True)
+def start(state: State, calendar: Calendar, job: int) -> None:
+    """Start a waiting job on the processors that it wants."""
+    run, now = state.run[0], state.run[0].now
+    allocate(state, job)
+    end, limit = now + calendar.runtime[job], now + calendar.limit[job]
+    if limit < end:
+        end = max(limit, now)
+        state.killed[job] = True
+    begin_run(state, calendar, job, end, now + state.belief[job])
+    state.start_order[run.started] = job
+    state.waiting[job] = 0
+    run.started += 1
+
+
+@compiled(makes_arrays=True)
+def begin_run(state: State, calendar: Calendar, job: int, end: float, believed_end: float) -> None:
+    """Let a job run that has its processors, and plan what happens to it."""
+    run = state.run[0]
+    running = run.running
+    state.start_time[job] = run.now
+    calendar.end_time[job], state.believed_end[job] = end, believed_end
+    state.planned[job] = run.turns
+    push_holder(state, believed_end, job, state.processors[job])
+    write_event(state, calendar, running, job)
+    sift_up(calendar, running)
+    run.running += 1
+
+
+@compiled(makes_arrays=True)
+def take_off_at(state: State, calendar: Calendar, job: int, place: int) -> None:
+    """Take a job off the machine that stands at this place of the heap."""
+    run, ranges = state.run[0], state.ranges
+    for k in range(state.first_range[job], state.last_range[job]):
+        release(state, ranges[k].low, ranges[k].high)
+    run.free += state.processors[job]
+    pop_holder(state, state.believed_end[job], job)
+    last = run.running - 1
+    run.running = last
+    if place < last:
+        swap(calendar, place, last)
+        sift(state, calendar, place)
+
+
+@compiled(makes_arrays=True)
+def sift(state: State, calendar: Calendar, place: int) -> None:
+    """Move an entry of the heap to where it belongs."""
+    sift_up(calendar, place)
+    sift_down(calendar, place, state.run[0].running)
+
+
+@compiled(makes_arrays=True)
+def process_ends(state: State, calendar: Calendar, now: float) -> int:
+    """Take off whose runs end then, note who it was, and count them."""
+    run, number = state.run[0], 0
+    while run.running > 0 and calendar.event_time[0] == now and calendar.event_kind[0] == ENDING:
+        job = state.ended_jobs[number] = calendar.event_job[0]
+        number += 1
+        take_off_at(state, calendar, job, 0)
+    run.ended_now = number
+    run.ended += number
+    _happened(state, number)
+    return number
+
+
+@compiled(makes_arrays=True)
+def _corrected(state: State, calendar: Calendar, job: int, total: float) -> float:
+    """Return what is believed of a job in all that has outlived its believed total."""
+    request, corrections = float(calendar.requested_time[job]), calendar.corrections
+    if corrections.size == 0 or total > request - LEAST_CORRECTION:
+        since = state.run[0].now - state.start_time[job]
+        return float(max(2.0 * total, since + 1.0))
+    for correction in corrections:
+        longer = float(state.belief[job] + correction)
+        if longer > total + LEAST_CORRECTION:
+            return min(longer, request)
+    return request
+
+
+@compiled(makes_arrays=True)
+def _expire(state: State, calendar: Calendar, job: int) -> None:
+    """Let the believed total grow of the job at the top of the heap, which has outlived it."""
+    start_time, believed = state.start_time[job], state.believed_end[job]
+    believe_end(state, job, start_time + _corrected(state, calendar, job, believed - start_time))
+    write_event(state, calendar, 0, job)
+    sift_down(calendar, 0, state.run[0].running)
+
+
+@compiled(makes_arrays=True)
+def next_event_time(state: State, calendar: Calendar) -> float:
+    """Return when something happens next, in seconds; infinity if nothing does."""
+    run, following = state.run[0], np.inf
+    if run.running > 0:
+        following = calendar.event_time[0]
+    if run.arrived < calendar.submit_time.size:
+        following = min(following, calendar.submit_time[run.arrived])
+    if run.wakes > 0:
+        following = min(following, state.wakes[0])
+    return float(following)
+
+
+@compiled(makes_arrays=True)
+def process_instant(state: State, calendar: Calendar, now: float) -> tuple[int, int, int, int, int]:
+    """Process ends, expiries, arrivals and wake-ups of an instant.
+
+    Returns how many ended, how many expired, the first who arrived, the first who did not,
+    and how many woke.
+    """
+    run, expired = state.run[0], 0
+    run.now = now
+    ended = process_ends(state, calendar, now)
+    while run.running > 0 and calendar.event_time[0] == now and calendar.event_kind[0] == EXPIRING:
+        job = state.expired_jobs[expired] = calendar.event_job[0]
+        expired += 1
+        _expire(state, calendar, job)
+    run.expired_now = expired
+    last = run.newcomer = run.arrived
+    while last < calendar.submit_time.size and calendar.submit_time[last] == now:
+        last += 1
+    run.arrived = last
+    woken = _wake(state, now)
+    _happened(state, expired + (last > run.newcomer) + woken)
+    run.more_than_arrivals = ended + expired > 0
+    return ended, expired, run.newcomer, last, woken
+
+
+# One thing at a time, as rules in Python decide it
+
+
+@compiled(makes_arrays=True)
+def _event_place(calendar: Calendar, job: int) -> int:
+    """Return where a running job stands in the heap."""
+    jobs, place = calendar.event_job, 0
+    while jobs[place] != job:
+        place += 1
+    return place
+
+
+@compiled(makes_arrays=True)
+def _plan_anew(state: State, calendar: Calendar, job: int) -> None:
+    place = _event_place(calendar, job)
+    write_event(state, calendar, place, job)
+    sift(state, calendar, place)
+
+
+@compiled(makes_arrays=True)
+def plan_end(state: State, calendar: Calendar, job: int, end: float) -> None:
+    """Let a running job end at another time."""
+    calendar.end_time[job] = end
+    state.planned[job] = state.run[0].turns
+    _plan_anew(state, calendar, job)
+
+
+@compiled(makes_arrays=True)
+def move_believed_end(state: State, calendar: Calendar, job: int, end: float) -> None:
+    """Believe that a running job ends at another time."""
+    believe_end(state, job, end)
+    _plan_anew(state, calendar, job)
+
+
+@compiled(makes_arrays=True)
+def take_off(state: State, calendar: Calendar, job: int) -> None:
+    """Take a job off the machine before its end."""
+    take_off_at(state, calendar, job, _event_place(calendar, job))
