@@ -4,18 +4,16 @@ A running job stands once in a heap of what happens to it next: the end of its r
 that the expiry of its belief.
 """
 
-from types import SimpleNamespace
 from typing import Any, cast
 
 import numpy as np
-from numba import config, from_dtype, types
+from numba import types
 from numba.experimental import structref
-from numpy.typing import NDArray
 
 from predictors.base import FloatArray, IntArray, RuntimePredictor
 from predictors.compiling import compiled
 from predictors.in_loop.wrapper import setting
-from sim.state.run_state import State
+from sim.state.run_state import State, structure
 
 ENDING, EXPIRING = range(2)
 """What happens to a running job; at one instant, in this order."""
@@ -70,27 +68,12 @@ class Calendar(structref.StructRefProxy):  # type: ignore[misc]
     corrections: FloatArray
 
 
-structref.define_boxing(CalendarType, Calendar)
-CALENDAR = CalendarType([(name, from_dtype(np.dtype(kind))[::1]) for name, kind in FIELDS.items()])
+structref.define_proxy(Calendar, CalendarType, list(FIELDS))
 
 
 @compiled(makes_arrays=True)
-def _assembled(tables: tuple[NDArray[Any], ...]) -> Calendar:
-    """Return a calendar of tables in the order of `FIELDS`."""
-    calendar = structref.new(CALENDAR)
-    (
-        calendar.submit_time,
-        calendar.runtime,
-        calendar.limit,
-        calendar.end_time,
-        calendar.requested_time,
-        calendar.event_time,
-        calendar.event_kind,
-        calendar.event_turn,
-        calendar.event_job,
-        calendar.corrections,
-    ) = tables
-    return calendar  # type: ignore[no-any-return]
+def _made(fields: tuple[Any, ...]) -> Calendar:
+    return Calendar(*fields)
 
 
 def corrections_of(predictor: RuntimePredictor | None) -> FloatArray:
@@ -104,12 +87,7 @@ def blank_calendar(jobs: int, running: int, corrections: FloatArray) -> Calendar
     tables = {name: np.zeros(sizes.get(name, jobs), kind) for name, kind in FIELDS.items()}
     tables["corrections"] = corrections
     tables["limit"][:] = np.inf
-    if config.DISABLE_JIT:
-        return cast(Calendar, SimpleNamespace(**tables))
-    calendar = _assembled(tuple(tables.values()))
-    for name, table in tables.items():
-        setattr(calendar, name, table)
-    return calendar
+    return cast(Calendar, structure(_made, tables))
 
 
 @compiled(makes_arrays=True)

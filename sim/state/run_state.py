@@ -4,16 +4,39 @@ When runs really end stands in `sim.state.calendar` alone. Compiled code and Pyt
 write the same arrays; with Numba switched off the compiled steps run as plain Python.
 """
 
+from collections.abc import Callable, Collection, Mapping
 from types import SimpleNamespace
 from typing import Any, cast
 
 import numpy as np
-from numba import config, from_dtype, types
+from numba import config, types
 from numba.experimental import structref
 from numpy.typing import NDArray
 
 from predictors.base import FloatArray, IntArray
 from predictors.compiling import compiled
+
+
+def structure(
+    make: Callable[[tuple[Any, ...]], Any], fields: Mapping[str, Any], grows: Collection[str] = ()
+) -> Any:
+    """Return a structref of these fields, which Python, too, calls by their names.
+
+    Parameters
+    ----------
+    make : callable
+        Compiled; makes one of the fields in their order.
+    fields : mapping of str to object
+    grows : collection of str
+        Fields that compiled code replaces: Python has to ask for them anew each time.
+    """
+    if config.DISABLE_JIT:
+        return SimpleNamespace(**fields)
+    made = make(tuple(fields.values()))
+    for name in fields.keys() - set(grows):
+        setattr(made, name, fields[name])
+    return made
+
 
 RUN = np.dtype(
     [
@@ -149,8 +172,7 @@ class State(structref.StructRefProxy):  # type: ignore[misc]
         return _wakes_of(self)
 
 
-structref.define_boxing(StateType, State)
-STATE = StateType([(name, from_dtype(np.dtype(kind))[::1]) for name, kind in FIELDS.items()])
+structref.define_proxy(State, StateType, list(FIELDS))
 
 
 @compiled(makes_arrays=True)
@@ -164,33 +186,8 @@ def _wakes_of(state: State) -> FloatArray:
 
 
 @compiled(makes_arrays=True)
-def _assembled(tables: tuple[NDArray[Any], ...]) -> State:
-    """Return a state of tables in the order of `FIELDS`."""
-    state = structref.new(STATE)
-    (
-        state.run,
-        state.belief,
-        state.start_time,
-        state.believed_end,
-        state.reserved_start,
-        state.processors,
-        state.waiting,
-        state.killed,
-        state.first_range,
-        state.last_range,
-        state.planned,
-        state.start_order,
-        state.holder_end,
-        state.holder_job,
-        state.holder_processors,
-        state.ended_jobs,
-        state.expired_jobs,
-        state.found,
-        state.free_ranges,
-        state.ranges,
-        state.wakes,
-    ) = tables
-    return state  # type: ignore[no-any-return]
+def _made(fields: tuple[Any, ...]) -> State:
+    return State(*fields)
 
 
 def idle_state(processors: int, jobs: int, holders: int) -> State:
@@ -209,12 +206,7 @@ def idle_state(processors: int, jobs: int, holders: int) -> State:
     run = tables["run"]
     run["free"], run["free_ranges"], run["shadow_time"] = processors, 1, 0.0
     tables["free_ranges"]["high"][0] = processors - 1
-    if config.DISABLE_JIT:
-        return cast(State, SimpleNamespace(**tables))
-    state = _assembled(tuple(tables.values()))
-    for name in FIELDS.keys() - {"ranges", "wakes"}:
-        setattr(state, name, tables[name])
-    return state
+    return cast(State, structure(_made, tables, grows=("ranges", "wakes")))
 
 
 # Who holds processors, and until when by belief

@@ -18,18 +18,16 @@ from sim.policies.backfill.reservations import nothing_kept
 from sim.policies.base import CONSERVATIVE, EASY, OPEN, SHARING, QueueKeeper
 from sim.policies.molding.candidates import single_candidates
 from sim.policies.molding.scheduler import OpenScheduler
-from sim.policies.passes.equal_passes import has_room
 from sim.policies.passes.instants import (
     advance,
     advance_open,
     advance_shares,
-    breakpoints,
     no_news,
 )
 from sim.policies.passes.offers import OfferedCounts
 from sim.policies.passes.open_passes import CLOSED
-from sim.policies.passes.queue_passes import Plan, Revision, is_refuted
-from sim.policies.passes.sharing import NOBODY, EqualShares, TrueRuntimes
+from sim.policies.passes.queue_passes import Revision, is_refuted, make_plan
+from sim.policies.passes.sharing import EqualShares, TrueRuntimes, sharing_of
 from sim.policies.reallocation.rule import ReallocatingScheduler
 from sim.state.calendar import Calendar
 from sim.state.columns import Explanations
@@ -97,7 +95,6 @@ class Replay(Protocol):
         """Tell the predictor of a run."""
 
 
-_breakpoints, _has_room = direct(breakpoints), direct(has_room)
 _next_event_time = direct(next_event_time)
 TOGETHER = 65_536
 """Jobs whose counts to choose from are put down together."""
@@ -142,7 +139,13 @@ class CompiledPasses:
             self.calendar.limit[:] = engine.jobs.requested_time
         jobs = len(engine.submit)
         holes = 256 if rule in (CONSERVATIVE, OPEN) or chooses or self._deep else 1
-        self.plan = Plan(
+        self._shares = EqualShares(view, engine.predictor, engine.work)
+        if rule == SHARING:
+            engine.shown.arrive(range(jobs))
+            sharing = self._shares.enter(self.state, self.calendar)
+        else:
+            sharing = sharing_of(0, 0, 0)
+        self.plan = make_plan(
             summaries=summaries_of(jobs if rule in (EASY, SHARING) else 0),
             kept=nothing_kept()._replace(soonest=np.full(jobs // BLOCK + 1, -np.inf)),
             times=np.zeros(holes),
@@ -158,10 +161,9 @@ class CompiledPasses:
             shortest=easy is not None and easy.shortest,
             single=single_candidates(jobs if self._deep else 0),
             open=scheduler.plan(jobs) if isinstance(scheduler, OpenScheduler) else CLOSED,
-            sharing=NOBODY,
+            sharing=sharing,
         )
         self._offered = OfferedCounts(scheduler, view, engine.work, engine.counts, engine.jobs)
-        self._shares = EqualShares(view, engine.predictor, engine.work)
         self._news = no_news(engine.jobs.application[: jobs if self._learns else 0])
         if not self._asks:
             self._take_beliefs(np.arange(jobs))
@@ -170,15 +172,14 @@ class CompiledPasses:
         """Ask what is believed of all jobs, and what each may choose from."""
         state, engine = self.state, self._engine
         if self._rule == SHARING:
-            engine.shown.arrive(jobs.tolist())
-            self.plan = self.plan._replace(sharing=self._shares.enter(state, self.calendar))
-        elif isinstance(self._allocation, Request):
+            return
+        if isinstance(self._allocation, Request):
             state.belief[:] = self._beliefs(jobs, state.processors)
             self.calendar.runtime[:] = engine.work.runtimes_at(jobs, state.processors)
         else:
             engine.shown.arrive(jobs.tolist())
             for first in range(0, jobs.size, TOGETHER):
-                self.plan = self._offered.put(self.plan, jobs[first : first + TOGETHER], keep=True)
+                self._offered.put(self.plan, jobs[first : first + TOGETHER], keep=True)
 
     def _beliefs(self, jobs: IntArray, processors: IntArray) -> FloatArray:
         """Return what is believed of jobs that run on what they request."""
@@ -213,7 +214,6 @@ class CompiledPasses:
 
     def advance(self, instant: float) -> None:
         """Go through instants from this one on, each with its pass, up to a chance for Python."""
-        self.plan = self._with_room(instant)
         pass_due = self.state.run["pass_due"]
         following = self._go_on(NOTHING)
         while pass_due[0]:
@@ -221,11 +221,11 @@ class CompiledPasses:
             revision = self._tell() if self._learns else NOTHING
             choosing = self._choosing()
             if self._rule == SHARING:
-                self.plan = self.plan._replace(sharing=self._shares.answer(self.plan.sharing))
+                self._shares.answer(self.plan.sharing)
             elif len(choosing) == 1 and self._rule != OPEN:
-                self.plan = self._offered.put_one(self.plan, choosing[0])
+                self._offered.put_one(self.plan, choosing[0])
             elif choosing:
-                self.plan = self._offered.put(self.plan, np.array(choosing))
+                self._offered.put(self.plan, np.array(choosing))
             following = self._go_on(revision)
             self._keep_beliefs(choosing)
         if following == np.inf and self._learns:
@@ -349,14 +349,3 @@ class CompiledPasses:
             counters={"starts": float(submitted)},
             processors=engine.view.processors,
         )
-
-    def _with_room(self, instant: float) -> Plan:
-        """Return the plan with room for all that may happen at an instant."""
-        plan = self.plan
-        if not _has_room(plan.sharing):
-            plan = plan._replace(sharing=plan.sharing.doubled())
-        more = _breakpoints(self.state, self.calendar, instant) if plan.times.size > 1 else 0
-        if plan.times.size < more:
-            times, free = np.pad(plan.times, (0, 2 * more)), np.pad(plan.free, (0, 2 * more))
-            plan = plan._replace(times=times, free=free)
-        return plan

@@ -39,6 +39,7 @@ from sim.policies.passes.sharing import (
     TRUE,
     UNUSED,
     Sharing,
+    make_room,
 )
 from sim.policies.reallocation.beliefs import TABLED
 from sim.policies.reallocation.shares import apportion
@@ -47,12 +48,6 @@ from sim.state.calendar import Calendar, sift_down, write_event
 from sim.state.run_state import State, believe_end, reallocate
 from sim.state.steps import start, waiting_in
 from sim.state.view import LEAST_BELIEF
-
-
-@compiled(makes_arrays=True)
-def has_room(sharing: Sharing) -> bool:
-    """Say whether all that a pass may append finds room."""
-    return bool(sharing.times.shape[1] - sharing.tallies[STRETCHES] >= sharing.members.size)
 
 
 @compiled(makes_arrays=True)
@@ -284,6 +279,7 @@ def share_pass(state: State, calendar: Calendar, sharing: Sharing, summaries: Su
     summaries : Summaries
         Of the queue.
     """
+    make_room(sharing)
     tallies, held = sharing.tallies, state.processors
     tallies[ASKED] = tallies[PENDING] = 0
     _forget_ended(state, sharing)

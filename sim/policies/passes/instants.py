@@ -6,13 +6,14 @@ import numpy as np
 
 from predictors.base import IntArray
 from predictors.compiling import compiled
-from sim.policies.passes.equal_passes import has_room, share_pass
+from sim.policies.passes.equal_passes import share_pass
 from sim.policies.passes.queue_passes import (
     Plan,
     Revision,
     is_refuted,
     make_open_pass,
     make_pass,
+    make_room,
 )
 from sim.policies.passes.sharing import ASKED
 from sim.state.calendar import Calendar
@@ -75,28 +76,15 @@ def _arriving(state: State, calendar: Calendar, instant: float) -> int:
 
 
 @compiled(makes_arrays=True)
-def breakpoints(state: State, calendar: Calendar, instant: float) -> int:
-    """Return the room that a profile needs for all who run, wait and arrive by an instant."""
-    run = state.run[0]
-    waiting = run.arrived - run.started + _arriving(state, calendar, instant)
-    return int(4 * (waiting + run.running + 1) + 64)
-
-
-@compiled(makes_arrays=True)
-def _has_room(state: State, calendar: Calendar, plan: Plan, instant: float) -> bool:
-    """Say whether all that happens at an instant finds room."""
-    return bool(
-        has_room(plan.sharing)
-        and (plan.times.size == 1 or plan.times.size >= breakpoints(state, calendar, instant))
-    )
-
-
-@compiled(makes_arrays=True)
 def _goes_on(state: State, calendar: Calendar, plan: Plan) -> bool:
-    """Take in the next instant, if there is one and room for it; say whether it was taken in."""
+    """Process the next instant, if there is one; say whether there was."""
     following = next_event_time(state, calendar)
-    if following == np.inf or not _has_room(state, calendar, plan, following):
+    if following == np.inf:
         return False
+    if plan.times.size > 1:
+        run = state.run[0]
+        waiting = run.arrived - run.started + _arriving(state, calendar, following)
+        make_room(plan, 4 * (waiting + run.running + 1) + 64)
     process_instant(state, calendar, following)
     return True
 
@@ -123,7 +111,7 @@ def advance(
     """Go through instants, each with one pass at its end, as long as no Python is needed.
 
     It is when an instant was taken in whose pass has to wait for what a predictor says, which
-    `pass_due` tells; when there is no room; and after every 256th pass.
+    `pass_due` tells; and after every 256th pass.
 
     Parameters
     ----------

@@ -9,7 +9,14 @@ from predictors.compiling import compiled, direct
 from sim.policies.allocation.sa import offers_of
 from sim.policies.base import QueueKeeper
 from sim.policies.molding.scheduler import OpenScheduler
-from sim.policies.passes.queue_passes import AT_ONCE, BEGIN, SIZE, Plan
+from sim.policies.passes.queue_passes import (
+    AT_ONCE,
+    BEGIN,
+    SIZE,
+    Plan,
+    choices_of,
+    let_choose,
+)
 from sim.policies.passes.sharing import TrueRuntimes
 from sim.policies.reallocation.rule import ReallocatingScheduler
 from sim.state.feasible_counts import FeasibleCounts
@@ -58,9 +65,9 @@ class RuntimesAhead:
         self._runtimes = self._work.runtimes_at(jobs, self._counts)
 
 
-@compiled()
+@compiled(makes_arrays=True)
 def put_offer(
-    into: tuple[IntArray, IntArray, FloatArray],
+    plan: Plan,
     job: int,
     offered: tuple[IntArray, FloatArray, bool, FloatArray],
     ahead: tuple[IntArray, FloatArray],
@@ -69,8 +76,7 @@ def put_offer(
 
     Parameters
     ----------
-    into : tuple
-        `Plan.offers`, `Plan.counts` and `Plan.choices`.
+    plan : Plan
     job : int
     offered : tuple
         Counts, ascending, what is believed of them, whether only a start at once counts, and
@@ -84,7 +90,12 @@ def put_offer(
         False where a count is not among these: its true runtime is missing then.
     """
     counts, believed, at_once, areas = offered
-    spans, among, choices = into
+    if plan.counts.size < counts.size:
+        plan.counts, plan.choices = (
+            np.zeros(2 * counts.size, np.int64),
+            np.zeros((3, 2 * counts.size)),
+        )
+    spans, among, choices = plan.offers, plan.counts, plan.choices
     spans[BEGIN, job], spans[SIZE, job], spans[AT_ONCE, job] = 0, counts.size, at_once
     known, k = True, 0
     for i in range(counts.size):
@@ -132,13 +143,14 @@ class OfferedCounts:
 
         self._ahead = RuntimesAhead(truth, menu, asked.size)
 
-    def put(self, plan: Plan, jobs: IntArray, keep: bool = False) -> Plan:
-        """Return a plan with what jobs choose from.
+    def put(self, plan: Plan, jobs: IntArray, keep: bool = False) -> None:
+        """Put down in a plan what jobs choose from.
 
         Open counts of others stay, and settled ones where they are to be kept.
         """
         rows, open_counts = plan.offers, self._open
-        first = end = plan.counts.size if keep or open_counts is not None else 0
+        known, choices = choices_of(plan)
+        first = end = known.size if keep or open_counts is not None else 0
         offered = []
         for job in jobs.tolist():
             if open_counts is None:
@@ -149,25 +161,21 @@ class OfferedCounts:
             rows[:3, job] = end, counts.size, at_once
             end += counts.size
             offered.append((counts, believed, areas))
-        every = np.concatenate([plan.counts[:first], *(counts for counts, _, _ in offered)])
-        choices = np.concatenate([plan.choices[:, :first], np.zeros((3, end - first))], axis=1)
+        every = np.concatenate([known[:first], *(counts for counts, _, _ in offered)])
+        choices = np.concatenate([choices[:, :first], np.zeros((3, end - first))], axis=1)
         np.concatenate([believed for _, believed, _ in offered], out=choices[0, first:])
         np.concatenate([areas for _, _, areas in offered], out=choices[2, first:])
         each = np.repeat(jobs, rows[SIZE, jobs])
         choices[1, first:] = self._truth.runtimes_at(each, every[first:])
-        return plan._replace(counts=every, choices=choices)
+        let_choose(plan, every, choices)
 
-    def put_one(self, plan: Plan, job: int) -> Plan:
-        """Return a plan with what a job chooses from, where one chooses after the other."""
+    def put_one(self, plan: Plan, job: int) -> None:
+        """Put down in a plan what a job chooses from, where one chooses after the other."""
         offered = self._settled(job)
         counts, ahead = offered[0], self._ahead.of(job)
-        if plan.counts.size < counts.size:
-            room = np.zeros(2 * counts.size, np.int64), np.zeros((3, 2 * counts.size))
-            plan = plan._replace(counts=room[0], choices=room[1])
-        if not _put_offer((plan.offers, plan.counts, plan.choices), job, offered, ahead):
+        if not _put_offer(plan, job, offered, ahead):
             each = np.full(counts.size, job)
-            plan.choices[1, : counts.size] = self._truth.runtimes_at(each, counts)
-        return plan
+            choices_of(plan)[1][1, : counts.size] = self._truth.runtimes_at(each, counts)
 
     def _settled(self, job: int) -> tuple[IntArray, FloatArray, bool, FloatArray]:
         """Return counts of a rule that settles them at submit, as `put_offer` takes them."""

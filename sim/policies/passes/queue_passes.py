@@ -1,8 +1,10 @@
 """Scheduling passes that need no Python, over the state of a run: strict, EASY, conservative."""
 
-from typing import NamedTuple
+from typing import Any, NamedTuple, cast
 
 import numpy as np
+from numba import types
+from numba.experimental import structref
 
 from predictors.base import FloatArray, IntArray
 from predictors.compiling import compiled
@@ -32,14 +34,19 @@ from sim.policies.passes.open_passes import Offered, OpenPlan, may_start, open_p
 from sim.policies.passes.sharing import Sharing
 from sim.state.availability import earliest_of, lay, nothing_found, place, place_next
 from sim.state.calendar import Calendar
-from sim.state.run_state import State
+from sim.state.run_state import State, structure
 from sim.state.steps import ask_to_wake, holders_in, start, waiting_in
 
 BEGIN, SIZE, AT_ONCE = range(3)
 """Rows of `Plan.offers`."""
 
 
-class Plan(NamedTuple):
+@structref.register
+class PlanType(types.StructRef):
+    """The type that compiled code gives to a plan."""
+
+
+class Plan(structref.StructRefProxy):  # type: ignore[misc]
     """What a rule keeps from pass to pass beside the state.
 
     Attributes
@@ -91,6 +98,43 @@ class Plan(NamedTuple):
     single: IntArray
     open: OpenPlan
     sharing: Sharing
+
+
+PLANNED = tuple(Plan.__annotations__)
+structref.define_proxy(Plan, PlanType, list(PLANNED))
+
+
+@compiled(makes_arrays=True)
+def _made(fields: tuple[Any, ...]) -> Plan:
+    return Plan(*fields)
+
+
+def make_plan(**fields: Any) -> Plan:
+    """Return a plan of all its fields."""
+    ordered = {name: fields[name] for name in PLANNED}
+    return cast(Plan, structure(_made, ordered, grows=("times", "free", "counts", "choices")))
+
+
+@compiled(makes_arrays=True)
+def let_choose(plan: Plan, counts: IntArray, choices: FloatArray) -> None:
+    """Put down what jobs may choose from."""
+    plan.counts, plan.choices = counts, choices
+
+
+@compiled(makes_arrays=True)
+def choices_of(plan: Plan) -> tuple[IntArray, FloatArray]:
+    """Return the counts, and what is known of each, that jobs may choose from."""
+    return plan.counts, plan.choices
+
+
+@compiled(makes_arrays=True)
+def make_room(plan: Plan, breakpoints: int) -> None:
+    """Let the profile grow, where there is one, if so many breakpoints might not find room."""
+    size = plan.times.size
+    if 1 < size < breakpoints:
+        times, free = np.zeros(2 * breakpoints), np.zeros(2 * breakpoints, np.int64)
+        times[:size], free[:size] = plan.times, plan.free
+        plan.times, plan.free = times, free
 
 
 class Revision(NamedTuple):

@@ -1,16 +1,19 @@
 """What equal shares keep of a run, and the answers to what their compiled passes ask."""
 
-from typing import NamedTuple, Protocol
+from typing import Any, Protocol, cast
 
 import numpy as np
+from numba import types
+from numba.experimental import structref
 
 from predictors.base import FloatArray, IntArray, RuntimePredictor
+from predictors.compiling import compiled
 from predictors.in_loop.oracle import Oracle
 from predictors.in_loop.wrapper import has_curves
 from sim.state.calendar import Calendar
 from sim.state.processors import held_ranges
 from sim.state.records import Stretches
-from sim.state.run_state import State
+from sim.state.run_state import State, structure
 from sim.state.view import View
 from workloads.base import Tabled
 
@@ -35,7 +38,12 @@ AHEAD = 64
 """Jobs behind one that is asked for whose runtimes are asked for with it."""
 
 
-class Sharing(NamedTuple):
+@structref.register
+class SharingType(types.StructRef):
+    """The type that compiled code gives to what equal shares keep."""
+
+
+class Sharing(structref.StructRefProxy):  # type: ignore[misc]
     """What equal shares keep of a run.
 
     Attributes
@@ -73,32 +81,55 @@ class Sharing(NamedTuple):
     tallies: IntArray
     g: FloatArray
 
-    def doubled(self) -> "Sharing":
-        """Return the same with twice the room for stretches."""
-        stretches, times = np.tile(self.stretches, 2), np.tile(self.times, 2)
-        return self._replace(stretches=stretches, times=times)
+
+NO_TABLE: FloatArray = np.zeros((0, 0))
+FIELDS = tuple(Sharing.__annotations__)
+structref.define_proxy(Sharing, SharingType, list(FIELDS))
 
 
-def sharing_of(jobs: int, running: int, pages: int) -> Sharing:
+@compiled(makes_arrays=True)
+def _made(fields: tuple[Any, ...]) -> Sharing:
+    return Sharing(*fields)
+
+
+@compiled(makes_arrays=True)
+def make_room(sharing: Sharing) -> None:
+    """Let the tables of stretches grow, if those of a pass might not find room."""
+    size = sharing.times.shape[1]
+    if size - sharing.tallies[STRETCHES] < sharing.members.size:
+        stretches, times = np.zeros((3, 2 * size), np.int64), np.zeros((2, 2 * size))
+        stretches[:, :size], times[:, :size] = sharing.stretches, sharing.times
+        sharing.stretches, sharing.times = stretches, times
+
+
+@compiled(makes_arrays=True)
+def _stretches_of(sharing: Sharing) -> tuple[IntArray, FloatArray]:
+    return sharing.stretches, sharing.times
+
+
+@compiled(makes_arrays=True)
+def _let_know(sharing: Sharing, blocks: FloatArray, unused: IntArray) -> None:
+    """Keep runtimes in these blocks from now on."""
+    sharing.blocks, sharing.unused = blocks, unused
+
+
+def sharing_of(jobs: int, running: int, pages: int, g: FloatArray = NO_TABLE) -> Sharing:
     """Return room for so many jobs, of which so many run at once, with so many pages each."""
     room = jobs + 2 * running
-    return Sharing(
-        jobs=np.zeros((7, jobs), np.int64),
-        work=np.zeros((5, jobs)),
-        members=np.zeros(running, np.int64),
-        stretches=np.zeros((3, room), np.int64),
-        times=np.zeros((2, room)),
-        pages=np.full((pages, jobs), -1),
-        blocks=np.zeros((2, 0, BLOCK)),
-        unused=np.zeros(0, np.int64),
-        asked=np.zeros((2, 3 * running), np.int64),
-        tallies=np.zeros(6, np.int64),
-        g=np.zeros((0, 0)),
-    )
-
-
-NOBODY = sharing_of(0, 0, 0)
-"""Of a run in which nobody shares."""
+    fields = {
+        "jobs": np.zeros((7, jobs), np.int64),
+        "work": np.zeros((5, jobs)),
+        "members": np.zeros(running, np.int64),
+        "stretches": np.zeros((3, room), np.int64),
+        "times": np.zeros((2, room)),
+        "pages": np.full((pages, jobs), -1),
+        "blocks": np.zeros((2, 0, BLOCK)),
+        "unused": np.zeros(0, np.int64),
+        "asked": np.zeros((2, 3 * running), np.int64),
+        "tallies": np.zeros(6, np.int64),
+        "g": g,
+    }
+    return cast(Sharing, structure(_made, fields, grows=("stretches", "times")))
 
 
 class TrueRuntimes(Protocol):
@@ -137,7 +168,8 @@ class EqualShares:
         limits = np.array([view.extremes(job) for job in jobs.tolist()]).T
         limits[:, ~np.array(view.malleable)] = 0
         most = 0 if self._tabled else int(limits[1].max(initial=1))
-        sharing = sharing_of(jobs.size, state.found.size, -(-most // BLOCK))
+        g = np.zeros((0, 0)) if self._tabled is None else self._tabled.g
+        sharing = sharing_of(jobs.size, state.found.size, -(-most // BLOCK), g)
         sharing.jobs[[LEAST, MOST]] = limits
         sharing.jobs[REQUEST] = view.jobs.requested_processors
         sharing.work[REQUESTED] = view.jobs.requested_time
@@ -150,11 +182,10 @@ class EqualShares:
             sharing.jobs[CURVED] = self._curved
             sharing.work[REFERENCE] = tabled.runtimes
             sharing.work[REFERENCE_G] = tabled.reference_g
-            sharing = sharing._replace(g=tabled.g)
         return sharing
 
-    def answer(self, sharing: Sharing) -> Sharing:
-        """Return what is kept, with the runtimes that a pass waits for.
+    def answer(self, sharing: Sharing) -> None:
+        """Write down the runtimes that a pass waits for.
 
         Those of some later jobs come along, which will soon be asked for.
         """
@@ -167,12 +198,11 @@ class EqualShares:
             wanted += [(job, 0), (job, most)] if most > 0 else [(job, 0)]
         tallies[ASKED] = 0
         if tallies[UNUSED] < len(wanted):
-            sharing = _with_blocks(sharing, max(len(wanted), sharing.unused.size))
+            _add_blocks(sharing, max(len(wanted), sharing.unused.size))
         for job, page in wanted:
             tallies[UNUSED] -= 1
             block = sharing.pages[page, job] = sharing.unused[tallies[UNUSED]]
             self._fill(sharing, job, page * BLOCK, block)
-        return sharing
 
     def _fill(self, sharing: Sharing, job: int, low: int, block: int) -> None:
         """Ask for a job's runtimes on the counts above one, and put them into a block."""
@@ -191,20 +221,22 @@ class EqualShares:
         """Return the stretches of all runs, in the order of their begins, when all have ended."""
         self._view._queries += sharing.tallies.item(QUERIES)
         number = sharing.tallies.item(STRETCHES)
-        job, processors, first = sharing.stretches[:, :number]
-        begun, over = sharing.times[:, :number]
+        stretches, times = _stretches_of(sharing)
+        job, processors, first = stretches[:, :number]
+        begun, over = times[:, :number]
         over[sharing.jobs[STRETCH]] = calendar.end_time
         return Stretches(
             job, np.zeros_like(job), begun, over, processors, held_ranges(state, first)
         )
 
 
-def _with_blocks(sharing: Sharing, more: int) -> Sharing:
-    """Return the same with so many more blocks."""
+def _add_blocks(sharing: Sharing, more: int) -> None:
+    """Make room for the runtimes of so many more blocks."""
     before = sharing.unused.size
     blocks = np.concatenate([sharing.blocks, np.zeros((2, more, BLOCK))], axis=1)
     unused = np.concatenate([sharing.unused, np.zeros(more, np.int64)])
     last = sharing.tallies.item(UNUSED)
     unused[last : last + more] = np.arange(before, before + more)
     sharing.tallies[UNUSED] += more
-    return sharing._replace(blocks=blocks, unused=unused)
+    _let_know(sharing, blocks, unused)
+    sharing.blocks, sharing.unused = blocks, unused
