@@ -175,11 +175,9 @@ CLAIMS = tuple(
 )
 FREE = "predictor.charge=false"
 PUBLISHED = f"{FREE} ++policy.allocation.margin=0 ++policy.allocation.without_curve=request"
-AS_PUBLISHED = {
-    "load_aware": PUBLISHED,
-    "sa_easy": f"{PUBLISHED} ++policy.backfill.anew=null",
-    "sa_easy_usual": f"{PUBLISHED} ++policy.backfill.anew=null",
-}
+AS_PUBLISHED = dict.fromkeys(
+    ("load_aware", "sa_easy", "sa_easy_usual"), f"{PUBLISHED} ++policy.backfill.anew=null"
+)
 """SA as its paper has it, by policy."""
 STUDIES = {
     **{

@@ -153,7 +153,6 @@ class Checker(Watcher):
         heads = scheduler.heads
         free = view.free - sum(n for _, n in started[:heads])
         promised = _shadow(ends + started[:heads], free, wanted, view.now)
-        promised = max(promised, scheduler.put_off)
         free -= sum(n for _, n in started[heads:])
         kept = _shadow(ends + started, free, wanted, view.now)
         if kept > promised:

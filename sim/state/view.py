@@ -226,15 +226,13 @@ class View(SeenState):
         self._queries += 1
         return self._parts(job, counts)
 
-    def runtime_on(self, job: int, processors: IntArray, delay: float = 0.0) -> float | None:
+    def runtime_on(self, job: int, processors: IntArray) -> float | None:
         """Return the predicted runtime on these processors under the load to come, seconds.
 
         Parameters
         ----------
         job : int
         processors : numpy.ndarray of int
-        delay : float
-            After how many seconds from now the job would start.
 
         Returns
         -------
@@ -244,7 +242,7 @@ class View(SeenState):
         load, parts = self.load, self.parts(job, np.array([len(processors)]))
         if parts is None or load is None:
             return None
-        return max(load.runtime(parts, processors, self._load_form, delay), LEAST_BELIEF)
+        return max(load.runtime(parts, processors, self._load_form), LEAST_BELIEF)
 
     def seconds_left_on(self, job: int, processors: IntArray, start: float) -> float | None:
         """Return how long a job that runs there since `start` will still take, seconds.

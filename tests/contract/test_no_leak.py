@@ -329,7 +329,7 @@ def test_what_a_policy_writes_into_its_view_opens_no_other_count(log, monkeypatc
 SETTINGS = {
     "dedicated": ("policy=pdpa",),
     "shared": ("cluster=shared", "policy=load_aware", "predictor=rational"),
-    "patient": ("cluster=shared", "policy=easy_patient", "predictor=oracle"),
+    "placed": ("cluster=shared", "policy=easy_fastest", "predictor=oracle"),
     "evolving": ("cluster=failing", "evolving=adaptive", "policy=careful", "predictor=dynamic"),
 }
 

@@ -62,7 +62,7 @@ def test_an_oracle_of_runtime_and_load_is_exact(group, kind, recordings):
     assert found.max() < 1e-6
 
 
-@pytest.mark.parametrize("policy", ["fcfs", "conservative", "easy_patient", "load_aware"])
+@pytest.mark.parametrize("policy", ["fcfs", "conservative", "easy_fastest", "load_aware"])
 def test_it_is_exact_whatever_the_policy(policy):
     assert off_by("predictor=oracle", "cluster.belief=oracle", f"policy={policy}").max() < 1e-6
 
@@ -75,10 +75,10 @@ LENDING = ("moldability=downey", "cluster.belief=oracle", "predictor=noisy_oracl
            "cluster.processors_per_node=2", "overrun=kill", "workload.load=1.5")  # fmt: skip
 
 
-@pytest.mark.parametrize("part", ["policy/backfill=patient", "+policy/placement=fastest"])
 @pytest.mark.parametrize("policy", ["expand", "equi"])
 @pytest.mark.parametrize("share", [0.5, 1.0])
-def test_a_start_on_processors_yet_to_be_given_up_is_left_to_the_engine(part, policy, share):
+def test_a_start_on_processors_yet_to_be_given_up_is_left_to_the_engine(policy, share):
+    part = "+policy/placement=fastest"
     given = (*LENDING, part, f"policy={policy}", f"moldability.malleable={share}")
     config = composed(*SMALL, *given)
     assert (play(config, config, set_scene(config, 0)).outcome.tables.jobs["runtime"] > 0).all()

@@ -23,7 +23,7 @@ FEW = {
 """The part of each kind that takes a few seconds."""
 MENDED = (
     "sim.check=true seed=986 workload.jobs=25 workload=downey workload.load=0.3 policy=expand "
-    "policy/backfill=patient predictor=noisy_oracle_50 moldability=downey cluster=shared "
+    "+policy/placement=fastest predictor=noisy_oracle_50 moldability=downey cluster=shared "
     "cluster/cpu=constant cluster/network=idle cluster.belief=oracle "
     "cluster.processors_per_node=2 overrun=kill baseline=null",
     "sim.check=true seed=2 workload.jobs=25 cluster.processors=16 policy=conservative "

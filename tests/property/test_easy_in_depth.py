@@ -17,12 +17,13 @@ class EasyOnProfile(EasyScheduler):
     def _find(self) -> int:
         return self._reserve_many()
 
+    def _find_fillers(self, first: int, free: int, whole: bool = True) -> int:
+        return self._reserve_many()  # newcomers are not tried by themselves
+
 
 class OnProfile:
     def begin(self, view, order, allocation) -> EasyOnProfile:
-        scheduler = EasyOnProfile(view, order, allocation)
-        scheduler.starts_by_place = True  # newcomers are not tried by themselves
-        return scheduler
+        return EasyOnProfile(view, order, allocation)
 
 
 @pytest.mark.parametrize("order", [FirstComeFirstServed(), ShortestFirst()])

@@ -146,7 +146,7 @@ def test_molding_rules_count_on_renewed_ends(policy, tmp_path):
     assert started[1] == (1200.0, 1)
 
 
-@pytest.mark.parametrize("policy", ["easy_fastest", "conservative", "load_aware", "easy_patient"])
+@pytest.mark.parametrize("policy", ["easy_fastest", "conservative", "load_aware"])
 def test_renewed_beliefs_keep_the_invariants(policy):
     config = composed(
         "cluster=shared", "cluster.renew=300", f"policy={policy}", "predictor=rational",

@@ -15,7 +15,7 @@ from sim.simulation.scene import play, set_scene
 prepare()
 POLICIES = sorted(path.stem for path in (CONFIG_FOLDER / "policy").glob("*.yaml"))
 WITHOUT = {
-    *("careful", "conservative", "easy", "easy_fastest", "easy_patient", "fcfs", "fixed"),
+    *("careful", "conservative", "easy", "easy_fastest", "fcfs", "fixed"),
     *("deq", "equi", "expand", "hell", "hesrpt", "knee_first", "marginal", "pdpa", "pools"),
     "recorded",
 }

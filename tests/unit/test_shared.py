@@ -16,7 +16,7 @@ from sim.machine.shared import Shared
 from sim.policies.allocation.rigid import Request
 from sim.policies.base import Policy
 from sim.policies.order import FirstComeFirstServed
-from sim.policies.placement import Fastest, Patient
+from sim.policies.placement import Fastest
 from sim.state.decisions import Resize, Start, WakeAt
 from tests.toys import BACKFILLS, ToyEstimate, ToyTruth, rigid, rigid_truth, trace_of
 from workloads.streams import Streams
@@ -174,10 +174,9 @@ def test_a_dedicated_machine_measures_nothing():
 
 
 @pytest.mark.parametrize("belief", ["forecast", "last", "oracle", "mean"])
-@pytest.mark.parametrize("backfill", ["easy", "conservative", "patient"])
+@pytest.mark.parametrize("backfill", ["easy", "conservative"])
 def test_rational_predictions_pass_the_checker_under_every_belief(belief, backfill):
-    rule = Patient() if backfill == "patient" else BACKFILLS[backfill]
-    policy = Policy(FirstComeFirstServed(), rule, Request(), placement=Fastest())
+    policy = Policy(FirstComeFirstServed(), BACKFILLS[backfill], Request(), placement=Fastest())
     predictor = RationalPerApplication(1, 1, 1, min_counts=2, most_error=None)
     machine = shared(8, "rounds", belief=belief)
     records = run_of(rows(), machine, policy, predictor, 0.3, (Checker(),))

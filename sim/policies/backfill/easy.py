@@ -107,8 +107,6 @@ class EasyScheduler(QueueKeeper):
     ----------
     outlook : callable
         Predicts starts for allocation rules.
-    starts_by_place : bool
-        Whether it hangs on more than how many processors are free who may start.
     heads : int
         How many of the last decisions started heads of the queue.
     anew : ChoiceAnew or None
@@ -117,7 +115,7 @@ class EasyScheduler(QueueKeeper):
         Whether the shortest jobs are tried first ahead of the reservation.
     """
 
-    starts_by_place = shortest = False
+    shortest = False
 
     def __init__(
         self,
@@ -148,11 +146,6 @@ class EasyScheduler(QueueKeeper):
         plain = type(self) is EasyScheduler and self._keyless
         return plain and isinstance(self.outlook, DryRun)
 
-    @property
-    def put_off(self) -> float:
-        """Until when a rule lets the head of the queue wait, seconds; past if it may start."""
-        return -np.inf
-
     def reserved_starts(self) -> dict[int, tuple[float, int, float]]:
         """Return start, processors and believed runtime of every reservation of this pass."""
         queue = self.queue
@@ -182,7 +175,6 @@ class EasyScheduler(QueueKeeper):
             blocked
             and self._keyless
             and self.reservations <= 1
-            and not self.starts_by_place
             and not (view.ended or view.moved_ends or view.revised or view.disturbed)
         )
         if not arrivals_only:
