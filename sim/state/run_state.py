@@ -41,8 +41,6 @@ def structure(
 RUN = np.dtype(
     [
         ("now", "f8"),
-        ("shadow_time", "f8"),
-        ("extra_nodes", "i8"),
         ("free", "i8"),
         ("free_ranges", "i8"),
         ("ranges", "i8"),
@@ -204,7 +202,7 @@ def idle_state(processors: int, jobs: int, holders: int) -> State:
     sizes |= dict.fromkeys(OF_HOLDERS, holders)
     tables = {name: np.zeros(sizes.get(name, jobs), kind) for name, kind in FIELDS.items()}
     run = tables["run"]
-    run["free"], run["free_ranges"], run["shadow_time"] = processors, 1, 0.0
+    run["free"], run["free_ranges"] = processors, 1
     tables["free_ranges"]["high"][0] = processors - 1
     return cast(State, structure(_made, tables, grows=("ranges", "wakes")))
 

@@ -1,11 +1,31 @@
 """The queue of waiting jobs, in the policy's order, as arrays that compiled code can scan."""
 
 from collections.abc import Iterator
-from typing import NamedTuple
+from typing import Any, NamedTuple, cast
 
 import numpy as np
+from numba import types
+from numba.experimental import structref
+from numpy.typing import NDArray
 
 from predictors.base import FloatArray, IntArray
+from predictors.compiling import compiled
+from sim.state.run_state import structure
+
+AT = np.dtype(
+    [("first", "i8"), ("last", "i8"), ("waiting", "i8"), ("layout", "i8"), ("searched", "i8")],
+    align=True,
+)
+"""Where a queue begins and ends, and who many wait. `layout` changes whenever jobs have moved to
+other places, and `searched` is how far it was searched since."""
+BLOCK = 64
+"""Jobs of the queue that share a summary."""
+GROUP = 16
+"""Blocks that share another; its row lies before theirs."""
+SIZES = 32
+"""Sizes of jobs that summaries tell apart: 1, 2 to 3, 4 to 7 processors, ..."""
+BY_PLACE = {"job": int, "processors": int, "runtime": float, "start": float, "key": float}
+FIELDS = ("at", *BY_PLACE, "found", "shortest", "summarised", "soonest")
 
 
 class Waiting(NamedTuple):
@@ -23,8 +43,214 @@ class Waiting(NamedTuple):
     starts: FloatArray
 
 
+class Summaries(NamedTuple):
+    """The shortest runtimes of each size of job in blocks of a queue, and in groups of blocks.
+
+    Attributes
+    ----------
+    shortest : numpy.ndarray of float, shape (r, 32), seconds
+    summarised : numpy.ndarray of bool, shape (r,)
+        Whether a row says anything.
+    """
+
+    shortest: FloatArray
+    summarised: NDArray[np.bool_]
+
+
+@structref.register
+class QueueType(types.StructRef):
+    """The type that compiled code gives to a queue."""
+
+
+class Queue(structref.StructRefProxy):  # type: ignore[misc]
+    """Waiting jobs by place; every table may grow when a job is added.
+
+    Attributes
+    ----------
+    at : numpy.ndarray of AT, shape (1,)
+    job, processors : numpy.ndarray of int, shape (n,)
+    runtime, start, key : numpy.ndarray of float, shape (n,)
+    found : numpy.ndarray of int, shape (n,)
+        As of `WaitingQueue`.
+    shortest, summarised : numpy.ndarray
+        As of `Summaries`.
+    soonest : numpy.ndarray of float, shape (b,), seconds
+        The earliest start that each block of places waits for, or less where that is not known.
+    """
+
+    at: NDArray[Any]
+    job: IntArray
+    processors: IntArray
+    runtime: FloatArray
+    start: FloatArray
+    key: FloatArray
+    found: IntArray
+    shortest: FloatArray
+    summarised: NDArray[np.bool_]
+    soonest: FloatArray
+
+
+structref.define_proxy(Queue, QueueType, list(FIELDS))
+
+
+@compiled(makes_arrays=True)
+def _made(fields: tuple[Any, ...]) -> Queue:
+    return Queue(*fields)
+
+
+@compiled(makes_arrays=True)
+def tables_of(queue: Queue) -> tuple[IntArray, IntArray, FloatArray, FloatArray, FloatArray]:
+    """Return the tables with an entry a place: job, processors, runtime, start and key."""
+    return queue.job, queue.processors, queue.runtime, queue.start, queue.key
+
+
+@compiled(makes_arrays=True)
+def _rest_of(queue: Queue) -> tuple[IntArray, Summaries, FloatArray]:
+    return queue.found, Summaries(queue.shortest, queue.summarised), queue.soonest
+
+
+@compiled(makes_arrays=True, inline="always")
+def waiting_in(queue: Queue) -> Waiting:
+    """Return what searches look at."""
+    return Waiting(queue.processors, queue.runtime, queue.start)
+
+
+@compiled(makes_arrays=True, inline="always")
+def summaries_in(queue: Queue) -> Summaries:
+    """Return what is known of the blocks of a queue."""
+    return Summaries(queue.shortest, queue.summarised)
+
+
+def row_of(block: int) -> int:
+    """Return the row of a block's summary."""
+    return block + block // GROUP + 1
+
+
+row = compiled()(row_of)
+
+
+def summaries_of(jobs: int) -> Summaries:
+    """Return room for the summaries of a queue of so many jobs."""
+    rows = row_of(jobs // BLOCK) + 1
+    return Summaries(np.zeros((rows, SIZES)), np.zeros(rows, np.bool_))
+
+
+@compiled()
+def forget(summaries: Summaries, first: int, last: int) -> None:
+    """Forget the summaries of blocks to which jobs were added, from one place to another.
+
+    Their group has none: only groups that are full get one.
+    """
+    summaries.summarised[row(first // BLOCK) : row(last // BLOCK) + 1] = False
+
+
+@compiled(makes_arrays=True)
+def follow(queue: Queue) -> None:
+    """Forget the summaries of blocks whose jobs are others than at the last search."""
+    at = queue.at[0]
+    if at.searched < at.last:
+        forget(summaries_in(queue), at.searched, at.last - 1)
+    at.searched = at.last
+
+
+@compiled(makes_arrays=True)
+def forget_all(queue: Queue) -> None:
+    """Forget all summaries: jobs have moved, or their runtimes have changed."""
+    queue.summarised[:] = False
+    queue.at[0].searched = queue.at[0].last
+
+
+@compiled(makes_arrays=True)
+def _grow(queue: Queue) -> None:
+    """Double the room for jobs."""
+    size = 2 * queue.job.size
+    nobody, never = np.zeros(size - queue.job.size, np.int64), np.zeros(size - queue.job.size)
+    queue.job, queue.processors = np.append(queue.job, nobody), np.append(queue.processors, nobody)
+    queue.runtime, queue.start = np.append(queue.runtime, never), np.append(queue.start, never)
+    queue.key, queue.found = np.append(queue.key, never), np.zeros(size, np.int64)
+    rows = row(size // BLOCK) + 1
+    queue.shortest, queue.summarised = np.zeros((rows, SIZES)), np.zeros(rows, np.bool_)
+    queue.soonest = np.full(size // BLOCK + 1, -np.inf)
+    queue.at[0].layout += 1
+
+
+@compiled(makes_arrays=True)
+def keep(queue: Queue, places: IntArray) -> None:
+    """Keep the jobs at these places alone, in this order."""
+    number, at = places.size, queue.at[0]
+    for column in (queue.job, queue.processors):
+        column[:number] = column[places]
+    for times in (queue.runtime, queue.start, queue.key):
+        times[:number] = times[places]
+    at.first, at.last = 0, number
+    at.layout += 1
+    queue.soonest[:] = -np.inf
+    forget_all(queue)
+
+
+@compiled(makes_arrays=True)
+def places_in(queue: Queue) -> IntArray:
+    """Return the places of all waiting jobs, in queue order."""
+    at = queue.at[0]
+    return at.first + np.flatnonzero(queue.processors[at.first : at.last])
+
+
+@compiled(makes_arrays=True)
+def tidy(queue: Queue) -> None:
+    """Close the gaps, if most places are empty; places change."""
+    at = queue.at[0]
+    if at.last - at.first > 2 * at.waiting + 64:
+        keep(queue, places_in(queue))
+
+
+@compiled(makes_arrays=True)
+def _rank_of(queue: Queue, key: float) -> int:
+    """Return the place behind all of a key or less."""
+    at = queue.at[0]
+    if at.last == at.first or key >= queue.key[at.last - 1]:
+        return int(at.last)
+    return int(at.first + np.searchsorted(queue.key[at.first : at.last], key, side="right"))
+
+
+@compiled(makes_arrays=True)
+def push(queue: Queue, job: int, processors: int, runtime: float, key: float) -> int:
+    """Add a job behind all of its key or less; return its place."""
+    at = queue.at[0]
+    if at.last == queue.job.size:
+        if 2 * at.waiting < queue.job.size:
+            keep(queue, places_in(queue))
+        else:
+            _grow(queue)
+    place = _rank_of(queue, key)
+    if place < at.last:
+        at.layout += 1
+        for column in (queue.job, queue.processors):
+            column[place + 1 : at.last + 1] = column[place : at.last].copy()
+        for times in (queue.runtime, queue.start, queue.key):
+            times[place + 1 : at.last + 1] = times[place : at.last].copy()
+        queue.soonest[:] = -np.inf
+        forget_all(queue)
+    queue.job[place], queue.processors[place] = job, processors
+    queue.runtime[place], queue.start[place], queue.key[place] = runtime, np.inf, key
+    at.last += 1
+    at.waiting += 1
+    return place
+
+
+@compiled(makes_arrays=True)
+def pop(queue: Queue, place: int) -> None:
+    """Take out the job at a place."""
+    at = queue.at[0]
+    queue.processors[place] = 0
+    at.waiting -= 1
+    if at.waiting == 0:
+        at.first = at.last = at.searched = 0
+        at.layout += 1
+        queue.summarised[:], queue.soonest[:] = False, -np.inf
+
+
 class WaitingQueue:
-    """Waiting jobs by rank.
+    """Waiting jobs by rank, for rules in Python.
 
     Places are positions in the arrays from ``first`` to ``last``; a place whose
     ``processors`` is 0 is empty (its job has started). Places stay valid until
@@ -32,6 +258,8 @@ class WaitingQueue:
 
     Attributes
     ----------
+    tables : Queue
+        The same for compiled code.
     job : numpy.ndarray of int
     processors : numpy.ndarray of int
         The count that the allocation rule chose.
@@ -45,59 +273,72 @@ class WaitingQueue:
         Room for the places that a search finds.
     table : Waiting
         All places, for compiled code.
-    layout : int
-        Changes whenever waiting jobs have moved to other places.
+    first, last, waiting, layout : int
+        As of `AT`.
     """
 
-    arrays: tuple[str, ...] = ("job", "processors", "runtime", "start", "key")
-    """The arrays that hold a value a place, or a row of them."""
+    job: IntArray
+    processors: IntArray
+    runtime: FloatArray
+    start: FloatArray
+    key: FloatArray
 
     def __init__(self) -> None:
-        self.job: IntArray = np.zeros(64, np.int64)
-        self.processors: IntArray = np.zeros(64, np.int64)
-        self.runtime: FloatArray = np.zeros(64)
-        self.start: FloatArray = np.zeros(64)
-        self.key: FloatArray = np.zeros(64)
-        self.found: IntArray = np.zeros(64, np.int64)
+        self._at = np.zeros(1, AT)
+        room = {name: np.zeros(64, kind) for name, kind in BY_PLACE.items()}
+        more = {"found": np.zeros(64, np.int64), **summaries_of(64)._asdict()}
+        more["soonest"] = np.full(2, -np.inf)
+        fields = {"at": self._at, **room, **more}
+        self.tables = cast(Queue, structure(_made, fields, grows=fields.keys()))
+        self._first, self._last = self._at["first"], self._at["last"]
+        self._waiting, self._layout = self._at["waiting"], self._at["layout"]
+        self._see()
+
+    def _see(self) -> None:
+        """Name the tables by which compiled code has replaced others."""
+        for name, table in zip(BY_PLACE, tables_of(self.tables), strict=True):
+            setattr(self, name, table)
+        self.found, self.summaries, self._soonest = _rest_of(self.tables)
         self.table = Waiting(self.processors, self.runtime, self.start)
-        self.first = 0
-        self.last = 0
-        self.waiting = 0
-        self.layout = 0
+
+    @property
+    def first(self) -> int:
+        """The first place in use."""
+        return self._first.item()
+
+    @first.setter
+    def first(self, place: int) -> None:
+        self._first[0] = place
+
+    @property
+    def last(self) -> int:
+        """One past the last place in use."""
+        return self._last.item()
+
+    @property
+    def waiting(self) -> int:
+        """How many jobs wait."""
+        return self._waiting.item()
+
+    @property
+    def layout(self) -> int:
+        """Changes whenever waiting jobs have moved to other places."""
+        return self._layout.item()
 
     def __len__(self) -> int:
         return self.waiting
 
     def add(self, job: int, processors: int, runtime: float, key: float | None = None) -> int:
         """Add a job behind all of its key or less; None puts it last. Returns its place."""
-        if self.last == self.job.size:
-            self._make_room()
-        place = self.last
-        if key is None:
-            key = 0.0
-        elif self.last > self.first and key < self.key[self.last - 1]:
-            ahead = np.searchsorted(self.key[self.first : self.last], key, side="right")
-            place = self.first + int(ahead)
-            self.layout += 1
-            for name in self.arrays:
-                array = getattr(self, name)
-                array[..., place + 1 : self.last + 1] = array[..., place : self.last]
-        self.job[place] = job
-        self.processors[place] = processors
-        self.runtime[place] = runtime
-        self.start[place] = np.inf
-        self.key[place] = key
-        self.last += 1
-        self.waiting += 1
+        size = self.job.size
+        place = int(push(self.tables, job, processors, float(runtime), key or 0.0))
+        if self.last > size:
+            self._see()
         return place
 
     def drop(self, place: int) -> None:
         """Take out the job at a place."""
-        self.processors[place] = 0
-        self.waiting -= 1
-        if self.waiting == 0:
-            self.first = self.last = 0
-            self.layout += 1
+        pop(self.tables, place)
 
     def tidy(self) -> None:
         """Close the gaps, if most places are empty; places change."""
@@ -106,8 +347,7 @@ class WaitingQueue:
 
     def head(self) -> int:
         """Return the place of the first waiting job; there must be one."""
-        first = self.first
-        processors = self.processors
+        first, processors = self.first, self.processors
         while processors.item(first) == 0:
             first += 1
         self.first = first
@@ -115,9 +355,7 @@ class WaitingQueue:
 
     def places(self) -> IntArray:
         """Return the places of all waiting jobs, in queue order."""
-        here = self.processors[self.first : self.last].nonzero()[0]
-        here += self.first
-        return here
+        return places_in(self.tables)
 
     def place_of(self) -> dict[int, int]:
         """Return the place of each waiting job."""
@@ -139,25 +377,9 @@ class WaitingQueue:
         keys, arrival : numpy.ndarray of shape (len(self),)
             For the jobs in the order of `places`.
         """
-        order = self.places()[np.lexsort((self.job[self.places()], arrival, keys))]
-        self.key[self.places()] = keys
-        self._keep(order)
+        places = self.places()
+        self.key[places] = keys
+        self._keep(places[np.lexsort((self.job[places], arrival, keys))])
 
     def _keep(self, places: IntArray) -> None:
-        number = len(places)
-        for name in self.arrays:
-            array = getattr(self, name)
-            array[..., :number] = array[..., places]
-        self.first, self.last = 0, number
-        self.layout += 1
-
-    def _make_room(self) -> None:
-        if 2 * self.waiting < self.job.size:
-            self._keep(self.places())
-            return
-        for name in self.arrays:
-            array = getattr(self, name)
-            setattr(self, name, np.concatenate([array, np.zeros_like(array)], axis=-1))
-        self.found = np.zeros_like(self.job)
-        self.table = Waiting(self.processors, self.runtime, self.start)
-        self.layout += 1
+        keep(self.tables, places)

@@ -5,7 +5,6 @@ A checker wants every pass, so that with one nothing is compiled.
 
 import dataclasses
 from types import SimpleNamespace
-from unittest.mock import patch
 
 import numpy as np
 import pytest
@@ -31,19 +30,11 @@ from sim.policies.backfill.easy import EasyScheduler
 from sim.policies.base import EASY, Policy
 from sim.policies.molding.scheduler import OpenScheduler
 from sim.policies.order import FirstComeFirstServed
-from sim.policies.passes import compiled_passes as passes
 from sim.policies.reallocation.costs import Constant, Phases
 from sim.policies.reallocation.equi import DynamicEquipartition, Equipartition
 from sim.simulation.scene import play, set_scene
 
 RULES = ["none", "easy", "easy2", "conservative"]
-pieces = st.sampled_from([1, 3, passes.PIECE])
-"""How many jobs enter the tables at once."""
-
-
-def of_pieces(jobs):
-    """Let so many jobs at once enter the tables of runs."""
-    return patch.object(passes, "PIECE", jobs)
 
 
 def plain(thing):
@@ -63,10 +54,9 @@ def both(rows, processors, policy, **options):
 
 @pytest.mark.parametrize("rule", RULES)
 @settings(max_examples=300)
-@given(rows=traces(), overrun=st.sampled_from(["extend", "kill"]), piece=pieces)
-def test_compiled_steps_leave_the_same_records(rule, rows, overrun, piece):
-    with of_pieces(piece):
-        compiled, python = both(rows, MACHINE, rigid(rule), overrun=overrun)
+@given(rows=traces(), overrun=st.sampled_from(["extend", "kill"]))
+def test_compiled_steps_leave_the_same_records(rule, rows, overrun):
+    compiled, python = both(rows, MACHINE, rigid(rule), overrun=overrun)
     assert compiled == python
 
 
@@ -85,8 +75,7 @@ def crowd(seed, jobs, processors):
 @pytest.mark.parametrize("rule", RULES)
 @pytest.mark.parametrize("seed", range(3))
 def test_long_queues_leave_the_same_records(rule, seed):
-    with of_pieces([16, 100, passes.PIECE][seed]):
-        compiled, python = both(crowd(seed, 700, 100), 100, rigid(rule))
+    compiled, python = both(crowd(seed, 700, 100), 100, rigid(rule))
     assert compiled == python
 
 
@@ -129,11 +118,10 @@ def both_molded(rows, policy, factor, processors=MACHINE):
 @pytest.mark.parametrize("factor", [1.0, 0.6])
 @pytest.mark.parametrize("backfill", RULES)
 @settings(max_examples=150)
-@given(rows=traces(), piece=pieces)
-def test_counts_chosen_by_turnaround_leave_the_same_records(backfill, factor, rows, piece):
+@given(rows=traces())
+def test_counts_chosen_by_turnaround_leave_the_same_records(backfill, factor, rows):
     policy = Policy(FirstComeFirstServed(), BACKFILLS[backfill], SmallestTurnaround(adopters=0.8))
-    with of_pieces(piece):
-        compiled, python = both_molded(rows, policy, factor)
+    compiled, python = both_molded(rows, policy, factor)
     assert compiled == python
 
 
@@ -149,12 +137,11 @@ OPEN_RULES = {
 
 @pytest.mark.parametrize("rule", OPEN_RULES)
 @settings(max_examples=60)
-@given(rows=traces(), factor=st.sampled_from([1.0, 0.6]), piece=pieces)
-def test_open_counts_leave_the_same_records(rule, rows, factor, piece):
+@given(rows=traces(), factor=st.sampled_from([1.0, 0.6]))
+def test_open_counts_leave_the_same_records(rule, rows, factor):
     backfill, allocation = OPEN_RULES[rule]
     policy = Policy(FirstComeFirstServed(), BACKFILLS[backfill], allocation)
-    with of_pieces(piece):
-        compiled, python = both_molded(rows, policy, factor)
+    compiled, python = both_molded(rows, policy, factor)
     assert compiled == python
 
 
@@ -177,25 +164,22 @@ EQUI = Policy(FirstComeFirstServed(), BACKFILLS["easy"], Request(), Equipartitio
 
 
 @settings(max_examples=100)
-@given(rows=traces(), factor=st.sampled_from([1.0, 0.6, 3.0, None]), piece=pieces)
-def test_equal_shares_leave_the_same_records(rows, factor, piece):
+@given(rows=traces(), factor=st.sampled_from([1.0, 0.6, 3.0, None]))
+def test_equal_shares_leave_the_same_records(rows, factor):
     """With jobs of one count among them, at many instants at once, with a curve and without."""
-    with of_pieces(piece):
-        compiled, python = both_molded(rows, EQUI, factor)
+    compiled, python = both_molded(rows, EQUI, factor)
     assert compiled == python
 
 
-@pytest.mark.parametrize(("factor", "piece"), [(1.0, passes.PIECE), (0.4, 30), (None, 100)])
-def test_equal_shares_of_many_jobs_leave_the_same_records(factor, piece):
+@pytest.mark.parametrize("factor", [1.0, 0.4, None])
+def test_equal_shares_of_many_jobs_leave_the_same_records(factor):
     """Of 400 jobs whose runtimes lie in several blocks on 700 processors."""
     rows = [(when, count, took, 2.0 * took) for when, count, took, _ in crowd(5, 400, 300)]
-    with of_pieces(piece):
-        compiled, python = both_molded(rows, EQUI, factor, processors=700)
+    compiled, python = both_molded(rows, EQUI, factor, processors=700)
     assert compiled == python
     assert len(compiled["stretches"]["job"]) > 800
 
 
-@pytest.mark.parametrize("piece", [40, passes.PIECE])
 @pytest.mark.parametrize("processors", [64, 700])
 @pytest.mark.parametrize(
     "asked",
@@ -207,7 +191,7 @@ def test_equal_shares_of_many_jobs_leave_the_same_records(factor, piece):
         "predictor=oracle moldability.size_exponent=0.3",
     ],
 )
-def test_equal_shares_leave_the_same_records_with_a_table_and_without(asked, processors, piece):
+def test_equal_shares_leave_the_same_records_with_a_table_and_without(asked, processors):
     """Known and noisy beliefs, of requests alone, and of jobs with curves of their own."""
 
     def made(*more):
@@ -215,8 +199,7 @@ def test_equal_shares_leave_the_same_records_with_a_table_and_without(asked, pro
             "policy=equi", *asked.split(), f"cluster.processors={processors}",
             "workload.jobs=150", "workload.load=1.1", "baseline=null", *more,
         )  # fmt: skip
-        with of_pieces(piece):
-            return plain(play(config, config, set_scene(config, 0)).outcome.records)
+        return plain(play(config, config, set_scene(config, 0)).outcome.records)
 
     compiled = made()
     assert compiled == made("sim.check=true")
@@ -264,7 +247,6 @@ def test_first_fit_alone_is_not_compiled(reservations, rule):
     assert scheduler.compiled == rule
 
 
-@pytest.mark.parametrize("piece", [5, passes.PIECE])
 @pytest.mark.parametrize(
     ("policy", "predictor"),
     [
@@ -280,14 +262,13 @@ def test_first_fit_alone_is_not_compiled(reservations, rule):
         ("knee", "repaired"),
     ],
 )
-def test_predictors_that_learn_leave_the_same_records(policy, predictor, piece):
+def test_predictors_that_learn_leave_the_same_records(policy, predictor):
     """They are told and asked in the same order, of crowded queues, with late jobs."""
 
     def made(*more):
         asked = (*f"policy={policy}".split(), f"predictor={predictor}", "workload.load=1.1")
         config = composed(*asked, "workload.jobs=150", "baseline=null", *more)
-        with of_pieces(piece):
-            return plain(play(config, config, set_scene(config, 0)).outcome.records)
+        return plain(play(config, config, set_scene(config, 0)).outcome.records)
 
     assert made() == made("sim.check=true")
 
@@ -298,7 +279,6 @@ def test_a_start_at_an_instant_that_asks_nobody_is_explained_too():
     def made(*more):
         asked = ("policy=easy", "predictor=adept", "workload.load=1.1", "workload.jobs=400")
         config = composed(*asked, "seed=6", "baseline=null", *more)
-        with of_pieces(20):
-            return plain(play(config, config, set_scene(config, 0)).outcome.records)
+        return plain(play(config, config, set_scene(config, 0)).outcome.records)
 
     assert made() == made("sim.check=true")

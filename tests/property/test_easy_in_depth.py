@@ -8,17 +8,18 @@ from sim.engine.run import simulate
 from sim.engine.setup import Setup
 from sim.machine.base import Dedicated
 from sim.policies.allocation.rigid import Request
-from sim.policies.backfill.easy import Easy, EasyScheduler
+from sim.policies.backfill.easy import Easy, EasyScheduler, deep_pass
 from sim.policies.base import Policy
 from sim.policies.order import FirstComeFirstServed, Order, ShortestFirst
+from sim.state.availability import Profile
 
 
 class EasyOnProfile(EasyScheduler):
-    def _find(self) -> int:
-        return self._reserve_many()
-
-    def _find_fillers(self, first: int, free: int, whole: bool = True) -> int:
-        return self._reserve_many()  # newcomers are not tried by themselves
+    def _find(self, newcomers: int) -> int:
+        view, queue, profile = self.view, self.queue, Profile(self.view.processors)
+        profile.grow(queue.waiting + view._ends.end.size)
+        state = view._ends, view.free, view.now, self.rule, profile.holes
+        return deep_pass(queue.tables, *state)  # newcomers are not tried by themselves
 
 
 class OnProfile:

@@ -3,10 +3,9 @@
 import numpy as np
 import pytest
 
-from sim.policies.backfill.queue_search import summaries_of
 from sim.policies.backfill.reservations import no_bounds, replan, replan_soonest, reserve_rest
 from sim.state.availability import BelievedEnds, Profile, move_up
-from sim.state.waiting_queue import Waiting
+from sim.state.waiting_queue import Waiting, summaries_of
 
 
 @pytest.mark.parametrize("processors", [5, 64, 1000])

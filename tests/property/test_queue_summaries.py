@@ -5,7 +5,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sim.policies.backfill.queue_search import BLOCK, GROUP, Opening, fill, forget, summaries_of
+from sim.policies.backfill.queue_search import Opening, fill
+from sim.state.waiting_queue import BLOCK, GROUP, forget, summaries_of
 
 pytestmark = pytest.mark.fast
 JOBS = 3 * BLOCK * GROUP

@@ -51,7 +51,7 @@ def test_compiled_steps_hang_on_the_rules_and_tables_that_they_call():
         "policies/passes/queue_passes",
         "policies/ties",
         "state/availability",
-        "state/run_tables",
+        "state/run_state",
     )
     assert {f"sim/{one}.py" for one in ("policies/passes/instants", *rooms)} <= names
     assert "sim/app.py" not in names

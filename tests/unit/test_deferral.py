@@ -13,7 +13,6 @@ from sim.policies.backfill.conservative import Conservative
 from sim.policies.reallocation.greedy_curves import Hell, KneeFirst
 from sim.policies.reallocation.hesrpt import HeSrpt
 from sim.policies.reallocation.lending import Deferral
-from sim.state.run_tables import FREE
 
 WORK = [101.0, 70.0, 55.0, 31.0, 21.0, 13.0, 9.0]
 
@@ -97,6 +96,6 @@ def test_those_kept_back_count_among_the_jobs_that_are_there() -> None:
         least=every.least[1:],
         largest=every.largest[1:],
     )
-    beliefs.view._state.tables.counters[FREE] = 0
+    beliefs.view._state.tables.run["free"] = 0
     assert deferral.admit(rest) == []
     assert deferral.share(rest, 4).tolist() == [1, 3]

@@ -231,7 +231,7 @@ def test_easy_keeps_its_promise_to_the_head(jobs: list) -> None:
             assert isinstance(inner, EasyScheduler)
             if inner.queue.waiting:
                 job = inner.queue.job.item(inner.queue.head())
-                promised.setdefault(job, inner._shadow)
+                promised.setdefault(job, inner.shadow_time)
 
         def finished(self, engine: object) -> None:
             pass

@@ -8,13 +8,12 @@ from predictors.base import FloatArray, IntArray
 from predictors.compiling import direct
 from sim.policies.allocation.sa import has_table
 from sim.policies.backfill.easy import EasyScheduler
-from sim.policies.backfill.queue_search import BLOCK, forget
 from sim.policies.backfill.reservations import (
     NEXT,
     SINCE,
     compress,
     due,
-    follow,
+    follow_changes,
     no_bounds,
     nothing_kept,
     repair,
@@ -29,9 +28,10 @@ from sim.policies.order import Order
 from sim.state.availability import Profile
 from sim.state.decisions import Decision, Start, WakeAt
 from sim.state.view import View
+from sim.state.waiting_queue import BLOCK, follow, forget
 
 _NO_CHANGES: FloatArray = np.zeros((0, 3))
-_compress, _due, _follow = direct(compress), direct(due), direct(follow)
+_compress, _due, _follow = direct(compress), direct(due), direct(follow_changes)
 _replan_soonest = direct(replan_soonest)
 
 
@@ -76,7 +76,7 @@ class ReplanningScheduler(EasyScheduler):
 
     def __init__(self, view: View, order: Order, allocation: Allocation) -> None:
         super().__init__(view, order, allocation, reservations=ALL)
-        self._bounds = no_bounds(0, self._blocks.summaries)
+        self._bounds = no_bounds(0, self.queue.summaries)
         self._next_start = self._waking = np.inf
 
     def decide(self) -> list[Decision]:
@@ -107,15 +107,16 @@ class ReplanningScheduler(EasyScheduler):
 
     def start(self, place: int) -> Start:
         """Start the job at a place on its count."""
-        forget(self._blocks.summaries, place, place)
+        forget(self.queue.summaries, place, place)
         return super().start(place)
 
-    def _find(self) -> int:
+    def _find(self, newcomers: int) -> int:
         """Reserve as far as it matters now; return how many places of who starts were found."""
         view, queue, profile = self.view, self.queue, self._profile
         profile.grow(queue.waiting + view._ends.end.size)
         profile.lay(view.now, view._ends)
-        summaries, bounds = self._blocks.follow(queue), self._bounds
+        follow(queue.tables)
+        summaries, bounds = queue.summaries, self._bounds
         if bounds.summaries is not summaries or bounds.matter.size < queue.job.size:
             bounds = self._bounds = no_bounds(queue.job.size, summaries)
         number, self._next_start = _replan_soonest(

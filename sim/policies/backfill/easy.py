@@ -1,14 +1,15 @@
 """EASY backfilling: reservations for the first k blocked jobs (Lifka 1995)."""
 
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
+from numpy.typing import NDArray
 
 from predictors.base import FloatArray, IntArray
-from predictors.compiling import direct
+from predictors.compiling import compiled, direct
 from sim.errors import AT_LEAST_1, PolicyError, check_choice
 from sim.policies.allocation.sa import has_table
-from sim.policies.backfill.queue_search import BLOCK, Blocks, Opening, backfill, fill, find_heads
+from sim.policies.backfill.queue_search import Opening, backfill, fill, find_heads
 from sim.policies.backfill.reservations import replan
 from sim.policies.base import (
     EASY,
@@ -23,11 +24,128 @@ from sim.policies.molding.candidates import Candidates, single_candidates
 from sim.policies.molding.choice import Blocking, mold_first
 from sim.policies.molding.scheduler import OpenScheduler
 from sim.policies.order import Order
-from sim.state.availability import Profile
+from sim.state.availability import BelievedEnds, Holes, Profile, lay
 from sim.state.decisions import Decision
 from sim.state.view import View
+from sim.state.waiting_queue import (
+    Queue,
+    follow,
+    forget_all,
+    summaries_in,
+    waiting_in,
+)
 
-_find_heads, _fill, _backfill = direct(find_heads), direct(fill), direct(backfill)
+RULE = np.dtype(
+    [
+        ("reservations", "i8"),
+        ("strict", "i8"),
+        ("shortest", "i8"),
+        ("heads", "i8"),
+        ("shadow_time", "f8"),
+        ("extra_nodes", "i8"),
+    ],
+    align=True,
+)
+"""What EASY is told: how many blocked jobs hold a reservation, whether nobody passes the head,
+and whether the shortest are tried first; and what it keeps from pass to pass: how many heads it
+started, when the head that is blocked will start, and how many processors will be left then."""
+EVERYBODY = -1
+
+
+@compiled(makes_arrays=True)
+def easy_pass(
+    queue: Queue,
+    holders: BelievedEnds,
+    free: int,
+    now: float,
+    rule: NDArray[Any],
+    holes: Holes,
+    newcomers: int,
+) -> int:
+    """Find who starts now, in the order of the starts; this is the rule.
+
+    Heads start while they fit. The next one gets a reservation, and who does not delay it may
+    start ahead of it. While nothing but arrivals happens, free processors and the reservation
+    stay as they are, and who could not start before cannot start now: only newcomers are tried.
+
+    Parameters
+    ----------
+    queue : Queue
+        Places are written to `found`.
+    holders : BelievedEnds
+    free : int
+        Processors.
+    now : float
+        Seconds.
+    rule : numpy.ndarray of RULE, shape (1,)
+    holes : tuple of numpy.ndarray
+        Room for a profile, where several jobs hold reservations.
+    newcomers : int
+        How many have arrived, if nothing else has happened since the last pass and others
+        wait; `EVERYBODY` else.
+
+    Returns
+    -------
+    int
+        How many places.
+    """
+    at, own = queue.at[0], rule[0]
+    if own.reservations > 1:
+        return deep_pass(queue, holders, free, now, rule, holes)
+    follow(queue)
+    waiting, summaries, found = waiting_in(queue), summaries_in(queue), queue.found
+    if newcomers != EVERYBODY:
+        own.heads = 0
+        if own.strict or free == 0:
+            return 0
+        around = Opening(free, own.extra_nodes, now, own.shadow_time, own.shortest != 0)
+        number, own.extra_nodes = fill(
+            waiting.counts, waiting.runtimes, at.last - newcomers, at.last, around, False,
+            summaries, found,
+        )  # fmt: skip
+        return number
+    number, at.first, free = find_heads(waiting.counts, at.first, at.last, free, found)
+    own.heads = number
+    if own.strict or at.first == at.last:
+        return number
+    if own.reservations == 0:
+        own.shadow_time, own.extra_nodes = np.inf, 0
+        around = Opening(free, 0, now, np.inf, own.shortest != 0)
+        more, own.extra_nodes = fill(
+            waiting.counts, waiting.runtimes, at.first + 1, at.last, around, True, summaries,
+            found[number:],
+        )  # fmt: skip
+        return number + more
+    around = Opening(free, 0, now, 0.0, own.shortest != 0)
+    number, own.shadow_time, own.extra_nodes = backfill(
+        holders, waiting, at.first, at.last, around, summaries, number, found
+    )
+    return number
+
+
+@compiled(makes_arrays=True)
+def deep_pass(
+    queue: Queue, holders: BelievedEnds, free: int, now: float, rule: NDArray[Any], holes: Holes
+) -> int:
+    """Reserve for the first blocked jobs, and find who starts without moving them.
+
+    A job whose count is settled is one with a single candidate: itself.
+    """
+    at = queue.at[0]
+    while at.first < at.last and queue.processors[at.first] == 0:
+        at.first += 1
+    if free == 0 or at.first == at.last:
+        return 0
+    waiting = waiting_in(queue)
+    lay(*holes, now, free + holders.processors.sum(), holders.end, holders.processors)
+    singles = Candidates(
+        single_candidates(at.last), waiting.counts, waiting.runtimes, waiting.starts
+    )
+    blocking = Blocking(rule[0].reservations, False, -1.0)
+    return mold_first(holes, now, waiting, singles, at.first, at.last, blocking, queue.found)
+
+
+_easy_pass = direct(easy_pass)
 
 
 class Easy:
@@ -80,7 +198,7 @@ class Easy:
                 raise PolicyError(f"candidates=shortest does not go with {name}; choose queue")
             return OpenScheduler(view, order, allocation, self.reservations)
         scheduler = EasyScheduler(view, order, allocation, self.reservations)
-        scheduler.shortest = self.candidates == "shortest"
+        scheduler.rule["shortest"] = self.candidates == "shortest"
         if self.anew is not None:
             scheduler.anew = ChoiceAnew(scheduler, self.anew)
         return scheduler
@@ -107,15 +225,10 @@ class EasyScheduler(QueueKeeper):
     ----------
     outlook : callable
         Predicts starts for allocation rules.
-    heads : int
-        How many of the last decisions started heads of the queue.
+    rule : numpy.ndarray of RULE, shape (1,)
     anew : ChoiceAnew or None
         When waiting jobs choose their counts again; None if never.
-    shortest : bool
-        Whether the shortest jobs are tried first ahead of the reservation.
     """
-
-    shortest = False
 
     def __init__(
         self,
@@ -127,11 +240,10 @@ class EasyScheduler(QueueKeeper):
     ) -> None:
         super().__init__(view, order, allocation)
         self.reservations, self.strict = reservations, strict
+        self.rule = np.zeros(1, RULE)
+        self.rule["reservations"], self.rule["strict"] = reservations, strict
         self.outlook: Outlook = DryRun(self)
-        self._blocks = Blocks()
-        self._shadow, self._spare = -1.0 if reservations else np.inf, 0
-        self._profile, self._spans = Profile(view.processors), np.zeros((0, 0), np.int64)
-        self.heads = 0
+        self._profile = Profile(view.processors)
         self.anew: ChoiceAnew | None = None
 
     @property
@@ -146,6 +258,16 @@ class EasyScheduler(QueueKeeper):
         plain = type(self) is EasyScheduler and self._keyless
         return plain and isinstance(self.outlook, DryRun)
 
+    @property
+    def heads(self) -> int:
+        """How many of the last decisions started heads of the queue."""
+        return int(self.rule["heads"].item())
+
+    @property
+    def shadow_time(self) -> float:
+        """When the reservation of the head begins, seconds."""
+        return float(self.rule["shadow_time"].item())
+
     def reserved_starts(self) -> dict[int, tuple[float, int, float]]:
         """Return start, processors and believed runtime of every reservation of this pass."""
         queue = self.queue
@@ -153,19 +275,16 @@ class EasyScheduler(QueueKeeper):
             return super().reserved_starts()
         place = queue.head()
         count, seconds = queue.processors.item(place), queue.runtime.item(place)
-        return {queue.job.item(place): (self._shadow, count, seconds)}
+        return {queue.job.item(place): (self.shadow_time, count, seconds)}
 
     def decide(self) -> list[Decision]:
         """Start heads while they fit, then fill around the reservation of the next."""
         view, queue = self.view, self.queue
-        if queue.last > BLOCK:
-            queue.tidy()
         blocked = queue.waiting > 0
-        if view.revised:
-            self.refresh()
-            self._blocks.forget()
+        if view.revised and self.refresh():
+            forget_all(queue.tables)
         if blocked and self.anew is not None and self.anew.is_due and self.anew.choose():
-            self._blocks.forget()
+            forget_all(queue.tables)
             self.rank(whatever=True)
         for job in view.arrived:
             self.admit(job, self.outlook)
@@ -174,99 +293,31 @@ class EasyScheduler(QueueKeeper):
         arrivals_only = (
             blocked
             and self._keyless
-            and self.reservations <= 1
             and not (view.ended or view.moved_ends or view.revised or view.disturbed)
         )
         if not arrivals_only:
             self.rank()
-            number = self._find()
-        else:
-            self.heads, first = 0, queue.last - len(view.arrived)
-            number = 0 if self.strict else self._find_fillers(first, view.free, whole=False)
-        return [self.start(place) for place in queue.found[:number].tolist()] if number else []
+        number = self._find(len(view.arrived) if arrivals_only else EVERYBODY)
+        decisions: list[Decision] = [self.start(place) for place in queue.found[:number].tolist()]
+        queue.tidy()
+        return decisions
 
-    def _find(self) -> int:
+    def _find(self, newcomers: int) -> int:
         """Find who starts, and reserve for the next; return how many places were found."""
-        if self.reservations > 1:
-            return self._reserve_many()
-        queue = self.queue
-        self.heads, queue.first, free = self._find_heads()
-        if self.strict or queue.first == queue.last:
-            return self.heads
-        if not self.reservations:
-            return self._find_fillers(queue.first + 1, free)
-        return self._reserve_and_fill(free)
-
-    def _reserve_and_fill(self, free: int) -> int:
-        """Reserve for the head that does not fit, and find who may start around it."""
-        queue = self.queue
-        number, self._shadow, self._spare = _backfill(
-            self.view._ends,
-            queue.table,
-            queue.first,
-            queue.last,
-            Opening(free, 0, self.view.now, 0.0, self.shortest),
-            self._blocks.follow(queue),
-            self.heads,
-            queue.found,
-        )
-        if self._spare < 0:
-            job, wanted = queue.job.item(queue.first), queue.processors.item(queue.first)
-            raise PolicyError(
-                f"job index {job} wants {wanted} processors; only {wanted + self._spare} will be "
-                "free"
-            )
-        return int(number)
-
-    def _find_heads(self) -> tuple[int, int, int]:
-        """Return how many heads start, the place of the next, and what stays free."""
-        queue = self.queue
-        heads: tuple[int, int, int] = _find_heads(
-            queue.processors, queue.first, queue.last, self.view.free, queue.found
-        )
-        return heads
-
-    def _find_fillers(self, first: int, free: int, whole: bool = True) -> int:
-        """Find who starts from a place on around the reservation as it is, behind the heads."""
-        queue = self.queue
-        if free == 0 or first == queue.last:
-            return self.heads
-        number, self._spare = _fill(
-            queue.processors,
-            queue.runtime,
-            first,
-            queue.last,
-            Opening(free, self._spare, self.view.now, self._shadow, self.shortest),
-            whole,
-            self._blocks.follow(queue),
-            queue.found[self.heads :],
-        )
-        return self.heads + int(number)
-
-    def _reserve_many(self) -> int:
-        """Reserve for the first blocked jobs, and find who starts without moving them.
-
-        A job whose count is settled is one with a single candidate: itself.
-        """
         view, queue, profile = self.view, self.queue, self._profile
-        if view.free == 0:
-            return 0
-        profile.grow(queue.waiting + view._ends.end.size)
-        profile.lay(view.now, view._ends)
-        room = queue.job.size
-        if self._spans.shape[1] < room:
-            self._spans = single_candidates(room)
-        number = mold_first(
-            profile.holes,
-            view.now,
-            queue.table,
-            Candidates(self._spans, queue.processors, queue.runtime, queue.start),
-            queue.first,
-            queue.last,
-            Blocking(self.reservations, strict=False, slack=-1.0),
-            queue.found,
+        ends = view._ends
+        if self.reservations > 1:
+            profile.grow(queue.waiting + ends.end.size)
+        number = int(
+            _easy_pass(queue.tables, ends, view.free, view.now, self.rule, profile.holes, newcomers)
         )
-        return int(number)
+        if self.rule["extra_nodes"][0] < 0:
+            job, wanted = queue.job.item(queue.first), queue.processors.item(queue.first)
+            most = wanted + self.rule["extra_nodes"].item()
+            raise PolicyError(
+                f"job index {job} wants {wanted} processors; only {most} will be free"
+            )
+        return number
 
 
 class DryRun:

@@ -9,33 +9,7 @@ from numpy.typing import NDArray
 from predictors.base import FloatArray, IntArray
 from predictors.compiling import compiled
 from sim.state.availability import BelievedEnds
-from sim.state.waiting_queue import Waiting, WaitingQueue
-
-BLOCK = 64
-"""Jobs of the queue that share a summary."""
-GROUP = 16
-"""Blocks that share another; its row lies before theirs."""
-SIZES = 32
-
-
-class Summaries(NamedTuple):
-    """The shortest runtimes of each size of job in blocks of a queue, and in groups of blocks.
-
-    Attributes
-    ----------
-    shortest : numpy.ndarray of float, shape (r, 32), seconds
-    summarised : numpy.ndarray of bool, shape (r,)
-        Whether a row says anything.
-    """
-
-    shortest: FloatArray
-    summarised: NDArray[np.bool_]
-
-
-def summaries_of(jobs: int) -> Summaries:
-    """Return room for the summaries of a queue of so many jobs."""
-    rows = _row_of(jobs // BLOCK) + 1
-    return Summaries(np.zeros((rows, SIZES)), np.zeros(rows, np.bool_))
+from sim.state.waiting_queue import BLOCK, GROUP, SIZES, Summaries, Waiting, row
 
 
 class Opening(NamedTuple):
@@ -100,55 +74,6 @@ def reserve(ends: FloatArray, held: IntArray, free: int, wanted: int) -> tuple[f
     return shadow, free - wanted
 
 
-def _row_of(block: int) -> int:
-    """Return the row of a block's summary."""
-    return block + block // GROUP + 1
-
-
-_row = compiled()(_row_of)
-
-
-@compiled()
-def forget(summaries: Summaries, first: int, last: int) -> None:
-    """Forget the summaries of blocks to which jobs were added, from one place to another.
-
-    Their group has none: only groups that are full get one.
-    """
-    summaries.summarised[_row(first // BLOCK) : _row(last // BLOCK) + 1] = False
-
-
-class Blocks:
-    """The summaries of a queue's blocks from search to search.
-
-    Attributes
-    ----------
-    summaries : Summaries
-    """
-
-    def __init__(self) -> None:
-        self._jobs = 64
-        self.summaries = summaries_of(self._jobs)
-        self._layout = -1
-        self._searched = 0
-
-    def follow(self, queue: WaitingQueue) -> Summaries:
-        """Forget those whose jobs are others than at the last search, and return the rest."""
-        if queue.layout != self._layout:
-            self._layout = queue.layout
-            if self._jobs < queue.job.size:
-                self._jobs = queue.job.size
-                self.summaries = summaries_of(self._jobs)
-            self.summaries.summarised[:] = False
-        elif self._searched < queue.last:
-            forget(self.summaries, self._searched, queue.last - 1)
-        self._searched = queue.last
-        return self.summaries
-
-    def forget(self) -> None:
-        """Forget all, as runtimes have changed."""
-        self._layout = -1
-
-
 @compiled()
 def _promising(shortest: FloatArray, free: int, spare: int, now: float, shadow: float) -> bool:
     """Say whether a block may hold a job that may start, going by its shortest jobs."""
@@ -181,19 +106,19 @@ def summarise(
     """Give all blocks a summary that have none."""
     shortest, summarised = summaries
     for block in range(first // BLOCK, (last - 1) // BLOCK + 1):
-        row = _row(block)
-        if not summarised[row]:
+        own = row(block)
+        if not summarised[own]:
             begin, end = max(first, block * BLOCK), min(last, (block + 1) * BLOCK)
-            _summarise(processors, runtime, begin, end, shortest[row])
-            summarised[row] = True
+            _summarise(processors, runtime, begin, end, shortest[own])
+            summarised[own] = True
 
 
 @compiled(inline="always")
 def is_hopeless(summaries: Summaries, block: int, shortest: FloatArray) -> bool:
     """Say whether no job of a block is shorter than what is given for its size."""
-    row = _row(block)
+    own = row(block)
     for size in range(SIZES):  # noqa: SIM110 (compiled)
-        if summaries.shortest[row, size] < shortest[size]:
+        if summaries.shortest[own, size] < shortest[size]:
             return False
     return True
 
@@ -202,13 +127,13 @@ def is_hopeless(summaries: Summaries, block: int, shortest: FloatArray) -> bool:
 def _is_summarised(shortest: FloatArray, summarised: NDArray[np.bool_], group: int) -> bool:
     """Say whether a group has its summary, or can have it now from those of its blocks."""
     if not summarised[group]:
-        for row in range(group + 1, group + 1 + GROUP):
-            if not summarised[row]:
+        for own in range(group + 1, group + 1 + GROUP):
+            if not summarised[own]:
                 return False
         shortest[group] = np.inf
-        for row in range(group + 1, group + 1 + GROUP):
+        for own in range(group + 1, group + 1 + GROUP):
             for size in range(SIZES):
-                shortest[group, size] = min(shortest[group, size], shortest[row, size])
+                shortest[group, size] = min(shortest[group, size], shortest[own, size])
         summarised[group] = True
     return True
 
@@ -263,7 +188,7 @@ def fill(
     k = first
     while k < last and free > 0:
         block = k // BLOCK
-        row, group = _row(block), block // GROUP * (GROUP + 1)
+        own, group = row(block), block // GROUP * (GROUP + 1)
         beyond = (block // GROUP + 1) * GROUP * BLOCK
         if (
             (k == first or block % GROUP == 0)
@@ -274,7 +199,7 @@ def fill(
             k = beyond
             continue
         end = min(last, (block + 1) * BLOCK)
-        if summarised[row] and not _promising(shortest[row], free, spare, now, shadow):
+        if summarised[own] and not _promising(shortest[own], free, spare, now, shadow):
             k = end
             continue
         begin, before = k, number
@@ -288,8 +213,8 @@ def fill(
                 number += 1
             k += 1
         if whole and k == end and number == before and last - first > BLOCK:
-            _summarise(processors, runtime, begin, end, shortest[row])
-            summarised[row], summarised[group] = True, False
+            _summarise(processors, runtime, begin, end, shortest[own])
+            summarised[own], summarised[group] = True, False
     return number, spare
 
 

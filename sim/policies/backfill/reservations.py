@@ -7,7 +7,7 @@ import numpy as np
 
 from predictors.base import FloatArray, IntArray
 from predictors.compiling import compiled
-from sim.policies.backfill.queue_search import BLOCK, SIZES, Summaries, is_hopeless, summarise
+from sim.policies.backfill.queue_search import is_hopeless, summarise
 from sim.state.availability import (
     Holes,
     advance,
@@ -20,7 +20,7 @@ from sim.state.availability import (
     place,
     place_next,
 )
-from sim.state.waiting_queue import Waiting
+from sim.state.waiting_queue import BLOCK, SIZES, Summaries, Waiting
 
 NEXT, WAKING, SINCE, UNTIL = range(4)
 """Places in `Kept.instants`."""
@@ -62,7 +62,7 @@ def _look_again(kept: Kept, now: float, first: int, last: int) -> None:
 
 
 @compiled()
-def follow(holes: Holes, now: float, changes: FloatArray, kept: Kept) -> tuple[bool, bool]:
+def follow_changes(holes: Holes, now: float, changes: FloatArray, kept: Kept) -> tuple[bool, bool]:
     """Bring the profile up to date with running jobs that ended or are believed to end otherwise.
 
     Parameters

@@ -69,10 +69,12 @@ class Candidates(NamedTuple):
     promise: FloatArray
 
 
+@compiled(makes_arrays=True)
 def single_candidates(places: int) -> IntArray:
     """Return spans, shape (5, places), where the candidate of each place has its number."""
-    spans, own = np.zeros((HELD + 1, places), np.int64), np.arange(places)
-    spans[[BEGIN, LOW]], spans[HIGH], spans[SIZE] = own, own + 1, 1
+    spans = np.zeros((HELD + 1, places), np.int64)
+    for k in range(places):
+        spans[BEGIN, k], spans[LOW, k], spans[HIGH, k], spans[SIZE, k] = k, k, k + 1, 1
     return spans
 
 
@@ -127,8 +129,6 @@ class OpenQueue(WaitingQueue):
         The end that was first predicted for a job, by place, seconds.
     """
 
-    arrays = (*WaitingQueue.arrays, "spans", "serial", "promise")
-
     def __init__(self) -> None:
         super().__init__()
         self.spans: IntArray = np.zeros((5, 64), np.int64)
@@ -137,6 +137,28 @@ class OpenQueue(WaitingQueue):
         self.counts: IntArray = np.zeros(1024, np.int64)
         self.runtimes: FloatArray = np.zeros(1024)
         self._used = 0
+
+    def add(self, job: int, processors: int, runtime: float, key: float | None = None) -> int:
+        """Add a job behind all of its key or less; None puts it last. Returns its place."""
+        size = self.job.size
+        if self.last == size and 2 * self.waiting < size:
+            self._keep(self.places())
+        place = super().add(job, processors, runtime, key)
+        more = self.job.size - size
+        if more > 0:
+            self.spans = np.pad(self.spans, ((0, 0), (0, more)))
+            self.serial, self.promise = (
+                np.pad(self.serial, (0, more)),
+                np.pad(self.promise, (0, more)),
+            )
+        for table in (self.spans, self.serial, self.promise):
+            table[..., place + 1 : self.last] = table[..., place : self.last - 1]
+        return place
+
+    def _keep(self, places: IntArray) -> None:
+        super()._keep(places)
+        for table in (self.spans, self.serial, self.promise):
+            table[..., : places.size] = table[..., places]
 
     @property
     def here(self) -> slice:

@@ -12,11 +12,9 @@ from predictors.in_loop.oracle import foresees
 from predictors.in_loop.wrapper import has_curves
 from sim.policies.allocation.rigid import Request
 from sim.policies.allocation.sa import SmallestTurnaround
-from sim.policies.backfill.easy import EasyScheduler
-from sim.policies.backfill.queue_search import BLOCK, summaries_of
+from sim.policies.backfill.easy import RULE, EasyScheduler
 from sim.policies.backfill.reservations import nothing_kept
-from sim.policies.base import CONSERVATIVE, EASY, OPEN, SHARING, QueueKeeper
-from sim.policies.molding.candidates import single_candidates
+from sim.policies.base import CONSERVATIVE, OPEN, SHARING, QueueKeeper
 from sim.policies.molding.scheduler import OpenScheduler
 from sim.policies.passes.instants import (
     advance,
@@ -39,6 +37,7 @@ from sim.state.records import AskedOnce, FewWords, Records, Stretches, WholeRuns
 from sim.state.shown import ShownJobs
 from sim.state.steps import next_event_time
 from sim.state.view import LEAST_BELIEF, View
+from sim.state.waiting_queue import WaitingQueue, places_in, tables_of
 
 
 class Books(Protocol):
@@ -140,14 +139,16 @@ class CompiledPasses:
         jobs = len(engine.submit)
         holes = 256 if rule in (CONSERVATIVE, OPEN) or chooses or self._deep else 1
         self._shares = EqualShares(view, engine.predictor, engine.work)
+        queued = isinstance(scheduler, QueueKeeper) and rule != OPEN
         if rule == SHARING:
             engine.shown.arrive(range(jobs))
             sharing = self._shares.enter(self.state, self.calendar)
         else:
             sharing = sharing_of(0, 0, 0)
         self.plan = make_plan(
-            summaries=summaries_of(jobs if rule in (EASY, SHARING) else 0),
-            kept=nothing_kept()._replace(soonest=np.full(jobs // BLOCK + 1, -np.inf)),
+            queue=scheduler.queue.tables if queued else WaitingQueue().tables,
+            easy=np.zeros(1, RULE) if easy is None else easy.rule,
+            instants=nothing_kept().instants,
             times=np.zeros(holes),
             free=np.full(holes, processors),
             span=np.array([0, 1]),
@@ -157,9 +158,6 @@ class CompiledPasses:
             margin=0.0 if turnaround is None else float(turnaround.margin),
             most_area=(np.inf, np.inf) if turnaround is None else turnaround.most_area,
             anew=float(anew.factor) if anew is not None and chooses else np.inf,
-            reservations=1 if easy is None else easy.reservations,
-            shortest=easy is not None and easy.shortest,
-            single=single_candidates(jobs if self._deep else 0),
             open=scheduler.plan(jobs) if isinstance(scheduler, OpenScheduler) else CLOSED,
             sharing=sharing,
         )
@@ -206,9 +204,10 @@ class CompiledPasses:
     def over(self) -> NDArray[np.bool_]:
         """Which jobs they are."""
         run = self.state.run[0]
-        over: NDArray[np.bool_] = (self.state.waiting == 0) & (
-            np.arange(self.state.waiting.size) < run["arrived"]
-        )
+        over: NDArray[np.bool_] = self.state.waiting == 0
+        over[run["arrived"] :] = False
+        jobs, processors, *_ = tables_of(self.plan.queue)
+        over[jobs[processors > 0]] = False
         over[self.calendar.event_job[: run["running"]]] = False
         return over
 
@@ -260,26 +259,17 @@ class CompiledPasses:
     def _revised(self) -> Revision:
         """Return who of those waiting is believed to run for another time than before."""
         state, view, revised = self.state, self._engine.view, self._engine.state.revised
-        jobs, beliefs, run = [], [], state.run
-        if not revised or run["head"] == run["newcomer"]:
-            revised.clear()
-            return NOTHING
-        for job in self._waiting():
+        places, beliefs = [], []
+        for place in places_in(self.plan.queue).tolist() if revised else ():
+            job = tables_of(self.plan.queue)[0].item(place)
             if view.application[job] in revised:
                 view.forget([job])
                 belief = view.belief(job, state.processors.item(job))
                 if belief != state.belief.item(job):
-                    jobs.append(job)
+                    places.append(place)
                     beliefs.append(belief)
         revised.clear()
-        return Revision(np.array(jobs, np.int64), np.array(beliefs)) if jobs else NOTHING
-
-    def _waiting(self) -> list[int]:
-        """Return who waited before this instant, in queue order."""
-        head, newcomer = self.state.run["head"].item(), self.state.run["newcomer"].item()
-        places = self.state.waiting[head:newcomer].nonzero()[0]
-        waiting: list[int] = (places + head).tolist()
-        return waiting
+        return Revision(np.array(places, np.int64), np.array(beliefs)) if places else NOTHING
 
     def _choosing(self) -> list[int]:
         """Return who chooses now: newcomers, and where a belief is refuted, all.
@@ -291,7 +281,8 @@ class CompiledPasses:
         if self._asks and newcomers:
             self._engine.shown.arrive(newcomers)
         if run["expired_now"] and is_refuted(self.state, self.plan.anew):
-            return self._waiting() + newcomers
+            queue = self.plan.queue
+            return tables_of(queue)[0][places_in(queue)].tolist() + newcomers
         return newcomers
 
     def _keep_beliefs(self, jobs: Sequence[int]) -> None:

@@ -4,13 +4,7 @@ import numpy as np
 
 from predictors.base import IntArray
 from predictors.compiling import compiled
-from sim.policies.backfill.queue_search import (
-    Opening,
-    Summaries,
-    backfill,
-    find_heads,
-    forget,
-)
+from sim.policies.backfill.queue_search import Opening, backfill, find_heads
 from sim.policies.passes.sharing import (
     ASKED,
     BEGUN,
@@ -48,6 +42,7 @@ from sim.state.calendar import Calendar, sift_down, write_event
 from sim.state.run_state import State, believe_end, reallocate
 from sim.state.steps import start, waiting_in
 from sim.state.view import LEAST_BELIEF
+from sim.state.waiting_queue import Summaries, forget
 
 
 @compiled(makes_arrays=True)
@@ -122,13 +117,13 @@ def _lent_ends(state: State, sharing: Sharing) -> BelievedEnds:
 
 
 @compiled(makes_arrays=True)
-def _find_starts(state: State, sharing: Sharing, summaries: Summaries) -> int:
+def _find_starts(state: State, sharing: Sharing) -> int:
     """Find who starts, in the order of the starts, as EASY decides where the rest is lent."""
     run, waiting, found = state.run[0], waiting_in(state), state.found
     last, free = run.arrived, run.free
     for job in range(run.newcomer, last):
         waiting.counts[job] = state.processors[job]
-    forget(summaries, run.newcomer, last)
+    forget(Summaries(sharing.shortest, sharing.summarised), run.newcomer, last)
     while run.head < last and waiting.counts[run.head] == 0:
         run.head += 1
     for job in sharing.members[: sharing.tallies[MEMBERS]]:
@@ -138,6 +133,7 @@ def _find_starts(state: State, sharing: Sharing, summaries: Summaries) -> int:
         return heads
     opening = Opening(free, 0, run.now, 0.0, False)
     ends = _lent_ends(state, sharing)
+    summaries = Summaries(sharing.shortest, sharing.summarised)
     return backfill(ends, waiting, head, last, opening, summaries, heads, found)[0]
 
 
@@ -266,7 +262,7 @@ def _begin(state: State, calendar: Calendar, sharing: Sharing, job: int, count: 
 
 
 @compiled(makes_arrays=True)
-def share_pass(state: State, calendar: Calendar, sharing: Sharing, summaries: Summaries) -> None:
+def share_pass(state: State, calendar: Calendar, sharing: Sharing) -> None:
     """Make a pass, as `ReallocatingScheduler` does with `Equipartition` around `EasyScheduler`.
 
     Nothing has happened where runtimes are asked for: the pass is to be made again.
@@ -276,14 +272,12 @@ def share_pass(state: State, calendar: Calendar, sharing: Sharing, summaries: Su
     state : State
     calendar : Calendar
     sharing : Sharing
-    summaries : Summaries
-        Of the queue.
     """
     make_room(sharing)
     tallies, held = sharing.tallies, state.processors
     tallies[ASKED] = tallies[PENDING] = 0
     _forget_ended(state, sharing)
-    begun = state.found[: _find_starts(state, sharing, summaries)]
+    begun = state.found[: _find_starts(state, sharing)]
     members, shares = _shared(state, sharing, begun)
     if _ask_of(state, sharing, members, shares):
         return

@@ -19,6 +19,7 @@ from sim.policies.passes.sharing import ASKED
 from sim.state.calendar import Calendar
 from sim.state.run_state import State
 from sim.state.steps import next_event_time, process_instant
+from sim.state.waiting_queue import Queue
 
 INSTANTS = 256
 """Instants between two chances for Python to show progress and to be interrupted."""
@@ -52,17 +53,18 @@ def no_news(application: IntArray) -> News:
 
 
 @compiled(makes_arrays=True)
-def _is_news(state: State, news: News) -> bool:
+def _is_news(state: State, queue: Queue, news: News) -> bool:
     """Write down who ended at this instant; say whether a job of the same application waits."""
-    run, waiting = state.run[0], state.waiting
+    run, at = state.run[0], queue.at[0]
     number, concerns = run.ended_now, False
     for i in range(number):
         job, place = state.ended_jobs[i], run.ended - number + i - news.told[0]
         news.ended[WHO, place], news.ended[BEFORE, place] = job, run.started
-        for k in range(run.head, run.newcomer):
+        for k in range(at.first, at.last):
             if concerns:
                 break
-            concerns = waiting[k] > 0 and news.application[k] == news.application[job]
+            same = news.application[queue.job[k]] == news.application[job]
+            concerns = queue.processors[k] > 0 and same
     return concerns
 
 
@@ -137,12 +139,12 @@ def advance(
     while True:
         if run.pass_due:
             make_pass(state, calendar, plan, rule, run.more_than_arrivals != 0, revision)
-            revision = Revision(revision.jobs[:0], revision.beliefs[:0])
+            revision = Revision(revision.places[:0], revision.beliefs[:0])
             if _is_break(state):
                 return next_event_time(state, calendar)
         if not _goes_on(state, calendar, plan):
             return next_event_time(state, calendar)
-        changes_its_mind = news.application.size > 0 and _is_news(state, news)
+        changes_its_mind = news.application.size > 0 and _is_news(state, plan.queue, news)
         if asks and (
             run.newcomer < run.arrived
             or changes_its_mind
@@ -171,7 +173,7 @@ def advance_shares(state: State, calendar: Calendar, plan: Plan) -> float:
     """Go through instants under equal shares; it is Python's turn where a curve is asked for."""
     while True:
         if state.run[0].pass_due:
-            share_pass(state, calendar, plan.sharing, plan.summaries)
+            share_pass(state, calendar, plan.sharing)
             if plan.sharing.tallies[ASKED] > 0:
                 return float(state.run[0].now)
             if _is_break(state):

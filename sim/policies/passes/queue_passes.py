@@ -5,37 +5,30 @@ from typing import Any, NamedTuple, cast
 import numpy as np
 from numba import types
 from numba.experimental import structref
+from numpy.typing import NDArray
 
 from predictors.base import FloatArray, IntArray
 from predictors.compiling import compiled
 from sim.policies.allocation.sa import least_turnaround
-from sim.policies.backfill.queue_search import (
-    Opening,
-    Summaries,
-    backfill,
-    fill,
-    find_heads,
-    forget,
-)
+from sim.policies.backfill.easy import EVERYBODY, easy_pass
 from sim.policies.backfill.reservations import (
     NEXT,
     Kept,
     compress,
     due,
-    follow,
+    follow_changes,
     repair,
     replan,
     reserve_at,
 )
-from sim.policies.base import CONSERVATIVE, STRICT
-from sim.policies.molding.candidates import Candidates
-from sim.policies.molding.choice import Blocking, mold_first
+from sim.policies.base import CONSERVATIVE
 from sim.policies.passes.open_passes import Offered, OpenPlan, may_start, open_pass
 from sim.policies.passes.sharing import Sharing
 from sim.state.availability import earliest_of, lay, nothing_found, place, place_next
 from sim.state.calendar import Calendar
 from sim.state.run_state import State, structure
-from sim.state.steps import ask_to_wake, holders_in, start, waiting_in
+from sim.state.steps import ask_to_wake, holders_in, start
+from sim.state.waiting_queue import Queue, forget_all, pop, push, tidy, waiting_in
 
 BEGIN, SIZE, AT_ONCE = range(3)
 """Rows of `Plan.offers`."""
@@ -51,10 +44,12 @@ class Plan(structref.StructRefProxy):  # type: ignore[misc]
 
     Attributes
     ----------
-    summaries : Summaries
-        Of the queue.
-    kept : Kept
-        Of reservations under conservative backfilling.
+    queue : Queue
+        Who waits, in order of arrival.
+    easy : numpy.ndarray of RULE, shape (1,)
+        As of `sim.policies.backfill.easy.easy_pass`.
+    instants : numpy.ndarray of float, shape (4,), seconds
+        Of `sim.policies.backfill.reservations.Kept`.
     times, free, span : numpy.ndarray
         The profile of `sim.state.availability`.
     offers : numpy.ndarray of int, shape (3, n)
@@ -71,19 +66,14 @@ class Plan(structref.StructRefProxy):  # type: ignore[misc]
         Likewise, while nobody else waits and while others do.
     anew : float
         Waiting jobs choose anew when a running one has taken so many times its belief.
-    reservations : int
-        How many blocked jobs hold one under EASY.
-    shortest : bool
-        Whether it tries the shortest jobs first, where that is one.
-    single : numpy.ndarray of int, shape (5, n)
-        Where several do, `sim.policies.molding.candidates.single_candidates`.
     open : OpenPlan
         Of a rule for open counts; `offers` are its spans then, one row for each of theirs.
     sharing : Sharing
     """
 
-    summaries: Summaries
-    kept: Kept
+    queue: Queue
+    easy: NDArray[Any]
+    instants: FloatArray
     times: FloatArray
     free: IntArray
     span: IntArray
@@ -93,9 +83,6 @@ class Plan(structref.StructRefProxy):  # type: ignore[misc]
     margin: float
     most_area: tuple[float, float]
     anew: float
-    reservations: int
-    shortest: bool
-    single: IntArray
     open: OpenPlan
     sharing: Sharing
 
@@ -142,13 +129,13 @@ class Revision(NamedTuple):
 
     Attributes
     ----------
-    jobs : numpy.ndarray of int, shape (r,)
+    places : numpy.ndarray of int, shape (r,)
         In queue order.
     beliefs : numpy.ndarray of float, shape (r,), seconds
         On the counts that they chose.
     """
 
-    jobs: IntArray
+    places: IntArray
     beliefs: FloatArray
 
 
@@ -170,25 +157,24 @@ def _choose(state: State, calendar: Calendar, plan: Plan, job: int, rule: int) -
     Under EASY and strict rules its start is believed to be that of a reservation behind all
     that wait; a conservative rule asks its live profile.
     """
+    at = plan.queue.at[0]
     if rule != CONSERVATIVE and plan.offers[SIZE, job] > 1:
         _lay_running(state, plan)
-        holes, first = (plan.times, plan.free, plan.span), state.run[0].head
-        replan(holes, state.run[0].now, waiting_in(state), first, job)
-    _settle(state, calendar, plan, job)
+        holes, now = (plan.times, plan.free, plan.span), state.run[0].now
+        replan(holes, now, waiting_in(plan.queue), at.first, at.last)
+    _settle(state, calendar, plan, job, at.waiting > 0)
 
 
 @compiled(makes_arrays=True)
-def _settle(state: State, calendar: Calendar, plan: Plan, job: int) -> None:
+def _settle(state: State, calendar: Calendar, plan: Plan, job: int, others_wait: bool) -> None:
     """Give a job the count of smallest believed turnaround on the profile as it is."""
-    best, now, run = plan.offers[BEGIN, job], state.run[0].now, state.run[0]
+    best, now = plan.offers[BEGIN, job], state.run[0].now
     if plan.offers[SIZE, job] > 1:
         offered = slice(best, best + plan.offers[SIZE, job])
         counts, beliefs = plan.counts[offered], plan.choices[0, offered]
         waits = earliest_of(plan.times, plan.free, plan.span, now, counts, beliefs) - now
         at_once, areas = plan.offers[AT_ONCE, job] != 0, plan.choices[2, offered]
-        waiting, own = state.waiting, state.waiting[job] > 0
-        others = np.count_nonzero(waiting[run.head : run.arrived]) > own
-        most = plan.most_area[int(others)]
+        most = plan.most_area[int(others_wait)]
         best += least_turnaround(waits, beliefs, areas, at_once, plan.margin, most)
     state.processors[job] = plan.counts[best]
     state.belief[job], calendar.runtime[job] = plan.choices[:2, best]
@@ -207,98 +193,68 @@ def is_refuted(state: State, factor: float) -> bool:
 
 @compiled(makes_arrays=True)
 def _choose_anew(state: State, calendar: Calendar, plan: Plan) -> None:
-    """Let each job that waited before this instant choose given those ahead; see `ChoiceAnew`."""
-    run, waiting = state.run[0], state.waiting
+    """Let each waiting job choose given those ahead; see `ChoiceAnew`."""
+    queue, now = plan.queue, state.run[0].now
+    others_wait = queue.at[0].waiting > 1
     _lay_running(state, plan)
-    for job in range(run.head, run.newcomer):
-        if waiting[job] > 0:
+    for k in range(queue.at[0].first, queue.at[0].last):
+        if queue.processors[k] > 0:
+            job = queue.job[k]
             if plan.offers[SIZE, job] > 0:
-                _settle(state, calendar, plan, job)
-            waiting[job] = state.processors[job]
-            place(plan.times, plan.free, plan.span, run.now, waiting[job], state.belief[job])
-    plan.summaries.summarised[:] = False
+                _settle(state, calendar, plan, job, others_wait)
+            queue.processors[k], queue.runtime[k] = state.processors[job], state.belief[job]
+            place(plan.times, plan.free, plan.span, now, queue.processors[k], queue.runtime[k])
+    forget_all(queue)
 
 
 @compiled(makes_arrays=True)
-def _believe(state: State, plan: Plan, revision: Revision) -> bool:
+def _believe(state: State, queue: Queue, revision: Revision) -> bool:
     """Plan with revised beliefs; say whether any became shorter."""
-    beliefs, is_shorter = state.belief, False
-    for k in range(revision.jobs.size):
-        job = revision.jobs[k]
-        is_shorter |= revision.beliefs[k] < beliefs[job]
-        beliefs[job] = revision.beliefs[k]
-    if revision.jobs.size > 0:
-        plan.summaries.summarised[:] = False
+    is_shorter = False
+    for k in range(revision.places.size):
+        at, belief = revision.places[k], revision.beliefs[k]
+        is_shorter |= belief < queue.runtime[at]
+        queue.runtime[at] = state.belief[queue.job[at]] = belief
+    if revision.places.size > 0:
+        forget_all(queue)
     return is_shorter
 
 
 @compiled(makes_arrays=True)
-def admit(state: State, calendar: Calendar, plan: Plan, job: int, rule: int) -> None:
-    """Choose the count of a job that has just arrived, and let it wait."""
+def admit(state: State, calendar: Calendar, plan: Plan, job: int, rule: int) -> int:
+    """Choose the count of a job that has just arrived, and let it wait; return its place."""
     if plan.offers[SIZE, job] > 0:
         _choose(state, calendar, plan, job, rule)
-    state.waiting[job] = state.processors[job]
+    return push(plan.queue, job, state.processors[job], state.belief[job], 0.0)
 
 
-# Strict, and EASY with one reservation
+@compiled(makes_arrays=True)
+def _start_found(state: State, calendar: Calendar, queue: Queue, number: int) -> None:
+    """Start the jobs at the first places that were found."""
+    for k in queue.found[:number]:
+        start(state, calendar, queue.job[k])
+        pop(queue, k)
+    tidy(queue)
 
 
 @compiled(makes_arrays=True)
 def _make_easy_pass(
-    state: State, calendar: Calendar, plan: Plan, strict: bool, changed: bool
+    state: State, calendar: Calendar, plan: Plan, rule: int, changed: bool, revision: Revision
 ) -> None:
-    """Make a pass of EASY with one reservation, as `EasyScheduler` does, and start who may.
-
-    Parameters
-    ----------
-    state : State
-    calendar : Calendar
-    plan : Plan
-    strict : bool
-        Whether heads of the queue alone may start.
-    changed : bool
-        Whether anything but arrivals happened at this instant.
-    """
-    run, summaries = state.run[0], plan.summaries
-    new, last, free = run.newcomer, run.arrived, run.free
-    blocked = run.head < new and not changed
-    if run.head == last or (blocked and strict):
-        return
-    waiting, found = waiting_in(state), state.found
-    forget(summaries, new, last)
-    if blocked:
-        opening = Opening(free, run.extra_nodes, run.now, run.shadow_time, plan.shortest)
-        number, run.extra_nodes = fill(
-            waiting.counts, waiting.runtimes, new, last, opening, False, summaries, found
-        )
-    else:
-        number, head, free = find_heads(waiting.counts, run.head, last, free, found)
-        run.head = head
-        if head < last and not strict:
-            opening = Opening(free, 0, run.now, 0.0, plan.shortest)
-            number, run.shadow_time, run.extra_nodes = backfill(
-                holders_in(state), waiting, head, last, opening, summaries, number, found
-            )
-    for k in range(number):
-        start(state, calendar, found[k])
-
-
-@compiled(makes_arrays=True)
-def _make_deep_pass(state: State, calendar: Calendar, plan: Plan) -> None:
-    """Make a pass of EASY with several reservations, as `EasyScheduler` does."""
-    run, waiting = state.run[0], waiting_in(state)
-    while run.head < run.arrived and waiting.counts[run.head] == 0:
-        run.head += 1
-    if run.free == 0 or run.head == run.arrived:
-        return
-    _lay_running(state, plan)
-    number = mold_first(
-        (plan.times, plan.free, plan.span), state.run[0].now, waiting,
-        Candidates(plan.single, state.processors, waiting.runtimes, waiting.starts),
-        run.head, run.arrived, Blocking(plan.reservations, False, -1.0), state.found,
-    )  # fmt: skip
-    for job in state.found[:number]:
-        start(state, calendar, job)
+    """Make a pass of EASY, or of a strict rule, and start who may."""
+    run, queue = state.run[0], plan.queue
+    blocked = queue.at[0].waiting > 0 and not changed
+    _believe(state, queue, revision)
+    if run.expired_now > 0 and is_refuted(state, plan.anew):
+        _choose_anew(state, calendar, plan)
+    for job in range(run.newcomer, run.arrived):
+        admit(state, calendar, plan, job, rule)
+    if queue.at[0].waiting > 0:
+        newcomers = run.arrived - run.newcomer if blocked else EVERYBODY
+        holes = plan.times, plan.free, plan.span
+        holders = holders_in(state)
+        number = easy_pass(queue, holders, run.free, run.now, plan.easy, holes, newcomers)
+        _start_found(state, calendar, queue, number)
 
 
 # Conservative
@@ -323,34 +279,33 @@ def _make_conservative_pass(
     state: State, calendar: Calendar, plan: Plan, revision: Revision
 ) -> None:
     """Make a pass of conservative backfilling, as `ConservativeScheduler` does."""
-    run, now = state.run[0], state.run[0].now
-    waiting, found = waiting_in(state), state.found
-    holes = plan.times, plan.free, plan.span
-    kept = plan.kept
-    new, last = run.newcomer, run.arrived
-    early, is_broken = follow(holes, now, _changes(state), kept)
+    run, now, queue, at = state.run[0], state.run[0].now, plan.queue, plan.queue.at[0]
+    holes, waiting = (plan.times, plan.free, plan.span), waiting_in(queue)
+    kept = Kept(plan.instants, queue.soonest)
+    early, is_broken = follow_changes(holes, now, _changes(state), kept)
     if is_broken:
         _lay_running(state, plan)
-        repair(holes, now, waiting, run.head, new, kept)
-    if revision.jobs.size > 0:
-        early |= _believe(state, plan, revision)
+        repair(holes, now, waiting, at.first, at.last, kept)
+    if revision.places.size > 0:
+        early |= _believe(state, queue, revision)
         _lay_running(state, plan)
-        repair(holes, now, waiting, run.head, new, kept)
-    while run.head < new and waiting.counts[run.head] == 0:
-        run.head += 1
-    head = run.head
-    if early and head < new:
-        compress(holes, now, waiting, head, new, kept)
-    placed = nothing_found(last - new)
-    for job in range(new, last):
-        admit(state, calendar, plan, job, CONSERVATIVE)
-        wanted, belief = waiting.counts[job], waiting.runtimes[job]
-        reserve_at(job, place_next(*holes, now, wanted, belief, placed), waiting, kept)
-    number, wants_wake = due(holders_in(state).end, waiting, head, last, now, kept, found)
+        repair(holes, now, waiting, at.first, at.last, kept)
+    while at.first < at.last and waiting.counts[at.first] == 0:
+        at.first += 1
+    if early and at.first < at.last:
+        compress(holes, now, waiting, at.first, at.last, kept)
+    placed = nothing_found(run.arrived - run.newcomer)
+    for job in range(run.newcomer, run.arrived):
+        k = admit(state, calendar, plan, job, CONSERVATIVE)
+        begin = place_next(*holes, now, queue.processors[k], queue.runtime[k], placed)
+        reserve_at(k, begin, waiting_in(queue), Kept(plan.instants, queue.soonest))
+    kept = Kept(plan.instants, queue.soonest)
+    number, wants_wake = due(
+        holders_in(state).end, waiting_in(queue), at.first, at.last, now, kept, queue.found
+    )
     if wants_wake:
-        ask_to_wake(state, kept.instants[NEXT])
-    for job in found[:number]:
-        start(state, calendar, job)
+        ask_to_wake(state, plan.instants[NEXT])
+    _start_found(state, calendar, queue, number)
 
 
 @compiled(makes_arrays=True)
@@ -381,15 +336,5 @@ def make_pass(
     """
     if rule == CONSERVATIVE:
         _make_conservative_pass(state, calendar, plan, revision)
-        return
-    run = state.run[0]
-    if revision.jobs.size > 0:
-        _believe(state, plan, revision)
-    if run.expired_now > 0 and is_refuted(state, plan.anew):
-        _choose_anew(state, calendar, plan)
-    for job in range(run.newcomer, run.arrived):
-        admit(state, calendar, plan, job, rule)
-    if plan.reservations > 1:
-        _make_deep_pass(state, calendar, plan)
     else:
-        _make_easy_pass(state, calendar, plan, rule == STRICT, changed)
+        _make_easy_pass(state, calendar, plan, rule, changed, revision)

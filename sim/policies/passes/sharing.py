@@ -15,7 +15,8 @@ from sim.state.processors import held_ranges
 from sim.state.records import Stretches
 from sim.state.run_state import State, structure
 from sim.state.view import View
-from workloads.base import Tabled
+from sim.state.waiting_queue import summaries_of
+from workloads.base import BoolArray, Tabled
 
 LEAST, MOST, STRETCH, CURVED, READ, REQUEST, ROW = range(7)
 """Rows of `Sharing.jobs`: the counts between which a malleable job may be, 0 for others; its
@@ -64,6 +65,8 @@ class Sharing(structref.StructRefProxy):  # type: ignore[misc]
     asked : numpy.ndarray of int, shape (2, a)
         Jobs and pages that a pass waits for.
     tallies : numpy.ndarray of int, shape (6,)
+    shortest, summarised : numpy.ndarray
+        Of `sim.state.waiting_queue.Summaries`, a place being a job.
     g : numpy.ndarray of float, shape (applications, counts)
         All runtimes, as in `workloads.base.Tabled`, where what is believed is what is true or
         without a curve; nothing is asked for then. Else empty.
@@ -79,6 +82,8 @@ class Sharing(structref.StructRefProxy):  # type: ignore[misc]
     unused: IntArray
     asked: IntArray
     tallies: IntArray
+    shortest: FloatArray
+    summarised: BoolArray
     g: FloatArray
 
 
@@ -127,6 +132,7 @@ def sharing_of(jobs: int, running: int, pages: int, g: FloatArray = NO_TABLE) ->
         "unused": np.zeros(0, np.int64),
         "asked": np.zeros((2, 3 * running), np.int64),
         "tallies": np.zeros(6, np.int64),
+        **summaries_of(jobs)._asdict(),
         "g": g,
     }
     return cast(Sharing, structure(_made, fields, grows=("stretches", "times")))

@@ -45,7 +45,7 @@ class Equipartition(Reallocation):
             or view.learns
             or not (isinstance(inner, EasyScheduler) and inner.is_plain)
             or inner.strict
-            or inner.shortest
+            or inner.rule["shortest"][0]
             or inner.reservations != 1
             or inner.anew is not None
             or type(scheduler.allocation) is not Request
