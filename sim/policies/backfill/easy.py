@@ -145,7 +145,22 @@ def deep_pass(
     return mold_first(holes, now, waiting, singles, at.first, at.last, blocking, queue.found)
 
 
-_easy_pass = direct(easy_pass)
+@compiled(makes_arrays=True)
+def asks_ends(queue: Queue, free: int, rule: NDArray[Any], newcomers: int) -> bool:
+    """Say whether a pass looks at who holds processors: a head is blocked, and gets a reservation.
+
+    Under reallocation it has to be worked out.
+    """
+    at, own = queue.at[0], rule[0]
+    if own.reservations > 1:
+        return free > 0
+    if own.strict or own.reservations == 0 or newcomers != EVERYBODY:
+        return False
+    return find_heads(queue.processors, at.first, at.last, free, queue.found)[1] < at.last
+
+
+_easy_pass, _asks_ends = direct(easy_pass), direct(asks_ends)
+NOBODY = BelievedEnds.of([])
 
 
 class Easy:
@@ -305,7 +320,7 @@ class EasyScheduler(QueueKeeper):
     def _find(self, newcomers: int) -> int:
         """Find who starts, and reserve for the next; return how many places were found."""
         view, queue, profile = self.view, self.queue, self._profile
-        ends = view._ends
+        ends = view._ends if _asks_ends(queue.tables, view.free, self.rule, newcomers) else NOBODY
         if self.reservations > 1:
             profile.grow(queue.waiting + ends.end.size)
         number = int(
