@@ -27,7 +27,6 @@ from sim.policies.backfill.easy import Easy
 from sim.policies.base import Policy, Reallocation
 from sim.policies.order import FirstComeFirstServed
 from sim.policies.reallocation.equi import DynamicEquipartition, Equipartition, GreedyExpansion
-from sim.policies.reallocation.greedy_curves import Hell, KneeFirst
 from sim.policies.reallocation.hesrpt import HeSrpt
 from sim.policies.reallocation.marginal import MarginalEfficiency
 from sim.policies.reallocation.pdpa import PerformanceDriven
@@ -48,8 +47,6 @@ RULES: dict[str, Reallocation] = {
     "equi": Equipartition(),
     "deq": DynamicEquipartition(),
     "hesrpt": HeSrpt(),
-    "hell": Hell(),
-    "knee": KneeFirst(),
     "pools, min": Pools(strategy="min"),
     "pools, pref": Pools(strategy="pref"),
     "pools, average": Pools(strategy="average"),

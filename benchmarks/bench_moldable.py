@@ -18,11 +18,8 @@ from predictors.in_loop.oracle import Oracle
 from sim.engine.run import simulate
 from sim.engine.setup import Setup
 from sim.machine.base import Dedicated
-from sim.policies.allocation.equal_share import AdaptiveEqual, AdaptiveStatic, Available
 from sim.policies.allocation.fair_share import FairShare
 from sim.policies.allocation.iterative import Iterative, UtilizationBased
-from sim.policies.allocation.load_efficiency import LoadAdaptive, LoadPredictive
-from sim.policies.allocation.load_interpolated import LoadInterpolated
 from sim.policies.allocation.local import Fair, LocalAllocation
 from sim.policies.allocation.queue_time import QueueTimeAware
 from sim.policies.allocation.turnaround import BestTurnaround
@@ -30,7 +27,6 @@ from sim.policies.backfill.conservative import Conservative
 from sim.policies.backfill.easy import Easy
 from sim.policies.backfill.none import NoBackfill, Skip
 from sim.policies.base import Policy
-from sim.policies.molding.batch import Batches
 from sim.policies.order import FirstComeFirstServed
 from workloads.base import Trace
 from workloads.models.lublin import Lublin
@@ -43,16 +39,9 @@ REPLAN = Conservative(replan=True)
 PLAIN = {
     "greedy": (Conservative(), BestTurnaround()),
     "aggressive": (Easy(), BestTurnaround()),
-    "lazy": (Easy(), BestTurnaround(lazy=True)),
     "fair_share": (REPLAN, FairShare()),
-    "asp": (NoBackfill(), AdaptiveStatic(counts="all")),
-    "aep": (NoBackfill(), AdaptiveEqual(counts="all")),
-    "avg": (NoBackfill(), Available(counts="all", share=1.0)),
-    "a_plus": (NoBackfill(), LoadInterpolated(counts="all")),
     "queue_time": (NoBackfill(), QueueTimeAware(counts="all")),
     "queue_time median": (NoBackfill(), QueueTimeAware(counts="all", queue_time="median")),
-    "scojo": (Easy(), LoadAdaptive(counts="all")),
-    "scojo_p": (Easy(), LoadPredictive(counts="all")),
     "lpa": (Skip(), LocalAllocation()),
     "fair": (Skip(), Fair()),
 }
@@ -62,11 +51,6 @@ PLANNED = {
     "iterative, depth 100": (REPLAN, Iterative(depth=100)),
     "utilization, depth 32": (REPLAN, UtilizationBased(depth=32)),
     "utilization, depth 100": (REPLAN, UtilizationBased(depth=100)),
-    "two_phase, depth 256": (Batches(depth=256), BestTurnaround(counts="all")),
-    "two_shelves, depth 64": (
-        Batches("mounie_rapine_trystram", depth=64),
-        BestTurnaround(counts="all"),
-    ),
 }
 LIMITS = {"fair_share": 25.0, "iterative, depth 32": 20.0}
 """Times the floor; 40 for the other rules that look at jobs one by one."""

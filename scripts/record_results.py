@@ -27,7 +27,6 @@ from sim.results.metrics import summarise
 from sim.simulation.scene import play, set_scene
 
 PREDICTORS = ("user_estimate", "oracle", "adept")
-MALLEABLE = ("equi", "hesrpt", "hell", "knee_first", "pdpa", "pools", "marginal", "scojo")
 LONG = {"checkpoints": ["workload.cycles=60"], "cycles": ["workload.cycles=60"]}
 LONG["interference"] = LONG["cycles"]
 LONG["shared_load"] = ["workload.jobs=10", "cluster.processors=16", "cluster.history=1200"]

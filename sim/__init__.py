@@ -26,7 +26,6 @@ if TYPE_CHECKING:
     from sim.library.simulations import sweep as sweep
     from sim.machine.base import Dedicated as Dedicated
     from sim.policies.allocation.curve import AverageParallelism as AverageParallelism
-    from sim.policies.allocation.curve import Knee as Knee
     from sim.policies.allocation.rigid import Fixed as Fixed
     from sim.policies.allocation.rigid import Request as Request
     from sim.policies.allocation.sa import SmallestTurnaround as SmallestTurnaround

@@ -9,25 +9,17 @@ from sim.engine.invariants import Checker
 from sim.engine.run import simulate
 from sim.engine.setup import Setup
 from sim.machine.base import Dedicated
-from sim.policies.allocation.equal_share import AdaptiveEqual, AdaptiveStatic, Available
 from sim.policies.allocation.fair_share import FairShare
 from sim.policies.allocation.iterative import Iterative, UtilizationBased
-from sim.policies.allocation.load_efficiency import LoadAdaptive, LoadPredictive
-from sim.policies.allocation.load_interpolated import LoadInterpolated
 from sim.policies.allocation.local import Fair, LocalAllocation
 from sim.policies.allocation.queue_time import QueueTimeAware
 from sim.policies.allocation.sa import SmallestTurnaround
 from sim.policies.allocation.turnaround import BestTurnaround
 from sim.policies.base import Policy
-from sim.policies.busyness import Load
-from sim.policies.molding.batch import Batches
 from sim.policies.order import FirstComeFirstServed
 from sim.state.records import Records
 
-ALL_BACKFILLS = BACKFILLS | {
-    "batches": Batches(),
-    "shelves": Batches("mounie_rapine_trystram"),
-}
+ALL_BACKFILLS = dict(BACKFILLS)
 
 POLICIES = {
     "sa": ("conservative", SmallestTurnaround()),
@@ -35,30 +27,22 @@ POLICIES = {
     "greedy_replan": ("replan", BestTurnaround(counts="all")),
     "aggressive": ("easy", BestTurnaround()),
     "two_reserved": ("easy2", BestTurnaround()),
-    "lazy": ("easy", BestTurnaround(lazy=True, slack=0.2)),
     "strict": ("none", BestTurnaround()),
     "first_fit": ("skip", BestTurnaround()),
     "fair_share": ("conservative", FairShare()),
     "fair_share_submit": ("easy", FairShare(when="submit", efficiency=1.0)),
-    "asp": ("none", AdaptiveStatic(counts="all")),
-    "aep": ("none", AdaptiveEqual(counts="all", cap="knee")),
-    "avg": ("none", Available(counts="all", share=1.0)),
-    "downey_asp": ("none", Available(counts="all")),
-    "a_plus": ("none", LoadInterpolated(counts="all")),
-    "a_plus_smoothed": ("conservative", LoadInterpolated(load=Load("smoothed"))),
     "queue_time": ("none", QueueTimeAware(counts="all")),
     "queue_time_median": ("none", QueueTimeAware(counts="all", queue_time="median")),
     "queue_time_mean": ("none", QueueTimeAware(counts="all", queue_time="mean")),
-    "scojo": ("easy", LoadAdaptive(counts="all")),
-    "scojo_p": ("easy", LoadPredictive(counts="all", tolerance=0.5)),
     "lpa": ("skip", LocalAllocation()),
     "fair": ("skip", Fair()),
     "iterative": ("replan", Iterative()),
     "iterative_time": ("replan", Iterative(step="time", depth=2)),
     "utilization": ("replan", UtilizationBased()),
-    "two_phase": ("batches", BestTurnaround(counts="all")),
-    "two_shelves": ("shelves", BestTurnaround(counts="all")),
 }
+
+IN_SECONDS = {"queue_time_median", "queue_time_mean"}
+"""Rules with parameters in seconds: a longest lifetime."""
 
 
 def policy(backfill: str, allocation: object, error_quantile: float | None = None) -> Policy:

@@ -161,14 +161,23 @@ def on_logs() -> tuple[Sweep, ...]:
     return tuple(swept)
 
 
+# These, and what is compared with heSRPT and with calibration, are also of rules in
+# examples/published_rules, which must be installed for the studies to be made anew.
+TWENTY = (
+    "fcfs,easy,easy_plus,conservative,sa,sa_easy,greedy,aggressive,fair_share,iterative,"
+    "utilization,knee,efficiency,asp,a_plus,queue_time,scojo_p,lpa,equi,hesrpt,pools"
+)
 CLAIMS = tuple(
     Sweep(f"{name} {more}".strip(), {"preset": name})
     for name, more in (
-        ("molding_by_load", ""),
+        ("molding_by_load", "policy=easy,conservative,sa,scojo,scojo_p"),
         ("molding_of_downey", ""),
         ("parallelism_and_load", ""),
         ("whole_queue", ""),
-        ("scalability", ""),
+        (
+            "scalability",
+            "policy=easy,conservative,sa,aggressive,fair_share,iterative,scojo,scojo_p",
+        ),
         ("one_fraction", "policy=easy,sa,asp,aep,downey_asp,fair_share,iterative,utilization"),
         ("herd", "policy=sa"),
     )
@@ -191,8 +200,8 @@ STUDIES = {
     },
     "policies": Study(
         (
-            Sweep("policy_comparison menu=powers_of_two predictor=adept"),
-            Sweep("policy_comparison menu=powers_of_two predictor=oracle"),
+            Sweep(f"policy_comparison menu=powers_of_two predictor=adept policy={TWENTY}"),
+            Sweep(f"policy_comparison menu=powers_of_two predictor=oracle policy={TWENTY}"),
             Sweep("policy_comparison menu=powers_of_two policy=easy predictor=user_estimate"),
         ),
         400,
@@ -204,7 +213,7 @@ STUDIES = {
         CLAIMS,
         1000,
         10,
-        "experiment=molding_of_downey policy=scojo_p workload.load=0.9",
+        "experiment=whole_queue policy=iterative",
         (*FIGURES, "mean_response_time_over_bound", "mean_allocated_processors"),
         special=others.queue_times,
     ),
@@ -272,10 +281,15 @@ STUDIES = {
                 {"preset": "share, no reclaim"},
             ),
             Sweep(
-                "malleable_batch replications=3 moldability.exponent_min=0.3,0.5,0.9",
+                "malleable_batch replications=3 moldability.exponent_min=0.3,0.5,0.9 "
+                "policy=hesrpt,equi,hell,knee_first",
                 {"preset": "batch"},
             ),
-            Sweep("malleable_rules", {"preset": "rules"}),
+            Sweep(
+                "malleable_rules policy=easy,easy_plus,equi,deq,hesrpt,hell,knee_first,pools,"
+                "expand,marginal,pdpa",
+                {"preset": "rules"},
+            ),
             Sweep(
                 "malleable_curves policy=marginal given=free moldability=downey,general",
                 {"preset": "curves"},
@@ -288,7 +302,7 @@ STUDIES = {
         ),
         300,
         8,
-        "experiment=malleable_rules policy=hell",
+        "experiment=malleable_rules policy=hesrpt",
         (*FIGURES, "makespan", "system_efficiency", "reallocations", "reallocation_time"),
     ),
     "shared": Study(

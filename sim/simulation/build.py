@@ -261,8 +261,8 @@ def with_menu(policy: Mapping[str, Any], menu: str | None) -> dict[str, Any]:
 
     Examples
     --------
-    >>> knee = {"allocation": {"_target_": "sim.policies.allocation.curve.Knee"}}
-    >>> with_menu(knee, "powers_of_two")["allocation"]["counts"]
+    >>> fastest = {"allocation": {"_target_": "sim.policies.allocation.curve.Maximum"}}
+    >>> with_menu(fastest, "powers_of_two")["allocation"]["counts"]
     'powers_of_two'
     >>> fixed = {"allocation": {"_target_": "sim.policies.allocation.rigid.Fixed"}}
     >>> with_menu(fixed, "powers_of_two") == fixed
@@ -292,7 +292,7 @@ def menu_name(policy: Mapping[str, Any], menu: str | None = None) -> str | None:
 
     Examples
     --------
-    >>> menu_name({"allocation": {"_target_": "sim.policies.allocation.curve.Knee"}})
+    >>> menu_name({"allocation": {"_target_": "sim.policies.allocation.curve.Maximum"}})
     'all'
     >>> menu_name({"allocation": {"_target_": "sim.policies.allocation.rigid.Request"}}, "all")
     """

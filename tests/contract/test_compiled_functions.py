@@ -33,10 +33,7 @@ ASKED = (
         ("policy=sa", f"predictor={name}")
         for name in ("adept", "consensus", "regression", "focused")
     ),
-    *(
-        (f"policy={name}", "predictor=oracle")
-        for name in ("easy", "equi", "iterative", "two_phase")
-    ),
+    *((f"policy={name}", "predictor=oracle") for name in ("easy", "equi", "iterative")),
     *(
         (f"policy={name}", "predictor=oracle")
         for name in ("conservative", "fair_share", "queue_time")

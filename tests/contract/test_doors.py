@@ -368,7 +368,7 @@ class Knowing(Unlearned):
         return np.where(known, 0.6 * self.right(job, counts), np.nan)
 
 
-@pytest.mark.parametrize("name", ["sa", "sa_easy", "knee", "fair", "iterative", "utilization"])
+@pytest.mark.parametrize("name", ["sa", "sa_easy", "fair", "iterative", "utilization"])
 def test_counts_of_which_nothing_is_known_are_no_candidates(name):
     plain = ("policy.allocation.without_curve=request",) if name == "sa_easy" else ()
     for known, factors in ((Knowing(), {1}), (Knowing(0.5), {0.5, 1})):
@@ -376,7 +376,7 @@ def test_counts_of_which_nothing_is_known_are_no_candidates(name):
         chosen = jobs["allocated_processors"] / jobs["requested_processors"]
         assert set(chosen) <= factors
         assert set(jobs["status"]) == {"completed"}
-    assert chosen.min() == 0.5 or name in ("knee", "fair")
+    assert chosen.min() == 0.5 or name == "fair"
 
 
 PRESETS = sorted(path.stem for path in (ROOT / "conf" / "policy").glob("*.yaml"))

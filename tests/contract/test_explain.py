@@ -96,7 +96,6 @@ RUNS = {
                "cluster.processors=32", "workload.jobs=15"),
     "failing": ("policy=easy", "predictor=user_estimate", "cluster=failing", "cluster.mtbf=4e6",
                 "workload.jobs=30"),
-    "batches": ("policy=two_shelves", "predictor=oracle"),
 }  # fmt: skip
 
 
@@ -123,7 +122,7 @@ def test_the_replay_is_the_recorded_schedule_and_accounts_for_all_of_the_wait(na
         if one["reason"] in (RESERVATION, ORDER):
             assert one["free"] >= 1
             assert one["jobs_ahead"] or one["must_not_move"]
-    if name in ("sa", "iterative", "malleable", "shared", "batches"):
+    if name in ("sa", "iterative", "malleable", "shared"):
         last = told["weighed"][-1]
         assert len(last["counts"]) == len(last["runtimes"]) > 1
         assert last["counts"] == sorted(last["counts"])

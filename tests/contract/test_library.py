@@ -280,7 +280,7 @@ def test_changes_of_a_sweep_are_those_of_the_comparison(tmp_path):
 
 @pytest.mark.slow
 def test_baselines_of_a_sweep_are_played_if_asked_for():
-    table = sim.sweep("policy=sa,knee", *SMALL, baseline="easy")
+    table = sim.sweep("policy=sa,efficiency", *SMALL, baseline="easy")
     assert table["baseline_mean_response_time"].nunique() == 1
     assert "baseline_jobs" not in sim.sweep("policy=sa", *SMALL).columns
 

@@ -22,8 +22,10 @@ from workloads.shapes.family import ShapeFamily
 
 ROOT = Path(__file__).resolve().parents[2]
 EXAMPLE = ROOT / "examples" / "mylab"
+PUBLISHED = ROOT / "examples" / "published_rules"
 PARTS = ("workload=mylab_bursts", "policy=mylab_widest_first", "predictor=mylab_proportional")
 MOLDSIM = "import sys; sys.argv[0] = 'moldsim'; from sim.command.main import main; sys.exit(main())"
+ITS_TESTS = ("-m", "pytest", "-q", "-n", "0", "-p", "no:cacheprovider", "tests")
 PROTOCOLS = {
     "policy.order": Order,
     "policy.backfill": Backfill,
@@ -59,15 +61,19 @@ def test_an_allocation_is_of_one_of_two_protocols():
     assert both == ({"choose"}, {"open"})
 
 
-@pytest.fixture(scope="module")
-def site(tmp_path_factory):
-    """The example package, built and installed into a folder of its own."""
-    made = tmp_path_factory.mktemp("site")
+def installed(package, made):
+    """Build a package of examples, install it into a folder of its own, and return that."""
     left_out = shutil.ignore_patterns("build", "*.egg-info")
-    source = shutil.copytree(EXAMPLE, made / "source", ignore=left_out)
+    source = shutil.copytree(package, made / "source", ignore=left_out)
     asked = ["pip", "install", "-q", "--no-deps", "--target", str(made / "lib"), str(source)]
     subprocess.run([sys.executable, "-m", *asked], check=True, capture_output=True)
     return made / "lib"
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory):
+    """Where the example package is installed."""
+    return installed(EXAMPLE, tmp_path_factory.mktemp("site"))
 
 
 def run(code, folder, site, *arguments):
@@ -84,9 +90,18 @@ def test_an_installed_package_brings_its_parts_by_name(site, tmp_path):
     assert "mylab_widest_first by mylab_proportional" in ended.stdout
     manifest = (tmp_path / "out" / "manifest.json").read_text()
     assert "policy._target_/mylab/rules.py" in manifest
-    ended = run(
-        "", EXAMPLE, site, "-m", "pytest", "-q", "-n", "0", "-p", "no:cacheprovider", "tests"
-    )
+    ended = run("", EXAMPLE, site, *ITS_TESTS)
+    assert ended.returncode == 0, ended.stdout
+
+
+def test_published_rules_are_known_by_name_and_pass_their_tests(tmp_path):
+    lib = installed(PUBLISHED, tmp_path)
+    shown = run(MOLDSIM, tmp_path, lib, "help", "policy=two_shelves").stdout
+    assert "Batches by Mounie, Rapine & Trystram" in shown
+    asked = ("run", "policy=asp", "predictor=oracle", "workload.jobs=40", "hydra.run.dir=out")
+    ended = run(MOLDSIM, tmp_path, lib, *asked)
+    assert ended.returncode == 0, ended.stderr
+    ended = run("", PUBLISHED, lib, *ITS_TESTS)
     assert ended.returncode == 0, ended.stdout
 
 

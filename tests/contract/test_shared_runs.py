@@ -6,7 +6,7 @@ import pytest
 
 from sim.results.artefacts import FILES
 
-POLICIES = ["fcfs", "easy_fastest", "sa_usual", "sa_easy_usual", "load_aware"]
+POLICIES = ["fcfs", "easy_fastest", "sa_easy_usual", "load_aware"]
 SMALL = ("cluster=shared", "cluster.processors=16", "workload.jobs=30", "workload.load=0.2",
          "workload.applications=4", "baseline=null", "hydra.run.dir=run")  # fmt: skip
 CPU = "start_time,end_time,node,available_cpu\n"

@@ -13,15 +13,11 @@ from toys import ToyOracle
 from sim.engine.run import simulate
 from sim.engine.setup import Setup
 from sim.machine.base import Dedicated
-from sim.policies.allocation.equal_share import AdaptiveEqual, AdaptiveStatic, Available
 from sim.policies.allocation.fair_share import FairShare
 from sim.policies.allocation.iterative import Iterative, UtilizationBased
-from sim.policies.allocation.load_efficiency import LoadAdaptive, LoadPredictive
-from sim.policies.allocation.load_interpolated import LoadInterpolated
 from sim.policies.allocation.local import Fair, LocalAllocation
 from sim.policies.allocation.queue_time import QueueTimeAware
 from sim.policies.allocation.turnaround import BestTurnaround
-from sim.policies.busyness import Load
 
 
 def amdahl(n):
@@ -95,23 +91,6 @@ def test_conservative_reservations_change_their_count_when_processors_come_free(
     assert outcome(records) == ([6, 2, 4], [0, 1, 5])
 
 
-def test_lazy_takes_the_least_count_that_keeps_the_promise():
-    # Believed twice as long: promised 20 + 11 = 31. At 10, 2 processors believe in 20 s: 30.
-    rows = [(0, 8, 10), *at(1)]
-    for lazy, count in ((True, 2), (False, 8)):
-        rule = BestTurnaround(lazy=lazy)
-        records = mold("easy", rule, rows, [None, amdahl], factor=2.0)
-        assert outcome(records) == ([8, count], [0, 10])
-    # The third is promised nothing before 10. Then 6 are left: 4 believe in 14 s, the least end.
-    rows = [(0, 8, 10), *at(1, 2)]
-    rule = BestTurnaround(lazy=True)
-    records = mold("easy", rule, rows, [None, amdahl, amdahl], factor=2.0)
-    assert outcome(records) == ([8, 2, 4], [0, 10, 10])
-    # Slack: 5.5 s may become 7.15; 4 processors need 7.
-    records = mold("easy", BestTurnaround(lazy=True, slack=0.3), at(0), [amdahl])
-    assert outcome(records) == ([4], [0])
-
-
 def test_fair_share_limits_each_job_to_its_share_of_the_work():
     # Alone: all 8. At 5.5 two wait, half the work each: 4, not 8.
     records = mold("easy", FairShare(), at(0, 1, 2), [amdahl] * 3)
@@ -151,75 +130,6 @@ def test_fair_share_sees_all_arrivals_of_an_instant(backfill, when):
     assert records.allocated[32:].tolist() == [later] * 8
 
 
-@pytest.mark.parametrize("backfill", ["easy", "conservative", "replan"])
-def test_a_plus_sees_all_arrivals_of_an_instant(backfill):
-    # Four requests of 2 are as much as the machine: load 1, the least count for everybody.
-    rule = LoadInterpolated(counts="all")
-    records = mold(backfill, rule, at(0, 0, 0, 0), [amdahl] * 4)
-    assert outcome(records) == ([1, 1, 1, 1], [0, 0, 0, 0])
-
-
-def test_asp_starts_nobody_beyond_those_there_is_room_for():
-    # Three wait for 8: 2 each. The first takes 7 at least; 1 is left, too few for the second.
-    # At 10 both get half of the machine.
-    rows = [(0, 7, 10), (0, 2, 10), (0, 2, 10)]
-    records = mold("none", AdaptiveStatic(counts="all"), rows, [None, amdahl, amdahl])
-    assert outcome(records) == ([7, 4, 4], [0, 10, 10])
-    # Whoever may pass others cannot either.
-    records = mold("skip", AdaptiveStatic(counts="all"), rows, [None, amdahl, amdahl])
-    assert outcome(records) == ([7, 4, 4], [0, 10, 10])
-
-
-def test_asp_shares_what_is_free():
-    # All 8; then three wait for 8: 2 each and the two left over to the first two.
-    records = mold("none", AdaptiveStatic(counts="all"), at(0, 1, 2, 3), [amdahl] * 4)
-    assert outcome(records) == ([8, 3, 3, 2], [0, 5.5, 5.5, 5.5])
-    # Knee of n·T²: 3. Two jobs leave two idle.
-    records = mold("none", AdaptiveStatic(counts="all", cap="knee"), at(0, 0), [amdahl] * 2)
-    assert outcome(records) == ([3, 3], [0, 0])
-
-
-def test_asp_gives_one_each_when_jobs_outnumber_processors():
-    records = mold("none", AdaptiveStatic(counts="all"), at(0, 0, 0), [amdahl] * 3, processors=2)
-    assert outcome(records) == ([1, 1, 2], [0, 0, 16])
-
-
-def test_aep_shares_the_machine():
-    # All 8. At 5.5 three wait: 8/3 rounds to 3; two start, the third finds 2 free and waits.
-    # At 13.5 it is alone: all 8.
-    records = mold("none", AdaptiveEqual(counts="all"), at(0, 1, 2, 3), [amdahl] * 4)
-    assert outcome(records) == ([8, 3, 3, 8], [0, 5.5, 5.5, 13.5])
-
-
-@pytest.mark.parametrize(
-    ("share", "expected"),
-    [
-        (0.0, ([3, 3, 2, 3], [0, 0, 0, 8])),  # ASP: the third takes the 2 that are left
-        (0.6, ([3, 3, 2, 3], [0, 0, 0, 8])),  # 2 of 3 is enough
-        (0.7, ([3, 3, 3, 3], [0, 0, 8, 8])),
-        (1.0, ([3, 3, 3, 3], [0, 0, 8, 8])),  # AVG waits for all of A = 16 / 5.5 = 3
-    ],
-)
-def test_downeys_strategies_wait_for_a_share_of_the_average_parallelism(share, expected):
-    rule = Available(counts="all", share=share)
-    assert outcome(mold("none", rule, at(0, 0, 0, 0), [amdahl] * 4)) == expected
-
-
-def test_a_plus_interpolates_by_load():
-    # M = 8, A = 3, m = 1. Alone x = 2/8: 8 - 0.5·5 = 5.5, so 5. At 1 three wait, x = 6/8:
-    # 3 - 0.5·2 = 2; 3 are free, one starts. At 6.4 two wait, x = 1/2: A.
-    records = mold("none", LoadInterpolated(counts="all"), at(0, 1, 1, 1), [amdahl] * 4)
-    assert outcome(records) == ([5, 2, 3, 3], [0, 1, 6.4, 6.4])
-
-
-def test_a_plus_by_smoothed_utilisation():
-    # Idle until 0: M = 8. At 5.5 the machine was busy for 5.5 s, x = 1 - exp(-5.5/τ).
-    # With τ = 5.5 / ln 2 that is 1/2: A.
-    load = Load("smoothed", time=5.5 / np.log(2))
-    records = mold("none", LoadInterpolated(counts="all", load=load), at(0, 5.5), [amdahl] * 2)
-    assert outcome(records) == ([8, 3], [0, 5.5])
-
-
 def test_queue_time_weighs_few_now_against_more_later():
     # One is free at 1, the other 7 at 4: 16 s now against 3 + 8 s on A = 3.
     rule = QueueTimeAware(counts="all")
@@ -243,26 +153,6 @@ def test_queue_time_by_log_uniform_lifetimes(name):
             assert outcome(records) == expected
         else:
             assert records.start_time[1] > 1
-
-
-def test_scojo_asks_for_more_efficiency_under_load():
-    # x = 2/8: E >= 0.575: 3. At 1 three wait, x = 6/8: E >= 0.725: 2; 5 are free, two start.
-    # At 8 one waits: 3 again.
-    records = mold("easy", LoadAdaptive(counts="all"), at(0, 1, 1, 1), [amdahl] * 4)
-    assert outcome(records) == ([3, 2, 2, 3], [0, 1, 1, 8])
-
-
-def test_scojo_p_looks_at_the_load_over_the_runtime():
-    # Alone: L = 2/8, light, E >= 0.5: 5 until 6.4. At 1 three more: over 10 s the first holds
-    # 5·5.4/10 = 2.7, the waiting ones ask for 6: L = 1.09: n <= 2/1.09, so 1.
-    records = mold("easy", LoadPredictive(counts="all"), at(0, 1, 1, 1), [amdahl] * 4)
-    assert outcome(records) == ([5, 1, 1, 1], [0, 1, 1, 1])
-    # Two more: L = 6.7/8, light: 5 each, one after the other.
-    records = mold("easy", LoadPredictive(counts="all"), at(0, 1, 1), [amdahl] * 3)
-    assert outcome(records) == ([5, 5, 5], [0, 6.4, 12.8])
-    # A tolerance lets one start on 3 (5/2 = 2.5 at least).
-    records = mold("easy", LoadPredictive(counts="all", tolerance=1.0), at(0, 1), [amdahl] * 2)
-    assert outcome(records) == ([8, 8], [0, 5.5])
 
 
 def test_queue_time_settles_heads_one_after_the_other():
@@ -326,11 +216,3 @@ def test_utilisation_hands_out_idle_processors_to_the_most_efficient():
     # Two wait: 4 each ends at 11; the first on 8 would end the second at 16.5.
     records = mold("replan", UtilizationBased(), rows[:3], [None, amdahl, amdahl])
     assert outcome(records) == ([8, 4, 4], [0, 4, 4])
-
-
-def test_two_phase_minimises_the_larger_of_time_and_area():
-    # Two jobs: d = 7 on 4 each, area 2·28 / 8 = 7. The third waits for the batch to end.
-    for backfill in ("batches", "shelves"):
-        rule = BestTurnaround(counts="all")
-        records = mold(backfill, rule, at(0, 0, 1), [amdahl] * 3)
-        assert outcome(records) == ([4, 4, 8], [0, 0, 7])

@@ -12,7 +12,7 @@ from sim.engine.invariants import Checker
 from sim.engine.run import simulate
 from sim.engine.setup import Setup
 from sim.machine.base import Dedicated
-from sim.policies.allocation.curve import AverageParallelism, EfficiencyAtLeast, Knee, Maximum
+from sim.policies.allocation.curve import AverageParallelism, EfficiencyAtLeast, Maximum
 from sim.policies.allocation.rigid import Fixed, Request
 from sim.policies.allocation.sa import SmallestTurnaround
 from sim.policies.backfill.conservative import Conservative
@@ -134,7 +134,6 @@ def molded(allocation: Allocation, rows: list, backfill: object = None, allowed=
         (Maximum(), 8),
         (Fixed(5), 5),
         (AverageParallelism(), 3),  # largest speedup 16 / 5.5 = 2.91
-        (Knee(), 3),  # n·T²: 256, 200, 192, 196, 204.8, ...
         (EfficiencyAtLeast(0.5), 5),  # 16 / (4n + 12) >= 0.5 up to n = 5
         (EfficiencyAtLeast(0.8), 2),
         (EfficiencyAtLeast(1.0), 1),
@@ -166,7 +165,7 @@ def test_the_maximum_takes_no_processors_that_shorten_nothing(ripple: float) -> 
 
 def test_allocation_respects_the_allowed_counts() -> None:
     squares = np.array([1, 4])
-    for allocation, processors in ((Maximum(), 4), (Knee(), 4), (Fixed(3), 1), (Fixed(8), 4)):
+    for allocation, processors in ((Maximum(), 4), (Fixed(3), 1), (Fixed(8), 4)):
         records = molded(allocation, [(0, 4, 7)], allowed=squares)
         assert records.allocated.tolist() == [processors]
 
@@ -196,7 +195,7 @@ def test_without_a_curve_the_request_stands() -> None:
     trace = trace_of([(0, 2, 10)])
     reference = trace.jobs["requested_processors"].to_numpy()
     truth = ToyTruth(amdahl, reference, np.array([8]))
-    for allocation in (AverageParallelism(), Knee(), EfficiencyAtLeast(), SmallestTurnaround()):
+    for allocation in (AverageParallelism(), EfficiencyAtLeast(), SmallestTurnaround()):
         policy = Policy(FirstComeFirstServed(), Easy(), allocation)
         records = simulate(Setup(trace, truth, policy, ToyEstimate(), Dedicated(8)))
         assert records.allocated.tolist() == [2]

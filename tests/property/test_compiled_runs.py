@@ -151,7 +151,6 @@ def test_open_counts_leave_the_same_records(rule, rows, factor):
         (FairShare(), True),
         (FairShare(when="submit"), False),
         (FairShare(sum="queued_and_running"), False),
-        (BestTurnaround(lazy=True), False),
     ],
 )
 def test_open_counts_are_compiled_where_the_rule_remembers_nothing(allocation, is_compiled):
@@ -259,7 +258,7 @@ def test_first_fit_alone_is_not_compiled(reservations, rule):
         ("sa_easy", "adept"),
         ("sa_easy", "regression"),
         ("sa_easy", "noisy_oracle_100"),
-        ("knee", "repaired"),
+        ("efficiency", "repaired"),
     ],
 )
 def test_predictors_that_learn_leave_the_same_records(policy, predictor):

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from moldable_toys import POLICIES, Believer, named, policy, truth_of
+from moldable_toys import IN_SECONDS, POLICIES, Believer, named, policy, truth_of
 from naive import NaiveScheduler
 from test_against_naive import traces
 from toys import ToyEstimate, ToyOracle, replay
@@ -13,7 +13,7 @@ from sim.engine.invariants import Checker
 from sim.engine.run import simulate
 from sim.engine.setup import Setup
 from sim.machine.base import Dedicated
-from sim.policies.allocation.curve import AverageParallelism, EfficiencyAtLeast, Knee, Maximum
+from sim.policies.allocation.curve import AverageParallelism, EfficiencyAtLeast, Maximum
 from sim.policies.allocation.rigid import Fixed, Request
 from sim.policies.allocation.turnaround import BestTurnaround
 from sim.results.lower_bounds import least_costs, makespan_bound, response_bounds
@@ -53,7 +53,6 @@ STATIC = {
     "maximum": Maximum(),
     "fixed": Fixed(3),
     "average_parallelism": AverageParallelism(),
-    "knee": Knee(),
     "efficiency": EfficiencyAtLeast(0.7),
 }
 
@@ -120,10 +119,6 @@ def test_without_a_curve_every_request_stands(name):
     curves = [lambda n: 20 / n, lambda n: 20 / n, lambda n: 7 / n, lambda n: 12 / n]
     _, _, records = play(name, rows, curves, ToyEstimate())
     assert records.allocated.tolist() == [2, 4, 1, 6]
-
-
-IN_SECONDS = {"a_plus_smoothed", "queue_time_median", "queue_time_mean", "scojo_p"}
-"""Rules with parameters in seconds: a smoothing time, a longest lifetime, a time slice."""
 
 
 @pytest.mark.parametrize("name", sorted(POLICIES.keys() - IN_SECONDS))

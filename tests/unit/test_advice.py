@@ -1,4 +1,4 @@
-"""How predicted curves are read, and what the load signals say."""
+"""How predicted curves are read."""
 
 import numpy as np
 import pytest
@@ -14,10 +14,6 @@ from sim.machine.base import Dedicated
 from sim.policies.advice import Advice, Reading, raised, round_down, tried
 from sim.policies.allocation.local import Fair, LocalAllocation
 from sim.policies.allocation.sa import SmallestTurnaround
-from sim.policies.allocation.turnaround import BestTurnaround
-from sim.policies.busyness import Load
-from sim.policies.molding.batch import Batches, BatchScheduler
-from sim.policies.order import FirstComeFirstServed
 from sim.state.feasible_counts import FeasibleCounts
 
 
@@ -110,22 +106,6 @@ def test_rules_that_need_areas_that_do_not_fall_raise_them_under_an_oracle_too()
     assert candidates.ratio == pytest.approx(1.0)  # raised: area 16 on 16 processors, fastest there
 
 
-def test_two_shelves_plan_with_raised_areas_and_believe_the_curve(monkeypatch):
-    planned = []
-
-    def look_at(curves, *rest):
-        planned.extend(curves)
-
-    monkeypatch.setattr("sim.policies.molding.batch.two_shelves", look_at)
-    view, _ = view_of(superlinear, learns=False, seen=())
-    rule = Batches("mounie_rapine_trystram")
-    scheduler = BatchScheduler(view, FirstComeFirstServed(), BestTurnaround(counts="all"), rule)
-    view._state.arrived.append(0)
-    (start,) = scheduler.decide()
-    assert (np.diff(planned[0].counts * planned[0].runtimes) >= -1e-9).all()
-    assert view.belief(0, start.processors) == superlinear(start.processors)
-
-
 def test_an_oracles_curve_is_left_as_it_is():
     view, _ = view_of(bent, learns=False)
     reading = Advice().read(0, view, view.counts(0))
@@ -208,25 +188,8 @@ def test_powers_of_two_and_the_request_are_those_of_each_job(special):
         (lambda: Advice(repair="often"), "often"),
         (lambda: Advice(reach=0.5), "0.5"),
         (lambda: Advice(observations=-1), "-1"),
-        (lambda: Load("busy"), "busy"),
-        (lambda: Load(time=0), "0"),
-        (lambda: Load(window=-1), "-1"),
     ],
 )
 def test_values_out_of_range_are_refused(make, message):
     with pytest.raises(ValueError, match=message):
         make()
-
-
-def test_load_signals():
-    view, _ = view_of(bent, learns=False)
-    queued = Load().begin(view)
-    assert queued.read(np.array([0])) == 3 / 16
-    forecast = Load("forecast", window=100.0).begin(view)
-    view._state.arrived.append(0)
-    forecast.watch()
-    view._state.arrived.clear()
-    assert forecast.read(np.array([0])) == pytest.approx(3 * 8 / (100 * 16))
-    view._state.now = 101.0
-    forecast.watch()
-    assert forecast.read(np.array([0])) == pytest.approx(0)

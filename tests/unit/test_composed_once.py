@@ -66,7 +66,7 @@ def test_all_groups_come_out_as_hydra_composes_them(number, cache):
     "overrides",
     [
         [*VALUES, "++workload.jobs=8", "~workload.types", "workload.jobs=9"],
-        ["policy/order=sjf", "policy/allocation=knee", "seed=2"],
+        ["policy/order=sjf", "policy/allocation=efficiency", "seed=2"],
         ["experiment=[herd,cycles]", "replications=2"],
         ["policy={order: null}", "hydra/launcher=basic", "hydra.job.env_copy=[HOME]"],
     ],

@@ -235,7 +235,7 @@ def test_the_line_says_how_jobs_ask_and_that_requested_times_are_of_several_kind
 @pytest.mark.parametrize(
     ("group", "name", "preset"),
     [
-        ("allocation", "knee", "knee"),
+        ("allocation", "efficiency", "efficiency"),
         ("allocation", "request", "easy"),
         ("backfill", "conservative", "sa"),
     ],

@@ -16,7 +16,7 @@ prepare()
 POLICIES = sorted(path.stem for path in (CONFIG_FOLDER / "policy").glob("*.yaml"))
 WITHOUT = {
     *("careful", "conservative", "easy", "easy_fastest", "fcfs", "fixed"),
-    *("deq", "equi", "expand", "hell", "hesrpt", "knee_first", "marginal", "pdpa", "pools"),
+    *("deq", "equi", "expand", "hesrpt", "marginal", "pdpa", "pools"),
     "recorded",
 }
 """Presets of which no rule chooses among counts."""
@@ -49,14 +49,14 @@ def test_every_rule_that_chooses_keeps_to_the_menu(policy):
     assert (is_power(counts) | (counts == requested)).all()
 
 
-@pytest.mark.parametrize("policy", ["sa", "greedy", "iterative", "knee", "lpa", "maximum"])
+@pytest.mark.parametrize("policy", ["sa", "greedy", "iterative", "lpa", "maximum"])
 def test_all_counts_are_on_the_other_menu(policy):
     counts, requested = allocated(f"policy={policy}", "menu=all")
     assert not (is_power(counts) | (counts == requested)).all()
 
 
 def test_the_menu_reaches_the_baseline_too():
-    base = {"policy": composed("policy=knee")["policy"], "predictor": composed()["predictor"]}
+    base = {"policy": composed("policy=efficiency")["policy"], "predictor": composed()["predictor"]}
     own, requested = allocated("menu=null", parts=base)
     assert not (is_power(own) | (own == requested)).all()
     cut, requested = allocated("menu=powers_of_two", parts=base)
@@ -73,10 +73,10 @@ def test_presets_have_menus_where_they_choose(policy):
 
 
 def test_menus_are_named():
-    chosen = (*WITHOUT, "sa", "scojo_p", "two_phase")
+    chosen = (*WITHOUT, "sa", "lpa")
     names = {name: menu_name(composed(f"policy={name}")["policy"]) for name in chosen}
     assert {name for name in names if names[name] is None} == WITHOUT
-    assert (names["sa"], names["scojo_p"], names["two_phase"]) == ("powers_of_two", "all", "all")
+    assert (names["sa"], names["lpa"]) == ("powers_of_two", "all")
     assert menu_name(composed("policy=sa")["policy"], "all") == "all"
     assert menu_name(composed("policy=easy")["policy"], "all") is None
     assert menu_name({"_target_": "sim.policies.node_health.NodeHealthAware"}) is None

@@ -14,7 +14,6 @@ from sim.engine.watcher import Watcher
 from sim.policies.backfill.easy import EasyScheduler
 from sim.policies.reallocation.costs import FREE, Constant, Phases, Redistribution
 from sim.policies.reallocation.equi import DynamicEquipartition, Equipartition, GreedyExpansion
-from sim.policies.reallocation.greedy_curves import Hell, KneeFirst
 from sim.policies.reallocation.hesrpt import HeSrpt
 from sim.policies.reallocation.marginal import MarginalEfficiency
 from sim.policies.reallocation.pdpa import PerformanceDriven
@@ -26,8 +25,6 @@ RULES = {
     "equi": Equipartition,
     "deq": DynamicEquipartition,
     "hesrpt": HeSrpt,
-    "hell": Hell,
-    "knee": KneeFirst,
     "pools": Pools,
     "expand": GreedyExpansion,
     "marginal": MarginalEfficiency,

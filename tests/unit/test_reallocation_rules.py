@@ -7,7 +7,6 @@ from toys import ToyEstimate, ToyTruth
 
 from sim.engine.invariants import Checker
 from sim.policies.reallocation.equi import DynamicEquipartition, Equipartition, GreedyExpansion
-from sim.policies.reallocation.greedy_curves import Hell, KneeFirst
 from sim.policies.reallocation.hesrpt import HeSrpt
 from sim.policies.reallocation.marginal import MarginalEfficiency, concave_gains
 from sim.policies.reallocation.pools import Pools
@@ -47,19 +46,6 @@ def test_hesrpt_reads_its_exponent_off_the_curves() -> None:
     assert share(HeSrpt(exponent=0.5), [90.0, 30.0], [0.5, 0.5], [1, 1], 16, largest=9) == [7, 9]
     slow = share(HeSrpt(exponent=0.5, objective="slowdown"), [4.0, 1.0], [0.5, 0.5], [1, 1], 25)
     assert slow == [9, 16]  # (1/25, 24/25), where 16 is the job's largest
-
-
-def test_hell_prefers_efficient_and_short_jobs() -> None:
-    """S²/k grows with k for p = 0.8 and falls for p = 0.3: the flat job keeps its least."""
-    assert share(Hell(), [50.0, 50.0], [0.8, 0.3], [1, 1], 12) == [11, 1]
-    assert share(Hell(), [500.0, 50.0], [0.8, 0.8], [1, 1], 20) == [4, 16]
-
-
-def test_knee_gives_knees_in_order_of_work() -> None:
-    """60/n: the step to n saves 60/(n(n-1)) seconds: knees of 4 and, for 600/n, of 11."""
-    assert share(KneeFirst(threshold=4.9), [600.0, 60.0], [1, 1], [1, 1], 14) == [10, 4]
-    assert share(KneeFirst(threshold=4.9), [600.0, 60.0], [1, 1], [1, 1], 8) == [4, 4]
-    assert share(KneeFirst(threshold=4.9), [600.0, 60.0], [1, 1], [1, 1], 18) == [14, 4]
 
 
 def test_expansion_shrinks_the_oldest_and_feeds_starters() -> None:
@@ -191,7 +177,6 @@ def test_nothing_is_known_without_a_predictor() -> None:
         (DynamicEquipartition, {"parallelism": "all"}),
         (HeSrpt, {"exponent": 1.0}),
         (HeSrpt, {"objective": "wait"}),
-        (KneeFirst, {"threshold": 0.0}),
         (GreedyExpansion, {"victims": "all"}),
         (Pools, {"strategy": "all"}),
         (Pools, {"max_efficiency": 0.9}),

@@ -117,7 +117,7 @@ def test_feasible_counts_are_kept() -> None:
         min_size=1,
         max_size=10,
     ).map(sorted),
-    rule=st.sampled_from([None, "equi", "pools", "hell", "pdpa"]),
+    rule=st.sampled_from([None, "equi", "pools", "hesrpt", "pdpa"]),
     backfill=st.sampled_from(["none", "easy", "conservative", "replan"]),
     width=st.sampled_from([1, 3, 4]),
     evolves=st.sampled_from([None, 0.5]),

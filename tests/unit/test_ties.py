@@ -13,12 +13,11 @@ from sim.engine.invariants import Checker
 from sim.engine.run import simulate
 from sim.engine.setup import Setup
 from sim.machine.base import Dedicated
-from sim.policies.allocation.curve import AverageParallelism, EfficiencyAtLeast, Knee, Maximum
-from sim.policies.allocation.iterative import iterate
+from sim.policies.allocation.curve import AverageParallelism, EfficiencyAtLeast, Maximum
+from sim.policies.allocation.iterative import Iterative, iterate
+from sim.policies.allocation.sa import SmallestTurnaround
 from sim.policies.molding.choice import best_candidate
-from sim.policies.molding.replan import lean_candidate
 from sim.policies.reallocation.equi import DynamicEquipartition
-from sim.policies.reallocation.greedy_curves import Hell, KneeFirst
 from sim.policies.reallocation.hesrpt import HeSrpt
 from sim.policies.reallocation.marginal import MarginalEfficiency
 from sim.policies.reallocation.pools import Pools
@@ -57,10 +56,9 @@ def test_ranks_and_the_first_least_do_not_see_ripples(values, seed):
 CHOICES = POLICIES | {
     "maximum": ("easy", Maximum()),
     "a": ("easy", AverageParallelism()),
-    "knee": ("easy", Knee()),
     "efficiency": ("easy", EfficiencyAtLeast(0.5)),
-    "iterative_time": ("replan", type(POLICIES["iterative"][1])(step="time")),
-    "sa_all": ("conservative", type(POLICIES["sa"][1])(counts="all")),
+    "iterative_time": ("replan", Iterative(step="time")),
+    "sa_all": ("conservative", SmallestTurnaround(counts="all")),
 }
 
 
@@ -87,8 +85,6 @@ def test_no_choice_of_a_count_is_decided_by_rounding(name):
 
 
 RULES = {
-    "hell": Hell(),
-    "knee": KneeFirst(threshold=2.0),
     "hesrpt": HeSrpt(exponent=0.5),
     "marginal": MarginalEfficiency(),
     "marginal_work": MarginalEfficiency(weight="work"),
@@ -117,18 +113,6 @@ def test_no_share_is_decided_by_rounding(name, power):
     exact = shares(RULES[name], curve, 5, 17)
     for key in range(1, 6):
         assert shares(RULES[name], curve, 5, 17, key) == exact
-
-
-def test_hell_at_one_half_takes_the_smaller_count():
-    """S²/k is the same for every k at p = 0.5: as below it, and not as above it."""
-
-    def under(power, key=0):
-        work = [90.0, 30.0, 60.0]
-        return shares(Hell(), lambda job, n: work[job] / n**power, 3, 20, key, least=0)
-
-    assert under(0.5) == under(0.499) == [1, 16, 3]
-    assert under(0.501) == [0, 16, 4]
-    assert all(under(0.5, key) == [1, 16, 3] for key in range(1, 9))
 
 
 def test_equal_curves_share_alike_under_marginal_gains():
@@ -174,4 +158,3 @@ def test_of_equal_ends_the_smaller_count_starts():
     counts, runtimes = np.array([2, 4]), np.array([10.0 + 1e-12, 10.0])
     arrays = (profile.holes, 7e8, counts, runtimes, 0, 2)
     assert best_candidate(*arrays, np.inf) == (0, 7e8)
-    assert lean_candidate(counts, np.array([10.0, 5.0 - 1e-12]), 0, 2, 20.0) == 0

@@ -137,28 +137,6 @@ class AverageParallelism(CurveRule):
         return int(average(*reading))
 
 
-class Knee(CurveRule):
-    """Processor working set: the least n that maximises S(n)²/n (Ghosal et al. 1991).
-
-    Parameters
-    ----------
-    advice, counts
-        As in `CurveRule`.
-
-    Examples
-    --------
-    >>> import sim
-    >>> policy = sim.Policy(sim.FirstComeFirstServed(), sim.Easy(), Knee())
-    >>> result = sim.run("workload.jobs=20", policy=policy, predictor="oracle")
-    >>> set(result.jobs["status"])
-    {'completed'}
-    """
-
-    def pick(self, reading: Reading) -> int:
-        """Return the place of the knee."""
-        return int(knee(reading.counts, reading.runtimes))
-
-
 class EfficiencyAtLeast(CurveRule):
     """The largest n whose predicted efficiency T(1) / (n·T(n)) is at least a bound.
 

@@ -39,21 +39,17 @@ class FairShare(OpenCounts):
     when : {"schedule", "submit"}
         Whether the limit follows the queue until the job starts, or is fixed
         when it arrives.
-    lazy, slack : bool, float
-        See `sim.policies.allocation.turnaround.BestTurnaround`.
     """
 
     factor: float = 1.0
     efficiency: float = 0.0
     sum: Literal["queued", "queued_and_running"] = "queued"
     when: Literal["schedule", "submit"] = "schedule"
-    lazy: bool = False
-    slack: float = 0.0
 
     def __post_init__(self) -> None:
         super().__post_init__()
         POSITIVE.check(factor=self.factor)
-        AT_LEAST_0.check(efficiency=self.efficiency, slack=self.slack)
+        AT_LEAST_0.check(efficiency=self.efficiency)
         check_choice(("queued", "queued_and_running"), sum=self.sum)
         check_choice(("schedule", "submit"), when=self.when)
 
@@ -109,8 +105,7 @@ class ShareLimit(Candidates):
 
     def __init__(self, view: View, rule: FairShare) -> None:
         super().__init__(view, rule.advice, rule.counts)
-        self.slack = rule.slack if rule.lazy else -1.0
-        self.looks_ahead = rule.lazy or rule.when == "submit"
+        self.looks_ahead = rule.when == "submit"
         self._rule = rule
         self._keeps = rule.when == "submit"
         self._scale = float(rule.factor * view.processors)

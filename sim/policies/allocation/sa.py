@@ -1,4 +1,4 @@
-"""SA: the smallest predicted turnaround, chosen at submit (Cirne & Berman); and two variants."""
+"""SA: the smallest predicted turnaround, chosen at submit (Cirne & Berman); its load-blind twin."""
 
 from typing import Literal, NamedTuple
 
@@ -8,12 +8,7 @@ from predictors.base import FloatArray, IntArray
 from predictors.compiling import compiled
 from sim.errors import AT_LEAST_0, AT_LEAST_1, SHARE, check_choice
 from sim.policies.advice import Advice, Counts, Reading, check_counts, round_down, tried
-from sim.policies.allocation.curve import (
-    AverageParallelism,
-    EfficiencyAtLeast,
-    Knee,
-    Maximum,
-)
+from sim.policies.allocation.curve import AverageParallelism, EfficiencyAtLeast, Maximum
 from sim.policies.allocation.rigid import Fixed, Request
 from sim.policies.base import Allocation, Outlook
 from sim.policies.ties import first_least, is_less
@@ -216,63 +211,7 @@ class UsualTurnaround(SmallestTurnaround):
             return super().choose(job, view, outlook)
 
 
-class Explore(SmallestTurnaround):
-    """Choose by SA, but try the count that the predictor asks for when processors idle.
-
-    ADEPT's reliability judgement names, with its warnings, the count to measure
-    next (its paper, section VI). A job is run on that count instead if a share
-    `idle` of the machine is free, the count is feasible and could start at
-    once, and the job would end no later than `patience` times the turnaround it
-    would have had. Our reading; the paper leaves the use of the judgement open.
-
-    Parameters
-    ----------
-    idle : float
-        In [0, 1].
-    patience : float
-        At least 1.
-    counts, adopters
-        As in `SmallestTurnaround`.
-    """
-
-    def __init__(
-        self,
-        idle: float = 0.5,
-        patience: float = 2.0,
-        counts: Literal["powers_of_two", "all"] = "powers_of_two",
-        adopters: float = 1.0,
-    ) -> None:
-        super().__init__(counts, adopters)
-        SHARE.check(idle=idle)
-        AT_LEAST_1.check(patience=patience)
-        self.idle = idle
-        self.patience = patience
-
-    def choose(self, job: int, view: View, outlook: Outlook) -> int:
-        """Return SA's count, or the one that the predictor wants measured."""
-        best = super().choose(job, view, outlook)
-        if view.adopter_draws[job] >= self.adopters or view.free < self.idle * view.processors:
-            return best
-        wanted = view.wanted(job, best)
-        if wanted is None or wanted == best or not self._can_start(job, wanted, view):
-            return best
-        counts = np.array([best, wanted])
-        runtimes = view.curve(job, counts)
-        if runtimes is None:
-            return best
-        runtimes = runtimes * view.caution(job)
-        starts = outlook(counts, runtimes)
-        ends = starts + runtimes - view.now
-        if starts[1] > view.now or is_less(self.patience * ends[0], ends[1]):
-            return best
-        view.believe(job, wanted, float(runtimes[1]))
-        return wanted
-
-    def _can_start(self, job: int, processors: int, view: View) -> bool:
-        return processors <= view.free and processors in view.counts(job)
-
-
-BY_ITSELF = (Request, Fixed, Maximum, AverageParallelism, Knee, EfficiencyAtLeast)
+BY_ITSELF = (Request, Fixed, Maximum, AverageParallelism, EfficiencyAtLeast)
 """Rules that give a count without regard to the queue."""
 
 

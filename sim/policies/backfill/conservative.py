@@ -283,9 +283,7 @@ class OpenConservativeScheduler(OpenKeeper, ConservativeScheduler):
         )
         queue.choose(place, pick)
         self.reserve_at(place, start)
-        end = start + queue.runtime.item(place)
-        queue.promise[place] = end
-        profile.occupy(start, end, queue.processors.item(place))
+        profile.occupy(start, start + queue.runtime.item(place), queue.processors.item(place))
 
     def _compress(self) -> None:
         queue, profile = self.queue, self.profile

@@ -141,7 +141,7 @@ def deep_pass(
     singles = Candidates(
         single_candidates(at.last), waiting.counts, waiting.runtimes, waiting.starts
     )
-    blocking = Blocking(rule[0].reservations, False, -1.0)
+    blocking = Blocking(rule[0].reservations, False)
     return mold_first(holes, now, waiting, singles, at.first, at.last, blocking, queue.found)
 
 

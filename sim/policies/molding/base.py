@@ -21,10 +21,6 @@ class Candidates:
 
     Attributes
     ----------
-    slack : float
-        0 or more: a job takes the least count that keeps its first predicted
-        end, the time until then stretched by 1 + slack, in place of the one
-        with the earliest end. Negative: it takes that one.
     looks_ahead : bool
         Whether it must be asked even while no processor is free, because what
         it says then is remembered.
@@ -33,7 +29,6 @@ class Candidates:
         a blocked queue can then be told from an availability profile.
     """
 
-    slack = -1.0
     looks_ahead = False
     settles = False
 

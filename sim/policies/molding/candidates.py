@@ -7,7 +7,6 @@ import numpy as np
 from predictors.base import FloatArray, IntArray
 from predictors.compiling import compiled
 from sim.policies.advice import last_up_to
-from sim.policies.ties import TIE
 from sim.state.waiting_queue import WaitingQueue
 
 BEGIN, SIZE, LOW, HIGH, HELD = range(5)
@@ -39,23 +38,6 @@ class Narrowing(NamedTuple):
     shares: FloatArray = np.zeros((0, 2))
 
 
-@compiled()
-def around(
-    counts: IntArray, begin: int, end: int, target: float, tolerance: float
-) -> tuple[int, int]:
-    """Return the first candidate, and one past the last, within a tolerance of a target.
-
-    Without tolerance, the largest count up to the target alone; at least one stays.
-    """
-    last = last_up_to(counts, begin, end, target * (1 + tolerance) * (1 + TIE))
-    first = last
-    if tolerance > 0:
-        floor = np.ceil(target / (1 + tolerance) * (1 - TIE))
-        while first > begin and counts[first - 1] >= floor:
-            first -= 1
-    return first, last + 1
-
-
 # Kernels that fill `LOW` and `HIGH` do so for the places of jobs that have started, too: nobody
 # reads them there.
 
@@ -66,7 +48,6 @@ class Candidates(NamedTuple):
     spans: IntArray
     counts: IntArray
     runtimes: FloatArray
-    promise: FloatArray
 
 
 @compiled(makes_arrays=True)
@@ -84,16 +65,6 @@ def allow_all(spans: IntArray, first: int, last: int) -> None:
     for k in range(first, last):
         spans[LOW, k], spans[HIGH, k] = spans[BEGIN, k], spans[BEGIN, k] + spans[SIZE, k]
         spans[HELD, k] = 0
-
-
-@compiled()
-def aim(
-    counts: IntArray, spans: IntArray, first: int, last: int, target: FloatArray, tolerance: float
-) -> None:
-    """Allow everybody what is around the target; see `OpenQueue.aim`."""
-    for k in range(first, last):
-        begin, end = spans[BEGIN, k], spans[BEGIN, k] + spans[SIZE, k]
-        spans[LOW, k], spans[HIGH, k] = around(counts, begin, end, target[k - first], tolerance)
 
 
 @compiled()
@@ -125,15 +96,12 @@ class OpenQueue(WaitingQueue):
         pass; 1 where the job must not be considered in this pass (`HELD`).
     serial : numpy.ndarray of float
         Believed T(1) by place, seconds.
-    promise : numpy.ndarray of float
-        The end that was first predicted for a job, by place, seconds.
     """
 
     def __init__(self) -> None:
         super().__init__()
         self.spans: IntArray = np.zeros((5, 64), np.int64)
         self.serial: FloatArray = np.zeros(64)
-        self.promise: FloatArray = np.zeros(64)
         self.counts: IntArray = np.zeros(1024, np.int64)
         self.runtimes: FloatArray = np.zeros(1024)
         self._used = 0
@@ -151,13 +119,13 @@ class OpenQueue(WaitingQueue):
                 np.pad(self.serial, (0, more)),
                 np.pad(self.promise, (0, more)),
             )
-        for table in (self.spans, self.serial, self.promise):
+        for table in (self.spans, self.serial):
             table[..., place + 1 : self.last] = table[..., place : self.last - 1]
         return place
 
     def _keep(self, places: IntArray) -> None:
         super()._keep(places)
-        for table in (self.spans, self.serial, self.promise):
+        for table in (self.spans, self.serial):
             table[..., : places.size] = table[..., places]
 
     @property
@@ -168,7 +136,7 @@ class OpenQueue(WaitingQueue):
     @property
     def every_candidate(self) -> Candidates:
         """Those of all places, for compiled code."""
-        return Candidates(self.spans, self.counts, self.runtimes, self.promise)
+        return Candidates(self.spans, self.counts, self.runtimes)
 
     def offer(self, place: int, counts: IntArray, runtimes: FloatArray, serial: float) -> None:
         """Give the job at a place its candidates, all of them allowed."""
@@ -184,7 +152,6 @@ class OpenQueue(WaitingQueue):
         spans[BEGIN, place], spans[SIZE, place] = begin, number
         spans[LOW, place], spans[HIGH, place], spans[HELD, place] = begin, end, 0
         self.serial[place] = serial
-        self.promise[place] = np.inf
 
     def candidates(self, place: int) -> tuple[IntArray, FloatArray]:
         """Return all candidates at a place."""
@@ -200,19 +167,6 @@ class OpenQueue(WaitingQueue):
     def allow_all(self) -> None:
         """Allow every waiting job all its candidates, and hold nobody."""
         allow_all(self.spans, self.first, self.last)
-
-    def aim(self, target: FloatArray, tolerance: float = 0.0) -> None:
-        """Allow every waiting job what is around its target, at least one count.
-
-        Parameters
-        ----------
-        target : numpy.ndarray of float, shape (last - first,)
-            By place.
-        tolerance : float
-            Counts up to this share away are allowed; at 0 the largest up to the target
-            alone, else the least one.
-        """
-        aim(self.counts, self.spans, self.first, self.last, target, tolerance)
 
     def settle(self, target: FloatArray, most: float = np.inf) -> None:
         """Allow every waiting job one count: the largest up to its target, else the least one.

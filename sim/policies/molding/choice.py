@@ -26,13 +26,10 @@ class Blocking(NamedTuple):
         How many of them hold one.
     strict : bool
         Whether nobody passes a blocked job.
-    slack : float
-        See `mold_first`.
     """
 
     reservations: int
     strict: bool
-    slack: float
 
 
 @compiled()
@@ -62,26 +59,6 @@ def best_candidate(
 
 
 @compiled()
-def least_candidate(
-    holes: Holes,
-    now: float,
-    counts: IntArray,
-    runtimes: FloatArray,
-    low: int,
-    high: int,
-    end: float,
-) -> int:
-    """Return the candidate of the least count that can start now and end by `end`, else -1."""
-    soon, free = np.nextafter(now, np.inf), holes[1][holes[2][FIRST]]
-    for pick in range(low, high):
-        if is_less(end - now, runtimes[pick]) or counts[pick] > free:
-            continue
-        if earliest(*holes, counts[pick], runtimes[pick], now, soon, np.inf) <= now:
-            return pick
-    return -1
-
-
-@compiled()
 def mold_first(
     holes: Holes,
     now: float,
@@ -96,16 +73,14 @@ def mold_first(
 
     Every job takes the allowed candidate with the earliest end; once all
     reservations are given away, the earliest end among candidates that can start
-    now without moving any of them. With a `slack` of 0 or more it takes the least count
-    that can start now and keeps the end that was first predicted for it, the
-    time until then stretched by 1 + slack. With
-    `strict` nobody passes a blocked job. The profile holds the running jobs
-    alone when this begins. Returns how many places were written to `found`.
+    now without moving any of them. With `strict` nobody passes a blocked job.
+    The profile holds the running jobs alone when this begins. Returns how many
+    places were written to `found`.
     """
     processors, runtime, starts = waiting
-    spans, counts, runtimes, promise = candidates
+    spans, counts, runtimes = candidates
     low, high, held, free = spans[LOW], spans[HIGH], spans[HELD], holes[1]
-    reservations, strict, slack = blocking
+    reservations, strict = blocking
     number = reserved = 0
     soon, span = np.nextafter(now, np.inf), holes[2]
     for k in range(first, last):
@@ -122,15 +97,6 @@ def mold_first(
         pick, start = best_candidate(holes, now, counts, runtimes, low[k], high[k], limit)
         if pick < 0:
             continue
-        if slack >= 0.0:
-            end = start + runtimes[pick]
-            stretched = now + (1.0 + slack) * (end - now)
-            if may_reserve and promise[k] == np.inf:
-                promise[k] = stretched
-            end = max(end, promise[k] if promise[k] < np.inf else stretched)
-            least = least_candidate(holes, now, counts, runtimes, low[k], high[k], end)
-            if least >= 0:
-                pick, start = least, now
         processors[k], runtime[k], starts[k] = counts[pick], runtimes[pick], start
         occupy(*holes, start, start + runtime[k], processors[k])
         if start <= now:
@@ -161,9 +127,9 @@ def settle_first(
     such a job.
     """
     processors, runtime, _ = waiting
-    spans, counts, runtimes, _ = candidates
+    spans, counts, runtimes = candidates
     low, held = spans[LOW], spans[HELD]
-    reservations, strict, _ = blocking
+    reservations, strict = blocking
     number = reserved = 0
     for k in range(first, last):
         if processors[k] == 0 or held[k] != 0:
@@ -195,7 +161,7 @@ def _earlier_candidate(
     way, as candidates of more processors than it holds need.
     """
     (held, old, old_end), (begin, end, most) = own, freed
-    spans, counts, runtimes, _ = candidates
+    spans, counts, runtimes = candidates
     reach = most + held if old < end else most
     best, best_start, least = -1, old, old_end - now
     out = False

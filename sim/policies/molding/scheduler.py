@@ -56,9 +56,8 @@ class OpenKeeper(QueueKeeper):
             job = queue.job.item(place)
             if view.application[job] not in view.revised:
                 continue
-            before, promise = queue.runtime.item(place), queue.promise.item(place)
+            before = queue.runtime.item(place)
             queue.offer(place, *self.candidates.of(job))
-            queue.promise[place] = promise
             counts, _ = queue.candidates(place)
             pick = self._nearest(counts, queue.processors.item(place))
             queue.choose(place, queue.spans.item(BEGIN, place) + pick)
@@ -134,8 +133,7 @@ class OpenScheduler(OpenKeeper):
     def plan(self, jobs: int) -> OpenPlan:
         """Return what compiled passes keep of a run of so many jobs."""
         narrowing = self.candidates.narrowing or NO_NARROWING
-        serial, promise, job = np.zeros(jobs), np.full(jobs, np.inf), np.arange(jobs)
-        return OpenPlan(narrowing, self.reservations, self.strict, serial, promise, job)
+        return OpenPlan(narrowing, self.reservations, self.strict, np.zeros(jobs), np.arange(jobs))
 
     def decide(self) -> list[Decision]:
         """Let the rule narrow the candidates, then start whoever can and should."""
@@ -177,7 +175,7 @@ class OpenScheduler(OpenKeeper):
                 queue.first,
                 queue.last,
                 view.free,
-                Blocking(self.reservations, self._strict, -1.0),
+                Blocking(self.reservations, self._strict),
                 queue.found,
             )
         )
@@ -199,7 +197,7 @@ class OpenScheduler(OpenKeeper):
                 queue.every_candidate,
                 queue.first,
                 queue.last,
-                Blocking(reserved, self._strict, self.candidates.slack),
+                Blocking(reserved, self._strict),
                 queue.found,
             )
         )

@@ -35,7 +35,7 @@ class OpenPlan(NamedTuple):
     reservations : int
     strict : bool
         As of `sim.policies.molding.scheduler.OpenScheduler`.
-    serial, promise : numpy.ndarray of float, shape (n,), seconds
+    serial : numpy.ndarray of float, shape (n,), seconds
         As of `sim.policies.molding.candidates.OpenQueue`, a place being a job.
     job : numpy.ndarray of int, shape (n,)
         At each place.
@@ -45,12 +45,11 @@ class OpenPlan(NamedTuple):
     reservations: int
     strict: bool
     serial: FloatArray
-    promise: FloatArray
     job: IntArray
 
 
 NO_NARROWING = Narrowing(EVERYTHING, 0, False, 0.0, np.zeros((0, 2)))
-CLOSED = OpenPlan(NO_NARROWING, 0, False, np.zeros(0), np.zeros(0), np.zeros(0, np.int64))
+CLOSED = OpenPlan(NO_NARROWING, 0, False, np.zeros(0), np.zeros(0, np.int64))
 """Of a run in which no count is open."""
 
 
@@ -139,8 +138,8 @@ def open_pass(
     found, choices = state.found, offered.choices
     number = mold_first(
         holes, state.run[0].now, waiting_in(state),
-        Candidates(offered.spans, offered.counts, choices[0], plan.promise),
-        first, last, Blocking(plan.reservations, plan.strict, -1.0), found,
+        Candidates(offered.spans, offered.counts, choices[0]),
+        first, last, Blocking(plan.reservations, plan.strict), found,
     )  # fmt: skip
     for job in found[:number]:
         pick = offered.spans[BEGIN, job]

@@ -1,0 +1,1 @@
+"""Published rules of processor allocation for moldsim, each a preset of its own."""

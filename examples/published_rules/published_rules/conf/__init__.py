@@ -1,0 +1,1 @@
+"""Configuration of published_rules."""

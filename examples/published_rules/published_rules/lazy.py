@@ -1,0 +1,102 @@
+"""As greedy, with the least count that keeps what was promised (Srinivasan et al. 2002)."""
+
+import numpy as np
+
+from sim.errors import AT_LEAST_0, PolicyError
+from sim.policies.base import Allocation, OpenAllocation, Scheduler
+from sim.policies.molding.candidates import LOW
+from sim.policies.molding.scheduler import OpenScheduler
+from sim.policies.order import Order
+from sim.policies.ties import first_least, is_less
+from sim.state.availability import FIRST
+from sim.state.view import View
+
+
+class LazyEasy:
+    """EASY whose jobs take the least count that keeps the end that was first predicted for them.
+
+    The lazy scheme of Srinivasan, Subramani, Kettimuthu, Holenarsipur & Sadayappan
+    (HiPC 2002), our reading: the end that is first predicted for a job is its promise, and
+    as soon as a count can start now and keep the promise, the least such count is taken.
+
+    Parameters
+    ----------
+    slack : float
+        How much longer than first predicted a job may take to end, as a share of the
+        time until then; at least 0.
+    """
+
+    def __init__(self, slack: float = 0.0) -> None:
+        AT_LEAST_0.check(slack=slack)
+        self.slack = slack
+
+    def begin(self, view: View, order: Order, allocation: Allocation | OpenAllocation) -> Scheduler:
+        """Begin a run.
+
+        Raises
+        ------
+        PolicyError
+            If the allocation rule settles counts at submit.
+        """
+        if not isinstance(allocation, OpenAllocation):
+            raise PolicyError(
+                "policy.backfill=lazy_easy chooses counts when jobs could start; choose an "
+                "allocation that keeps them open, such as turnaround, in place of "
+                f"{type(allocation).__name__}"
+            )
+        return LazyScheduler(view, order, allocation, self.slack)
+
+
+class LazyScheduler(OpenScheduler):
+    """Remembers what waiting jobs were promised."""
+
+    def __init__(self, view: View, order: Order, allocation: OpenAllocation, slack: float) -> None:
+        super().__init__(view, order, allocation, reservations=1)
+        self.candidates.looks_ahead = True
+        self._slack = slack
+        self._promised: dict[int, float] = {}
+
+    def _plan(self) -> int:
+        """Find who starts, in queue order; the first who does not reserves."""
+        view, queue, profile = self.view, self.queue, self._profile
+        profile.grow(queue.waiting + len(view.running) + view.free)
+        profile.lay(view.now, view._ends)
+        number, is_reserved = 0, False
+        for place in queue.places().tolist():
+            if is_reserved and profile.free.item(profile.span.item(FIRST)) == 0:
+                break
+            picked = self._pick(place, is_reserved)
+            if picked is None:
+                continue
+            pick, start = picked
+            queue.choose(place, pick)
+            queue.start[place] = start
+            end = start + queue.runtime.item(place)
+            profile.occupy(start, end, queue.processors.item(place))
+            if start <= view.now:
+                queue.found[number] = place
+                number += 1
+                self._promised.pop(queue.job.item(place), None)
+            else:
+                is_reserved = True
+        return number
+
+    def _pick(self, place: int, is_reserved: bool) -> tuple[int, float] | None:
+        """Return the candidate that the job at a place takes, and when; None if it must wait."""
+        queue, now, job = self.queue, self.view.now, self.queue.job.item(place)
+        low = queue.spans.item(LOW, place)
+        counts, runtimes = queue.allowed(place)
+        starts = self._profile.earliest_of(now, counts, runtimes)
+        may_start = starts <= now
+        if is_reserved and not may_start.any():
+            return None
+        lengths = np.where(may_start | (not is_reserved), starts - now + runtimes, np.inf)
+        best = int(first_least(lengths))
+        stretched = now + (1.0 + self._slack) * lengths.item(best)
+        if not is_reserved:
+            self._promised.setdefault(job, stretched)
+        end = max(starts.item(best) + runtimes.item(best), self._promised.get(job, stretched))
+        for pick in np.flatnonzero(may_start).tolist():
+            if not is_less(end - now, runtimes.item(pick)):
+                return low + pick, now
+        return low + best, starts.item(best)

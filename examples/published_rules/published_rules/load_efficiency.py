@@ -1,0 +1,248 @@
+"""SCOJO's principle: more processors at light load, fewer and better used ones at heavy load."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from predictors.base import FloatArray, IntArray
+from predictors.compiling import compiled
+from published_rules.busyness import ByLoad, ForecastMeter
+from published_rules.targets import aim, around
+from sim.errors import AT_LEAST_0, POSITIVE, POSITIVE_SHARE, SHARE
+from sim.policies.advice import Reading
+from sim.policies.allocation.curve import efficient, last_efficient
+from sim.policies.molding.base import Candidates, OpenCounts
+from sim.policies.molding.candidates import BEGIN, HIGH, LOW, SIZE, OpenQueue
+from sim.policies.ties import is_less
+from sim.state.view import View
+
+
+@compiled()
+def aim_at_efficiency(
+    counts: IntArray, runtimes: FloatArray, spans: IntArray, serial: FloatArray,
+    first: int, last: int, efficiency: float, tolerance: float,
+) -> None:  # fmt: skip
+    """Allow each waiting job what is near its largest count that is efficient enough.
+
+    Near its least count where none is. Arrays as `OpenQueue` has them.
+    """
+    for k in range(first, last):
+        begin, end = spans[BEGIN, k], spans[BEGIN, k] + spans[SIZE, k]
+        pick = last_efficient(counts, runtimes, begin, end, serial[k], efficiency)
+        spans[LOW, k], spans[HIGH, k] = around(counts, begin, end, float(counts[pick]), tolerance)
+
+
+@compiled()
+def number_below(values: FloatArray, limit: float) -> int:
+    """Return how many of the values, ascending, are below a limit."""
+    low, high = 0, values.size
+    while low < high:
+        middle = (low + high) // 2
+        if values[middle] < limit:
+            low = middle + 1
+        else:
+            high = middle
+    return low
+
+
+@compiled(makes_arrays=True)
+def running_until(left: FloatArray, held: IntArray) -> tuple[FloatArray, FloatArray]:
+    """Return sums of processors, and of processor-seconds, of the first runs to end.
+
+    Parameters
+    ----------
+    left : numpy.ndarray of float, shape (n,), ascending
+        Believed seconds that each run still takes.
+    held : numpy.ndarray of int, shape (n,)
+        Its processors.
+
+    Returns
+    -------
+    numpy.ndarray of float, shape (n + 1,)
+        Of none, of the first, of the first two, ...
+    """
+    counts, areas = np.zeros(left.size + 1), np.zeros(left.size + 1)
+    for k in range(left.size):
+        counts[k + 1] = counts[k] + held[k]
+        areas[k + 1] = areas[k] + held[k] * left[k]
+    return counts, areas
+
+
+@compiled(makes_arrays=True)
+def forecast_counts(
+    processors: IntArray, job: IntArray, known: FloatArray, ends: FloatArray, held: IntArray,
+    now: float, machine: int, arriving: float,
+) -> FloatArray:  # fmt: skip
+    """Return the count that each waiting job aims at for the load that it will meet.
+
+    Parameters
+    ----------
+    processors, job : numpy.ndarray of int, shape (n,)
+        Of the places in use; 0 processors where nobody waits.
+    known : numpy.ndarray of float, shape (jobs, 4)
+        Of every job: reference count, runtime at it in seconds, efficient counts at
+        light and at heavy load.
+    ends, held : numpy.ndarray
+        Of the running jobs: believed ends, ascending, and processors.
+    now : float, seconds
+    machine : int
+        Its processors.
+    arriving : float
+        The share of the machine that future arrivals will ask for.
+    """
+    left = np.empty(ends.size)
+    for k in range(ends.size):
+        left[k] = ends[k] - now
+    freed, over = running_until(left, held)
+    waiting = 0.0
+    for k in range(job.size):
+        if processors[k] > 0:
+            waiting += known[job[k], 0]
+    targets = np.zeros(job.size)
+    for k in range(job.size):
+        if processors[k] == 0:
+            continue
+        reference, runtime = known[job[k], 0], known[job[k], 1]
+        light, heavy = known[job[k], 2], known[job[k], 3]
+        ended = number_below(left, runtime)
+        running = over[ended] / runtime + (freed[-1] - freed[ended])
+        load = (running + waiting) / machine + arriving
+        targets[k] = min(reference / load, heavy) if is_less(1.0, load) else light
+    return targets
+
+
+@dataclass(frozen=True, kw_only=True)
+class EfficiencyRange(OpenCounts):
+    """What rules that aim at an efficiency have in common.
+
+    Parameters
+    ----------
+    light, heavy : float
+        Least efficiencies at light and at heavy load, 0 < light <= heavy <= 1.
+    tolerance : float
+        A job may take counts up to this share away from its target, at least 0.
+    """
+
+    light: float = 0.5
+    heavy: float = 0.8
+    tolerance: float = 0.0
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        POSITIVE_SHARE.check(light=self.light)
+        if not self.light <= self.heavy <= 1:
+            raise ValueError(f"heavy must be in [light, 1] = [{self.light}, 1], got {self.heavy}")
+        AT_LEAST_0.check(tolerance=self.tolerance)
+
+
+@dataclass(frozen=True, kw_only=True)
+class LoadAdaptive(ByLoad, EfficiencyRange):
+    """SCOJO, molding alone (Sodan & Huang 2006), our reading.
+
+    The target is the largest n whose predicted efficiency is at least
+    light + x·(heavy - light), with the load x clipped to [0, 1].
+
+    The parameters are those of `EfficiencyRange` and `ByLoad`.
+    """
+
+    def open(self, view: View) -> Candidates:
+        """Begin a run."""
+        return AdaptiveCandidates(view, self)
+
+
+class AdaptiveCandidates(Candidates):
+    """Reads the load once a pass."""
+
+    def __init__(self, view: View, rule: LoadAdaptive) -> None:
+        super().__init__(view, rule.advice, rule.counts)
+        self.settles = rule.tolerance == 0
+        self._rule = rule
+        self._meter = rule.meter(view)
+
+    def watch(self) -> None:
+        """Let the load signal take in what happened."""
+        self._meter.watch()
+
+    def narrow(self, queue: OpenQueue) -> None:
+        """Aim at the efficiency for this load."""
+        rule = self._rule
+        x = min(max(self._meter.read(queue.jobs()), 0.0), 1.0)
+        efficiency = rule.light + x * (rule.heavy - rule.light)
+        aim_at_efficiency(
+            queue.counts, queue.runtimes, queue.spans, queue.serial,
+            queue.first, queue.last, efficiency, float(rule.tolerance),
+        )  # fmt: skip
+
+
+@dataclass(frozen=True, kw_only=True)
+class LoadPredictive(EfficiencyRange):
+    """SCOJO-P (Barsanti & Sodan, JSSPP 2006; Sodan, JSSPP 2009), our reading.
+
+    need(t) is the processors of running jobs believed to run still at t, plus
+    the reference counts of the waiting jobs, plus those that future arrivals
+    will ask for; the load L is the mean of need/P over the job's runtime at its
+    reference count. With L <= 1 the target is the largest n with efficiency at
+    least `light`; above, the largest n <= n_ref/L with efficiency at least
+    `heavy`, if there is one, else the least.
+
+    Parameters
+    ----------
+    reference : float
+        0 takes the user's request as n_ref; above, the largest n of at least
+        this efficiency.
+    window : float, seconds
+        Over which past arrivals tell the future ones; positive.
+    """
+
+    reference: float = 0.0
+    window: float = 86_400.0
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        SHARE.check(reference=self.reference)
+        POSITIVE.check(window=self.window)
+
+    def open(self, view: View) -> Candidates:
+        """Begin a run."""
+        return PredictiveCandidates(view, self)
+
+
+class PredictiveCandidates(Candidates):
+    """Remembers, of each waiting job, its reference and its two efficient counts."""
+
+    def __init__(self, view: View, rule: LoadPredictive) -> None:
+        super().__init__(view, rule.advice, rule.counts)
+        self.settles = rule.tolerance == 0
+        self._rule = rule
+        self._meter = ForecastMeter(view, rule.window)
+        self._known: FloatArray = np.zeros((len(view.submit_time), 4))
+
+    def of(self, job: int) -> Reading:
+        """Return the job's candidates, and remember its reference and efficient counts."""
+        reading, rule = super().of(job), self._rule
+        if rule.reference > 0:
+            pick = efficient(reading, rule.reference)
+        else:
+            pick = int(np.abs(reading.counts - self.view.requested_processors[job]).argmin())
+        counts = reading.counts
+        self._known[job] = (
+            counts[pick],
+            reading.runtimes[pick],
+            counts[efficient(reading, rule.light)],
+            counts[efficient(reading, rule.heavy)],
+        )
+        return reading
+
+    def watch(self) -> None:
+        """Let the load signal take in what happened."""
+        self._meter.watch()
+
+    def narrow(self, queue: OpenQueue) -> None:
+        """Aim at the efficient count for the load that each job will meet."""
+        view, here = self.view, queue.here
+        ends, _, held = view._ends
+        targets = forecast_counts(
+            queue.processors[here], queue.job[here], self._known, ends, held,
+            view.now, view.processors, self._meter.read(queue.job),
+        )  # fmt: skip
+        aim(queue, targets, float(self._rule.tolerance))

@@ -1,0 +1,98 @@
+"""A+: about the average parallelism, more when the load is light, less when it is heavy."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from predictors.base import FloatArray, IntArray
+from predictors.compiling import compiled
+from published_rules.busyness import ByLoad
+from sim.policies.advice import Reading, last_up_to
+from sim.policies.allocation.curve import average
+from sim.policies.molding.base import Candidates
+from sim.policies.molding.candidates import BEGIN, HIGH, LOW, SIZE, OpenQueue
+from sim.policies.ties import TIE, first_least
+from sim.state.view import View
+
+
+@dataclass(frozen=True, kw_only=True)
+class LoadInterpolated(ByLoad):
+    """A+ (Sevcik 1989), our reading: interpolate between maximum, A and minimum by load.
+
+    With the load x clipped to [0, 1], M the fastest count, A the average
+    parallelism (largest speedup) and m the least count: n = M - 2x(M - A) up to
+    x = 1/2, n = A - (2x - 1)(A - m) above; rounded down to a feasible count.
+
+    The parameters say what x is: by default the requests of the waiting jobs over the machine.
+    """
+
+    def open(self, view: View) -> Candidates:
+        """Begin a run."""
+        return Interpolator(view, self)
+
+
+@compiled()
+def interpolated(x: float, most: float, average: float, least: float) -> float:
+    """Return A+'s count at a load, before it is rounded.
+
+    Parameters
+    ----------
+    x : float
+        The load; clipped to [0, 1].
+    most, average, least : float
+
+    Examples
+    --------
+    >>> [interpolated(x, 30.0, 10.0, 2.0) for x in (0.0, 0.25, 0.5, 0.75, 1.0)]
+    [30.0, 20.0, 10.0, 6.0, 2.0]
+    """
+    x = min(max(x, 0.0), 1.0)
+    if x <= 0.5:
+        return most - 2 * x * (most - average)
+    return average - (2 * x - 1) * (average - least)
+
+
+@compiled()
+def settle_interpolated(
+    counts: IntArray, spans: IntArray, job: IntArray, first: int, last: int,
+    points: FloatArray, x: float,
+) -> None:  # fmt: skip
+    """Keep of everybody's candidates the largest count up to A+'s, else the least.
+
+    `points` holds most, average and least count of each job.
+    """
+    for k in range(first, last):
+        most, average, least = points[job[k], 0], points[job[k], 1], points[job[k], 2]
+        target = interpolated(x, most, average, least) * (1 + TIE)
+        begin, end = spans[BEGIN, k], spans[BEGIN, k] + spans[SIZE, k]
+        spans[LOW, k] = last_up_to(counts, begin, end, target)
+        spans[HIGH, k] = spans[LOW, k] + 1
+
+
+class Interpolator(Candidates):
+    """Remembers the three counts of every waiting job."""
+
+    settles = True
+
+    def __init__(self, view: View, rule: LoadInterpolated) -> None:
+        super().__init__(view, rule.advice, rule.counts)
+        self._meter = rule.meter(view)
+        self._points: FloatArray = np.zeros((len(view.submit_time), 3))
+
+    def of(self, job: int) -> Reading:
+        """Return the job's candidates, and remember M, A and m."""
+        reading = super().of(job)
+        counts, most = reading.counts, int(first_least(reading.runtimes))
+        self._points[job] = counts[most], counts[min(int(average(*reading)), most)], counts[0]
+        return reading
+
+    def watch(self) -> None:
+        """Let the load signal take in what happened."""
+        self._meter.watch()
+
+    def narrow(self, queue: OpenQueue) -> None:
+        """Fix every count at the one for this load."""
+        x = self._meter.read(queue.jobs())
+        settle_interpolated(
+            queue.counts, queue.spans, queue.job, queue.first, queue.last, self._points, x
+        )

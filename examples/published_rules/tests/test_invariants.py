@@ -1,0 +1,13 @@
+"""What holds for every moldable rule on any instance, of these rules: the program's own tests."""
+
+import by_name
+import test_moldable_invariants as own
+import test_ties as ties
+
+assert own.POLICIES is by_name.POLICIES
+test_beliefs_beyond_reason_harm_no_schedule = own.test_beliefs_beyond_reason_harm_no_schedule
+test_no_moldable_rule_foresees_an_end = own.test_no_moldable_rule_foresees_an_end
+test_no_rule_beats_the_lower_bounds = own.test_no_rule_beats_the_lower_bounds
+test_times_in_other_units = own.test_times_in_other_units_give_the_same_schedule
+test_without_a_curve_every_request_stands = own.test_without_a_curve_every_request_stands
+test_no_choice_is_decided_by_rounding = ties.test_no_choice_of_a_count_is_decided_by_rounding
