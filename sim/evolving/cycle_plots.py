@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from predictors.base import FloatArray, IntArray
-from predictors.cycles.interference import SequentialDetector
+from predictors.cycles.interference import MedianDetector
 from predictors.cycles.online import OnlineCyclePredictor
 from sim.evolving.settings import EvolvingScene
 from sim.machine.base import Machine
@@ -66,10 +66,9 @@ class CycleSeries:
 
     @property
     def alarms(self) -> IntArray:
-        """Cycles at which the sequential detector holds an alarm."""
+        """Cycles at which the detector of interference holds an alarm."""
         ratios = self.measured / self.offline
-        bias = float(np.median(np.log(ratios[:10])))
-        return np.flatnonzero(SequentialDetector(bias=bias).update(ratios))
+        return np.flatnonzero(MedianDetector().update(ratios / np.median(ratios[:10])))
 
 
 def chosen_jobs(records: Records, scene: EvolvingScene) -> list[int]:

@@ -330,7 +330,7 @@ SETTINGS = {
     "dedicated": ("policy=pdpa",),
     "shared": ("cluster=shared", "policy=load_aware", "predictor=rational"),
     "placed": ("cluster=shared", "policy=easy_fastest", "predictor=oracle"),
-    "evolving": ("cluster=failing", "evolving=adaptive", "policy=careful", "predictor=dynamic"),
+    "evolving": ("cluster=failing", "evolving=adaptive", "policy=easy", "predictor=dynamic"),
 }
 
 

