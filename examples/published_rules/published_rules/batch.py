@@ -55,13 +55,7 @@ class Batches:
         self.epsilon = epsilon
 
     def begin(self, view: View, order: Order, allocation: Allocation | OpenAllocation) -> Scheduler:
-        """Begin a run.
-
-        Raises
-        ------
-        PolicyError
-            If the allocation rule settles counts at submit.
-        """
+        """Begin a run."""
         if not isinstance(allocation, OpenAllocation):
             raise PolicyError(
                 "policy.backfill=batches plans counts itself; choose an allocation that keeps "

@@ -20,13 +20,7 @@ class Meter(Protocol):
         ...
 
     def read(self, waiting: IntArray) -> float:
-        """Return the load now; called in a pass, any number of times.
-
-        Parameters
-        ----------
-        waiting : numpy.ndarray of int
-            Indices of the waiting jobs, those that have just arrived included.
-        """
+        """Return the load now; called in a pass, any number of times."""
         ...
 
 

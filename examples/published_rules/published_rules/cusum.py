@@ -44,18 +44,6 @@ def run_length(reference: float, threshold: float, confirm: float = np.inf) -> f
     The sum S = max(0, S + min(z − reference, threshold/confirm)) of standard
     normal z raises an alarm at S ≥ threshold. Brook & Evans [2]_: the sum is
     followed on 128 states between 0 and the threshold as a Markov chain.
-
-    Parameters
-    ----------
-    reference, threshold : float
-        In standard deviations; the threshold positive.
-    confirm : float
-        Fewest cycles that can raise an alarm; infinite leaves steps unbounded.
-
-    Returns
-    -------
-    float, cycles
-        Infinite where no alarm is ever likely enough for numbers to tell.
     """
     states = 128
     width = 2.0 * threshold / (2 * states - 1)
@@ -73,26 +61,7 @@ def run_length(reference: float, threshold: float, confirm: float = np.inf) -> f
 
 @lru_cache(maxsize=256)
 def cusum_threshold(reference: float, false_alarm: float, confirm: int = 2) -> float:
-    """Return the threshold whose false alarms come once in 1/`false_alarm` cycles.
-
-    Parameters
-    ----------
-    reference : float
-        Allowance k in standard deviations, positive.
-    false_alarm : float
-        Mean false alarms for each undisturbed cycle, in (0, 1).
-    confirm : int
-        Fewest cycles that can raise an alarm.
-
-    Returns
-    -------
-    float, in standard deviations; at least `reference`
-
-    Notes
-    -----
-    The floor keeps a large slowdown to `confirm` cycles and a lone outlier from
-    raising an alarm; where it applies false alarms are rarer than asked.
-    """
+    """Return the threshold whose false alarms come once in 1/`false_alarm` cycles."""
     target = 1.0 / false_alarm
 
     def excess(threshold: float) -> float:

@@ -33,13 +33,7 @@ def allot(
     high: IntArray,
     pick: IntArray,
 ) -> float:
-    """Choose counts that minimise max(longest time, area / P) over one deadline for all.
-
-    Returns
-    -------
-    float
-        ω = min over d of max(d, Σ a_j(γ_j(d)) / P), at most the least makespan.
-    """
+    """Choose counts that minimise max(longest time, area / P) over one deadline for all."""
     jobs = pick.size
     number = 0
     for i in range(jobs):

@@ -31,13 +31,7 @@ class LazyEasy:
         self.slack = slack
 
     def begin(self, view: View, order: Order, allocation: Allocation | OpenAllocation) -> Scheduler:
-        """Begin a run.
-
-        Raises
-        ------
-        PolicyError
-            If the allocation rule settles counts at submit.
-        """
+        """Begin a run."""
         if not isinstance(allocation, OpenAllocation):
             raise PolicyError(
                 "policy.backfill=lazy_easy chooses counts when jobs could start; choose an "

@@ -47,20 +47,7 @@ def number_below(values: FloatArray, limit: float) -> int:
 
 @compiled(makes_arrays=True)
 def running_until(left: FloatArray, held: IntArray) -> tuple[FloatArray, FloatArray]:
-    """Return sums of processors, and of processor-seconds, of the first runs to end.
-
-    Parameters
-    ----------
-    left : numpy.ndarray of float, shape (n,), ascending
-        Believed seconds that each run still takes.
-    held : numpy.ndarray of int, shape (n,)
-        Its processors.
-
-    Returns
-    -------
-    numpy.ndarray of float, shape (n + 1,)
-        Of none, of the first, of the first two, ...
-    """
+    """Return sums of processors, and of processor-seconds, of the first runs to end."""
     counts, areas = np.zeros(left.size + 1), np.zeros(left.size + 1)
     for k in range(left.size):
         counts[k + 1] = counts[k] + held[k]
@@ -73,23 +60,7 @@ def forecast_counts(
     processors: IntArray, job: IntArray, known: FloatArray, ends: FloatArray, held: IntArray,
     now: float, machine: int, arriving: float,
 ) -> FloatArray:  # fmt: skip
-    """Return the count that each waiting job aims at for the load that it will meet.
-
-    Parameters
-    ----------
-    processors, job : numpy.ndarray of int, shape (n,)
-        Of the places in use; 0 processors where nobody waits.
-    known : numpy.ndarray of float, shape (jobs, 4)
-        Of every job: reference count, runtime at it in seconds, efficient counts at
-        light and at heavy load.
-    ends, held : numpy.ndarray
-        Of the running jobs: believed ends, ascending, and processors.
-    now : float, seconds
-    machine : int
-        Its processors.
-    arriving : float
-        The share of the machine that future arrivals will ask for.
-    """
+    """Return the count that each waiting job aims at for the load that it will meet."""
     left = np.empty(ends.size)
     for k in range(ends.size):
         left[k] = ends[k] - now

@@ -178,20 +178,7 @@ def _pick_first_shelf(weights: list[int], profits: list[float], capacity: int) -
 
 
 def dual_step(curves: list[Curve], processors: int, deadline: float) -> list[Slot] | None:
-    """Return a schedule of length at most 3/2 of a deadline, or None.
-
-    Parameters
-    ----------
-    curves : list of Curve
-        A job each; time must not grow and area not fall with the count.
-    processors : int
-    deadline : float, seconds
-
-    Returns
-    -------
-    list of Slot or None
-        None certifies that no schedule is as short as the deadline.
-    """
+    """Return a schedule of length at most 3/2 of a deadline, or None."""
     small: list[int] = []
     large: list[int] = []
     for job, curve in enumerate(curves):
@@ -224,23 +211,7 @@ def dual_step(curves: list[Curve], processors: int, deadline: float) -> list[Slo
 def two_shelves(
     curves: list[Curve], processors: int, shortest: float, epsilon: float = 0.01
 ) -> list[Slot] | None:
-    """Return a schedule of at most (3/2)(1 + ε) of the least makespan, by bisection.
-
-    Parameters
-    ----------
-    curves : list of Curve
-    processors : int
-    shortest : float, seconds
-        A lower bound on the makespan of which the double is an upper bound.
-    epsilon : float
-        ε, positive.
-
-    Returns
-    -------
-    list of Slot or None
-        None if not even the upper bound is accepted: the curves are not monotone
-        or jobs are rigid.
-    """
+    """Return a schedule of at most (3/2)(1 + ε) of the least makespan, by bisection."""
     low, high = shortest, 2.0 * shortest
     best = dual_step(curves, processors, low)
     if best is not None:

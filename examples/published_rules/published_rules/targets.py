@@ -37,15 +37,5 @@ def _aim(
 
 
 def aim(queue: OpenQueue, target: FloatArray, tolerance: float = 0.0) -> None:
-    """Allow every waiting job what is around its target, at least one count.
-
-    Parameters
-    ----------
-    queue : OpenQueue
-    target : numpy.ndarray of float, shape (last - first,)
-        By place.
-    tolerance : float
-        Counts up to this share away are allowed; at 0 the largest up to the target
-        alone, else the least one.
-    """
+    """Allow every waiting job what is around its target, at least one count."""
     _aim(queue.counts, queue.spans, queue.first, queue.last, target, tolerance)
