@@ -7,13 +7,12 @@ that the expiry of its belief.
 from typing import Any, cast
 
 import numpy as np
-from numba import types
 from numba.experimental import structref
 
 from predictors.base import FloatArray, IntArray, RuntimePredictor
 from predictors.compiling import compiled
 from predictors.in_loop.wrapper import setting
-from sim.state.run_state import State, structure
+from sim.state.run_state import State, struct_type, structure
 
 ENDING, EXPIRING = range(2)
 """What happens to a running job; at one instant, in this order."""
@@ -31,12 +30,7 @@ FIELDS = {
 }
 
 
-@structref.register
-class CalendarType(types.StructRef):
-    """The type that compiled code gives to a calendar."""
-
-
-class Calendar(structref.StructRefProxy):  # type: ignore[misc]
+class Calendar(structref.StructRefProxy):
     """What nobody may know who decides or predicts: who comes, how long each runs, until when.
 
     Attributes
@@ -68,12 +62,12 @@ class Calendar(structref.StructRefProxy):  # type: ignore[misc]
     corrections: FloatArray
 
 
-structref.define_proxy(Calendar, CalendarType, list(FIELDS))
+CalendarType = struct_type(Calendar, FIELDS)
 
 
 @compiled(makes_arrays=True)
 def _made(fields: tuple[Any, ...]) -> Calendar:
-    return Calendar(*fields)
+    return Calendar(*fields)  # type: ignore[no-untyped-call]
 
 
 def corrections_of(predictor: RuntimePredictor | None) -> FloatArray:
@@ -84,7 +78,9 @@ def corrections_of(predictor: RuntimePredictor | None) -> FloatArray:
 def blank_calendar(jobs: int, running: int, corrections: FloatArray) -> Calendar:
     """Return a calendar for so many jobs, of which so many run at once; nobody is killed."""
     sizes = dict.fromkeys(("event_time", "event_kind", "event_turn", "event_job"), running)
-    tables = {name: np.zeros(sizes.get(name, jobs), kind) for name, kind in FIELDS.items()}
+    tables: dict[str, Any] = {}
+    for name, kind in FIELDS.items():
+        tables[name] = np.zeros(sizes.get(name, jobs), kind)
     tables["corrections"] = corrections
     tables["limit"][:] = np.inf
     return cast(Calendar, structure(_made, tables))

@@ -10,7 +10,7 @@ from sim.state import run_state, steps
 from sim.state.availability import BelievedEnds
 from sim.state.processors import count_processors
 from sim.state.records import Ranges
-from sim.state.run_state import State, idle_state
+from sim.state.run_state import State, idle_state, ranges_of, wakes_of
 
 
 class Request(NamedTuple):
@@ -175,7 +175,7 @@ class MachineState:
     @property
     def free(self) -> int:
         """How many processors are idle."""
-        return self._free.item()
+        return int(self._free.item())
 
     def idle(self) -> Ranges:
         """Return the free processors."""
@@ -198,7 +198,7 @@ class MachineState:
         _make_room(tables, len(nodes))
         first = tables.run["ranges"].item()
         last = first + len(nodes)
-        tables.ranges[first:last] = list(nodes)
+        ranges_of(tables)[first:last] = list(nodes)
         tables.run["ranges"] = last
         tables.processors[job] = count_processors(nodes)
         tables.first_range[job], tables.last_range[job] = first, last
@@ -225,7 +225,7 @@ class MachineState:
     def _held(self, job: int) -> Ranges:
         tables = self.tables
         first, last = tables.first_range.item(job), tables.last_range.item(job)
-        return tuple(tables.ranges[first:last].tolist())
+        return tuple(ranges_of(tables)[first:last].tolist())
 
     # Runs
 
@@ -253,7 +253,7 @@ class MachineState:
 
     def withdraw_wake(self, time: float) -> None:
         """Forget one request of `wake_at` for this very time."""
-        wakes, number = self.tables.wakes, self.tables.run["wakes"].item()
+        wakes, number = wakes_of(self.tables), self.tables.run["wakes"].item()
         place = int(wakes[:number].searchsorted(time))
         wakes[place : number - 1] = wakes[place + 1 : number]
         self.tables.run["wakes"] = number - 1

@@ -8,7 +8,7 @@ import numpy as np
 
 from predictors.base import IntArray
 from sim.state.records import Ranges
-from sim.state.run_state import State
+from sim.state.run_state import State, ranges_of
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -194,7 +194,7 @@ class NodeSets(Sequence[Ranges]):
 
 def held_ranges(state: State, first: IntArray) -> NodeSets:
     """Return all that stands in the table of ranges, as sets that begin at these places."""
-    ranges = state.ranges[: state.run["ranges"].item()]
+    ranges = ranges_of(state)[: state.run["ranges"].item()]
     kind = np.min_scalar_type(ranges["high"].max(initial=0))
     bounds = np.append(first, ranges.size)
     return NodeSets(ranges["low"].astype(kind), ranges["high"].astype(kind), bounds)

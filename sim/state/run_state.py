@@ -16,6 +16,27 @@ from numpy.typing import NDArray
 from predictors.base import FloatArray, IntArray
 from predictors.compiling import compiled
 
+_register: Any = structref.register
+_define_proxy: Any = structref.define_proxy
+_numba: Any = config
+
+
+def struct_type(proxy: type, fields: Collection[str]) -> type:
+    """Return the type by which compiled code knows a structref, to be kept as ``NAMEType``.
+
+    Parameters
+    ----------
+    proxy : type
+        What Python sees of it; it makes one in compiled code.
+    fields : collection of str
+        In the order in which it is given them.
+    """
+    name = f"{proxy.__name__}Type"
+    kind = type(name, (types.StructRef,), {"__module__": proxy.__module__})
+    _register(kind)
+    _define_proxy(proxy, kind, list(fields))
+    return kind
+
 
 def structure(
     make: Callable[[tuple[Any, ...]], Any], fields: Mapping[str, Any], grows: Collection[str] = ()
@@ -30,7 +51,7 @@ def structure(
     grows : collection of str
         Fields that compiled code replaces: Python has to ask for them anew each time.
     """
-    if config.DISABLE_JIT:
+    if _numba.DISABLE_JIT:
         return SimpleNamespace(**fields)
     made = make(tuple(fields.values()))
     for name in fields.keys() - set(grows):
@@ -98,15 +119,10 @@ FIELDS = {
 OF_HOLDERS = "holder_end", "holder_job", "holder_processors", "ended_jobs", "expired_jobs", "found"
 
 
-@structref.register
-class StateType(types.StructRef):
-    """The type that compiled code gives to a state."""
-
-
-class State(structref.StructRefProxy):  # type: ignore[misc]
+class State(structref.StructRefProxy):
     """All that may be known of a run, by name.
 
-    Tables that grow, `ranges` and `wakes`, are to be read anew after each compiled step.
+    Python reads the tables that grow by `ranges_of` and `wakes_of`.
 
     Attributes
     ----------
@@ -161,31 +177,28 @@ class State(structref.StructRefProxy):  # type: ignore[misc]
     found: IntArray
     free_ranges: NDArray[Any]
 
-    @property
-    def ranges(self) -> NDArray[Any]:  # noqa: D102 (an attribute, above)
-        return _ranges_of(self)
-
-    @property
-    def wakes(self) -> FloatArray:  # noqa: D102
-        return _wakes_of(self)
+    ranges: NDArray[Any]
+    wakes: FloatArray
 
 
-structref.define_proxy(State, StateType, list(FIELDS))
-
-
-@compiled(makes_arrays=True)
-def _ranges_of(state: State) -> NDArray[Any]:
-    return state.ranges
-
-
-@compiled(makes_arrays=True)
-def _wakes_of(state: State) -> FloatArray:
-    return state.wakes
+StateType = struct_type(State, FIELDS)
 
 
 @compiled(makes_arrays=True)
 def _made(fields: tuple[Any, ...]) -> State:
-    return State(*fields)
+    return State(*fields)  # type: ignore[no-untyped-call]
+
+
+@compiled(makes_arrays=True)
+def ranges_of(state: State) -> NDArray[Any]:
+    """Return the table of all ranges as it is now."""
+    return state.ranges
+
+
+@compiled(makes_arrays=True)
+def wakes_of(state: State) -> FloatArray:
+    """Return the table of wake-ups as it is now."""
+    return state.wakes
 
 
 def idle_state(processors: int, jobs: int, holders: int) -> State:

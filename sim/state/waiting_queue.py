@@ -4,13 +4,12 @@ from collections.abc import Iterator
 from typing import Any, NamedTuple, cast
 
 import numpy as np
-from numba import types
 from numba.experimental import structref
 from numpy.typing import NDArray
 
 from predictors.base import FloatArray, IntArray
 from predictors.compiling import compiled
-from sim.state.run_state import structure
+from sim.state.run_state import struct_type, structure
 
 AT = np.dtype(
     [("first", "i8"), ("last", "i8"), ("waiting", "i8"), ("layout", "i8"), ("searched", "i8")],
@@ -57,12 +56,7 @@ class Summaries(NamedTuple):
     summarised: NDArray[np.bool_]
 
 
-@structref.register
-class QueueType(types.StructRef):
-    """The type that compiled code gives to a queue."""
-
-
-class Queue(structref.StructRefProxy):  # type: ignore[misc]
+class Queue(structref.StructRefProxy):
     """Waiting jobs by place; every table may grow when a job is added.
 
     Attributes
@@ -90,12 +84,12 @@ class Queue(structref.StructRefProxy):  # type: ignore[misc]
     soonest: FloatArray
 
 
-structref.define_proxy(Queue, QueueType, list(FIELDS))
+QueueType = struct_type(Queue, FIELDS)
 
 
 @compiled(makes_arrays=True)
 def _made(fields: tuple[Any, ...]) -> Queue:
-    return Queue(*fields)
+    return Queue(*fields)  # type: ignore[no-untyped-call]
 
 
 @compiled(makes_arrays=True)
@@ -192,7 +186,8 @@ def keep(queue: Queue, places: IntArray) -> None:
 def places_in(queue: Queue) -> IntArray:
     """Return the places of all waiting jobs, in queue order."""
     at = queue.at[0]
-    return at.first + np.flatnonzero(queue.processors[at.first : at.last])
+    places: IntArray = at.first + np.flatnonzero(queue.processors[at.first : at.last])
+    return places
 
 
 @compiled(makes_arrays=True)
@@ -285,7 +280,7 @@ class WaitingQueue:
 
     def __init__(self) -> None:
         self._at = np.zeros(1, AT)
-        room = {name: np.zeros(64, kind) for name, kind in BY_PLACE.items()}
+        room: dict[str, Any] = {name: np.zeros(64, kind) for name, kind in BY_PLACE.items()}
         more = {"found": np.zeros(64, np.int64), **summaries_of(64)._asdict()}
         more["soonest"] = np.full(2, -np.inf)
         fields = {"at": self._at, **room, **more}
@@ -304,7 +299,7 @@ class WaitingQueue:
     @property
     def first(self) -> int:
         """The first place in use."""
-        return self._first.item()
+        return int(self._first.item())
 
     @first.setter
     def first(self, place: int) -> None:
@@ -313,17 +308,17 @@ class WaitingQueue:
     @property
     def last(self) -> int:
         """One past the last place in use."""
-        return self._last.item()
+        return int(self._last.item())
 
     @property
     def waiting(self) -> int:
         """How many jobs wait."""
-        return self._waiting.item()
+        return int(self._waiting.item())
 
     @property
     def layout(self) -> int:
         """Changes whenever waiting jobs have moved to other places."""
-        return self._layout.item()
+        return int(self._layout.item())
 
     def __len__(self) -> int:
         return self.waiting

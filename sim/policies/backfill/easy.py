@@ -138,9 +138,7 @@ def deep_pass(
         return 0
     waiting = waiting_in(queue)
     lay(*holes, now, free + holders.processors.sum(), holders.end, holders.processors)
-    singles = Candidates(
-        single_candidates(at.last), waiting.counts, waiting.runtimes, waiting.starts
-    )
+    singles = Candidates(single_candidates(at.last), waiting.counts, waiting.runtimes)
     blocking = Blocking(rule[0].reservations, False)
     return mold_first(holes, now, waiting, singles, at.first, at.last, blocking, queue.found)
 
@@ -156,7 +154,8 @@ def asks_ends(queue: Queue, free: int, rule: NDArray[Any], newcomers: int) -> bo
         return free > 0
     if own.strict or own.reservations == 0 or newcomers != EVERYBODY:
         return False
-    return find_heads(queue.processors, at.first, at.last, free, queue.found)[1] < at.last
+    _, head, _ = find_heads(queue.processors, at.first, at.last, free, queue.found)
+    return bool(head < at.last)
 
 
 _easy_pass, _asks_ends = direct(easy_pass), direct(asks_ends)

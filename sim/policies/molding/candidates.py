@@ -115,10 +115,7 @@ class OpenQueue(WaitingQueue):
         more = self.job.size - size
         if more > 0:
             self.spans = np.pad(self.spans, ((0, 0), (0, more)))
-            self.serial, self.promise = (
-                np.pad(self.serial, (0, more)),
-                np.pad(self.promise, (0, more)),
-            )
+            self.serial = np.pad(self.serial, (0, more))
         for table in (self.spans, self.serial):
             table[..., place + 1 : self.last] = table[..., place : self.last - 1]
         return place

@@ -77,10 +77,12 @@ class Replay(Protocol):
     shown: ShownJobs
     submit: FloatArray
     kills: bool
-    books: Books
 
     @property
     def work(self) -> TrueRuntimes: ...  # noqa: D102
+
+    @property
+    def books(self) -> Books: ...  # noqa: D102
 
     def learn(
         self,
@@ -139,14 +141,14 @@ class CompiledPasses:
         jobs = len(engine.submit)
         holes = 256 if rule in (CONSERVATIVE, OPEN) or chooses or self._deep else 1
         self._shares = EqualShares(view, engine.predictor, engine.work)
-        queued = isinstance(scheduler, QueueKeeper) and rule != OPEN
+        queue = scheduler.queue if isinstance(scheduler, QueueKeeper) else WaitingQueue()
         if rule == SHARING:
             engine.shown.arrive(range(jobs))
             sharing = self._shares.enter(self.state, self.calendar)
         else:
             sharing = sharing_of(0, 0, 0)
         self.plan = make_plan(
-            queue=scheduler.queue.tables if queued else WaitingQueue().tables,
+            queue=queue.tables,
             easy=np.zeros(1, RULE) if easy is None else easy.rule,
             instants=nothing_kept().instants,
             times=np.zeros(holes),
@@ -282,7 +284,8 @@ class CompiledPasses:
             self._engine.shown.arrive(newcomers)
         if run["expired_now"] and is_refuted(self.state, self.plan.anew):
             queue = self.plan.queue
-            return tables_of(queue)[0][places_in(queue)].tolist() + newcomers
+            waiting: list[int] = tables_of(queue)[0][places_in(queue)].tolist()
+            return waiting + newcomers
         return newcomers
 
     def _keep_beliefs(self, jobs: Sequence[int]) -> None:

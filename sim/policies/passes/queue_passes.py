@@ -3,7 +3,6 @@
 from typing import Any, NamedTuple, cast
 
 import numpy as np
-from numba import types
 from numba.experimental import structref
 from numpy.typing import NDArray
 
@@ -26,7 +25,7 @@ from sim.policies.passes.open_passes import Offered, OpenPlan, may_start, open_p
 from sim.policies.passes.sharing import Sharing
 from sim.state.availability import earliest_of, lay, nothing_found, place, place_next
 from sim.state.calendar import Calendar
-from sim.state.run_state import State, structure
+from sim.state.run_state import State, struct_type, structure
 from sim.state.steps import ask_to_wake, holders_in, start
 from sim.state.waiting_queue import Queue, forget_all, pop, push, tidy, waiting_in
 
@@ -34,12 +33,7 @@ BEGIN, SIZE, AT_ONCE = range(3)
 """Rows of `Plan.offers`."""
 
 
-@structref.register
-class PlanType(types.StructRef):
-    """The type that compiled code gives to a plan."""
-
-
-class Plan(structref.StructRefProxy):  # type: ignore[misc]
+class Plan(structref.StructRefProxy):
     """What a rule keeps from pass to pass beside the state.
 
     Attributes
@@ -88,12 +82,12 @@ class Plan(structref.StructRefProxy):  # type: ignore[misc]
 
 
 PLANNED = tuple(Plan.__annotations__)
-structref.define_proxy(Plan, PlanType, list(PLANNED))
+PlanType = struct_type(Plan, PLANNED)
 
 
 @compiled(makes_arrays=True)
 def _made(fields: tuple[Any, ...]) -> Plan:
-    return Plan(*fields)
+    return Plan(*fields)  # type: ignore[no-untyped-call]
 
 
 def make_plan(**fields: Any) -> Plan:

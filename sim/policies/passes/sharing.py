@@ -3,7 +3,6 @@
 from typing import Any, Protocol, cast
 
 import numpy as np
-from numba import types
 from numba.experimental import structref
 
 from predictors.base import FloatArray, IntArray, RuntimePredictor
@@ -13,7 +12,7 @@ from predictors.in_loop.wrapper import has_curves
 from sim.state.calendar import Calendar
 from sim.state.processors import held_ranges
 from sim.state.records import Stretches
-from sim.state.run_state import State, structure
+from sim.state.run_state import State, struct_type, structure
 from sim.state.view import View
 from sim.state.waiting_queue import summaries_of
 from workloads.base import BoolArray, Tabled
@@ -39,12 +38,7 @@ AHEAD = 64
 """Jobs behind one that is asked for whose runtimes are asked for with it."""
 
 
-@structref.register
-class SharingType(types.StructRef):
-    """The type that compiled code gives to what equal shares keep."""
-
-
-class Sharing(structref.StructRefProxy):  # type: ignore[misc]
+class Sharing(structref.StructRefProxy):
     """What equal shares keep of a run.
 
     Attributes
@@ -89,12 +83,12 @@ class Sharing(structref.StructRefProxy):  # type: ignore[misc]
 
 NO_TABLE: FloatArray = np.zeros((0, 0))
 FIELDS = tuple(Sharing.__annotations__)
-structref.define_proxy(Sharing, SharingType, list(FIELDS))
+SharingType = struct_type(Sharing, FIELDS)
 
 
 @compiled(makes_arrays=True)
 def _made(fields: tuple[Any, ...]) -> Sharing:
-    return Sharing(*fields)
+    return Sharing(*fields)  # type: ignore[no-untyped-call]
 
 
 @compiled(makes_arrays=True)
