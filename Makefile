@@ -6,14 +6,14 @@ BIN := .venv/bin
 
 .venv/runs: requirements.lock
 	$(PYTHON) -m venv .venv
-	$(BIN)/python -m pip install --quiet --requirement requirements.lock
-	$(BIN)/python -m pip install --quiet --no-deps --editable .
+	$(BIN)/python -m pip install --quiet --no-compile --requirement requirements.lock
+	$(BIN)/python -m pip install --quiet --no-compile --no-deps --editable .
 	touch $@
 
 .venv/installed: requirements-dev.lock
 	$(PYTHON) -m venv .venv
-	$(BIN)/python -m pip install --quiet --requirement requirements-dev.lock
-	$(BIN)/python -m pip install --quiet --no-deps --editable .
+	$(BIN)/python -m pip install --quiet --no-compile --requirement requirements-dev.lock
+	$(BIN)/python -m pip install --quiet --no-compile --no-deps --editable .
 	touch $@
 
 run: .venv/runs

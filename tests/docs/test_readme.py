@@ -61,8 +61,8 @@ def test_the_headline_is_that_of_the_results():
 
 def test_there_are_two_commands_for_a_fresh_machine():
     """Both install the package, so that its command and its modules are there in any folder."""
-    setup = "python3 -m venv .venv && .venv/bin/pip install -q -r "
-    package = ".venv/bin/pip install -q --no-deps -e ."
+    setup = "python3 -m venv .venv && .venv/bin/pip install -q --no-compile -r "
+    package = ".venv/bin/pip install -q --no-compile --no-deps -e ."
     first = next(one for one in PLAIN if one.startswith("moldsim run "))
     assert [
         f"{setup}requirements.lock && {package} && .venv/bin/{first}",
