@@ -18,9 +18,10 @@ from predictors.cli.terminal import PlainConsole, warnings_last
 from sim.composition import options_below
 from sim.config import CONFIG_FOLDER
 from sim.errors import ConfigError
-from sim.results.durable import answering, replaced, write_whole
+from sim.help.interrupts import goes_on
+from sim.results.durable import answering, clear_partial, replaced, write_whole
 from sim.results.sentences import BACKTEST, backtest_folder, distance
-from sim.site.candidate_schedules import MOST_WORK, Candidate, starts, work_of_conservative
+from sim.site.candidate_schedules import MOST_WORK, Candidate, kept_starts, work_of_conservative
 from sim.site.causes import reasons
 from sim.site.changes import changes
 from sim.site.comparison import Compared, compare
@@ -29,7 +30,7 @@ from sim.site.log_schedule import Recorded, beginning, recorded_schedule, steady
 from sim.site.outages import outages_of
 from sim.site.site_logs import composed, of_log, read_source
 from sim.site.site_pages import HEAD, candidate_rows, change_lines, write_backtest_page
-from workloads.base import FloatArray
+from workloads.base import FloatArray, Trace
 
 JOBS, PAGE = "backtest_jobs.parquet", "backtest.html"
 USUAL = ("fcfs", "easy", "conservative", "sjf", "saf", "wfp3")
@@ -155,7 +156,9 @@ def read_log(config: Mapping[str, Any]) -> Log:
     return Log(found, missing, exact)
 
 
-def backtest(overrides: Sequence[str], own: Options, progress: Display | None = None) -> Backtest:
+def backtest(
+    overrides: Sequence[str], own: Options, progress: Display | None = None, keep: bool = False
+) -> Backtest:
     """Replay a log under candidate schedulers and compare them with what it recorded.
 
     Parameters
@@ -165,6 +168,8 @@ def backtest(overrides: Sequence[str], own: Options, progress: Display | None = 
     own : Options
     progress : Display, optional
         Shows which candidate is played, and what time is left.
+    keep : bool
+        Whether starts by each candidate are kept in the folder of results until these are written.
 
     Raises
     ------
@@ -180,6 +185,7 @@ def backtest(overrides: Sequence[str], own: Options, progress: Display | None = 
     found = replace(found, begin=begin)
     if not found.judged.any():
         raise ConfigError(f"backtest.begin={own.begin}: no job with a recorded wait starts later")
+    folder = folder_of(own, found.trace) if keep else None
     missing = tuple(outages_of(found)) if own.capacity == "recorded" else ()
     played: list[Compared] = []
     left: dict[str, str] = {}
@@ -199,7 +205,8 @@ def backtest(overrides: Sequence[str], own: Options, progress: Display | None = 
                     f"it would check {work:,.0f} reservations per job, more than {MOST_WORK:,.0f}"
                 )
                 continue
-        played.append(compare(found, candidate.name, starts(found, candidate, list(missing))))
+        start = kept_starts(folder, found, candidate, list(missing))
+        played.append(compare(found, candidate.name, start))
     if not played:
         raise ConfigError("backtest.candidates: none can be simulated: " + "; ".join(left.values()))
     why = tuple(reasons(found, played, log.missing))
@@ -231,8 +238,13 @@ def _candidates(
     return every
 
 
+def folder_of(own: Options, trace: Trace) -> Path:
+    """Return where results go."""
+    return Path(own.folder) if own.folder else backtest_folder(trace.source, trace.checksum)
+
+
 def write(done: Backtest, folder: Path) -> list[Path]:
-    """Write the results of a backtest, ``backtest.json`` last."""
+    """Write the results of a backtest, ``backtest.json`` last; what was kept for them goes."""
     folder.mkdir(parents=True, exist_ok=True)
     (folder / BACKTEST).unlink(missing_ok=True)
     with replaced(folder / JOBS) as path:
@@ -241,6 +253,7 @@ def write(done: Backtest, folder: Path) -> list[Path]:
     write_backtest_page(folder / PAGE, figures, done)
     text = json.dumps(figures, indent=2, sort_keys=True, allow_nan=False)
     write_whole(folder / BACKTEST, text + "\n")
+    clear_partial(folder)
     return [folder / name for name in (BACKTEST, JOBS, PAGE)]
 
 
@@ -269,11 +282,10 @@ def _answer(asked: argparse.Namespace) -> int:
     rest = of_log([one for one in words if not one.startswith("backtest.")])
     if not rest:
         raise ConfigError("no log is given: moldsim backtest LOG")
+    goes_on(["moldsim", "backtest", *words])
     with Display(PlainConsole(stderr=True), "backtest") as progress:
-        done = backtest(rest, own, progress)
-    trace = done.found.trace
-    folder = Path(own.folder) if own.folder else backtest_folder(trace.source, trace.checksum)
-    written = write(done, folder)
+        done = backtest(rest, own, progress, keep=True)
+    written = write(done, folder_of(own, done.found.trace))
     show(PlainConsole() if sys.stdout.isatty() else PlainConsole(width=400), done, written)
     return 0
 

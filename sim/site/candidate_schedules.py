@@ -1,13 +1,19 @@
 """Schedules by candidate schedulers, replayed from where a log begins."""
 
+import contextlib
+import hashlib
+import json
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
 from sim.policies.backfill.conservative import Conservative
+from sim.results.durable import PARTIAL, replaced
+from sim.results.provenance import checked_inputs, code_checksum, input_files
 from sim.simulation.scene import play, set_scene
 from sim.site.log_schedule import Beginning, Recorded, levels, stand_ins
 from sim.site.outages import Outage, OutagesFirst, with_outages
@@ -72,6 +78,33 @@ def starts(found: Recorded, candidate: Candidate, outages: list[Outage]) -> Floa
     jobs = first.index >= 0
     started[first.index[jobs]] = records.start_time[jobs]
     return np.where(found.running_first, found.start, started)
+
+
+KEPT = f"{PARTIAL}-starts"
+"""Folder of the starts by candidates that an interrupted backtest has played."""
+
+
+def kept_starts(
+    folder: Path | None, found: Recorded, candidate: Candidate, outages: list[Outage]
+) -> FloatArray:
+    """Return what `starts` does, read where it was kept in a folder, else kept there.
+
+    It is read again for the same candidate, log, begin, machine, outages, input files and code.
+    """
+    if folder is None:
+        return starts(found, candidate, outages)
+    inputs = checked_inputs(input_files(candidate.config))
+    own = [candidate.name, candidate.config, found.begin, found.processors, str(outages)]
+    key = json.dumps([code_checksum(), inputs, *own], sort_keys=True, default=str)
+    path = folder / KEPT / f"{hashlib.sha256(key.encode()).hexdigest()}.npy"
+    with contextlib.suppress(OSError, ValueError):
+        kept: FloatArray = np.load(path)
+        return kept
+    started = starts(found, candidate, outages)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with replaced(path) as made:
+        np.save(made, started)
+    return started
 
 
 def work_of_conservative(found: Recorded, start: FloatArray) -> float:

@@ -1,5 +1,6 @@
 """Ctrl-C while something is composed, at work in compiled code, swallowed, or a sweep's."""
 
+import json
 import os
 import shlex
 import signal
@@ -9,6 +10,7 @@ import textwrap
 import time
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from sim.help import interrupts
@@ -148,6 +150,34 @@ def test_an_interrupted_sweep_says_how_to_go_on_and_does(tmp_path):
     after = {path: path.stat().st_mtime_ns for path in tmp_path.glob("*/*/summary.json")}
     assert len(after) == 24
     assert {path: after[path] for path in before} == before
+
+
+def test_an_interrupted_backtest_says_how_to_go_on_and_does(tmp_path):
+    asked = ["backtest", "sample", "backtest.candidates=[fcfs,easy,sjf,saf,wfp3]"]
+    main = "import sys; from sim.command.main import main; sys.exit(main())"
+    call = [sys.executable, "-P", "-c", main]
+    own = {"cwd": tmp_path, "text": True, "env": os.environ | {"PYTHONPATH": str(ROOT)}}
+    kept = ".moldsim-partial-starts/*.npy"
+    with subprocess.Popen(
+        [*call, *asked], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, preexec_fn=heed, **own
+    ) as process:
+        while process.poll() is None and not list(tmp_path.glob(f"backtests/*/{kept}")):
+            time.sleep(0.01)
+        process.send_signal(signal.SIGINT)
+        assert process.wait(60) == 130
+        said = process.stderr.read().splitlines()
+    first, command = said[-1].split("go on with: ")
+    assert first == "what is finished stays; "
+    words = shlex.split(command)
+    assert words == ["moldsim", *asked]
+    (folder,) = tmp_path.glob("backtests/*")
+    finished = list(folder.glob(kept))
+    for path in finished:  # moved, they show whether they are read or played again
+        np.save(path, np.load(path) + 1e6)
+    subprocess.run([*call, *words[1:]], check=True, capture_output=True, **own)
+    rows = json.loads((folder / "backtest.json").read_text(encoding="utf-8"))["candidates"]
+    assert sum(row["mean_wait_time"] > 9e5 for row in rows) == len(finished) < len(rows)
+    assert not (folder / kept).parent.exists()
 
 
 def test_an_interrupted_study_names_itself(monkeypatch, capsys):
