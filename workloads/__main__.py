@@ -123,9 +123,10 @@ def _generate(asked: argparse.Namespace) -> None:
     from workloads.truth.users import with_applications
 
     model = {"lublin": Lublin, "downey": Downey}[asked.model]
-    source = model(jobs=asked.jobs, load=asked.load, estimates=asked.estimates)
+    keys = ("jobs", "load", "estimates", "processors")
     streams = Streams(asked.seed)
-    _write(with_applications(source.trace(streams, asked.processors), streams), asked.output)
+    trace = model(**{key: getattr(asked, key) for key in keys if key in asked}).trace(streams)
+    _write(with_applications(trace, streams), asked.output)
 
 
 def _fetch(asked: argparse.Namespace) -> None:
@@ -192,13 +193,16 @@ def arguments() -> argparse.ArgumentParser:
     convert.add_argument("output", type=Path, help="NAME.swf or NAME.json, or .gz")
     convert.add_argument("--jobs", type=int, help="only the first jobs that can run")
     convert.set_defaults(act=_convert)
-    generate = commands.add_parser("generate", help="jobs from a model")
+    generate = commands.add_parser(
+        "generate", help="jobs from a model", argument_default=argparse.SUPPRESS,
+        epilog="What is not given is as moldsim help workload lublin (or downey) says.",
+    )  # fmt: skip
     generate.add_argument("model", choices=("lublin", "downey"))
     generate.add_argument("output", type=Path, help="NAME.swf or NAME.json, or .gz")
-    generate.add_argument("--jobs", type=int, default=5000)
-    generate.add_argument("--load", type=float, default=0.8, help="offered load")
-    generate.add_argument("--processors", type=int, default=256)
-    generate.add_argument("--estimates", default="tsafrir", help="requested times")
+    generate.add_argument("--jobs", type=int)
+    generate.add_argument("--load", type=float, help="offered load")
+    generate.add_argument("--processors", type=int)
+    generate.add_argument("--estimates", help="requested times")
     generate.add_argument("--seed", type=int, default=1)
     generate.set_defaults(act=_generate)
     fetch = commands.add_parser("fetch", help="a log of the Parallel Workloads Archive")

@@ -82,10 +82,11 @@ def test_easy_plus_learns_by_user_on_the_default_model(monkeypatch):
 
 def test_generated_logs_have_the_users_and_applications_of_a_run(tmp_path):
     file = tmp_path / "a.swf"
-    assert main(["generate", "lublin", str(file), "--jobs", "300", "--load", "0.7"]) == 0
+    assert main(["generate", "lublin", str(file), "--jobs", "300"]) == 0
     log = read_swf(file).jobs
     jobs = sim.run("workload.jobs=300", policy="easy", baseline=None).jobs
     assert log["user"].tolist() == jobs["user"].tolist()
+    assert np.allclose(np.diff(log["submit_time"]), np.diff(jobs["submit_time"]), atol=1)
     assert log["executable"].tolist() == (jobs["application"] + 1).tolist()
     assert log.groupby("user")["group"].nunique().max() == 1
 
