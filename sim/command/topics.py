@@ -111,11 +111,11 @@ def table(group: str, kinds: Sequence[str] = ()) -> str:
         if not kinds or own in kinds:
             rows.append((option.name, own, *(option.facts.get(f, "") for f in facts), option.about))
     sizes = [max(map(len, column)) + 2 for column in zip(*rows, strict=True)][:-1]
-    width = shutil.get_terminal_size((WIDTH, 24)).columns
+    width = shutil.get_terminal_size((WIDTH, 24)).columns if sys.stdout.isatty() else None
     lines = []
     for *cells, about in rows:
         line = "".join(f"{cell:<{size}}" for cell, size in zip(cells, sizes, strict=True)) + about
-        lines.append(line if len(line) <= width else f"{line[: width - 1]}…")
+        lines.append(line if width is None or len(line) <= width else f"{line[: width - 1]}…")
     return "\n".join([*lines, "", f"moldsim help {group} NAME says more about one of them.", ""])
 
 

@@ -146,6 +146,21 @@ def test_policies_are_a_table_by_kind(capsys):
     assert "there are --moldable" in capsys.readouterr().err
 
 
+@pytest.mark.parametrize("group", topics.TABLES)
+def test_a_table_is_cut_for_a_terminal_alone(group, capsys, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "80")
+    assert topics.main([group]) == 0
+    piped = capsys.readouterr().out
+    assert "…" not in piped
+    assert all(option.about in piped for option in topics.options(group))
+    monkeypatch.setattr(topics.sys.stdout, "isatty", lambda: True)
+    monkeypatch.setattr(topics.pydoc, "pager", lambda text: topics.sys.stdout.write(text))
+    assert topics.main([group]) == 0
+    shown = capsys.readouterr().out
+    assert "…" in shown
+    assert max(map(len, shown.splitlines()[:-2])) == 80
+
+
 def test_every_option_of_a_table_states_its_source():
     for group in topics.TABLES:
         for option in topics.options(group, CONFIG_FOLDER):
