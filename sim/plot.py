@@ -23,7 +23,7 @@ from sim.results.plots.pictures import (
     figure_of,
     title_of,
 )
-from sim.results.plots.style import in_dark, svg_of
+from sim.results.plots.style import write_svg
 from sim.results.sentences import NOBODY
 from sim.sweeps.configurations import read_configuration
 
@@ -97,12 +97,9 @@ def _title(folder: Path, summary: Figures) -> str:
 
 def write_figure(figure: "Figure", stem: Path) -> list[Path]:
     """Write a picture as SVG, light and dark, and as PNG, the same bytes each time."""
-    light = svg_of(figure, stem.name)
-    written = [stem.with_suffix(ending) for ending in (".svg", ".dark.svg", ".png")]
-    for path, text in zip(written, (light, in_dark(light)), strict=False):
-        path.write_text(text, encoding="utf-8")
-    figure.savefig(written[-1], metadata={"Software": None})
-    return written
+    write_svg(figure, stem)
+    figure.savefig(stem.with_suffix(".png"), metadata={"Software": None})
+    return [stem.with_suffix(ending) for ending in (".svg", ".dark.svg", ".png")]
 
 
 def _written(asked: argparse.Namespace) -> list[Path]:

@@ -162,13 +162,13 @@ def _panels(number: int) -> "tuple[Figure, list[Axes]]":
 def evolving_figures(
     records: Records, truth: GroundTruth, scene: EvolvingScene, machine: Machine
 ) -> "dict[str, Figure]":
-    """Return the pictures of a run's evolving jobs by file name; none if no job is fit for one."""
+    """Return the pictures of a run's evolving jobs by name; none if no job is fit for one."""
     jobs = chosen_jobs(records, scene)
     series = [cycle_series(job, records, truth, scene, machine) for job in jobs]
     if not series:
         return {}
-    figures = {"cycles.png": cycles_figure(series)}
+    figures = {"cycles": cycles_figure(series)}
     saving = [one for one in series if one.places.size]
     if saving:
-        figures["checkpoints.png"] = checkpoints_figure(saving)
+        figures["checkpoints"] = checkpoints_figure(saving)
     return figures

@@ -11,16 +11,14 @@ import numpy as np
 
 from sim.report.details import QUANTILES, Details
 from sim.report.samples import Group, estimate
-from sim.results.durable import write_whole
 from sim.results.plots.style import (
     COLOURS,
     clock,
-    in_dark,
     legend,
     line,
     new_figure,
-    svg_of,
     tidy,
+    write_svg,
 )
 from sim.results.rows import unit_of
 from sim.results.steady_state import listed
@@ -292,8 +290,6 @@ def save(plot: Plot, folder: Path) -> str:
         if plot.left_out:
             said = textwrap.fill(plot.left_out, NOTE_WIDTH)
             figure.supxlabel(said, x=0.01, ha="left", fontsize=7)
-        light = svg_of(figure, plot.name)
-    for ending, text in ((".svg", light), (".dark.svg", in_dark(light))):
-        write_whole(folder / f"{plot.name}{ending}", text)
+        light = write_svg(figure, folder / plot.name)
     (folder / f"{plot.name}.png").unlink(missing_ok=True)  # of former versions
     return light

@@ -27,6 +27,7 @@ from sim.results.durable import read_failure as read_failure
 from sim.results.durable import write_failure as write_failure
 from sim.results.frames import RECOVERY_PARTS, TABLES, Columns, Tables
 from sim.results.job_metrics import Figures
+from sim.results.plots.style import write_svg
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -36,10 +37,15 @@ SIZES = "sizes.parquet"
 REQUESTS = "requests.parquet"
 EXPORTS = ("jobs.csv", "schedule.swf", SIZES, REQUESTS)
 """What is written where it is asked for."""
-PICTURES = ("cycles.png", "checkpoints.png")
-"""Pictures of evolving jobs."""
+PICTURES = tuple(
+    f"{one}{end}" for one in ("cycles", "checkpoints") for end in (".svg", ".dark.svg")
+)
+"""Pictures of evolving jobs, light and dark."""
+FORMER = ("cycles.png", "checkpoints.png")
+"""What versions before had instead."""
 FILES = (
     *(SUMMARY, FAILURE, MANIFEST, "schedule.png", *PICTURES, *EXPORTS),
+    *FORMER,
     *(f"{t}.parquet" for t in TABLES),
 )
 
@@ -76,7 +82,7 @@ class Artefacts:
     export : callable, optional
         Writes further files (`EXPORTS`) into the folder that it is given.
     more_figures : mapping of str to matplotlib.figure.Figure
-        Further pictures by file name, of `PICTURES`.
+        Further pictures by name, without the endings of `PICTURES`.
     """
 
     tables: Tables
@@ -174,9 +180,10 @@ def write_run(
         write_run(place, other)
     for name in TABLES:
         write_table(run.tables.columns(name), folder / f"{name}.parquet")
-    drawn = {} if run.figure is None else {"schedule.png": run.figure}
-    for name, figure in {**drawn, **run.more_figures}.items():
-        figure.savefig(folder / name, metadata={"Software": None})
+    if run.figure is not None:
+        run.figure.savefig(folder / "schedule.png", metadata={"Software": None})
+    for name, figure in run.more_figures.items():
+        write_svg(figure, folder / name)
     if run.export is not None:
         run.export(folder)
     _write_ends(folder, run.summary, run.manifest, list(played))

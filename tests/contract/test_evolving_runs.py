@@ -20,8 +20,9 @@ FAILING = ("evolving=adaptive", "evolving.share=0.5", "cluster=failing", "cluste
 def test_presets_draw_their_figures(command, tmp_path, name):
     ended = command(f"experiment={name}", "sim.check=true", "hydra.run.dir=run")
     assert ended.status == 0, ended.err
-    assert (tmp_path / "run" / "cycles.png").is_file()
-    assert (tmp_path / "run" / "checkpoints.png").is_file() == (name == "checkpoints")
+    for ending in ("svg", "dark.svg"):
+        assert (tmp_path / f"run/cycles.{ending}").is_file()
+        assert (tmp_path / f"run/checkpoints.{ending}").is_file() == (name == "checkpoints")
 
 
 def test_failures_are_in_metrics_and_tables_and_repeat_byte_by_byte(command, tmp_path):

@@ -7,12 +7,14 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from html import escape
 from io import StringIO
+from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from predictors.base import FloatArray
+from sim.results.durable import write_whole
 from sim.results.frames import Table
 
 if TYPE_CHECKING:
@@ -173,6 +175,14 @@ def in_dark(svg: str) -> str:
     """
     svg = re.sub(r"(?<=: )#[0-9a-f]{6}", lambda found: DARK.get(found[0], found[0]), svg)
     return svg.replace("<svg ", f'<svg fill="{DARK["#000000"]}" ', 1)  # black is not written
+
+
+def write_svg(figure: "Figure", stem: Path) -> str:
+    """Write a picture as SVG, ``.svg`` and for dark pages ``.dark.svg``; return the light one."""
+    light = svg_of(figure, stem.name)
+    for ending, text in ((".svg", light), (".dark.svg", in_dark(light))):
+        write_whole(stem.with_suffix(ending), text)
+    return light
 
 
 def picture(svg: str, alternative: str) -> str:
