@@ -157,6 +157,12 @@ def test_nothing_is_dropped_uncounted(tmp_path):
     assert (found.jobs["recorded_wait_time"] == -1).sum() == 1
 
 
+def test_queues_are_named_where_they_stand_for_partitions(tmp_path):
+    rows = (f"{n},{60 * n},{60 * n + 10},{60 * n + 50},4,q{n % 2}" for n in range(1, 4))
+    path = table(tmp_path, "job,submit,start,end,processors,queue", *rows)
+    assert trace(path).named("partition") == ["q1", "q0", "q1"]
+
+
 def test_runtimes_and_waits_that_contradict_are_told(tmp_path, caplog):
     head = "submit,start,end,runtime,wait,processors"
     found = trace(table(tmp_path, head, "0,10,70,60,10,4", "5,5,35,999,0,2", "6,9,19,10,77,2"))

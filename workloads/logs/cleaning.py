@@ -271,7 +271,8 @@ def _assemble(
         if chosen[name] not in (*_LEAVES_OUT, "keep") and (defects[name] & kept).any()
     }
     dropped = {name: int((reason == name).sum()) for name in RULES if (reason == name).any()}
-    jobs = _job_table(records[kept], {name: found[kept] for name, found in defects.items()}, chosen)
+    own = {name: found[kept] for name, found in defects.items()}
+    jobs = _job_table(log, records[kept], own, chosen)
     return Cleaned(jobs, machine, dropped, repaired)
 
 
@@ -338,7 +339,7 @@ def _refuse(log: SwfLog, records: pd.DataFrame, name: str, found: BoolArray) -> 
 
 
 def _job_table(
-    records: pd.DataFrame, defects: Mapping[str, BoolArray], chosen: Mapping[str, str]
+    log: SwfLog, records: pd.DataFrame, defects: Mapping[str, BoolArray], chosen: Mapping[str, str]
 ) -> pd.DataFrame:
     """Return the columns of a job table with every repair applied."""
     predecessor = records["preceding_job"].to_numpy(np.int64)
@@ -350,7 +351,6 @@ def _job_table(
     exact = np.where(runtime > 0, runtime, 1.0)
     instead = exact if chosen["missing_requested_time"] == "exact" else np.nan
     wait = records["wait_time"].to_numpy(float)
-    parts = "partition" if records["partition"].nunique() > 1 else "queue"
     return pd.DataFrame(
         {
             "job_id": records["job_id"].to_numpy(np.int64),
@@ -364,7 +364,7 @@ def _job_table(
             "think_time": records["think_time"].to_numpy(float),
             "recorded_wait_time": np.where(wait >= 0, wait, -1.0),
             "recorded_status": records["status"].to_numpy(np.int64),
-            "partition": records[parts].to_numpy(np.int64),
+            "partition": records[log.parts].to_numpy(np.int64),
         }
     )
 

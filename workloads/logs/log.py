@@ -27,7 +27,7 @@ from workloads.logs.identity import (
 )
 from workloads.logs.swf import SwfLog, read_swf
 from workloads.logs.swf_text import log_file
-from workloads.models.estimates import Estimates
+from workloads.models.estimates import Estimates, estimates_of
 from workloads.models.tsafrir import HEAD_SHARE, HOUR, site_limit, tsafrir_estimates
 from workloads.streams import Streams
 
@@ -97,13 +97,7 @@ class LogWorkload(ABC):
         check_mapping("cleaning", self.cleaning)
         self._actions = check_actions({**self.usual, **(self.cleaning or {})})
         self._limits = Limits.of(self.limits)
-        self._estimates = Estimates(
-            self.estimates,
-            self.estimate_factor,
-            self.estimate_limit,
-            self.time_limit,
-            self.at_limit,
-        )
+        self._estimates = estimates_of(self)
 
     @abstractmethod
     def read(self) -> SwfLog:
@@ -152,6 +146,7 @@ class LogWorkload(ABC):
         if self.load is not None and machine is not None:
             jobs = scale_load(jobs, machine, self.load)
         jobs = self._requested(jobs, recorded, streams)
+        words = {**log.words, "partition": log.words.get(log.parts, {})}
         return Trace(
             check_jobs(jobs, log.source),
             cleaned.processors,
@@ -164,7 +159,7 @@ class LogWorkload(ABC):
             identity=identity,
             altered=altered,
             size_by_use=by_use,
-            words={**log.words, "application": application_words(jobs, identity, log.words)},
+            words={**words, "application": application_words(jobs, identity, words)},
         )
 
     @property

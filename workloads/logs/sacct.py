@@ -8,7 +8,7 @@ The manual page of ``sacct``: fields, states and formats of time.
 import datetime
 import hashlib
 import os
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from types import MappingProxyType
@@ -105,9 +105,18 @@ def _recorded(table: pd.DataFrame, zone: datetime.tzinfo, unit: str, file: Path)
     table = table[~table[chosen["job"]].str.contains(".", regex=False)]
     jobs, negative = _fields(table, chosen, zone, unit, file)
     jobs = _told_apart(jobs, table[chosen["job"]])
-    there = {field: next((n for n in names if n in table), "") for field, names in NAMED.items()}
-    named = {field: words(jobs[field], table[name]) for field, name in there.items() if name}
+    named = _words(table, **{field: jobs[field] for field in NAMED})
     return SwfLog(jobs, names=_stems(table), found={"negative_wait": negative}, words=named)
+
+
+def _words(table: pd.DataFrame, **codes: Iterable[float]) -> dict[str, dict[int, str]]:
+    """Return the names behind the codes of fields whose columns are there."""
+    there = {field: _first(table, NAMED[field]) for field in codes}
+    return {field: words(codes[field], table[name]) for field, name in there.items() if name}
+
+
+def _first(table: pd.DataFrame, names: Sequence[str]) -> str:
+    return next((name for name in names if name in table.columns), "")
 
 
 def check_sacct(timezone: str, unit: str) -> datetime.tzinfo:
@@ -151,10 +160,7 @@ def _choose_columns(table: pd.DataFrame, unit: str, file: Path) -> dict[str, str
     needed = dict(NEEDED)
     if unit == "nodes":
         needed["processors"] = ("NNodes", "AllocNodes")
-    chosen = {
-        what: next((name for name in names if name in table.columns), "")
-        for what, names in needed.items()
-    }
+    chosen = {what: _first(table, names) for what, names in needed.items()}
     missing = [" or ".join(needed[what]) for what, name in chosen.items() if not name]
     if missing:
         raise WorkloadError(
@@ -262,7 +268,8 @@ def _reckoned(table: pd.DataFrame, zone: datetime.tzinfo, file: Path) -> SwfLog:
         f"whole nodes, as TIMEOUTs of their partition show, and {len(table) - told - whole:,} "
         f"those requested; {int(beyond.sum()):,} would have run more than 5 % past their limit"
     )
-    return SwfLog(fields_of(known, len(table)), found={"beyond_limit": beyond}, remarks=(remark,))
+    jobs, found = fields_of(known, len(table)), {"beyond_limit": beyond}
+    return SwfLog(jobs, found=found, remarks=(remark,), words=_words(table, partition=partition))
 
 
 def _counts(jobs: pd.DataFrame) -> tuple[FloatArray, int, int]:
@@ -336,12 +343,8 @@ def _status(state: str) -> int:
 
 def _numbers(identifiers: pd.Series) -> FloatArray:
     """Return job numbers; tasks of an array (``17_4``) share one, and cleaning renumbers them."""
-    return (
-        identifiers.str.extract(r"^(\d{1,15})(?:\D|$)", expand=False)
-        .fillna("-1")
-        .to_numpy()
-        .astype(float)
-    )
+    found = identifiers.str.extract(r"^(\d{1,15})(?:\D|$)", expand=False)
+    return found.fillna("-1").to_numpy().astype(float)
 
 
 def _told_apart(jobs: pd.DataFrame, identifiers: pd.Series) -> pd.DataFrame:
@@ -357,8 +360,8 @@ def _told_apart(jobs: pd.DataFrame, identifiers: pd.Series) -> pd.DataFrame:
 
 def _codes(table: pd.DataFrame, names: tuple[str, ...]) -> FloatArray:
     """Return the codes of the first of these columns that there is, -1 without one."""
-    name = next((n for n in names if n in table.columns), None)
-    return np.full(len(table), -1.0) if name is None else codes(table[name])
+    name = _first(table, names)
+    return codes(table[name]) if name else np.full(len(table), -1.0)
 
 
 def _stems(table: pd.DataFrame) -> np.ndarray | None:

@@ -117,6 +117,11 @@ class SwfLog:
         matches = (_DIRECTIVE.match(comment.text) for comment in self.comments)
         return [(match[1], match[2]) for match in matches if match]
 
+    @property
+    def parts(self) -> str:
+        """Field that says which part of the machine a job was for: partition or queue."""
+        return "partition" if self.jobs["partition"].nunique() > 1 else "queue"
+
     def values(self, key: str) -> list[str]:
         """Return every value of one directive, such as ``Queue``; case does not matter."""
         return [value for name, value in self.directives() if name.lower() == key.lower()]

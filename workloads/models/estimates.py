@@ -3,6 +3,7 @@
 import logging
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -126,3 +127,9 @@ METHODS: Mapping[str, Callable[[Estimates, FloatArray, np.random.Generator], Flo
     "loose": _loose,
 }
 """What ``workload.estimates`` may say."""
+
+
+def estimates_of(workload: Any) -> Estimates:
+    """Return how users estimate by the keys of a workload."""
+    keys = ("estimates", "estimate_factor", "estimate_limit", "time_limit", "at_limit")
+    return Estimates(*(getattr(workload, key) for key in keys))

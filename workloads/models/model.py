@@ -11,7 +11,7 @@ from workloads.arrivals import scale_load
 from workloads.base import Trace, check_jobs
 from workloads.errors import WorkloadError
 from workloads.limits import check_count, check_load, is_number
-from workloads.models.estimates import METHODS, Estimates
+from workloads.models.estimates import METHODS, Estimates, estimates_of
 from workloads.streams import Streams
 
 
@@ -100,13 +100,7 @@ class ModelWorkload(ABC):
             raise WorkloadError(
                 f"workload.widest={self.widest}: must be above 0 and at most 1, or null"
             )
-        self._estimates = Estimates(
-            self.estimates,
-            self.estimate_factor,
-            self.estimate_limit,
-            self.time_limit,
-            self.at_limit,
-        )
+        self._estimates = estimates_of(self)
 
     def widest_on(self, processors: int) -> int:
         """Return how many processors the widest job may have on a machine of so many."""
