@@ -1,7 +1,6 @@
 """What a site's own accounting says to its users: ``moldsim advise JOBS``."""
 
 import argparse
-import json
 import logging
 import sys
 from collections.abc import Mapping, Sequence
@@ -18,7 +17,7 @@ from predictors.cli.fitting import fitting_tables
 from predictors.cli.terminal import PlainConsole, warnings_last
 from sim.composition import options_below
 from sim.errors import ConfigError, SimError
-from sim.results.durable import answering, write_csv, write_whole
+from sim.results.durable import answering, as_json, write_csv, write_whole
 from sim.results.job_metrics import mean
 from sim.results.sentences import backtest_folder
 from sim.site.candidate_schedules import expected_wait
@@ -48,7 +47,7 @@ class Options:
     starts : bool
         Whether expected starts are replayed.
     folder : str or None
-        Where results go; None: ``advice`` and the name of the log below ``backtests``.
+        Where results go; None: ``backtests/NAME-CHECKSUM``, below it ``until=SHARE`` with such.
     """
 
     until: float = 1.0
@@ -309,9 +308,8 @@ def write(done: Advised, folder: Path) -> list[Path]:
          "choices": [asdict(choice) for choice in one.choices]}
         for one in done.rows
     ]  # fmt: skip
-    text = json.dumps({**done.figures, "rows": rows}, indent=2, sort_keys=True, allow_nan=False)
     write_advice_page(folder / PAGE, done.figures, done.rows)
-    write_whole(folder / FIGURES, text + "\n")
+    write_whole(folder / FIGURES, as_json({**done.figures, "rows": rows}))
     return [folder / name for name in (TABLE, FIGURES, PAGE)]
 
 
@@ -340,7 +338,8 @@ def _answer(asked: argparse.Namespace) -> int:
         jobs = read_jobs([one for one in words if not one.startswith("advise.")])
         progress.show("learns from the jobs, and predicts")
         done = advise(jobs, own)
-    usual = backtest_folder(jobs.source, jobs.checksum)
+    part = "" if own.until == 1 else f"until={own.until:g}"
+    usual = backtest_folder(jobs.source, jobs.checksum) / part
     written = write(done, Path(own.folder) if own.folder else usual)
     show(PlainConsole() if sys.stdout.isatty() else PlainConsole(width=400), done, written)
     return 0

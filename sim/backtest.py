@@ -1,7 +1,6 @@
 """How far simulated schedules are from what a log recorded: ``moldsim backtest LOG``."""
 
 import argparse
-import json
 import logging
 import sys
 from collections.abc import Mapping, Sequence
@@ -19,7 +18,7 @@ from sim.composition import options_below
 from sim.config import CONFIG_FOLDER
 from sim.errors import ConfigError
 from sim.help.interrupts import goes_on
-from sim.results.durable import answering, clear_partial, replaced, write_whole
+from sim.results.durable import answering, as_json, clear_partial, replaced, write_whole
 from sim.results.sentences import BACKTEST, backtest_folder, distance
 from sim.site.candidate_schedules import MOST_WORK, Candidate, kept_starts, work_of_conservative
 from sim.site.causes import reasons
@@ -189,7 +188,6 @@ def backtest(
     missing = tuple(outages_of(found)) if own.capacity == "recorded" else ()
     played: list[Compared] = []
     left: dict[str, str] = {}
-    work = None
     every = _candidates(own.candidates, overrides, log, found)
     for place, candidate in enumerate(every):
         shown.show(f"simulates {candidate.name}, {place + 1} of {len(every)}", place / len(every))
@@ -197,9 +195,8 @@ def backtest(
             if missing:
                 left[candidate.name] = "its reservations cannot make room for outages"
                 continue
-            if work is None:
-                easy = (one.start for one in played if one.name.startswith("easy"))
-                work = work_of_conservative(found, next(easy, found.start))
+            easy = (one.start for one in played if one.name.startswith("easy"))
+            work = work_of_conservative(found, next(easy, found.start))
             if work > MOST_WORK:
                 left[candidate.name] = (
                     f"it would check {work:,.0f} reservations per job, more than {MOST_WORK:,.0f}"
@@ -251,8 +248,7 @@ def write(done: Backtest, folder: Path) -> list[Path]:
         jobs_frame(done.found, done.candidates).to_parquet(path, index=False)
     figures = done.figures()
     write_backtest_page(folder / PAGE, figures, done)
-    text = json.dumps(figures, indent=2, sort_keys=True, allow_nan=False)
-    write_whole(folder / BACKTEST, text + "\n")
+    write_whole(folder / BACKTEST, as_json(figures))
     clear_partial(folder)
     return [folder / name for name in (BACKTEST, JOBS, PAGE)]
 

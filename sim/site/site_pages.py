@@ -13,9 +13,9 @@ from sim.results.plots.style import INK, LINE_COLOURS, clock, resample, svg_of, 
 from sim.results.plots.style import picture as embedded
 from sim.results.rows import duration, texts
 from sim.results.sentences import distance, ranks, relative
-from sim.site.causes import percent
+from sim.site.causes import HOUR, percent
 from sim.site.changes import MEANINGS
-from sim.site.comparison import held_by
+from sim.site.comparison import DISTRUST, held_by
 from sim.site.distances import Backtest
 from sim.site.evidence import Advice, Choice, clock_time
 from sim.site.log_schedule import Levels
@@ -30,9 +30,15 @@ STEPS = 300
 """Pieces into which curves over time are cut."""
 MOST_DOTS = 5000
 """Jobs that the plot of waits shows, every so many of them."""
-HOUR = 3600.0
 HEAD = ("", "verdict", "mean wait", "median", "95th percentile", "rank correlation",
         "median |difference|", "utilisation")  # fmt: skip
+
+
+NEXT = (
+    "What to do: trust no waits simulated on this log; backtest.changes=true shows what matters "
+    "most, and cluster.processors, backtest.capacity or other backtest.candidates may mend it."
+)
+"""Where the nearest candidate is to be distrusted."""
 
 
 def candidate_rows(figures: Mapping[str, Any]) -> list[list[str]]:
@@ -54,8 +60,8 @@ def candidate_rows(figures: Mapping[str, Any]) -> list[list[str]]:
 
 
 def change_lines(figures: Mapping[str, Any]) -> list[str]:
-    """Return how far the nearest candidate is with one thing changed, a sentence each."""
-    return [
+    """Return what distrust asks for, and how far the nearest candidate is with one change each."""
+    return [NEXT] * (figures["verdict"] == DISTRUST) + [
         f"{figures['nearest']}, {MEANINGS[one['name']]}: mean wait "
         f"{relative(one['mean_wait_difference'])}, rank correlation {ranks(one['spearman_wait'])}."
         for one in figures["changes"]
@@ -274,10 +280,11 @@ def advice_rows(rows: Sequence[Advice]) -> tuple[list[str], list[list[str]]]:
         told = texts([own.predicted, own.low, own.high], "s")
         walltime = one.walltime_on(one.recommended)
         counts = list(one.counts.items())
+        basis = "" if one.recommended in one.counts else " (inferred, never run)"
         shown = ", ".join(f"{n}: {k}" for n, k in counts[:MOST_COUNTS])
         cells.append([
             one.application, f"{one.jobs:,}",
-            str(one.recommended) + ("" if one.fastest else " (as now)"),
+            str(one.recommended) + (basis if one.fastest else " (as now)"),
             f"{told[0]} ({told[1]} to {told[2]})" if one.fastest else "no evidence",
             "no evidence" if walltime is None else clock_time(walltime),
             one.sbatch or "–",

@@ -18,6 +18,7 @@ from sim.site.evidence import (
     minutes,
     walltimes,
 )
+from sim.site.site_pages import advice_rows
 
 pytestmark = pytest.mark.fast
 
@@ -143,7 +144,8 @@ def test_advice_from_a_log(tmp_path, monkeypatch, capsys):
     assert main([log, "cluster.processors=64", "advise.until=0.7"]) == 0
     out = capsys.readouterr().out
     assert "2 of" in out
-    folder = next((tmp_path / "backtests").iterdir())
+    (usual,) = (tmp_path / "backtests").iterdir()
+    folder = usual / "until=0.7"
     table = pd.read_csv(folder / "advice.csv")
     assert list(table)[:12] == [
         "application", "jobs", "counts", "fastest", "efficient", "predicted", "low", "high",
@@ -171,7 +173,19 @@ def test_advice_from_a_log(tmp_path, monkeypatch, capsys):
     assert "sbatch --ntasks" in page
     first = {path.name: path.read_bytes() for path in folder.iterdir()}
     assert main([log, "cluster.processors=64", "advise.until=0.7"]) == 0
+    assert main([log, "cluster.processors=64", "advise.starts=false"]) == 0
     assert first == {path.name: path.read_bytes() for path in folder.iterdir()}
+    assert (usual / "advice.csv").read_bytes() != first["advice.csv"]
+
+
+def test_a_count_that_never_ran_is_called_inferred():
+    for counts, most, said in (
+        ([1, 2, 4, 8], 64, "16 (inferred, never run)"),
+        ([1, 2, 4, 8], 8, "8"),
+        ([4, 4, 4, 4], 64, "4 (as now)"),
+    ):
+        told = advice_of("app", runs_of(counts), None, most)
+        assert advice_rows([told])[1][0][2] == said
 
 
 def test_advice_where_nothing_repeats(tmp_path, monkeypatch, capsys):

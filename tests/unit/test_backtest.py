@@ -6,15 +6,17 @@ from dataclasses import replace
 import numpy as np
 import pandas as pd
 import pytest
+from rich.console import Console
 from scipy import stats
 
-from sim.backtest import backtest, main, of_log, options
+from sim.backtest import backtest, main, of_log, options, show
 from sim.errors import ConfigError
 from sim.results.sentences import BACKTESTS, backtest_sentences, find_backtest
 from sim.simulation.scene import play, set_scene
 from sim.site.comparison import spearman
 from sim.site.log_schedule import Beginning, beginning, levels, recorded_schedule, steady_begin
 from sim.site.outages import Outage, gaps, low_weeks, outages_of, weeks_of, with_outages
+from sim.site.site_pages import NEXT, change_lines
 from sim.warm import configuration
 from tests.former import WORLD
 from workloads.base import Trace, check_jobs
@@ -135,13 +137,16 @@ def test_missing_limits_are_played_exact_and_modelled(tmp_path, easy):
 
 
 @pytest.mark.slow
-def test_a_machine_believed_too_large_is_named(tmp_path, easy):
+def test_a_machine_believed_too_large_is_named(tmp_path, easy, capsys):
     log = write_log(tmp_path / "log.csv", easy)
     done = backtest(of_log([log, "cluster.processors=100"]), options([]))
     reason = next(one for one in done.reasons if one.code == "machine_too_large")
     assert reason.evidence["most_held"] <= PROCESSORS
     smaller = backtest(of_log([log, "cluster.processors=16384"]), options([]))
     assert smaller.nearest.verdict == "distrust"
+    show(Console(width=200), smaller, [])
+    assert NEXT in " ".join(capsys.readouterr().out.split())
+    assert change_lines(done.figures()) == [NEXT] * (done.nearest.verdict == "distrust")
     without = backtest(of_log([log, "backtest.begin=0"][:1]), options(["backtest.begin=0"]))
     assert without.found.source_of_size == "recorded"
     assert without.found.processors == PROCESSORS
