@@ -38,14 +38,11 @@ REQUESTS = "requests.parquet"
 EXPORTS = ("jobs.csv", "schedule.swf", SIZES, REQUESTS)
 """What is written where it is asked for."""
 PICTURES = tuple(
-    f"{one}{end}" for one in ("cycles", "checkpoints") for end in (".svg", ".dark.svg")
+    f"{one}.{end}" for end in ("svg", "dark.svg", "png") for one in ("cycles", "checkpoints")
 )
-"""Pictures of evolving jobs, light and dark."""
-FORMER = ("cycles.png", "checkpoints.png")
-"""What versions before had instead."""
+"""Pictures of evolving jobs, light and dark; PNG are of former versions."""
 FILES = (
     *(SUMMARY, FAILURE, MANIFEST, "schedule.png", *PICTURES, *EXPORTS),
-    *FORMER,
     *(f"{t}.parquet" for t in TABLES),
 )
 

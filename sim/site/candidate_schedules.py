@@ -1,8 +1,6 @@
 """Schedules by candidate schedulers, replayed from where a log begins."""
 
-import contextlib
 import hashlib
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -94,10 +92,10 @@ def kept_starts(
     if folder is None:
         return starts(found, candidate, outages)
     inputs = checked_inputs(input_files(candidate.config))
-    own = [candidate.name, candidate.config, found.begin, found.processors, str(outages)]
-    key = json.dumps([code_checksum(), inputs, *own], sort_keys=True, default=str)
+    own = (candidate.name, candidate.config, found.begin, found.processors, outages)
+    key = repr((code_checksum(), inputs, own))
     path = folder / KEPT / f"{hashlib.sha256(key.encode()).hexdigest()}.npy"
-    with contextlib.suppress(OSError, ValueError):
+    if path.is_file():
         kept: FloatArray = np.load(path)
         return kept
     started = starts(found, candidate, outages)

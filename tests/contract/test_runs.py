@@ -13,13 +13,13 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from sim.results.artefacts import EXPORTS, FILES, FORMER, PICTURES
+from sim.results.artefacts import EXPORTS, FILES, PICTURES
 from sim.results.durable import LOCK
 from sim.statistics.intervals import t_interval
 
 ROOT = Path(__file__).resolve().parents[2]
 TINY = ("workload.jobs=40",)
-ASKED_FOR = {*EXPORTS, *PICTURES, *FORMER} - {"schedule.png"}
+ASKED_FOR = {*EXPORTS, *PICTURES} - {"schedule.png"}
 WHOLE = {*FILES} - {"failure.json"} - ASKED_FOR
 
 
