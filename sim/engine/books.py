@@ -4,14 +4,14 @@ from collections.abc import Collection
 
 from predictors.base import FloatArray, RuntimePredictor
 from predictors.compiling import direct
-from sim.state import steps
+from sim.state import run_steps
 from sim.state.calendar import blank_calendar, corrections_of
 from sim.state.machine_state import MachineState, Run
 
-_begin_run, _plan_end = direct(steps.begin_run), direct(steps.plan_end)
-_move_believed_end, _take_off = direct(steps.move_believed_end), direct(steps.take_off)
-_process_ends, _process_instant = direct(steps.process_ends), direct(steps.process_instant)
-_next_event_time = direct(steps.next_event_time)
+_begin_run, _plan_end = direct(run_steps.begin_run), direct(run_steps.plan_end)
+_move_believed_end, _take_off = direct(run_steps.move_believed_end), direct(run_steps.take_off)
+_process_ends, _process_instant = direct(run_steps.process_ends), direct(run_steps.process_instant)
+_next_event_time = direct(run_steps.next_event_time)
 
 
 class Books:

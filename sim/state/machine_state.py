@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 from predictors.base import FloatArray
 from predictors.compiling import direct
 from sim.errors import PolicyError
-from sim.state import run_state, steps
+from sim.state import run_state, run_steps
 from sim.state.availability import BelievedEnds
 from sim.state.processors import count_processors
 from sim.state.records import Ranges
@@ -80,7 +80,7 @@ def rewrite(run: Run, **what: Any) -> None:
 _allocate, _reallocate = direct(run_state.allocate), direct(run_state.reallocate)
 _release, _allocate_named = direct(run_state.release), direct(run_state.allocate_named)
 _push_holder, _pop_holder = direct(run_state.push_holder), direct(run_state.pop_holder)
-_make_room, _ask_to_wake = direct(run_state.make_room), direct(steps.ask_to_wake)
+_make_room, _ask_to_wake = direct(run_state.make_room), direct(run_steps.ask_to_wake)
 
 
 class MachineState:

@@ -26,6 +26,7 @@ from sim.errors import SimError
 from sim.results.metrics import summarise
 from sim.simulation.build import build
 from sim.simulation.scene import play, set_scene
+from sim.state.decisions import Preferences
 
 prepare()
 pytestmark = pytest.mark.filterwarnings("ignore")
@@ -211,7 +212,9 @@ def test_nor_where_passes_are_compiled(policy, table, monkeypatch):
 
 def test_nor_while_jobs_evolve(monkeypatch):
     toy = ("workload=decks", "workload.cycles=60", "evolving=adaptive", "cluster=failing")
-    walker = walked(monkeypatch, *toy, "policy=easy", "predictor=dynamic", every=11)
+    asks = Preferences(watches_health=True)
+    monkeypatch.setattr("sim.policies.base.Policy.preferences", lambda policy: asks)
+    walker = walked(monkeypatch, *toy, "policy=easy", "predictor=dynamic", every=3)
     assert walker.walks == 3
     assert not walker.found[:5]
 

@@ -34,8 +34,8 @@ from sim.state.feasible_counts import FeasibleCounts
 from sim.state.machine_state import MachineState
 from sim.state.processors import held_ranges
 from sim.state.records import AskedOnce, FewWords, Records, Stretches, WholeRuns
+from sim.state.run_steps import next_event_time
 from sim.state.shown import ShownJobs
-from sim.state.steps import next_event_time
 from sim.state.view import LEAST_BELIEF, View
 from sim.state.waiting_queue import WaitingQueue, places_in, tables_of
 

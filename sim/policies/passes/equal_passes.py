@@ -40,7 +40,7 @@ from sim.policies.reallocation.shares import apportion
 from sim.state.availability import BelievedEnds
 from sim.state.calendar import Calendar, sift_down, write_event
 from sim.state.run_state import State, believe_end, reallocate
-from sim.state.steps import start, waiting_in
+from sim.state.run_steps import start, waiting_in
 from sim.state.view import LEAST_BELIEF
 from sim.state.waiting_queue import Summaries, forget
 

@@ -18,7 +18,7 @@ from sim.policies.passes.queue_passes import (
 from sim.policies.passes.sharing import ASKED
 from sim.state.calendar import Calendar
 from sim.state.run_state import State
-from sim.state.steps import next_event_time, process_instant
+from sim.state.run_steps import next_event_time, process_instant
 from sim.state.waiting_queue import Queue
 
 INSTANTS = 256

@@ -23,7 +23,7 @@ from sim.policies.molding.choice import Blocking, mold_first
 from sim.state.availability import Holes
 from sim.state.calendar import Calendar
 from sim.state.run_state import State
-from sim.state.steps import start, waiting_in
+from sim.state.run_steps import start, waiting_in
 
 
 class OpenPlan(NamedTuple):

@@ -26,7 +26,7 @@ from sim.policies.passes.sharing import Sharing
 from sim.state.availability import earliest_of, lay, nothing_found, place, place_next
 from sim.state.calendar import Calendar
 from sim.state.run_state import State, struct_type, structure
-from sim.state.steps import ask_to_wake, holders_in, start
+from sim.state.run_steps import ask_to_wake, holders_in, start
 from sim.state.waiting_queue import Queue, forget_all, pop, push, tidy, waiting_in
 
 BEGIN, SIZE, AT_ONCE = range(3)
