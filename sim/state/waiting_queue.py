@@ -12,11 +12,20 @@ from predictors.compiling import compiled
 from sim.state.run_state import struct_type, structure
 
 AT = np.dtype(
-    [("first", "i8"), ("last", "i8"), ("waiting", "i8"), ("layout", "i8"), ("searched", "i8")],
+    [
+        ("first", "i8"),
+        ("last", "i8"),
+        ("waiting", "i8"),
+        ("layout", "i8"),
+        ("searched", "i8"),
+        ("searched_layout", "i8"),
+        ("soonest_layout", "i8"),
+    ],
     align=True,
 )
-"""Where a queue begins and ends, and who many wait. `layout` changes whenever jobs have moved to
-other places, and `searched` is how far it was searched since."""
+"""Where a queue begins and ends, and how many wait. `layout` changes whenever jobs have moved to
+other places; `searched` is how far the queue was searched when that was `searched_layout`, and
+`soonest` is known of places as they were under `soonest_layout`."""
 BLOCK = 64
 """Jobs of the queue that share a summary."""
 GROUP = 16
@@ -142,16 +151,18 @@ def forget(summaries: Summaries, first: int, last: int) -> None:
 def follow(queue: Queue) -> None:
     """Forget the summaries of blocks whose jobs are others than at the last search."""
     at = queue.at[0]
-    if at.searched < at.last:
+    if at.searched_layout != at.layout:
+        at.searched_layout = at.layout
+        queue.summarised[:] = False
+    elif at.searched < at.last:
         forget(summaries_in(queue), at.searched, at.last - 1)
     at.searched = at.last
 
 
 @compiled(makes_arrays=True)
 def forget_all(queue: Queue) -> None:
-    """Forget all summaries: jobs have moved, or their runtimes have changed."""
-    queue.summarised[:] = False
-    queue.at[0].searched = queue.at[0].last
+    """Forget all summaries: runtimes have changed."""
+    queue.at[0].searched_layout = -1
 
 
 @compiled(makes_arrays=True)
@@ -178,8 +189,6 @@ def keep(queue: Queue, places: IntArray) -> None:
         times[:number] = times[places]
     at.first, at.last = 0, number
     at.layout += 1
-    queue.soonest[:] = -np.inf
-    forget_all(queue)
 
 
 @compiled(makes_arrays=True)
@@ -223,8 +232,6 @@ def push(queue: Queue, job: int, processors: int, runtime: float, key: float) ->
             column[place + 1 : at.last + 1] = column[place : at.last].copy()
         for times in (queue.runtime, queue.start, queue.key):
             times[place + 1 : at.last + 1] = times[place : at.last].copy()
-        queue.soonest[:] = -np.inf
-        forget_all(queue)
     queue.job[place], queue.processors[place] = job, processors
     queue.runtime[place], queue.start[place], queue.key[place] = runtime, np.inf, key
     at.last += 1
@@ -239,9 +246,8 @@ def pop(queue: Queue, place: int) -> None:
     queue.processors[place] = 0
     at.waiting -= 1
     if at.waiting == 0:
-        at.first = at.last = at.searched = 0
+        at.first = at.last = 0
         at.layout += 1
-        queue.summarised[:], queue.soonest[:] = False, -np.inf
 
 
 class WaitingQueue:

@@ -53,73 +53,85 @@ EVERYBODY = -1
 
 
 @compiled(makes_arrays=True)
-def easy_pass(
-    queue: Queue,
-    holders: BelievedEnds,
-    free: int,
-    now: float,
-    rule: NDArray[Any],
-    holes: Holes,
-    newcomers: int,
-) -> int:
-    """Find who starts now, in the order of the starts; this is the rule.
-
-    Heads start while they fit. The next one gets a reservation, and who does not delay it may
-    start ahead of it. While nothing but arrivals happens, free processors and the reservation
-    stay as they are, and who could not start before cannot start now: only newcomers are tried.
+def start_heads(queue: Queue, free: int, rule: NDArray[Any]) -> tuple[int, int, bool]:
+    """Let heads start while they fit: the first half of the rule.
 
     Parameters
     ----------
     queue : Queue
         Places are written to `found`.
-    holders : BelievedEnds
     free : int
         Processors.
+    rule : numpy.ndarray of RULE, shape (1,)
+
+    Returns
+    -------
+    tuple of (int, int, bool)
+        How many places, how many processors stay free, and whether others may start behind
+        a head that is blocked.
+    """
+    at, own = queue.at[0], rule[0]
+    number, at.first, free = find_heads(queue.processors, at.first, at.last, free, queue.found)
+    own.heads = number
+    return number, free, not own.strict and at.first < at.last
+
+
+@compiled(makes_arrays=True)
+def start_behind(
+    queue: Queue, holders: BelievedEnds, free: int, now: float, rule: NDArray[Any]
+) -> int:
+    """Reserve for the head that is blocked, and let start who does not delay it: the second half.
+
+    Parameters
+    ----------
+    queue : Queue
+    holders : BelievedEnds
+    free : int
+        Processors that the heads left.
     now : float
         Seconds.
     rule : numpy.ndarray of RULE, shape (1,)
-    holes : tuple of numpy.ndarray
-        Room for a profile, where several jobs hold reservations.
-    newcomers : int
-        How many have arrived, if nothing else has happened since the last pass and others
-        wait; `EVERYBODY` else.
 
     Returns
     -------
     int
-        How many places.
+        How many places `found` holds now, those of heads among them.
     """
-    at, own = queue.at[0], rule[0]
-    if own.reservations > 1:
-        return deep_pass(queue, holders, free, now, rule, holes)
     follow(queue)
-    waiting, summaries, found = waiting_in(queue), summaries_in(queue), queue.found
-    if newcomers != EVERYBODY:
-        own.heads = 0
-        if own.strict or free == 0:
-            return 0
-        around = Opening(free, own.extra_nodes, now, own.shadow_time, own.shortest != 0)
-        number, own.extra_nodes = fill(
-            waiting.counts, waiting.runtimes, at.last - newcomers, at.last, around, False,
-            summaries, found,
-        )  # fmt: skip
-        return number
-    number, at.first, free = find_heads(waiting.counts, at.first, at.last, free, found)
-    own.heads = number
-    if own.strict or at.first == at.last:
-        return number
+    at, own, waiting, summaries = queue.at[0], rule[0], waiting_in(queue), summaries_in(queue)
     if own.reservations == 0:
-        own.shadow_time, own.extra_nodes = np.inf, 0
         around = Opening(free, 0, now, np.inf, own.shortest != 0)
-        more, own.extra_nodes = fill(
+        number, _ = fill(
             waiting.counts, waiting.runtimes, at.first + 1, at.last, around, True, summaries,
-            found[number:],
+            queue.found[own.heads :],
         )  # fmt: skip
-        return number + more
+        return int(own.heads + number)
     around = Opening(free, 0, now, 0.0, own.shortest != 0)
     number, own.shadow_time, own.extra_nodes = backfill(
-        holders, waiting, at.first, at.last, around, summaries, number, found
+        holders, waiting, at.first, at.last, around, summaries, own.heads, queue.found
     )
+    return number
+
+
+@compiled(makes_arrays=True)
+def start_newcomers(queue: Queue, free: int, now: float, rule: NDArray[Any], newcomers: int) -> int:
+    """Let start who has just arrived and does not delay the head.
+
+    While nothing but arrivals happens, free processors and the reservation stay as they are,
+    and who could not start before cannot start now.
+    """
+    at, own = queue.at[0], rule[0]
+    own.heads = 0
+    if own.strict or free == 0:
+        return 0
+    follow(queue)
+    extra_nodes = 0 if own.reservations == 0 else own.extra_nodes
+    shadow_time = np.inf if own.reservations == 0 else own.shadow_time
+    around = Opening(free, extra_nodes, now, shadow_time, own.shortest != 0)
+    number, own.extra_nodes = fill(
+        queue.processors, queue.runtime, at.last - newcomers, at.last, around, False,
+        summaries_in(queue), queue.found,
+    )  # fmt: skip
     return number
 
 
@@ -143,22 +155,8 @@ def deep_pass(
     return mold_first(holes, now, waiting, singles, at.first, at.last, blocking, queue.found)
 
 
-@compiled(makes_arrays=True)
-def asks_ends(queue: Queue, free: int, rule: NDArray[Any], newcomers: int) -> bool:
-    """Say whether a pass looks at who holds processors: a head is blocked, and gets a reservation.
-
-    Under reallocation it has to be worked out.
-    """
-    at, own = queue.at[0], rule[0]
-    if own.reservations > 1:
-        return free > 0
-    if own.strict or own.reservations == 0 or newcomers != EVERYBODY:
-        return False
-    _, head, _ = find_heads(queue.processors, at.first, at.last, free, queue.found)
-    return bool(head < at.last)
-
-
-_easy_pass, _asks_ends = direct(easy_pass), direct(asks_ends)
+_start_heads, _start_behind = direct(start_heads), direct(start_behind)
+_start_newcomers, _deep_pass = direct(start_newcomers), direct(deep_pass)
 NOBODY = BelievedEnds.of([])
 
 
@@ -318,18 +316,25 @@ class EasyScheduler(QueueKeeper):
 
     def _find(self, newcomers: int) -> int:
         """Find who starts, and reserve for the next; return how many places were found."""
-        view, queue, profile = self.view, self.queue, self._profile
-        ends = view._ends if _asks_ends(queue.tables, view.free, self.rule, newcomers) else NOBODY
+        view, queue, rule = self.view, self.queue, self.rule
         if self.reservations > 1:
-            profile.grow(queue.waiting + ends.end.size)
-        number = int(
-            _easy_pass(queue.tables, ends, view.free, view.now, self.rule, profile.holes, newcomers)
-        )
-        if self.rule["extra_nodes"][0] < 0:
+            if view.free == 0:
+                return 0
+            self._profile.grow(queue.waiting + view._ends.end.size)
+            holes = self._profile.holes
+            return int(_deep_pass(queue.tables, view._ends, view.free, view.now, rule, holes))
+        if newcomers != EVERYBODY:
+            return int(_start_newcomers(queue.tables, view.free, view.now, rule, newcomers))
+        number, free, is_blocked = _start_heads(queue.tables, view.free, rule)
+        if not is_blocked:
+            return int(number)
+        ends = view._ends if self.reservations else NOBODY
+        number = int(_start_behind(queue.tables, ends, free, view.now, rule))
+        if rule["extra_nodes"][0] < 0:
             job, wanted = queue.job.item(queue.first), queue.processors.item(queue.first)
-            most = wanted + self.rule["extra_nodes"].item()
             raise PolicyError(
-                f"job index {job} wants {wanted} processors; only {most} will be free"
+                f"job index {job} wants {wanted} processors; "
+                f"only {wanted + rule['extra_nodes'].item()} will be free"
             )
         return number
 

@@ -24,7 +24,7 @@ from sim.policies.passes.instants import (
 )
 from sim.policies.passes.offers import OfferedCounts
 from sim.policies.passes.open_passes import CLOSED
-from sim.policies.passes.queue_passes import Revision, is_refuted, make_plan
+from sim.policies.passes.queue_passes import is_refuted, make_plan, revise
 from sim.policies.passes.sharing import EqualShares, TrueRuntimes, sharing_of
 from sim.policies.reallocation.rule import ReallocatingScheduler
 from sim.state.calendar import Calendar
@@ -100,7 +100,6 @@ _next_event_time = direct(next_event_time)
 TOGETHER = 65_536
 """Jobs whose counts to choose from are put down together."""
 STATES = "completed", "killed"
-NOTHING = Revision(np.zeros(0, np.int64), np.zeros(0))
 
 
 class CompiledPasses:
@@ -150,6 +149,8 @@ class CompiledPasses:
         self.plan = make_plan(
             queue=queue.tables,
             easy=np.zeros(1, RULE) if easy is None else easy.rule,
+            revised=np.zeros(0, np.int64),
+            beliefs=np.zeros(0),
             instants=nothing_kept().instants,
             times=np.zeros(holes),
             free=np.full(holes, processors),
@@ -216,10 +217,11 @@ class CompiledPasses:
     def advance(self, instant: float) -> None:
         """Go through instants from this one on, each with its pass, up to a chance for Python."""
         pass_due = self.state.run["pass_due"]
-        following = self._go_on(NOTHING)
+        following = self._go_on()
         while pass_due[0]:
             self._state.now = following
-            revision = self._tell() if self._learns else NOTHING
+            if self._learns:
+                self._tell()
             choosing = self._choosing()
             if self._rule == SHARING:
                 self._shares.answer(self.plan.sharing)
@@ -227,20 +229,20 @@ class CompiledPasses:
                 self._offered.put_one(self.plan, choosing[0])
             elif choosing:
                 self._offered.put(self.plan, np.array(choosing))
-            following = self._go_on(revision)
+            following = self._go_on()
             self._keep_beliefs(choosing)
         if following == np.inf and self._learns:
             self._tell()
 
-    def _go_on(self, revision: Revision) -> float:
+    def _go_on(self) -> float:
         """Go on to the next instant that needs Python; return when it is."""
         step, rule, news = self._step, self._rule, self._news
         if rule in (OPEN, SHARING):
             return float(step(self.state, self.calendar, self.plan))
-        return float(step(self.state, self.calendar, self.plan, rule, revision, self._asks, news))
+        return float(step(self.state, self.calendar, self.plan, rule, self._asks, news))
 
-    def _tell(self) -> Revision:
-        """Tell the predictor who ended; return what it believes differently of who waits.
+    def _tell(self) -> None:
+        """Tell the predictor who ended; plan with what it believes differently of who waits.
 
         Ask it what the beliefs rest on of those who started, before it is told of later ends.
         """
@@ -256,10 +258,10 @@ class CompiledPasses:
             engine.shown.leave(job)
         news.told[0] += new
         self._explain_started(state.run["started"].item())
-        return self._revised()
+        self._revise()
 
-    def _revised(self) -> Revision:
-        """Return who of those waiting is believed to run for another time than before."""
+    def _revise(self) -> None:
+        """Plan anew with who of those waiting is believed to run for another time than before."""
         state, view, revised = self.state, self._engine.view, self._engine.state.revised
         places, beliefs = [], []
         for place in places_in(self.plan.queue).tolist() if revised else ():
@@ -271,7 +273,8 @@ class CompiledPasses:
                     places.append(place)
                     beliefs.append(belief)
         revised.clear()
-        return Revision(np.array(places, np.int64), np.array(beliefs)) if places else NOTHING
+        if places:
+            revise(self.plan, np.array(places, np.int64), np.array(beliefs))
 
     def _choosing(self) -> list[int]:
         """Return who chooses now: newcomers, and where a belief is refuted, all.

@@ -9,7 +9,6 @@ from predictors.compiling import compiled
 from sim.policies.passes.equal_passes import share_pass
 from sim.policies.passes.queue_passes import (
     Plan,
-    Revision,
     is_refuted,
     make_open_pass,
     make_pass,
@@ -102,13 +101,7 @@ def _is_break(state: State) -> bool:
 
 @compiled(makes_arrays=True)
 def advance(
-    state: State,
-    calendar: Calendar,
-    plan: Plan,
-    rule: int,
-    revision: Revision,
-    asks: bool,
-    news: News,
+    state: State, calendar: Calendar, plan: Plan, rule: int, asks: bool, news: News
 ) -> float:
     """Go through instants, each with one pass at its end, as long as no Python is needed.
 
@@ -122,8 +115,6 @@ def advance(
     plan : Plan
     rule : int
         One of `sim.policies.base`.
-    revision : Revision
-        For the pass that waited, if one did.
     asks : bool
         Whether a predictor is asked as jobs choose.
     news : News
@@ -138,8 +129,7 @@ def advance(
     run = state.run[0]
     while True:
         if run.pass_due:
-            make_pass(state, calendar, plan, rule, run.more_than_arrivals != 0, revision)
-            revision = Revision(revision.places[:0], revision.beliefs[:0])
+            make_pass(state, calendar, plan, rule)
             if _is_break(state):
                 return next_event_time(state, calendar)
         if not _goes_on(state, calendar, plan):
@@ -150,7 +140,7 @@ def advance(
             or changes_its_mind
             or (run.expired_now > 0 and is_refuted(state, plan.anew))
         ):
-            return float(state.run[0].now)
+            return float(run.now)
 
 
 @compiled(makes_arrays=True)

@@ -1,6 +1,6 @@
 """Scheduling passes that need no Python, over the state of a run: strict, EASY, conservative."""
 
-from typing import Any, NamedTuple, cast
+from typing import Any, cast
 
 import numpy as np
 from numba.experimental import structref
@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from predictors.base import FloatArray, IntArray
 from predictors.compiling import compiled
 from sim.policies.allocation.sa import least_turnaround
-from sim.policies.backfill.easy import EVERYBODY, easy_pass
+from sim.policies.backfill.easy import deep_pass, start_behind, start_heads, start_newcomers
 from sim.policies.backfill.reservations import (
     NEXT,
     Kept,
@@ -41,7 +41,10 @@ class Plan(structref.StructRefProxy):
     queue : Queue
         Who waits, in order of arrival.
     easy : numpy.ndarray of RULE, shape (1,)
-        As of `sim.policies.backfill.easy.easy_pass`.
+        Of `sim.policies.backfill.easy`.
+    revised : numpy.ndarray of int, shape (r,)
+    beliefs : numpy.ndarray of float, shape (r,), seconds
+        Of `revise`.
     instants : numpy.ndarray of float, shape (4,), seconds
         Of `sim.policies.backfill.reservations.Kept`.
     times, free, span : numpy.ndarray
@@ -67,6 +70,8 @@ class Plan(structref.StructRefProxy):
 
     queue: Queue
     easy: NDArray[Any]
+    revised: IntArray
+    beliefs: FloatArray
     instants: FloatArray
     times: FloatArray
     free: IntArray
@@ -93,7 +98,12 @@ def _made(fields: tuple[Any, ...]) -> Plan:
 def make_plan(**fields: Any) -> Plan:
     """Return a plan of all its fields."""
     ordered = {name: fields[name] for name in PLANNED}
-    return cast(Plan, structure(_made, ordered, grows=("times", "free", "counts", "choices")))
+    return cast(
+        Plan,
+        structure(
+            _made, ordered, grows=("times", "free", "counts", "choices", "revised", "beliefs")
+        ),
+    )
 
 
 @compiled(makes_arrays=True)
@@ -116,21 +126,6 @@ def make_room(plan: Plan, breakpoints: int) -> None:
         times, free = np.zeros(2 * breakpoints), np.zeros(2 * breakpoints, np.int64)
         times[:size], free[:size] = plan.times, plan.free
         plan.times, plan.free = times, free
-
-
-class Revision(NamedTuple):
-    """What a learning predictor believes differently of waiting jobs since the last pass.
-
-    Attributes
-    ----------
-    places : numpy.ndarray of int, shape (r,)
-        In queue order.
-    beliefs : numpy.ndarray of float, shape (r,), seconds
-        On the counts that they chose.
-    """
-
-    places: IntArray
-    beliefs: FloatArray
 
 
 # Counts that are chosen at submit
@@ -202,16 +197,31 @@ def _choose_anew(state: State, calendar: Calendar, plan: Plan) -> None:
 
 
 @compiled(makes_arrays=True)
-def _believe(state: State, queue: Queue, revision: Revision) -> bool:
+def _believe(state: State, plan: Plan) -> bool:
     """Plan with revised beliefs; say whether any became shorter."""
-    is_shorter = False
-    for k in range(revision.places.size):
-        at, belief = revision.places[k], revision.beliefs[k]
+    queue, is_shorter = plan.queue, False
+    for k in range(plan.revised.size):
+        at, belief = plan.revised[k], plan.beliefs[k]
         is_shorter |= belief < queue.runtime[at]
         queue.runtime[at] = state.belief[queue.job[at]] = belief
-    if revision.places.size > 0:
-        forget_all(queue)
+    plan.revised = plan.revised[:0]
+    forget_all(queue)
     return is_shorter
+
+
+@compiled(makes_arrays=True)
+def revise(plan: Plan, places: IntArray, beliefs: FloatArray) -> None:
+    """Let the next pass plan with other beliefs about waiting jobs.
+
+    Parameters
+    ----------
+    plan : Plan
+    places : numpy.ndarray of int, shape (r,)
+        In queue order.
+    beliefs : numpy.ndarray of float, shape (r,), seconds
+        On the counts that they chose.
+    """
+    plan.revised, plan.beliefs = places, beliefs
 
 
 @compiled(makes_arrays=True)
@@ -232,22 +242,28 @@ def _start_found(state: State, calendar: Calendar, queue: Queue, number: int) ->
 
 
 @compiled(makes_arrays=True)
-def _make_easy_pass(
-    state: State, calendar: Calendar, plan: Plan, rule: int, changed: bool, revision: Revision
-) -> None:
+def _make_easy_pass(state: State, calendar: Calendar, plan: Plan, rule: int) -> None:
     """Make a pass of EASY, or of a strict rule, and start who may."""
-    run, queue = state.run[0], plan.queue
-    blocked = queue.at[0].waiting > 0 and not changed
-    _believe(state, queue, revision)
+    run, queue, easy = state.run[0], plan.queue, plan.easy
+    arrivals_only = queue.at[0].waiting > 0 and not run.more_than_arrivals
+    if plan.revised.size > 0:
+        _believe(state, plan)
     if run.expired_now > 0 and is_refuted(state, plan.anew):
         _choose_anew(state, calendar, plan)
     for job in range(run.newcomer, run.arrived):
         admit(state, calendar, plan, job, rule)
-    if queue.at[0].waiting > 0:
-        newcomers = run.arrived - run.newcomer if blocked else EVERYBODY
+    if queue.at[0].waiting == 0:
+        return
+    if easy[0].reservations > 1:
         holes = plan.times, plan.free, plan.span
-        holders = holders_in(state)
-        number = easy_pass(queue, holders, run.free, run.now, plan.easy, holes, newcomers)
+        number = deep_pass(queue, holders_in(state), run.free, run.now, easy, holes)
+    elif arrivals_only:
+        number = start_newcomers(queue, run.free, run.now, easy, run.arrived - run.newcomer)
+    else:
+        number, free, is_blocked = start_heads(queue, run.free, easy)
+        if is_blocked:
+            number = start_behind(queue, holders_in(state), free, run.now, easy)
+    if number > 0:
         _start_found(state, calendar, queue, number)
 
 
@@ -269,9 +285,7 @@ def _changes(state: State) -> FloatArray:
 
 
 @compiled(makes_arrays=True)
-def _make_conservative_pass(
-    state: State, calendar: Calendar, plan: Plan, revision: Revision
-) -> None:
+def _make_conservative_pass(state: State, calendar: Calendar, plan: Plan) -> None:
     """Make a pass of conservative backfilling, as `ConservativeScheduler` does."""
     run, now, queue, at = state.run[0], state.run[0].now, plan.queue, plan.queue.at[0]
     holes, waiting = (plan.times, plan.free, plan.span), waiting_in(queue)
@@ -280,8 +294,8 @@ def _make_conservative_pass(
     if is_broken:
         _lay_running(state, plan)
         repair(holes, now, waiting, at.first, at.last, kept)
-    if revision.places.size > 0:
-        early |= _believe(state, queue, revision)
+    if plan.revised.size > 0:
+        early |= _believe(state, plan)
         _lay_running(state, plan)
         repair(holes, now, waiting, at.first, at.last, kept)
     while at.first < at.last and waiting.counts[at.first] == 0:
@@ -294,6 +308,9 @@ def _make_conservative_pass(
         begin = place_next(*holes, now, queue.processors[k], queue.runtime[k], placed)
         reserve_at(k, begin, waiting_in(queue), Kept(plan.instants, queue.soonest))
     kept = Kept(plan.instants, queue.soonest)
+    if at.soonest_layout != at.layout:
+        at.soonest_layout = at.layout
+        kept.soonest[:] = -np.inf
     number, wants_wake = due(
         holders_in(state).end, waiting_in(queue), at.first, at.last, now, kept, queue.found
     )
@@ -312,9 +329,7 @@ def make_open_pass(state: State, calendar: Calendar, plan: Plan) -> None:
 
 
 @compiled(makes_arrays=True)
-def make_pass(
-    state: State, calendar: Calendar, plan: Plan, rule: int, changed: bool, revision: Revision
-) -> None:
+def make_pass(state: State, calendar: Calendar, plan: Plan, rule: int) -> None:
     """Make the scheduling pass of an instant where counts are given or settled at submit.
 
     Parameters
@@ -324,11 +339,8 @@ def make_pass(
     plan : Plan
     rule : int
         `STRICT`, `EASY` or `CONSERVATIVE`.
-    changed : bool
-        Whether anything but arrivals happened at this instant.
-    revision : Revision
     """
     if rule == CONSERVATIVE:
-        _make_conservative_pass(state, calendar, plan, revision)
+        _make_conservative_pass(state, calendar, plan)
     else:
-        _make_easy_pass(state, calendar, plan, rule, changed, revision)
+        _make_easy_pass(state, calendar, plan, rule)
