@@ -1,8 +1,8 @@
 """Compile everything once, so that later runs start at once: moldsim warm.
 
-Compiled code is kept beside the installation, where that can be written, else in the user's
-cache folder (XDG_CACHE_HOME), else in a private temporary folder; NUMBA_CACHE_DIR names
-another place, which the nodes of a cluster may share.
+Compiled code is kept in the user's cache folder (XDG_CACHE_HOME), where that can be written,
+else in a private temporary folder; NUMBA_CACHE_DIR names another place, which the nodes of a
+cluster may share.
 """
 
 import argparse
@@ -14,12 +14,11 @@ import warnings
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from multiprocessing import get_context
-from pathlib import Path
 
 from rich.progress import track
 
 from predictors.cli.terminal import PlainConsole
-from predictors.compiling import folder_of
+from predictors.compiling import kernel_folder
 from sim.composition import configuration
 from sim.config import CONFIG_FOLDER
 from sim.errors import SimError
@@ -91,9 +90,7 @@ def main(given: Sequence[str] | None = None) -> int:
         done = as_completed(begun)
         for one in track(done, "compiling", len(wanted), console=console, transient=True):
             one.result()
-    PlainConsole(soft_wrap=True).print(
-        f"compiled; cached in {folder_of(Path(__file__).resolve())} and similar folders"
-    )
+    PlainConsole(soft_wrap=True).print(f"compiled; cached in {kernel_folder()}")
     return 0
 
 

@@ -53,7 +53,9 @@ def pytest_sessionstart(session: pytest.Session) -> None:
     everything = config.args == config.getini("testpaths") and not config.getoption("markexpr")
     if not everything or hasattr(config, "workerinput"):
         return
-    if not any((root / "sim").rglob("*.nbi")):
+    from predictors.compiling import kernel_folder  # late: the compiler takes long to import
+
+    if not any(kernel_folder().rglob("*.nbi")):
         subprocess.run([sys.executable, "-m", "sim.warm"], cwd=root, check=False)
 
 

@@ -6,12 +6,9 @@ processor works on at once. Of a series the 51 newest values are kept as they ca
 have among the 51, a bit each: no median or trimmed mean needs sorting.
 """
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
-from llvmlite import ir
-from numba import types
-from numba.extending import intrinsic
 
 from predictors.base import BoolArray, IntArray
 from predictors.compiling import compiled
@@ -147,16 +144,18 @@ def _keep(bank):  # type: ignore[no-untyped-def]
     bank.count += 1
 
 
-def _count_zeros(typing, mask):  # type: ignore[no-untyped-def]
-    def code(context, builder, signature, arguments):  # type: ignore[no-untyped-def]
-        return builder.cttz(arguments[0], ir.Constant(ir.IntType(1), 0))
+@compiled()
+def _lowest(ranks):  # type: ignore[no-untyped-def]
+    """Return the lowest of a set of ranks, a bit each: how many zeros come before its first one.
 
-    return types.int64(types.int64), code
-
-
-_lowest: Any = intrinsic(_count_zeros)
-"""Returns the lowest of a set of ranks, a bit each: how many zeros come before its first one, or
-64, a row that there is: in lanes that nobody uses sets may be empty."""
+    Of an empty set 64, a row that there is: in lanes that nobody uses sets may be empty. The
+    zeros are counted as ones, in ever larger groups of bits.
+    """
+    below = (ranks & -ranks) - 1
+    pairs = below - ((below >> 1) & 0x5555555555555555)
+    fours = (pairs & 0x3333333333333333) + ((pairs >> 2) & 0x3333333333333333)
+    bytes_ = (fours + (fours >> 4)) & 0x0F0F0F0F0F0F0F0F
+    return (bytes_ * 0x0101010101010101) >> 56
 
 
 @compiled(error_model="numpy")
