@@ -322,7 +322,6 @@ def test_a_run_loads_nothing_that_it_does_not_need(tmp_path):
     asked = ["run", "policy=fcfs", "predictor=user_estimate", "workload.jobs=5", "picture=none"]
     heavy = (
         "matplotlib",
-        "scipy.linalg",
         "scipy.special",
         "scipy.stats",
         "sim.background.background",
