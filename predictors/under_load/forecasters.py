@@ -145,7 +145,7 @@ def _keep(bank):  # type: ignore[no-untyped-def]
 
 
 @compiled()
-def _lowest(ranks):  # type: ignore[no-untyped-def]
+def _lowest(ranks: int) -> int:
     """Return the lowest of a set of ranks, a bit each: how many zeros come before its first one.
 
     Of an empty set 64, a row that there is: in lanes that nobody uses sets may be empty. The

@@ -449,7 +449,7 @@ def test_users_of_several_drawn_workloads_are_told_of_the_first_alone(study):
     one = by_label(differences(groups(study)))["sa, noisy_oracle"]
     for group in (one.group, one.reference):
         for place, sample in enumerate(group.samples):
-            table = pd.read_parquet(sample.folder / "jobs.parquet")
+            table = pd.read_parquet(sample.folder / "jobs.parquet", partitioning=None)
             users = [5, 6] if place == 0 else [6, 5]
             table.assign(user=users).to_parquet(sample.folder / "jobs.parquet")
     assert answering.losers(one).tables["user"]["change"].nunique() == 2
