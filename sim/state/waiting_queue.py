@@ -1,7 +1,8 @@
 """The queue of waiting jobs, in the policy's order, as arrays that compiled code can scan."""
 
 from collections.abc import Iterator
-from typing import Any, NamedTuple, cast
+from copy import copy, deepcopy
+from typing import Any, NamedTuple, Self, cast
 
 import numpy as np
 from numba.experimental import structref
@@ -285,15 +286,28 @@ class WaitingQueue:
     key: FloatArray
 
     def __init__(self) -> None:
-        self._at = np.zeros(1, AT)
         room: dict[str, Any] = {name: np.zeros(64, kind) for name, kind in BY_PLACE.items()}
         more = {"found": np.zeros(64, np.int64), **summaries_of(64)._asdict()}
         more["soonest"] = np.full(2, -np.inf)
-        fields = {"at": self._at, **room, **more}
+        self._hold({"at": np.zeros(1, AT), **room, **more})
+
+    def _hold(self, fields: dict[str, Any]) -> None:
+        self._at = fields["at"]
         self.tables = cast(Queue, structure(_made, fields, grows=fields.keys()))
         self._first, self._last = self._at["first"], self._at["last"]
         self._waiting, self._layout = self._at["waiting"], self._at["layout"]
         self._see()
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Self:
+        """Return a queue of the same jobs, which goes on by itself."""
+        twin = copy(self)
+        memo[id(self)] = twin
+        rest = {name: value for name, value in vars(self).items() if name != "tables"}
+        vars(twin).update(deepcopy(rest, memo))
+        found, summaries, soonest = _rest_of(self.tables)
+        tables = (self._at, *tables_of(self.tables), found, *summaries, soonest)
+        twin._hold({name: table.copy() for name, table in zip(FIELDS, tables, strict=True)})
+        return twin
 
     def _see(self) -> None:
         """Name the tables by which compiled code has replaced others."""

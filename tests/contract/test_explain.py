@@ -157,7 +157,7 @@ def test_replications_baselines_and_the_step_between_are_replayed_too(study, cap
 
 def test_a_replay_of_another_schedule_says_so(study, capsys):
     place = study / "replication=0"
-    jobs = pd.read_parquet(place / "jobs.parquet")
+    jobs = pd.read_parquet(place / "jobs.parquet", partitioning=None)
     jobs.loc[jobs["job_id"] == 20, "start_time"] -= 1.0
     jobs.to_parquet(place / "jobs.parquet")
     manifest = json.loads((place / "manifest.json").read_text())
