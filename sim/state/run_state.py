@@ -59,7 +59,13 @@ def structure(
     return made
 
 
-RUN = np.dtype(
+def record(fields: list[tuple[str, str]]) -> np.dtype[Any]:
+    """Return what is in a table whose rows have named fields, for plain Python, too."""
+    kind = np.dtype(fields, align=True)
+    return np.dtype((np.record, kind)) if _numba.DISABLE_JIT else kind
+
+
+RUN = record(
     [
         ("now", "f8"),
         ("free", "i8"),
@@ -80,8 +86,7 @@ RUN = np.dtype(
         ("passes", "i8"),
         ("events", "i8"),
         ("turns", "i8"),
-    ],
-    align=True,
+    ]
 )
 """What there is one of. `free` counts free processors; `free_ranges`, `ranges`, `holders`,
 `running`, `wakes` say how much of the tables of their names is in use. Jobs from `head` up to
@@ -89,7 +94,7 @@ RUN = np.dtype(
 `expired_now` count whose run ended, and whose belief expired, at it. `pass_due` is 1 while the
 pass of an instant that was processed is to come. `turns` numbers what is planned."""
 
-RANGE = np.dtype([("low", "i8"), ("high", "i8")], align=True)
+RANGE = record([("low", "i8"), ("high", "i8")])
 """Processors from one to another, both of them among it."""
 
 FIELDS = {

@@ -10,9 +10,9 @@ from numpy.typing import NDArray
 
 from predictors.base import FloatArray, IntArray
 from predictors.compiling import compiled
-from sim.state.run_state import struct_type, structure
+from sim.state.run_state import record, struct_type, structure
 
-AT = np.dtype(
+AT = record(
     [
         ("first", "i8"),
         ("last", "i8"),
@@ -21,8 +21,7 @@ AT = np.dtype(
         ("searched", "i8"),
         ("searched_layout", "i8"),
         ("soonest_layout", "i8"),
-    ],
-    align=True,
+    ]
 )
 """Where a queue begins and ends, and how many wait. `layout` changes whenever jobs have moved to
 other places; `searched` is how far the queue was searched when that was `searched_layout`, and

@@ -1,34 +1,233 @@
 """Conservative backfilling: every waiting job holds a reservation (Feitelson & Weil 1998)."""
 
 from collections.abc import Sequence
+from typing import NamedTuple
 
 import numpy as np
 
 from predictors.base import FloatArray, IntArray
-from predictors.compiling import direct
+from predictors.compiling import compiled, direct
 from sim.policies.allocation.sa import has_table
 from sim.policies.backfill.easy import EasyScheduler
-from sim.policies.backfill.reservations import (
-    NEXT,
-    SINCE,
-    compress,
-    due,
-    follow_changes,
-    no_bounds,
-    nothing_kept,
-    repair,
-    replan_soonest,
-    reserve_rest,
-)
+from sim.policies.backfill.reservations import no_bounds, replan_soonest, reserve_rest
 from sim.policies.base import CONSERVATIVE, Allocation, OpenAllocation, QueueKeeper, Scheduler
 from sim.policies.molding.candidates import HIGH, LOW
 from sim.policies.molding.choice import best_candidate, compress_candidates
 from sim.policies.molding.scheduler import ALL, OpenKeeper, OpenScheduler
 from sim.policies.order import Order
-from sim.state.availability import Profile
+from sim.state.availability import (
+    Holes,
+    Profile,
+    advance,
+    earliest,
+    least_free,
+    most_free,
+    move_up,
+    occupy,
+    place,
+)
 from sim.state.decisions import Decision, Start, WakeAt
 from sim.state.view import View
-from sim.state.waiting_queue import BLOCK, follow, forget
+from sim.state.waiting_queue import BLOCK, Waiting, follow, forget
+
+NEXT, WAKING, SINCE, UNTIL = range(4)
+"""Places in `Kept.instants`."""
+
+
+class Kept(NamedTuple):
+    """What conservative backfilling keeps of reservations beside the profile.
+
+    Attributes
+    ----------
+    instants : numpy.ndarray of float, shape (4,), seconds
+        When the next reservation begins, for when a pass was asked for last, and begin and
+        end of what became free since the last compression.
+    soonest : numpy.ndarray of float, shape (b,), seconds
+        The earliest start that each `BLOCK` of places waits for, or less where that is not
+        known.
+    """
+
+    instants: FloatArray
+    soonest: FloatArray
+
+
+def nothing_kept() -> Kept:
+    """Return what is kept before anybody waits."""
+    return Kept(np.array([np.inf, np.inf, np.inf, -np.inf]), np.full(1, -np.inf))
+
+
+@compiled()
+def _note_freed(kept: Kept, begin: float, end: float) -> None:
+    instants = kept.instants
+    instants[SINCE], instants[UNTIL] = min(instants[SINCE], begin), max(instants[UNTIL], end)
+
+
+@compiled()
+def _look_again(kept: Kept, now: float, first: int, last: int) -> None:
+    """See to it that this pass looks at all reservations for those that begin now."""
+    kept.soonest[first // BLOCK : last // BLOCK + 1] = -np.inf
+    kept.instants[NEXT] = now
+
+
+@compiled()
+def follow_changes(holes: Holes, now: float, changes: FloatArray, kept: Kept) -> tuple[bool, bool]:
+    """Bring the profile up to date with running jobs that ended or are believed to end otherwise.
+
+    Parameters
+    ----------
+    holes : tuple of numpy.ndarray
+    now : float, seconds
+    changes : numpy.ndarray of float, shape (n, 3)
+        From when until when, in seconds, and how many processors more than before are held,
+        or fewer.
+    kept : Kept
+
+    Returns
+    -------
+    tuple of (bool, bool)
+        Whether processors became free early, and whether reservations are in the way of what
+        is held for longer: then the profile is to be laid anew.
+    """
+    times, free, span = holes
+    advance(times, span, now)
+    early, is_broken = False, False
+    for k in range(len(changes)):
+        begin, end, more = changes[k, 0], changes[k, 1], int(changes[k, 2])
+        if more < 0:
+            if end > begin:
+                occupy(times, free, span, begin, end, more)
+                _note_freed(kept, begin, end)
+                early = True
+        elif is_broken or least_free(times, free, span, begin, end) < more:
+            is_broken = True
+        else:
+            occupy(times, free, span, begin, end, more)
+    return early, is_broken
+
+
+@compiled()
+def compress(holes: Holes, now: float, waiting: Waiting, first: int, last: int, kept: Kept) -> None:
+    """Put every waiting job, in queue order, back at its earliest hole, never later.
+
+    A hole that a job could move to must reach into the time in which processors became free
+    since the jobs were last tried, so only such holes are looked for. Afterwards that time is
+    what this very pass freed, for the jobs that it had already passed by.
+    """
+    freed = kept.instants[SINCE:]
+    _look_again(kept, now, first, last)
+    counts, runtimes, starts = waiting
+    low, high = freed[0], freed[1]
+    freed[0], freed[1] = np.inf, -np.inf
+    if high <= now:
+        return
+    low = max(low, now)
+    most = most_free(*holes, low, high)
+    for k in range(first, last):
+        wanted = counts[k]
+        old = starts[k]
+        if wanted == 0 or wanted > most or old <= low:
+            continue
+        runtime = runtimes[k]
+        after = max(now, low - runtime - 1.0)
+        limit = min(old, high)
+        if after >= limit:
+            continue
+        start = earliest(*holes, wanted, runtime, after, limit, old)
+        if start >= old:
+            continue
+        move_up(*holes, old, start, runtime, wanted)
+        starts[k] = start
+        low = min(low, old)
+        high = max(high, old + runtime)
+        most = max(most, most_free(*holes, old, old + runtime))
+        freed[0] = min(freed[0], old)
+        freed[1] = max(freed[1], old + runtime)
+
+
+@compiled(makes_arrays=True)
+def repair(holes: Holes, now: float, waiting: Waiting, first: int, last: int, kept: Kept) -> int:
+    """Keep, in queue order, the reservations that fit; place the others anew after them.
+
+    The profile holds the running jobs alone when this begins. Returns how many others there are.
+    """
+    counts, runtimes, starts = waiting
+    lost = np.empty(last - first, np.int64)
+    found = 0
+    for k in range(first, last):
+        if counts[k] == 0:
+            continue
+        end = starts[k] + runtimes[k]
+        if starts[k] >= now and least_free(*holes, starts[k], end) >= counts[k]:
+            occupy(*holes, starts[k], end, counts[k])
+        else:
+            lost[found] = k
+            found += 1
+    for k in lost[:found]:
+        starts[k] = place(*holes, now, counts[k], runtimes[k])
+    _look_again(kept, now, first, last)
+    _note_freed(kept, now, np.inf)
+    return found
+
+
+@compiled()
+def reserve_at(k: int, start: float, waiting: Waiting, kept: Kept) -> None:
+    """Note the reservation of a job."""
+    waiting.starts[k] = start
+    kept.soonest[k // BLOCK] = min(kept.soonest[k // BLOCK], start)
+    kept.instants[NEXT] = min(kept.instants[NEXT], start)
+
+
+@compiled()
+def _is_wake_wanted(ends: FloatArray, instants: FloatArray) -> bool:
+    """Say whether a pass is to be asked for when the next reservation begins, and note it.
+
+    Most begin when a running job is believed to end, when there is one anyway.
+    """
+    following = instants[NEXT]
+    if following == np.inf or following == instants[WAKING]:
+        return False
+    place = np.searchsorted(ends, following)
+    if place < ends.size and ends[place] == following:
+        return False
+    instants[WAKING] = following
+    return True
+
+
+@compiled()
+def due(
+    ends: FloatArray, waiting: Waiting, first: int, last: int, now: float, kept: Kept,
+    found: IntArray,
+) -> tuple[int, bool]:  # fmt: skip
+    """Find the jobs whose time has come, and when the next one's comes.
+
+    A block whose time has not come is passed over, any other is brought up to date for the
+    jobs that stay.
+
+    Returns
+    -------
+    tuple of (int, bool)
+        How many places were written to `found`, and whether to ask for a pass then.
+    """
+    counts, _, starts = waiting
+    instants, soonest = kept
+    number, following = 0, np.inf
+    if instants[NEXT] > now:
+        return 0, _is_wake_wanted(ends, instants)
+    for block in range(first // BLOCK, (last - 1) // BLOCK + 1):
+        if soonest[block] <= now:
+            least = np.inf
+            for k in range(max(first, block * BLOCK), min(last, (block + 1) * BLOCK)):
+                if counts[k] > 0:
+                    if starts[k] <= now:
+                        found[number] = k
+                        number += 1
+                    else:
+                        least = min(least, starts[k])
+            soonest[block] = least
+        following = min(following, soonest[block])
+    instants[NEXT] = following
+    return number, _is_wake_wanted(ends, instants)
+
 
 _NO_CHANGES: FloatArray = np.zeros((0, 3))
 _compress, _due, _follow = direct(compress), direct(due), direct(follow_changes)

@@ -26,6 +26,7 @@ from sim.policies.molding.scheduler import OpenScheduler
 from sim.policies.order import Order
 from sim.state.availability import BelievedEnds, Holes, Profile, lay
 from sim.state.decisions import Decision
+from sim.state.run_state import record
 from sim.state.view import View
 from sim.state.waiting_queue import (
     Queue,
@@ -35,7 +36,7 @@ from sim.state.waiting_queue import (
     waiting_in,
 )
 
-RULE = np.dtype(
+RULE = record(
     [
         ("reservations", "i8"),
         ("strict", "i8"),
@@ -43,8 +44,7 @@ RULE = np.dtype(
         ("heads", "i8"),
         ("shadow_time", "f8"),
         ("extra_nodes", "i8"),
-    ],
-    align=True,
+    ]
 )
 """What EASY is told: how many blocked jobs hold a reservation, whether nobody passes the head,
 and whether the shortest are tried first; and what it keeps from pass to pass: how many heads it

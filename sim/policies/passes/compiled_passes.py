@@ -12,8 +12,8 @@ from predictors.in_loop.oracle import foresees
 from predictors.in_loop.wrapper import has_curves
 from sim.policies.allocation.rigid import Request
 from sim.policies.allocation.sa import SmallestTurnaround
+from sim.policies.backfill.conservative import nothing_kept
 from sim.policies.backfill.easy import RULE, EasyScheduler
-from sim.policies.backfill.reservations import nothing_kept
 from sim.policies.base import CONSERVATIVE, OPEN, SHARING, QueueKeeper
 from sim.policies.molding.scheduler import OpenScheduler
 from sim.policies.passes.instants import (

@@ -9,17 +9,17 @@ from numpy.typing import NDArray
 from predictors.base import FloatArray, IntArray
 from predictors.compiling import compiled
 from sim.policies.allocation.sa import least_turnaround
-from sim.policies.backfill.easy import deep_pass, start_behind, start_heads, start_newcomers
-from sim.policies.backfill.reservations import (
+from sim.policies.backfill.conservative import (
     NEXT,
     Kept,
     compress,
     due,
     follow_changes,
     repair,
-    replan,
     reserve_at,
 )
+from sim.policies.backfill.easy import deep_pass, start_behind, start_heads, start_newcomers
+from sim.policies.backfill.reservations import replan
 from sim.policies.base import CONSERVATIVE
 from sim.policies.passes.open_passes import Offered, OpenPlan, may_start, open_pass
 from sim.policies.passes.sharing import Sharing
@@ -46,7 +46,7 @@ class Plan(structref.StructRefProxy):
     beliefs : numpy.ndarray of float, shape (r,), seconds
         Of `revise`.
     instants : numpy.ndarray of float, shape (4,), seconds
-        Of `sim.policies.backfill.reservations.Kept`.
+        Of `sim.policies.backfill.conservative.Kept`.
     times, free, span : numpy.ndarray
         The profile of `sim.state.availability`.
     offers : numpy.ndarray of int, shape (3, n)
