@@ -11,6 +11,7 @@ import pytest
 
 import sim
 from predictors.base import Explanation
+from predictors.compiling import kernel_folder
 from predictors.in_loop.user_estimate import UserEstimate
 from sim.policies.molding.base import Candidates
 from sim.policies.reallocation.rule import Reallocation
@@ -485,7 +486,8 @@ def test_the_command_ends_with_one_line_and_keeps_the_traceback_in_its_log(tmp_p
     ended = subprocess.run(
         [sys.executable, "-m", "sim", "--config-dir", "conf", "predictor=leaving", *TOYS,
          "hydra.run.dir=out"],
-        cwd=tmp_path, env={"PYTHONPATH": f"{ROOT}:{tmp_path}", "HOME": str(tmp_path)},
+        cwd=tmp_path, env={"PYTHONPATH": f"{ROOT}:{tmp_path}", "HOME": str(tmp_path),
+                           "NUMBA_CACHE_DIR": str(kernel_folder().parent)},
         capture_output=True, text=True, check=False,
     )  # fmt: skip
     assert ended.returncode == 2

@@ -13,6 +13,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from predictors.compiling import kernel_folder
 from sim.results.artefacts import EXPORTS, FILES, PICTURES
 from sim.results.durable import LOCK
 from sim.statistics.intervals import t_interval
@@ -208,6 +209,7 @@ def test_an_interrupt_ends_with_its_status_however_it_is_met(tmp_path, way):
     (tmp_path / "interrupted.py").write_text(code, encoding="utf-8")
     asked = [sys.executable, "-m", "interrupted", *TINY, f"hydra.run.dir={tmp_path / 'run'}"]
     paths = {"PYTHONPATH": f"{ROOT}:{tmp_path}", "PATH": "/usr/bin:/bin", "HOME": str(tmp_path)}
+    paths["NUMBA_CACHE_DIR"] = str(kernel_folder().parent)
     ended = subprocess.run(asked, env=paths, capture_output=True, text=True, check=False)
     assert ended.stderr.strip() == "interrupted: no unfinished result was saved"
     assert ended.returncode == 130

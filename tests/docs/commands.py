@@ -1,12 +1,13 @@
 """The commands of pages: which there are, what is shown below each, and how they are run."""
 
-import os
 import re
 import shlex
 import subprocess
 import sys
 from pathlib import Path
 from typing import NamedTuple
+
+from predictors.compiling import kernel_folder
 
 ROOT = Path(__file__).resolve().parents[2]
 README = ROOT / "README.md"
@@ -63,7 +64,7 @@ def run(command: str, folder: Path, more_path: str = "") -> subprocess.Completed
         assert MODULE.match(command), command
         words[0] = sys.executable
     paths = [more_path, str(ROOT)] if more_path else [str(ROOT)]
-    kept = {name: os.environ[name] for name in ("NUMBA_CACHE_DIR",) if name in os.environ}
+    kept = {"NUMBA_CACHE_DIR": str(kernel_folder().parent)}
     return subprocess.run(
         words, cwd=folder, capture_output=True, text=True, timeout=900, check=False,
         env={"PYTHONPATH": ":".join(paths), "PATH": "/usr/bin:/bin", "HOME": str(folder), **kept},

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from benchmarks.results import logs
+from predictors.compiling import kernel_folder
 from tests.docs.commands import README as PAGE
 from tests.docs.commands import ROOT, blocks, run, steps, written
 
@@ -25,7 +26,8 @@ def test_the_programs_run_and_print_what_is_shown(tmp_path):
     assert run(example, tmp_path).returncode == 0
     ended = subprocess.run(
         [sys.executable, "-c", "\n".join(PROGRAMS)], cwd=tmp_path,
-        env={"PYTHONPATH": str(ROOT), "PATH": "/usr/bin:/bin", "HOME": str(tmp_path)},
+        env={"PYTHONPATH": str(ROOT), "PATH": "/usr/bin:/bin", "HOME": str(tmp_path),
+             "NUMBA_CACHE_DIR": str(kernel_folder().parent)},
         capture_output=True, text=True, timeout=300, check=False,
     )  # fmt: skip
     assert ended.returncode == 0, ended.stderr
