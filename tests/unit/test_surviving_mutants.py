@@ -19,8 +19,8 @@ from sim.machine.base import Dedicated
 from sim.policies.allocation.curve import average, knee
 from sim.policies.allocation.rigid import Request
 from sim.policies.allocation.sa import SmallestTurnaround
+from sim.policies.backfill.conservative import nothing_kept, repair
 from sim.policies.backfill.easy import Easy
-from sim.policies.backfill.reservations import nothing_kept, repair
 from sim.policies.base import Policy
 from sim.policies.order import FirstComeFirstServed
 from sim.policies.reallocation.equi import Equipartition
