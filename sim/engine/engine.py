@@ -26,6 +26,7 @@ from sim.state.feasible_counts import FeasibleCounts
 from sim.state.machine_state import MachineState, Run
 from sim.state.processors import count_processors
 from sim.state.records import Ranges, Records
+from sim.state.run_state import State
 from sim.state.sensors import EfficiencySensor
 from sim.state.shown import ShownJobs
 from sim.state.view import View
@@ -97,8 +98,7 @@ class Engine:
             setup.truth.serial_time, self.work.runtime, state, setup.sensor_noise
         )
         state.processors_per_node = setup.machine.processors_per_node
-        self._run = state.tables.run
-        self._pass_due, self._passes = self._run["pass_due"], self._run["passes"]
+        self._follow_run(state.tables)
         return state
 
     def _shown(self, setup: Setup) -> View:
@@ -118,8 +118,15 @@ class Engine:
         told = shown.jobs, self.predictor, shown.counts, shown.more
         return View(self.state, *told, self.preferences)
 
+    def _follow_run(self, tables: State) -> None:
+        """Read what happens off these tables."""
+        self._run = tables.run
+        self._pass_due, self._passes = self._run["pass_due"], self._run["passes"]
+
     def run(self) -> Records:
         """Run until nothing is left to happen."""
+        if self.compiled is not None:
+            self._follow_run(self.compiled.state)
         self.expect()
         self.clock.run_instants(self._instant)
         book = self.compiled or self.log

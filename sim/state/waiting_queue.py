@@ -312,7 +312,7 @@ class WaitingQueue:
         """Name the tables by which compiled code has replaced others."""
         for name, table in zip(BY_PLACE, tables_of(self.tables), strict=True):
             setattr(self, name, table)
-        self.found, self.summaries, self._soonest = _rest_of(self.tables)
+        self.found, self.summaries, _ = _rest_of(self.tables)
         self.table = Waiting(self.processors, self.runtime, self.start)
 
     @property

@@ -22,6 +22,7 @@ from predictors.in_loop.wrapper import Wrapper
 from sim.composition import prepare
 from sim.config import CONFIG_FOLDER
 from sim.engine.engine import Engine
+from sim.engine.run import compiled_passes
 from sim.errors import SimError
 from sim.results.metrics import summarise
 from sim.simulation.build import build
@@ -208,6 +209,29 @@ def test_nor_where_passes_are_compiled(policy, table, monkeypatch):
     walker = walked(monkeypatch, *chosen, "predictor.calibration=0", every=5)
     assert walker.walks == 3
     assert not walker.found[:5]
+
+
+@pytest.mark.parametrize("policy", ["easy", "conservative", "sa_easy", "iterative", "equi"])
+def test_compiled_passes_keep_jobs_to_come_from_the_state_of_a_view(policy, table, monkeypatch):
+    seen = []
+
+    def made(engine):
+        passes = compiled_passes(engine)
+        shown, own = engine.view._state.tables, passes.state
+        seen.append(
+            (
+                own.belief.any() and own.processors.any(),
+                shown.belief.any() or shown.processors.any(),
+            )
+        )
+        return passes
+
+    monkeypatch.setattr("sim.engine.run.compiled_passes", made)
+    chosen = (*TOY, f"workload.path={table}", f"policy={policy}", "predictor=oracle")
+    config = composed(*chosen)
+    play(config, config, set_scene(config, 0))
+    assert [shown for _, shown in seen] == [False]
+    assert seen[0][0] == (policy in ("easy", "conservative", "equi"))
 
 
 def test_nor_while_jobs_evolve(monkeypatch):

@@ -34,6 +34,7 @@ from sim.state.feasible_counts import FeasibleCounts
 from sim.state.machine_state import MachineState
 from sim.state.processors import held_ranges
 from sim.state.records import AskedOnce, FewWords, Records, Stretches, WholeRuns
+from sim.state.run_state import idle_state
 from sim.state.run_steps import next_event_time
 from sim.state.shown import ShownJobs
 from sim.state.view import LEAST_BELIEF, View
@@ -133,7 +134,9 @@ class CompiledPasses:
         chooses = turnaround is not None or (not rigid and bool(anew))
         self._asks = self._learns or not foresees(engine.predictor)
         self._asks |= anew is not None and chooses
-        self.state, self.calendar = engine.state.tables, engine.books.calendar
+        # Jobs to come stand here, so it is not the state that a view leads to.
+        self.state = idle_state(view.processors, len(engine.submit), engine.state.tables.found.size)
+        self.calendar = engine.books.calendar
         self.state.processors[:] = engine.jobs.requested_processors
         if engine.kills:
             self.calendar.limit[:] = engine.jobs.requested_time
