@@ -12,15 +12,15 @@ from predictors.in_loop.wrapper import provider, setting
 from predictors.under_load.load_aware import NeedsLoad
 from sim.engine.books import Books
 from sim.engine.clock import ARRIVAL, END, Clock, Occurrence
+from sim.engine.compiled_passes import CompiledPasses
 from sim.engine.logbook import Logbook
+from sim.engine.loop import INSTANTS
 from sim.engine.resizing import Resizer
 from sim.engine.runs_under_load import RunsUnderLoad, Shown, watch_load
 from sim.engine.setup import Setup
 from sim.engine.watcher import Watched
 from sim.engine.work import Work, followers, refuse_misfits, visible
 from sim.errors import PolicyError
-from sim.policies.passes.compiled_passes import CompiledPasses
-from sim.policies.passes.instants import INSTANTS
 from sim.state.decisions import Decision, Preferences, Resize, Start, WakeAt
 from sim.state.feasible_counts import FeasibleCounts
 from sim.state.machine_state import MachineState, Run

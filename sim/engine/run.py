@@ -5,12 +5,12 @@ import numpy as np
 from predictors.in_loop.oracle import foresees
 from predictors.in_loop.wrapper import has_curves, setting
 from sim.engine.clock import collect_after, collection_deferred
+from sim.engine.compiled_passes import CompiledPasses
 from sim.engine.engine import Engine
 from sim.engine.setup import Setup
 from sim.machine.base import Dedicated
 from sim.policies.allocation.rigid import Request
 from sim.policies.base import OPEN, SHARING, QueueKeeper
-from sim.policies.passes.compiled_passes import CompiledPasses
 from sim.policies.passes.sharing import BLOCK, MOST_PAGES
 from sim.policies.reallocation.rule import ReallocatingScheduler
 from sim.state.records import Records

@@ -19,6 +19,7 @@ ENDING, EXPIRING = range(2)
 FIELDS = {
     "submit_time": float,
     "runtime": float,
+    "offered": float,
     "limit": float,
     "end_time": float,
     "requested_time": float,
@@ -37,8 +38,10 @@ class Calendar(structref.StructRefProxy):
     ----------
     submit_time, runtime, end_time : numpy.ndarray of float, shape (n,), seconds
         Of each job.
+    offered : numpy.ndarray of float, shape (c,), seconds
+        How long runs take on the counts that jobs may choose from.
     limit : numpy.ndarray of float, shape (n,), seconds
-        How long it may run before it is killed.
+        How long each may run before it is killed; empty where nobody is.
     requested_time : numpy.ndarray of float, shape (n,), seconds
         Up to how long its belief is corrected.
     event_time : numpy.ndarray of float, shape (r,), seconds
@@ -52,6 +55,7 @@ class Calendar(structref.StructRefProxy):
 
     submit_time: FloatArray
     runtime: FloatArray
+    offered: FloatArray
     limit: FloatArray
     end_time: FloatArray
     requested_time: FloatArray
@@ -75,15 +79,33 @@ def corrections_of(predictor: RuntimePredictor | None) -> FloatArray:
     return np.array(setting(predictor, "corrections", ()), float)
 
 
+@compiled(makes_arrays=True)
+def offer(calendar: Calendar, runtimes: FloatArray) -> None:
+    """Put down how long runs take on the counts that jobs may choose from."""
+    calendar.offered = runtimes
+
+
+@compiled(makes_arrays=True)
+def offered_in(calendar: Calendar) -> FloatArray:
+    """Return how long runs take on the counts that jobs may choose from."""
+    return calendar.offered
+
+
+@compiled(makes_arrays=True)
+def set_limits(calendar: Calendar, limit: FloatArray) -> None:
+    """Kill jobs that run for so long, seconds."""
+    calendar.limit = limit
+
+
 def blank_calendar(jobs: int, running: int, corrections: FloatArray) -> Calendar:
     """Return a calendar for so many jobs, of which so many run at once; nobody is killed."""
     sizes = dict.fromkeys(("event_time", "event_kind", "event_turn", "event_job"), running)
+    sizes |= {"offered": 0, "limit": 0}
     tables: dict[str, Any] = {}
     for name, kind in FIELDS.items():
         tables[name] = np.zeros(sizes.get(name, jobs), kind)
     tables["corrections"] = corrections
-    tables["limit"][:] = np.inf
-    return cast(Calendar, structure(_made, tables))
+    return cast(Calendar, structure(_made, tables, grows=("offered", "limit")))
 
 
 @compiled(makes_arrays=True)

@@ -86,13 +86,18 @@ RUN = record(
         ("passes", "i8"),
         ("events", "i8"),
         ("turns", "i8"),
+        ("planned", "i8"),
+        ("chosen", "i8"),
+        ("asks", "i8"),
     ]
 )
 """What there is one of. `free` counts free processors; `free_ranges`, `ranges`, `holders`,
 `running`, `wakes` say how much of the tables of their names is in use. Jobs from `head` up to
 `arrived` may wait, those from `newcomer` on only since this instant; `ended_now` and
 `expired_now` count whose run ended, and whose belief expired, at it. `pass_due` is 1 while the
-pass of an instant that was processed is to come. `turns` numbers what is planned."""
+pass of an instant that was processed is to come; `asks` is 1 where it waits for what Python says.
+`turns` numbers what is planned; the ends of the first `planned` who started are. `chosen` counts
+who chose a count in this pass."""
 
 RANGE = record([("low", "i8"), ("high", "i8")])
 """Processors from one to another, both of them among it."""
@@ -119,9 +124,12 @@ FIELDS = {
     "free_ranges": RANGE,
     "ranges": RANGE,
     "wakes": float,
+    "chooser": int,
+    "choice": int,
 }
 """The fields of a state, and what is in each."""
 OF_HOLDERS = "holder_end", "holder_job", "holder_processors", "ended_jobs", "expired_jobs", "found"
+GROWING = "ranges", "wakes", "chooser", "choice"
 
 
 class State(structref.StructRefProxy):
@@ -160,6 +168,8 @@ class State(structref.StructRefProxy):
         Processors of all runs, with each change of their processors anew; it grows.
     wakes : numpy.ndarray of float, ascending, seconds
         When there shall be a pass whatever happens; it grows.
+    chooser, choice : numpy.ndarray of int
+        Who chose a count in this pass, and at which place of what it was offered; they grow.
     """
 
     run: NDArray[Any]
@@ -184,6 +194,8 @@ class State(structref.StructRefProxy):
 
     ranges: NDArray[Any]
     wakes: FloatArray
+    chooser: IntArray
+    choice: IntArray
 
 
 StateType = struct_type(State, FIELDS)
@@ -216,13 +228,13 @@ def idle_state(processors: int, jobs: int, holders: int) -> State:
     holders : int
         How many runs, and failed nodes, there may be at once.
     """
-    sizes = {"run": 1, "free_ranges": processors // 2 + 2, "ranges": 64, "wakes": 64}
-    sizes |= dict.fromkeys(OF_HOLDERS, holders)
+    sizes = {"run": 1, "free_ranges": processors // 2 + 2}
+    sizes |= dict.fromkeys(OF_HOLDERS, holders) | dict.fromkeys(GROWING, 64)
     tables = {name: np.zeros(sizes.get(name, jobs), kind) for name, kind in FIELDS.items()}
     run = tables["run"]
     run["free"], run["free_ranges"] = processors, 1
     tables["free_ranges"]["high"][0] = processors - 1
-    return cast(State, structure(_made, tables, grows=("ranges", "wakes")))
+    return cast(State, structure(_made, tables, grows=GROWING))
 
 
 # Who holds processors, and until when by belief

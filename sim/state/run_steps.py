@@ -86,32 +86,79 @@ def _happened(state: State, events: int) -> None:
 
 
 @compiled(makes_arrays=True)
-def start(state: State, calendar: Calendar, job: int) -> None:
-    """Start a waiting job on the processors that it wants."""
-    run, now = state.run[0], state.run[0].now
+def settle(state: State, job: int, processors: int, belief: float, choice: int) -> None:
+    """Let a job have a count that it was offered.
+
+    Parameters
+    ----------
+    state : State
+    job, processors : int
+    belief : float
+        Its runtime there, seconds.
+    choice : int
+        At which place it was offered.
+    """
+    state.processors[job], state.belief[job] = processors, belief
+    place = state.run[0].chosen
+    if place == state.chooser.size:
+        state.chooser = np.append(state.chooser, state.chooser)
+        state.choice = np.append(state.choice, state.choice)
+    state.chooser[place], state.choice[place] = job, choice
+    state.run[0].chosen += 1
+
+
+@compiled(makes_arrays=True)
+def start(state: State, job: int) -> None:
+    """Start a waiting job on the processors that it wants; the loop plans its end."""
+    run = state.run[0]
     allocate(state, job)
-    end, limit = now + calendar.runtime[job], now + calendar.limit[job]
-    if limit < end:
-        end = max(limit, now)
-        state.killed[job] = True
-    begin_run(state, calendar, job, end, now + state.belief[job])
+    _hold(state, job, run.now + state.belief[job])
     state.start_order[run.started] = job
-    state.waiting[job] = 0
     run.started += 1
+
+
+@compiled(makes_arrays=True)
+def _hold(state: State, job: int, believed_end: float) -> None:
+    """Let a job hold the processors that it has from now on."""
+    state.start_time[job], state.believed_end[job] = state.run[0].now, believed_end
+    push_holder(state, believed_end, job, state.processors[job])
+
+
+@compiled(makes_arrays=True)
+def plan_starts(state: State, calendar: Calendar) -> None:
+    """Plan the ends of those who started and have none yet.
+
+    What they really take on the counts that they chose was put down with what they were offered.
+    """
+    run, now = state.run[0], state.run[0].now
+    for k in range(run.chosen):
+        calendar.runtime[state.chooser[k]] = calendar.offered[state.choice[k]]
+    for job in state.start_order[run.planned : run.started]:
+        end = now + calendar.runtime[job]
+        if calendar.limit.size > 0 and now + calendar.limit[job] < end:
+            end = max(now + calendar.limit[job], now)
+            state.killed[job] = True
+        _plan_run(state, calendar, job, end)
+    run.planned = run.started
+
+
+@compiled(makes_arrays=True)
+def _plan_run(state: State, calendar: Calendar, job: int, end: float) -> None:
+    """Plan what happens to a run that begins."""
+    run = state.run[0]
+    running = run.running
+    calendar.end_time[job] = end
+    state.planned[job] = run.turns
+    write_event(state, calendar, running, job)
+    sift_up(calendar, running)
+    run.running += 1
 
 
 @compiled(makes_arrays=True)
 def begin_run(state: State, calendar: Calendar, job: int, end: float, believed_end: float) -> None:
     """Let a job run that has its processors, and plan what happens to it."""
-    run = state.run[0]
-    running = run.running
-    state.start_time[job] = run.now
-    calendar.end_time[job], state.believed_end[job] = end, believed_end
-    state.planned[job] = run.turns
-    push_holder(state, believed_end, job, state.processors[job])
-    write_event(state, calendar, running, job)
-    sift_up(calendar, running)
-    run.running += 1
+    _hold(state, job, believed_end)
+    _plan_run(state, calendar, job, end)
 
 
 @compiled(makes_arrays=True)

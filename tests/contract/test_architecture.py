@@ -97,8 +97,3 @@ def test_what_every_command_imports_is_light():
         assert not heavy & {name.split(".")[0] for name in names}, module
         pending += [part for name in names for part in (name, name.split(".")[0])]
     assert "sim.app" in seen
-
-
-def test_no_module_is_longer_than_500_lines():
-    files = [path for package in PACKAGES for path in (ROOT / package).rglob("*.py")]
-    assert [p.name for p in files if len(p.read_text("utf-8").splitlines()) > 500] == []

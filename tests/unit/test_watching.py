@@ -7,7 +7,7 @@ import pytest
 from toys import replay, rigid, trace_of
 
 from predictors.cli.terminal import warnings_last
-from sim.policies.passes.instants import INSTANTS
+from sim.engine.loop import INSTANTS
 from sim.simulation.progress import ProgressWatcher
 
 pytestmark = pytest.mark.fast

@@ -15,6 +15,13 @@ from sim.policies.molding.candidates import HIGH, LOW
 from sim.policies.molding.choice import best_candidate, compress_candidates
 from sim.policies.molding.scheduler import ALL, OpenKeeper, OpenScheduler
 from sim.policies.order import Order
+from sim.policies.passes.plan import (
+    Plan,
+    believe,
+    lay_running,
+    make_room_for_all,
+    start_found,
+)
 from sim.state.availability import (
     Holes,
     Profile,
@@ -23,12 +30,16 @@ from sim.state.availability import (
     least_free,
     most_free,
     move_up,
+    nothing_found,
     occupy,
     place,
+    place_next,
 )
 from sim.state.decisions import Decision, Start, WakeAt
+from sim.state.run_state import State
+from sim.state.run_steps import ask_to_wake, holders_in
 from sim.state.view import View
-from sim.state.waiting_queue import BLOCK, Waiting, follow, forget
+from sim.state.waiting_queue import BLOCK, Waiting, follow, forget, push, waiting_in
 
 NEXT, WAKING, SINCE, UNTIL = range(4)
 """Places in `Kept.instants`."""
@@ -227,6 +238,67 @@ def due(
         following = min(following, soonest[block])
     instants[NEXT] = following
     return number, _is_wake_wanted(ends, instants)
+
+
+@compiled(makes_arrays=True)
+def _changes(state: State) -> FloatArray:
+    """Return what runs that ended, or outlived their belief, hold otherwise than believed."""
+    held, until = state.processors, state.believed_end
+    ended, expired = state.run[0].ended_now, state.run[0].expired_now
+    changes = np.empty((ended + expired, 3))
+    changes[:, 0] = state.run[0].now
+    for k in range(ended + expired):
+        is_over = k < ended
+        job = state.ended_jobs[k] if is_over else state.expired_jobs[k - ended]
+        changes[k, 1], changes[k, 2] = until[job], -held[job] if is_over else held[job]
+    return changes
+
+
+@compiled(makes_arrays=True)
+def prepare(state: State, plan: Plan) -> None:
+    """Bring profile and reservations up to date."""
+    make_room_for_all(state, plan)
+    run, now, queue, at = state.run[0], state.run[0].now, plan.queue, plan.queue.at[0]
+    holes, waiting = (plan.times, plan.free, plan.span), waiting_in(queue)
+    kept = Kept(plan.instants, queue.soonest)
+    early, is_broken = follow_changes(holes, now, _changes(state), kept)
+    if is_broken:
+        lay_running(state, plan)
+        repair(holes, now, waiting, at.first, at.last, kept)
+    if plan.revised.size > 0:
+        early |= believe(state, plan)
+        lay_running(state, plan)
+        repair(holes, now, waiting, at.first, at.last, kept)
+    while at.first < at.last and waiting.counts[at.first] == 0:
+        at.first += 1
+    if early and at.first < at.last:
+        compress(holes, now, waiting, at.first, at.last, kept)
+    plan.placed = nothing_found(run.arrived - run.newcomer)
+
+
+@compiled(makes_arrays=True)
+def admit(state: State, plan: Plan, job: int) -> None:
+    """Let a job that has just arrived wait with a reservation."""
+    queue = plan.queue
+    k = push(queue, job, state.processors[job], state.belief[job], 0.0)
+    holes, now = (plan.times, plan.free, plan.span), state.run[0].now
+    begin = place_next(*holes, now, queue.processors[k], queue.runtime[k], plan.placed)
+    reserve_at(k, begin, waiting_in(queue), Kept(plan.instants, queue.soonest))
+
+
+@compiled(makes_arrays=True)
+def decide(state: State, plan: Plan) -> None:
+    """Start those whose reservation begins now, and ask for a pass when the next one does."""
+    queue, at = plan.queue, plan.queue.at[0]
+    kept = Kept(plan.instants, queue.soonest)
+    if at.soonest_layout != at.layout:
+        at.soonest_layout = at.layout
+        kept.soonest[:] = -np.inf
+    ends, now = holders_in(state).end, state.run[0].now
+    number, wants_wake = due(ends, waiting_in(queue), at.first, at.last, now, kept, queue.found)
+    if wants_wake:
+        ask_to_wake(state, plan.instants[NEXT])
+    start_found(state, queue, number)
 
 
 _NO_CHANGES: FloatArray = np.zeros((0, 3))

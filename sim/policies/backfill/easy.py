@@ -24,9 +24,18 @@ from sim.policies.molding.candidates import Candidates, single_candidates
 from sim.policies.molding.choice import Blocking, mold_first
 from sim.policies.molding.scheduler import OpenScheduler
 from sim.policies.order import Order
+from sim.policies.passes.plan import (
+    Plan,
+    believe,
+    choose_anew,
+    is_refuted,
+    make_room_for_all,
+    start_found,
+)
 from sim.state.availability import BelievedEnds, Holes, Profile, lay
 from sim.state.decisions import Decision
-from sim.state.run_state import record
+from sim.state.run_state import State, record
+from sim.state.run_steps import holders_in
 from sim.state.view import View
 from sim.state.waiting_queue import (
     Queue,
@@ -153,6 +162,49 @@ def deep_pass(
     singles = Candidates(single_candidates(at.last), waiting.counts, waiting.runtimes)
     blocking = Blocking(rule[0].reservations, False)
     return mold_first(holes, now, waiting, singles, at.first, at.last, blocking, queue.found)
+
+
+@compiled(makes_arrays=True)
+def prepare(state: State, plan: Plan) -> None:
+    """Take in what is believed otherwise of those who wait."""
+    if plan.revised.size > 0:
+        believe(state, plan)
+
+
+@compiled(makes_arrays=True)
+def prepare_anew(state: State, plan: Plan) -> None:
+    """Take in what is believed otherwise, and let all choose again where that refutes a belief."""
+    make_room_for_all(state, plan)
+    prepare(state, plan)
+    if state.run[0].expired_now > 0 and is_refuted(state, plan.anew):
+        choose_anew(state, plan)
+
+
+@compiled(makes_arrays=True)
+def decide(state: State, plan: Plan) -> None:
+    """Start who may, with a reservation for the first that is blocked, or without any."""
+    run, queue, easy = state.run[0], plan.queue, plan.easy
+    newcomers = run.arrived - run.newcomer
+    if queue.at[0].waiting == 0:
+        return
+    if queue.at[0].waiting > newcomers and not run.more_than_arrivals:
+        number = start_newcomers(queue, run.free, run.now, easy, newcomers)
+    else:
+        number, free, is_blocked = start_heads(queue, run.free, easy)
+        if is_blocked:
+            number = start_behind(queue, holders_in(state), free, run.now, easy)
+    start_found(state, queue, number)
+
+
+@compiled(makes_arrays=True)
+def decide_deep(state: State, plan: Plan) -> None:
+    """Start who may, with reservations for the first that are blocked."""
+    run, queue = state.run[0], plan.queue
+    make_room_for_all(state, plan)
+    if queue.at[0].waiting > 0:
+        holes = plan.times, plan.free, plan.span
+        number = deep_pass(queue, holders_in(state), run.free, run.now, plan.easy, holes)
+        start_found(state, queue, number)
 
 
 _start_heads, _start_behind = direct(start_heads), direct(start_behind)

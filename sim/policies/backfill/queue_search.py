@@ -138,23 +138,28 @@ def _is_summarised(shortest: FloatArray, summarised: NDArray[np.bool_], group: i
     return True
 
 
-@compiled(makes_arrays=True)
+@compiled()
 def _fill_shortest(
     counts: IntArray, runtime: FloatArray, first: int, last: int, opening: Opening, found: IntArray
 ) -> tuple[int, int]:
     """Do what `fill` does, the shortest jobs by belief first, of equal ones the first in line."""
-    free, spare, number = opening.free, opening.spare, 0
-    is_late, wanted = opening.now + runtime[first:last] > opening.shadow, counts[first:last]
-    may = (wanted > 0) & (wanted <= free) & (~is_late | (wanted <= spare))
-    places = first + np.flatnonzero(may)
-    for k in places[np.argsort(runtime[places], kind="mergesort")]:
-        beyond = counts[k] if is_late[k - first] else 0
-        if counts[k] <= free and beyond <= spare:
-            spare -= beyond
-            free -= counts[k]
-            found[number] = k
-            number += 1
-    return number, spare
+    free, spare, now, shadow, _ = opening
+    number, best, shortest = 0, -1, -np.inf
+    while True:
+        before, longest, best = best, shortest, -1
+        for k in range(first, last):
+            wanted, is_late = counts[k], now + runtime[k] > shadow
+            is_new = runtime[k] > longest or (runtime[k] == longest and k > before)
+            may = 0 < wanted <= free and (not is_late or wanted <= spare) and is_new
+            if may and (best < 0 or runtime[k] < shortest):
+                best, shortest = k, runtime[k]
+        if best < 0:
+            return number, spare
+        if now + shortest > shadow:
+            spare -= counts[best]
+        free -= counts[best]
+        found[number] = best
+        number += 1
 
 
 @compiled()

@@ -40,7 +40,7 @@ from sim.policies.reallocation.shares import apportion
 from sim.state.availability import BelievedEnds
 from sim.state.calendar import Calendar, sift_down, write_event
 from sim.state.run_state import State, believe_end, reallocate
-from sim.state.run_steps import start, waiting_in
+from sim.state.run_steps import plan_starts, start, waiting_in
 from sim.state.view import LEAST_BELIEF
 from sim.state.waiting_queue import Summaries, forget
 
@@ -121,8 +121,6 @@ def _find_starts(state: State, sharing: Sharing) -> int:
     """Find who starts, in the order of the starts, as EASY decides where the rest is lent."""
     run, waiting, found = state.run[0], waiting_in(state), state.found
     last, free = run.arrived, run.free
-    for job in range(run.newcomer, last):
-        waiting.counts[job] = state.processors[job]
     forget(Summaries(sharing.shortest, sharing.summarised), run.newcomer, last)
     while run.head < last and waiting.counts[run.head] == 0:
         run.head += 1
@@ -223,8 +221,9 @@ def _begin_stretch(state: State, sharing: Sharing, job: int) -> None:
 
 
 @compiled(makes_arrays=True)
-def _resize(state: State, calendar: Calendar, sharing: Sharing, job: int, count: int) -> None:
+def _resize(state: State, sharing: Sharing, job: int, count: int) -> None:
     """Let a run go on with other processors, as `sim.engine.resizing` does."""
+    calendar = sharing.calendar
     work, now, before = sharing.work, state.run[0].now, state.processors[job]
     left = max(state.believed_end[job] - now, 0.0)
     if now > work[SINCE, job]:
@@ -245,8 +244,9 @@ def _resize(state: State, calendar: Calendar, sharing: Sharing, job: int, count:
 
 
 @compiled(makes_arrays=True)
-def _begin(state: State, calendar: Calendar, sharing: Sharing, job: int, count: int) -> None:
+def _begin(state: State, sharing: Sharing, job: int, count: int) -> None:
     """Start a job on a count; 0 if it is not malleable."""
+    calendar = sharing.calendar
     if count > 0:
         calendar.runtime[job] = _runtime(sharing, TRUE, job, count)
         if count != state.processors[job]:
@@ -256,13 +256,15 @@ def _begin(state: State, calendar: Calendar, sharing: Sharing, job: int, count: 
                 believed = _runtime(sharing, BELIEVED, job, count)
             state.belief[job] = max(believed, LEAST_BELIEF)
         state.processors[job] = count
-    start(state, calendar, job)
+    state.waiting[job] = 0
+    start(state, job)
+    plan_starts(state, calendar)
     sharing.work[SINCE, job] = state.run[0].now
     _begin_stretch(state, sharing, job)
 
 
 @compiled(makes_arrays=True)
-def share_pass(state: State, calendar: Calendar, sharing: Sharing) -> None:
+def share_pass(state: State, sharing: Sharing) -> None:
     """Make a pass, as `ReallocatingScheduler` does with `Equipartition` around `EasyScheduler`.
 
     Nothing has happened where runtimes are asked for: the pass is to be made again.
@@ -270,7 +272,6 @@ def share_pass(state: State, calendar: Calendar, sharing: Sharing) -> None:
     Parameters
     ----------
     state : State
-    calendar : Calendar
     sharing : Sharing
     """
     make_room(sharing)
@@ -280,24 +281,25 @@ def share_pass(state: State, calendar: Calendar, sharing: Sharing) -> None:
     begun = state.found[: _find_starts(state, sharing)]
     members, shares = _shared(state, sharing, begun)
     if _ask_of(state, sharing, members, shares):
+        state.run[0].asks = 1
         return
     tallies[QUERIES] += tallies[PENDING]
     number = tallies[MEMBERS]
     before = held[members[:number]]
     for k in range(number):
         if shares[k] < before[k]:
-            _resize(state, calendar, sharing, members[k], shares[k])
+            _resize(state, sharing, members[k], shares[k])
     new = number
     for job in begun:
         if sharing.jobs[LEAST, job] > 0:
-            _begin(state, calendar, sharing, job, shares[new])
+            _begin(state, sharing, job, shares[new])
             new += 1
         else:
-            _begin(state, calendar, sharing, job, 0)
+            _begin(state, sharing, job, 0)
     for k in range(number):
         if shares[k] > before[k]:
-            _resize(state, calendar, sharing, members[k], shares[k])
+            _resize(state, sharing, members[k], shares[k])
     if (shares[:number] != before).any():
-        _foresee_anew(state, calendar)
+        _foresee_anew(state, sharing.calendar)
     sharing.members[: members.size] = members
     tallies[MEMBERS] = members.size

@@ -9,9 +9,11 @@ from predictors.compiling import compiled, direct
 from sim.policies.allocation.sa import offers_of
 from sim.policies.base import QueueKeeper
 from sim.policies.molding.scheduler import OpenScheduler
-from sim.policies.passes.queue_passes import (
+from sim.policies.passes.plan import (
+    AREA,
     AT_ONCE,
     BEGIN,
+    BELIEF,
     SIZE,
     Plan,
     choices_of,
@@ -19,6 +21,7 @@ from sim.policies.passes.queue_passes import (
 )
 from sim.policies.passes.sharing import TrueRuntimes
 from sim.policies.reallocation.rule import ReallocatingScheduler
+from sim.state.calendar import Calendar, offer, offered_in
 from sim.state.feasible_counts import FeasibleCounts
 from sim.state.view import View
 
@@ -68,6 +71,7 @@ class RuntimesAhead:
 @compiled(makes_arrays=True)
 def put_offer(
     plan: Plan,
+    calendar: Calendar,
     job: int,
     offered: tuple[IntArray, FloatArray, bool, FloatArray],
     ahead: tuple[IntArray, FloatArray],
@@ -77,6 +81,7 @@ def put_offer(
     Parameters
     ----------
     plan : Plan
+    calendar : Calendar
     job : int
     offered : tuple
         Counts, ascending, what is believed of them, whether only a start at once counts, and
@@ -91,19 +96,18 @@ def put_offer(
     """
     counts, believed, at_once, areas = offered
     if plan.counts.size < counts.size:
-        plan.counts, plan.choices = (
-            np.zeros(2 * counts.size, np.int64),
-            np.zeros((3, 2 * counts.size)),
-        )
+        plan.counts = np.zeros(2 * counts.size, np.int64)
+        plan.choices = np.zeros((2, 2 * counts.size))
+        calendar.offered = np.zeros(2 * counts.size)
     spans, among, choices = plan.offers, plan.counts, plan.choices
     spans[BEGIN, job], spans[SIZE, job], spans[AT_ONCE, job] = 0, counts.size, at_once
     known, k = True, 0
     for i in range(counts.size):
         while k < ahead[0].size and ahead[0][k] < counts[i]:
             k += 1
-        among[i], choices[0, i], choices[2, i] = counts[i], believed[i], areas[i]
+        among[i], choices[BELIEF, i], choices[AREA, i] = counts[i], believed[i], areas[i]
         if k < ahead[0].size and ahead[0][k] == counts[i]:
-            choices[1, i] = ahead[1][k]
+            calendar.offered[i] = ahead[1][k]
         else:
             known = False
     return known
@@ -121,6 +125,7 @@ class OfferedCounts:
     view : View
     truth : TrueRuntimes
     counts : FeasibleCounts
+    calendar : Calendar
     jobs : VisibleJobs
         All of them, as are the counts: what they will choose from is worked out ahead.
     """
@@ -131,8 +136,10 @@ class OfferedCounts:
         view: View,
         truth: TrueRuntimes,
         counts: FeasibleCounts,
+        calendar: Calendar,
         jobs: VisibleJobs,
     ) -> None:
+        self._calendar = calendar
         self._view, self._truth, self._allocation = view, truth, scheduler.allocation
         self._open = scheduler.candidates.of if isinstance(scheduler, OpenScheduler) else None
         tries_all = getattr(self._allocation, "counts", None) == "all"
@@ -162,20 +169,21 @@ class OfferedCounts:
             end += counts.size
             offered.append((counts, believed, areas))
         every = np.concatenate([known[:first], *(counts for counts, _, _ in offered)])
-        choices = np.concatenate([choices[:, :first], np.zeros((3, end - first))], axis=1)
-        np.concatenate([believed for _, believed, _ in offered], out=choices[0, first:])
-        np.concatenate([areas for _, _, areas in offered], out=choices[2, first:])
+        choices = np.concatenate([choices[:, :first], np.zeros((2, end - first))], axis=1)
+        np.concatenate([believed for _, believed, _ in offered], out=choices[BELIEF, first:])
+        np.concatenate([areas for _, _, areas in offered], out=choices[AREA, first:])
         each = np.repeat(jobs, rows[SIZE, jobs])
-        choices[1, first:] = self._truth.runtimes_at(each, every[first:])
+        runtimes = self._truth.runtimes_at(each, every[first:])
         let_choose(plan, every, choices)
+        offer(self._calendar, np.concatenate([offered_in(self._calendar)[:first], runtimes]))
 
     def put_one(self, plan: Plan, job: int) -> None:
         """Put down in a plan what a job chooses from, where one chooses after the other."""
         offered = self._settled(job)
         counts, ahead = offered[0], self._ahead.of(job)
-        if not _put_offer(plan, job, offered, ahead):
+        if not _put_offer(plan, self._calendar, job, offered, ahead):
             each = np.full(counts.size, job)
-            choices_of(plan)[1][1, : counts.size] = self._truth.runtimes_at(each, counts)
+            offered_in(self._calendar)[: counts.size] = self._truth.runtimes_at(each, counts)
 
     def _settled(self, job: int) -> tuple[IntArray, FloatArray, bool, FloatArray]:
         """Return counts of a rule that settles them at submit, as `put_offer` takes them."""

@@ -21,9 +21,8 @@ from sim.policies.molding.candidates import (
 )
 from sim.policies.molding.choice import Blocking, mold_first
 from sim.state.availability import Holes
-from sim.state.calendar import Calendar
 from sim.state.run_state import State
-from sim.state.run_steps import start, waiting_in
+from sim.state.run_steps import settle, start, waiting_in
 
 
 class OpenPlan(NamedTuple):
@@ -60,8 +59,8 @@ class Offered(NamedTuple):
     ----------
     spans : numpy.ndarray of int, shape (5, n)
     counts : numpy.ndarray of int, shape (c,)
-    choices : numpy.ndarray of float, shape (3, c)
-        Belief and true runtime on each of these counts, seconds; the last row is not read.
+    choices : numpy.ndarray of float, shape (2, c)
+        Belief on each of these counts, seconds; the other row is not read.
     """
 
     spans: IntArray
@@ -109,25 +108,20 @@ def _narrow(state: State, offered: Offered, plan: OpenPlan, holes: Holes) -> int
 
 @compiled(makes_arrays=True)
 def may_start(state: State) -> bool:
-    """Let arrivals wait; say whether anybody waits while processors are free."""
+    """Say whether anybody waits while processors are free."""
     run, waiting = state.run[0], state.waiting
-    for job in range(run.newcomer, run.arrived):
-        waiting[job] = state.processors[job]
     while run.head < run.arrived and waiting[run.head] == 0:
         run.head += 1
     return bool(run.free > 0 and run.head < run.arrived)
 
 
 @compiled(makes_arrays=True)
-def open_pass(
-    state: State, calendar: Calendar, offered: Offered, plan: OpenPlan, holes: Holes
-) -> None:
+def open_pass(state: State, offered: Offered, plan: OpenPlan, holes: Holes) -> None:
     """Make a pass, as `OpenScheduler` does while processors are free, and start who may.
 
     Parameters
     ----------
     state : State
-    calendar : Calendar
     offered : Offered
     plan : OpenPlan
     holes : tuple of numpy.ndarray
@@ -145,5 +139,6 @@ def open_pass(
         pick = offered.spans[BEGIN, job]
         while offered.counts[pick] != waiting[job]:
             pick += 1
-        state.processors[job], calendar.runtime[job] = waiting[job], choices[1, pick]
-        start(state, calendar, job)
+        settle(state, job, waiting[job], state.belief[job], pick)
+        waiting[job] = 0
+        start(state, job)

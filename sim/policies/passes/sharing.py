@@ -61,6 +61,8 @@ class Sharing(structref.StructRefProxy):
     tallies : numpy.ndarray of int, shape (6,)
     shortest, summarised : numpy.ndarray
         Of `sim.state.waiting_queue.Summaries`, a place being a job.
+    calendar : Calendar
+        When runs really end.
     g : numpy.ndarray of float, shape (applications, counts)
         All runtimes, as in `workloads.base.Tabled`, where what is believed is what is true or
         without a curve; nothing is asked for then. Else empty.
@@ -78,6 +80,7 @@ class Sharing(structref.StructRefProxy):
     tallies: IntArray
     shortest: FloatArray
     summarised: BoolArray
+    calendar: Calendar
     g: FloatArray
 
 
@@ -112,7 +115,9 @@ def _let_know(sharing: Sharing, blocks: FloatArray, unused: IntArray) -> None:
     sharing.blocks, sharing.unused = blocks, unused
 
 
-def sharing_of(jobs: int, running: int, pages: int, g: FloatArray = NO_TABLE) -> Sharing:
+def sharing_of(
+    calendar: Calendar, jobs: int, running: int, pages: int, g: FloatArray = NO_TABLE
+) -> Sharing:
     """Return room for so many jobs, of which so many run at once, with so many pages each."""
     room = jobs + 2 * running
     fields = {
@@ -127,6 +132,7 @@ def sharing_of(jobs: int, running: int, pages: int, g: FloatArray = NO_TABLE) ->
         "asked": np.zeros((2, 3 * running), np.int64),
         "tallies": np.zeros(6, np.int64),
         **summaries_of(jobs)._asdict(),
+        "calendar": calendar,
         "g": g,
     }
     return cast(Sharing, structure(_made, fields, grows=("stretches", "times")))
@@ -169,7 +175,7 @@ class EqualShares:
         limits[:, ~np.array(view.malleable)] = 0
         most = 0 if self._tabled else int(limits[1].max(initial=1))
         g = np.zeros((0, 0)) if self._tabled is None else self._tabled.g
-        sharing = sharing_of(jobs.size, state.found.size, -(-most // BLOCK), g)
+        sharing = sharing_of(calendar, jobs.size, state.found.size, -(-most // BLOCK), g)
         sharing.jobs[[LEAST, MOST]] = limits
         sharing.jobs[REQUEST] = view.jobs.requested_processors
         sharing.work[REQUESTED] = view.jobs.requested_time

@@ -1,6 +1,6 @@
 """Compiled passes of a run: what they need of Python is asked, told and made room for here."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Protocol
 
 import numpy as np
@@ -10,24 +10,31 @@ from predictors.base import FloatArray, IntArray, RuntimePredictor, VisibleJobs
 from predictors.compiling import direct
 from predictors.in_loop.oracle import foresees
 from predictors.in_loop.wrapper import has_curves
+from sim.engine.loop import advance, bind
 from sim.policies.allocation.rigid import Request
 from sim.policies.allocation.sa import SmallestTurnaround
+from sim.policies.backfill import conservative
+from sim.policies.backfill import easy as backfill_easy
 from sim.policies.backfill.conservative import nothing_kept
 from sim.policies.backfill.easy import RULE, EasyScheduler
 from sim.policies.base import CONSERVATIVE, OPEN, SHARING, QueueKeeper
 from sim.policies.molding.scheduler import OpenScheduler
-from sim.policies.passes.instants import (
-    advance,
-    advance_open,
-    advance_shares,
-    no_news,
-)
+from sim.policies.passes import by_job
 from sim.policies.passes.offers import OfferedCounts
 from sim.policies.passes.open_passes import CLOSED
-from sim.policies.passes.queue_passes import is_refuted, make_plan, revise
+from sim.policies.passes.plan import (
+    admit,
+    choose,
+    choose_by_reservations,
+    choose_nothing,
+    is_refuted,
+    make_plan,
+    must_ask,
+    revise,
+)
 from sim.policies.passes.sharing import EqualShares, TrueRuntimes, sharing_of
 from sim.policies.reallocation.rule import ReallocatingScheduler
-from sim.state.calendar import Calendar
+from sim.state.calendar import Calendar, set_limits
 from sim.state.columns import Explanations
 from sim.state.decisions import Preferences
 from sim.state.feasible_counts import FeasibleCounts
@@ -97,7 +104,7 @@ class Replay(Protocol):
         """Tell the predictor of a run."""
 
 
-_next_event_time = direct(next_event_time)
+_advance, _next_event_time = direct(advance), direct(next_event_time)
 TOGETHER = 65_536
 """Jobs whose counts to choose from are put down together."""
 STATES = "completed", "killed"
@@ -123,7 +130,6 @@ class CompiledPasses:
         self._engine, self._rule, self._allocation = engine, rule, scheduler.allocation
         self._state = engine.state
         self._learns, self._explained = engine.predictor.learns, 0
-        self._step = direct({OPEN: advance_open, SHARING: advance_shares}.get(rule, advance))
         self._explanations = Explanations()
         easy = scheduler if isinstance(scheduler, EasyScheduler) else None
         anew = None if easy is None else easy.anew
@@ -139,7 +145,7 @@ class CompiledPasses:
         self.calendar = engine.books.calendar
         self.state.processors[:] = engine.jobs.requested_processors
         if engine.kills:
-            self.calendar.limit[:] = engine.jobs.requested_time
+            set_limits(self.calendar, engine.jobs.requested_time.astype(float))
         jobs = len(engine.submit)
         holes = 256 if rule in (CONSERVATIVE, OPEN) or chooses or self._deep else 1
         self._shares = EqualShares(view, engine.predictor, engine.work)
@@ -148,29 +154,65 @@ class CompiledPasses:
             engine.shown.arrive(range(jobs))
             sharing = self._shares.enter(self.state, self.calendar)
         else:
-            sharing = sharing_of(0, 0, 0)
+            sharing = sharing_of(self.calendar, 0, 0, 0)
         self.plan = make_plan(
             queue=queue.tables,
             easy=np.zeros(1, RULE) if easy is None else easy.rule,
             revised=np.zeros(0, np.int64),
             beliefs=np.zeros(0),
             instants=nothing_kept().instants,
+            placed=np.zeros((0, 0)),
             times=np.zeros(holes),
             free=np.full(holes, processors),
             span=np.array([0, 1]),
             offers=np.zeros((5 if rule == OPEN else 3, jobs), np.int64),
             counts=np.zeros(0, np.int64),
-            choices=np.zeros((3, 0)),
+            choices=np.zeros((2, 0)),
             margin=0.0 if turnaround is None else float(turnaround.margin),
             most_area=(np.inf, np.inf) if turnaround is None else turnaround.most_area,
             anew=float(anew.factor) if anew is not None and chooses else np.inf,
             open=scheduler.plan(jobs) if isinstance(scheduler, OpenScheduler) else CLOSED,
             sharing=sharing,
+            asks=self._asks,
+            ended=np.zeros((2, jobs if self._learns else 0), np.int64),
+            application=engine.jobs.application[: jobs if self._learns else 0],
+            told=np.zeros(1, np.int64),
         )
-        self._offered = OfferedCounts(scheduler, view, engine.work, engine.counts, engine.jobs)
-        self._news = no_news(engine.jobs.application[: jobs if self._learns else 0])
+        self.rule = bind(self.state, self.plan, **self._functions(rule, chooses, anew is not None))
+        self._offered = OfferedCounts(
+            scheduler, view, engine.work, engine.counts, self.calendar, engine.jobs
+        )
         if not self._asks:
             self._take_beliefs(np.arange(jobs))
+
+    def _functions(self, rule: int, chooses: bool, anew: bool) -> dict[str, Callable[..., Any]]:
+        """Return the functions of a rule, which are those of `sim.engine.loop.Rule`."""
+        if rule in (OPEN, SHARING):
+            return {
+                "must_ask": by_job.never_ask,
+                "prepare": by_job.prepare,
+                "choose": choose_nothing,
+                "admit": by_job.admit,
+                "decide": by_job.decide_counts if rule == OPEN else by_job.decide_shares,
+            }
+        is_rigid = isinstance(self._allocation, Request)
+        settles = choose_nothing if is_rigid and not self._asks else choose
+        if rule == CONSERVATIVE:
+            return {
+                "must_ask": must_ask,
+                "prepare": conservative.prepare,
+                "choose": settles,
+                "admit": conservative.admit,
+                "decide": conservative.decide,
+            }
+        easy = backfill_easy
+        return {
+            "must_ask": must_ask,
+            "prepare": easy.prepare_anew if anew else easy.prepare,
+            "choose": choose_by_reservations if chooses else settles,
+            "admit": admit,
+            "decide": easy.decide_deep if self._deep else easy.decide,
+        }
 
     def _take_beliefs(self, jobs: IntArray) -> None:
         """Ask what is believed of all jobs, and what each may choose from."""
@@ -239,19 +281,16 @@ class CompiledPasses:
 
     def _go_on(self) -> float:
         """Go on to the next instant that needs Python; return when it is."""
-        step, rule, news = self._step, self._rule, self._news
-        if rule in (OPEN, SHARING):
-            return float(step(self.state, self.calendar, self.plan))
-        return float(step(self.state, self.calendar, self.plan, rule, self._asks, news))
+        return float(_advance(self.state, self.calendar, self.rule, self.plan))
 
     def _tell(self) -> None:
         """Tell the predictor who ended; plan with what it believes differently of who waits.
 
         Ask it what the beliefs rest on of those who started, before it is told of later ends.
         """
-        state, engine, news = self.state, self._engine, self._news
-        new = int(state.run["ended"].item() - news.told[0])
-        for job, before in news.ended[:, :new].T.tolist():
+        state, engine, plan = self.state, self._engine, self.plan
+        new = int(state.run["ended"].item() - plan.told[0])
+        for job, before in plan.ended[:, :new].T.tolist():
             self._explain_started(before)
             processors = state.processors.item(job)
             start, end = state.start_time.item(job), self.calendar.end_time.item(job)
@@ -259,7 +298,7 @@ class CompiledPasses:
                 engine.learn(job, processors, end - start, end, {}, {})
             engine.view.forget([job])
             engine.shown.leave(job)
-        news.told[0] += new
+        plan.told[0] += new
         self._explain_started(state.run["started"].item())
         self._revise()
 

@@ -1,0 +1,119 @@
+"""The loop of a run: from instant to instant in compiled steps, until Python is needed.
+
+At an instant, in this order: runs end, in the turn in which they were planned; beliefs that are
+outlived grow; jobs arrive; who asked to wake wakes; then the rule makes one pass, and the ends of
+those that it started are planned.
+"""
+
+from collections.abc import Callable
+from functools import cache
+from types import SimpleNamespace
+from typing import Any, cast
+
+import numpy as np
+from numba import config, typeof, types
+from numba.experimental import structref
+
+from predictors.compiling import compiled
+from sim.state.calendar import Calendar
+from sim.state.run_state import State, struct_type
+from sim.state.run_steps import next_event_time, plan_starts, process_instant
+
+INSTANTS = 256
+"""Instants between two chances for Python to show progress and to be interrupted."""
+_numba: Any = config
+_typeof: Any = typeof
+
+
+class Rule(structref.StructRefProxy):
+    """What decides: pointers to compiled functions of a state and of what the rule keeps.
+
+    Attributes
+    ----------
+    must_ask : callable
+        Says whether the pass of this instant has to wait for what Python says.
+    prepare : callable
+        Brings up to date what the rule keeps.
+    choose, admit : callable
+        Lets a job that has arrived choose its count, and wait.
+    decide : callable
+        Starts who may; sets ``run.asks`` where that has to be done again after Python spoke.
+    """
+
+    must_ask: Callable[[State, Any], bool]
+    prepare: Callable[[State, Any], None]
+    choose: Callable[[State, Any, int], None]
+    admit: Callable[[State, Any, int], None]
+    decide: Callable[[State, Any], None]
+
+
+FIELDS = tuple(Rule.__annotations__)
+RuleType = struct_type(Rule, FIELDS)
+
+
+@cache
+def _maker(state: types.Type, plan: types.Type) -> Callable[..., Rule]:
+    """Return what makes rules for this kind of plan of typed pointers."""
+    result = {"must_ask": types.boolean}
+    more = {"choose": (types.int64,), "admit": (types.int64,)}
+    signature = tuple(
+        types.FunctionType(result.get(name, types.void)(state, plan, *more.get(name, ())))
+        for name in FIELDS
+    )
+    made: Any = compiled(makes_arrays=True, signature_or_function=signature)(_made)
+    return cast(Callable[..., Rule], made)
+
+
+def _made(must_ask: Any, prepare: Any, choose: Any, admit: Any, decide: Any) -> Rule:
+    return Rule(must_ask, prepare, choose, admit, decide)  # type: ignore[no-untyped-call]
+
+
+def bind(state: State, plan: Any, **functions: Callable[..., Any]) -> Rule:
+    """Return a rule of these functions; the loop, and each of them, is compiled by itself."""
+    if _numba.DISABLE_JIT:
+        return cast(Rule, SimpleNamespace(**functions))
+    return _maker(_typeof(state), _typeof(plan))(*(functions[name] for name in FIELDS))
+
+
+@compiled(makes_arrays=True)
+def advance(state: State, calendar: Calendar, rule: Rule, plan: Any) -> float:
+    """Go through instants, each with one pass at its end, as long as no Python is needed.
+
+    It is when an instant was taken in whose pass has to wait for what Python says, which
+    `pass_due` tells; and after every 256th pass.
+
+    Parameters
+    ----------
+    state : State
+    calendar : Calendar
+    rule : Rule
+    plan : object
+        What the rule keeps from pass to pass.
+
+    Returns
+    -------
+    float
+        When something happens next, in seconds; infinity if nothing does.
+    """
+    run = state.run[0]
+    while True:
+        if run.pass_due:
+            run.chosen = run.asks = 0
+            rule.prepare(state, plan)
+            for job in range(run.newcomer, run.arrived):
+                rule.choose(state, plan, job)
+                rule.admit(state, plan, job)
+            rule.decide(state, plan)
+            if run.asks:
+                return float(run.now)
+            plan_starts(state, calendar)
+            run.pass_due = 0
+            run.passes += 1
+            if run.passes % INSTANTS == 0:
+                return next_event_time(state, calendar)
+        following = next_event_time(state, calendar)
+        if following == np.inf:
+            return following
+        process_instant(state, calendar, following)
+        if rule.must_ask(state, plan):
+            return float(run.now)

@@ -1,0 +1,290 @@
+"""What a rule keeps from pass to pass, and the steps that rules of queues have in common."""
+
+from typing import Any, cast
+
+import numpy as np
+from numba.experimental import structref
+from numpy.typing import NDArray
+
+from predictors.base import FloatArray, IntArray
+from predictors.compiling import compiled
+from sim.policies.allocation.sa import least_turnaround
+from sim.policies.backfill.reservations import replan
+from sim.policies.passes.open_passes import OpenPlan
+from sim.policies.passes.sharing import Sharing
+from sim.state.availability import earliest_of, lay, place
+from sim.state.run_state import State, struct_type, structure
+from sim.state.run_steps import holders_in, settle, start
+from sim.state.waiting_queue import Queue, forget_all, pop, push, tidy, waiting_in
+
+BEGIN, SIZE, AT_ONCE = range(3)
+"""Rows of `Plan.offers`."""
+BELIEF, AREA = range(2)
+"""Rows of `Plan.choices`."""
+WHO, BEFORE = range(2)
+"""Rows of `Plan.ended`."""
+
+
+class Plan(structref.StructRefProxy):
+    """What a rule keeps from pass to pass beside the state.
+
+    Attributes
+    ----------
+    queue : Queue
+        Who waits, in order of arrival.
+    easy : numpy.ndarray of RULE, shape (1,)
+        Of `sim.policies.backfill.easy`.
+    revised : numpy.ndarray of int, shape (r,)
+    beliefs : numpy.ndarray of float, shape (r,), seconds
+        Of `revise`.
+    instants : numpy.ndarray of float, shape (4,), seconds
+        Of `sim.policies.backfill.conservative.Kept`.
+    placed : numpy.ndarray of float
+        Of `sim.state.availability.place_next`, at this instant.
+    times, free, span : numpy.ndarray
+        The profile of `sim.state.availability`.
+    offers : numpy.ndarray of int, shape (3, n)
+        Where the counts begin that each job may choose from when it settles its count
+        (row `BEGIN`), how many they are (`SIZE`; 0 where that is settled already), and
+        whether only those count on which it can start at once (`AT_ONCE`).
+    counts : numpy.ndarray of int, shape (c,)
+    choices : numpy.ndarray of float, shape (2, c)
+        Belief on each of these counts, seconds, and the processor time believed over that of
+        the request.
+    margin : float
+        Of `sim.policies.allocation.sa.least_turnaround`.
+    most_area : tuple of (float, float)
+        Likewise, while nobody else waits and while others do.
+    anew : float
+        Waiting jobs choose anew when a running one has taken so many times its belief.
+    open : OpenPlan
+        Of a rule for open counts; `offers` are its spans then, one row for each of theirs.
+    sharing : Sharing
+    asks : bool
+        Whether a predictor is asked as jobs choose.
+    ended : numpy.ndarray of int, shape (2, n)
+        Columns of those who ended, in turn, and how many had started before that.
+    application : numpy.ndarray of int, shape (n,)
+        Of each job. These are empty where no predictor learns.
+    told : numpy.ndarray of int, shape (1,)
+        How many had ended when the predictor was told last.
+    """
+
+    queue: Queue
+    easy: NDArray[Any]
+    revised: IntArray
+    beliefs: FloatArray
+    instants: FloatArray
+    placed: FloatArray
+    times: FloatArray
+    free: IntArray
+    span: IntArray
+    offers: IntArray
+    counts: IntArray
+    choices: FloatArray
+    margin: float
+    most_area: tuple[float, float]
+    anew: float
+    open: OpenPlan
+    sharing: Sharing
+    asks: bool
+    ended: IntArray
+    application: IntArray
+    told: IntArray
+
+
+PLANNED = tuple(Plan.__annotations__)
+GROWING = "times", "free", "counts", "choices", "revised", "beliefs", "placed"
+PlanType = struct_type(Plan, PLANNED)
+
+
+@compiled(makes_arrays=True)
+def _made(fields: tuple[Any, ...]) -> Plan:
+    return Plan(*fields)  # type: ignore[no-untyped-call]
+
+
+def make_plan(**fields: Any) -> Plan:
+    """Return a plan of all its fields."""
+    ordered = {name: fields[name] for name in PLANNED}
+    return cast(Plan, structure(_made, ordered, grows=GROWING))
+
+
+@compiled(makes_arrays=True)
+def let_choose(plan: Plan, counts: IntArray, choices: FloatArray) -> None:
+    """Put down what jobs may choose from."""
+    plan.counts, plan.choices = counts, choices
+
+
+@compiled(makes_arrays=True)
+def choices_of(plan: Plan) -> tuple[IntArray, FloatArray]:
+    """Return the counts, and what is known of each, that jobs may choose from."""
+    return plan.counts, plan.choices
+
+
+@compiled(makes_arrays=True)
+def make_room(plan: Plan, breakpoints: int) -> None:
+    """Let the profile grow, where there is one, if so many breakpoints might not find room."""
+    size = plan.times.size
+    if 1 < size < breakpoints:
+        times, free = np.zeros(2 * breakpoints), np.zeros(2 * breakpoints, np.int64)
+        times[:size], free[:size] = plan.times, plan.free
+        plan.times, plan.free = times, free
+
+
+# What rules do with it
+
+
+@compiled(makes_arrays=True)
+def make_room_for_all(state: State, plan: Plan) -> None:
+    """Let the profile hold all who wait and run."""
+    run = state.run[0]
+    runs = run.running + run.ended_now
+    make_room(plan, 4 * (run.arrived - run.started + runs + 1) + 64)
+
+
+@compiled(makes_arrays=True)
+def lay_running(state: State, plan: Plan) -> None:
+    """Begin the profile anew from the believed ends of running jobs."""
+    ends, holes = holders_in(state), (plan.times, plan.free, plan.span)
+    processors = state.run[0].free + ends.processors.sum()
+    lay(*holes, state.run[0].now, processors, ends.end, ends.processors)
+
+
+@compiled(makes_arrays=True)
+def revise(plan: Plan, places: IntArray, beliefs: FloatArray) -> None:
+    """Let the next pass plan with other beliefs about waiting jobs.
+
+    Parameters
+    ----------
+    plan : Plan
+    places : numpy.ndarray of int, shape (r,)
+        In queue order.
+    beliefs : numpy.ndarray of float, shape (r,), seconds
+        On the counts that they chose.
+    """
+    plan.revised, plan.beliefs = places, beliefs
+
+
+@compiled(makes_arrays=True)
+def believe(state: State, plan: Plan) -> bool:
+    """Plan with revised beliefs; say whether any became shorter."""
+    queue, is_shorter = plan.queue, False
+    for k in range(plan.revised.size):
+        at, belief = plan.revised[k], plan.beliefs[k]
+        is_shorter |= belief < queue.runtime[at]
+        queue.runtime[at] = state.belief[queue.job[at]] = belief
+    plan.revised = plan.revised[:0]
+    forget_all(queue)
+    return is_shorter
+
+
+@compiled(makes_arrays=True)
+def admit(state: State, plan: Plan, job: int) -> None:
+    """Let a job that has just arrived wait."""
+    push(plan.queue, job, state.processors[job], state.belief[job], 0.0)
+
+
+@compiled(makes_arrays=True)
+def start_found(state: State, queue: Queue, number: int) -> None:
+    """Start the jobs at the first places that were found."""
+    for k in queue.found[:number]:
+        start(state, queue.job[k])
+        pop(queue, k)
+    tidy(queue)
+
+
+# Counts that are chosen at submit
+
+
+@compiled(makes_arrays=True)
+def choose_nothing(state: State, plan: Plan, job: int) -> None:
+    """Let a job have what it requests."""
+
+
+@compiled(makes_arrays=True)
+def choose(state: State, plan: Plan, job: int) -> None:
+    """Let an arriving job choose on the profile as it is, if it was offered anything."""
+    if plan.offers[SIZE, job] > 0:
+        settle_on_profile(state, plan, job, plan.queue.at[0].waiting > 0)
+
+
+@compiled(makes_arrays=True)
+def choose_by_reservations(state: State, plan: Plan, job: int) -> None:
+    """Let an arriving job choose where all that wait hold a reservation, in queue order."""
+    if plan.offers[SIZE, job] > 1:
+        at = plan.queue.at[0]
+        lay_running(state, plan)
+        holes, now = (plan.times, plan.free, plan.span), state.run[0].now
+        replan(holes, now, waiting_in(plan.queue), at.first, at.last)
+    choose(state, plan, job)
+
+
+@compiled(makes_arrays=True)
+def settle_on_profile(state: State, plan: Plan, job: int, others_wait: bool) -> None:
+    """Give a job the count of smallest believed turnaround on the profile as it is (SA)."""
+    best, now = plan.offers[BEGIN, job], state.run[0].now
+    if plan.offers[SIZE, job] > 1:
+        offered = slice(best, best + plan.offers[SIZE, job])
+        counts, beliefs = plan.counts[offered], plan.choices[BELIEF, offered]
+        waits = earliest_of(plan.times, plan.free, plan.span, now, counts, beliefs) - now
+        at_once, areas = plan.offers[AT_ONCE, job] != 0, plan.choices[AREA, offered]
+        most = plan.most_area[int(others_wait)]
+        best += least_turnaround(waits, beliefs, areas, at_once, plan.margin, most)
+    settle(state, job, plan.counts[best], plan.choices[BELIEF, best], best)
+
+
+@compiled(makes_arrays=True)
+def is_refuted(state: State, factor: float) -> bool:
+    """Say whether a job outlived its belief now and has taken so many times what it was."""
+    now = state.run[0].now
+    for job in state.expired_jobs[: state.run[0].expired_now]:
+        believed = state.belief[job]
+        if now - state.start_time[job] >= factor * believed * (1.0 - 1e-9):
+            return True
+    return False
+
+
+@compiled(makes_arrays=True)
+def choose_anew(state: State, plan: Plan) -> None:
+    """Let each waiting job choose given those ahead; see `ChoiceAnew`."""
+    queue, now = plan.queue, state.run[0].now
+    others_wait = queue.at[0].waiting > 1
+    lay_running(state, plan)
+    for k in range(queue.at[0].first, queue.at[0].last):
+        if queue.processors[k] > 0:
+            job = queue.job[k]
+            if plan.offers[SIZE, job] > 0:
+                settle_on_profile(state, plan, job, others_wait)
+            queue.processors[k], queue.runtime[k] = state.processors[job], state.belief[job]
+            place(plan.times, plan.free, plan.span, now, queue.processors[k], queue.runtime[k])
+    forget_all(queue)
+
+
+# When a pass has to wait for what Python says
+
+
+@compiled(makes_arrays=True)
+def _is_news(state: State, plan: Plan) -> bool:
+    """Write down who ended at this instant; say whether a job of the same application waits."""
+    run, queue, at, concerns = state.run[0], plan.queue, plan.queue.at[0], False
+    for i in range(run.ended_now):
+        job, place = state.ended_jobs[i], run.ended - run.ended_now + i - plan.told[0]
+        plan.ended[WHO, place], plan.ended[BEFORE, place] = job, run.started
+        for k in range(at.first, at.last):
+            if concerns:
+                break
+            same = plan.application[queue.job[k]] == plan.application[job]
+            concerns = queue.processors[k] > 0 and same
+    return concerns
+
+
+@compiled(makes_arrays=True)
+def must_ask(state: State, plan: Plan) -> bool:
+    """Say whether jobs choose at this instant by what a predictor has to be asked."""
+    run = state.run[0]
+    changes_its_mind = plan.application.size > 0 and _is_news(state, plan)
+    return plan.asks and (
+        run.newcomer < run.arrived
+        or changes_its_mind
+        or (run.expired_now > 0 and is_refuted(state, plan.anew))
+    )
