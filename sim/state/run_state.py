@@ -237,6 +237,15 @@ def idle_state(processors: int, jobs: int, holders: int) -> State:
     return cast(State, structure(_made, tables, grows=GROWING))
 
 
+@compiled(makes_arrays=True)
+def longer(values: NDArray[Any], size: int) -> NDArray[Any]:
+    """Return room for so many, with these in front."""
+    room = np.zeros(size, values.dtype)
+    for k in range(values.size):
+        room[k] = values[k]
+    return room
+
+
 # Who holds processors, and until when by belief
 
 
@@ -309,9 +318,7 @@ def make_room(state: State, more: int) -> None:
     """Let the table of all ranges grow, if so many more might not find room."""
     wanted = state.run[0].ranges + more
     if wanted > state.ranges.size:
-        ranges = np.zeros(2 * wanted, RANGE)
-        ranges[: state.ranges.size] = state.ranges
-        state.ranges = ranges
+        state.ranges = longer(state.ranges, 2 * wanted)
 
 
 @compiled(makes_arrays=True)

@@ -17,6 +17,7 @@ from sim.state.run_state import (
     State,
     allocate,
     believe_end,
+    longer,
     pop_holder,
     push_holder,
     release,
@@ -53,7 +54,7 @@ def ask_to_wake(state: State, instant: float) -> None:
     run = state.run[0]
     place = run.wakes
     if place == state.wakes.size:
-        state.wakes = np.append(state.wakes, state.wakes)
+        state.wakes = longer(state.wakes, 2 * place)
     wakes = state.wakes
     while place > 0 and wakes[place - 1] > instant:
         wakes[place] = wakes[place - 1]
@@ -101,8 +102,10 @@ def settle(state: State, job: int, processors: int, belief: float, choice: int) 
     state.processors[job], state.belief[job] = processors, belief
     place = state.run[0].chosen
     if place == state.chooser.size:
-        state.chooser = np.append(state.chooser, state.chooser)
-        state.choice = np.append(state.choice, state.choice)
+        state.chooser, state.choice = (
+            longer(state.chooser, 2 * place),
+            longer(state.choice, 2 * place),
+        )
     state.chooser[place], state.choice[place] = job, choice
     state.run[0].chosen += 1
 

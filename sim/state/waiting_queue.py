@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from predictors.base import FloatArray, IntArray
 from predictors.compiling import compiled
-from sim.state.run_state import record, struct_type, structure
+from sim.state.run_state import longer, record, struct_type, structure
 
 AT = record(
     [
@@ -169,34 +169,34 @@ def forget_all(queue: Queue) -> None:
 def _grow(queue: Queue) -> None:
     """Double the room for jobs."""
     size = 2 * queue.job.size
-    nobody, never = np.zeros(size - queue.job.size, np.int64), np.zeros(size - queue.job.size)
-    queue.job, queue.processors = np.append(queue.job, nobody), np.append(queue.processors, nobody)
-    queue.runtime, queue.start = np.append(queue.runtime, never), np.append(queue.start, never)
-    queue.key, queue.found = np.append(queue.key, never), np.zeros(size, np.int64)
+    queue.job, queue.processors = longer(queue.job, size), longer(queue.processors, size)
+    queue.runtime, queue.start = longer(queue.runtime, size), longer(queue.start, size)
+    queue.key, queue.found = longer(queue.key, size), np.zeros(size, np.int64)
     rows = row(size // BLOCK) + 1
     queue.shortest, queue.summarised = np.zeros((rows, SIZES)), np.zeros(rows, np.bool_)
-    queue.soonest = np.full(size // BLOCK + 1, -np.inf)
+    queue.soonest = np.zeros(size // BLOCK + 1)
+    queue.soonest[:] = -np.inf
     queue.at[0].layout += 1
 
 
 @compiled(makes_arrays=True)
-def keep(queue: Queue, places: IntArray) -> None:
-    """Keep the jobs at these places alone, in this order."""
-    number, at = places.size, queue.at[0]
-    for column in (queue.job, queue.processors):
-        column[:number] = column[places]
-    for times in (queue.runtime, queue.start, queue.key):
-        times[:number] = times[places]
-    at.first, at.last = 0, number
-    at.layout += 1
+def _move(queue: Queue, origin: int, to: int) -> None:
+    """Copy the job at one place to another."""
+    queue.job[to], queue.processors[to] = queue.job[origin], queue.processors[origin]
+    queue.runtime[to], queue.start[to] = queue.runtime[origin], queue.start[origin]
+    queue.key[to] = queue.key[origin]
 
 
 @compiled(makes_arrays=True)
-def places_in(queue: Queue) -> IntArray:
-    """Return the places of all waiting jobs, in queue order."""
-    at = queue.at[0]
-    places: IntArray = at.first + np.flatnonzero(queue.processors[at.first : at.last])
-    return places
+def close_up(queue: Queue) -> None:
+    """Close the gaps; places change."""
+    at, number = queue.at[0], 0
+    for place in range(at.first, at.last):
+        if queue.processors[place] > 0:
+            _move(queue, place, number)
+            number += 1
+    at.first, at.last = 0, number
+    at.layout += 1
 
 
 @compiled(makes_arrays=True)
@@ -204,7 +204,7 @@ def tidy(queue: Queue) -> None:
     """Close the gaps, if most places are empty; places change."""
     at = queue.at[0]
     if at.last - at.first > 2 * at.waiting + 64:
-        keep(queue, places_in(queue))
+        close_up(queue)
 
 
 @compiled(makes_arrays=True)
@@ -222,16 +222,14 @@ def push(queue: Queue, job: int, processors: int, runtime: float, key: float) ->
     at = queue.at[0]
     if at.last == queue.job.size:
         if 2 * at.waiting < queue.job.size:
-            keep(queue, places_in(queue))
+            close_up(queue)
         else:
             _grow(queue)
     place = _rank_of(queue, key)
     if place < at.last:
         at.layout += 1
-        for column in (queue.job, queue.processors):
-            column[place + 1 : at.last + 1] = column[place : at.last].copy()
-        for times in (queue.runtime, queue.start, queue.key):
-            times[place + 1 : at.last + 1] = times[place : at.last].copy()
+        for behind in range(at.last, place, -1):
+            _move(queue, behind - 1, behind)
     queue.job[place], queue.processors[place] = job, processors
     queue.runtime[place], queue.start[place], queue.key[place] = runtime, np.inf, key
     at.last += 1
@@ -248,6 +246,14 @@ def pop(queue: Queue, place: int) -> None:
     if at.waiting == 0:
         at.first = at.last = 0
         at.layout += 1
+
+
+def places_in(queue: Queue) -> IntArray:
+    """Return the places of all waiting jobs, in queue order."""
+    at = queue.at[0]
+    first, last = int(at["first"]), int(at["last"])
+    places: IntArray = first + np.flatnonzero(tables_of(queue)[1][first:last])
+    return places
 
 
 class WaitingQueue:
@@ -292,7 +298,7 @@ class WaitingQueue:
 
     def _hold(self, fields: dict[str, Any]) -> None:
         self._at = fields["at"]
-        self.tables = cast(Queue, structure(_made, fields, grows=fields.keys()))
+        self.tables = cast(Queue, structure(_made, fields, grows=fields.keys() - {"at"}))
         self._first, self._last = self._at["first"], self._at["last"]
         self._waiting, self._layout = self._at["waiting"], self._at["layout"]
         self._see()
@@ -396,4 +402,8 @@ class WaitingQueue:
         self._keep(places[np.lexsort((self.job[places], arrival, keys))])
 
     def _keep(self, places: IntArray) -> None:
-        keep(self.tables, places)
+        """Keep the jobs at these places alone, in this order."""
+        for table in (self.job, self.processors, self.runtime, self.start, self.key):
+            table[: places.size] = table[places]
+        self._first[0], self._last[0] = 0, places.size
+        self._layout += 1

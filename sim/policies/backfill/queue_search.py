@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 from predictors.base import FloatArray, IntArray
 from predictors.compiling import compiled
 from sim.state.availability import BelievedEnds
+from sim.state.run_state import longer
 from sim.state.waiting_queue import BLOCK, GROUP, SIZES, Summaries, Waiting, row
 
 
@@ -36,13 +37,16 @@ def _merged(
     ends: FloatArray, held: IntArray, more_ends: FloatArray, more_held: IntArray
 ) -> tuple[FloatArray, IntArray]:
     """Return ends, ascending, and what is held until then, with some more in no order."""
-    every, counts = np.append(ends, more_ends), np.append(held, more_held)
-    for place in range(ends.size, every.size):
-        end, count = every[place], counts[place]
-        while place > 0 and every[place - 1] > end:
+    every, counts = (
+        longer(ends, ends.size + more_ends.size),
+        longer(held, held.size + more_held.size),
+    )
+    for k in range(more_ends.size):
+        place = ends.size + k
+        while place > 0 and every[place - 1] > more_ends[k]:
             every[place], counts[place] = every[place - 1], counts[place - 1]
             place -= 1
-        every[place], counts[place] = end, count
+        every[place], counts[place] = more_ends[k], more_held[k]
     return every, counts
 
 
@@ -281,8 +285,10 @@ def backfill(
     counts, runtimes, _ = waiting
     now, until, held = opening.now, ends.end, ends.processors
     if heads > 0:
-        begun = found[:heads]
-        until, held = _merged(until, held, now + runtimes[begun], counts[begun])
+        begun, more = np.empty(heads), np.empty(heads, np.int64)
+        for k in range(heads):
+            begun[k], more[k] = now + runtimes[found[k]], counts[found[k]]
+        until, held = _merged(until, held, begun, more)
     shadow, spare = reserve(until, held, opening.free, counts[head])
     around = Opening(opening.free, spare, now, shadow, opening.shortest)
     rest = found[heads:]
