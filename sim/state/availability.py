@@ -21,7 +21,7 @@ Holes = tuple[FloatArray, IntArray, IntArray]
 """The arrays of a profile: times, free and span."""
 
 
-@compiled()
+@compiled(forceinline=True)
 def segment(times: FloatArray, span: IntArray, instant: float) -> int:
     """Return the entry that holds at an instant, which must not precede the profile."""
     low, high = span[FIRST], span[LAST]
@@ -77,7 +77,7 @@ def _close_up(times: FloatArray, free: IntArray, span: IntArray) -> None:
     span[FIRST], span[LAST] = 0, last - first
 
 
-@compiled()
+@compiled(forceinline=True)
 def _breakpoint(
     times: FloatArray, free: IntArray, span: IntArray, instant: float, after: int
 ) -> int:
@@ -102,7 +102,7 @@ def _breakpoint(
     return int(low + 1)
 
 
-@compiled()
+@compiled(forceinline=True)
 def _merge(times: FloatArray, free: IntArray, span: IntArray, i: int) -> None:
     """Drop an entry if nothing changes where it begins."""
     if i > span[FIRST] and free[i] == free[i - 1]:
@@ -111,7 +111,7 @@ def _merge(times: FloatArray, free: IntArray, span: IntArray, i: int) -> None:
         span[LAST] -= 1
 
 
-@compiled()
+@compiled(forceinline=True)
 def occupy(
     times: FloatArray, free: IntArray, span: IntArray, start: float, end: float, processors: int
 ) -> None:
@@ -128,7 +128,7 @@ def occupy(
     _merge(times, free, span, i)
 
 
-@compiled()
+@compiled(forceinline=True)
 def _shift(values: NDArray[Any], first: int, last: int, by: int) -> None:
     """Move what stands from one place to another so many places on, or back."""
     before, after = values[first:last], values[first + by : last + by]  # whose places count from 0
@@ -179,7 +179,7 @@ def move_up(
         times[first + k], free[first + k] = times[last + 4 + k], free[last + 4 + k]
 
 
-@compiled()
+@compiled(forceinline=True)
 def least_free(times: FloatArray, free: IntArray, span: IntArray, start: float, end: float) -> int:
     """Return the least number of free processors in [start, end)."""
     i = segment(times, span, start)
@@ -191,7 +191,7 @@ def least_free(times: FloatArray, free: IntArray, span: IntArray, start: float, 
     return int(least)
 
 
-@compiled()
+@compiled(forceinline=True)
 def most_free(times: FloatArray, free: IntArray, span: IntArray, start: float, end: float) -> int:
     """Return the largest number of free processors in [start, end)."""
     i = segment(times, span, start)
@@ -203,7 +203,7 @@ def most_free(times: FloatArray, free: IntArray, span: IntArray, start: float, e
     return int(most)
 
 
-@compiled()
+@compiled(forceinline=True)
 def advance(times: FloatArray, span: IntArray, now: float) -> None:
     """Forget what lies before now."""
     i = segment(times, span, now)
@@ -236,7 +236,7 @@ def lay(
             span[LAST] += 1
 
 
-@compiled()
+@compiled(forceinline=True)
 def place(
     times: FloatArray, free: IntArray, span: IntArray, now: float, processors: int, runtime: float
 ) -> float:
@@ -256,7 +256,7 @@ def nothing_found(jobs: int) -> FloatArray:
     return np.full((COUNTS, RUNTIMES) if jobs > MANY else (0, 0), -np.inf)
 
 
-@compiled()
+@compiled(forceinline=True)
 def _octave(number: float, offset: int, above: bool) -> int:
     """Return which power of two is the largest up to a number, or the least from it on."""
     fraction, exponent = frexp(number)

@@ -10,7 +10,7 @@ import numpy as np
 from numba.experimental import structref
 
 from predictors.base import FloatArray, IntArray, RuntimePredictor
-from predictors.compiling import compiled
+from predictors.compiling import compiled, direct
 from predictors.in_loop.wrapper import setting
 from sim.state.run_state import State, struct_type, structure
 
@@ -74,6 +74,9 @@ def _made(fields: tuple[Any, ...]) -> Calendar:
     return Calendar(*fields)  # type: ignore[no-untyped-call]
 
 
+_make = direct(_made)
+
+
 def corrections_of(predictor: RuntimePredictor | None) -> FloatArray:
     """Return by how much beliefs of a predictor grow that are outlived."""
     return np.array(setting(predictor, "corrections", ()), float)
@@ -105,7 +108,7 @@ def blank_calendar(jobs: int, running: int, corrections: FloatArray) -> Calendar
     for name, kind in FIELDS.items():
         tables[name] = np.zeros(sizes.get(name, jobs), kind)
     tables["corrections"] = corrections
-    return cast(Calendar, structure(_made, tables, grows=("offered", "limit")))
+    return cast(Calendar, structure(_make, tables, grows=("offered", "limit")))
 
 
 @compiled(makes_arrays=True)
@@ -118,7 +121,7 @@ def _is_sooner(calendar: Calendar, one: int, other: int) -> bool:
     return bool(turn[one] < turn[other])
 
 
-@compiled(makes_arrays=True)
+@compiled(makes_arrays=True, forceinline=True)
 def swap(calendar: Calendar, one: int, other: int) -> None:
     """Let two entries of the heap change places."""
     time = calendar.event_time
@@ -141,7 +144,7 @@ def sift_down(calendar: Calendar, here: int, size: int) -> None:
         here = least
 
 
-@compiled(makes_arrays=True)
+@compiled(makes_arrays=True, forceinline=True)
 def sift_up(calendar: Calendar, here: int) -> None:
     """Move an entry of the heap up to where it belongs."""
     while here > 0 and _is_sooner(calendar, here, (here - 1) // 2):
@@ -149,7 +152,7 @@ def sift_up(calendar: Calendar, here: int) -> None:
         here = (here - 1) // 2
 
 
-@compiled(makes_arrays=True)
+@compiled(makes_arrays=True, forceinline=True)
 def write_event(state: State, calendar: Calendar, place: int, job: int) -> None:
     """Write what happens next to a running job into a place of the heap.
 

@@ -14,7 +14,7 @@ from numba.experimental import structref
 from numpy.typing import NDArray
 
 from predictors.base import FloatArray, IntArray
-from predictors.compiling import compiled
+from predictors.compiling import compiled, direct
 
 _register: Any = structref.register
 _define_proxy: Any = structref.define_proxy
@@ -206,6 +206,9 @@ def _made(fields: tuple[Any, ...]) -> State:
     return State(*fields)  # type: ignore[no-untyped-call]
 
 
+_make = direct(_made)
+
+
 @compiled(makes_arrays=True)
 def ranges_of(state: State) -> NDArray[Any]:
     """Return the table of all ranges as it is now."""
@@ -234,7 +237,7 @@ def idle_state(processors: int, jobs: int, holders: int) -> State:
     run = tables["run"]
     run["free"], run["free_ranges"] = processors, 1
     tables["free_ranges"]["high"][0] = processors - 1
-    return cast(State, structure(_made, tables, grows=GROWING))
+    return cast(State, structure(_make, tables, grows=GROWING))
 
 
 @compiled(makes_arrays=True)
@@ -263,7 +266,7 @@ def holder_place(state: State, end: float, job: int) -> int:
     return int(low)
 
 
-@compiled(makes_arrays=True)
+@compiled(makes_arrays=True, forceinline=True)
 def push_holder(state: State, end: float, job: int, processors: int) -> None:
     """Note that processors are believed to be held until then."""
     run, place = state.run[0], holder_place(state, end, job)
@@ -273,7 +276,7 @@ def push_holder(state: State, end: float, job: int, processors: int) -> None:
     _write_holder(state, place, end, job, processors)
 
 
-@compiled(makes_arrays=True)
+@compiled(makes_arrays=True, forceinline=True)
 def pop_holder(state: State, end: float, job: int) -> None:
     """Take out a holder with this believed end."""
     state.run[0].holders -= 1

@@ -63,7 +63,7 @@ def ask_to_wake(state: State, instant: float) -> None:
     run.wakes += 1
 
 
-@compiled(makes_arrays=True)
+@compiled(makes_arrays=True, forceinline=True)
 def _wake(state: State, now: float) -> int:
     """Forget who asked for this instant, and count them."""
     wakes, number, past = state.wakes, state.run[0].wakes, 0
@@ -78,7 +78,7 @@ def _wake(state: State, now: float) -> int:
 # Steps
 
 
-@compiled(makes_arrays=True)
+@compiled(makes_arrays=True, forceinline=True)
 def _happened(state: State, events: int) -> None:
     """Count what happened; there is a pass if anything did."""
     state.run[0].events += events
@@ -110,7 +110,7 @@ def settle(state: State, job: int, processors: int, belief: float, choice: int) 
     state.run[0].chosen += 1
 
 
-@compiled(makes_arrays=True)
+@compiled(makes_arrays=True, forceinline=True)
 def start(state: State, job: int) -> None:
     """Start a waiting job on the processors that it wants; the loop plans its end."""
     run = state.run[0]
@@ -120,14 +120,14 @@ def start(state: State, job: int) -> None:
     run.started += 1
 
 
-@compiled(makes_arrays=True)
+@compiled(makes_arrays=True, forceinline=True)
 def _hold(state: State, job: int, believed_end: float) -> None:
     """Let a job hold the processors that it has from now on."""
     state.start_time[job], state.believed_end[job] = state.run[0].now, believed_end
     push_holder(state, believed_end, job, state.processors[job])
 
 
-@compiled(makes_arrays=True)
+@compiled(makes_arrays=True, forceinline=True)
 def plan_starts(state: State, calendar: Calendar) -> None:
     """Plan the ends of those who started and have none yet.
 
@@ -145,7 +145,7 @@ def plan_starts(state: State, calendar: Calendar) -> None:
     run.planned = run.started
 
 
-@compiled(makes_arrays=True)
+@compiled(makes_arrays=True, forceinline=True)
 def _plan_run(state: State, calendar: Calendar, job: int, end: float) -> None:
     """Plan what happens to a run that begins."""
     run = state.run[0]
@@ -164,7 +164,7 @@ def begin_run(state: State, calendar: Calendar, job: int, end: float, believed_e
     _plan_run(state, calendar, job, end)
 
 
-@compiled(makes_arrays=True)
+@compiled(makes_arrays=True, forceinline=True)
 def take_off_at(state: State, calendar: Calendar, job: int, place: int) -> None:
     """Take a job off the machine that stands at this place of the heap."""
     run, ranges = state.run[0], state.ranges
@@ -179,14 +179,14 @@ def take_off_at(state: State, calendar: Calendar, job: int, place: int) -> None:
         sift(state, calendar, place)
 
 
-@compiled(makes_arrays=True)
+@compiled(makes_arrays=True, forceinline=True)
 def sift(state: State, calendar: Calendar, place: int) -> None:
     """Move an entry of the heap to where it belongs."""
     sift_up(calendar, place)
     sift_down(calendar, place, state.run[0].running)
 
 
-@compiled(makes_arrays=True)
+@compiled(makes_arrays=True, forceinline=True)
 def process_ends(state: State, calendar: Calendar, now: float) -> int:
     """Take off whose runs end then, note who it was, and count them."""
     run, number = state.run[0], 0
@@ -223,7 +223,7 @@ def _expire(state: State, calendar: Calendar, job: int) -> None:
     sift_down(calendar, 0, state.run[0].running)
 
 
-@compiled(makes_arrays=True)
+@compiled(makes_arrays=True, forceinline=True)
 def next_event_time(state: State, calendar: Calendar) -> float:
     """Return when something happens next, in seconds; infinity if nothing does."""
     run, following = state.run[0], np.inf
@@ -236,7 +236,7 @@ def next_event_time(state: State, calendar: Calendar) -> float:
     return float(following)
 
 
-@compiled(makes_arrays=True)
+@compiled(makes_arrays=True, forceinline=True)
 def process_instant(state: State, calendar: Calendar, now: float) -> tuple[int, int, int, int, int]:
     """Process ends, expiries, arrivals and wake-ups of an instant.
 

@@ -9,7 +9,7 @@ from numba.experimental import structref
 from numpy.typing import NDArray
 
 from predictors.base import FloatArray, IntArray
-from predictors.compiling import compiled
+from predictors.compiling import compiled, direct
 from sim.state.run_state import longer, record, struct_type, structure
 
 AT = record(
@@ -101,6 +101,9 @@ def _made(fields: tuple[Any, ...]) -> Queue:
     return Queue(*fields)  # type: ignore[no-untyped-call]
 
 
+_make = direct(_made)
+
+
 @compiled(makes_arrays=True)
 def tables_of(queue: Queue) -> tuple[IntArray, IntArray, FloatArray, FloatArray, FloatArray]:
     """Return the tables with an entry a place: job, processors, runtime, start and key."""
@@ -147,7 +150,7 @@ def forget(summaries: Summaries, first: int, last: int) -> None:
     summaries.summarised[row(first // BLOCK) : row(last // BLOCK) + 1] = False
 
 
-@compiled(makes_arrays=True)
+@compiled(makes_arrays=True, forceinline=True)
 def follow(queue: Queue) -> None:
     """Forget the summaries of blocks whose jobs are others than at the last search."""
     at = queue.at[0]
@@ -199,7 +202,7 @@ def close_up(queue: Queue) -> None:
     at.layout += 1
 
 
-@compiled(makes_arrays=True)
+@compiled(makes_arrays=True, forceinline=True)
 def tidy(queue: Queue) -> None:
     """Close the gaps, if most places are empty; places change."""
     at = queue.at[0]
@@ -207,7 +210,7 @@ def tidy(queue: Queue) -> None:
         close_up(queue)
 
 
-@compiled(makes_arrays=True)
+@compiled(makes_arrays=True, forceinline=True)
 def _rank_of(queue: Queue, key: float) -> int:
     """Return the place behind all of a key or less."""
     at = queue.at[0]
@@ -216,7 +219,7 @@ def _rank_of(queue: Queue, key: float) -> int:
     return int(at.first + np.searchsorted(queue.key[at.first : at.last], key, side="right"))
 
 
-@compiled(makes_arrays=True)
+@compiled(makes_arrays=True, forceinline=True)
 def push(queue: Queue, job: int, processors: int, runtime: float, key: float) -> int:
     """Add a job behind all of its key or less; return its place."""
     at = queue.at[0]
@@ -237,7 +240,7 @@ def push(queue: Queue, job: int, processors: int, runtime: float, key: float) ->
     return place
 
 
-@compiled(makes_arrays=True)
+@compiled(makes_arrays=True, forceinline=True)
 def pop(queue: Queue, place: int) -> None:
     """Take out the job at a place."""
     at = queue.at[0]
@@ -298,7 +301,7 @@ class WaitingQueue:
 
     def _hold(self, fields: dict[str, Any]) -> None:
         self._at = fields["at"]
-        self.tables = cast(Queue, structure(_made, fields, grows=fields.keys() - {"at"}))
+        self.tables = cast(Queue, structure(_make, fields, grows=fields.keys() - {"at"}))
         self._first, self._last = self._at["first"], self._at["last"]
         self._waiting, self._layout = self._at["waiting"], self._at["layout"]
         self._see()

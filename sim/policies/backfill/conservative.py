@@ -67,20 +67,20 @@ def nothing_kept() -> Kept:
     return Kept(np.array([np.inf, np.inf, np.inf, -np.inf]), np.full(1, -np.inf))
 
 
-@compiled()
+@compiled(forceinline=True)
 def _note_freed(kept: Kept, begin: float, end: float) -> None:
     instants = kept.instants
     instants[SINCE], instants[UNTIL] = min(instants[SINCE], begin), max(instants[UNTIL], end)
 
 
-@compiled()
+@compiled(forceinline=True)
 def _look_again(kept: Kept, now: float, first: int, last: int) -> None:
     """See to it that this pass looks at all reservations for those that begin now."""
     kept.soonest[first // BLOCK : last // BLOCK + 1] = -np.inf
     kept.instants[NEXT] = now
 
 
-@compiled()
+@compiled(forceinline=True)
 def follow_changes(holes: Holes, now: float, changes: FloatArray, kept: Kept) -> tuple[bool, bool]:
     """Bring the profile up to date with running jobs that ended or are believed to end otherwise.
 
@@ -116,7 +116,7 @@ def follow_changes(holes: Holes, now: float, changes: FloatArray, kept: Kept) ->
     return early, is_broken
 
 
-@compiled()
+@compiled(forceinline=True)
 def compress(holes: Holes, now: float, waiting: Waiting, first: int, last: int, kept: Kept) -> None:
     """Put every waiting job, in queue order, back at its earliest hole, never later.
 
@@ -180,7 +180,7 @@ def repair(holes: Holes, now: float, waiting: Waiting, first: int, last: int, ke
     return found
 
 
-@compiled()
+@compiled(forceinline=True)
 def reserve_at(k: int, start: float, waiting: Waiting, kept: Kept) -> None:
     """Note the reservation of a job."""
     waiting.starts[k] = start
@@ -188,7 +188,7 @@ def reserve_at(k: int, start: float, waiting: Waiting, kept: Kept) -> None:
     kept.instants[NEXT] = min(kept.instants[NEXT], start)
 
 
-@compiled()
+@compiled(forceinline=True)
 def _is_wake_wanted(ends: FloatArray, instants: FloatArray) -> bool:
     """Say whether a pass is to be asked for when the next reservation begins, and note it.
 
@@ -204,7 +204,7 @@ def _is_wake_wanted(ends: FloatArray, instants: FloatArray) -> bool:
     return True
 
 
-@compiled()
+@compiled(forceinline=True)
 def due(
     ends: FloatArray, waiting: Waiting, first: int, last: int, now: float, kept: Kept,
     found: IntArray,
@@ -240,7 +240,7 @@ def due(
     return number, _is_wake_wanted(ends, instants)
 
 
-@compiled(makes_arrays=True)
+@compiled(makes_arrays=True, forceinline=True)
 def _changes(state: State) -> FloatArray:
     """Return what runs that ended, or outlived their belief, hold otherwise than believed."""
     held, until = state.processors, state.believed_end

@@ -61,7 +61,7 @@ started, when the head that is blocked will start, and how many processors will 
 EVERYBODY = -1
 
 
-@compiled(makes_arrays=True)
+@compiled(makes_arrays=True, forceinline=True)
 def start_heads(queue: Queue, free: int, rule: NDArray[Any]) -> tuple[int, int, bool]:
     """Let heads start while they fit: the first half of the rule.
 
@@ -122,7 +122,7 @@ def start_behind(
     return number
 
 
-@compiled(makes_arrays=True)
+@compiled(makes_arrays=True, forceinline=True)
 def start_newcomers(queue: Queue, free: int, now: float, rule: NDArray[Any], newcomers: int) -> int:
     """Let start who has just arrived and does not delay the head.
 

@@ -50,7 +50,7 @@ def _merged(
     return every, counts
 
 
-@compiled()
+@compiled(forceinline=True)
 def reserve(ends: FloatArray, held: IntArray, free: int, wanted: int) -> tuple[float, int]:
     """Return the shadow time of the head of the queue, and what it will leave over.
 
@@ -227,7 +227,7 @@ def fill(
     return number, spare
 
 
-@compiled()
+@compiled(forceinline=True)
 def find_heads(
     counts: IntArray, first: int, last: int, free: int, found: IntArray
 ) -> tuple[int, int, int]:

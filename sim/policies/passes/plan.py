@@ -184,7 +184,7 @@ def admit(state: State, plan: Plan, job: int) -> None:
     push(plan.queue, job, state.processors[job], state.belief[job], 0.0)
 
 
-@compiled(makes_arrays=True)
+@compiled(makes_arrays=True, forceinline=True)
 def start_found(state: State, queue: Queue, number: int) -> None:
     """Start the jobs at the first places that were found."""
     for k in queue.found[:number]:
@@ -263,7 +263,7 @@ def choose_anew(state: State, plan: Plan) -> None:
 # When a pass has to wait for what Python says
 
 
-@compiled(makes_arrays=True)
+@compiled(makes_arrays=True, forceinline=True)
 def _is_news(state: State, plan: Plan) -> bool:
     """Write down who ended at this instant; say whether a job of the same application waits."""
     run, queue, at, concerns = state.run[0], plan.queue, plan.queue.at[0], False
