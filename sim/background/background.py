@@ -14,26 +14,23 @@ from numpy.typing import ArrayLike
 from predictors.base import BoolArray, FloatArray, IntArray
 from predictors.compiling import direct
 from sim.background.kernels import (
+    AVAILABLE,
+    DESTINATION,
+    END,
+    SOURCE,
+    START,
     CpuChunk,
-    LinkChunk,
-    PackedChunk,
-    Workspace,
     add_integrals,
-    advance_packed,
-    own_links,
-    pack,
+    advance,
     read_cpu,
-    unpack,
-    workspace,
 )
 from sim.background.links import LoadedLinks
 from sim.background.models import ConstantLoad, RoundLoad
-from sim.background.sample_kernels import loaded_at
 from sim.background.sources import LoadModel
 from sim.errors import AT_LEAST_1, POSITIVE, ConfigError
 from workloads.streams import Streams
 
-_advance_packed = direct(advance_packed)
+_advance = direct(advance)
 CPU_ROUNDS = RoundLoad(available=(0.065, 0.72), duration=(180.0, 480.0), at_once=(1, None))
 NETWORK_ROUNDS = RoundLoad(available=(0.02, 0.80), duration=(180.0, 480.0), at_once=(1, 8))
 
@@ -46,13 +43,32 @@ KEPT_NUMBERS = 2**21
 
 @dataclass(frozen=True)
 class LoadChunk:
-    """The load of processors and links from `start` until `end`."""
+    """The load of processors and links from `start` until `end`.
+
+    Attributes
+    ----------
+    start, end : float
+    cpu : CpuChunk
+    links : numpy.ndarray, shape (5, intervals)
+        As `LinkRows` has them.
+    longest : float
+        How long the longest of them is, seconds.
+    """
 
     start: float
     end: float
     cpu: CpuChunk
-    links: LinkChunk
-    packed: PackedChunk
+    links: FloatArray
+    longest: float
+
+    def links_during(self, start: FloatArray, end: FloatArray) -> tuple[IntArray, FloatArray]:
+        """Return how many links are loaded in each [start, end], and these, one after the other."""
+        first = self.links[START].searchsorted(start - self.longest)
+        number = self.links[START].searchsorted(end, side="right") - first
+        look = np.arange(len(start)).repeat(number)
+        found = self.links[:, np.arange(len(look)) + (first + number - number.cumsum())[look]]
+        over = found[END] > start[look]
+        return np.bincount(look[over], minlength=len(start)), found[:, over]
 
 
 class BackgroundLoad:
@@ -115,7 +131,6 @@ class BackgroundLoad:
         self._kept = KEPT_CHUNKS
         self._recent: LoadChunk | None = None
         self._size = (processors_per_node, self.nodes)
-        self._room = Workspace(np.zeros(0), np.zeros(0, np.int64))
         self._begin()
 
     def _begin(self) -> None:
@@ -154,13 +169,12 @@ class BackgroundLoad:
         while self._next <= index:
             start = self.origin + self.span * self._next
             end = self.origin + self.span * (self._next + 1)
-            packed = pack(self._cpu.chunk(start, end), self._links.chunk(start, end))
-            cpu, links = unpack(*packed)
-            room = workspace(self.processors, self.nodes, links)
-            self._room = max(self._room, room, key=lambda one: len(one.numbers))
-            self._chunks[self._next] = LoadChunk(start, end, cpu, links, packed)
+            cpu, links = self._cpu.chunk(start, end), self._links.chunk(start, end)
+            longest = float((links[END] - links[START]).max(initial=0.0))
+            self._chunks[self._next] = LoadChunk(start, end, cpu, links, longest)
             self._next += 1
-            while len(self._chunks) > max(self._kept, KEPT_NUMBERS // len(packed.numbers)):
+            numbers = cpu.times.size + cpu.values.size + links.size
+            while len(self._chunks) > max(self._kept, KEPT_NUMBERS // numbers):
                 del self._chunks[next(iter(self._chunks))]
         return self._chunks[index]
 
@@ -216,10 +230,9 @@ class BackgroundLoad:
             chunk = self._recent
             if chunk is None or not chunk.start <= time < chunk.end:
                 chunk = self._chunk(time)
-            numbers, borders = chunk.packed
-            stop = until if until < chunk.end else chunk.end
-            span, task = (time, stop), (work, computation, communication)
-            time, work = _advance_packed(numbers, borders, own, self._size, span, task, self._room)
+            span = time, until if until < chunk.end else chunk.end, chunk.longest
+            task = work, computation, communication
+            time, work = _advance(*chunk.cpu, chunk.links, own, self._size, span, task)
         return time, work
 
     def cpu_at(self, times: ArrayLike, processors: ArrayLike | None = None) -> FloatArray:
@@ -228,7 +241,7 @@ class BackgroundLoad:
         own = np.arange(self.processors) if processors is None else self._own(processors)
         out = np.empty((len(moments), len(own)))
         for chunk, here in self._chunks_of(moments):
-            read_cpu(chunk.cpu, own, moments[here], out[here])
+            read_cpu(*chunk.cpu, own, moments[here], out[here])
         return out
 
     def _chunks_of(self, times: FloatArray) -> Iterator[tuple[LoadChunk, slice]]:
@@ -248,7 +261,7 @@ class BackgroundLoad:
         totals, time = np.zeros(len(own)), float(start)
         while time < end:
             chunk = self._chunk(time)
-            add_integrals(chunk.cpu, own, time, min(end, chunk.end), totals)
+            add_integrals(*chunk.cpu, own, time, min(end, chunk.end), totals)
             time = chunk.end
         return np.asarray(totals / (end - start), float)
 
@@ -290,26 +303,23 @@ class BackgroundLoad:
         rows, time = [], float(start)
         while True:
             chunk = self._chunk(time)
-            border = chunk.start, chunk.end
-            rows.append(own_links(chunk.links, inside, time, min(end, chunk.end), border))
+            _, found = chunk.links_during(np.array([time]), np.array([min(end, chunk.end)]))
+            found = found[:, inside[found[[SOURCE, DESTINATION]].astype(np.int64)].all(axis=0)]
+            found[:SOURCE] = found[:SOURCE].clip(chunk.start, chunk.end)
+            rows.append(found.T)
             time = chunk.end
             if time >= end:
-                return np.concatenate(rows) if len(rows) > 1 else rows[0]
+                return np.concatenate(rows)
 
     def links_at(self, times: FloatArray) -> LoadedLinks:
         """Return the loaded links of the whole machine at ascending times."""
-        found = []
-        for chunk, here in self._chunks_of(times):
-            links = chunk.links
-            counts, picked = loaded_at(links.start, links.end, links.longest.item(), times[here])
-            fields = (links.source, links.destination, links.available)
-            found.append((counts, *(field[picked] for field in fields)))
-        if len(found) == 1:
-            return LoadedLinks(*found[0])
-        return LoadedLinks(*(np.concatenate(column) for column in zip(*found, strict=True)))
+        looks = [
+            chunk.links_during(times[here], times[here]) for chunk, here in self._chunks_of(times)
+        ]
+        counts, found = (np.concatenate(each, axis=-1) for each in zip(*looks, strict=True))
+        source, destination = found[[SOURCE, DESTINATION]].astype(np.int64)
+        return LoadedLinks(counts, source, destination, found[AVAILABLE])
 
     def bandwidth_at(self, processors: ArrayLike, time: float) -> float:
         """Return the available bandwidth of the most loaded own link at one moment."""
-        rows = self.loaded_links(processors, time, time)
-        now = rows[(rows[:, 0] <= time) & (time < rows[:, 1])]
-        return float(now[:, 4].min(initial=1.0))
+        return float(self.loaded_links(processors, time, time)[:, AVAILABLE].min(initial=1.0))

@@ -237,4 +237,4 @@ class RecordedCpu:
             times = np.append(times, self.origin + span)
             values = np.column_stack((values, np.ones(len(values))))
         segments = Segments(np.append(times, np.inf)[None, :], values)
-        return cpu_chunk(segments, start, end, len(values))
+        return cpu_chunk(segments, start, end)

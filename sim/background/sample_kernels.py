@@ -33,25 +33,6 @@ def add_noise(values, places, times, noise):  # type: ignore[no-untyped-def]
 
 
 @compiled(makes_arrays=True)
-def loaded_at(starts, stops, longest, times):  # type: ignore[no-untyped-def]
-    """Return how many intervals, sorted by start, hold each time, and which, time after time."""
-    counts = np.zeros(len(times), np.int64)
-    picked = np.empty(64, np.int64)
-    number = 0
-    for j in range(len(times)):
-        first = np.searchsorted(starts, times[j] - longest)
-        while first < len(starts) and starts[first] <= times[j]:
-            if stops[first] > times[j]:
-                if number == len(picked):
-                    picked = np.append(picked, np.empty_like(picked))
-                picked[number] = first
-                number += 1
-                counts[j] += 1
-            first += 1
-    return counts, picked[:number]
-
-
-@compiled(makes_arrays=True)
 def least_of(read, believed, kept, oldest, places):  # type: ignore[no-untyped-def]
     """Return the least of some places in each sample, and on average in `believed`.
 

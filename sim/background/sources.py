@@ -6,7 +6,7 @@ from typing import NamedTuple, Protocol
 import numpy as np
 
 from predictors.base import FloatArray
-from sim.background.kernels import CpuChunk, LinkChunk
+from sim.background.kernels import CpuChunk
 from sim.errors import ConfigError
 
 Pair = tuple[float, float]
@@ -60,17 +60,15 @@ def check_interval(name: str, interval: Pair, low: float, high: float) -> None:
         raise ConfigError(f"{name} must be a pair with {limit}, got {tuple(interval)}")
 
 
-def cpu_chunk(segments: Segments, start: float, end: float, elements: int) -> CpuChunk:
-    """Cut the segments of one chunk out of `segments`."""
-    inside = (segments.times[:, 1:] > start) & (segments.times[:, :-1] < end)
-    times = segments.times[:, :-1][inside]
-    if len(segments.times) == 1:
-        values = segments.values[:, inside[0]].T
-        zeros = np.zeros(elements, np.int64)
-        return CpuChunk(times, zeros, values.ravel(), np.arange(elements), zeros + len(values))
-    counts = inside.sum(axis=1)
-    first = np.concatenate(([0], np.cumsum(counts)[:-1]))
-    return CpuChunk(times, first, segments.values[inside], first, counts)
+def cpu_chunk(segments: Segments, start: float, end: float) -> CpuChunk:
+    """Cut the segments of one chunk out of `segments`; of elements with few the last repeats."""
+    first = (segments.times[:, 1:] <= start).sum(axis=1)
+    last = (segments.times[:, :-1] < end).sum(axis=1) - 1
+    most = int((last - first).max()) + 1
+    columns = np.minimum(first[:, None] + np.arange(most), last[:, None])
+    times = np.take_along_axis(segments.times, columns, axis=1)
+    values = np.take_along_axis(segments.values, columns, axis=1)
+    return CpuChunk(np.pad(times, ((0, 0), (0, 1)), constant_values=np.inf), values.T.copy())
 
 
 class BatchedCpu:
@@ -87,7 +85,6 @@ class BatchedCpu:
     """
 
     def __init__(self, processors: int, begin: FloatArray, draw: Draw) -> None:
-        self.processors = processors
         self.draw = draw
         self.pending = Segments(begin[:, None], np.empty((processors, 0)))
 
@@ -102,7 +99,7 @@ class BatchedCpu:
                 np.concatenate((pending.values, values), axis=1),
             )
         self.pending = pending
-        return cpu_chunk(pending, start, end, self.processors)
+        return cpu_chunk(pending, start, end)
 
 
 class LinkRows:
@@ -119,26 +116,16 @@ class LinkRows:
         self.rows = rows
         self.pending: list[LinkRow] = []
 
-    def chunk(self, start: float, end: float) -> LinkChunk:
-        """Return the load over [start, end)."""
+    def chunk(self, start: float, end: float) -> FloatArray:
+        """Return what touches [start, end), in order of start, shape (5, intervals)."""
         while not self.pending or self.pending[-1][0] < end:
             row = next(self.rows, None)
             if row is None:
                 break
             self.pending.append(row)
         self.pending = [row for row in self.pending if row[1] > start]
-        return link_chunk([row for row in self.pending if row[0] < end])
-
-
-def link_chunk(rows: list[LinkRow]) -> LinkChunk:
-    """Turn rows in order of start into arrays."""
-    table = np.array(rows, float).reshape(-1, 5)
-    start, end = table[:, 0].copy(), table[:, 1].copy()
-    longest = np.array([float((end - start).max()) if len(table) else 0.0])
-    begun, over = np.arange(1, len(table) + 1), np.searchsorted(np.sort(end), start, side="right")
-    most = np.array([float((begun - over).max(initial=0))])
-    source, destination = (table[:, k].astype(np.int64) for k in (2, 3))
-    return LinkChunk(start, end, source, destination, table[:, 4].copy(), longest, most)
+        rows = [row for row in self.pending if row[0] < end]
+        return np.array(rows, float).reshape(-1, 5).T.copy()
 
 
 def link_of(index: int, nodes: int) -> tuple[int, int]:
