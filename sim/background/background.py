@@ -22,6 +22,7 @@ from sim.background.kernels import (
     CpuChunk,
     add_integrals,
     advance,
+    links_during,
     read_cpu,
 )
 from sim.background.links import LoadedLinks
@@ -30,7 +31,7 @@ from sim.background.sources import LoadModel
 from sim.errors import AT_LEAST_1, POSITIVE, ConfigError
 from workloads.streams import Streams
 
-_advance = direct(advance)
+_advance, _links_during = direct(advance), direct(links_during)
 CPU_ROUNDS = RoundLoad(available=(0.065, 0.72), duration=(180.0, 480.0), at_once=(1, None))
 NETWORK_ROUNDS = RoundLoad(available=(0.02, 0.80), duration=(180.0, 480.0), at_once=(1, 8))
 
@@ -60,15 +61,6 @@ class LoadChunk:
     cpu: CpuChunk
     links: FloatArray
     longest: float
-
-    def links_during(self, start: FloatArray, end: FloatArray) -> tuple[IntArray, FloatArray]:
-        """Return how many links are loaded in each [start, end], and these, one after the other."""
-        first = self.links[START].searchsorted(start - self.longest)
-        number = self.links[START].searchsorted(end, side="right") - first
-        look = np.arange(len(start)).repeat(number)
-        found = self.links[:, np.arange(len(look)) + (first + number - number.cumsum())[look]]
-        over = found[END] > start[look]
-        return np.bincount(look[over], minlength=len(start)), found[:, over]
 
 
 class BackgroundLoad:
@@ -303,18 +295,19 @@ class BackgroundLoad:
         rows, time = [], float(start)
         while True:
             chunk = self._chunk(time)
-            _, found = chunk.links_during(np.array([time]), np.array([min(end, chunk.end)]))
-            found = found[:, inside[found[[SOURCE, DESTINATION]].astype(np.int64)].all(axis=0)]
+            span = np.array([time]), np.array([min(end, chunk.end)])
+            _, found = _links_during(chunk.links, chunk.longest, inside, *span)
             found[:SOURCE] = found[:SOURCE].clip(chunk.start, chunk.end)
             rows.append(found.T)
             time = chunk.end
             if time >= end:
                 return np.concatenate(rows)
 
-    def links_at(self, times: FloatArray) -> LoadedLinks:
-        """Return the loaded links of the whole machine at ascending times."""
+    def links_at(self, times: FloatArray, inside: BoolArray) -> LoadedLinks:
+        """Return the links that are loaded at ascending times between nodes that are inside."""
         looks = [
-            chunk.links_during(times[here], times[here]) for chunk, here in self._chunks_of(times)
+            _links_during(chunk.links, chunk.longest, inside, times[here], times[here])
+            for chunk, here in self._chunks_of(times)
         ]
         counts, found = (np.concatenate(each, axis=-1) for each in zip(*looks, strict=True))
         source, destination = found[[SOURCE, DESTINATION]].astype(np.int64)

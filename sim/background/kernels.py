@@ -190,3 +190,20 @@ def read_cpu(times, values, own, moments, out):  # type: ignore[no-untyped-def]
             while times[row, k + 1] <= moments[j]:
                 k += 1
             out[j, i] = values[k, own[i]]
+
+
+@compiled(makes_arrays=True)
+def links_during(links, longest, inside, starts, ends):  # type: ignore[no-untyped-def]
+    """Return how many links among nodes are loaded in each [start, end], and these in turn."""
+    counts, picked, number = np.zeros(len(starts), np.int64), np.empty(ROOM, np.int64), 0
+    for j in range(len(starts)):
+        k = np.searchsorted(links[START], starts[j] - longest)
+        while k < links.shape[1] and links[START, k] <= ends[j]:
+            if links[END, k] > starts[j] and _joins(links, k, inside):
+                if number == len(picked):
+                    picked = np.append(picked, picked)
+                picked[number] = k
+                number += 1
+                counts[j] += 1
+            k += 1
+    return counts, links[:, picked[:number]]

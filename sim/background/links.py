@@ -4,7 +4,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from predictors.base import FloatArray, IntArray
+from predictors.base import BoolArray, FloatArray, IntArray
 from predictors.compiling import compiled
 from predictors.under_load.forecast import Selection, rule_of
 from predictors.under_load.forecasters import (
@@ -39,6 +39,19 @@ class LoadedLinks(NamedTuple):
     source: IntArray
     destination: IntArray
     available: FloatArray
+
+    def keys(self, nodes: int) -> IntArray:
+        """Return a number of each link, by its nodes and how many of them there are."""
+        return self.source * nodes + self.destination
+
+    def looks(self) -> IntArray:
+        """Return by which look each was found."""
+        return np.arange(len(self.counts)).repeat(self.counts)
+
+    def least(self, inside: BoolArray) -> float:
+        """Return the least bandwidth among links between nodes that are inside, at any look."""
+        own = inside[self.source] & inside[self.destination]
+        return float(self.available[own].min(initial=1.0))
 
 
 class KnownLinks(NamedTuple):

@@ -8,7 +8,6 @@ from predictors.base import FloatArray, IntArray
 from predictors.under_load.forecast import NwsMixture, Selection
 from sim.background.links import LinkMixture, LoadedLinks
 from sim.background.load_sensors import LoadPast, LoadSensors
-from sim.background.sample_kernels import least_own, squares_of, tally_links
 from sim.errors import POSITIVE, check_choice
 
 LEAST_MEMORY = 1e-3
@@ -42,9 +41,10 @@ class LoadMoments:
         self._sums += readings.sum(axis=0)
         series = readings if self._last is None else np.vstack((self._last, readings))
         self._last = readings[-1]
-        squares, products = squares_of(series, self.mean)
-        self._squares += 0.5 * squares
-        self._products += products
+        deviation = series - self.mean
+        early, late = deviation[:-1], deviation[1:]
+        self._squares += 0.5 * float((early * early).sum() + (late * late).sum())
+        self._products += float((early * late).sum())
 
     @property
     def mean(self) -> FloatArray:
@@ -192,12 +192,15 @@ class LoadBeliefs:
         """Take in what the samples before that number say of the links."""
         found = self.sensors.links(self._samples, newest)
         self._past.add_links(found)
-        keys = found.source * self.sensors.load.nodes + found.destination
-        lost, kept = tally_links(found.counts, keys, found.available, self._last_links[0])
+        keys, first = found.keys(self.sensors.load.nodes), 0
+        numbers, before = keys.tolist(), set(self._last_links[0].tolist())
+        for count in found.counts.tolist():
+            now = set(numbers[first : first + count])
+            self._links_kept += len(now & before)
+            first, before = first + count, now
+        for lost in (1.0 - found.available).tolist():
+            self._links_lost += lost
         self._links_loaded += len(keys)
-        self._links_kept += kept
-        for each in lost.tolist():
-            self._links_lost += each
         latest = len(keys) - int(found.counts[-1])
         self._last_links = keys[latest:], found.available[latest:]
         if self.belief == "forecast":
@@ -248,7 +251,7 @@ class LoadBeliefs:
         inside = load.inside(processors)
         links = self._past.lowest_link(inside)
         left = float(links.mean())
-        now_left = left if self.belief == "mean" else float(least_own(*standing.links[1:], inside))
+        now_left = left if self.belief == "mean" else standing.links.least(inside)
         both = min(len(past.read), len(links))
         cpu = self._swing(usual, past.believed, present)
         return Met(cpu, Swing(left, now_left), past.read[-both:], links[-both:])

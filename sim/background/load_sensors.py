@@ -6,18 +6,11 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from predictors.base import BoolArray, FloatArray, IntArray
+from predictors.compiling import compiled
 from sim.background.background import BackgroundLoad
 from sim.background.links import LoadedLinks
-from sim.background.sample_kernels import (
-    add_lost,
-    add_noise,
-    add_rows,
-    least_of,
-    least_of_first,
-    lowest_own_link,
-    sample_links,
-)
 from workloads.streams import Streams
+from workloads.truth.ground_truth import mixed
 
 FLOOR = 1e-3
 MOST_SAMPLES = 720
@@ -27,6 +20,31 @@ MOST_READINGS = 2**20
 """Readings that are kept, while they are no fewer samples than `FEWEST_SAMPLES`."""
 MOST_LINKS = 2**15
 """Readings of loaded links that are kept."""
+
+
+@compiled()
+def add_noise(values, places, times, key, spread):  # type: ignore[no-untyped-def]
+    """Give readings log-normal noise, which is addressed by place and time, bit by bit."""
+    golden, other = np.uint64(0x9E3779B97F4A7C15), np.uint64(0xD1B54A32D192ED03)
+    for i in range(len(values)):
+        state = key ^ (np.uint64(places[i]) * golden) ^ (times[i] * other)
+        first = (np.float64(mixed(state + golden) >> np.uint64(11)) + 0.5) * 2.0**-53
+        second = (np.float64(mixed(state + golden + golden) >> np.uint64(11)) + 0.5) * 2.0**-53
+        normal = np.sqrt(-2 * np.log(first)) * np.cos(2 * np.pi * second)
+        values[i] = min(1.0, max(FLOOR, values[i] * np.exp(spread * normal)))
+
+
+@compiled(makes_arrays=True)
+def _least_of_first(latest, kept, places):  # type: ignore[no-untyped-def]
+    """Return the least of the first place, the first two, ..., in each of so many samples."""
+    least = np.full((2, len(places), kept), np.inf)
+    for which in range(2):
+        for k in range(len(places)):
+            own, so_far, rest = latest[which, places[k]], least[which, k], least[which, k - 1]
+            for at in range(kept):
+                before = rest[at] if k > 0 else np.inf
+                so_far[at] = own[at] if own[at] < before else before
+    return least
 
 
 class LinkSamples(NamedTuple):
@@ -114,19 +132,26 @@ class LoadSensors:
 
     def links(self, first: int, last: int) -> LoadedLinks:
         """Return the links that the machine's samples number first..last − 1 find loaded."""
-        times = self._times(first, last)
-        found = self.load.links_at(times)
+        return self._links(self._times(first, last), np.ones(self.load.nodes, bool))
+
+    def _links(self, times: FloatArray, inside: BoolArray) -> LoadedLinks:
+        """Return the links between nodes that are inside which each look finds loaded."""
+        found = self.load.links_at(times, inside)
         if self.noise > 0:
-            keys, ends = self._link_keys(found.source, found.destination), found.counts.cumsum()
-            for at, own in enumerate(map(slice, ends - found.counts, ends)):
-                self._disturb(found.available[None, own], keys[own], times[at : at + 1])
+            places = found.keys(self.load.nodes) + self.load.nodes + self.load.processors
+            self._disturb(found.available, places, times[found.looks()])
         return found
 
     def during(self, processors: ArrayLike, start: float, end: float) -> RunSamples:
         """Return the samples of one run: at its start and every so often until its end."""
         own = np.asarray(processors, np.int64)
         times = start + self.every * np.arange(max(1, -(-(end - start) // self.every)), dtype=float)
-        return RunSamples(self._cpu(times, own), self._own_links(times, own))
+        found = self._links(times, self.load.inside(own))
+        least = np.ones(len(times))
+        np.minimum.at(least, found.looks(), found.available)
+        _, link = np.unique(found.keys(self.load.nodes), return_inverse=True)
+        average = 1.0 - np.bincount(link, 1.0 - found.available) / len(times)
+        return RunSamples(self._cpu(times, own), LinkSamples(least, average))
 
     def _cpu(self, times: FloatArray, own: IntArray) -> FloatArray:
         if self.per == "processor":
@@ -135,7 +160,8 @@ class LoadSensors:
             width = self.load.processors_per_node
             keys = np.unique(own // width)
             values = np.column_stack([self._node(times, node) for node in keys.tolist()])
-        self._disturb(values, keys, times)
+        if self.noise > 0:
+            self._disturb(values.reshape(-1), np.tile(keys, len(times)), times.repeat(len(keys)))
         return values
 
     def _node(self, times: FloatArray, node: int) -> FloatArray:
@@ -144,19 +170,8 @@ class LoadSensors:
         members = np.arange(node * width, min((node + 1) * width, self.load.processors))
         return np.asarray(self.load.cpu_at(times, members).mean(axis=1), float)
 
-    def _own_links(self, times: FloatArray, own: IntArray) -> LinkSamples:
-        rows = self.load.loaded_links(own, float(times[0]), float(times[-1]))
-        noise = np.uint64(self._key), self.noise, FLOOR
-        size = self.load.nodes, self.load.processors
-        return LinkSamples(*sample_links(rows, times, size, noise))
-
-    def _link_keys(self, source: IntArray, destination: IntArray) -> IntArray:
-        return (source + 1) * self.load.nodes + destination + self.load.processors
-
-    def _disturb(self, values: FloatArray, keys: IntArray, times: FloatArray) -> None:
-        if self.noise > 0 and values.size:
-            moments = np.asarray(times, float).view(np.uint64)
-            add_noise(values, keys, moments, (np.uint64(self._key), self.noise, FLOOR))
+    def _disturb(self, values: FloatArray, places: IntArray, times: FloatArray) -> None:
+        add_noise(values, places, times.view(np.uint64), np.uint64(self._key), self.noise)
 
 
 class Least(NamedTuple):
@@ -203,58 +218,57 @@ class LoadPast:
     def __init__(self, places: int) -> None:
         kept = min(MOST_SAMPLES, max(MOST_READINGS // places, FEWEST_SAMPLES))
         self._room = kept
-        self._readings = np.zeros((places, kept))
-        self._forecasts = np.zeros((places, kept))
+        self._latest = np.zeros((2, places, kept))
         self._number = 0
-        self._read = np.zeros(places)
-        self._believed = np.zeros(places)
-        none = np.zeros(0, np.int64)
-        self._links = LoadedLinks(none, none, none, np.zeros(0))
+        self._sums = np.zeros((2, places))
+        self._links = np.zeros((3, 0), np.int64)
+        self._left = np.zeros(0)
         self._lost = np.zeros(0)
         self._looks = 0
+        self._first_look = 0
 
     def add(self, readings: FloatArray, forecasts: FloatArray) -> None:
         """Take in samples, and what was forecast for each, both of shape (samples, places).
 
         Nothing was known of the first of all, so its forecast does not count.
         """
+        both = np.stack((readings, forecasts))
         if self._number == 0:
-            forecasts = forecasts.copy()
-            forecasts[0] = readings[0]
-        add_rows(self._read, np.sort(readings, axis=1))
-        add_rows(self._believed, np.sort(forecasts, axis=1))
-        kept = self._room
-        at = np.arange(self._number, self._number + len(readings))[-kept:] % kept
-        self._readings[:, at], self._forecasts[:, at] = readings[-kept:].T, forecasts[-kept:].T
+            both[1, 0] = readings[0]
+        at = np.arange(self._number, self._number + len(readings))[-self._room :] % self._room
+        self._latest[:, :, at] = both[:, -self._room :].swapaxes(1, 2)
         self._number += len(readings)
+        both.sort(axis=2)
+        both[:, 0] += self._sums
+        self._sums = both.cumsum(axis=1)[:, -1]
 
     def add_links(self, found: LoadedLinks) -> None:
         """Take in the links that samples found loaded."""
-        missing = int(found.counts.max(initial=0)) - len(self._lost)
-        if missing > 0:
-            self._lost = np.append(self._lost, np.zeros(missing))
-        add_lost(found.counts, found.available, self._lost)
+        most = max(int(found.counts.max(initial=0)), len(self._lost))
+        lacking = np.zeros((len(found.counts), most))
+        lacking[np.arange(most) < found.counts[:, None]] = found.available - 1.0
+        lacking.sort(axis=1)
+        lacking[0, : len(self._lost)] -= self._lost
+        self._lost = -lacking.cumsum(axis=0)[-1]
+        new = found.looks() + self._looks, found.source, found.destination
+        links = np.concatenate((self._links, new), axis=1)
         self._looks += len(found.counts)
-        before = self._links
-        counts = np.append(before.counts, found.counts)
-        source = np.append(before.source, found.source)
-        destination = np.append(before.destination, found.destination)
-        available = np.append(before.available, found.available)
-        first, low, last, high = 0, 0, len(counts), len(source)
-        while last - first > self._room or (high - low > MOST_LINKS and last - first > 1):
-            low += counts.item(first)
-            first += 1
-        self._links = LoadedLinks(counts[first:], source[low:], destination[low:], available[low:])
+        first = max(self._looks - self._room, self._first_look)
+        if links.shape[1] > MOST_LINKS:
+            first = max(first, min(links.item(0, -MOST_LINKS - 1) + 1, self._looks - 1))
+        self._first_look = first
+        old = links[0].searchsorted(self._first_look)
+        self._links, self._left = links[:, old:], np.append(self._left, found.available)[old:]
 
     @property
     def read(self) -> FloatArray:
         """Averages of the readings in order; 1 before any sample."""
-        return self._read / self._number if self._number else np.ones(len(self._read))
+        return self._sums[0] / self._number if self._number else np.ones(self._sums.shape[1])
 
     @property
     def believed(self) -> FloatArray:
         """Averages of the forecasts in order; 1 before any sample."""
-        return self._believed / self._number if self._number else np.ones(len(self._believed))
+        return self._sums[1] / self._number if self._number else np.ones(self._sums.shape[1])
 
     @property
     def lost(self) -> FloatArray:
@@ -267,15 +281,16 @@ class LoadPast:
             return Least(np.ones(1), 1.0)
         kept = min(self._number, self._room)
         oldest = self._number % kept if self._number > kept else 0
-        return Least(*least_of(self._readings, self._forecasts, kept, oldest, places))
+        read, believed = _least_of_first(self._latest, kept, places)[:, -1]
+        return Least(np.append(read[oldest:], read[:oldest]), float(believed.mean()))
 
     def least_of_first(self, ranked: IntArray) -> tuple[FloatArray, FloatArray]:
         """Return the same for the first place of a ranking, the first two, and so on."""
         if self._number == 0:
             return np.ones(len(ranked)), np.ones(len(ranked))
         kept = min(self._number, self._room)
-        read = least_of_first(self._readings, kept, ranked)
-        return read, least_of_first(self._forecasts, kept, ranked)
+        read, believed = _least_of_first(self._latest, kept, ranked).mean(axis=2)
+        return read, believed
 
     def lowest_link(self, inside: BoolArray) -> FloatArray:
         """Return what was left of the most loaded link among some nodes, the oldest first.
@@ -284,6 +299,8 @@ class LoadPast:
         ----------
         inside : numpy.ndarray of bool, shape (nodes,)
         """
-        if not len(self._links.counts):
-            return np.ones(1)
-        return np.asarray(lowest_own_link(*self._links, inside))
+        look, source, destination = self._links
+        own = inside[source] & inside[destination]
+        least = np.ones(max(self._looks - self._first_look, 1))
+        np.minimum.at(least, look[own] - self._first_look, self._left[own])
+        return least

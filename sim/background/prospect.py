@@ -108,9 +108,7 @@ class Prospect:
 
     def bandwidth(self, processors: IntArray, links: LoadedLinks) -> float:
         """Return the least bandwidth among the links between these processors' nodes."""
-        inside = self._beliefs.sensors.load.inside(processors)
-        own = inside[links.source] & inside[links.destination]
-        return float(links.available[own].min(initial=1.0))
+        return links.least(self._beliefs.sensors.load.inside(processors))
 
     # Who may get what
 

@@ -201,7 +201,7 @@ def test_link_samples_find_what_is_loaded_at_that_moment():
 def test_link_samples_average_each_link_over_all_samples():
     load = background("rounds")
     times = np.arange(100.0, 3000.0, 120.0)
-    found = load.links_at(times)
+    found = load.links_at(times, np.ones(8, bool))
     lost = np.bincount(found.source * 8 + found.destination, 1.0 - found.available)
     seen = LoadSensors(load, Streams(1)).during(range(8), 100.0, 3000.0).bandwidth
     np.testing.assert_allclose(seen.average, 1.0 - lost[lost > 0] / len(times), rtol=1e-12)

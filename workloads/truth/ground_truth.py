@@ -14,7 +14,7 @@ from workloads.truth.scales import Recorded, Scales, grow_shapes
 
 
 @compiled()
-def _mixed(value: np.uint64) -> np.uint64:
+def mixed(value: np.uint64) -> np.uint64:
     """Return the SplitMix64 finaliser (Steele, Lea & Flood, OOPSLA 2014)."""
     value = (value ^ (value >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     value = (value ^ (value >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
@@ -25,10 +25,10 @@ def _mixed(value: np.uint64) -> np.uint64:
 def disturbed(share: float, job: int, count: int, key: np.uint64, spread: float) -> float:
     """Return what `disturb` makes of one share."""
     golden = np.uint64(0x9E3779B97F4A7C15)
-    state = _mixed(key + golden * np.uint64(job + 1))
-    state = _mixed(state + golden * np.uint64(count))
-    first = (np.float64(_mixed(state + golden) >> np.uint64(11)) + 0.5) * 2.0**-53
-    second = (np.float64(_mixed(state + golden + golden) >> np.uint64(11)) + 0.5) * 2.0**-53
+    state = mixed(key + golden * np.uint64(job + 1))
+    state = mixed(state + golden * np.uint64(count))
+    first = (np.float64(mixed(state + golden) >> np.uint64(11)) + 0.5) * 2.0**-53
+    second = (np.float64(mixed(state + golden + golden) >> np.uint64(11)) + 0.5) * 2.0**-53
     radius, angle = np.sqrt(-2.0 * np.log(first)), 2.0 * np.pi * second
     communication = share * np.exp(spread * radius * np.cos(angle))
     computation = (1.0 - share) * np.exp(spread * radius * np.sin(angle))
