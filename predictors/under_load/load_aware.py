@@ -1,7 +1,6 @@
 """What a predictor needs to know of load, and what it says of a job's parts in return."""
 
 from collections.abc import Callable
-from itertools import pairwise
 from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
@@ -14,8 +13,8 @@ ROUNDS = 3
 """Times that the load is looked up again for the runtime it led to."""
 SETTLED = 0.05
 """Share by which a runtime and the one it leads to may differ."""
-MOST_ROUNDS = 20
-"""Further times for runtimes that have not settled."""
+MOST_ROUNDS = 23
+"""Times for runtimes that do not settle."""
 
 
 class Parts(NamedTuple):
@@ -113,6 +112,36 @@ class NeedsLoad(Protocol):
         ...
 
 
+ASKED, LOW, HIGH, LOOKED_UP = range(4)
+"""Rows of a search: the runtime to ask of, at last the answer; its bounds; how often it was."""
+
+
+def search_of(parts: Parts) -> FloatArray:
+    """Return the search for a job's runtimes as it begins, shape (4, n)."""
+    idle = parts.fixed + parts.computation + parts.communication
+    return np.array([idle, idle, np.full(idle.shape, np.inf), np.zeros(idle.shape)])
+
+
+@compiled(error_model="numpy")
+def look_up(search, i, answer):  # type: ignore[no-untyped-def]
+    """Take in which runtime the load over the one asked for leads to.
+
+    The load is looked up for the runtime that it led to, and again. Where load is
+    about to change that can swing between two answers for ever: one too short, for
+    the load of the first moments, and one too long. Such runtimes are halved in
+    on (in logarithms) until the load over a runtime leads to that runtime.
+    """
+    asked, times = search[ASKED, i], search[LOOKED_UP, i] + 1.0
+    if answer > asked:
+        search[LOW, i] = max(search[LOW, i], asked)
+    else:
+        search[HIGH, i] = min(search[HIGH, i], asked)
+    settled = times >= (MOST_ROUNDS if abs(answer / asked - 1.0) > SETTLED else ROUNDS)
+    halve = times >= ROUNDS and search[HIGH, i] < np.inf and not settled
+    search[ASKED, i] = np.sqrt(search[LOW, i] * search[HIGH, i]) if halve else answer
+    search[LOOKED_UP, i] = np.inf if settled else times
+
+
 Conditions = Callable[[FloatArray], tuple[FloatArray, FloatArray]]
 """Runtimes to the CPU and bandwidth believed to be available over them."""
 
@@ -120,10 +149,7 @@ Conditions = Callable[[FloatArray], tuple[FloatArray, FloatArray]]
 def runtime_under(parts: Parts, conditions: Conditions) -> FloatArray:
     """Return the runtimes of a job under load that depends on how long it runs.
 
-    The load is looked up for the runtime that it led to, and again. Where load is
-    about to change that can swing between two answers for ever: one too short, for
-    the load of the first moments, and one too long. Such runtimes are halved in
-    on (in logarithms) until the load over a runtime leads to that runtime.
+    It is found by `look_up`.
 
     Examples
     --------
@@ -132,32 +158,9 @@ def runtime_under(parts: Parts, conditions: Conditions) -> FloatArray:
     >>> runtime_under(parts, lambda horizon: (half, half)).tolist()
     [145.0]
     """
-    path = [np.asarray(parts.fixed + parts.computation + parts.communication)]
-    for _ in range(ROUNDS):
-        path.append(parts.under(*conditions(path[-1])))
-    asked = path[-1]
-    swings = np.abs(asked / path[-2] - 1.0) > SETTLED
-    if not swings.any():
-        return asked
-    low, high = path[0], np.full_like(asked, np.inf)
-    for before, after in pairwise(path):
-        low, high = _bracket(low, high, before, after)
-    for _ in range(MOST_ROUNDS):
-        middle = np.where(swings & np.isfinite(high), np.sqrt(low * high), asked)
-        answer = parts.under(*conditions(middle))
-        low, high = _bracket(low, high, middle, answer)
-        asked = np.where(swings, answer, asked)
-        swings &= np.abs(answer / middle - 1.0) > SETTLED
-        if not swings.any():
-            break
-    return asked
-
-
-def _bracket(
-    low: FloatArray, high: FloatArray, asked: FloatArray, answer: FloatArray
-) -> tuple[FloatArray, FloatArray]:
-    """Return bounds of the runtime that leads to itself, from what `asked` led to."""
-    longer = answer > asked
-    return np.where(longer, np.maximum(low, asked), low), np.where(
-        longer, high, np.minimum(high, asked)
-    )
+    search = search_of(parts)
+    while (search[LOOKED_UP] < np.inf).any():
+        answers = parts.under(*conditions(search[ASKED]))
+        for i in np.flatnonzero(search[LOOKED_UP] < np.inf).tolist():
+            look_up(search, i, answers.item(i))
+    return np.asarray(search[ASKED])

@@ -1,14 +1,14 @@
 """Runtimes under load that returns from what it is at present to what is usual, compiled."""
 
 from collections.abc import Callable
-from math import exp, expm1, log2, sqrt
+from math import exp, expm1, log2
 from typing import NamedTuple
 
 import numpy as np
 
 from predictors.base import FloatArray, IntArray
 from predictors.compiling import compiled
-from predictors.under_load.load_aware import MOST_ROUNDS, ROUNDS, SETTLED, Parts
+from predictors.under_load.load_aware import ASKED, LOOKED_UP, Parts, look_up, search_of
 
 UNKNOWN, NONE = -1, -2
 """Instead of a place among `Ranks`: not reckoned yet; nobody picks the fastest."""
@@ -124,35 +124,15 @@ def _under(i, horizon, counts, parts, swings, course, ranks) -> float:  # type: 
     return float(parts[0, i] + parts[1, i] / cpu + parts[2, i] / bandwidth)
 
 
-@compiled(makes_arrays=True)
-def _settle(counts, parts, swings, course, ranks, found):  # type: ignore[no-untyped-def]
-    """Write runtimes as `runtime_under` finds them; return the horizon of a missing rank, or 0."""
-    for i in range(len(found)):
-        path = np.empty(ROUNDS + 1)
-        path[0] = parts[0, i] + parts[1, i] + parts[2, i]
-        for k in range(ROUNDS):
-            path[k + 1] = _under(i, path[k], counts, parts, swings, course, ranks)
-            if np.isnan(path[k + 1]):
-                return path[k]
-        low, high, asked, tries = path[0], np.inf, path[ROUNDS], 0
-        settled = not abs(asked / path[ROUNDS - 1] - 1.0) > SETTLED
-        for k in range(ROUNDS):
-            if path[k + 1] > path[k]:
-                low = max(low, path[k])
-            else:
-                high = min(high, path[k])
-        while not settled and tries < MOST_ROUNDS:
-            middle = sqrt(low * high) if high < np.inf else asked
-            asked = _under(i, middle, counts, parts, swings, course, ranks)
-            if np.isnan(asked):
-                return middle
-            if asked > middle:
-                low = max(low, middle)
-            else:
-                high = min(high, middle)
-            settled = not abs(asked / middle - 1.0) > SETTLED
-            tries += 1
-        found[i] = asked
+@compiled()
+def _settle(counts, parts, search, swings, course, ranks) -> float:  # type: ignore[no-untyped-def]
+    """Find runtimes by `look_up`; return the horizon of a missing rank, or 0."""
+    for i in range(len(counts)):
+        while search[LOOKED_UP, i] < np.inf:
+            answer = _under(i, search[ASKED, i], counts, parts, swings, course, ranks)
+            if np.isnan(answer):
+                return float(search[ASKED, i])
+            look_up(search, i, answer)
     return 0.0
 
 
@@ -177,7 +157,7 @@ def runtimes_under(
     rank : callable
         Doublings of one second to ranks that have them, for those that `ranks` lacks.
     """
-    found, seconds = np.empty(len(counts)), np.array(parts)
-    while missing := _settle(counts, seconds, swings, course, ranks, found):
+    search, seconds = search_of(parts), np.array(parts)
+    while missing := _settle(counts, seconds, search, swings, course, ranks):
         ranks = rank(doublings(missing))
-    return found
+    return np.asarray(search[ASKED])
