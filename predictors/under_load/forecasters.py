@@ -346,6 +346,23 @@ def take_values(bank, rule):  # type: ignore[no-untyped-def]
 
 
 @compiled()
+def begin_with_ones(bank, k):  # type: ignore[no-untyped-def]
+    """Let the series in a lane of a bank be one of ones, as many as the others have values."""
+    count, size = bank.count, min(bank.count, VALUES)
+    for i in range(len(bank.recent)):
+        bank.recent[i, k] = 1.0 if i % VALUES < count else 0.0
+    bank.ordered[:, k] = np.inf
+    for first, newest in ((0, VALUES), (OF_MIDDLE, MIDDLE), (OF_FEW, FEW)):
+        bank.ordered[first : first + min(count, newest), k] = 1.0
+    for age in range(size):
+        bank.ranks[(count - 1 - age) % VALUES, k] = (1 << size) - (1 << (size - 1 - age))
+    for a in range(len(ADAPTIVE)):
+        bank.windows[a, k], bank.candidates[a, :, k] = ADAPTIVE[a][2], 1.0
+    bank.standing[:, k], bank.chosen[:, k], bank.total[k] = 1.0, 0, count
+    bank.errors[:, k::WIDTH], bank.scores[:, k::WIDTH] = 0.0, 0.0
+
+
+@compiled()
 def answer_of(bank, k, rule) -> float:  # type: ignore[no-untyped-def]
     """Return the forecast next value of the series in a lane of a bank."""
     if bank.count == 0:

@@ -8,19 +8,15 @@ from predictors.base import BoolArray, FloatArray, IntArray
 from predictors.compiling import compiled
 from predictors.under_load.forecast import Selection, rule_of
 from predictors.under_load.forecasters import (
-    ADAPTIVE,
-    FEW,
-    MIDDLE,
-    OF_FEW,
-    OF_MIDDLE,
-    VALUES,
     WIDTH,
     answers_of,
+    begin_with_ones,
     take_values,
     without_values,
 )
 
-DROP_AT_ONCE = 8
+DROP_AT_ONCE, FREE = 8, -1
+"""So many links leave their lanes together; instead of the number of a link: nobody's."""
 
 
 class LoadedLinks(NamedTuple):
@@ -54,132 +50,63 @@ class LoadedLinks(NamedTuple):
         return float(self.available[own].min(initial=1.0))
 
 
-class KnownLinks(NamedTuple):
-    """The links that have a series, in the order in which they were first loaded.
-
-    Attributes
-    ----------
-    state : numpy.ndarray of int, shape (2,)
-        How many there are, and how many samples were taken in.
-    keys, loaded_at : numpy.ndarray of int
-        Of each its number, and the latest sample that found it loaded.
-    rows : numpy.ndarray of int
-        Where its series stands, then which rows are free.
-    """
-
-    state: IntArray
-    keys: IntArray
-    loaded_at: IntArray
-    rows: IntArray
-
-
 @compiled()
-def _find(keys, known, key, first) -> int:  # type: ignore[no-untyped-def]
-    """Return the place of a key, looked for from `first` on and round; `known` if it has none."""
-    for place in range(first, known):
-        if keys[place] == key:
-            return place
-    for place in range(min(first, known)):
-        if keys[place] == key:
-            return place
-    return int(known)
+def _lane(keys, key, first) -> int:  # type: ignore[no-untyped-def]
+    """Return the lane of a link, looked for from `first` on and round, or else a free one."""
+    free = len(keys)
+    for i in range(first, first + len(keys)):
+        lane = i if i < len(keys) else i - len(keys)
+        if keys[lane] == key:
+            return lane
+        if keys[lane] == FREE:
+            free = min(free, lane)
+    return free
 
 
 @compiled(makes_arrays=True)
-def _drop_stale(links, oldest):  # type: ignore[no-untyped-def]
-    """Forget links that were last loaded before a sample, several at a time."""
-    state, keys, loaded_at, rows = links.state, links.keys, links.loaded_at, links.rows
-    known = state[0]
-    stale = 0
-    for place in range(known):
-        stale += loaded_at[place] < oldest
-    if stale < DROP_AT_ONCE:
-        return
-    gone, kept = np.empty(stale, np.int64), 0
-    for place in range(known):
-        if loaded_at[place] < oldest:
-            gone[place - kept] = rows[place]
-        else:
-            keys[kept], loaded_at[kept], rows[kept] = keys[place], loaded_at[place], rows[place]
-            kept += 1
-    rows[kept:known] = gone
-    rows[kept:] = np.sort(rows[kept:])  # those that are used stand close together
-    state[0] = kept
+def _place_links(counts, sampled, keys, loaded_at, before, forget):  # type: ignore[no-untyped-def]
+    """Find lanes for the loaded links in samples, and free those of links that are long free.
 
-
-@compiled()
-def _begin(bank, k, count):  # type: ignore[no-untyped-def]
-    """Let the series in a lane of a bank be one of so many ones."""
-    size = min(count, VALUES)
-    for i in range(len(bank.recent)):
-        bank.recent[i, k] = 1.0 if i % VALUES < count else 0.0
-    bank.ordered[:, k] = np.inf
-    for first, newest in ((0, VALUES), (OF_MIDDLE, MIDDLE), (OF_FEW, FEW)):
-        bank.ordered[first : first + min(count, newest), k] = 1.0
-    for age in range(size):
-        bank.ranks[(count - 1 - age) % VALUES, k] = (1 << size) - (1 << (size - 1 - age))
-    for a in range(len(ADAPTIVE)):
-        bank.windows[a, k] = ADAPTIVE[a][2]
-        bank.candidates[a, :, k] = 1.0
-    bank.standing[:, k] = 1.0
-    bank.errors[:, k::WIDTH] = 0.0
-    bank.scores[:, k::WIDTH] = 0.0
-    bank.chosen[:, k] = 0
-    bank.total[k] = count
-
-
-@compiled()
-def _place_links(counts, keys, links, places, forget) -> int:  # type: ignore[no-untyped-def]
-    """Find the rows of loaded links in samples, new ones for those without; return how many.
-
-    `places` become these rows, those of new ones less the number of rows. Of samples there
-    are fewer where there is no room.
+    Returns
+    -------
+    numpy.ndarray of int, shape (readings,)
+        Those of links that had none less the number of lanes.
+    int
+        In how many samples: fewer where there is no room.
     """
-    state, known_keys, loaded_at, rows = links.state, links.keys, links.loaded_at, links.rows
-    reading, place = 0, -1
+    lanes, reading, lane = np.empty(len(sampled), np.int64), 0, -1
     for s in range(len(counts)):
-        if state[0] + counts[s] > len(rows):
-            return s
+        if (keys == FREE).sum() < counts[s]:
+            return lanes, s
         for _ in range(counts[s]):
-            place = _find(known_keys, state[0], keys[reading], place + 1)
-            places[reading] = rows[place]
-            if place == state[0]:
-                known_keys[place] = keys[reading]
-                places[reading] -= len(rows)
-                state[0] += 1
-            loaded_at[place] = state[1]
+            lane = _lane(keys, sampled[reading], lane + 1)
+            lanes[reading] = lane if keys[lane] != FREE else lane - len(keys)
+            keys[lane], loaded_at[lane] = sampled[reading], before + s
             reading += 1
-        _drop_stale(links, state[1] - forget)
-        state[1] += 1
-    return len(counts)
+        stale = (keys != FREE) & (loaded_at < before + s - forget)
+        if stale.sum() >= DROP_AT_ONCE:
+            keys[stale] = FREE
+    return lanes, len(counts)
 
 
 @compiled(makes_arrays=True)
-def _take_links(counts, keys, available, links, banks, rule, forget):  # type: ignore[no-untyped-def]
-    """Take in samples of the loaded links; return how many, fewer where there is no room."""
-    used, places = np.zeros(len(banks), np.bool_), np.empty(len(keys), np.int64)
-    for row in links.rows[: links.state[0]]:
-        used[row // WIDTH] = True
-    before, room = links.state[1], len(links.rows)
-    taken = _place_links(counts, keys, links, places, forget)
-    read = counts[:taken].sum()
-    for place in places[:read]:
-        used[place % room // WIDTH] = True
+def _take_links(counts, lanes, available, keys, before, banks, rule):  # type: ignore[no-untyped-def]
+    """Take samples into the series of all links that have a lane."""
     for b in range(len(banks)):
-        if used[b]:
-            bank, reading = banks[b], 0
-            bank.count = before
-            for s in range(taken):
-                bank.value[:] = 1.0
-                for r in range(reading, reading + counts[s]):
-                    row = places[r] % room
-                    if row // WIDTH == b:
-                        if places[r] < 0:
-                            _begin(bank, row % WIDTH, bank.count)
-                        bank.value[row % WIDTH] = available[r]
-                reading += counts[s]
-                take_values(bank, rule)
-    return taken
+        bank, first, reading = banks[b], b * WIDTH, 0
+        if (keys[first : first + WIDTH] == FREE).all():
+            continue
+        bank.count = before
+        for count in counts:
+            bank.value[:] = 1.0
+            for r in range(reading, reading + count):
+                lane = lanes[r] + len(keys) if lanes[r] < 0 else lanes[r]
+                if first <= lane < first + WIDTH:
+                    if lanes[r] < 0:
+                        begin_with_ones(bank, lane - first)
+                    bank.value[lane - first] = available[r]
+            reading += count
+            take_values(bank, rule)
 
 
 class LinkMixture:
@@ -207,11 +134,11 @@ class LinkMixture:
         self._rule = rule_of(selection)
         self._forget = forget
         self._banks = without_values(WIDTH, self._rule)
-        state, empty = np.zeros(2, np.int64), np.zeros(WIDTH, np.int64)
-        self._links = KnownLinks(state, empty, empty.copy(), np.arange(WIDTH))
+        self._keys, self._loaded_at = np.full(WIDTH, FREE), np.zeros(WIDTH, np.int64)
+        self._samples = 0
 
     def __len__(self) -> int:
-        return int(self._links.state[0])
+        return int((self._keys != FREE).sum())
 
     def take(self, counts: IntArray, keys: IntArray, available: FloatArray) -> None:
         """Take in what samples found loaded.
@@ -224,31 +151,24 @@ class LinkMixture:
             Their numbers, sample after sample.
         available : numpy.ndarray of float, shape (readings,)
         """
-        while True:
-            sampled = counts, keys, available
-            taken = _take_links(*sampled, self._links, self._banks, self._rule, self._forget)
-            if taken == len(counts):
-                return
+        known, before = (self._keys, self._loaded_at), self._samples
+        lanes, taken = _place_links(counts, keys, *known, before, self._forget)
+        _take_links(counts[:taken], lanes, available, self._keys, before, self._banks, self._rule)
+        self._samples += taken
+        if taken < len(counts):
+            self._grow(int(counts[taken]))
             read = int(counts[:taken].sum())
-            counts, keys, available = counts[taken:], keys[read:], available[read:]
-            self._grow(len(self) + int(counts[0]))
+            self.take(counts[taken:], keys[read:], available[read:])
 
     def _grow(self, links: int) -> None:
-        """Make room for at least so many links, and an eighth more than there was."""
-        state, keys, loaded_at, rows = self._links
-        more = WIDTH * -(-max(links - len(rows), len(rows) // 8) // WIDTH)
+        """Make room for at least so many more links, and an eighth more than there was."""
+        more = WIDTH * -(-max(links, len(self._keys) // 8) // WIDTH)
         self._banks = np.append(self._banks, without_values(more, self._rule))
-        room = np.zeros(more, np.int64)
-        self._links = KnownLinks(
-            state,
-            np.append(keys, room),
-            np.append(loaded_at, room),
-            np.append(rows, len(rows) + np.arange(more)),
-        )
+        self._keys = np.append(self._keys, np.full(more, FREE))
+        self._loaded_at = np.append(self._loaded_at, np.zeros(more, np.int64))
 
     def believed(self) -> tuple[IntArray, FloatArray]:
         """Return the links that are not believed free, and the forecast bandwidth of each."""
-        known, samples = self._links.state.tolist()
-        fresh = self._links.loaded_at[:known] >= samples - 1 - self._forget
-        values = answers_of(self._banks, self._links.rows[:known][fresh], self._rule)
-        return self._links.keys[:known][fresh], values
+        fresh = self._loaded_at >= self._samples - 1 - self._forget
+        lanes = np.flatnonzero((self._keys != FREE) & fresh)
+        return self._keys[lanes], answers_of(self._banks, lanes, self._rule)
