@@ -3,13 +3,13 @@
 import numpy as np
 
 from predictors.base import FloatArray, IntArray
-from predictors.under_load.load_aware import Conditions, Parts
+from predictors.under_load.load_aware import Parts
 from predictors.under_load.observed_load import LoadForm
 from sim.background.ahead import LONGEST, LoadAhead
 from sim.background.background import BackgroundLoad
 from sim.background.load_beliefs import LoadBeliefs, Met
 from sim.background.load_sensors import RunSamples
-from sim.background.prospect import Pair, Prospect, SetLoad, alone
+from sim.background.prospect import Pair, Prospect, SetLoad
 from sim.background.swings import (
     NONE,
     UNKNOWN,
@@ -22,14 +22,8 @@ from sim.background.swings import (
     with_rank,
 )
 
-Swinging = tuple[FloatArray, Course]
 ONE = np.ones(1, np.int64)
 NO_RANKS = no_ranks(NONE)
-
-
-def _columns(pairs: list[Pair]) -> tuple[FloatArray, FloatArray]:
-    found = np.array(pairs, float).reshape(-1, 2)
-    return found[:, 0], found[:, 1]
 
 
 class LeastAverage(SetLoad):
@@ -51,20 +45,15 @@ class LeastAverage(SetLoad):
         self._prospect = prospect
         self._beliefs = beliefs
 
-    def on(self, processors: IntArray, delay: float, parts: Parts) -> Conditions:
+    def of_these(self, processors: IntArray, delay: float, horizon: float) -> Pair:
         """Return what a job meets on these processors that starts after a delay."""
         ahead = self._prospect
-        return alone(
-            lambda horizon: (
-                float(ahead.cpu(horizon, delay)[processors].min()),
-                ahead.bandwidth(processors, ahead.links(horizon, delay)),
-            )
-        )
+        bandwidth = ahead.bandwidth(processors, ahead.links(horizon, delay))
+        return float(ahead.cpu(horizon, delay)[processors].min()), bandwidth
 
-    def expected(self, counts: IntArray, horizon: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Return what jobs meet that have no processors yet."""
-        pairs = zip(counts.tolist(), horizon.tolist(), strict=True)
-        return _columns([(self._cpu(*pair), self._bandwidth(*pair)) for pair in pairs])
+    def of_any(self, count: int, horizon: float) -> Pair:
+        """Return what a job meets that has no processors yet."""
+        return self._cpu(count, horizon), self._bandwidth(count, horizon)
 
     def _cpu(self, count: int, horizon: float) -> float:
         ahead = self._prospect
@@ -103,7 +92,7 @@ def _longer(parts: Parts, met: Met) -> float:
     return 1.0 / (float((1.0 / at_once).mean()) * usual)
 
 
-class EffectiveLoad(SetLoad):
+class EffectiveLoad:
     """The slowest processor and the most loaded link at each instant, averaged over a run.
 
     Past samples say what that usually was for these very processors, and what the
@@ -125,21 +114,13 @@ class EffectiveLoad(SetLoad):
         self._lost = np.zeros(0), np.zeros(0)
         self._sample = -1
 
-    def on(self, processors: IntArray, delay: float, parts: Parts) -> Conditions:
-        """Return what a job meets on these processors that starts after a delay."""
-        swings, course = self._of_these(processors, delay, parts)
-        return lambda horizon: conditions_of(ONE, horizon, swings, course, NO_RANKS)
-
     def runtime(self, processors: IntArray, delay: float, parts: Parts) -> float:
         """Return how long a job takes on these processors that starts after a delay."""
-        swings, course = self._of_these(processors, delay, parts)
-        found = runtimes_under(ONE, parts, swings, course, NO_RANKS, self._ranked)
-        return float(found[0])
-
-    def _of_these(self, processors: IntArray, delay: float, parts: Parts) -> Swinging:
         met = self._beliefs.met(self._prospect.now, processors)
         course = self._course()._replace(delay=delay, longer=_longer(parts, met))
-        return np.array([[*met.cpu, *met.bandwidth]]).T, course
+        swings = np.array([[*met.cpu, *met.bandwidth]]).T
+        found = runtimes_under(ONE, parts, swings, course, NO_RANKS, self._ranked)
+        return float(found[0])
 
     def _course(self) -> Course:
         if self._beliefs.belief == "last":
@@ -221,25 +202,17 @@ class TrueLoad(SetLoad):
         self._load = load
         self._ahead = LoadAhead(load)
 
-    def on(self, processors: IntArray, delay: float, parts: Parts) -> Conditions:
+    def of_these(self, processors: IntArray, delay: float, horizon: float) -> Pair:
         """Return what a job meets on these processors that starts after a delay."""
         start = self._prospect.now + delay
-        return alone(
-            lambda horizon: self._load.effective(processors, start, start + min(horizon, LONGEST))
-        )
+        return self._load.effective(processors, start, start + min(horizon, LONGEST))
 
-    def expected(self, counts: IntArray, horizon: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Return what jobs meet that have no processors yet."""
-        pairs = zip(counts.tolist(), horizon.tolist(), strict=True)
-        return _columns([self._of(*pair) for pair in pairs])
-
-    def _of(self, count: int, horizon: float) -> Pair:
+    def of_any(self, count: int, horizon: float) -> Pair:
+        """Return what a job meets that has no processors yet."""
         ahead = self._prospect
         ranked = ahead.fastest(horizon)
         if ranked is not None and count <= ranked.size:
-            return self._load.effective(
-                ranked[:count], ahead.now, ahead.now + min(horizon, LONGEST)
-            )
+            return self.of_these(ranked[:count], 0.0, horizon)
         cpu, lost = self._ahead.average(ahead.now, horizon)
         return float(ahead.least_of(count) @ cpu), 1.0 - ahead.worst_of(count, lost)
 
@@ -289,7 +262,7 @@ class LoadOutlook(Prospect):
         self._effective = EffectiveLoad(self, beliefs)
         self._true = TrueLoad(self, beliefs.sensors.load) if beliefs.belief == "oracle" else None
 
-    def _of(self, form: LoadForm) -> SetLoad:
+    def _of(self, form: LoadForm) -> SetLoad | EffectiveLoad:
         """Return who knows the load of several processors in the sense of `form`."""
         if form != "effective":
             return self._average

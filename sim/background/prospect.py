@@ -8,7 +8,7 @@ from functools import partial
 import numpy as np
 
 from predictors.base import FloatArray, IntArray
-from predictors.under_load.load_aware import Conditions, Parts, runtime_under
+from predictors.under_load.load_aware import Parts, runtime_under
 from sim.background.ahead import LONGEST
 from sim.background.links import LoadedLinks
 from sim.background.load_beliefs import LoadBeliefs
@@ -165,30 +165,31 @@ Pair = tuple[float, float]
 
 
 class SetLoad(ABC):
-    """What is believed of the load of several processors."""
+    """What is believed of the load of several processors: CPU and bandwidth, over a horizon."""
 
     @abstractmethod
-    def on(self, processors: IntArray, delay: float, parts: Parts) -> Conditions:
+    def of_these(self, processors: IntArray, delay: float, horizon: float) -> Pair:
         """Return what a job meets on these processors that starts after a delay."""
 
     @abstractmethod
+    def of_any(self, count: int, horizon: float) -> Pair:
+        """Return what a job meets that has no processors yet."""
+
     def expected(self, counts: IntArray, horizon: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Return what jobs meet that have no processors yet."""
+        pairs = map(self.of_any, counts.tolist(), horizon.tolist())
+        cpu, bandwidth = np.array(list(pairs), float).reshape(-1, 2).T
+        return cpu, bandwidth
 
     def runtime(self, processors: IntArray, delay: float, parts: Parts) -> float:
         """Return how long a job takes on these processors that starts after a delay."""
-        return float(runtime_under(parts, self.on(processors, delay, parts))[0])
+
+        def conditions(horizon: FloatArray) -> tuple[FloatArray, FloatArray]:
+            cpu, bandwidth = self.of_these(processors, delay, horizon.item())
+            return np.array([cpu]), np.array([bandwidth])
+
+        return runtime_under(parts, conditions).item()
 
     def runtimes(self, counts: IntArray, parts: Parts) -> FloatArray:
         """Return how long a job takes that has no processors yet."""
         return runtime_under(parts, partial(self.expected, counts))
-
-
-def alone(pair: Callable[[float], Pair]) -> Conditions:
-    """Return conditions of one job from what it meets over a horizon."""
-
-    def conditions(horizon: FloatArray) -> tuple[FloatArray, FloatArray]:
-        cpu, bandwidth = pair(float(horizon[0]))
-        return np.array([cpu]), np.array([bandwidth])
-
-    return conditions
