@@ -3,20 +3,20 @@
 import csv
 from collections.abc import Iterator
 from dataclasses import dataclass
-from itertools import pairwise
+from itertools import chain, pairwise, repeat
 from pathlib import Path
 from typing import Literal
 
 import numpy as np
 
-from predictors.base import IntArray
-from sim.background.kernels import CpuChunk
-from sim.background.sources import LinkRow, LinkRows, Segments, cpu_chunk
+from sim.background.sources import BatchedCpu, LinkRow, LinkRows
 from sim.errors import SimError, check_choice
 
 CPU_COLUMNS = ("start_time", "end_time", "node", "available_cpu")
 NETWORK_COLUMNS = ("start_time", "end_time", "source", "destination", "available_bandwidth")
 TOUCH = 1e-6
+AT_ONCE = 64
+"""Segments that are handed out together, at least."""
 
 
 class LoadFileError(SimError):
@@ -183,12 +183,25 @@ class RecordedLoad:
 
     def cpu(
         self, processors: int, per_node: int, rng: np.random.Generator, origin: float
-    ) -> "RecordedCpu":
+    ) -> BatchedCpu:
         """Begin the load of the processors."""
-        nodes = -(-processors // per_node)
-        recorded = read_load(Path(self.path), nodes, CPU_COLUMNS)
-        node_of = np.arange(processors) // per_node
-        return RecordedCpu(recorded, self.beyond == "repeat", node_of, origin)
+        recorded = read_load(Path(self.path), -(-processors // per_node), CPU_COLUMNS)
+        node_of, first = np.arange(processors) // per_node, recorded.start
+        begins = {
+            node: [row[0] - first for row in recorded.series[node]] for node in recorded.series
+        }
+        changes = np.unique(np.concatenate(list(begins.values())))
+        values = np.ones((processors, len(changes)))
+        for place, rows in recorded.series.items():
+            which = np.searchsorted(begins[place], changes, side="right") - 1
+            values[node_of == place[0]] = np.array([row[2] for row in rows])[which]
+        lap = np.diff(changes, append=recorded.end - first)[None, :], values
+        several = -(-AT_ONCE // len(changes))
+        after = np.tile(lap[0], several), np.tile(lap[1], several)
+        if self.beyond == "free":
+            after = np.full((1, 1), np.inf), np.ones((processors, 1))
+        laps = chain([lap], repeat(after))
+        return BatchedCpu(processors, np.array([origin]), lambda: next(laps))
 
     def links(self, nodes: int, rng: np.random.Generator, origin: float) -> LinkRows:
         """Begin the load of the links between nodes."""
@@ -208,33 +221,3 @@ class RecordedLoad:
             for start, end, source, destination, available in rows:
                 yield start + shift, end + shift, source, destination, available
             lap += 1
-
-
-class RecordedCpu:
-    """The CPU series of all processors, repeated or free after their end."""
-
-    def __init__(self, recorded: Recorded, repeat: bool, node_of: IntArray, origin: float) -> None:
-        self.recorded = recorded
-        self.repeat = repeat
-        self.origin = origin
-        self.changes = np.unique(
-            [row[0] - recorded.start for rows in recorded.series.values() for row in rows]
-        )
-        self.values = np.ones((len(node_of), len(self.changes)))
-        for (node,), rows in recorded.series.items():
-            starts = np.array([row[0] - recorded.start for row in rows])
-            which = np.searchsorted(starts, self.changes, side="right") - 1
-            self.values[node_of == node] = np.array([row[2] for row in rows])[which]
-
-    def chunk(self, start: float, end: float) -> CpuChunk:
-        """Return the load over [start, end)."""
-        span = self.recorded.end - self.recorded.start
-        first, last = int((start - self.origin) // span), int((end - self.origin) // span) + 1
-        laps = np.arange(first, last + 1) if self.repeat else np.array([0])
-        times = (self.origin + laps[:, None] * span + self.changes[None, :]).ravel()
-        values = np.tile(self.values, len(laps))
-        if not self.repeat:
-            times = np.append(times, self.origin + span)
-            values = np.column_stack((values, np.ones(len(values))))
-        segments = Segments(np.append(times, np.inf)[None, :], values)
-        return cpu_chunk(segments, start, end)
