@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import Any, ParamSpec, Protocol, Self, TypeVar
 from uuid import uuid4
 
+import numpy as np
 from numba import config, njit, typeof
 from numba.core.bytecode import FunctionIdentity
 from numba.core.caching import UserProvidedCacheLocator
@@ -185,6 +186,12 @@ def direct(function: Any) -> Callable[..., Any]:
         return found
 
     return call
+
+
+def record(fields: list[Any]) -> np.dtype[Any]:
+    """Return what is in a table whose rows have named fields, for plain Python, too."""
+    kind = np.dtype(fields, align=True)
+    return np.dtype((np.record, kind)) if _settings.DISABLE_JIT else kind
 
 
 # Numba tells functions of one name and one type apart by a number that counts from 1 in each

@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 
 from predictors.base import BoolArray, IntArray
-from predictors.compiling import compiled
+from predictors.compiling import compiled, record
 
 GAINS = (0.05, 0.10, 0.15, 0.20, 0.30, 0.40, 0.50, 0.75)
 ADAPTIVE = ((5, 21, 10, 1), (21, 51, 30, 5))
@@ -85,7 +85,7 @@ def without_values(series: int, rule: Rule) -> np.ndarray:
         ("gone", np.int64, WIDTH),
         ("set", np.int64, WIDTH),
     ]
-    banks = np.zeros(-(-series // WIDTH), np.dtype(fields, align=True))
+    banks = np.zeros(-(-series // WIDTH), record(fields))
     for a, row in enumerate(ADAPTIVE):
         banks["windows"][:, a] = row[2]
     banks["ordered"] = np.inf

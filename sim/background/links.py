@@ -163,7 +163,9 @@ class LinkMixture:
     def _grow(self, links: int) -> None:
         """Make room for at least so many more links, and an eighth more than there was."""
         more = WIDTH * -(-max(links, len(self._keys) // 8) // WIDTH)
-        self._banks = np.append(self._banks, without_values(more, self._rule))
+        self._banks = np.append(self._banks, without_values(more, self._rule)).view(
+            self._banks.dtype
+        )
         self._keys = np.append(self._keys, np.full(more, FREE))
         self._loaded_at = np.append(self._loaded_at, np.zeros(more, np.int64))
 

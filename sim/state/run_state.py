@@ -14,7 +14,7 @@ from numba.experimental import structref
 from numpy.typing import NDArray
 
 from predictors.base import FloatArray, IntArray
-from predictors.compiling import compiled, direct
+from predictors.compiling import compiled, direct, record
 
 _register: Any = structref.register
 _define_proxy: Any = structref.define_proxy
@@ -57,12 +57,6 @@ def structure(
     for name in fields.keys() - set(grows):
         setattr(made, name, fields[name])
     return made
-
-
-def record(fields: list[tuple[str, str]]) -> np.dtype[Any]:
-    """Return what is in a table whose rows have named fields, for plain Python, too."""
-    kind = np.dtype(fields, align=True)
-    return np.dtype((np.record, kind)) if _numba.DISABLE_JIT else kind
 
 
 RUN = record(

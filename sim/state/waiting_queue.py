@@ -9,8 +9,8 @@ from numba.experimental import structref
 from numpy.typing import NDArray
 
 from predictors.base import FloatArray, IntArray
-from predictors.compiling import compiled, direct
-from sim.state.run_state import longer, record, struct_type, structure
+from predictors.compiling import compiled, direct, record
+from sim.state.run_state import longer, struct_type, structure
 
 AT = record(
     [

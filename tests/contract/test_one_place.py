@@ -17,12 +17,12 @@ from tests.contract.test_architecture import PACKAGES, ROOT
 
 CROWDED = "baseline=null", "workload.load=1.2"
 RUNS = {
-    "default": ("predictor=user_estimate", "workload.jobs=60"),
-    "checked": ("predictor=user_estimate", "workload.jobs=60", "sim.check=true"),
-    "failing": ("cluster=failing", "cluster.mtbf=1000000", "workload.jobs=60"),
+    "default": ("predictor=oracle", "workload.jobs=40"),
+    "checked": ("predictor=oracle", "workload.jobs=40", "sim.check=true"),
+    "failing": ("predictor=oracle", "cluster=failing", "cluster.mtbf=1000000", "workload.jobs=40"),
     "shared": ("cluster=shared", "cluster.processors=16", "cluster.history=1200",
-               "workload.jobs=40", "predictor=user_estimate"),
-    "learning": ("predictor=adept", "predictor.calibration=0", "workload.jobs=60"),
+               "workload.jobs=30", "predictor=oracle"),
+    "learning": ("predictor=regression", "predictor.calibration=40", "workload.jobs=30"),
 }  # fmt: skip
 PLAYED = """
 import json, sys
@@ -43,26 +43,77 @@ for name, overrides in json.loads(sys.argv[1]).items():
         found[name] = str(error)
 print(json.dumps(found))
 """
+FIND_HEADS = "find_heads(queue.processors, at.first, at.last, free, queue.found)"
+TURNAROUND = "    turnarounds = waits + runtimes\n    for k"
+FOUND = "own.heads, queue.found\n    )\n    return number"
 EDITS = {
-    "easy: nobody is backfilled": (
-        "easy",
-        "sim/policies/backfill/easy.py",
-        "    return number\n\n\n@compiled(makes_arrays=True)\ndef start_newcomers",
-        "    return int(own.heads)\n\n\n@compiled(makes_arrays=True)\ndef start_newcomers",
+    "easy": ("backfill/easy.py", FOUND, FOUND.replace("number", "int(own.heads)")),
+    "fcfs": ("backfill/easy.py", FIND_HEADS, FIND_HEADS.replace("free", "free - 1")),
+    "conservative": (
+        "backfill/conservative.py",
+        "if starts[k] <= now:",
+        "if starts[k] <= now - 1:",
     ),
-    "fcfs: heads leave a processor free": (
-        "fcfs",
-        "sim/policies/backfill/easy.py",
-        "find_heads(queue.processors, at.first, at.last, free, queue.found)",
-        "find_heads(queue.processors, at.first, at.last, free - 1, queue.found)",
+    "easy_sjbf": ("backfill/queue_search.py", "runtime[k] < shortest)", "runtime[k] > shortest)"),
+    "easy_plus": ("backfill/queue_search.py", "runtime[k] < shortest)", "runtime[k] > shortest)"),
+    "easy_fastest": ("placement.py", "np.argsort(-cpu[free]", "np.argsort(cpu[free]"),
+    "sa": ("allocation/sa.py", TURNAROUND, TURNAROUND.replace("+", "+ 9 *")),
+    "sa_easy": ("allocation/sa.py", TURNAROUND, TURNAROUND.replace("+", "+ 9 *")),
+    "sa_easy_usual": ("allocation/sa.py", TURNAROUND, TURNAROUND.replace("+", "+ 9 *")),
+    "load_aware": ("allocation/sa.py", TURNAROUND, TURNAROUND.replace("+", "+ 9 *")),
+    "maximum": ("allocation/curve.py", "int(first_least(reading.runtimes))", "0"),
+    "average_parallelism": ("allocation/curve.py", "int(average(*reading))", "0"),
+    "efficiency": ("allocation/curve.py", "efficient(reading, self.efficiency)", "0"),
+    "fixed": ("allocation/rigid.py", "(job, view, self.processors)", "(job, view, 2)"),
+    "lpa": ("allocation/local.py", "min(self._unlimited(reading), ", "min(0, "),
+    "fair": (
+        "allocation/local.py",
+        ".settle(self._balanced, float(limit))",
+        ".settle(self._balanced, 1.0)",
     ),
-    "conservative: who is due waits for the next pass": (
-        "conservative",
-        "sim/policies/backfill/conservative.py",
-        "                    if starts[k] <= now:\n",
-        "                    if starts[k] <= now - 1.0:\n",
+    "fair_share": ("allocation/fair_share.py", "np.ceil(scale *", "np.ceil(0.1 * scale *"),
+    "iterative": (
+        "allocation/iterative.py",
+        "    place = -1\n    for k",
+        "    return -1\n    for k",
     ),
+    "utilization": (
+        "allocation/iterative.py",
+        "    place = -1\n    for k",
+        "    return -1\n    for k",
+    ),
+    "queue_time": (
+        "allocation/queue_time.py",
+        "enough = 1.0, 0.0, needed - 1e-9",
+        "enough = 1.0, 9e9, 1.0",
+    ),
+    "greedy": ("molding/choice.py", "may_reserve = reserved < reservations", "may_reserve = False"),
+    "aggressive": (
+        "molding/choice.py",
+        "may_reserve = reserved < reservations",
+        "may_reserve = False",
+    ),
+    "equi": (
+        "reallocation/equi.py",
+        "apportion(np.ones(least.size)",
+        "apportion(1.0 + np.arange(least.size)",
+    ),
+    "deq": (
+        "reallocation/equi.py",
+        "apportion(np.ones(len(members))",
+        "apportion(1.0 + np.arange(len(members))",
+    ),
+    "expand": ("reallocation/equi.py", "[*starting, *running])", "[*starting])"),
+    "hesrpt": ("reallocation/hesrpt.py", "np.argsort(ranks(-work)", "np.argsort(ranks(work)"),
+    "marginal": ("reallocation/marginal.py", "ranks(-value)", "ranks(value)"),
+    "pools": (
+        "reallocation/pools.py",
+        "members.held, members.least)\n",
+        "members.least, members.least)\n",
+    ),
+    "pdpa": ("reallocation/pdpa.py", "return held + self.step", "return held"),
 }
+"""A wrong variant of the rule of each preset, below sim/policies."""
 
 
 def played(folder, policy):
@@ -89,14 +140,14 @@ def copied(tmp_path_factory):
 @pytest.mark.slow
 @pytest.mark.parametrize("edit", EDITS)
 def test_an_edit_of_a_rule_changes_every_run(edit, copied):
-    policy, file, before, after = EDITS[edit]
-    source = copied / file
+    file, before, after = EDITS[edit]
+    source = copied / "sim/policies" / file
     text = source.read_text(encoding="utf-8")
     assert text.count(before) == 1
-    was = played(copied, policy)
+    was = played(copied, edit)
     source.write_text(text.replace(before, after), encoding="utf-8")
     try:
-        now = played(copied, policy)
+        now = played(copied, edit)
     finally:
         source.write_text(text, encoding="utf-8")
     assert [name for name in RUNS if was[name] == now[name]] == []

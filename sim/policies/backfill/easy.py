@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from predictors.base import FloatArray, IntArray
-from predictors.compiling import compiled, direct
+from predictors.compiling import compiled, direct, record
 from sim.errors import AT_LEAST_1, PolicyError, check_choice
 from sim.policies.allocation.sa import has_table
 from sim.policies.backfill.queue_search import Opening, backfill, fill, find_heads
@@ -34,7 +34,7 @@ from sim.policies.passes.plan import (
 )
 from sim.state.availability import BelievedEnds, Holes, Profile, lay
 from sim.state.decisions import Decision
-from sim.state.run_state import State, record
+from sim.state.run_state import State
 from sim.state.run_steps import holders_in
 from sim.state.view import View
 from sim.state.waiting_queue import (

@@ -36,7 +36,7 @@ from sim.policies.passes.sharing import (
     make_room,
 )
 from sim.policies.reallocation.beliefs import TABLED
-from sim.policies.reallocation.shares import apportion
+from sim.policies.reallocation.equi import equal_shares
 from sim.state.availability import BelievedEnds
 from sim.state.calendar import Calendar, sift_down, write_event
 from sim.state.run_state import State, believe_end, reallocate
@@ -155,7 +155,7 @@ def _shared(state: State, sharing: Sharing, begun: IntArray) -> tuple[IntArray, 
     if number == 0:
         return members, members
     lowest, highest = least[members], sharing.jobs[MOST][members]
-    return members, apportion(np.ones(number), total, lowest, highest)
+    return members, equal_shares(total, lowest, highest)
 
 
 @compiled(makes_arrays=True)

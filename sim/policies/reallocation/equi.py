@@ -6,6 +6,7 @@ from typing import Literal
 import numpy as np
 
 from predictors.base import IntArray
+from predictors.compiling import compiled
 from sim.errors import check_choice
 from sim.policies.allocation.rigid import Request
 from sim.policies.backfill.easy import EasyScheduler
@@ -14,6 +15,23 @@ from sim.policies.reallocation.beliefs import Beliefs, Members
 from sim.policies.reallocation.rule import ReallocatingScheduler, Reallocation
 from sim.policies.reallocation.shares import apportion, hand_out, make_room
 from sim.policies.ties import TIE, first_least
+
+
+@compiled(makes_arrays=True)
+def equal_shares(total: int, least: IntArray, largest: IntArray) -> IntArray:
+    """Return the same for all, as far as limits allow; what whole shares leave goes to the first.
+
+    Parameters
+    ----------
+    total : int
+        Processors to share out.
+    least, largest : numpy.ndarray of int, shape (n,)
+
+    Returns
+    -------
+    numpy.ndarray of int, shape (n,)
+    """
+    return apportion(np.ones(least.size), total, least, largest)
 
 
 @dataclass(frozen=True)
@@ -27,7 +45,7 @@ class Equipartition(Reallocation):
 
     def share(self, beliefs: Beliefs, members: Members, total: int) -> IntArray:
         """Return equal shares, clipped to what each may hold."""
-        return apportion(np.ones(len(members)), total, members.least, members.largest)
+        return equal_shares(total, members.least, members.largest)
 
     def compiled(self, scheduler: ReallocatingScheduler) -> int | None:
         """Return `SHARING` where passes are those of `equal_passes`.
