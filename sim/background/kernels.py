@@ -15,7 +15,7 @@ from predictors.compiling import compiled
 START, END, SOURCE, DESTINATION, AVAILABLE = range(5)
 """Rows of loaded links, a column an interval; all other links are free."""
 ROOM = 16
-"""Own links that a job has room for at first."""
+"""Links that there is room for at first."""
 
 
 class CpuChunk(NamedTuple):
@@ -51,9 +51,8 @@ def _speed(times, values, own, k, leaf) -> float:  # type: ignore[no-untyped-def
     if len(times) > 1:
         return float(values[k, own[leaf]])
     row, least = values[k], 1.0
-    for p in own:
-        value = row[p]
-        least = value if value < least else least
+    for i in range(len(own)):
+        least = row[own[i]] if row[own[i]] < least else least
     return least
 
 
@@ -68,11 +67,12 @@ def _raise(tree, node, value):  # type: ignore[no-untyped-def]
 
 
 @compiled()
-def _turn(times, values, own, time, at, changes, speeds):  # type: ignore[no-untyped-def]
+def _turn(cpu, time, course):  # type: ignore[no-untyped-def]
     """Move to its segment at `time` each own processor, or all of them, that changes by then.
 
     Segments are kept in `at`; when they end and the CPU in them in tournament trees.
     """
+    (times, values, own), (at, changes, speeds) = cpu, course
     width = len(changes) // 2
     while changes[1] <= time:
         node = 1
@@ -110,46 +110,50 @@ def advance(times, values, links, own, nodes, span, task):  # type: ignore[no-un
     float
     float
     """
-    (time, until, longest), (work, computation, communication) = span, task
-    leaves, width = min(len(times), len(own)), 1
+    (time, _, longest), leaves, width = span, min(len(times), len(own)), 1
     while width < leaves:
         width *= 2
-    at, room = np.empty(leaves, np.int64), np.full(4 * width + 2 * ROOM, np.inf)
-    changes, speeds = room[: 2 * width], room[2 * width : 4 * width]
+    at, trees = np.empty(leaves, np.int64), np.full((2, 2 * width), np.inf)
     for leaf in range(leaves):
         at[leaf] = _segment(times, min(own[leaf], len(times) - 1), time) - 1
-        changes[width + leaf] = -np.inf
+        trees[0, width + leaf] = -np.inf
     for node in range(width - 1, 0, -1):
-        changes[node] = min(changes[2 * node], changes[2 * node + 1])
-    _turn(times, values, own, time, at, changes, speeds)
-    inside = np.zeros(nodes[1] if communication > 0.0 else 0, np.bool_)
-    ends, frees = room[4 * width : 4 * width + ROOM], room[4 * width + ROOM :]
-    following, loaded = links.shape[1], 0
-    if communication > 0.0:
+        trees[0, node] = min(trees[0, 2 * node], trees[0, 2 * node + 1])
+    following, inside = links.shape[1], np.zeros(nodes[1], np.bool_)
+    if task[2] > 0.0:
         following = np.searchsorted(links[START], time - longest)
         for p in own:
             inside[p // nodes[0]] = True
+    loaded, course = np.empty((2, links.shape[1] - following)), (at, trees[0], trees[1])
+    return _steps((times, values, own), course, links, inside, loaded, span, task)
+
+
+@compiled()
+def _steps(cpu, course, links, inside, loaded, span, task) -> tuple[float, float]:  # type: ignore[no-untyped-def]
+    """Go from change to change of the job's own processors and links, as `advance` says."""
+    (_, changes, speeds), (time, until, _), (work, computation, communication) = course, span, task
+    starts, stops, available = links[START], links[END], links[AVAILABLE]
+    number, following, ends, frees = 0, len(starts) - loaded.shape[1], loaded[0], loaded[1]
     while True:
-        while following < links.shape[1] and links[START, following] <= time:
-            if links[END, following] > time and _joins(links, following, inside):
-                if loaded == len(ends):
-                    ends, frees = np.append(ends, ends), np.append(frees, frees)
-                ends[loaded], frees[loaded] = links[END, following], links[AVAILABLE, following]
-                loaded += 1
+        _turn(cpu, time, course)
+        while following < len(starts) and starts[following] <= time:
+            if stops[following] > time and _joins(links, following, inside):
+                ends[number], frees[number] = stops[following], available[following]
+                number += 1
             following += 1
         change, free, i = np.inf, 1.0, 0
-        while i < loaded:
+        while i < number:
             if ends[i] <= time:
-                loaded -= 1
-                ends[i], frees[i] = ends[loaded], frees[loaded]
+                number -= 1
+                ends[i], frees[i] = ends[number], frees[number]
             else:
                 change, free = min(change, ends[i]), min(free, frees[i])
                 i += 1
         seconds = computation / speeds[1] + communication / free
         change = min(min(change, changes[1]), min(until, time + work * seconds + 1.0))
-        while following < links.shape[1] and links[START, following] < change:
+        while following < len(starts) and starts[following] < change:
             if _joins(links, following, inside):
-                change = links[START, following]
+                change = starts[following]
             else:
                 following += 1
         if work * seconds <= change - time:
@@ -158,7 +162,6 @@ def advance(times, values, links, own, nodes, span, task):  # type: ignore[no-un
         time = change
         if time >= until:
             return until, max(work, 0.0)
-        _turn(times, values, own, time, at, changes, speeds)
 
 
 @compiled()
