@@ -30,8 +30,6 @@ from sim.help.misspellings import refusal
 from sim.results.durable import HYDRA, write_failure, write_whole
 
 if TYPE_CHECKING:
-    from rich.console import Console
-
     from sim.console import Side
     from sim.simulation.replay import Results
 
@@ -113,7 +111,6 @@ def _show(
         print_results(console, _sides(config, results, parts, folder), folder)
         for sentence in backtest_sentences([folder]):
             console.print(sentence, style="dim", markup=False, highlight=False)
-        _show_sizes(console, folder)
 
 
 def _sides(
@@ -146,18 +143,6 @@ def _predictor(chosen: Mapping[str, Any]) -> str:
     from sim.sweeps.configurations import OWN_PREDICTOR
 
     return str(chosen.get(OWN_PREDICTOR, chosen["predictor"]))
-
-
-def _show_sizes(console: "Console", folder: Path) -> None:
-    """Print which sizes keep the times, by application, if the run has found them."""
-    from sim.results.artefacts import SIZES
-
-    if (folder / SIZES).is_file():
-        import pandas as pd
-
-        from sim.simulation.site_size import sizes_table
-
-        console.print(sizes_table(pd.read_parquet(folder / SIZES)))
 
 
 def _task(composed: DictConfig) -> float | None:

@@ -20,7 +20,7 @@ from sim.help.meanings import meanings
 from sim.help.misspellings import no_such_key
 from sim.help.pages import CONFIG_FOLDER as CONFIG_FOLDER
 
-PARTS = ("workload", "moldability", "cluster", "evolving", "growth", "policy", "predictor")
+PARTS = ("workload", "moldability", "cluster", "evolving", "policy", "predictor")
 """Open groups, whose classes say what they accept."""
 BASELINE_PREDICTOR = "user_estimate"
 """What baselines believe."""
@@ -82,7 +82,6 @@ class Config:
     moldability: Any = MISSING
     cluster: Any = MISSING
     evolving: Any = MISSING
-    growth: Any = MISSING
     policy: Any = MISSING
     predictor: Any = MISSING
     baseline: str | None = "easy"

@@ -62,23 +62,6 @@ COLUMNS = {
         "runs_at_count": "finished runs at that count in the history; null without any",
         "mean_at_count": "their geometric mean, brought to this job's size and load",
     },
-    "sizes.parquet": {
-        "job_id": "the job (with `growth=keep_time`)",
-        "application": "number of its application",
-        "outcome": "grew, shrank, stayed, or why no size was found",
-        "grade": "of the size that was found",
-        "processors": "before",
-        "grown_processors": "on the larger machine",
-        "size": "before",
-        "grown_size": "that is to keep the time",
-        "size_low": "80 % interval, lower end",
-        "size_high": "80 % interval, upper end",
-        "wanted_time": "the time to keep",
-        "time_low": "80 % interval of the grown job's runtime, lower end",
-        "time_high": "80 % interval of the grown job's runtime, upper end",
-        "runtime": "actual runtime",
-        "weak_runtime": "with a size in proportion to the processors",
-    },
     "requests.parquet": {
         "job_id": "the job that asked while it ran",
         "run": "in which of its runs",
@@ -175,10 +158,6 @@ FIGURES = {
     # Daly 2006
     "lost_work* checkpoint_overhead* restart_overhead*": (
         "what failures and checkpoints cost: processor-seconds, and over held area"
-    ),
-    # Garren 2010
-    "sizes_* size_growth_median kept_time_* weak_scaling_*": (
-        "jobs by outcome; how much sizes grew; errors of the kept time and of weak scaling"
     ),
     "requests* granted_* returned_* denied_* *_grant_delay": (
         "what running jobs asked for, got, and lost where they were denied"

@@ -33,9 +33,8 @@ if TYPE_CHECKING:
     import pyarrow as pa
     from matplotlib.figure import Figure
 
-SIZES = "sizes.parquet"
 REQUESTS = "requests.parquet"
-EXPORTS = ("jobs.csv", "schedule.swf", SIZES, REQUESTS)
+EXPORTS = ("jobs.csv", "schedule.swf", REQUESTS)
 """What is written where it is asked for."""
 PICTURES = tuple(
     f"{one}.{end}" for end in ("svg", "dark.svg", "png") for one in ("cycles", "checkpoints")

@@ -93,18 +93,6 @@ KEPT = ("jobs", "molded_jobs", "steady", *(row.key for part in SECTIONS[:2] for 
 """Its figures that a run keeps beside its own."""
 
 
-SIZE_SECTION = (
-    Row("sizes_grew", "jobs that grow", COUNT),
-    Row("size_growth_median", "growth of the size, median", NUMBER),
-    Row("kept_time_median_error", "error of the kept time, median", PERCENT, -1),
-    Row("kept_time_p90_error", "error of the kept time, 90th p.", PERCENT, -1),
-    Row("kept_time_within_range", "kept times in their range", PERCENT),
-    Row("weak_scaling_median_error", "error of weak scaling, median", PERCENT),
-    Row("weak_scaling_p90_error", "error of weak scaling, 90th p.", PERCENT),
-)
-"""Shown where the machine grew and sizes with it."""
-
-
 REQUEST_SECTION = (
     Row("requests", "requests of running jobs", COUNT),
     Row("requests_granted", "granted", COUNT),
@@ -117,15 +105,12 @@ REQUEST_SECTION = (
 """Shown where evolving jobs may ask."""
 
 
-CONDITIONAL = {"sizes_grew": SIZE_SECTION, "requests": REQUEST_SECTION}
+CONDITIONAL = {"requests": REQUEST_SECTION}
 """Sections that are shown where a side has this key."""
 
 
 SHARES = frozenset(
-    row.key
-    for section in (*SECTIONS, SIZE_SECTION)
-    for row in section
-    if row.kind in (PERCENT, ERROR)
+    row.key for section in SECTIONS for row in section if row.kind in (PERCENT, ERROR)
 )
 """Figures that are shown in percent, so that they differ by percentage points."""
 

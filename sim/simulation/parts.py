@@ -38,7 +38,6 @@ NEEDED: Mapping[str, Needs] = {
         ("completion", "measured", "outlook", "progress"),
         ("processors", "processors_per_node", "splits_work"),
     ),
-    "growth": Needs(("grow",)),
     "evolving": Needs(("scene",)),
 }
 """What the parts of a configuration must have, by key; a test holds it against the protocols."""

@@ -10,13 +10,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import pandas as pd
 
 from sim.config import BASELINE_PREDICTOR
 from sim.errors import ConfigError
 from sim.results.artefacts import (
     REQUESTS,
-    SIZES,
     Artefacts,
     mean_of_replications,
     mean_summary,
@@ -45,7 +43,6 @@ from sim.simulation.replication import (
     stopping_rule,
 )
 from sim.simulation.scene import Played, Scene, play, set_scene, steady_load
-from sim.simulation.site_size import size_figures, sizes_of
 from workloads.base import Trace
 from workloads.truth.options import TruthOptions
 
@@ -155,15 +152,11 @@ def title_of(
     return f"{name}{by}{of}: {jobs:,} jobs on {processors:,} processors"
 
 
-def write_more(
-    folder: Path, run: Outcome, names: Sequence[str], sizes: pd.DataFrame | None
-) -> None:
-    """Write the formats of other tools, the sizes that should keep times, and what jobs asked."""
+def write_more(folder: Path, run: Outcome, names: Sequence[str]) -> None:
+    """Write the formats of other tools, and what jobs asked."""
     write_formats(folder, run=run, names=names)
     if run.records.requests is not None:
         write_table(requests_frame(run.trace, run.records.requests), folder / REQUESTS)
-    if sizes is not None:
-        write_table(sizes, folder / SIZES)
 
 
 def artefacts(
@@ -176,7 +169,6 @@ def artefacts(
 ) -> Artefacts:
     """Return everything that is written of a finished simulation; pictures if they have a title."""
     outcome = played.outcome
-    sizes = sizes_of(outcome.truth, scene.sizes)
     return Artefacts(
         tables=outcome.tables,
         summary=summarise(
@@ -189,12 +181,11 @@ def artefacts(
                 **given_figures(config, scene, played),
                 "menu": played.menu,
                 **scene.truth.repetition(),
-                **size_figures(sizes),
             },
         ),
         figure=None if title is None else _drawn(outcome, title),
         manifest=manifest(outcome.trace, seconds) | dict(identity),
-        export=partial(write_more, run=outcome, names=config["export"], sizes=sizes),
+        export=partial(write_more, run=outcome, names=config["export"]),
         more_figures={} if title is None else scene.figures(outcome),
     )
 

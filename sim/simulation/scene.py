@@ -5,7 +5,6 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import pandas as pd
 
 from predictors.base import Observation, RuntimePredictor
 from predictors.in_loop.oracle import NeedsTruth
@@ -33,7 +32,6 @@ from sim.simulation.calibration import (
 from sim.simulation.parts import OBJECT, is_own
 from sim.simulation.progress import Progress, ProgressGuard, ProgressWatcher, longest_wait
 from sim.simulation.recorded_schedule import RecordedSchedule, is_recorded
-from sim.simulation.site_size import KeepsTime, Site, SizesInLoop
 from sim.state.records import Records
 from sim.state.sensors import SensorNoise
 from workloads.arrivals import offered_load, scale_load
@@ -65,11 +63,6 @@ class Scene:
     machine : Machine
     streams : Streams
     evolving : EvolvingScene or None
-    sizes : pandas.DataFrame or None
-        What the growth of the machine did to the jobs' sizes.
-    growth : KeepTime or None
-        What sizes jobs as they start; with `again`, their truth were they run once more.
-    again : Truth or None
     """
 
     trace: Trace
@@ -77,9 +70,6 @@ class Scene:
     machine: Machine
     streams: Streams
     evolving: "EvolvingScene | None" = None
-    sizes: pd.DataFrame | None = None
-    growth: Any = None
-    again: Truth | None = None
 
     def figures(self, outcome: Outcome) -> "dict[str, Figure]":
         """Return the pictures of evolving jobs by file name."""
@@ -138,15 +128,12 @@ def set_scene(config: Mapping[str, Any], replication: int, trace: Trace | None =
         trace = replace(trace, words=words)
     for key in ("workload", "moldability"):  # not all of which a class of theirs has taken
         check_sizes(key, config[key])
-    growth = build(config["growth"], "growth")
-    site = growth.grow(Site(size, trace, truth), streams)
-    machine = build_machine(config["cluster"], site.processors, site.trace, streams)
+    machine = build_machine(config["cluster"], size, trace, streams)
     if isinstance(machine, Failing):
         machine = machine.bound(streams, float(trace.jobs["submit_time"].iloc[0]))
-    counts = site.trace.jobs["requested_processors"].to_numpy()
+    counts = trace.jobs["requested_processors"].to_numpy()
     evolving = build(config["evolving"], "evolving").scene(counts, streams, machine)
-    more = (site.sizes, growth, site.again)
-    return Scene(site.trace, site.truth, machine, streams, evolving, *more)
+    return Scene(trace, truth, machine, streams, evolving)
 
 
 def build_machine(
@@ -234,11 +221,6 @@ def prepare(
     else:
         known = observations(plan, float(trace.jobs["submit_time"].iloc[0]))
         known = under_load(known, scene.machine, truth, scene.streams)
-    own = truth
-    if scene.again is not None:
-        sized = SizesInLoop(truth, scene.again, trace, scene.growth)
-        wrapped: Any = KeepsTime(predictor, sized)
-        truth, predictor = sized, wrapped
     holder = provider(predictor, NeedsTruth)
     if holder is not None:
         holder.bind_truth(truth.runtimes, scene.streams.key("predictor"))
@@ -259,7 +241,7 @@ def prepare(
         overrun=config["overrun"],
         adopter_draws=draws,
         known=known,
-        watchers=watchers(config, progress, trace, own),
+        watchers=watchers(config, progress, trace, truth),
         sensor_noise=SensorNoise(scene.streams.key("sensor.efficiency"), config["sensor_noise"]),
     )
 

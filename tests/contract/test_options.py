@@ -36,7 +36,6 @@ FILLED = {
     **{f"evolving/interval/{name}": ["evolving=adaptive"] for name in INTERVALS},
 }
 FILLED |= {name: ["cluster=shared"] for name in OPTIONS if re.match("cluster/.*/", name)}
-FILLED |= {f"growth/model/{name}": ["growth=keep_time"] for name in ("focused", "regression")}
 FILLED["policy/placement/lowest"] = ["policy=easy_fastest"]
 FILLED["policy/placement/fastest"] = ["policy=easy_fastest"]
 NEEDS_FILE = {"moldability/measured", "cluster/cpu/recorded", "cluster/network/recorded"}
@@ -103,7 +102,7 @@ def described(key):
 
 def test_every_closed_key_is_on_the_help_page():
     closed = OmegaConf.to_container(composed(), resolve=True)
-    open_parts = ("workload", "moldability", "cluster", "evolving", "growth", "policy", "predictor")
+    open_parts = ("workload", "moldability", "cluster", "evolving", "policy", "predictor")
     keys = leaves({name: value for name, value in closed.items() if name not in open_parts})
     assert {key for key in keys if not described(key)} == set()
 

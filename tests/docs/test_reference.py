@@ -28,7 +28,6 @@ RUNS = {
         *("workload=decks", "workload.cycles=40", "evolving=adaptive", "predictor=dynamic"),
         *("cluster=failing", "policy=expand", "cluster.shrink_off_failed=true"),
     ),
-    "grown": ("growth=keep_time", "workload.jobs=20", "predictor=focused"),
 }
 
 
@@ -45,16 +44,11 @@ def test_help_has_every_group_and_key_and_all_columns():
     shown = text_of("columns") or ""
     assert shown.count("\n  jobs.parquet: ") == len(COLUMNS["jobs.parquet"]) - 1
     assert shown.count("  summary.json: ") == len(FIGURES)
-    assert (text_of("sizes.parquet") or "").count("sizes.parquet: ") == len(
-        COLUMNS["sizes.parquet"]
-    )
 
 
 def test_every_column_has_a_meaning(written):
-    made, scene = written
+    made, _ = written
     tables = {f"{name}.parquet": getattr(made.tables, name) for name in TABLES}
-    if scene.sizes is not None:
-        tables["sizes.parquet"] = scene.sizes
     for file, table in tables.items():
         assert set(table.columns) - COLUMNS[file].keys() == set(), file
 

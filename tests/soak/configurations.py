@@ -184,8 +184,6 @@ def every_part(folder: Path) -> list[tuple[str, list[str]]]:
     found += [("evolving", [*cycles, "evolving=adaptive", "cluster=failing",
                             f"evolving/interval={one}"])
               for one in options("evolving/interval")]  # fmt: skip
-    found += [("growth", ["growth=keep_time", f"growth/model={one}", *easy])
-              for one in options("growth/model")]  # fmt: skip
     found += [("workload", [f"workload={one}", *easy]) for one in ("lublin", "downey")]
     found += [("workload", cycles)]
     found += [("workload", ["policy=easy", f"workload={one}", f"workload.path={folder}/{one}"])

@@ -15,9 +15,7 @@ from sim.errors import ConfigError
 from sim.sweeps import shapes
 
 pytestmark = pytest.mark.fast
-GROUPS = (
-    *("policy", "predictor", "workload", "moldability", "cluster", "evolving", "growth", "given"),
-)
+GROUPS = (*("policy", "predictor", "workload", "moldability", "cluster", "evolving", "given"),)
 ROUNDS = 3
 VALUES = ("workload.jobs=7", "seed=${replications}", "sim={check: true}", "+workload.odd=[1,a]")
 
