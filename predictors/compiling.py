@@ -15,17 +15,15 @@ import time
 from collections.abc import Callable
 from contextlib import suppress
 from functools import cache
-from itertools import count
 from pathlib import Path
-from typing import Any, ParamSpec, Protocol, Self, TypeVar
+from typing import Any, ParamSpec, Self, TypeVar
 from uuid import uuid4
 
 import numpy as np
 from numba import config, njit, typeof
-from numba.core.bytecode import FunctionIdentity
 from numba.core.caching import UserProvidedCacheLocator
 
-_njit: Any = njit
+_njit: Callable[..., Callable[..., Any]] = njit
 _settings: Any = config
 Given = ParamSpec("Given")
 Found = TypeVar("Found")
@@ -125,14 +123,9 @@ if OWN_LOCATOR not in _settings.CACHE_LOCATOR_CLASSES:
     _settings.CACHE_LOCATOR_CLASSES = f"{OWN_LOCATOR}, {_others}"
 
 
-class Compiler(Protocol):
-    """What compiles a function, whose types stay as they are."""
-
-    def __call__(self, function: Callable[Given, Found], /) -> Callable[Given, Found]:
-        """Return what runs in place of the function."""
-
-
-def compiled(*, makes_arrays: bool = False, **options: Any) -> Compiler:
+def compiled(
+    *, makes_arrays: bool = False, **options: Any
+) -> Callable[[Callable[Given, Found]], Callable[Given, Found]]:
     """Return what compiles a function, and keeps its code.
 
     Whoever gives arrays to a function holds them until it returns. So one that makes none need
@@ -151,8 +144,7 @@ def compiled(*, makes_arrays: bool = False, **options: Any) -> Compiler:
         Of `numba.njit`. A short step of a pass says `forceinline`: where it stands in whoever
         calls it, most counts of references cancel out, and there is less to compile.
     """
-    compiler: Compiler = _njit(cache=True, nogil=True, _nrt=makes_arrays, **options)
-    return compiler
+    return _njit(cache=True, nogil=True, _nrt=makes_arrays, **options)
 
 
 def direct(function: Any) -> Callable[..., Any]:
@@ -192,9 +184,3 @@ def record(fields: list[Any]) -> np.dtype[Any]:
     """Return what is in a table whose rows have named fields, for plain Python, too."""
     kind = np.dtype(fields, align=True)
     return np.dtype((np.record, kind)) if _settings.DISABLE_JIT else kind
-
-
-# Numba tells functions of one name and one type apart by a number that counts from 1 in each
-# process; its own of sorting and searching are such. Of two that different processes kept one
-# would run in place of the other. No setting of Numba's changes that.
-FunctionIdentity._unique_ids = count(int.from_bytes(os.urandom(6)))

@@ -29,6 +29,9 @@ fi
 echo "== no runtime shows before the job has ended: every preset with every predictor"
 MOLDSIM_ALL_PAIRS=1 "$python" -m pytest -q tests/contract/test_no_leak.py
 
+echo "== an edit of the rule of each preset changes every run"
+MOLDSIM_WHOLE=1 "$python" -m pytest -q tests/contract/test_one_place.py
+
 echo "== wrong variants of the source, each noticed by its test"
 "$python" -m scripts.check_mutants
 

@@ -53,7 +53,7 @@ def region(known, log_time, centre, half_width):  # type: ignore[no-untyped-def]
     """
     distance = np.abs(log_time - centre) - ROUNDING
     enough = min(known.shape[0] + 1 + SPARE_ROWS, distance.size)
-    nearest, last = np.partition(distance, enough - 1)[enough - 1], distance.max()
+    nearest, last = np.sort(distance)[enough - 1], distance.max()
     for widened in range(max(0, int((nearest - half_width) / WIDEN)), MAX_WIDENINGS):
         width = half_width + widened * WIDEN
         kept = distance <= width

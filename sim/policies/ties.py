@@ -83,7 +83,7 @@ def ranks(values: FloatArray) -> IntArray:
     [1, 0, 1, 2]
     """
     found = np.empty(values.size, np.int64)
-    order = np.argsort(values)
+    order = np.argsort(values, kind="mergesort")
     rank = 0
     for i in range(order.size):
         if i == 0:

@@ -114,6 +114,24 @@ def test_who_does_not_count_makes_none_with_numpy():
     assert found == []
 
 
+def test_of_ways_to_sort_and_to_search_compiled_code_uses_one_each():
+    """Of two, Numba may run one in place of the other, where different processes kept them.
+
+    It tells functions of one name and of the same types apart by a number that counts from 1
+    in each process, and its own ways to sort and to search are such.
+    """
+    wrong = []
+    for module, node, _, _ in COMPILED:
+        for call in (one for one in ast.walk(node) if isinstance(one, ast.Call)):
+            name, options = ast.unparse(call.func).rpartition(".")[2], ast.unparse(call)
+            wrong += [f"{module}: {options}"] * (
+                (name == "argsort" and "kind='mergesort'" not in options)
+                or (name == "searchsorted" and "side=" in options)
+                or name in ("partition", "argpartition", "nanmedian")
+            )
+    assert wrong == []
+
+
 def kept():
     """Return how many arrays compiled functions have made and nobody has let go."""
     gc.collect()

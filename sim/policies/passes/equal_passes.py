@@ -112,7 +112,7 @@ def _lent_ends(state: State, sharing: Sharing) -> BelievedEnds:
         least = sharing.jobs[LEAST, jobs[k]]
         ends[k] = _lent_end(state, sharing, jobs[k])
         held[k] = least if least > 0 else state.processors[jobs[k]]
-    order = np.argsort(ends)
+    order = np.argsort(ends, kind="mergesort")
     return BelievedEnds(ends[order], jobs[order], held[order])
 
 

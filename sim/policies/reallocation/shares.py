@@ -41,7 +41,9 @@ def fill_level(
     filled = np.empty(levels.size)
     filled[0] = least.sum()
     filled[1:] = np.cumsum(slopes[:-1] * np.diff(levels)) + filled[0]
-    place = max(int(np.searchsorted(filled, total, side="right")) - 1, 0)
+    place = 0
+    while place + 1 < filled.size and filled[place + 1] <= total:
+        place += 1
     slope = slopes[place]
     level = levels[place] + ((total - filled[place]) / slope if slope > 0 else 0.0)
     shares: FloatArray = np.minimum(np.maximum(weights * level, least), largest)
