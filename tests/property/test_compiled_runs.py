@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from test_against_naive import MACHINE, traces
 from toys import BACKFILLS, ToyEstimate, ToyOracle, ToyTruth, replay, rigid, trace_of
 
+import sim
 from predictors.in_loop.oracle import Oracle
 from scripts.composing import composed
 from sim.engine.engine import Engine
@@ -281,3 +282,14 @@ def test_a_start_at_an_instant_that_asks_nobody_is_explained_too():
         return plain(play(config, config, set_scene(config, 0)).outcome.records)
 
     assert made() == made("sim.check=true")
+
+
+@pytest.mark.slow
+def test_sa_under_easy_has_room_for_a_queue_of_all_jobs():
+    """A profile of too few breakpoints is written beyond its end, where nobody looks."""
+    asked = ("policy=easy", "policy/allocation=sa", "predictor=oracle", "workload.jobs=1500")
+    more = ("workload.load=50", "picture=none", "sim.progress=false")
+    compiled = sim.run(*asked, *more, baseline=None)
+    python = sim.run(*asked, *more, "sim.check=true", baseline=None)
+    assert compiled.jobs.equals(python.jobs)
+    assert compiled.jobs["start_time"].nunique() > 500

@@ -174,7 +174,6 @@ def prepare(state: State, plan: Plan) -> None:
 @compiled(makes_arrays=True)
 def prepare_anew(state: State, plan: Plan) -> None:
     """Take in what is believed otherwise, and let all choose again where that refutes a belief."""
-    make_room_for_all(state, plan)
     prepare(state, plan)
     if state.run[0].expired_now > 0 and is_refuted(state, plan.anew):
         choose_anew(state, plan)

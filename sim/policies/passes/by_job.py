@@ -3,7 +3,7 @@
 from predictors.compiling import compiled
 from sim.policies.passes.equal_passes import share_pass
 from sim.policies.passes.open_passes import Offered, may_start, open_pass
-from sim.policies.passes.plan import Plan, lay_running, make_room_for_all
+from sim.policies.passes.plan import Plan, lay_running
 from sim.state.run_state import State
 
 
@@ -28,7 +28,6 @@ def admit(state: State, plan: Plan, job: int) -> None:
 def decide_counts(state: State, plan: Plan) -> None:
     """Start who may, on counts that stay open until then."""
     if may_start(state):
-        make_room_for_all(state, plan)
         lay_running(state, plan)
         offered = Offered(plan.offers, plan.counts, plan.choices)
         open_pass(state, offered, plan.open, (plan.times, plan.free, plan.span))

@@ -144,7 +144,8 @@ def make_room_for_all(state: State, plan: Plan) -> None:
 
 @compiled(makes_arrays=True)
 def lay_running(state: State, plan: Plan) -> None:
-    """Begin the profile anew from the believed ends of running jobs."""
+    """Begin the profile anew from the believed ends of running jobs, with room for all."""
+    make_room_for_all(state, plan)
     ends, holes = holders_in(state), (plan.times, plan.free, plan.span)
     processors = state.run[0].free + ends.processors.sum()
     lay(*holes, state.run[0].now, processors, ends.end, ends.processors)
