@@ -56,6 +56,8 @@ def copy(tmp_path):
 
 def begin(root, **environment):
     kept = {name: os.environ[name] for name in os.environ if not name.startswith("NUMBA_")}
+    # Python, too, would keep what it compiles, and take an edit of the same second for none.
+    kept["PYTHONDONTWRITEBYTECODE"] = "1"
     home = {"XDG_CACHE_HOME": str(root.parent / "home"), "TMPDIR": str(root.parent)}
     return subprocess.Popen(
         [sys.executable, "-m", "sim.rule"], cwd=root, stdout=subprocess.PIPE, text=True,
