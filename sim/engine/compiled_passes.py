@@ -205,13 +205,12 @@ class CompiledPasses:
                 "admit": conservative.admit,
                 "decide": conservative.decide,
             }
-        easy = backfill_easy
         return {
             "must_ask": must_ask,
-            "prepare": easy.prepare_anew if anew else easy.prepare,
+            "prepare": backfill_easy.prepare_anew if anew else backfill_easy.prepare,
             "choose": choose_by_reservations if chooses else settles,
             "admit": admit,
-            "decide": easy.decide_deep if self._deep else easy.decide,
+            "decide": backfill_easy.decide_deep if self._deep else backfill_easy.decide,
         }
 
     def _take_beliefs(self, jobs: IntArray) -> None:

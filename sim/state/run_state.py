@@ -140,7 +140,7 @@ class State(structref.StructRefProxy):
     processors : numpy.ndarray of int, shape (n,)
         That it holds or will ask for.
     waiting : numpy.ndarray of int, shape (n,)
-        The same of those that wait, else 0.
+        The same of those that wait, else 0; of rules whose queue is no table of its own.
     killed : numpy.ndarray of bool, shape (n,)
     first_range, last_range : numpy.ndarray of int, shape (n,)
         Where its processors stand in `ranges`, and one past that.
