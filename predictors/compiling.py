@@ -142,7 +142,8 @@ def compiled(
         what the rest make stays in memory for ever (`tests/contract/test_compiled_functions.py`).
     **options
         Of `numba.njit`. A short step of a pass says `forceinline`: where it stands in whoever
-        calls it, most counts of references cancel out, and there is less to compile.
+        calls it, most counts of references cancel out, and there is less to compile. A step
+        that one function alone calls says `inline="always"`: it is compiled there only.
     """
     return _njit(cache=True, nogil=True, _nrt=makes_arrays, **options)
 

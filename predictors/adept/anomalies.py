@@ -87,7 +87,7 @@ def unrest_without(
     return unrest, falls
 
 
-@compiled(makes_arrays=True)
+@compiled(makes_arrays=True, inline="always")
 def suspect(nprocs: FloatArray, runtime: FloatArray, is_paper: bool) -> tuple[int, float, bool]:
     """Return the place, the change of the statistic where the test fired, and whether work falls.
 
@@ -117,7 +117,7 @@ def suspect(nprocs: FloatArray, runtime: FloatArray, is_paper: bool) -> tuple[in
     return int(place), change, bool(falls[calmest])
 
 
-@compiled(makes_arrays=True)
+@compiled(makes_arrays=True, inline="always")
 def anomalies_of(
     nprocs: FloatArray, runtime: FloatArray, is_paper: bool
 ) -> tuple[IntArray, IntArray, FloatArray]:
@@ -158,14 +158,17 @@ def anomalies_of(
             if falls or most == 0:
                 break
             gained = change if is_paper else np.expm1(min(change, 700.0))
-            points[found], deviations[found] = kept[place], gained / SENSITIVITY
+            rank = found
+            while rank > 0 and points[rank - 1] > kept[place]:
+                points[rank], deviations[rank] = points[rank - 1], deviations[rank - 1]
+                rank -= 1
+            points[rank], deviations[rank] = kept[place], gained / SENSITIVITY
             found, most = found + 1, most - 1
             kept = kept[kept != kept[place]]
         if not is_split:
             starts[phases] = begin
             phases += 1
-    order = np.argsort(points[:found], kind="mergesort")
-    return np.sort(starts[:phases]), points[:found][order], deviations[:found][order]
+    return starts[:phases], points[:found], deviations[:found]
 
 
 @dataclass(frozen=True)

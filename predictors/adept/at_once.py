@@ -1,4 +1,4 @@
-"""Runs merged, read, fitted, answered for and graded in one compiled call.
+"""A curve read and fitted, answered for and graded in compiled calls.
 
 It is for what a simulation asks again and again: a fitted scale, equal weights, and an
 application that runs on any count; `predictors.adept.model` has the other options.
@@ -17,14 +17,13 @@ from predictors.adept.curve_kernels import (
     Reading,
     answer,
     fit_phases,
-    read_curve,
 )
 from predictors.adept.layout import reading_of
-from predictors.adept.patterns import may_be_special, special_family
+from predictors.adept.patterns import special_family
 from predictors.adept.selection import LEAST
 from predictors.base import FloatArray, IntArray
 from predictors.compiling import compiled, direct
-from predictors.observations import RISE, SAME, ObservedCurve, is_measured, merge_runs, reach_of
+from predictors.observations import RISE, SAME, ObservedCurve, is_measured
 from predictors.remarks import DECLINING, FAR_FACTOR, GRADES
 
 HIGH_ERROR = 0.10
@@ -49,10 +48,9 @@ SEVERITY, CODE = 10, 11
 CODES = (*OPEN_CODES, DECLINING)
 Made = tuple[FloatArray, FloatArray, Reading, Fits]
 """Counts and runtimes, how they are read, and what was fitted to them."""
-NOBODY, UNSAID = np.empty(0), np.empty((12, 0))
 
 
-@compiled(makes_arrays=True)
+@compiled(makes_arrays=True, inline="always")
 def severities(
     nprocs: FloatArray, reading: Reading, fits: Fits, targets: FloatArray, answers: FloatArray
 ) -> tuple[IntArray, IntArray]:
@@ -87,7 +85,7 @@ def severities(
     return found, codes
 
 
-@compiled(makes_arrays=True)
+@compiled(makes_arrays=True, inline="always")
 def severity_of_curve(nprocs: FloatArray, runtime: FloatArray, reading: Reading) -> int:
     """Return how severe what `curve_remarks` says is, but of what was left out."""
     if reading.start < 0 and runtime[-1] > (1.0 + RISE) * runtime.min():
@@ -122,54 +120,7 @@ def graded_answer(
     return said
 
 
-@compiled(makes_arrays=True)
-def fit_kept(
-    counts: IntArray,
-    runs: FloatArray,
-    numbers: FloatArray,
-    is_paper: bool,
-    floor: float,
-    targets: IntArray,
-) -> tuple[bool, FloatArray, FloatArray, Reading, Fits, FloatArray]:
-    """Fit to the runs kept at some counts, and answer for targets.
-
-    Parameters
-    ----------
-    counts, runs, numbers
-        As `predictors.observations.merged_curve` takes them.
-    is_paper : bool
-        Whether anomalies are found by the paper's statistic.
-    floor : float
-        Relative noise; NaN where it is to be estimated.
-    targets : numpy.ndarray of int, shape (t,)
-
-    Returns
-    -------
-    is_fitted : bool
-        False where too few counts are left, or the application may be made for certain ones.
-    nprocs : numpy.ndarray of float, shape (m,)
-    merged : numpy.ndarray of float, shape (6, m)
-        The figures of `predictors.observations.merge_runs`.
-    reading : Reading
-    fits : Fits
-    said : numpy.ndarray of float, shape (12, t)
-        What `graded_answer` says of the targets.
-    """
-    nprocs, merged, (scatter, degrees, log_scatter) = merge_runs(counts, runs, numbers)
-    runtime, repeats = merged[0], merged[1].astype(np.int64)
-    reach = reach_of(degrees, log_scatter)
-    reading = read_curve(nprocs, runtime, reach, is_paper)
-    if may_be_special(nprocs, runtime) or np.sum(reading.used) < LEAST:
-        nobody = np.zeros((0, 0), np.bool_)
-        none = Fits(np.zeros((0, 4, 0)), nobody, np.zeros((0, 0, 2), np.int64), np.zeros((0, 8)))
-        return False, nprocs, merged, reading, none, np.zeros((12, 0))
-    fits = fit_phases(nprocs, runtime, reading, (repeats, scatter, degrees, floor))
-    least = NOTE if repeats.sum() < numbers.sum() else NOTHING
-    said = graded_answer(nprocs, runtime, reading, fits, targets.astype(np.float64), least)
-    return True, nprocs, merged, reading, fits, said
-
-
-_graded_answer, _fit_kept = direct(graded_answer), direct(fit_kept)
+_graded_answer = direct(graded_answer)
 
 
 class FitAtOnce:
@@ -180,21 +131,11 @@ class FitAtOnce:
     made : Made
     least : int
         Severity of what is said of the data, apart from the curve.
-    asked : numpy.ndarray, shape (t,), optional
-        Counts.
-    said : numpy.ndarray of float, shape (12, t), optional
-        What `graded_answer` says of these.
     """
 
-    def __init__(
-        self,
-        made: Made,
-        least: int,
-        asked: FloatArray | IntArray = NOBODY,
-        said: FloatArray = UNSAID,
-    ) -> None:
+    def __init__(self, made: Made, least: int) -> None:
         self.made, self._least = made, least
-        self._asked, self._said = asked, said
+        self._asked, self._said = np.empty(0), np.empty((12, 0))
 
     def answer(self, targets: FloatArray | IntArray) -> FloatArray:
         """Return what `graded_answer` says of targets; of those asked last what it said then."""
@@ -233,26 +174,3 @@ def fit_at_once(
     fits = fit_phases(curve.nprocs, curve.runtime, reading, scatter)
     least = NOTE if curve.dropped or curve.ignored else NOTHING
     return reading, FitAtOnce((curve.nprocs, curve.runtime, reading, fits), least)
-
-
-def fit_runs_at_once(
-    counts: IntArray,
-    runs: FloatArray,
-    numbers: FloatArray,
-    options: tuple[Metric, float],
-    targets: IntArray,
-) -> tuple[Reading, FitAtOnce] | None:
-    """Return the same for runs by count, with answers for targets; None where there is no such.
-
-    The first three are as `fit_kept` takes them; `options` are metric and floor.
-    """
-    metric, floor = options
-    is_fitted, nprocs, merged, reading, fits, said = _fit_kept(
-        counts, runs, numbers, metric == "paper", floor, targets
-    )
-    if not is_fitted:
-        return None
-    least = NOTE if merged[1].sum() < numbers.sum() else NOTHING
-    return reading, FitAtOnce(
-        (nprocs, merged[0], reading, fits), least, targets.astype(float), said
-    )

@@ -172,14 +172,15 @@ def residual_of(value: FloatArray, high: bool, count: float, seconds: float) -> 
     return float(c * (max(x, 1.0) + r * G) / seconds - 1.0)
 
 
-@compiled(makes_arrays=True)
+@compiled(makes_arrays=True, inline="always")
 def fit_part(
     nprocs: FloatArray,
     runtime: FloatArray,
     kept_weight: FloatArray,
     scatter: tuple[IntArray, float, int, float],
-) -> tuple[FloatArray, BoolArray, IntArray, FloatArray]:
-    """Fit one phase; return its instances and its figures.
+    figures: FloatArray,
+) -> tuple[FloatArray, BoolArray, IntArray]:
+    """Fit one phase; return its instances, and write its figures.
 
     `scatter` holds repeats, their scatter and its degrees of freedom, and the noise that is
     given, NaN where it is to be estimated.
@@ -190,10 +191,9 @@ def fit_part(
     if np.isnan(floor):
         floor = noise_of(repeats, spread, degrees, residual, used)
     balanced = floor > 0.0 and used > PARAMETERS and residual < WELL_MET
-    figures = np.zeros(8)
     figures[UNIT], figures[FLOOR], figures[BALANCED] = runtime[0], floor, 1.0 if balanced else 0.0
     figures[FIRST], figures[LAST], figures[COUNTS] = nprocs[0], nprocs[-1], nprocs.size
-    return values, high, neighbours, figures
+    return values, high, neighbours
 
 
 @compiled(makes_arrays=True)
@@ -248,7 +248,7 @@ def fit_phases(
             figures[p, FLOOR] = LARGEST if np.isnan(scatter[3]) else scatter[3]
         else:
             own = repeats[np.searchsorted(nprocs, n)], scatter[1], scatter[2], scatter[3]
-            its_values, its_high, its_neighbours, figures[p] = fit_part(n, t, weight, own)
+            its_values, its_high, its_neighbours = fit_part(n, t, weight, own, figures[p])
             if its_high.size > room:  # the whole is not always the widest
                 room = its_high.size
                 values, high, neighbours = widened(values, high, neighbours, room)
@@ -318,7 +318,7 @@ def phases_of(nprocs: FloatArray, reading: Reading, targets: FloatArray) -> IntA
     return found
 
 
-@compiled(makes_arrays=True)
+@compiled(makes_arrays=True, inline="always")
 def answer(
     nprocs: FloatArray, runtime: FloatArray, reading: Reading, fits: Fits, targets: FloatArray
 ) -> FloatArray:

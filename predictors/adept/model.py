@@ -11,7 +11,7 @@ import scipy
 from numpy.typing import ArrayLike
 
 from predictors.adept.anomalies import AnomalousPoint, Metric
-from predictors.adept.at_once import FitAtOnce, fit_at_once, fit_runs_at_once
+from predictors.adept.at_once import FitAtOnce, fit_at_once
 from predictors.adept.curve import DowneyCurve
 from predictors.adept.curve_kernels import Reading
 from predictors.adept.envelope import Envelope
@@ -106,7 +106,6 @@ class Adept(AnchoredEstimator):
     _reading: Reading | None
     _fits: FitAtOnce | None
     _last: tuple[dict[float, int], Answers] | None
-    _kept: tuple[IntArray, FloatArray, FloatArray]
 
     def __init__(
         self,
@@ -148,17 +147,8 @@ class Adept(AnchoredEstimator):
         -------
         numpy.ndarray of float, shape (t,), seconds
         """
-        made = None
-        if self._can_be_at_once:
-            options = self.metric, nan if isinstance(self.floor, str) else self.floor
-            made = fit_runs_at_once(counts, runs, numbers, options, targets)
-        if made is None:
-            self._learn(merged_curve(counts, runs, numbers))
-            return self.predict_model(targets)
-        self._forget()
-        self._kept = counts.copy(), runs.copy(), numbers.copy()
-        self._reading, self._fits = made
-        return np.array(self._fits.answer(targets)[0], float)
+        self._learn(merged_curve(counts, runs, numbers))
+        return self.predict_model(targets)
 
     def judgements(self, nprocs: ArrayLike) -> list[tuple[str, str]]:
         """Return the worst grade of the remarks about each count, and why it is unusable.
@@ -276,11 +266,6 @@ class Adept(AnchoredEstimator):
         """Whether reading and fitting have a compiled form, which is the same for all targets."""
         options = self.search, self.scale, self.allowed
         return isinf(self.q) and options == ("exact", "free", None)
-
-    @cached_property
-    def curve_(self) -> ObservedCurve:  # type: ignore[override]
-        """The observations as used."""
-        return merged_curve(*self._kept)
 
     @cached_property
     def _evidence(self) -> Evidence:  # type: ignore[override]

@@ -128,7 +128,7 @@ def occupy(
     _merge(times, free, span, i)
 
 
-@compiled(forceinline=True)
+@compiled(inline="always")
 def _shift(values: NDArray[Any], first: int, last: int, by: int) -> None:
     """Move what stands from one place to another so many places on, or back."""
     before, after = values[first:last], values[first + by : last + by]  # whose places count from 0

@@ -122,7 +122,7 @@ def start_behind(
     return number
 
 
-@compiled(makes_arrays=True, forceinline=True)
+@compiled(makes_arrays=True, inline="always")
 def start_newcomers(queue: Queue, free: int, now: float, rule: NDArray[Any], newcomers: int) -> int:
     """Let start who has just arrived and does not delay the head.
 

@@ -2,7 +2,6 @@
 
 from typing import Any, cast
 
-import numpy as np
 from numba.experimental import structref
 from numpy.typing import NDArray
 
@@ -13,7 +12,7 @@ from sim.policies.backfill.reservations import replan
 from sim.policies.passes.open_passes import OpenPlan
 from sim.policies.passes.sharing import Sharing
 from sim.state.availability import earliest_of, lay, place
-from sim.state.run_state import State, struct_type, structure
+from sim.state.run_state import State, longer, struct_type, structure
 from sim.state.run_steps import holders_in, settle, start
 from sim.state.waiting_queue import Queue, forget_all, pop, push, tidy, waiting_in
 
@@ -124,11 +123,9 @@ def choices_of(plan: Plan) -> tuple[IntArray, FloatArray]:
 @compiled(makes_arrays=True)
 def make_room(plan: Plan, breakpoints: int) -> None:
     """Let the profile grow, where there is one, if so many breakpoints might not find room."""
-    size = plan.times.size
-    if 1 < size < breakpoints:
-        times, free = np.zeros(2 * breakpoints), np.zeros(2 * breakpoints, np.int64)
-        times[:size], free[:size] = plan.times, plan.free
-        plan.times, plan.free = times, free
+    if 1 < plan.times.size < breakpoints:
+        plan.times = longer(plan.times, 2 * breakpoints)
+        plan.free = longer(plan.free, 2 * breakpoints)
 
 
 # What rules do with it
@@ -245,7 +242,7 @@ def is_refuted(state: State, factor: float) -> bool:
     return False
 
 
-@compiled(makes_arrays=True)
+@compiled(makes_arrays=True, inline="always")
 def choose_anew(state: State, plan: Plan) -> None:
     """Let each waiting job choose given those ahead; see `ChoiceAnew`."""
     queue, now = plan.queue, state.run[0].now
