@@ -1,17 +1,13 @@
 """Invariants of a run, checked from the outside while it goes on (``sim.check=true``)."""
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
+from sim.engine.protocols import AroundScheduler
 from sim.engine.watcher import Watched, Watcher
 from sim.errors import InvariantError
-from sim.policies.backfill.conservative import ConservativeScheduler
-from sim.policies.backfill.easy import EasyScheduler
-from sim.policies.base import AroundScheduler
-from sim.policies.molding.candidates import OpenQueue
-from sim.policies.molding.scheduler import OpenScheduler
-from sim.policies.reallocation.rule import ReallocatingScheduler
 from sim.state.decisions import Decision, Grant, Resize, Start
 from sim.state.processors import count_processors, join_ranges
 from sim.state.view import View
@@ -59,14 +55,16 @@ class Checker(Watcher):
         while isinstance(scheduler, AroundScheduler):
             self._may_delay |= scheduler.may_delay
             scheduler = scheduler.inner
-        if isinstance(scheduler, EasyScheduler) and scheduler.reservations == 1:
-            self._check_easy(engine, scheduler, decisions)
-        if isinstance(scheduler, ConservativeScheduler):
-            self._check_conservative(engine, scheduler, decisions)
-        if isinstance(scheduler, OpenScheduler):
-            self._check_open(engine, scheduler, decisions)
-        if isinstance(scheduler, ReallocatingScheduler):
-            self._check_lent(engine, scheduler, decisions)
+        checks = {
+            "head": self._check_head,
+            "starts": self._check_reservations,
+            "ends": self._check_reservations,
+            "fit": self._check_fit,
+            "lent": self._check_lent,
+        }
+        promise = getattr(scheduler, "promise", None)
+        if promise is not None:
+            checks[promise](engine, scheduler, decisions)
         self._last_pass = now
         self._busy = sum(run.processors for run in engine.view.running.values())
         for decision in decisions:
@@ -139,9 +137,7 @@ class Checker(Watcher):
         _require(view.malleable[job], engine, f"job {job} is resized but not malleable")
         _require(feasible, engine, f"job {job} goes on with {processors} processors, not feasible")
 
-    def _check_easy(
-        self, engine: Watched, scheduler: EasyScheduler, decisions: Sequence[Decision]
-    ) -> None:
+    def _check_head(self, engine: Watched, scheduler: Any, decisions: Sequence[Decision]) -> None:
         view, queue = engine.view, scheduler.queue
         if queue.waiting == 0:
             return
@@ -161,13 +157,13 @@ class Checker(Watcher):
                 f"{queue.job.item(place)} from {promised} to {kept}"
             )
 
-    def _check_conservative(
-        self, engine: Watched, scheduler: ConservativeScheduler, decisions: Sequence[Decision]
+    def _check_reservations(
+        self, engine: Watched, scheduler: Any, decisions: Sequence[Decision]
     ) -> None:
         view, queue = engine.view, scheduler.queue
         grown = _has_grown(view) or (self._may_delay and bool(view.resized))
         reserved = {}
-        is_open = isinstance(queue, OpenQueue)
+        is_open = scheduler.promise == "ends"
         changes = [(view.now, -view.free)]
         for place in queue.places().tolist():
             job, start = queue.job.item(place), queue.start.item(place)
@@ -187,12 +183,10 @@ class Checker(Watcher):
         _require(_peak(changes) <= 0, engine, "reservations do not fit together")
         self._reserved = reserved
 
-    def _check_lent(
-        self, engine: Watched, scheduler: ReallocatingScheduler, decisions: Sequence[Decision]
-    ) -> None:
+    def _check_lent(self, engine: Watched, scheduler: Any, decisions: Sequence[Decision]) -> None:
         """Check what conservative backfilling promises on what malleable jobs keep."""
         inner, rule = scheduler.inner, scheduler.rule
-        if not isinstance(inner, ConservativeScheduler):
+        if getattr(inner, "promise", None) not in ("starts", "ends"):
             return
         view, queue = engine.view, inner.queue
         places = queue.places()
@@ -211,9 +205,7 @@ class Checker(Watcher):
         changes = [d for d in decisions if isinstance(d, Start | Resize) and view.malleable[d.job]]
         self._was_paid = bool(changes) and not rule.cost.free
 
-    def _check_open(
-        self, engine: Watched, scheduler: OpenScheduler, decisions: Sequence[Decision]
-    ) -> None:
+    def _check_fit(self, engine: Watched, scheduler: Any, decisions: Sequence[Decision]) -> None:
         """Check that reservations of open counts and all that runs or starts fit together."""
         view = engine.view
         changes = [(view.now, -view.free), *((end, -n) for end, _, n in view.believed_ends.rows())]
@@ -235,7 +227,7 @@ def _has_grown(view: View) -> bool:
     )
 
 
-def _is_slowed(view: View, scheduler: ReallocatingScheduler) -> bool:
+def _is_slowed(view: View, scheduler: Any) -> bool:
     """Say whether a run is believed slower on what it holds than on the less that it keeps."""
     lending, change = scheduler.lending, scheduler.rule.cost.change
     runs = [(view.running.get(job), kept, end) for end, job, kept in lending.believed_ends.rows()]

@@ -5,9 +5,9 @@ from dataclasses import dataclass
 from typing import Literal
 
 from predictors.base import FloatArray, Observation, RuntimePredictor
+from sim.engine.protocols import SchedulingPolicy
 from sim.engine.watcher import Watcher
 from sim.machine.base import Machine
-from sim.policies.base import Policy
 from sim.state.sensors import USUAL_NOISE, SensorNoise
 from workloads.base import GroundTruth, Trace
 
@@ -24,7 +24,8 @@ class Setup:
         Jobs that fit the machine, in submit order.
     truth : GroundTruth
         How long they really run; seen by the engine alone.
-    policy : Policy
+    policy : SchedulingPolicy
+        Such as `sim.Policy`.
     predictor : RuntimePredictor
     machine : Machine
     overrun : {"extend", "kill"}
@@ -53,7 +54,7 @@ class Setup:
 
     trace: Trace
     truth: GroundTruth
-    policy: Policy
+    policy: SchedulingPolicy
     predictor: RuntimePredictor
     machine: Machine
     overrun: Overrun = "extend"

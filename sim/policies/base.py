@@ -1,37 +1,25 @@
 """How a policy is made: order x backfilling x allocation (x reallocation)."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
 import numpy as np
 
 from predictors.base import FloatArray, IntArray, RuntimePredictor
+from sim.engine.protocols import Scheduler
 from sim.errors import PolicyError
 from sim.policies.order import Order
 from sim.policies.reallocation.costs import FREE, CostModel
-from sim.state.decisions import Decision, PastErrors, Preferences, Start
+from sim.state.decisions import PastErrors, Preferences, Start
 from sim.state.view import View
 from sim.state.waiting_queue import WaitingQueue
 
 if TYPE_CHECKING:
     from sim.policies.molding.base import Candidates
 
-STRICT, EASY, CONSERVATIVE, OPEN, SHARING = range(5)
-"""Rules whose passes are compiled, too; see `sim.policies.passes`."""
 Outlook = Callable[[IntArray, FloatArray], FloatArray]
 """Counts and runtimes to the predicted start of a job that asked for them now."""
-
-
-class Scheduler(Protocol):
-    """What a policy remembers of one run; the engine keeps it and hands it to each pass.
-
-    There is no memory elsewhere: a copy that sees the same state decides the same.
-    """
-
-    def decide(self) -> Sequence[Decision]:
-        """Decide what happens now."""
-        ...
 
 
 class Allocation(Protocol):
@@ -228,28 +216,6 @@ class Policy:
         return self.backfill.begin(view, self.order, self.allocation)
 
 
-class AroundScheduler:
-    """A scheduler that adds to what another one decides.
-
-    Parameters
-    ----------
-    view : View
-    inner : Scheduler
-        Decides who starts on how many processors.
-
-    Attributes
-    ----------
-    may_delay : bool
-        Whether what it adds may move the reservations of the other.
-    """
-
-    may_delay = False
-
-    def __init__(self, view: View, inner: Scheduler) -> None:
-        self.view = view
-        self.inner = inner
-
-
 class QueueKeeper:
     """What all schedulers share: they admit arrivals and keep the queue in order.
 
@@ -274,11 +240,6 @@ class QueueKeeper:
         self.queue = WaitingQueue()
         nothing = np.zeros(0)
         self._keyless = order.keys(0.0, nothing, np.zeros(0, np.int64), nothing) is None
-
-    @property
-    def compiled(self) -> int | None:
-        """The rule of compiled passes by which it decides; None if it is none."""
-        return None
 
     def reserved_starts(self) -> dict[int, tuple[float, int, float]]:
         """Return start, processors and believed runtime of every reservation of this pass."""

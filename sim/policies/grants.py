@@ -5,9 +5,10 @@ from math import inf
 
 import numpy as np
 
+from sim.engine.protocols import AroundScheduler, Scheduler
 from sim.errors import POSITIVE_AND_FINITE
 from sim.policies.backfill.conservative import ConservativeScheduler, ReplanningScheduler
-from sim.policies.base import AroundScheduler, QueueKeeper, Scheduler
+from sim.policies.base import QueueKeeper
 from sim.policies.molding.scheduler import OpenScheduler
 from sim.policies.reallocation.costs import FREE, CostModel
 from sim.state.decisions import Decision, Grant, Refuse, Start

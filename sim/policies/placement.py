@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from predictors.base import IntArray
-from sim.policies.base import AroundScheduler, Scheduler
+from sim.engine.protocols import AroundScheduler, Scheduler
 from sim.policies.ties import is_less
 from sim.state.decisions import Decision, Start
 from sim.state.processors import as_ranges

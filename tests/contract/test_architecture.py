@@ -65,6 +65,13 @@ def test_simpy_stays_in_the_engine():
     assert users <= SIMPY_DOORS
 
 
+def test_policies_import_the_engine_and_never_the_other_way():
+    below = {name for name in MODULES if name.startswith(("sim.engine.", "sim.state."))}
+    assert below
+    assert not importers(["sim.policies"]) & below
+    assert any(name.startswith("sim.policies.") for name in importers(["sim.engine"]))
+
+
 @pytest.mark.parametrize("package", ["predictors", "workloads", "conf"])
 def test_nothing_below_imports_sim(package):
     assert not importers(["sim"]) & within(package)

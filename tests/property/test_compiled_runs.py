@@ -28,7 +28,7 @@ from sim.policies.allocation.sa import SmallestTurnaround
 from sim.policies.allocation.turnaround import BestTurnaround
 from sim.policies.backfill.conservative import ConservativeScheduler
 from sim.policies.backfill.easy import EasyScheduler
-from sim.policies.base import EASY, Policy
+from sim.policies.base import Policy
 from sim.policies.molding.scheduler import OpenScheduler
 from sim.policies.order import FirstComeFirstServed
 from sim.policies.reallocation.costs import Constant, Phases
@@ -146,6 +146,11 @@ def test_open_counts_leave_the_same_records(rule, rows, factor):
     assert compiled == python
 
 
+def replay_of(view):
+    """Return a run of nobody that has no ends by limit."""
+    return SimpleNamespace(view=view, kills=False, predictor=Oracle(), submit=np.zeros(0))
+
+
 @pytest.mark.parametrize(
     ("allocation", "is_compiled"),
     [
@@ -157,7 +162,7 @@ def test_open_counts_leave_the_same_records(rule, rows, factor):
 def test_open_counts_are_compiled_where_the_rule_remembers_nothing(allocation, is_compiled):
     view = SimpleNamespace(learns=False, processors=4, submit_time=[0.0])
     scheduler = OpenScheduler(view, FirstComeFirstServed(), allocation, 1)
-    assert (scheduler.compiled is not None) == is_compiled
+    assert (scheduler.compiled_rule(replay_of(view)) is not None) == is_compiled
 
 
 EQUI = Policy(FirstComeFirstServed(), BACKFILLS["easy"], Request(), Equipartition())
@@ -236,15 +241,16 @@ def test_only_free_equal_shares_under_easy_are_compiled(backfill, rule, is_compi
 def test_schedulers_of_ones_own_are_not_compiled(kind):
     own = type("Own", (kind,), {})
     view = SimpleNamespace(learns=False, load=None, processors=4)
-    assert kind(view, FirstComeFirstServed(), Request()).compiled is not None
-    assert own(view, FirstComeFirstServed(), Request()).compiled is None
+    made = [one(view, FirstComeFirstServed(), Request()) for one in (kind, own)]
+    assert made[0].compiled_rule(replay_of(view)) is not None
+    assert made[1].compiled_rule(replay_of(view)) is None
 
 
-@pytest.mark.parametrize(("reservations", "rule"), [(0, None), (1, EASY), (3, EASY)])
-def test_first_fit_alone_is_not_compiled(reservations, rule):
+@pytest.mark.parametrize(("reservations", "is_compiled"), [(0, False), (1, True), (3, True)])
+def test_first_fit_alone_is_not_compiled(reservations, is_compiled):
     view = SimpleNamespace(learns=False, load=None, processors=4)
     scheduler = EasyScheduler(view, FirstComeFirstServed(), Request(), reservations)
-    assert scheduler.compiled == rule
+    assert (scheduler.compiled_rule(replay_of(view)) is not None) == is_compiled
 
 
 @pytest.mark.parametrize(

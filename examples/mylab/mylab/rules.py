@@ -3,7 +3,8 @@
 import numpy as np
 
 from sim import Easy, Policy, View
-from sim.policies.base import Outlook, Scheduler
+from sim.engine.protocols import Scheduler
+from sim.policies.base import Outlook
 
 
 class WidestFirst:

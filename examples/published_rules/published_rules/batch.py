@@ -7,9 +7,10 @@ import numpy as np
 from predictors.base import IntArray
 from published_rules.deadlines import allot
 from published_rules.shelves import Curve, Slot, two_shelves
+from sim.engine.protocols import Scheduler
 from sim.errors import AT_LEAST_1, POSITIVE, PolicyError, check_choice
 from sim.policies.advice import Reading, raised
-from sim.policies.base import Allocation, OpenAllocation, Scheduler
+from sim.policies.base import Allocation, OpenAllocation
 from sim.policies.molding.candidates import HIGH, LOW
 from sim.policies.molding.scheduler import OpenKeeper, no_outlook
 from sim.policies.order import Order

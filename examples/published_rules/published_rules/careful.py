@@ -12,8 +12,9 @@ import numpy as np
 
 from predictors.base import FloatArray, IntArray
 from published_rules.cusum import SequentialDetector, learned_spread
+from sim.engine.protocols import AroundScheduler, Scheduler
 from sim.errors import check_choice
-from sim.policies.base import Allocation, AroundScheduler, Backfill, Policy, Scheduler
+from sim.policies.base import Allocation, Backfill, Policy
 from sim.policies.order import Order
 from sim.state.decisions import Decision, Preferences, Requeue, Start, WakeAt
 from sim.state.machine_state import Run

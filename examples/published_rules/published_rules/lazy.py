@@ -2,8 +2,9 @@
 
 import numpy as np
 
+from sim.engine.protocols import Scheduler
 from sim.errors import AT_LEAST_0, PolicyError
-from sim.policies.base import Allocation, OpenAllocation, Scheduler
+from sim.policies.base import Allocation, OpenAllocation
 from sim.policies.molding.candidates import LOW
 from sim.policies.molding.scheduler import OpenScheduler
 from sim.policies.order import Order

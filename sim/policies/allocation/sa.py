@@ -6,6 +6,7 @@ import numpy as np
 
 from predictors.base import FloatArray, IntArray
 from predictors.compiling import compiled
+from sim.engine.engine import Engine
 from sim.errors import AT_LEAST_0, AT_LEAST_1, SHARE, check_choice
 from sim.policies.advice import Advice, Counts, Reading, check_counts, round_down, tried
 from sim.policies.allocation.curve import AverageParallelism, EfficiencyAtLeast, Maximum
@@ -215,10 +216,14 @@ BY_ITSELF = (Request, Fixed, Maximum, AverageParallelism, EfficiencyAtLeast)
 """Rules that give a count without regard to the queue."""
 
 
-def has_table(allocation: Allocation, view: View) -> bool:
-    """Say whether counts hang on nothing but starts and on what is believed of a job."""
+def has_table(allocation: Allocation, replay: Engine) -> bool:
+    """Say whether counts hang on nothing but starts and on what is believed of a job.
+
+    Where runs end at limits, believed ends hang on the requested time, too.
+    """
     known = (*BY_ITSELF, SmallestTurnaround, UsualTurnaround)
-    return type(allocation) in known and view.load is None
+    is_settled = type(allocation) is Request or not replay.kills
+    return type(allocation) in known and is_settled and replay.view.load is None
 
 
 def offers_of(allocation: Allocation, job: int, view: View) -> Offers:

@@ -7,10 +7,12 @@ import numpy as np
 
 from predictors.base import FloatArray, IntArray
 from predictors.compiling import compiled, direct
+from sim.engine.engine import Engine
+from sim.engine.protocols import Promise, Scheduler
 from sim.policies.allocation.sa import has_table
 from sim.policies.backfill.easy import EasyScheduler
 from sim.policies.backfill.reservations import no_bounds, replan_soonest, reserve_rest
-from sim.policies.base import CONSERVATIVE, Allocation, OpenAllocation, QueueKeeper, Scheduler
+from sim.policies.base import Allocation, OpenAllocation, QueueKeeper
 from sim.policies.molding.candidates import HIGH, LOW
 from sim.policies.molding.choice import best_candidate, compress_candidates
 from sim.policies.molding.scheduler import ALL, OpenKeeper, OpenScheduler
@@ -22,6 +24,7 @@ from sim.policies.passes.plan import (
     make_room_for_all,
     start_found,
 )
+from sim.policies.passes.queue_rule import QueueRule
 from sim.state.availability import (
     Holes,
     Profile,
@@ -404,17 +407,20 @@ class ConservativeScheduler(QueueKeeper):
     """
 
     tracks_runs = True
+    promise: Promise = "starts"
 
     def __init__(self, view: View, order: Order, allocation: Allocation) -> None:
         super().__init__(view, order, allocation)
         self.profile = Profile(view.processors)
         self.kept = nothing_kept()
 
-    @property
-    def compiled(self) -> int | None:
-        """`CONSERVATIVE` where jobs choose by a table, if at all, and keep the order of arrival."""
+    def compiled_rule(self, replay: Engine) -> QueueRule | None:
+        """Return the rule where jobs choose by a table, if at all, in the order of arrival."""
         plain = type(self) is ConservativeScheduler and self._keyless
-        return CONSERVATIVE if plain and has_table(self.allocation, self.view) else None
+        if not (plain and has_table(self.allocation, replay)):
+            return None
+        functions = {"prepare": prepare, "admit": admit, "decide": decide}
+        return QueueRule(replay, self, functions, keeps_reservations=True)
 
     def decide(self) -> list[Decision]:
         """Bring the profile up to date, compress, place arrivals, start who is due."""
@@ -525,6 +531,8 @@ class OpenConservativeScheduler(OpenKeeper, ConservativeScheduler):
     every waiting job in queue order may take another candidate if it then ends earlier; none
     ever ends later than it was promised, unless beliefs grow.
     """
+
+    promise = "ends"
 
     def decide(self) -> list[Decision]:
         """Bring the profile up to date, compress with open counts, start who is due."""

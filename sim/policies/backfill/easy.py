@@ -6,25 +6,20 @@ import numpy as np
 from numpy.typing import NDArray
 
 from predictors.base import FloatArray, IntArray
-from predictors.compiling import compiled, direct, record
+from predictors.compiling import compiled, direct
+from sim.engine.engine import Engine
+from sim.engine.protocols import Promise, Scheduler
 from sim.errors import AT_LEAST_1, PolicyError, check_choice
 from sim.policies.allocation.sa import has_table
 from sim.policies.backfill.queue_search import Opening, backfill, fill, find_heads
 from sim.policies.backfill.reservations import replan
-from sim.policies.base import (
-    EASY,
-    STRICT,
-    Allocation,
-    OpenAllocation,
-    Outlook,
-    QueueKeeper,
-    Scheduler,
-)
+from sim.policies.base import Allocation, OpenAllocation, Outlook, QueueKeeper
 from sim.policies.molding.candidates import Candidates, single_candidates
 from sim.policies.molding.choice import Blocking, mold_first
 from sim.policies.molding.scheduler import OpenScheduler
 from sim.policies.order import Order
 from sim.policies.passes.plan import (
+    RULE,
     Plan,
     believe,
     choose_anew,
@@ -32,6 +27,7 @@ from sim.policies.passes.plan import (
     make_room_for_all,
     start_found,
 )
+from sim.policies.passes.queue_rule import QueueRule
 from sim.state.availability import BelievedEnds, Holes, Profile, lay
 from sim.state.decisions import Decision
 from sim.state.run_state import State
@@ -45,19 +41,6 @@ from sim.state.waiting_queue import (
     waiting_in,
 )
 
-RULE = record(
-    [
-        ("reservations", "i8"),
-        ("strict", "i8"),
-        ("shortest", "i8"),
-        ("heads", "i8"),
-        ("shadow_time", "f8"),
-        ("extra_nodes", "i8"),
-    ]
-)
-"""What EASY is told: how many blocked jobs hold a reservation, whether nobody passes the head,
-and whether the shortest are tried first; and what it keeps from pass to pass: how many heads it
-started, when the head that is blocked will start, and how many processors will be left then."""
 EVERYBODY = -1
 
 
@@ -309,11 +292,23 @@ class EasyScheduler(QueueKeeper):
         self._profile = Profile(view.processors)
         self.anew: ChoiceAnew | None = None
 
+    def compiled_rule(self, replay: Engine) -> QueueRule | None:
+        """Return the rule where jobs choose by a table, if at all, and none is passed over."""
+        plain = self.is_plain and self.reservations > 0
+        if not (plain and has_table(self.allocation, replay)):
+            return None
+        is_deep, anew = self.reservations > 1, self.anew
+        functions = {
+            "prepare": prepare if anew is None else prepare_anew,
+            "decide": decide_deep if is_deep else decide,
+        }
+        after = None if anew is None else anew.factor
+        return QueueRule(replay, self, functions, has_profile=is_deep, easy=self.rule, anew=after)
+
     @property
-    def compiled(self) -> int | None:
-        """`EASY` or `STRICT` where jobs choose by a table, if at all, and none is passed over."""
-        plain = self.is_plain and self.reservations > 0 and has_table(self.allocation, self.view)
-        return (STRICT if self.strict else EASY) if plain else None
+    def promise(self) -> Promise | None:
+        """The head's start, with a single reservation."""
+        return "head" if self.reservations == 1 else None
 
     @property
     def is_plain(self) -> bool:

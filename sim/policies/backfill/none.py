@@ -1,7 +1,8 @@
 """No backfilling: a strict head, or first fit."""
 
+from sim.engine.protocols import Scheduler
 from sim.policies.backfill.easy import EasyScheduler
-from sim.policies.base import Allocation, OpenAllocation, Scheduler
+from sim.policies.base import Allocation, OpenAllocation
 from sim.policies.molding.scheduler import OpenScheduler
 from sim.policies.order import Order
 from sim.state.view import View

@@ -3,14 +3,22 @@
 import numpy as np
 
 from predictors.base import FloatArray, IntArray
-from sim.policies.base import OPEN, OpenAllocation, Outlook, QueueKeeper
+from predictors.compiling import compiled
+from predictors.in_loop.oracle import foresees
+from sim.engine.engine import Engine
+from sim.engine.protocols import Promise
+from sim.policies.base import OpenAllocation, Outlook, QueueKeeper
 from sim.policies.molding.base import Candidates
 from sim.policies.molding.candidates import BEGIN, OpenQueue
 from sim.policies.molding.choice import Blocking, mold_first, settle_first
 from sim.policies.order import Order
-from sim.policies.passes.open_passes import NO_NARROWING, OpenPlan
+from sim.policies.passes import by_job
+from sim.policies.passes.open_passes import Offered, OpenPlan, may_start, open_pass
+from sim.policies.passes.plan import Plan, lay_running
+from sim.policies.passes.queue_rule import QueueRule
 from sim.state.availability import Profile
 from sim.state.decisions import Decision, Start
+from sim.state.run_state import State
 from sim.state.view import View
 
 ALL = np.iinfo(np.int64).max
@@ -20,6 +28,15 @@ ALL = np.iinfo(np.int64).max
 def no_outlook(counts: IntArray, runtimes: FloatArray) -> FloatArray:
     """Stand in for an outlook, which open counts do not ask for."""
     return np.zeros(counts.size)
+
+
+@compiled(makes_arrays=True)
+def decide(state: State, plan: Plan) -> None:
+    """Start who may, on counts that stay open until then."""
+    if may_start(state):
+        lay_running(state, plan)
+        offered = Offered(plan.offers, plan.counts, plan.choices)
+        open_pass(state, offered, plan.open, (plan.times, plan.free, plan.span))
 
 
 class OpenKeeper(QueueKeeper):
@@ -102,6 +119,8 @@ class OpenScheduler(OpenKeeper):
         Nobody passes a blocked job.
     """
 
+    promise: Promise = "fit"
+
     def __init__(
         self,
         view: View,
@@ -122,18 +141,20 @@ class OpenScheduler(OpenKeeper):
         """Whether nobody passes a blocked job."""
         return self._strict
 
-    @property
-    def compiled(self) -> int | None:
-        """`OPEN` where the rule narrows without memory and the order is that of arrival."""
-        candidates = self.candidates
-        plain = type(self) is OpenScheduler and self._keyless and not self.view.learns
+    def compiled_rule(self, replay: Engine) -> QueueRule | None:
+        """Return the rule where it narrows without memory, in the order of arrival."""
+        candidates, narrowing = self.candidates, self.candidates.narrowing
+        plain = type(self) is OpenScheduler and self._keyless and foresees(replay.predictor)
+        plain &= not (self.view.learns or replay.kills)
         plain &= not (candidates.looks_ahead or candidates.settles)
-        return OPEN if plain and candidates.narrowing is not None else None
-
-    def plan(self, jobs: int) -> OpenPlan:
-        """Return what compiled passes keep of a run of so many jobs."""
-        narrowing = self.candidates.narrowing or NO_NARROWING
-        return OpenPlan(narrowing, self.reservations, self.strict, np.zeros(jobs), np.arange(jobs))
+        if not plain or narrowing is None:
+            return None
+        jobs, depth = len(replay.submit), self.reservations
+        plan = OpenPlan(narrowing, depth, self.strict, np.zeros(jobs), np.arange(jobs))
+        functions = {**by_job.FUNCTIONS, "decide": decide}
+        return QueueRule(
+            replay, self, functions, has_profile=True, candidates=candidates, open_plan=plan
+        )
 
     def decide(self) -> list[Decision]:
         """Let the rule narrow the candidates, then start whoever can and should."""

@@ -4,11 +4,13 @@ from collections.abc import Callable
 
 import numpy as np
 
-from predictors.base import FloatArray, IntArray, VisibleJobs
+from predictors.base import FloatArray, IntArray
 from predictors.compiling import compiled, direct
+from sim.engine.engine import Engine
+from sim.engine.work import Work
 from sim.policies.allocation.sa import offers_of
-from sim.policies.base import QueueKeeper
-from sim.policies.molding.scheduler import OpenScheduler
+from sim.policies.base import Allocation
+from sim.policies.molding.base import Candidates
 from sim.policies.passes.plan import (
     AREA,
     AT_ONCE,
@@ -19,11 +21,7 @@ from sim.policies.passes.plan import (
     choices_of,
     let_choose,
 )
-from sim.policies.passes.sharing import TrueRuntimes
-from sim.policies.reallocation.rule import ReallocatingScheduler
 from sim.state.calendar import Calendar, offer, offered_in
-from sim.state.feasible_counts import FeasibleCounts
-from sim.state.view import View
 
 _AHEAD, _AT_ONCE = 256, 65_536
 """Jobs, and runtimes, that are worked out at once."""
@@ -34,14 +32,14 @@ class RuntimesAhead:
 
     Parameters
     ----------
-    work : TrueRuntimes
+    work : Work
     menu : callable
         Job index to these counts, ascending.
     jobs : int
         How many there are; they are asked for in the order of their index.
     """
 
-    def __init__(self, work: TrueRuntimes, menu: Callable[[int], IntArray], jobs: int) -> None:
+    def __init__(self, work: Work, menu: Callable[[int], IntArray], jobs: int) -> None:
         self._work, self._menu, self._jobs = work, menu, jobs
         self._first, self._ends = 0, [0]
 
@@ -121,34 +119,31 @@ class OfferedCounts:
 
     Parameters
     ----------
-    scheduler : QueueKeeper or ReallocatingScheduler
-    view : View
-    truth : TrueRuntimes
-    counts : FeasibleCounts
+    replay : Engine
+        What its jobs will choose from is worked out ahead.
+    allocation : Allocation
+    candidates : Candidates or None
+        Of counts that stay open.
     calendar : Calendar
-    jobs : VisibleJobs
-        All of them, as are the counts: what they will choose from is worked out ahead.
     """
 
     def __init__(
         self,
-        scheduler: QueueKeeper | ReallocatingScheduler,
-        view: View,
-        truth: TrueRuntimes,
-        counts: FeasibleCounts,
+        replay: Engine,
+        allocation: Allocation,
+        candidates: Candidates | None,
         calendar: Calendar,
-        jobs: VisibleJobs,
     ) -> None:
         self._calendar = calendar
-        self._view, self._truth, self._allocation = view, truth, scheduler.allocation
-        self._open = scheduler.candidates.of if isinstance(scheduler, OpenScheduler) else None
-        tries_all = getattr(self._allocation, "counts", None) == "all"
-        asked = jobs.requested_processors
+        self._view, self._truth, self._allocation = replay.view, replay.work, allocation
+        self._open = None if candidates is None else candidates.of
+        tries_all = getattr(allocation, "counts", None) == "all"
+        asked, counts = replay.jobs.requested_processors, replay.counts
 
         def menu(job: int) -> IntArray:
             return counts.counts(job) if tries_all else counts.powers_of_two(job, asked.item(job))
 
-        self._ahead = RuntimesAhead(truth, menu, asked.size)
+        self._ahead = RuntimesAhead(replay.work, menu, asked.size)
 
     def put(self, plan: Plan, jobs: IntArray, keep: bool = False) -> None:
         """Put down in a plan what jobs choose from.

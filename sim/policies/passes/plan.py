@@ -6,11 +6,10 @@ from numba.experimental import structref
 from numpy.typing import NDArray
 
 from predictors.base import FloatArray, IntArray
-from predictors.compiling import compiled
+from predictors.compiling import compiled, record
 from sim.policies.allocation.sa import least_turnaround
 from sim.policies.backfill.reservations import replan
 from sim.policies.passes.open_passes import OpenPlan
-from sim.policies.passes.sharing import Sharing
 from sim.state.availability import earliest_of, lay, place
 from sim.state.run_state import State, longer, struct_type, structure
 from sim.state.run_steps import holders_in, settle, start
@@ -22,6 +21,19 @@ BELIEF, AREA = range(2)
 """Rows of `Plan.choices`."""
 WHO, BEFORE = range(2)
 """Rows of `Plan.ended`."""
+RULE = record(
+    [
+        ("reservations", "i8"),
+        ("strict", "i8"),
+        ("shortest", "i8"),
+        ("heads", "i8"),
+        ("shadow_time", "f8"),
+        ("extra_nodes", "i8"),
+    ]
+)
+"""What EASY is told: how many blocked jobs hold a reservation, whether nobody passes the head,
+and whether the shortest are tried first; and what it keeps from pass to pass: how many heads it
+started, when the head that is blocked will start, and how many processors will be left then."""
 
 
 class Plan(structref.StructRefProxy):
@@ -32,7 +44,6 @@ class Plan(structref.StructRefProxy):
     queue : Queue
         Who waits, in order of arrival.
     easy : numpy.ndarray of RULE, shape (1,)
-        Of `sim.policies.backfill.easy`.
     revised : numpy.ndarray of int, shape (r,)
     beliefs : numpy.ndarray of float, shape (r,), seconds
         Of `revise`.
@@ -58,7 +69,6 @@ class Plan(structref.StructRefProxy):
         Waiting jobs choose anew when a running one has taken so many times its belief.
     open : OpenPlan
         Of a rule for open counts; `offers` are its spans then, one row for each of theirs.
-    sharing : Sharing
     asks : bool
         Whether a predictor is asked as jobs choose.
     ended : numpy.ndarray of int, shape (2, n)
@@ -85,7 +95,6 @@ class Plan(structref.StructRefProxy):
     most_area: tuple[float, float]
     anew: float
     open: OpenPlan
-    sharing: Sharing
     asks: bool
     ended: IntArray
     application: IntArray

@@ -1,21 +1,24 @@
 """What equal shares keep of a run, and the answers to what their compiled passes ask."""
 
-from typing import Any, Protocol, cast
+from collections.abc import Callable, Mapping
+from typing import Any, cast
 
 import numpy as np
 from numba.experimental import structref
 
-from predictors.base import FloatArray, IntArray, RuntimePredictor
+from predictors.base import FloatArray, IntArray
 from predictors.compiling import compiled
 from predictors.in_loop.oracle import Oracle
 from predictors.in_loop.wrapper import has_curves
+from sim.engine.engine import Engine
+from sim.policies.passes import by_job
 from sim.state.calendar import Calendar
+from sim.state.columns import Explanations
 from sim.state.processors import held_ranges
 from sim.state.records import Stretches
 from sim.state.run_state import State, struct_type, structure
-from sim.state.view import View
 from sim.state.waiting_queue import summaries_of
-from workloads.base import BoolArray, Tabled
+from workloads.base import BoolArray
 
 LEAST, MOST, STRETCH, CURVED, READ, REQUEST, ROW = range(7)
 """Rows of `Sharing.jobs`: the counts between which a malleable job may be, 0 for others; its
@@ -95,7 +98,7 @@ def _made(fields: tuple[Any, ...]) -> Sharing:
 
 
 @compiled(makes_arrays=True)
-def make_room(sharing: Sharing) -> None:
+def make_room_for_stretches(sharing: Sharing) -> None:
     """Let the tables of stretches grow, if those of a pass might not find room."""
     size = sharing.times.shape[1]
     if size - sharing.tallies[STRETCHES] < sharing.members.size:
@@ -138,37 +141,46 @@ def sharing_of(
     return cast(Sharing, structure(_made, fields, grows=("stretches", "times")))
 
 
-class TrueRuntimes(Protocol):
-    """What is asked of the engine's work."""
-
-    def runtimes(self, job: int, processors: IntArray) -> FloatArray:
-        """Return how long a job takes on each count, seconds."""
-
-    def runtimes_at(self, jobs: IntArray, processors: IntArray) -> FloatArray:
-        """Return how long each of these jobs takes on its count, seconds."""
-
-    def tabled(self) -> Tabled | None:
-        """Return how long all jobs take on all counts, where one table has it."""
-
-
 class EqualShares:
-    """Answers what compiled passes ask of a run's jobs.
+    """Equal shares as a compiled rule; it answers what passes ask of a run's jobs.
 
     Parameters
     ----------
-    view : View
-    predictor : RuntimePredictor
-    truth : TrueRuntimes
+    replay : Engine
+    decide : callable
+        The pass.
     """
 
-    def __init__(self, view: View, predictor: RuntimePredictor, truth: TrueRuntimes) -> None:
-        self._view, self._predictor, self._truth = view, predictor, truth
-        self._curved = has_curves(predictor)
-        known = type(predictor) is Oracle or not self._curved
-        self._tabled = truth.tabled() if known else None
+    functions: Mapping[str, Any]
+    plan: Any
 
-    def enter(self, state: State, calendar: Calendar) -> Sharing:
-        """Return what is kept of all jobs, which wait for the least that they can use."""
+    def __init__(self, replay: Engine, decide: Callable[..., Any]) -> None:
+        self._replay, self._view, self._predictor = replay, replay.view, replay.predictor
+        self._truth = replay.work
+        self._curved = has_curves(replay.predictor)
+        known = type(replay.predictor) is Oracle or not self._curved
+        self._tabled = replay.work.tabled() if known else None
+        self.functions = {**by_job.FUNCTIONS, "decide": decide}
+        self.explanations = Explanations()
+
+    @property
+    def has_room(self) -> bool:
+        """Whether malleable jobs may have every count up to their largest, and tables room.
+
+        Without curves some are kept to their request while others wait, unless nobody waits
+        while a processor is free.
+        """
+        view, counts, jobs = self._view, self._replay.counts, len(self._replay.submit)
+        malleable = np.flatnonzero(self._replay.malleable).tolist()
+        fills = len(malleable) == jobs and all(counts.extremes(job)[0] == 1 for job in malleable)
+        pages = jobs * (view.processors // BLOCK + 1)
+        has_room = pages <= MOST_PAGES and all(counts.special(job) is None for job in malleable)
+        return has_room and (self._curved or fills)
+
+    def begin(self, state: State, calendar: Calendar) -> None:
+        """Begin a run whose jobs stand here, and wait for the least that they can use."""
+        self._state, self._calendar = state, calendar
+        self._replay.shown.arrive(range(len(self._replay.submit)))
         view, wanted = self._view, state.processors
         jobs = np.arange(wanted.size)
         limits = np.array([view.extremes(job) for job in jobs.tolist()]).T
@@ -188,13 +200,14 @@ class EqualShares:
             sharing.jobs[CURVED] = self._curved
             sharing.work[REFERENCE] = tabled.runtimes
             sharing.work[REFERENCE_G] = tabled.reference_g
-        return sharing
+        self.plan = sharing
 
-    def answer(self, sharing: Sharing) -> None:
+    def answer(self) -> None:
         """Write down the runtimes that a pass waits for.
 
         Those of some later jobs come along, which will soon be asked for.
         """
+        sharing = self.plan
         tallies, jobs, number = sharing.tallies, sharing.jobs, sharing.tallies.item(ASKED)
         wanted = sharing.asked[:, :number].T.tolist()
         last = max(job for job, _ in wanted) + 1
@@ -223,8 +236,19 @@ class EqualShares:
             true = self._truth.runtimes(job, counts[skipped:])
             blocks[TRUE, block, skipped : counts.size] = true
 
-    def stretches(self, sharing: Sharing, state: State, calendar: Calendar) -> Stretches:
+    def answered(self) -> None:
+        """Take in nothing: the tables of the pass hold it."""
+
+    def finish(self) -> None:
+        """Take in nothing more."""
+
+    def queued(self) -> IntArray:
+        """Return nobody beside those whom the state has waiting."""
+        return np.zeros(0, np.int64)
+
+    def stretches(self) -> Stretches:
         """Return the stretches of all runs, in the order of their begins, when all have ended."""
+        sharing, state, calendar = self.plan, self._state, self._calendar
         self._view._queries += sharing.tallies.item(QUERIES)
         number = sharing.tallies.item(STRETCHES)
         stretches, times = _stretches_of(sharing)

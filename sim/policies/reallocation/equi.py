@@ -7,14 +7,53 @@ import numpy as np
 
 from predictors.base import IntArray
 from predictors.compiling import compiled
+from predictors.in_loop.oracle import foresees
+from sim.engine.engine import Engine
 from sim.errors import check_choice
 from sim.policies.allocation.rigid import Request
 from sim.policies.backfill.easy import EasyScheduler
-from sim.policies.base import SHARING
-from sim.policies.reallocation.beliefs import Beliefs, Members
+from sim.policies.backfill.queue_search import Opening, backfill, find_heads
+from sim.policies.passes.sharing import (
+    ASKED,
+    BEGUN,
+    BELIEVED,
+    BLOCK,
+    COUNT,
+    CURVED,
+    DONE,
+    FIRST,
+    LEAST,
+    MEMBERS,
+    MOST,
+    OF,
+    OVER,
+    PENDING,
+    QUERIES,
+    READ,
+    REFERENCE,
+    REFERENCE_G,
+    REQUEST,
+    REQUESTED,
+    ROW,
+    SINCE,
+    STRETCH,
+    STRETCHES,
+    TRUE,
+    UNUSED,
+    EqualShares,
+    Sharing,
+    make_room_for_stretches,
+)
+from sim.policies.reallocation.beliefs import TABLED, Beliefs, Members
 from sim.policies.reallocation.rule import ReallocatingScheduler, Reallocation
 from sim.policies.reallocation.shares import apportion, hand_out, make_room
 from sim.policies.ties import TIE, first_least
+from sim.state.availability import BelievedEnds
+from sim.state.calendar import Calendar, sift_down, write_event
+from sim.state.run_state import State, believe_end, reallocate
+from sim.state.run_steps import plan_starts, start, waiting_in
+from sim.state.view import LEAST_BELIEF
+from sim.state.waiting_queue import Summaries, forget
 
 
 @compiled(makes_arrays=True)
@@ -34,6 +73,266 @@ def equal_shares(total: int, least: IntArray, largest: IntArray) -> IntArray:
     return apportion(np.ones(least.size), total, least, largest)
 
 
+@compiled(makes_arrays=True)
+def _runtime(sharing: Sharing, kind: int, job: int, count: int) -> float:
+    """Return a runtime of the table, or that was asked for, seconds."""
+    if sharing.g.size > 0:
+        reference, at_reference = sharing.work[REFERENCE, job], sharing.work[REFERENCE_G, job]
+        return float(reference * (sharing.g[sharing.jobs[ROW, job], count] / at_reference))
+    block = sharing.pages[(count - 1) // BLOCK, job]
+    return float(sharing.blocks[kind, block, (count - 1) % BLOCK])
+
+
+@compiled(makes_arrays=True)
+def _relative(sharing: Sharing, job: int, count: int) -> float:
+    """Return the believed T(n)/T(1); without a curve speedup is perfect."""
+    if sharing.jobs[CURVED, job] == 0:
+        return 1.0 / count
+    return _runtime(sharing, BELIEVED, job, count) / _runtime(sharing, BELIEVED, job, 1)
+
+
+@compiled(makes_arrays=True)
+def _forget_ended(state: State, sharing: Sharing) -> None:
+    """Take those who ended now from the members, and what was known of them."""
+    held, members, tallies = state.processors, sharing.members, sharing.tallies
+    for job in state.ended_jobs[: state.run[0].ended_now]:
+        held[job] = sharing.jobs[MOST, job] = 0
+        for page in range(sharing.pages.shape[0]):
+            if sharing.pages[page, job] >= 0:
+                sharing.unused[tallies[UNUSED]] = sharing.pages[page, job]
+                sharing.pages[page, job] = -1
+                tallies[UNUSED] += 1
+    left = 0
+    for member in members[: tallies[MEMBERS]]:
+        if held[member] > 0:
+            members[left] = member
+            left += 1
+    tallies[MEMBERS] = left
+
+
+# Who starts, while runs hold the least that they can
+
+
+@compiled(makes_arrays=True)
+def _lent_end(state: State, sharing: Sharing, job: int) -> float:
+    """Return when a run is believed to end that gave up now all that it can."""
+    end, held = state.believed_end[job], state.processors[job]
+    least, tallies, now = sharing.jobs[LEAST, job], sharing.tallies, state.run[0].now
+    if least == 0 or least == held:
+        return float(end)
+    if sharing.jobs[MOST, job] > TABLED:
+        tallies[PENDING] += (least != 1) + 1
+    elif sharing.jobs[READ, job] == 0:
+        sharing.jobs[READ, job] = 1
+        tallies[QUERIES] += 1
+    seconds = max(end - now, 0.0)
+    seconds *= _relative(sharing, job, least)
+    return float(now + seconds / _relative(sharing, job, held))
+
+
+@compiled(makes_arrays=True)
+def _lent_ends(state: State, sharing: Sharing) -> BelievedEnds:
+    """Return who holds processors, with the least that malleable jobs keep, and until when."""
+    running = state.run[0].running
+    jobs = state.holder_job[:running]
+    ends, held = np.empty(running), np.empty(running, np.int64)
+    for k in range(running):
+        least = sharing.jobs[LEAST, jobs[k]]
+        ends[k] = _lent_end(state, sharing, jobs[k])
+        held[k] = least if least > 0 else state.processors[jobs[k]]
+    order = np.argsort(ends, kind="mergesort")
+    return BelievedEnds(ends[order], jobs[order], held[order])
+
+
+@compiled(makes_arrays=True)
+def _find_starts(state: State, sharing: Sharing) -> int:
+    """Find who starts, in the order of the starts, as EASY decides where the rest is lent."""
+    run, waiting, found = state.run[0], waiting_in(state), state.found
+    last, free = run.arrived, run.free
+    forget(Summaries(sharing.shortest, sharing.summarised), run.newcomer, last)
+    while run.head < last and waiting.counts[run.head] == 0:
+        run.head += 1
+    for job in sharing.members[: sharing.tallies[MEMBERS]]:
+        free += state.processors[job] - sharing.jobs[LEAST, job]
+    heads, head, free = find_heads(waiting.counts, run.head, last, free, found)
+    if head == last:
+        return heads
+    opening = Opening(free, 0, run.now, 0.0, False)
+    ends = _lent_ends(state, sharing)
+    summaries = Summaries(sharing.shortest, sharing.summarised)
+    return backfill(ends, waiting, head, last, opening, summaries, heads, found)[0]
+
+
+# Who gets how many
+
+
+@compiled(makes_arrays=True)
+def _shared(state: State, sharing: Sharing, begun: IntArray) -> tuple[IntArray, IntArray]:
+    """Return the malleable jobs that run, then those that start, and what each gets."""
+    held, least, number = state.processors, sharing.jobs[LEAST], sharing.tallies[MEMBERS]
+    members = np.empty(number + begun.size, np.int64)
+    members[:number] = sharing.members[:number]
+    total = state.run[0].free + held[members[:number]].sum()
+    for job in begun:
+        if least[job] > 0:
+            members[number] = job
+            number += 1
+        else:
+            total -= held[job]
+    members = members[:number]
+    if number == 0:
+        return members, members
+    lowest, highest = least[members], sharing.jobs[MOST][members]
+    return members, equal_shares(total, lowest, highest)
+
+
+@compiled(makes_arrays=True)
+def _ask(sharing: Sharing, job: int, count: int) -> None:
+    """See to it that a job's runtime on a count is known before the pass is made."""
+    tallies, asked, page = sharing.tallies, sharing.asked, (count - 1) // BLOCK
+    last = tallies[ASKED]
+    if sharing.g.size > 0 or sharing.pages[page, job] >= 0:
+        return
+    for k in range(max(last - 2, 0), last):
+        if asked[0, k] == job and asked[1, k] == page:
+            return
+    asked[0, last], asked[1, last] = job, page
+    tallies[ASKED] += 1
+
+
+@compiled(makes_arrays=True)
+def _ask_of(state: State, sharing: Sharing, members: IntArray, shares: IntArray) -> bool:
+    """Ask for what is not known of changes and starts; say whether anything was."""
+    for k in range(members.size):
+        job = members[k]
+        if k >= sharing.tallies[MEMBERS]:
+            _ask(sharing, job, 1)
+            _ask(sharing, job, sharing.jobs[LEAST, job])
+            _ask(sharing, job, shares[k])
+        elif shares[k] != state.processors[job]:
+            _ask(sharing, job, shares[k])
+    return bool(sharing.tallies[ASKED] > 0)
+
+
+# What happens
+
+
+@compiled(makes_arrays=True)
+def _move_ends(state: State, calendar: Calendar, job: int, end: float, believed: float) -> None:
+    """Let a run end, and be believed to end, at other times; the heap is not in order then."""
+    calendar.end_time[job] = end
+    state.planned[job] = state.run[0].turns
+    state.run[0].turns += 1
+    believe_end(state, job, believed)
+
+
+@compiled(makes_arrays=True)
+def _foresee_anew(state: State, calendar: Calendar) -> None:
+    """Put the heap of what happens next in order."""
+    running = state.run[0].running
+    for place in range(running):
+        write_event(state, calendar, place, calendar.event_job[place])
+    for place in range(running // 2 - 1, -1, -1):
+        sift_down(calendar, place, running)
+
+
+@compiled(makes_arrays=True)
+def _begin_stretch(state: State, sharing: Sharing, job: int) -> None:
+    """Note what a job holds from now on."""
+    place = sharing.tallies[STRETCHES]
+    sharing.jobs[STRETCH, job] = place
+    sharing.stretches[OF, place] = job
+    sharing.stretches[COUNT, place] = state.processors[job]
+    sharing.stretches[FIRST, place] = state.first_range[job]
+    sharing.times[BEGUN, place] = state.run[0].now
+    sharing.tallies[STRETCHES] += 1
+
+
+@compiled(makes_arrays=True)
+def _resize(state: State, sharing: Sharing, job: int, count: int) -> None:
+    """Let a run go on with other processors, as `sim.engine.resizing` does."""
+    calendar = sharing.calendar
+    work, now, before = sharing.work, state.run[0].now, state.processors[job]
+    left = max(state.believed_end[job] - now, 0.0)
+    if now > work[SINCE, job]:
+        work[DONE, job] += (now - work[SINCE, job]) / _runtime(sharing, TRUE, job, before)
+        work[SINCE, job] = now
+    if sharing.jobs[CURVED, job] == 0:
+        left *= before / count
+    else:
+        faster = _runtime(sharing, BELIEVED, job, count)
+        left *= faster / _runtime(sharing, BELIEVED, job, before)
+    sharing.tallies[QUERIES] += 1
+    sharing.times[OVER, sharing.jobs[STRETCH, job]] = now
+    reallocate(state, job, count)
+    _begin_stretch(state, sharing, job)
+    end = now + _runtime(sharing, TRUE, job, count) * max(1.0 - work[DONE, job], 0.0)
+    believed, slack = now + left, 1e-9 * abs(end - now) + 1e-12 * abs(end)
+    _move_ends(state, calendar, job, end, end if abs(believed - end) <= slack else believed)
+
+
+@compiled(makes_arrays=True)
+def _begin(state: State, sharing: Sharing, job: int, count: int) -> None:
+    """Start a job on a count; 0 if it is not malleable."""
+    calendar = sharing.calendar
+    if count > 0:
+        calendar.runtime[job] = _runtime(sharing, TRUE, job, count)
+        if count != state.processors[job]:
+            sharing.tallies[QUERIES] += 1
+            believed = sharing.work[REQUESTED, job] * sharing.jobs[REQUEST, job] / count
+            if sharing.jobs[CURVED, job] != 0:
+                believed = _runtime(sharing, BELIEVED, job, count)
+            state.belief[job] = max(believed, LEAST_BELIEF)
+        state.processors[job] = count
+    state.waiting[job] = 0
+    start(state, job)
+    plan_starts(state, calendar)
+    sharing.work[SINCE, job] = state.run[0].now
+    _begin_stretch(state, sharing, job)
+
+
+@compiled(makes_arrays=True)
+def share_pass(state: State, sharing: Sharing) -> None:
+    """Make a pass, as `ReallocatingScheduler` does with `Equipartition` around `EasyScheduler`.
+
+    Nothing has happened where runtimes are asked for: the pass is to be made again.
+
+    Parameters
+    ----------
+    state : State
+    sharing : Sharing
+    """
+    make_room_for_stretches(sharing)
+    tallies, held = sharing.tallies, state.processors
+    tallies[ASKED] = tallies[PENDING] = 0
+    _forget_ended(state, sharing)
+    begun = state.found[: _find_starts(state, sharing)]
+    members, shares = _shared(state, sharing, begun)
+    if _ask_of(state, sharing, members, shares):
+        state.run[0].asks = 1
+        return
+    tallies[QUERIES] += tallies[PENDING]
+    number = tallies[MEMBERS]
+    before = held[members[:number]]
+    for k in range(number):
+        if shares[k] < before[k]:
+            _resize(state, sharing, members[k], shares[k])
+    new = number
+    for job in begun:
+        if sharing.jobs[LEAST, job] > 0:
+            _begin(state, sharing, job, shares[new])
+            new += 1
+        else:
+            _begin(state, sharing, job, 0)
+    for k in range(number):
+        if shares[k] > before[k]:
+            _resize(state, sharing, members[k], shares[k])
+    if (shares[:number] != before).any():
+        _foresee_anew(state, sharing.calendar)
+    sharing.members[: members.size] = members
+    tallies[MEMBERS] = members.size
+
+
 @dataclass(frozen=True)
 class Equipartition(Reallocation):
     """EQUI (Tucker & Gupta 1989): all malleable jobs get the same, as far as each can use it.
@@ -47,8 +346,8 @@ class Equipartition(Reallocation):
         """Return equal shares, clipped to what each may hold."""
         return equal_shares(total, members.least, members.largest)
 
-    def compiled(self, scheduler: ReallocatingScheduler) -> int | None:
-        """Return `SHARING` where passes are those of `equal_passes`.
+    def compiled_rule(self, scheduler: ReallocatingScheduler, replay: Engine) -> EqualShares | None:
+        """Return the rule where passes are those of `share_pass`.
 
         They are under EASY in the order of arrival, where changes are free, every count
         between the least and the largest of a malleable job is feasible, the predictor
@@ -61,6 +360,8 @@ class Equipartition(Reallocation):
             type(self) is not Equipartition
             or not is_free
             or view.learns
+            or replay.kills
+            or not foresees(replay.predictor)
             or not (isinstance(inner, EasyScheduler) and inner.is_plain)
             or inner.strict
             or inner.rule["shortest"][0]
@@ -69,7 +370,8 @@ class Equipartition(Reallocation):
             or type(scheduler.allocation) is not Request
         ):
             return None
-        return SHARING
+        rule = EqualShares(replay, share_pass)
+        return rule if rule.has_room else None
 
 
 @dataclass(frozen=True)

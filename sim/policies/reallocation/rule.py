@@ -7,8 +7,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from predictors.base import IntArray
+from sim.engine.engine import Engine
+from sim.engine.protocols import CompiledRule, Promise, Scheduler
 from sim.errors import AT_LEAST_0, FINITE
-from sim.policies.base import Allocation, Backfill, Outlook, QueueKeeper, Scheduler
+from sim.policies.base import Allocation, Backfill, Outlook, QueueKeeper
 from sim.policies.order import Order
 from sim.policies.reallocation.beliefs import Beliefs, Members
 from sim.policies.reallocation.costs import FREE, CostModel
@@ -103,8 +105,10 @@ class Reallocation:
         """Return when the rule wants to share anew, None if only when something happens."""
         return None
 
-    def compiled(self, scheduler: "ReallocatingScheduler") -> int | None:
-        """Return the rule of compiled passes by which it decides, if by one."""
+    def compiled_rule(
+        self, scheduler: "ReallocatingScheduler", replay: Engine
+    ) -> CompiledRule | None:
+        """Return the compiled rule by which it decides, if by one."""
         return None
 
     @property
@@ -158,9 +162,9 @@ class ReallocatingScheduler:
     lends_otherwise : bool
         Whether runs keep other counts in this pass than in the last, because room
         is made where that is worth it; reservations may then move.
-    compiled : int or None
-        As of `Reallocation.compiled`.
     """
+
+    promise: Promise = "lent"
 
     def __init__(
         self,
@@ -189,7 +193,10 @@ class ReallocatingScheduler:
         self._deferral: Deferral | None = None
         if rule.defers and rule.reclaim:
             self._deferral = Deferral(view, self._share, self._limits, self.beliefs)
-        self.compiled = rule.compiled(self)
+
+    def compiled_rule(self, replay: Engine) -> CompiledRule | None:
+        """Return the compiled rule by which it decides, if by one."""
+        return self.rule.compiled_rule(self, replay)
 
     def _share(self, members: Members, total: int) -> IntArray:
         """Return what the rule gives each member."""

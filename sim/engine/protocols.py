@@ -1,0 +1,101 @@
+"""What the engine asks of a policy and of the scheduler that decides in a run."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Literal, Protocol
+
+from predictors.base import IntArray
+from sim.state.calendar import Calendar
+from sim.state.columns import Explanations
+from sim.state.decisions import Decision
+from sim.state.records import Stretches
+from sim.state.run_state import State
+from sim.state.view import View
+
+Promise = Literal["head", "starts", "ends", "fit", "lent"]
+"""What no pass moves later but for a belief that has grown: the start that is reserved for the
+head of the queue, those of all who wait, or the ends that go with them, where counts are open.
+Or that reservations and all that runs fit together; or, under reallocation, what the inner
+scheduler promises on what malleable jobs keep."""
+
+
+class Scheduler(Protocol):
+    """What a policy remembers of one run; the engine keeps it and hands it to each pass.
+
+    There is no memory elsewhere: a copy that sees the same state decides the same. One whose
+    passes may be compiled has a method ``compiled_rule`` beside: of an `Engine` that is about to
+    begin to a `CompiledRule`, or to None where something in it needs Python. One that promises
+    something has a `Promise`, by which `sim.engine.invariants.Checker` holds it.
+    """
+
+    def decide(self) -> Sequence[Decision]:
+        """Decide what happens now."""
+        ...
+
+
+class AroundScheduler:
+    """A scheduler that adds to what another one decides.
+
+    Parameters
+    ----------
+    view : View
+    inner : Scheduler
+        Decides who starts on how many processors.
+
+    Attributes
+    ----------
+    may_delay : bool
+        Whether what it adds may move the reservations of the other.
+    """
+
+    may_delay = False
+
+    def __init__(self, view: View, inner: Scheduler) -> None:
+        self.view = view
+        self.inner = inner
+
+
+class SchedulingPolicy(Protocol):
+    """What begins a scheduler for each run.
+
+    It may have a method ``preferences``, which returns `sim.state.decisions.Preferences`.
+    """
+
+    def begin(self, view: View) -> Scheduler:
+        """Begin a run."""
+        ...
+
+
+class CompiledRule(Protocol):
+    """A rule whose functions are compiled, and what it asks of Python.
+
+    Attributes
+    ----------
+    functions : mapping of str to callable
+        Those of `sim.engine.loop.Rule`.
+    plan : object
+        What they keep from pass to pass, of a type that Numba knows; there from `begin` on.
+    explanations : Explanations
+        What beliefs rested on as jobs started, as far as anybody was asked.
+    """
+
+    functions: Mapping[str, Any]
+    plan: Any
+    explanations: Explanations
+
+    def begin(self, state: State, calendar: Calendar) -> None:
+        """Begin a run whose jobs stand here, and who all request what `state.processors` says."""
+
+    def answer(self) -> None:
+        """Answer what the pass of this instant waits for."""
+
+    def answered(self) -> None:
+        """Take in what that pass did."""
+
+    def finish(self) -> None:
+        """Take in what happened since, when nothing is left to happen."""
+
+    def queued(self) -> IntArray:
+        """Return who waits."""
+
+    def stretches(self) -> Stretches | None:
+        """Return the stretches of all runs, if they are not whole."""

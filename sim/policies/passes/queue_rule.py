@@ -1,0 +1,239 @@
+"""A compiled rule of a queue: what it needs of Python is asked, told and made room for here."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from predictors.base import FloatArray, IntArray
+from predictors.in_loop.oracle import foresees
+from predictors.in_loop.wrapper import has_curves
+from sim.engine.engine import Engine
+from sim.policies.allocation.rigid import Request
+from sim.policies.allocation.sa import SmallestTurnaround
+from sim.policies.base import QueueKeeper
+from sim.policies.molding.base import Candidates
+from sim.policies.passes.offers import OfferedCounts
+from sim.policies.passes.open_passes import CLOSED, OpenPlan
+from sim.policies.passes.plan import (
+    RULE,
+    admit,
+    choose,
+    choose_by_reservations,
+    choose_nothing,
+    is_refuted,
+    make_plan,
+    must_ask,
+    revise,
+)
+from sim.state.calendar import Calendar
+from sim.state.columns import Explanations
+from sim.state.run_state import State
+from sim.state.view import LEAST_BELIEF
+from sim.state.waiting_queue import places_in, tables_of
+
+TOGETHER = 65_536
+"""Jobs whose counts to choose from are put down together."""
+PROFILE = 256
+"""Breakpoints that a profile has room for at first."""
+
+
+class QueueRule:
+    """A compiled rule under which jobs settle their counts as they arrive, or keep them open.
+
+    A predictor that learns is told of each run as it ends, and asked as jobs choose; one that
+    does not is asked for all beliefs at once, if no job chooses twice.
+
+    Parameters
+    ----------
+    replay : Engine
+    keeper : QueueKeeper
+        Whose queue and allocation these are.
+    functions : mapping of str to callable
+        ``prepare`` and ``decide``, and others that are not those of `sim.policies.passes.plan`.
+    keeps_reservations : bool
+        Whether all that wait hold a reservation, by which a job that chooses knows its starts.
+    has_profile : bool
+        Whether the functions need an availability profile, if no choice does.
+    easy : numpy.ndarray of RULE, shape (1,), optional
+    anew : float, optional
+        Jobs that wait choose anew when a running one has taken so many times its belief.
+    candidates : Candidates, optional
+        Of counts that stay open, with
+    open_plan : OpenPlan
+        what is kept of these.
+    """
+
+    functions: Mapping[str, Any]
+    plan: Any
+
+    def __init__(
+        self,
+        replay: Engine,
+        keeper: QueueKeeper,
+        functions: Mapping[str, Any],
+        keeps_reservations: bool = False,
+        has_profile: bool = False,
+        easy: np.ndarray[Any, Any] | None = None,
+        anew: float | None = None,
+        candidates: Candidates | None = None,
+        open_plan: OpenPlan = CLOSED,
+    ) -> None:
+        self._replay, self._queue = replay, keeper.queue.tables
+        self._allocation = allocation = keeper.allocation
+        self._learns = replay.predictor.learns
+        self._easy = np.zeros(1, RULE) if easy is None else easy
+        self._candidates, self._open_plan = candidates, open_plan
+        self._turnaround = allocation if isinstance(allocation, SmallestTurnaround) else None
+        is_rigid = isinstance(allocation, Request)
+        self._anew = np.inf if anew is None or is_rigid else float(anew)
+        chooses = self._turnaround is not None or self._anew < np.inf
+        self._has_profile = keeps_reservations or has_profile or chooses
+        self._asks = self._learns or not foresees(replay.predictor) or self._anew < np.inf
+        settles = choose_nothing if is_rigid and not self._asks else choose
+        if chooses and not keeps_reservations:
+            settles = choose_by_reservations
+        self.functions = {"must_ask": must_ask, "choose": settles, "admit": admit, **functions}
+        self.explanations, self._explained = Explanations(), 0
+        self._choosing: list[int] = []
+
+    def begin(self, state: State, calendar: Calendar) -> None:
+        """Begin a run whose jobs stand here; ask for all beliefs, if none is asked for later."""
+        self._state, self._calendar, replay = state, calendar, self._replay
+        jobs, turnaround = state.processors.size, self._turnaround
+        holes = PROFILE if self._has_profile else 1
+        self.plan = make_plan(
+            queue=self._queue,
+            easy=self._easy,
+            revised=np.zeros(0, np.int64),
+            beliefs=np.zeros(0),
+            instants=np.array([np.inf, np.inf, np.inf, -np.inf]),
+            placed=np.zeros((0, 0)),
+            times=np.zeros(holes),
+            free=np.full(holes, replay.view.processors),
+            span=np.array([0, 1]),
+            offers=np.zeros((5 if self._candidates else 3, jobs), np.int64),
+            counts=np.zeros(0, np.int64),
+            choices=np.zeros((2, 0)),
+            margin=0.0 if turnaround is None else float(turnaround.margin),
+            most_area=(np.inf, np.inf) if turnaround is None else turnaround.most_area,
+            anew=self._anew,
+            open=self._open_plan,
+            asks=self._asks,
+            ended=np.zeros((2, jobs if self._learns else 0), np.int64),
+            application=replay.jobs.application[: jobs if self._learns else 0],
+            told=np.zeros(1, np.int64),
+        )
+        self._offered = OfferedCounts(replay, self._allocation, self._candidates, calendar)
+        if not self._asks:
+            self._take_beliefs(np.arange(jobs))
+
+    def _take_beliefs(self, jobs: IntArray) -> None:
+        """Ask what is believed of all jobs, and what each may choose from."""
+        state, replay = self._state, self._replay
+        if isinstance(self._allocation, Request):
+            state.belief[:] = self._beliefs(jobs, state.processors)
+            self._calendar.runtime[:] = replay.work.runtimes_at(jobs, state.processors)
+        else:
+            replay.shown.arrive(jobs.tolist())
+            for first in range(0, jobs.size, TOGETHER):
+                self._offered.put(self.plan, jobs[first : first + TOGETHER], keep=True)
+
+    def _beliefs(self, jobs: IntArray, processors: IntArray) -> FloatArray:
+        """Return what is believed of jobs that run on what they request."""
+        view, replay = self._replay.view, self._replay
+        if not has_curves(replay.predictor):
+            view._queries += len(jobs)
+            return np.maximum(replay.jobs.requested_time[jobs], LEAST_BELIEF)
+        replay.shown.arrive(jobs.tolist())
+        pairs = zip(jobs.tolist(), processors.tolist(), strict=True)
+        return np.array([view.belief(job, count) for job, count in pairs])
+
+    def answer(self) -> None:
+        """Tell the predictor who ended, and put down what who chooses now may choose from."""
+        if self._learns:
+            self._tell()
+        self._choosing = choosing = self._who_chooses()
+        if len(choosing) == 1 and self._candidates is None:
+            self._offered.put_one(self.plan, choosing[0])
+        elif choosing:
+            self._offered.put(self.plan, np.array(choosing))
+
+    def answered(self) -> None:
+        """Let the view keep what those who chose believe of their choice."""
+        state, believe = self._state, self._replay.view.believe
+        for job in self._choosing:
+            believe(job, state.processors.item(job), state.belief.item(job))
+
+    def finish(self) -> None:
+        """Tell the predictor who ended last."""
+        if self._learns:
+            self._tell()
+
+    def _tell(self) -> None:
+        """Tell the predictor who ended; plan with what it believes differently of who waits.
+
+        Ask it what the beliefs rest on of those who started, before it is told of later ends.
+        """
+        state, replay, plan = self._state, self._replay, self.plan
+        new = int(state.run["ended"].item() - plan.told[0])
+        for job, before in plan.ended[:, :new].T.tolist():
+            self._explain_started(before)
+            processors = state.processors.item(job)
+            start, end = state.start_time.item(job), self._calendar.end_time.item(job)
+            if end > start and not state.killed.item(job):
+                replay.learn(job, processors, end - start, end, {}, {})
+            replay.view.forget([job])
+            replay.shown.leave(job)
+        plan.told[0] += new
+        self._explain_started(state.run["started"].item())
+        self._revise()
+
+    def _revise(self) -> None:
+        """Plan anew with who of those waiting is believed to run for another time than before."""
+        state, view, revised = self._state, self._replay.view, self._replay.state.revised
+        places, beliefs = [], []
+        for place in places_in(self.plan.queue).tolist() if revised else ():
+            job = tables_of(self.plan.queue)[0].item(place)
+            if view.application[job] in revised:
+                view.forget([job])
+                belief = view.belief(job, state.processors.item(job))
+                if belief != state.belief.item(job):
+                    places.append(place)
+                    beliefs.append(belief)
+        revised.clear()
+        if places:
+            revise(self.plan, np.array(places, np.int64), np.array(beliefs))
+
+    def _who_chooses(self) -> list[int]:
+        """Return who chooses now: newcomers, and where a belief is refuted, all.
+
+        Newcomers are seen from now on, where they were not foreseen.
+        """
+        run = self._state.run
+        newcomers = list(range(run["newcomer"].item(), run["arrived"].item()))
+        if self._asks and newcomers:
+            self._replay.shown.arrive(newcomers)
+        if run["expired_now"] and is_refuted(self._state, self.plan.anew):
+            queue = self.plan.queue
+            waiting: list[int] = tables_of(queue)[0][places_in(queue)].tolist()
+            return waiting + newcomers
+        return newcomers
+
+    def _explain_started(self, until: int) -> None:
+        """Ask what the beliefs rest on of those who started, up to this one of them."""
+        done = self._explained
+        if done < until:
+            state, explain = self._state, self._replay.view.explain
+            for job in state.start_order[done:until].tolist():
+                self.explanations.add(explain(job, state.processors.item(job)))
+            self._explained = until
+
+    def queued(self) -> IntArray:
+        """Return who waits."""
+        jobs, processors, *_ = tables_of(self.plan.queue)
+        waiting: IntArray = jobs[processors > 0]
+        return waiting
+
+    def stretches(self) -> None:
+        """Return None: runs keep what they start on."""
