@@ -223,7 +223,7 @@ def _located(path: Path, text: str, columns: Sequence[str]) -> tuple[Rows, int]:
     wanted = "runtime" if any(heading(cell).name == "nprocs" for cell in header) else "nprocs"
     raise PredictorError(
         f"{path}: no column for {wanted}; accepted are {', '.join(SPELLINGS[wanted])}; "
-        f"the columns are {', '.join(header)}"
+        f"the columns are {', '.join(header)}, of which --columns {wanted}=NAME names one"
     )
 
 

@@ -54,8 +54,8 @@ def run(
         As on the command line, such as ``"workload.jobs=2000"``.
     jobs : pandas.DataFrame, path or workload, optional
         What to run instead of a configured workload. A DataFrame has ``submit_time``,
-        ``runtime`` (seconds), ``called_processors`` and, where there,
-        ``called_time``, ``user``, ``application`` (see
+        ``runtime`` (seconds), ``requested_processors`` and, where there,
+        ``requested_time``, ``user``, ``application`` (see
         `workloads.FrameWorkload`); it has the defaults of files.
     processors : int, optional
         Of the machine: ``cluster.processors``.

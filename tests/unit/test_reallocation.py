@@ -1,5 +1,7 @@
 """Reallocation in composition: guard, reclaiming, reservations, learning, mixed jobs."""
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -12,11 +14,12 @@ from predictors.in_loop.learned import CurvePerApplication
 from sim.engine.invariants import Checker
 from sim.engine.watcher import Watcher
 from sim.policies.backfill.easy import EasyScheduler
+from sim.policies.reallocation.beliefs import Members
 from sim.policies.reallocation.costs import FREE, Constant, Phases, Redistribution
 from sim.policies.reallocation.equi import DynamicEquipartition, Equipartition, GreedyExpansion
 from sim.policies.reallocation.hesrpt import HeSrpt
 from sim.policies.reallocation.marginal import MarginalEfficiency
-from sim.policies.reallocation.pdpa import PerformanceDriven
+from sim.policies.reallocation.pdpa import PerformanceDriven, Progress
 from sim.policies.reallocation.pools import Pools
 from sim.policies.reallocation.rule import ReallocatingScheduler
 from sim.state.sensors import SensorNoise
@@ -430,6 +433,40 @@ def test_pdpa_grows_as_soon_as_there_is_room() -> None:
     records = play(rule, jobs, truth, 8, sensor_noise=EXACT, watchers=(Checker(),))
     assert stretches_of(records, 0) == [(0.0, 4), (95.0, 8)]
     assert records.start_time.tolist() == [0.0, 0.0, 172.5]
+
+
+def shared_by_pdpa(rule, notes, efficiency, total):
+    """Return what PDPA gives runs on 8 processors each whose efficiency is measured now."""
+    view = SimpleNamespace(
+        now=100.0,
+        measured_efficiency=lambda job: efficiency,
+        extremes=lambda job: (1, 32),
+        requested_processors=[8] * len(notes),
+    )
+    jobs, number = sorted(notes), len(notes)
+    runs = [SimpleNamespace(job=job, processors=8) for job in jobs]
+    held = np.full(number, 8)
+    members = Members(jobs, runs, held, np.full(number, 1), np.full(number, 32))
+    return rule.share(SimpleNamespace(view=view, notes=notes), members, total).tolist()
+
+
+@pytest.mark.parametrize(
+    ("efficiency", "tolerance", "processors"),
+    [(0.49, 0.2, 8), (0.47, 0.2, 4), (0.49, 0.1, 4), (0.47, 0.3, 8)],
+)
+def test_pdpa_searches_again_where_efficiency_changes_by_more_than_the_tolerance(
+    efficiency, tolerance, processors
+):
+    """Of 0.6 before, 0.49 is 18 % less and 0.47 is 22 % less; both are below 0.5."""
+    notes = {0: Progress(due=100.0, phase="stable", efficiency=0.6, processors=8)}
+    rule = PerformanceDriven(tolerance=tolerance, step=4)
+    assert shared_by_pdpa(rule, notes, efficiency, 16) == [processors]
+
+
+@pytest.mark.parametrize(("total", "shares"), [(20, [8, 12]), (22, [10, 12]), (24, [12, 12])])
+def test_pdpa_lets_the_youngest_grow_first(total, shares):
+    notes = {job: Progress(due=100.0) for job in range(2)}
+    assert shared_by_pdpa(PerformanceDriven(step=4), notes, 0.9, total) == shares
 
 
 @pytest.mark.parametrize(

@@ -1,5 +1,7 @@
 """Remaining time: exact where nothing is random, covering where it is."""
 
+from statistics import NormalDist
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -55,6 +57,22 @@ def test_one_by_one_or_all_at_once():
     for size, time in zip(cells, seconds, strict=True):
         model.update(size, time)
     assert tuple(model.predict()) == pytest.approx(tuple(whole))
+
+
+def test_interval_adds_the_walk_of_cells_the_spread_of_cycles_and_that_of_the_level():
+    """Ten cycles of constant cells, whose times scatter; thirty are left."""
+    seconds = 2.0 * np.exp(0.3 * np.array([1, -1, 1, 1, -1, -1, 1, -1, 1, -1]))
+    model = RemainingTime(40).update(np.full(10, 10.0), seconds)
+    belief, noise = model.predict(level=0.8), model.online.spread
+    per_cell = belief.seconds / (10.0 * 30)
+    one_change = (0.1 * 10.0) ** 2 / 10  # the prior step alone, beside nine changes of none
+    walk = per_cell**2 * one_change * (sum(k * k for k in range(31)) + sum(range(31)) ** 2 / 10)
+    cycles = 30 * (noise * per_cell * 10.0) ** 2
+    level = (noise * belief.seconds) ** 2 / 10
+    spread = np.log(belief.high / belief.seconds) / NormalDist().inv_cdf(0.9) * belief.seconds
+    assert noise > 0.3
+    assert spread**2 == pytest.approx(walk + cycles + level, rel=1e-9)
+    assert min(walk, cycles, level) > 0.05 * spread**2
 
 
 def test_nothing_remains_at_the_end():
