@@ -204,11 +204,6 @@ def start_found(state: State, queue: Queue, number: int) -> None:
 
 
 @compiled(makes_arrays=True)
-def choose_nothing(state: State, plan: Plan, job: int) -> None:
-    """Let a job have what it requests."""
-
-
-@compiled(makes_arrays=True)
 def choose(state: State, plan: Plan, job: int) -> None:
     """Let an arriving job choose on the profile as it is, if it was offered anything."""
     if plan.offers[SIZE, job] > 0:

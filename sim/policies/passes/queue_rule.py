@@ -13,6 +13,7 @@ from sim.policies.allocation.rigid import Request
 from sim.policies.allocation.sa import SmallestTurnaround
 from sim.policies.base import QueueKeeper
 from sim.policies.molding.base import Candidates
+from sim.policies.passes import by_job
 from sim.policies.passes.offers import OfferedCounts
 from sim.policies.passes.open_passes import CLOSED, OpenPlan
 from sim.policies.passes.plan import (
@@ -20,7 +21,6 @@ from sim.policies.passes.plan import (
     admit,
     choose,
     choose_by_reservations,
-    choose_nothing,
     is_refuted,
     make_plan,
     must_ask,
@@ -90,7 +90,7 @@ class QueueRule:
         chooses = self._turnaround is not None or self._anew < np.inf
         self._has_profile = keeps_reservations or has_profile or chooses
         self._asks = self._learns or not foresees(replay.predictor) or self._anew < np.inf
-        settles = choose_nothing if is_rigid and not self._asks else choose
+        settles = by_job.choose if is_rigid and not self._asks else choose
         if chooses and not keeps_reservations:
             settles = choose_by_reservations
         self.functions = {"must_ask": must_ask, "choose": settles, "admit": admit, **functions}
