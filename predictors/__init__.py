@@ -4,11 +4,9 @@ A name is imported from its module when it is first asked for, so that a command
 that needs one model does not pay for all.
 """
 
-import re
-from importlib import import_module
-from operator import itemgetter
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from predictors.lazy import public_names
 
 if TYPE_CHECKING:
     from predictors.adept.model import Adept as Adept
@@ -32,19 +30,5 @@ if TYPE_CHECKING:
     from predictors.regression.focal_training import train_focal as train_focal
     from predictors.regression.garren import FocusedRegression as FocusedRegression
     from predictors.under_load.rational import RationalPolynomial as RationalPolynomial
-_BLOCK = re.findall(r"^    from (\S+) import (\w+) as", Path(__file__).read_text("utf-8"), re.M)
-_MODULES = {name: module for module, name in sorted(_BLOCK, key=itemgetter(1))}
-"""Public name and the module that defines it, as the block above tells type checkers too."""
-__all__ = list(_MODULES)
 
-
-def __getattr__(name: str) -> Any:
-    """Import a public name from its module."""
-    if name not in _MODULES:
-        raise AttributeError(f"module 'predictors' has no attribute {name!r}")
-    return getattr(import_module(_MODULES[name]), name)
-
-
-def __dir__() -> list[str]:
-    """Return the public names."""
-    return sorted(_MODULES)
+__getattr__, __dir__, __all__ = public_names(__name__, __file__)

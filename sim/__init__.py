@@ -3,12 +3,10 @@
 A name is imported from its module when it is first asked for, so that ``import sim`` is light.
 """
 
-import re
 import sys
 from importlib import import_module
-from operator import itemgetter
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from sim.engine.run import simulate as simulate
@@ -41,10 +39,6 @@ if TYPE_CHECKING:
     from sim.results.metrics import summarise as summarise
     from sim.results.outcome import outcome as outcome
     from sim.state.view import View as View
-_BLOCK = re.findall(r"^    from (\S+) import (\w+) as", Path(__file__).read_text("utf-8"), re.M)
-_MODULES = {name: module for module, name in sorted(_BLOCK, key=itemgetter(1))}
-"""Public name and the module that defines it, as the block above tells type checkers too."""
-__all__ = list(_MODULES)
 
 
 def _find_siblings() -> None:
@@ -70,14 +64,6 @@ if sys.argv[:1] == ["-m"]:  # python -m sim and its modules: what is loaded next
     import_module("sim.help.interrupts").watch()
 _find_siblings()
 
+from predictors.lazy import public_names  # noqa: E402
 
-def __getattr__(name: str) -> Any:
-    """Import a public name from its module."""
-    if name not in _MODULES:
-        raise AttributeError(f"module 'sim' has no attribute {name!r}")
-    return getattr(import_module(_MODULES[name]), name)
-
-
-def __dir__() -> list[str]:
-    """Return the public names."""
-    return sorted(_MODULES)
+__getattr__, __dir__, __all__ = public_names(__name__, __file__)

@@ -159,6 +159,7 @@ def settings(composed: DictConfig, command: Any, multirun: bool) -> dict[str, An
     schema.check_values(plain)
     named = any(one.lstrip("+").startswith("baseline=") for one in command.overrides.task)
     name = plain["baseline"] if named or not multirun else None
+    composed.baseline = name  # so that a run's folder says what was played
     plain["baseline"] = None if name is None else preset(name, command)
     plain["picture"] = plain["picture"] or ("none" if multirun else "first")
     return dict(plain)

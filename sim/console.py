@@ -29,9 +29,11 @@ from sim.results.rows import (
     read_together,
     reasons,
     texts,
+    weighing_notes,
 )
 from sim.results.sentences import (
     NOBODY,
+    few_predictions,
     is_recorded,
     notes,
     precision_reached,
@@ -375,11 +377,14 @@ def print_results(console: Console, sides: Sequence[Side], folder: Path | None =
         Where the artefacts are; shown from the working folder on where they lie below it.
     """
     run = sides[0].figures
+    named = {side.name: side.samples for side in sides}
     for line in verdict_lines(sides):
         console.print(line, style="bold", markup=False, highlight=False)
     console.print(result_table(sides, console.width))
     bounds = bound_notes(run) if len(sides) > 2 or recorded(sides) else []
-    said = [*compared_notes(sides), *charged_notes(sides), *notes(run), *bounds, *reasons(run)]
+    weighed = weighing_notes(len(sides[0].samples) if len(sides) > 1 else 0)
+    said = [*compared_notes(sides), *weighed, *few_predictions(named), *charged_notes(sides)]
+    said += [*notes(run), *bounds, *reasons(run)]
     for line in [*_without_molding(sides), *_losers(sides), *said]:
         console.print(f"[dim]{escape(line)}[/]")
     for line in [*_of_windows(sides), *recorded_warnings(sides), *warnings(run)]:

@@ -3,11 +3,9 @@
 A name is imported from its module when it is first asked for.
 """
 
-import re
-from importlib import import_module
-from operator import itemgetter
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from predictors.lazy import public_names
 
 if TYPE_CHECKING:
     from workloads.base import Trace as Trace
@@ -23,19 +21,5 @@ if TYPE_CHECKING:
     from workloads.models.lublin import Lublin as Lublin
     from workloads.streams import Streams as Streams
     from workloads.truth.build import build_truth as build_truth
-_BLOCK = re.findall(r"^    from (\S+) import (\w+) as", Path(__file__).read_text("utf-8"), re.M)
-_MODULES = {name: module for module, name in sorted(_BLOCK, key=itemgetter(1))}
-"""Public name and the module that defines it, as the block above tells type checkers too."""
-__all__ = list(_MODULES)
 
-
-def __getattr__(name: str) -> Any:
-    """Import a public name from its module."""
-    if name not in _MODULES:
-        raise AttributeError(f"module 'workloads' has no attribute {name!r}")
-    return getattr(import_module(_MODULES[name]), name)
-
-
-def __dir__() -> list[str]:
-    """Return the public names."""
-    return sorted(_MODULES)
+__getattr__, __dir__, __all__ = public_names(__name__, __file__)

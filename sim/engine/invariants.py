@@ -8,11 +8,11 @@ import numpy as np
 from sim.engine.protocols import AroundScheduler
 from sim.engine.watcher import Watched, Watcher
 from sim.errors import InvariantError
+from sim.state.availability import shadow_time
 from sim.state.decisions import Decision, Grant, Resize, Start
 from sim.state.processors import count_processors, join_ranges
 from sim.state.view import View
 
-Ends = list[tuple[float, int]]
 _ROUNDING = 1e-9
 
 
@@ -148,9 +148,9 @@ class Checker(Watcher):
         wanted = queue.processors.item(place)
         heads = scheduler.heads
         free = view.free - sum(n for _, n in started[:heads])
-        promised = _shadow(ends + started[:heads], free, wanted, view.now)
+        promised, _ = shadow_time(ends + started[:heads], free, wanted, view.now)
         free -= sum(n for _, n in started[heads:])
-        kept = _shadow(ends + started, free, wanted, view.now)
+        kept, _ = shadow_time(ends + started, free, wanted, view.now)
         if kept > promised:
             raise InvariantError(
                 f"t={view.now}: backfilling moves the start of job index "
@@ -246,17 +246,6 @@ def _out_of_service(engine: Watched) -> int:
 def _require(holds: bool, engine: Watched, what: str) -> None:
     if not holds:
         raise InvariantError(f"t={engine.view.now}: {what}")
-
-
-def _shadow(ends: Ends, free: int, wanted: int, now: float) -> float:
-    """Return when enough processors will be free by the believed ends."""
-    if free >= wanted:
-        return now
-    for end, processors in sorted(ends):
-        free += processors
-        if free >= wanted:
-            return end
-    return np.inf
 
 
 def _peak(changes: list[tuple[float, int]]) -> int:

@@ -18,6 +18,33 @@ Or that reservations and all that runs fit together; or, under reallocation, wha
 scheduler promises on what malleable jobs keep."""
 
 
+def acts_as(one: object, kind: type) -> bool:
+    """Say whether an object is of a kind and overrides nothing of it but parameters.
+
+    What is compiled for the kind is then what it does.
+
+    Examples
+    --------
+    >>> class Counter:
+    ...     def count(self):
+    ...         return 1
+    >>> class Named(Counter):
+    ...     name = "mine"
+    >>> class Doubled(Counter):
+    ...     def count(self):
+    ...         return 2
+    >>> acts_as(Named(), Counter), acts_as(Doubled(), Counter), acts_as(3, Counter)
+    (True, False, False)
+    """
+    if not isinstance(one, kind):
+        return False
+    kinds = type(one).__mro__
+    own = {name for each in kinds[: kinds.index(kind)] for name in vars(each)}
+    parameters = getattr(kind, "__dataclass_fields__", {})
+    overridden = own.intersection(dir(kind)).difference(parameters)
+    return all(name.startswith("__") for name in overridden)
+
+
 class Scheduler(Protocol):
     """What a policy remembers of one run; the engine keeps it and hands it to each pass.
 

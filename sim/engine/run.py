@@ -4,6 +4,7 @@ from predictors.in_loop.wrapper import setting
 from sim.engine.clock import collect_after, collection_deferred
 from sim.engine.compiled_passes import CompiledPasses
 from sim.engine.engine import Engine
+from sim.engine.protocols import acts_as
 from sim.engine.setup import Setup
 from sim.machine.base import Dedicated
 from sim.state.records import Records
@@ -48,7 +49,7 @@ def compiled_passes(engine: Engine) -> CompiledPasses | None:
     None if its scheduler's passes are not compiled, or something in the run needs Python.
     """
     needs_python = (
-        type(engine.machine) is not Dedicated
+        not acts_as(engine.machine, Dedicated)
         or engine.trace.feedback
         or engine.preferences.past_errors is not None
         or not setting(engine.predictor, "curve_is_belief", True)

@@ -15,6 +15,7 @@ from sim.policies.backfill.easy import EasyScheduler
 from sim.policies.base import OpenAllocation, Outlook, Policy, QueueKeeper
 from sim.policies.molding.candidates import HELD
 from sim.policies.molding.scheduler import OpenKeeper
+from sim.state.availability import shadow_time
 from sim.state.decisions import Decision, Resize, Start
 from sim.state.view import View
 
@@ -328,11 +329,12 @@ def _refusal(
     reserved = keeper.reserved_starts()
     own = reserved.get(job)
     others = set(reserved) - {job} if own is not None else set(ahead) & set(reserved)
-    ends = view.now + queue.runtime.item(place)
+    until = view.now + queue.runtime.item(place)
     promises = [Promise(one, *reserved[one][:2]) for one in sorted(others)]
-    promises = [one for one in promises if one.job in ahead or one.start < ends]
+    promises = [one for one in promises if one.job in ahead or one.start < until]
     first = min(promises, key=lambda one: one.start, default=None)
-    room, holders = _room(view, starts, free, least)
+    ends = [(view.now + view.belief(s.job, s.processors), s.job, s.processors) for s in starts]
+    room, taken = shadow_time(view.believed_ends.rows() + ends, free, least, view.now)
     if own is not None and isinstance(keeper, OpenKeeper):
         wanted = own[1]
     reason = PROCESSORS
@@ -343,23 +345,11 @@ def _refusal(
         if is_held or (reason == RESERVATION and not promises):
             reason = RULE
     return replace(
-        known, reason=reason, wanted=wanted, must_not_move=first, enough_free_at=room,
-        once_these_end=holders, own_reservation=None if own is None else own[0],
-    )  # fmt: skip
-
-
-def _room(
-    view: View, starts: Sequence[Start], free: int, wanted: int
-) -> tuple[float | None, tuple[int, ...]]:
-    """Return when so many processors are believed to be free, and whose ends that takes."""
-    if wanted <= free:
-        return None, ()
-    ends = view.believed_ends.rows()
-    ends += [(view.now + view.belief(s.job, s.processors), s.job, s.processors) for s in starts]
-    holders: list[int] = []
-    for end, job, processors in sorted(ends):
-        holders.append(job)
-        free += processors
-        if free >= wanted:
-            return end, tuple(holders)
-    return None, tuple(holders)
+        known,
+        reason=reason,
+        wanted=wanted,
+        must_not_move=first,
+        enough_free_at=room if taken and room < np.inf else None,
+        once_these_end=tuple(holder[1] for holder in taken),
+        own_reservation=None if own is None else own[0],
+    )

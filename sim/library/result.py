@@ -21,6 +21,7 @@ from sim.results.frames import Frames, Tables
 from sim.results.job_metrics import Figures
 from sim.results.rows import number_of, read_together
 from sim.results.sentences import NOBODY
+from sim.results.steady_state import repetitions
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -238,7 +239,7 @@ def _same_jobs(own: Result, other: Result) -> bool:
     return bool(tables[0].reset_index(drop=True).equals(tables[1].reset_index(drop=True)))
 
 
-COMPARED = ["group", "against", "metric", "change", "low", "high", "pairs", "text"]
+COMPARED = ["group", "against", "metric", "change", "low", "high", "pairs", "repetitions", "text"]
 """Columns of what `changes` returns."""
 
 
@@ -266,7 +267,8 @@ def changes(
     pandas.DataFrame
         A row a group and metric: ``group``, ``against``, ``metric``, ``change`` (exp of the
         mean paired log ratio, less 1; of shares the mean difference), ``low`` and ``high`` (none
-        below eight pairs), ``pairs``, and ``text``, the three in words.
+        below eight pairs), ``pairs``, ``repetitions`` (what tells pairs apart: windows of a log,
+        draws of a model, or curves and loads alone), and ``text``, the change in words.
 
     Raises
     ------
@@ -296,8 +298,9 @@ def changes(
             raise SimError(f"metrics={metric}: no run has such a figure")
         for one in differences(groups, metric, against)[0]:
             found = one.change
-            told = (found.mean, found.low, found.high, one.pairs, changed(one))
-            rows.append((one.group.label, one.reference.label, metric, *told))
+            told = (found.mean, found.low, found.high, one.pairs)
+            said = (repetitions(one.group.summaries), changed(one))
+            rows.append((one.group.label, one.reference.label, metric, *told, *said))
     return pd.DataFrame(rows, columns=COMPARED)
 
 

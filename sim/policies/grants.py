@@ -11,6 +11,7 @@ from sim.policies.backfill.conservative import ConservativeScheduler, Replanning
 from sim.policies.base import QueueKeeper
 from sim.policies.molding.scheduler import OpenScheduler
 from sim.policies.reallocation.costs import FREE, CostModel
+from sim.state.availability import shadow_time
 from sim.state.decisions import Decision, Grant, Refuse, Start
 from sim.state.machine_state import Request, Run
 from sim.state.view import View
@@ -153,23 +154,13 @@ class GrantingScheduler(AroundScheduler):
         if promises:
             return promises
         _, wanted, runtime = self._waiting(inner, inner.queue.head())
-        return [(_first_room(ends, free, wanted, self.view.now), wanted, runtime)]
+        start, _ = shadow_time(ends, free, wanted, self.view.now)
+        return [(start, wanted, runtime)]
 
     @staticmethod
     def _waiting(inner: QueueKeeper, place: int) -> tuple[float, int, float]:
         queue = inner.queue
         return queue.start.item(place), queue.processors.item(place), queue.runtime.item(place)
-
-
-def _first_room(ends: list[tuple[float, int]], free: int, wanted: int, now: float) -> float:
-    """Return when so many processors are believed to be free."""
-    if free >= wanted:
-        return now
-    for end, processors in sorted(ends):
-        free += processors
-        if free >= wanted:
-            return end
-    return inf
 
 
 def _room(ends: list[tuple[float, int]], free: int, reserved: Reserved, now: float) -> int:

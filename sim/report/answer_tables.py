@@ -10,6 +10,7 @@ from sim.report.answers import Curve, Difference, differences, load_curves, regr
 from sim.report.samples import Group, jobs_of
 from sim.report.tables import number
 from sim.results.rows import ERROR, PERCENT, POINTS, change_text, percent, texts, unit_of
+from sim.results.steady_state import repetitions
 from sim.statistics.intervals import Interval
 from sim.statistics.paired import Comparison, Family
 
@@ -51,6 +52,7 @@ def difference_rows(found: Sequence[Difference]) -> pd.DataFrame:
             if isinstance(one.kept, Interval)
             else one.kept or "–",
             "pairs": str(one.pairs),
+            "repetitions": repetitions(one.group.summaries) if one.pairs > 1 else "–",
             "set": one.set or "–",
         }
         for one in sorted(found, key=rank)

@@ -153,7 +153,7 @@ def differences(
         both = identified(group).keys() & identified(reference).keys()
         pairs_of = len(both.intersection(orders[jobs_of(group)]))
         refused = group.is_refused or reference.is_refused
-        named = "" if np.isnan(one.change.low) else f"{family.intervals} of {figure}"
+        named = "" if np.isnan(one.change.low) else f"{family.intervals} intervals of {figure}"
         made.append(
             Difference(group, reference, pairs_of, one, named, "", by_policy, is_share, refused)
         )

@@ -27,7 +27,7 @@ from sim.report.html import Cell, fold, image, table, text_table
 from sim.report.samples import SUFFIXES, Group, Sample
 from sim.report.tables import Column, halves, key_rows, number, size
 from sim.report.verdict import Verdict
-from sim.report.winners import MOST_ROWS, Winners
+from sim.report.winners import MOST_ROWS, Winners, most_affected
 from sim.results.artefacts import has_tables, read_tables
 from sim.results.job_metrics import NARROW_PROCESSORS
 from sim.results.plots.schedule import schedule_figure
@@ -213,9 +213,8 @@ def _loss_tables(who: Winners) -> str:
     head = ("of all jobs (%)", "take longer (%)", "response before (h)", "change (h)",
             "of it waiting (h)")  # fmt: skip
     for kind, frame in who.tables.items():
-        half = MOST_ROWS // 2
         cut = len(frame) > MOST_ROWS
-        shown = frame.iloc[[*range(half), *range(-half, 0)]] if cut else frame
+        shown = most_affected(frame) if cut else frame
         rows = [
             [
                 Cell(str(name).replace("_", " ") if kind == "class" else str(name)),
@@ -307,7 +306,7 @@ def _numbers(plot: Plot, drawn: Drawn) -> str:
         corner, columns = "bounded slowdown at or below", SHARES_BELOW
     elif plot.name == "losses":
         names = {name: label for name, label, _, _ in losses_of(d for _, d in drawn)}
-        names |= {"misprediction": "planned wrongly"}
+        names |= {"misprediction": "planned wrongly (beside the others)"}
         rows = {label: [100 * d.losses[name] for name in names] for label, d in drawn}
         corner, columns = "share (%)", list(names.values())
     elif plot.name == "load":

@@ -109,22 +109,6 @@ def given_sentences(groups: Sequence[Group]) -> list[str]:
     ]
 
 
-FEW = 0.05
-"""Share of the starts below which errors of predictions say little of a predictor."""
-
-
-def few_predictions(groups: Sequence[Group]) -> list[str]:
-    """Return in a sentence whose errors are those of few predictions."""
-    shares = {group.label: group.values("share_own_predictions") for group in groups}
-    few = [label for label, found in shares.items() if found.size and 0 < found.mean() < FEW]
-    if not few:
-        return []
-    return [
-        f"Errors of {listed(few)} are of fewer than {100 * FEW:g} % of the starts; requests stood "
-        "for the others."
-    ]
-
-
 def schedule_sentences(groups: Sequence[Group]) -> list[str]:
     """Return what sets a log's own schedule apart from simulated ones, where it is a group."""
     shown = [group for group in groups if group.is_recorded]

@@ -202,7 +202,7 @@ def sureness(best: Difference) -> str:
     if math.isnan(best.change.low):
         return f"the range of {best.pairs} pairs, as an interval needs at least {LEAST_PAIRS}"
     includes = "" if best.certain else "which includes 0, "
-    return f"{includes}{best.pairs} pairs; intervals that hold together: {best.set}"
+    return f"{includes}{best.pairs} pairs; {best.set} hold together"
 
 
 def machine_sentence(groups: Sequence[Group]) -> str:

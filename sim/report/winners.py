@@ -81,6 +81,7 @@ class Winners:
                 said += f"; so do {later.size:,} of {len(table):,} {many} in the mean, most in all "
                 said += worst
                 break
+            said += f"; no {kind} in the mean"
         return f"{said} ({self.counted})."
 
 
@@ -129,6 +130,13 @@ def winners(
         len(pairs),
         anew and len(read) > 1,
     )
+
+
+def most_affected(table: pd.DataFrame) -> pd.DataFrame:
+    """Return the rows of those that lose most, and that gain most, of a table of one kind."""
+    half = MOST_ROWS // 2
+    losing, gaining = table["change"] > SAME, table["change"] < -SAME
+    return pd.concat([table[losing].head(half), table[gaining].tail(half)])
 
 
 def _by(every: pd.DataFrame, kind: str) -> pd.DataFrame:

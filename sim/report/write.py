@@ -19,13 +19,14 @@ from sim.report.forest import answer_plots
 from sim.report.gathering import Gathered, distinct
 from sim.report.page import Report, page
 from sim.report.samples import Group, groups_of
-from sim.report.tables import few_predictions, given_sentences, schedule_sentences, text_table
+from sim.report.tables import given_sentences, schedule_sentences, text_table
 from sim.report.verdict import best_of, machine_sentence, subject_of, verdict
 from sim.results.artefacts import has_tables, read_tables, write_table
 from sim.results.durable import real_folder, replaced, write_csv, write_whole
 from sim.results.plots.explorer import explorer_page
 from sim.results.plots.pictures import RunFolder
-from sim.results.sentences import backtest_sentences
+from sim.results.rows import weighing_notes
+from sim.results.sentences import backtest_sentences, few_predictions
 from sim.results.steady_state import windows_sentences
 from sim.statistics.paired import Family
 from sim.sweeps.configurations import Configuration
@@ -100,7 +101,8 @@ def _sentences(groups: Sequence[Group], names: Mapping[str, str], family: Family
     return [
         *(ALL.format(key, name) for key, name in names.items()),
         *given_sentences(groups),
-        *few_predictions(groups),
+        *few_predictions(own),
+        *weighing_notes(max(map(len, own.values()), default=0)),
         *schedule_sentences(groups),
         *([machine] if machine else []),
         *windows_sentences(own, family.block, family.correlation),

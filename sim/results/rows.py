@@ -303,6 +303,16 @@ IDENTICAL = {"runs": "no difference", "replications": "identical replications"}
 """What stands in place of an interval where there is nothing to infer."""
 
 
+def weighing_notes(simulations: int) -> list[str]:
+    """Return in a sentence why a change is not that of two means, where there are several pairs."""
+    if simulations < 2:
+        return []
+    return [
+        "A change is a mean over pairs of runs, each with the same weight (of log ratios): it may "
+        "differ from the change of the two means, even in sign."
+    ]
+
+
 def change_text(found: Comparison, unit: str = PERCENT) -> str:
     """Return a change as text: with its interval, with few pairs with their range."""
     text = percent(found.change, unit)

@@ -9,9 +9,7 @@ from typing import Any
 from sim.results.durable import MANIFEST, known_object, read_object
 from sim.results.job_metrics import Figures
 from sim.results.rows import SECONDS, molded_text, number_of, texts
-from sim.results.steady_state import (
-    Summary,
-)
+from sim.results.steady_state import Summary, listed
 
 TREATED = ("molded_jobs", "resized_jobs", "decisions_by_belief")
 HOUR = 3600.0
@@ -198,6 +196,39 @@ def given_lines(summaries: Sequence[Figures]) -> dict[str, list[int]]:
         if line is not None:
             places.setdefault(line, []).append(place)
     return places
+
+
+FEW = 0.1
+"""Share of the starts below which a learning predictor hardly takes part."""
+
+
+def few_predictions(named: Mapping[str, Sequence[Summary]]) -> list[str]:
+    """Return in a sentence whose predictors hardly take part.
+
+    Parameters
+    ----------
+    named : dict of str to sequence of dict
+        Summaries of its simulations by the name of a group.
+
+    Examples
+    --------
+    >>> for line in few_predictions({"sa": [{"share_own_predictions": 0.04}], "easy": [{}]}):
+    ...     print(line[:66])
+    Predictors answered fewer than 10 % of the starts themselves in sa
+    """
+    few = []
+    for name, own in named.items():
+        shares = [number_of(one, "share_own_predictions") for one in own]
+        known = [share for share in shares if share is not None]
+        if known and sum(known) < FEW * len(known):
+            few.append(f"{name} ({_percent(sum(known) / len(known))})")
+    if not few:
+        return []
+    return [
+        f"Predictors answered fewer than {100 * FEW:g} % of the starts themselves in "
+        f"{listed(few)}; requests stood for the rest. Changes there are hardly theirs, and their "
+        "errors are of few jobs."
+    ]
 
 
 NOBODY = "recorded"

@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 
+from sim.engine.protocols import acts_as
 from sim.errors import ConfigError
 from sim.machine.base import Dedicated, Machine
 from sim.state.records import Consultations, Ranges, Records, Stretches
@@ -104,7 +105,7 @@ def _check(trace: Trace, machine: Machine, evolving: bool) -> None:
     """Refuse what the log did not record."""
     if trace.altered is not None:
         raise ConfigError(f"policy=recorded: its times are not the log's: {trace.altered}")
-    if type(machine) is not Dedicated:
+    if not acts_as(machine, Dedicated):
         raise ConfigError(
             "policy=recorded: needs cluster=dedicated: recorded runtimes include what slowed jobs "
             "down already"

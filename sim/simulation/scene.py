@@ -10,6 +10,7 @@ from predictors.base import Observation, RuntimePredictor
 from predictors.in_loop.oracle import NeedsTruth
 from predictors.in_loop.wrapper import provider, setting
 from sim.config import check_sizes
+from sim.engine.protocols import acts_as
 from sim.engine.run import simulate
 from sim.engine.setup import Setup
 from sim.engine.watcher import Watcher
@@ -229,7 +230,7 @@ def prepare(
 
         predictor = oracles_under_load(predictor, truth)
     draws = None
-    if type(getattr(policy, "allocation", None)) is not Request:  # which looks at none
+    if not acts_as(getattr(policy, "allocation", None), Request):  # which looks at none
         luck = scene.streams("adopters").random(len(scene.trace.jobs))
         draws = np.concatenate([np.zeros(len(trace.jobs) - luck.size), luck])
     return Setup(

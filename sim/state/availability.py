@@ -7,6 +7,7 @@ reservation [start, start + runtime) is taken out with the same two instants
 with which it was put in.
 """
 
+from collections.abc import Iterable
 from math import frexp
 from typing import Any, NamedTuple, Self
 
@@ -341,6 +342,38 @@ class BelievedEnds(NamedTuple):
     def rows(self) -> list[tuple[float, int, int]]:
         """Return (believed end, job, processors) of each."""
         return [*zip(*(column.tolist() for column in self), strict=True)]
+
+
+def shadow_time(
+    holders: Iterable[tuple[Any, ...]], free: int, wanted: int, now: float
+) -> tuple[float, list[tuple[Any, ...]]]:
+    """Return when so many processors are believed to be free, and whose ends that takes.
+
+    Parameters
+    ----------
+    holders : iterable of tuple
+        Of each the believed end first and its processors last, in any order.
+    free, wanted : int
+        Processors.
+    now : float
+        Seconds.
+
+    Examples
+    --------
+    >>> shadow_time([(9.0, 4), (5.0, 2)], free=1, wanted=5, now=3.0)
+    (9.0, [(5.0, 2), (9.0, 4)])
+    >>> shadow_time([], free=1, wanted=5, now=3.0)
+    (inf, [])
+    """
+    taken: list[tuple[Any, ...]] = []
+    if free >= wanted:
+        return now, taken
+    for holder in sorted(holders):
+        free += holder[-1]
+        taken.append(holder)
+        if free >= wanted:
+            return holder[0], taken
+    return np.inf, taken
 
 
 class Profile:

@@ -51,7 +51,7 @@ def test_every_run_without_a_named_folder_is_found_again(tmp_path):
 
 
 def test_every_multirun_without_a_named_folder_is_found_again(tmp_path):
-    words = ("-m", *RUN, "seed=5,6")
+    words = ("-m", *(word for word in RUN if word != "baseline=null"), "seed=5,6")
     for again in ([words], [words, words]):
         started = [begun(tmp_path, *one) for one in again]
         for process in started:
@@ -59,6 +59,8 @@ def test_every_multirun_without_a_named_folder_is_found_again(tmp_path):
             assert process.returncode == 0, said
     assert len(list(tmp_path.glob("multirun/*/*/multirun.yaml"))) == 3
     assert seeds(tmp_path, "multirun/*/*/*=*") == [5, 5, 5, 6, 6, 6]
+    for kept in tmp_path.glob("multirun/*/*/*=*/.hydra/config.yaml"):
+        assert "\nbaseline: null\n" in kept.read_text()  # as none was played
 
 
 def test_two_at_once_with_an_empty_cache(tmp_path):

@@ -16,6 +16,7 @@ from toys import BACKFILLS, ToyEstimate, ToyOracle, ToyTruth, replay, rigid, tra
 import sim
 from predictors.in_loop.oracle import Oracle
 from scripts.composing import composed
+from sim.engine.compiled_passes import CompiledPasses
 from sim.engine.engine import Engine
 from sim.engine.invariants import Checker
 from sim.engine.run import compiled_passes, simulate
@@ -27,7 +28,7 @@ from sim.policies.allocation.rigid import Request
 from sim.policies.allocation.sa import SmallestTurnaround
 from sim.policies.allocation.turnaround import BestTurnaround
 from sim.policies.backfill.conservative import ConservativeScheduler
-from sim.policies.backfill.easy import EasyScheduler
+from sim.policies.backfill.easy import Easy, EasyScheduler
 from sim.policies.base import Policy
 from sim.policies.molding.scheduler import OpenScheduler
 from sim.policies.order import FirstComeFirstServed
@@ -299,3 +300,68 @@ def test_sa_under_easy_has_room_for_a_queue_of_all_jobs():
     python = sim.run(*asked, *more, "sim.check=true", baseline=None)
     assert compiled.jobs.equals(python.jobs)
     assert compiled.jobs["start_time"].nunique() > 500
+
+
+class NamedRequest(Request):
+    """A subclass that overrides nothing."""
+
+    label = "mine"
+
+
+class OneProcessor(Request):
+    """A subclass with a rule of its own."""
+
+    def choose(self, job, view, outlook):
+        return 1
+
+
+class NamedBackfill(Easy):
+    """Begins a scheduler of a subclass that overrides nothing."""
+
+    def begin(self, view, order, allocation):
+        return NamedScheduler(view, order, allocation)
+
+
+class NamedScheduler(EasyScheduler):
+    """A subclass that overrides nothing."""
+
+
+class StrictBackfill(Easy):
+    """Begins a scheduler of a subclass with a rule of its own."""
+
+    def begin(self, view, order, allocation):
+        return HeadsAlone(view, order, allocation)
+
+
+class HeadsAlone(EasyScheduler):
+    """Nobody passes the head."""
+
+    def _find(self, newcomers):
+        self.strict, self.rule["strict"] = True, True
+        return super()._find(-1)
+
+
+@pytest.mark.parametrize(
+    ("backfill", "allocation", "is_compiled"),
+    [
+        (Easy(), NamedRequest(), True),
+        (NamedBackfill(), Request(), True),
+        (Easy(), OneProcessor(), False),
+        (StrictBackfill(), Request(), False),
+    ],
+)
+def test_a_subclass_is_compiled_by_what_it_overrides(
+    backfill, allocation, is_compiled, monkeypatch
+):
+    seen = []
+
+    def passes(*given):
+        seen.append(CompiledPasses(*given))
+        return seen[-1]
+
+    monkeypatch.setattr("sim.engine.run.CompiledPasses", passes)
+    rows = crowd(5, 200, 100)
+    policy = Policy(FirstComeFirstServed(), backfill, allocation)
+    own, easy = replay(rows, 100, policy), replay(rows, 100, rigid("easy"))
+    assert len(seen) == 1 + is_compiled  # EASY itself is compiled
+    assert (plain(own) == plain(easy)) == is_compiled

@@ -16,7 +16,8 @@ from sim.report.answers import NO_GAIN, load_curves, regrets
 from sim.report.gathering import gather
 from sim.report.samples import Group, Sample, groups_of
 from sim.report.verdict import best_of, verdict
-from sim.results.steady_state import windows_sentences
+from sim.report.winners import most_affected
+from sim.results.steady_state import SAME_JOBS, repetitions, windows_sentences
 from sim.statistics.paired import compare, log_ratios, share_of_gain
 
 pytestmark = pytest.mark.fast
@@ -95,7 +96,9 @@ def test_differences_are_paired_and_read_together(study):
     adept = by_label(found)["sa, adept"]
     mean = ratios(("sa", "adept"), ("easy", "user_estimate")).mean()
     assert adept.change.mean == pytest.approx(np.expm1(mean))
-    assert {one.set for one in found} == {"5 of mean_response_time"}  # one by the policy alone
+    assert {one.set for one in found} == {
+        "5 intervals of mean_response_time"
+    }  # one by the policy alone
     alone = compare([ratios(("sa", "adept"), ("easy", "user_estimate"))]).comparisons[0]
     assert adept.change.low < alone.change.low
     assert adept.certain
@@ -354,7 +357,7 @@ def test_the_verdict_names_the_best_without_foresight_and_how_sure(study):
     who = answering.losers(best_of(found, RESPONSE))
     said = verdict(every, found, RESPONSE, who)
     assert said.best.startswith("Best: sa, adept, mean response -4")
-    assert "12 pairs; intervals that hold together: 5 of mean_response_time" in said.best
+    assert "12 pairs; 5 intervals of mean_response_time hold together" in said.best
     assert said.rests_on == (
         "This rests on the assumptions of the configuration; "
         "no real machine's schedule of these jobs is recorded."
@@ -412,7 +415,7 @@ def test_winners_and_losers_are_told_job_by_job(study):
     assert (who.read, who.there, who.longer, who.shorter) == (12, 12, 0.0, 0.5)  # all count
     assert who.sentence() == (
         "Who loses: 0 % of the jobs respond later under sa, adept than under easy, user_estimate, "
-        "50 % sooner (simulations: 12 of 12)."
+        "50 % sooner; no class in the mean (simulations: 12 of 12)."
     )
     table = who.tables["class"]
     assert table.index.tolist() == ["narrow_short", "wide_long"]
@@ -420,6 +423,14 @@ def test_winners_and_losers_are_told_job_by_job(study):
     apart = np.subtract(own, base).mean()
     assert table.loc["wide_long", "change"] == pytest.approx(2 * apart)
     assert table.loc["narrow_short", ["jobs", "longer", "change"]].tolist() == [0.5, 0.0, 0.0]
+    assert most_affected(table).index.tolist() == ["wide_long"]  # the others neither lose nor gain
+
+
+def test_a_page_of_an_earlier_comparison_is_said_to_be_that(study, capsys):
+    assert main([str(study)]) == 0
+    assert "is of an earlier comparison" not in capsys.readouterr().out
+    assert main([str(study), "--table"]) == 0
+    assert f"{study / 'comparison.html'} is of an earlier comparison" in capsys.readouterr().out
 
 
 def test_who_loses_is_told_of_the_run_that_is_asked_about(study, capsys):
@@ -493,3 +504,20 @@ def test_a_policy_whose_label_it_is_can_be_asked_about(tmp_path, capsys):
     assert main([str(tmp_path), "--table", "--subject", "sa"]) == 0
     assert main([str(tmp_path), "--table", "--subject", "conservative"]) == 2
     assert "must be one of the groups that are compared: sa; sa_easy" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("begins", "told", "warned"),
+    [
+        ([0.0, 9.0], "windows of a log", "Windows of one log are not independent draws"),
+        ([7.0, 7.0], SAME_JOBS, "their intervals say nothing of other weeks"),
+        ([7.0, None], "weeks of a log, drawn again", ""),
+        ([None, None], "draws of a model", ""),
+    ],
+)
+def test_repetitions_of_the_same_jobs_are_not_read_as_other_weeks(begins, told, warned):
+    summaries = [{"window_begin": begin} for begin in begins]
+    assert repetitions(summaries) == told
+    said = " ".join(windows_sentences({"sa": summaries, "easy": summaries}))
+    assert (warned in said) if warned else (said == "")
+    assert windows_sentences({"sa": [{"window_begin": 7.0}]}) == []  # no pairs, no interval

@@ -1,6 +1,5 @@
 import json
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -15,7 +14,8 @@ from sim.report.figures import in_turn, losses_of, plots_of, save
 from sim.report.forest import answer_plots, bar, interval_bars
 from sim.report.gathering import gather
 from sim.report.samples import Group, Sample, estimate, groups_of
-from sim.report.tables import few_predictions, size, text_table
+from sim.report.tables import size, text_table
+from sim.results.sentences import few_predictions
 from sim.statistics.intervals import Interval
 
 pytestmark = pytest.mark.fast
@@ -245,11 +245,10 @@ def test_an_interval_beyond_the_axis_ends_in_an_arrow(low, high, arrows):
 
 def test_errors_of_few_predictions_are_said_to_be_that():
     asked = {"adept": 0.001, "last_two": 0.5, "oracle": 1.0, "recorded": None}
-    groups = [
-        Group({"predictor": name}, "run", [Sample(Path(), "", {"share_own_predictions": share})])
-        for name, share in asked.items()
+    named = {name: [{"share_own_predictions": share}] for name, share in asked.items()}
+    assert few_predictions(named) == [
+        "Predictors answered fewer than 10 % of the starts themselves in adept (0.1 %); requests "
+        "stood for the rest. Changes there are hardly theirs, and their errors are of few jobs."
     ]
-    assert few_predictions(groups) == [
-        "Errors of adept are of fewer than 5 % of the starts; requests stood for the others."
-    ]
-    assert few_predictions(groups[1:]) == []
+    del named["adept"]
+    assert few_predictions(named) == []

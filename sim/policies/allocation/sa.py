@@ -7,6 +7,7 @@ import numpy as np
 from predictors.base import FloatArray, IntArray
 from predictors.compiling import compiled
 from sim.engine.engine import Engine
+from sim.engine.protocols import acts_as
 from sim.errors import AT_LEAST_0, AT_LEAST_1, SHARE, check_choice
 from sim.policies.advice import Advice, Counts, Reading, check_counts, round_down, tried
 from sim.policies.allocation.curve import AverageParallelism, EfficiencyAtLeast, Maximum
@@ -222,8 +223,9 @@ def has_table(allocation: Allocation, replay: Engine) -> bool:
     Where runs end at limits, believed ends hang on the requested time, too.
     """
     known = (*BY_ITSELF, SmallestTurnaround, UsualTurnaround)
-    is_settled = type(allocation) is Request or not replay.kills
-    return type(allocation) in known and is_settled and replay.view.load is None
+    is_settled = acts_as(allocation, Request) or not replay.kills
+    is_known = any(acts_as(allocation, kind) for kind in known)
+    return is_known and is_settled and replay.view.load is None
 
 
 def offers_of(allocation: Allocation, job: int, view: View) -> Offers:

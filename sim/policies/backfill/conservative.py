@@ -8,7 +8,7 @@ import numpy as np
 from predictors.base import FloatArray, IntArray
 from predictors.compiling import compiled, direct
 from sim.engine.engine import Engine
-from sim.engine.protocols import Promise, Scheduler
+from sim.engine.protocols import Promise, Scheduler, acts_as
 from sim.policies.allocation.sa import has_table
 from sim.policies.backfill.easy import EasyScheduler
 from sim.policies.backfill.reservations import no_bounds, replan_soonest, reserve_rest
@@ -416,7 +416,7 @@ class ConservativeScheduler(QueueKeeper):
 
     def compiled_rule(self, replay: Engine) -> QueueRule | None:
         """Return the rule where jobs choose by a table, if at all, in the order of arrival."""
-        plain = type(self) is ConservativeScheduler and self._keyless
+        plain = acts_as(self, ConservativeScheduler) and self._keyless
         if not (plain and has_table(self.allocation, replay)):
             return None
         functions = {"prepare": prepare, "admit": admit, "decide": decide}

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from predictors.base import FloatArray, IntArray
 from predictors.compiling import compiled, direct
 from sim.engine.engine import Engine
-from sim.engine.protocols import Promise, Scheduler
+from sim.engine.protocols import Promise, Scheduler, acts_as
 from sim.errors import AT_LEAST_1, PolicyError, check_choice
 from sim.policies.allocation.sa import has_table
 from sim.policies.backfill.queue_search import Opening, backfill, fill, find_heads
@@ -313,7 +313,7 @@ class EasyScheduler(QueueKeeper):
     @property
     def is_plain(self) -> bool:
         """Whether jobs keep the order of arrival, and starts are foreseen by reservations."""
-        plain = type(self) is EasyScheduler and self._keyless
+        plain = acts_as(self, EasyScheduler) and self._keyless
         return plain and isinstance(self.outlook, DryRun)
 
     @property

@@ -6,7 +6,7 @@ from predictors.base import FloatArray, IntArray
 from predictors.compiling import compiled
 from predictors.in_loop.oracle import foresees
 from sim.engine.engine import Engine
-from sim.engine.protocols import Promise
+from sim.engine.protocols import Promise, acts_as
 from sim.policies.base import OpenAllocation, Outlook, QueueKeeper
 from sim.policies.molding.base import Candidates
 from sim.policies.molding.candidates import BEGIN, OpenQueue
@@ -144,7 +144,7 @@ class OpenScheduler(OpenKeeper):
     def compiled_rule(self, replay: Engine) -> QueueRule | None:
         """Return the rule where it narrows without memory, in the order of arrival."""
         candidates, narrowing = self.candidates, self.candidates.narrowing
-        plain = type(self) is OpenScheduler and self._keyless and foresees(replay.predictor)
+        plain = acts_as(self, OpenScheduler) and self._keyless and foresees(replay.predictor)
         plain &= not (self.view.learns or replay.kills)
         plain &= not (candidates.looks_ahead or candidates.settles)
         if not plain or narrowing is None:

@@ -11,6 +11,7 @@ from predictors.compiling import compiled
 from predictors.in_loop.oracle import Oracle
 from predictors.in_loop.wrapper import has_curves
 from sim.engine.engine import Engine
+from sim.engine.protocols import acts_as
 from sim.policies.passes import by_job
 from sim.state.calendar import Calendar
 from sim.state.columns import Explanations
@@ -158,7 +159,7 @@ class EqualShares:
         self._replay, self._view, self._predictor = replay, replay.view, replay.predictor
         self._truth = replay.work
         self._curved = has_curves(replay.predictor)
-        known = type(replay.predictor) is Oracle or not self._curved
+        known = acts_as(replay.predictor, Oracle) or not self._curved
         self._tabled = replay.work.tabled() if known else None
         self.functions = {**by_job.FUNCTIONS, "decide": decide}
         self.explanations = Explanations()

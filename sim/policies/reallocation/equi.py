@@ -9,6 +9,7 @@ from predictors.base import IntArray
 from predictors.compiling import compiled
 from predictors.in_loop.oracle import foresees
 from sim.engine.engine import Engine
+from sim.engine.protocols import acts_as
 from sim.errors import check_choice
 from sim.policies.allocation.rigid import Request
 from sim.policies.backfill.easy import EasyScheduler
@@ -357,7 +358,7 @@ class Equipartition(Reallocation):
         inner, view = scheduler.inner, scheduler.view
         is_free = self.cost.free and self.cost.start(1) == self.distance == 0 and self.reclaim
         if (
-            type(self) is not Equipartition
+            not acts_as(self, Equipartition)
             or not is_free
             or view.learns
             or replay.kills
@@ -367,7 +368,7 @@ class Equipartition(Reallocation):
             or inner.rule["shortest"][0]
             or inner.reservations != 1
             or inner.anew is not None
-            or type(scheduler.allocation) is not Request
+            or not acts_as(scheduler.allocation, Request)
         ):
             return None
         rule = EqualShares(replay, share_pass)

@@ -8,6 +8,7 @@ from predictors.base import IntArray
 from sim.policies.reallocation.beliefs import Beliefs, Members
 from sim.policies.reallocation.costs import CostModel
 from sim.policies.ties import is_less
+from sim.state.availability import shadow_time
 from sim.state.machine_state import Run
 
 
@@ -85,21 +86,15 @@ class Weighing:
                 if found is None:
                     break
                 losses = [self._loss(run, given, left) for run, left in found]
-                if not self._is_more(self._wait(count, free), sum(losses)):
+                start, _ = shadow_time(self._view._ends.rows(), free, count, self._view.now)
+                wait = max(start - self._view.now, 0.0)
+                if not self._is_more(wait, sum(losses)):
                     break
                 for run, left in found:
                     free += given.get(run.job, run.processors) - left
                     given[run.job] = left
             free -= count
         return given
-
-    def _wait(self, count: int, free: int) -> float:
-        """Return the seconds until so many processors are believed to be free by themselves."""
-        for end, _, processors in self._view._ends.rows():
-            free += processors
-            if free >= count:
-                return max(end - self._view.now, 0.0)
-        return np.inf
 
     def _loss(self, run: Run, given: dict[int, int], left: int) -> float:
         """Return the seconds that a run loses by falling to a count."""
