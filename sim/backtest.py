@@ -57,7 +57,8 @@ class Options:
     changes : bool
         Whether the nearest candidate is played again with one thing changed at a time.
     folder : str or None
-        Where results go; None: ``backtests/NAME-CHECKSUM``.
+        Where results go; None: ``backtests/NAME-CHECKSUM``, below it ``capacity=recorded`` and
+        the like, of which later runs do not speak.
     """
 
     candidates: list[str]
@@ -237,7 +238,11 @@ def _candidates(
 
 def folder_of(own: Options, trace: Trace) -> Path:
     """Return where results go."""
-    return Path(own.folder) if own.folder else backtest_folder(trace.source, trace.checksum)
+    if own.folder:
+        return Path(own.folder)
+    names = [name for name in ("capacity", "begin") if getattr(own, name) != getattr(Options, name)]
+    trial = ",".join(f"{name}={getattr(own, name)}" for name in names)
+    return backtest_folder(trace.source, trace.checksum) / trial
 
 
 def write(done: Backtest, folder: Path) -> list[Path]:

@@ -330,7 +330,13 @@ def _changed(sides: Sequence[Side]) -> list[str]:
     if np.isnan(found.change.mean):
         return []
     told, _ = texts([side.figures.get(RESPONSE) for side in (run, base)], SECONDS)
-    return [f"{run.name}: mean response {told}, {change_text(found)} against {base.name}."]
+    said = f"{run.name}: mean response {told}, {change_text(found)} against {base.name}."
+    if base.policy == NOBODY:
+        said += (
+            " All that the simulated machine does otherwise than the log's is in that: set "
+            "policy=easy to see how much."
+        )
+    return [said]
 
 
 def _without_molding(sides: Sequence[Side]) -> list[str]:

@@ -47,9 +47,12 @@ class _Pairs(argparse.Action):
 
 def _describe(asked: argparse.Namespace) -> None:
     from workloads.logs.description import describe, draw_pictures
+    from workloads.logs.log import tell_remarks
     from workloads.logs.swf_text import log_file
 
-    found = describe(_source(asked).read(), asked.processors)
+    log = _source(asked).read()
+    tell_remarks(log)
+    found = describe(log, asked.processors)
     if asked.json is not None:
         text = json.dumps(found.sections, indent=2, allow_nan=False) + "\n"
         asked.json.write_text(text, encoding="utf-8")

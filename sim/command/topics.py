@@ -29,6 +29,7 @@ from sim.help.pages import (
     page,
     read_option,
 )
+from sim.results.rows import CONDITIONAL, SECTIONS
 
 RUN = """usage: moldsim {name} [KEY=VALUE ...]
 
@@ -78,6 +79,7 @@ def text_of(topic: str) -> str | None:
     if name in groups() and "=" not in topic:
         return _lines(group_lines(name))
     found = list(_options(topic)) or list(_keys(topic)) or list(meanings(topic))
+    found = found or list(_mentions(topic.replace("_", " ")))
     return _lines(found) if found else None
 
 
@@ -157,6 +159,15 @@ def _keys(topic: str) -> Iterator[tuple[str, str]]:
             yield label, text
 
 
+def _mentions(words: str) -> Iterator[tuple[str, str]]:
+    """Yield rows of tables, keys, columns and figures in whose name or meaning words stand."""
+    rows = [row for section in (*SECTIONS, *CONDITIONAL.values()) for row in section]
+    labels = [(row.label, text) for row in rows for _, text in meanings(row.key)]
+    for label, text in (*labels, *every_line(), *meanings("columns")):
+        if words in f"{label} {text}".replace("_", " "):
+            yield label.strip(), text
+
+
 def _lines(found: Iterable[tuple[str, str]]) -> str:
     return "\n".join(columns(*line) for line in found) + "\n"
 
@@ -167,6 +178,8 @@ def main(given: Sequence[str]) -> int:
         show(overview())
         return 0
     topic, *rest = given
+    if rest and topic not in TABLES:
+        topic, rest = " ".join(given), []
     if topic in TABLES and all(one.startswith("--") for one in rest):
         try:
             text: str | None = table(topic, [one.removeprefix("--") for one in rest])

@@ -11,12 +11,12 @@ from sim.engine.loop import advance, bind
 from sim.engine.protocols import CompiledRule
 from sim.state.calendar import set_limits
 from sim.state.processors import held_ranges
-from sim.state.records import AskedOnce, FewWords, Records, Stretches, WholeRuns
+from sim.state.records import Consultations, Records, Stretches
 from sim.state.run_state import idle_state
 from sim.state.run_steps import next_event_time
 
 _advance, _next_event_time = direct(advance), direct(next_event_time)
-STATES = "completed", "killed"
+STATES = np.array(["completed", "killed"], object)
 
 
 class CompiledPasses:
@@ -84,12 +84,11 @@ class CompiledPasses:
         state, engine, submitted = self.state, self._engine, len(submit)
         order = state.start_order.astype(np.min_scalar_type(-submitted))
         end, start, allocated = self.calendar.end_time, state.start_time, state.processors
-        stretches: Stretches | WholeRuns | None = self._rule.stretches()
+        begun = start[order]
+        stretches = self._rule.stretches()
         if stretches is None:
-            nodes = held_ranges(state, state.first_range[order])
-            columns = {"start_time": start, "end_time": end, "processors": allocated}
-            never = np.broadcast_to(np.int64(0), submitted)
-            stretches = WholeRuns(columns, job=order, run=never, nodes=nodes)
+            nodes, never = held_ranges(state, state.first_range[order]), np.zeros_like(order)
+            stretches = Stretches(order, never, begun, end[order], allocated[order], nodes)
         else:
             allocated = allocated.copy()
             allocated[stretches.job[::-1]] = stretches.processors[::-1]
@@ -97,13 +96,14 @@ class CompiledPasses:
         if not explanations:
             first = order.item(0)
             explanations.add(predictor.explain(first, allocated.item(first)))
-        every, undecided = np.broadcast_to(np.True_, submitted), engine.preferences.undecided
-        asked = AskedOnce(
-            {"time": start, "nprocs": allocated, "predicted": state.belief},
+        asked = Consultations(
             job=order,
+            time=begun,
+            nprocs=allocated[order],
+            predicted=state.belief[order],
             **explanations.columns(submitted),
-            decided=~np.isin(order, list(undecided)) if undecided else every,
-            final=every,
+            decided=~np.isin(order, list(engine.preferences.undecided)),
+            final=np.broadcast_to(np.True_, submitted),
         )
         return Records(
             submit_time=submit,
@@ -112,7 +112,7 @@ class CompiledPasses:
             run_start=start,
             allocated=allocated,
             believed_runtime=state.belief,
-            status=FewWords(STATES, state.killed),
+            status=STATES[state.killed.view(np.int8)].tolist(),
             restarts=np.broadcast_to(np.int64(0), submitted),
             stretches=stretches,
             consultations=asked,

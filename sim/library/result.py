@@ -21,7 +21,7 @@ from sim.results.frames import Frames, Tables
 from sim.results.job_metrics import Figures
 from sim.results.rows import number_of, read_together
 from sim.results.sentences import NOBODY
-from sim.results.steady_state import repetitions
+from sim.results.steady_state import replications_of
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -239,7 +239,7 @@ def _same_jobs(own: Result, other: Result) -> bool:
     return bool(tables[0].reset_index(drop=True).equals(tables[1].reset_index(drop=True)))
 
 
-COMPARED = ["group", "against", "metric", "change", "low", "high", "pairs", "repetitions", "text"]
+COMPARED = ["group", "against", "metric", "change", "low", "high", "pairs", "replications", "text"]
 """Columns of what `changes` returns."""
 
 
@@ -267,7 +267,7 @@ def changes(
     pandas.DataFrame
         A row a group and metric: ``group``, ``against``, ``metric``, ``change`` (exp of the
         mean paired log ratio, less 1; of shares the mean difference), ``low`` and ``high`` (none
-        below eight pairs), ``pairs``, ``repetitions`` (what tells pairs apart: windows of a log,
+        below eight pairs), ``pairs``, ``replications`` (what tells pairs apart: windows of a log,
         draws of a model, or curves and loads alone), and ``text``, the change in words.
 
     Raises
@@ -299,7 +299,7 @@ def changes(
         for one in differences(groups, metric, against)[0]:
             found = one.change
             told = (found.mean, found.low, found.high, one.pairs)
-            said = (repetitions(one.group.summaries), changed(one))
+            said = (replications_of(one.group.summaries), changed(one))
             rows.append((one.group.label, one.reference.label, metric, *told, *said))
     return pd.DataFrame(rows, columns=COMPARED)
 

@@ -10,7 +10,7 @@ from sim.report.answers import Curve, Difference, differences, load_curves, regr
 from sim.report.samples import Group, jobs_of
 from sim.report.tables import number
 from sim.results.rows import ERROR, PERCENT, POINTS, change_text, percent, texts, unit_of
-from sim.results.steady_state import repetitions
+from sim.results.steady_state import replications_of
 from sim.statistics.intervals import Interval
 from sim.statistics.paired import Comparison, Family
 
@@ -26,10 +26,14 @@ ON_PAGE = (REGRET,)
 """Tables that the page alone shows."""
 
 
+def unit_of_change(one: Difference) -> str:
+    """Return percentage points of a share, else percent."""
+    return POINTS if one.is_share else PERCENT
+
+
 def changed(one: Difference, found: Comparison | None = None) -> str:
     """Return a change of a difference's figure as text."""
-    unit = POINTS if one.is_share else PERCENT
-    return UNSTEADY if one.refused else change_text(found or one.comparison, unit)
+    return UNSTEADY if one.refused else change_text(found or one.comparison, unit_of_change(one))
 
 
 def difference_rows(found: Sequence[Difference]) -> pd.DataFrame:
@@ -52,8 +56,11 @@ def difference_rows(found: Sequence[Difference]) -> pd.DataFrame:
             if isinstance(one.kept, Interval)
             else one.kept or "–",
             "pairs": str(one.pairs),
-            "repetitions": repetitions(one.group.summaries) if one.pairs > 1 else "–",
+            "replications": replications_of(one.group.summaries) if one.pairs > 1 else "–",
             "set": one.set or "–",
+            "read alone": "–"
+            if math.isnan(one.single.low)
+            else percent(one.single, unit_of_change(one)),
         }
         for one in sorted(found, key=rank)
     ]
@@ -80,6 +87,7 @@ def difference_figures(found: Sequence[Difference]) -> pd.DataFrame:
             ("change", one.change),
             ("gain_kept", None if isinstance(one.kept, str) else one.kept),
             ("policy_alone", None if one.alone is None else one.alone.change),
+            ("single", one.single),
         ):
             if interval is not None:
                 row |= {name: interval.mean, f"{name}_low": interval.low}

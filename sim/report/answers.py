@@ -22,6 +22,8 @@ LOAD = "workload.load"
 NO_GAIN = "the oracle's gain is not certain"
 """Why no share of it can be told."""
 
+NOTHING = Interval(np.nan, np.nan, np.nan, 0)
+
 Samples = Sequence[tuple[float, Summary]]
 """A figure and the whole summary of each replication."""
 Identity = tuple[object, int]
@@ -53,6 +55,8 @@ class Difference:
         Whether the figure is a share, whose changes are plain differences.
     refused : bool
         Whether either queue does not settle, so that nothing is told of their means.
+    single : Interval
+        The change, read by itself.
     """
 
     group: Group
@@ -65,6 +69,7 @@ class Difference:
     is_share: bool = False
     refused: bool = False
     step: "Difference | None" = None
+    single: Interval = NOTHING
 
     @property
     def change(self) -> Interval:
@@ -147,16 +152,17 @@ def differences(
     is_share, ordered = figure in SHARES, any(in_windows(group.summaries) for group in groups)
     shares = [is_share] * len(columns)
     family = compare(columns, shares=shares, ordered=ordered, jobs=jobs)
-    alone, made = iter(family.comparisons[len(found) :]), []
+    alone = iter(family.comparisons[len(found) :])
+    made: list[Difference] = []
     for (group, reference, _), step, one in zip(found, steps, family.comparisons, strict=False):
         by_policy = None if step is None else next(alone)
         both = identified(group).keys() & identified(reference).keys()
         pairs_of = len(both.intersection(orders[jobs_of(group)]))
         refused = group.is_refused or reference.is_refused
+        single = compare([columns[len(made)]], shares=[is_share], ordered=ordered).comparisons[0]
         named = "" if np.isnan(one.change.low) else f"{family.intervals} intervals of {figure}"
-        made.append(
-            Difference(group, reference, pairs_of, one, named, "", by_policy, is_share, refused)
-        )
+        difference = Difference(group, reference, pairs_of, one, named, "", by_policy, is_share)
+        made.append(replace(difference, refused=refused, single=single.change))
     return [one for one in _beside_oracles(made, found, steps, figure) if one.pairs], family
 
 

@@ -135,6 +135,9 @@ def verdict(
         _losers_tile(who),
     ]
     first = _best_sentence(best, found, figure)
+    oracles = ["oracle" in one.group.predictor for one in (best, *found)]
+    if any(oracles) and not oracles[0]:
+        first += " An oracle is not ranked, as no site has one."
     treated = treated_sentence(best.group.summaries, best.reference.summaries)
     treated = treated and f"{best.group.label}: {treated}"
     told = (
@@ -202,7 +205,9 @@ def sureness(best: Difference) -> str:
     if math.isnan(best.change.low):
         return f"the range of {best.pairs} pairs, as an interval needs at least {LEAST_PAIRS}"
     includes = "" if best.certain else "which includes 0, "
-    return f"{includes}{best.pairs} pairs; {best.set} hold together"
+    low, high = 100 * best.single.low, 100 * best.single.high
+    read = f"{best.set} hold together; read alone [{low:.1f}, {high:.1f}]"
+    return f"{includes}{best.pairs} pairs; {read}"
 
 
 def machine_sentence(groups: Sequence[Group]) -> str:

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from predictors.base import FloatArray, IntArray
 from sim.state.processors import NodeSets
-from sim.state.records import FewWords, Records, Rows, WholeRuns, are
+from sim.state.records import Records, Rows, are
 from workloads.base import COLUMNS, GroundTruth, Trace
 
 Column = Callable[[Rows], Any]
@@ -123,6 +123,8 @@ RECOVERY_PARTS = ("lost_work", "checkpoint_overhead", "restart_overhead")
 """Areas, processor-seconds, that failures, limits and checkpoints cost."""
 
 
+STRETCH = ("run", "start_time", "end_time", "processors")
+"""Columns of allocations that records have under the same names."""
 TABLES = ("jobs", "allocations", "timeline", "predictions")
 """The tables of a run."""
 
@@ -205,9 +207,6 @@ def held_area(records: Records) -> FloatArray:
 
 def _area(records: Records) -> Column:
     runs = records.stretches
-    if isinstance(runs, WholeRuns):
-        held, start, end = records.allocated, records.start_time, records.end_time
-        return lambda rows: held[rows] * (end[rows] - start[rows])
     area = runs.processors * (runs.end_time - runs.start_time)
     return np.bincount(runs.job, area, len(records.submit_time)).astype(np.float64).__getitem__
 
@@ -267,8 +266,6 @@ def _words(values: Sequence[str]) -> Column:
     """Return the column of words."""
 
     def part(rows: Rows) -> "pd.Series[Any]":
-        if isinstance(values, FewWords):
-            return pd.Series(values.names[values.codes[rows]], dtype="str")
         found = values[rows] if isinstance(rows, slice) else [values[row] for row in rows.tolist()]
         return pd.Series(found, dtype="str")
 
@@ -329,7 +326,7 @@ def allocations_table(trace: Trace, records: Records) -> Columns:
 
     columns: dict[str, Column] = {
         "job_id": lambda rows: names[held.job[rows]],
-        **{name: held.column(name) for name in ("run", "start_time", "end_time", "processors")},
+        **{name: _part_of(getattr(held, name)) for name in STRETCH},
         "nodes": texts,
     }
     return Columns(len(held.job), columns)
@@ -344,16 +341,13 @@ def _actual(truth: GroundTruth, records: Records) -> Column:
     with the ground truth up to its own rounding, the latter is exact.
     """
     asked, held = records.consultations, records.stretches
-    resized: NDArray[np.bool_] = np.broadcast_to(np.False_, len(records.submit_time))
-    if not isinstance(held, WholeRuns):
-        pieces = np.bincount(held.job, minlength=len(records.submit_time))
-        resized = pieces > records.restarts + 1
-    nprocs = asked.column("nprocs")
+    pieces = np.bincount(held.job, minlength=len(records.submit_time))
+    resized = pieces > records.restarts + 1
     done = completed(records)
 
     def part(rows: Rows) -> FloatArray:
         job = asked.job[rows]
-        exact = truth.runtimes_at(job, nprocs(rows))
+        exact = truth.runtimes_at(job, asked.nprocs[rows])
         end = records.end_time[job]
         clock = end - records.run_start[job]
         agrees = np.abs(clock - exact) <= 4 * np.spacing(np.abs(end) + clock)
@@ -374,11 +368,11 @@ def predictions_table(trace: Trace, truth: GroundTruth, records: Records) -> Col
 
     columns: dict[str, Column] = {
         "job_id": lambda rows: names[asked.job[rows]],
-        "time": asked.column("time"),
+        "time": _part_of(asked.time),
         "application": lambda rows: truth.application[asked.job[rows]],
-        "nprocs": asked.column("nprocs"),
+        "nprocs": _part_of(asked.nprocs),
         "size": lambda rows: truth.size[asked.job[rows]],
-        "predicted": asked.column("predicted"),
+        "predicted": _part_of(asked.predicted),
         "actual": _actual(truth, records),
         "method": _words(asked.method),
         "observations": _part_of(asked.observations),

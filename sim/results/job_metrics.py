@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from predictors.base import FloatArray, IntArray, Observation
 from sim.results.frames import BOUND_SECONDS, GROUP_ROWS, Columns, completed
-from sim.state.records import SHOWN_SHARE, Records, WholeRuns, are
+from sim.state.records import SHOWN_SHARE, Records, are
 from workloads.base import GroundTruth
 
 Figures = dict[str, float | int | bool | str | None]
@@ -272,10 +272,10 @@ def _first_seen(shown: Iterable[pd.DataFrame]) -> "pd.Series[float]":
 def _shown_counts(records: Records) -> tuple[IntArray, IntArray]:
     """Return the job indices of completed runs and the counts that each of them showed."""
     held = records.stretches
-    if isinstance(held, WholeRuns):
-        done = np.flatnonzero(completed(records))
-        return done, records.allocated[done]
+    is_whole = np.bincount(held.job) == 1
+    done = np.flatnonzero(completed(records) & is_whole)
     last = completed(records)[held.job] & (held.run == records.restarts[held.job])
+    last &= ~is_whole[held.job]
     spent = pd.DataFrame(
         {
             "job": held.job[last],
@@ -286,7 +286,8 @@ def _shown_counts(records: Records) -> tuple[IntArray, IntArray]:
     spent = spent.groupby(["job", "nprocs"], as_index=False).agg({"seconds": "sum"})
     whole = (records.end_time - records.run_start)[spent["job"].to_numpy()]
     spent = spent[spent["seconds"].to_numpy() >= SHOWN_SHARE * whole]
-    return spent["job"].to_numpy(), spent["nprocs"].to_numpy()
+    jobs = np.concatenate([done, spent["job"].to_numpy(np.int64)])
+    return jobs, np.concatenate([records.allocated[done], spent["nprocs"].to_numpy(np.int64)])
 
 
 def seen_share(

@@ -23,7 +23,7 @@ from sim.results.outcome import Outcome
 from sim.results.request_metrics import asking_figures, recovery_figures
 from sim.results.steady_state import EPOCH, LEAST_BATCH, NUMBERS, WINDOW, Trim, batch_means
 from sim.results.steps import MachineSums, Settling, figures_over
-from sim.state.records import WholeRuns, are
+from sim.state.records import are
 
 STATED = frozenset({"user_estimate", FALLBACK})
 """Methods of beliefs that are requests."""
@@ -115,12 +115,13 @@ def treatment_figures(run: Outcome) -> Figures:
     """
     records, held, counted = run.records, run.records.stretches, run.counted
     asked, requested = records.consultations, run.trace.jobs["requested_processors"].to_numpy()
-    resized = np.empty(0, np.int64)
-    if not isinstance(held, WholeRuns):
-        order = np.lexsort((held.start_time, held.run, held.job))
-        job, number, size = (v[order] for v in (held.job, held.run, held.processors))
-        same_run = (job[1:] == job[:-1]) & (number[1:] == number[:-1])
-        resized = np.unique(job[1:][same_run & (size[1:] != size[:-1])])
+    several = np.flatnonzero(np.bincount(held.job)[held.job] > 1)
+    columns = held.job, held.run, held.start_time, held.processors
+    job, number, start, size = (column[several] for column in columns)
+    order = np.lexsort((start, number, job))
+    job, number, size = job[order], number[order], size[order]
+    same_run = (job[1:] == job[:-1]) & (number[1:] == number[:-1])
+    resized = np.unique(job[1:][same_run & (size[1:] != size[:-1])])
     read = counted[asked.job] & asked.decided & ~are(asked.method, STATED)
     return {
         "molded_jobs": int((counted & (records.allocated != requested)).sum()),

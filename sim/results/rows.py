@@ -276,6 +276,10 @@ WIDEST = 10.0
 """Width, as a share, beyond which an interval says nothing of a change."""
 
 
+SMALL = 0.0005
+"""Shares below this one are shown with more digits."""
+
+
 def tells(interval: Interval) -> bool:
     """Return whether an interval says more than that nothing is known."""
     return interval.high - interval.low <= WIDEST
@@ -291,12 +295,12 @@ def percent(interval: Interval, unit: str = "%") -> str:
     """
     if not math.isfinite(interval.mean):
         return "not defined"
-    text = f"{100 * interval.mean:.1f} {unit}"
-    if math.isnan(interval.low):
-        return text
-    if not tells(interval):
+    ends = [] if math.isnan(interval.low) else [interval.low, interval.high]
+    if ends and not tells(interval):
         return TOO_WIDE
-    return f"{text} [{100 * interval.low:.1f}, {100 * interval.high:.1f}]"
+    tiny = 0 < max(abs(value) for value in (interval.mean, *ends)) < SMALL
+    mean, *shown = (f"{100 * value:.{3 if tiny else 1}f}" for value in (interval.mean, *ends))
+    return f"{mean} {unit} [{', '.join(shown)}]" if ends else f"{mean} {unit}"
 
 
 IDENTICAL = {"runs": "no difference", "replications": "identical replications"}

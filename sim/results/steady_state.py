@@ -164,17 +164,17 @@ def in_windows(summaries: Sequence[Summary]) -> bool:
 
 
 SAME_JOBS = "redraws of curves and loads on the same jobs of a log"
-"""What repetitions are that replay one part of a log."""
+"""What replications are that replay one part of a log."""
 
 
-def repetitions(summaries: Sequence[Summary]) -> str:
-    """Return in words what tells the repetitions of a simulation apart.
+def replications_of(summaries: Sequence[Summary]) -> str:
+    """Return in words what tells the replications of a simulation apart.
 
     Examples
     --------
-    >>> repetitions([{"window_begin": 0.0}, {"window_begin": 9.0}])
+    >>> replications_of([{"window_begin": 0.0}, {"window_begin": 9.0}])
     'windows of a log'
-    >>> repetitions([{"window_begin": None}])
+    >>> replications_of([{"window_begin": None}])
     'draws of a model'
     """
     begins = {one.get(WINDOW) for one in summaries}
@@ -271,10 +271,12 @@ def windows_sentences(
         how = f"; neighbours' changes correlate by {correlation:.2f}" if known else ""
         blocks = f" and are read in blocks of {block}" if block > 1 else ""
         lines.append(f"Windows of one log are not independent draws of a site{how}{blocks}.")
-    same = [name for name, own in named.items() if len(own) > 1 and repetitions(own) == SAME_JOBS]
+    same = [
+        name for name, own in named.items() if len(own) > 1 and replications_of(own) == SAME_JOBS
+    ]
     if same:
         lines.append(
-            f"Repetitions of {listed(same, MOST_NAMED)} are {SAME_JOBS}: their intervals say "
+            f"Replications of {listed(same, MOST_NAMED)} are {SAME_JOBS}: their intervals say "
             "nothing of other weeks (workload.jobs=500 replications=10 replays windows)."
         )
     again = max((len(own) - len(shown[name]) for name, own in named.items()), default=0)

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from predictors.base import FloatArray, IntArray
 from sim.results.job_metrics import Figures
 from sim.results.steady_state import STEADY
-from sim.state.records import Records, WholeRuns
+from sim.state.records import Records
 
 NOBODY = np.iinfo(np.int64).max
 """Stands for "no job waits" where the least count of the waiting jobs is asked."""
@@ -145,10 +145,7 @@ class History:
     def __init__(self, records: Records, demand: Demand, piece: int = PIECE) -> None:
         self._records, self._demand = records, demand
         held = records.stretches
-        if isinstance(held, WholeRuns):  # the same in another order, without a copy
-            self._held = _Spans(records.start_time, records.end_time, records.allocated)
-        else:
-            self._held = _Spans(held.start_time, held.end_time, held.processors)
+        self._held = _Spans(held.start_time, held.end_time, held.processors)
         self._again = _waits_for_restart(records) if records.restarts.any() else None
         self._outages = _outages(records)
         submit = records.submit_time

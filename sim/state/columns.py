@@ -7,7 +7,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from predictors.base import Explanation
-from sim.state.records import FewWords
 
 
 class Columns:
@@ -58,13 +57,8 @@ class Explanations:
 
     def columns(self, runs: int) -> dict[str, Any]:
         """Return them as columns of consultations with an entry a run."""
-        words = {"method": self._methods, "reliability": self._grades}
+        each = runs // len(self)
+        words = {"method": self._methods * each, "reliability": self._grades * each}
         names = "observations", "runs_at_count", "mean_at_count"
-        numbers = dict(zip(names, self._numbers.arrays(), strict=True))
-        if len(self) == runs:
-            return {**words, **numbers}
-        same = np.zeros(runs, np.int8)
-        return {
-            **{name: FewWords(one, same) for name, one in words.items()},
-            **{name: np.broadcast_to(one, runs) for name, one in numbers.items()},
-        }
+        numbers = zip(names, self._numbers.arrays(), strict=True)
+        return {**words, **{name: np.broadcast_to(one, runs) for name, one in numbers}}

@@ -1,8 +1,7 @@
 """What a simulation leaves behind: plain arrays by job index, before any metric."""
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, overload
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,42 +16,6 @@ SHOWN_SHARE = 0.05
 """Least share of a run's time on a count after which the run shows its runtime there."""
 
 
-class FewWords(Sequence[str]):
-    """A column of words of which few differ, seen as a list.
-
-    Parameters
-    ----------
-    names : sequence of str
-    codes : numpy.ndarray of int or bool, shape (n,)
-        Which of them each word is.
-
-    Examples
-    --------
-    >>> FewWords(["no", "yes"], np.array([0, 1, 0])) == ["no", "yes", "no"]
-    True
-    """
-
-    def __init__(self, names: Sequence[str], codes: NDArray[Any]) -> None:
-        self.names = np.array(names, object)
-        self.codes = codes.view(np.int8) if codes.itemsize == 1 else codes.astype(np.int8)
-
-    def __len__(self) -> int:
-        return self.codes.size
-
-    @overload
-    def __getitem__(self, place: int) -> str: ...
-    @overload
-    def __getitem__(self, place: slice) -> list[str]: ...
-    def __getitem__(self, place: int | slice) -> str | list[str]:
-        found = self.names[self.codes[place]]
-        return found.tolist() if isinstance(place, slice) else str(found)
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, Sequence) and list(self) == list(other)
-
-    __hash__ = None  # type: ignore[assignment]
-
-
 def are(words: Sequence[str], names: Collection[str]) -> NDArray[np.bool_]:
     """Return which words are among some names.
 
@@ -61,53 +24,12 @@ def are(words: Sequence[str], names: Collection[str]) -> NDArray[np.bool_]:
     >>> are(["killed", "completed"], {"completed"}).tolist()
     [False, True]
     """
-    if isinstance(words, FewWords):
-        return are(words.names.tolist(), names)[words.codes]
-    return np.fromiter((word in names for word in words), np.bool_, len(words))
-
-
-class _Rows:
-    """A table whose attributes are columns of the same length."""
-
-    def column(self, name: str) -> Callable[[Rows], NDArray[Any]]:
-        """Return what gives a column of numbers on some rows."""
-        values: NDArray[Any] = getattr(self, name)
-        return values.__getitem__
-
-
-class _RowsOfJobs(_Rows):
-    """Rows of jobs that each ran once, in the order of the starts.
-
-    Columns of the jobs are in another order; they are worked out where they are looked at,
-    and not kept.
-
-    Parameters
-    ----------
-    by_job : mapping of str to numpy.ndarray
-        Columns by job index.
-    **own
-        The other columns, a row a start; ``job`` among them.
-    """
-
-    def __init__(self, by_job: Mapping[str, NDArray[Any]], **own: Any) -> None:
-        for name, value in {"_by_job": by_job, **own}.items():
-            object.__setattr__(self, name, value)
-
-    def __getattr__(self, name: str) -> NDArray[Any]:
-        by_job = vars(self).get("_by_job", {})
-        if name not in by_job:
-            raise AttributeError(name)
-        values: NDArray[Any] = by_job[name][self.job]
-        return values
-
-    def column(self, name: str) -> Callable[[Rows], NDArray[Any]]:
-        """Return what gives a column of numbers on some rows."""
-        by_job = vars(self)["_by_job"].get(name)
-        return super().column(name) if by_job is None else lambda rows: by_job[self.job[rows]]
+    known = {word: word in names for word in set(words)}
+    return np.fromiter(map(known.__getitem__, words), np.bool_, len(words))
 
 
 @dataclass(frozen=True)
-class Stretches(_Rows):
+class Stretches:
     """Stretches of constant allocation, in the order in which they began.
 
     Attributes
@@ -129,12 +51,8 @@ class Stretches(_Rows):
     nodes: Sequence[Ranges]
 
 
-class WholeRuns(_RowsOfJobs, Stretches):
-    """Stretches of jobs that each ran once, on the same processors from start to end."""
-
-
 @dataclass(frozen=True)
-class Consultations(_Rows):
+class Consultations:
     """For each started run that a predictor was asked about: its belief at the start.
 
     Attributes
@@ -166,10 +84,6 @@ class Consultations(_Rows):
     mean_at_count: FloatArray
     decided: NDArray[np.bool_]
     final: NDArray[np.bool_]
-
-
-class AskedOnce(_RowsOfJobs, Consultations):
-    """Consultations about jobs that each ran once."""
 
 
 @dataclass(frozen=True)

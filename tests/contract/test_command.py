@@ -193,10 +193,12 @@ def test_a_preset_says_rule_keys_source_and_page(capsys):
         ("sjf", "policy/order=sjf"),
         ("run", "usage: moldsim run"),
         ("keys", "WORKLOAD"),
+        ("own predictions", "share of the starts with a prediction"),  # a row of tables
+        ("wide_short", "short up to an hour"),  # part of the names of figures
     ],
 )
 def test_help_has_topics(topic, expected, capsys):
-    assert topics.main([topic]) == 0
+    assert topics.main(topic.split()) == 0
     shown = capsys.readouterr().out
     assert (expected if topic != "policy=easy" else "policy=easy") in shown
 

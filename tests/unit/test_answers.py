@@ -17,7 +17,7 @@ from sim.report.gathering import gather
 from sim.report.samples import Group, Sample, groups_of
 from sim.report.verdict import best_of, verdict
 from sim.report.winners import most_affected
-from sim.results.steady_state import SAME_JOBS, repetitions, windows_sentences
+from sim.results.steady_state import SAME_JOBS, replications_of, windows_sentences
 from sim.statistics.paired import compare, log_ratios, share_of_gain
 
 pytestmark = pytest.mark.fast
@@ -101,6 +101,7 @@ def test_differences_are_paired_and_read_together(study):
     }  # one by the policy alone
     alone = compare([ratios(("sa", "adept"), ("easy", "user_estimate"))]).comparisons[0]
     assert adept.change.low < alone.change.low
+    assert adept.single == alone.change
     assert adept.certain
     assert not by_label(found)["sa, noisy_oracle"].certain
 
@@ -392,7 +393,8 @@ def test_one_run_each_and_foresight_that_does_worse_are_said(study):
     said = verdict(alone, found, RESPONSE, None)
     assert said.best == (
         "No best: first comes sa, adept, mean response -40.0 % against easy, user_estimate, "
-        "one pair of runs does not show how sure that is (replications=10 would)."
+        "one pair of runs does not show how sure that is (replications=10 would). "
+        "An oracle is not ranked, as no site has one."
     )
     assert "True runtimes do worse here than predictions" in said.tiles[1].text
     assert verdict(alone, [], RESPONSE, None).best.startswith("Nothing is compared")
@@ -517,7 +519,7 @@ def test_a_policy_whose_label_it_is_can_be_asked_about(tmp_path, capsys):
 )
 def test_repetitions_of_the_same_jobs_are_not_read_as_other_weeks(begins, told, warned):
     summaries = [{"window_begin": begin} for begin in begins]
-    assert repetitions(summaries) == told
+    assert replications_of(summaries) == told
     said = " ".join(windows_sentences({"sa": summaries, "easy": summaries}))
     assert (warned in said) if warned else (said == "")
     assert windows_sentences({"sa": [{"window_begin": 7.0}]}) == []  # no pairs, no interval

@@ -276,6 +276,9 @@ def test_files_line_and_page(tmp_path, easy, monkeypatch, capsys):
     assert main(given) == 0
     assert first == {path.name: path.read_bytes() for path in folder.iterdir()}
     assert find_backtest("log.csv", figures["checksum"]) == figures
+    assert main([*given, "backtest.capacity=recorded"]) == 0  # a trial, of which no run speaks
+    assert (folder / "capacity=recorded/backtest.json").is_file()
+    assert find_backtest("log.csv", figures["checksum"]) == figures
     made = tmp_path / "run"
     made.mkdir()
     manifest = {"source": "log.csv", "checksum": figures["checksum"]}

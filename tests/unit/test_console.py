@@ -373,6 +373,7 @@ def test_what_cannot_be_told_is_said_in_words():
     assert percent(wide) == percent(Interval(-0.3, -np.inf, np.inf, 9)) == TOO_WIDE
     assert percent(Interval(np.nan, np.nan, np.nan, 0)) == "not defined"
     assert percent(Interval(0.35, -0.5, 4.0, 9)) == "35.0 % [-50.0, 400.0]"
+    assert percent(Interval(-4e-5, -2e-4, 1e-4, 9)) == "-0.004 % [-0.020, 0.010]"
 
 
 @pytest.mark.parametrize("width", [40, 60, 80, 140])

@@ -211,8 +211,7 @@ class LogWorkload(ABC):
         return replace(self._estimates, time_limit=float(longest), at_limit=at_limit)
 
     def _report(self, log: SwfLog, cleaned: Cleaned) -> None:
-        for remark in log.remarks:
-            _log.warning("%s: %s", log.source, remark)
+        tell_remarks(log)
         counts = ", ".join(
             f"{count:,} {name} ({RULES[name].meaning})" for name, count in cleaned.dropped.items()
         )
@@ -237,6 +236,12 @@ class LogWorkload(ABC):
                 self.jobs,
                 len(cleaned.jobs),
             )
+
+
+def tell_remarks(log: SwfLog) -> None:
+    """Say in warnings what a reader had to infer."""
+    for remark in log.remarks:
+        _log.warning("%s: %s", log.source, remark)
 
 
 def tell_machine(screened: Screened) -> bool:
