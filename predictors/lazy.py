@@ -1,17 +1,12 @@
 """Public names of a package that are imported when they are first asked for."""
 
 import re
-from collections.abc import Callable
 from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-_IMPORT = re.compile(r"^    from (\S+) import (\w+) as", re.M)
 
-
-def public_names(
-    package: str, file: str
-) -> tuple[Callable[[str], Any], Callable[[], list[str]], list[str]]:
+def public_names(package: str, file: str) -> tuple[Any, Any, list[str]]:
     """Return a package's ``__getattr__``, ``__dir__`` and ``__all__``.
 
     Parameters
@@ -21,7 +16,7 @@ def public_names(
     file : str
         Its ``__init__.py``, whose imports for type checkers say where each name is defined.
     """
-    found = _IMPORT.findall(Path(file).read_text("utf-8"))
+    found = re.findall(r"^    from (\S+) import (\w+) as", Path(file).read_text("utf-8"), re.M)
     modules = {name: module for module, name in sorted(found, key=lambda one: one[1])}
 
     def get(name: str) -> Any:

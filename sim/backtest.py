@@ -240,9 +240,9 @@ def folder_of(own: Options, trace: Trace) -> Path:
     """Return where results go."""
     if own.folder:
         return Path(own.folder)
-    names = [name for name in ("capacity", "begin") if getattr(own, name) != getattr(Options, name)]
-    trial = ",".join(f"{name}={getattr(own, name)}" for name in names)
-    return backtest_folder(trace.source, trace.checksum) / trial
+    asked = {name: getattr(own, name) for name in ("capacity", "begin")}
+    trial = [f"{name}={value}" for name, value in asked.items() if value != getattr(Options, name)]
+    return backtest_folder(trace.source, trace.checksum) / ",".join(trial)
 
 
 def write(done: Backtest, folder: Path) -> list[Path]:

@@ -201,21 +201,16 @@ def completed(records: Records) -> NDArray[np.bool_]:
 
 def held_area(records: Records) -> FloatArray:
     """Return the processor-seconds that each job held over all its runs, shape (n,)."""
-    area: FloatArray = _area(records)(EVERY)
-    return area
-
-
-def _area(records: Records) -> Column:
     runs = records.stretches
     area = runs.processors * (runs.end_time - runs.start_time)
-    return np.bincount(runs.job, area, len(records.submit_time)).astype(np.float64).__getitem__
+    return np.bincount(runs.job, area, len(records.submit_time)).astype(np.float64)
 
 
-def _efficiency(truth: GroundTruth, records: Records, area: Column) -> Column:
+def _efficiency(truth: GroundTruth, records: Records, area: FloatArray) -> Column:
     done, serial = completed(records), truth.serial_time
 
     def part(rows: Rows) -> FloatArray:
-        held: FloatArray = area(rows)
+        held = area[rows]
         known = done[rows] & (held > 0)
         efficiency: FloatArray = np.full(len(held), np.nan)
         np.divide(serial[rows], held, out=efficiency, where=known)
@@ -277,7 +272,7 @@ def jobs_table(trace: Trace, truth: GroundTruth, records: Records) -> Columns:
     jobs = {name: trace.jobs[name].to_numpy() for name in COLUMNS}
     reference: FloatArray = jobs["reference_runtime"]
     submit, start, end = records.submit_time, records.start_time, records.end_time
-    area = _area(records)
+    area = held_area(records)
 
     def slowdown(rows: Rows) -> FloatArray:
         seconds = np.maximum(reference[rows], BOUND_SECONDS)
@@ -299,7 +294,7 @@ def jobs_table(trace: Trace, truth: GroundTruth, records: Records) -> Columns:
         "reference_runtime": _part_of(reference),
         "allocated_processors": _part_of(records.allocated),
         "runtime": lambda rows: end[rows] - records.run_start[rows],
-        "held_area": area,
+        "held_area": _part_of(area),
         "efficiency": _efficiency(truth, records, area),
         "believed_runtime": _part_of(records.believed_runtime),
         "status": _words(records.status),

@@ -116,10 +116,8 @@ def treatment_figures(run: Outcome) -> Figures:
     records, held, counted = run.records, run.records.stretches, run.counted
     asked, requested = records.consultations, run.trace.jobs["requested_processors"].to_numpy()
     several = np.flatnonzero(np.bincount(held.job)[held.job] > 1)
-    columns = held.job, held.run, held.start_time, held.processors
-    job, number, start, size = (column[several] for column in columns)
-    order = np.lexsort((start, number, job))
-    job, number, size = job[order], number[order], size[order]
+    order = several[np.lexsort([v[several] for v in (held.start_time, held.run, held.job)])]
+    job, number, size = (v[order] for v in (held.job, held.run, held.processors))
     same_run = (job[1:] == job[:-1]) & (number[1:] == number[:-1])
     resized = np.unique(job[1:][same_run & (size[1:] != size[:-1])])
     read = counted[asked.job] & asked.decided & ~are(asked.method, STATED)

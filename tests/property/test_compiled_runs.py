@@ -240,7 +240,7 @@ def test_only_free_equal_shares_under_easy_are_compiled(backfill, rule, is_compi
 
 @pytest.mark.parametrize("kind", [EasyScheduler, ConservativeScheduler])
 def test_schedulers_of_ones_own_are_not_compiled(kind):
-    own = type("Own", (kind,), {})
+    own = type("Own", (kind,), {"decide": lambda self: []})
     view = SimpleNamespace(learns=False, load=None, processors=4)
     made = [one(view, FirstComeFirstServed(), Request()) for one in (kind, own)]
     assert made[0].compiled_rule(replay_of(view)) is not None

@@ -79,7 +79,7 @@ def test_kept_plans_lead_to_the_same_counts(queue, by_time):
     sizes = np.array([len(counts) for counts, _, _ in menus])
     low = np.cumsum(sizes) - sizes
     spans = np.array([low, sizes, low, low + sizes, 0 * sizes])
-    dish, _ = iterate(
+    dish = iterate(
         profile.times,
         profile.free,
         profile.span,

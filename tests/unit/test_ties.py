@@ -132,7 +132,7 @@ def planned(counts, runtimes, serial, jobs, processors=8, now=7e8):
     low = size * np.arange(jobs)
     sizes = np.full(jobs, size)
     spans = np.array([low, sizes, low, low + sizes, 0 * sizes])
-    dish, _ = iterate(
+    dish = iterate(
         profile.times, profile.free, profile.span, np.tile(counts, jobs),
         np.tile(np.array(runtimes, float), jobs), spans, np.full(jobs, float(serial)), False,
     )  # fmt: skip

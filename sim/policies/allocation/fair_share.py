@@ -1,5 +1,6 @@
 """Fair-share molding: nobody takes more than its share of the work (Srinivasan et al. 2002)."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Literal
 
@@ -10,8 +11,11 @@ from predictors.compiling import compiled
 from sim.errors import AT_LEAST_0, POSITIVE, check_choice
 from sim.policies.advice import Reading, last_up_to
 from sim.policies.molding.base import Candidates, OpenCounts
-from sim.policies.molding.candidates import BEGIN, HIGH, LOW, SHARES, SIZE, Narrowing, OpenQueue
+from sim.policies.molding.candidates import BEGIN, HIGH, LOW, SIZE, OpenPlan, OpenQueue
+from sim.policies.passes.open_passes import begin_pass, start_allowed
+from sim.policies.passes.plan import Plan
 from sim.policies.ties import TIE
+from sim.state.run_state import State
 from sim.state.view import View
 
 
@@ -100,6 +104,18 @@ def cut_at_shares(
         spans[HIGH, k] = last_up_to(counts, begin, end, own[LIMIT]) + 1
 
 
+@compiled(makes_arrays=True)
+def decide(state: State, plan: Plan) -> None:
+    """Start who may, on counts up to its share of the work of all who wait."""
+    if begin_pass(state, plan):
+        first, last, own = state.run[0].head, state.run[0].arrived, plan.open
+        cut_at_shares(
+            plan.counts, plan.offers[:, first:last], state.waiting[first:last],
+            own.job[first:last], own.shares, plan.offers[BEGIN, :0], own.scale, False,
+        )  # fmt: skip
+        start_allowed(state, plan, last)
+
+
 class ShareLimit(Candidates):
     """Remembers the weights of all jobs that wait or run."""
 
@@ -112,11 +128,11 @@ class ShareLimit(Candidates):
         self._shares: FloatArray = np.full((len(view.submit_time), 2), np.nan)
 
     @property
-    def narrowing(self) -> Narrowing | None:
-        """How it narrows, for compiled passes; None if it remembers, or sums up who runs."""
+    def compiled_pass(self) -> tuple[Callable[..., None], OpenPlan] | None:
+        """The compiled pass, and what it keeps; None if it remembers, or sums up who runs."""
         if self._keeps or self._rule.sum != "queued":
             return None
-        return Narrowing(SHARES, scale=self._scale, shares=self._shares)
+        return decide, OpenPlan(scale=self._scale, shares=self._shares)
 
     def of(self, job: int) -> Reading:
         """Return the job's candidates, and remember what its share is reckoned by."""

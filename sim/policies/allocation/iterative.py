@@ -1,6 +1,7 @@
 """Whole-queue molding: iteration on the mean turnaround, and utilisation-based molding."""
 
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Literal
 
@@ -10,10 +11,13 @@ from predictors.base import FloatArray, IntArray
 from predictors.compiling import compiled
 from sim.errors import AT_LEAST_1, check_choice
 from sim.policies.molding.base import Candidates, OpenCounts
-from sim.policies.molding.candidates import HELD, HIGH, ITERATION, LOW, Narrowing, OpenQueue
+from sim.policies.molding.candidates import HELD, HIGH, LOW, OpenPlan, OpenQueue, allow_all
 from sim.policies.molding.choice import fill_idle
+from sim.policies.passes.open_passes import begin_pass, start_allowed
+from sim.policies.passes.plan import Plan
 from sim.policies.ties import is_less, is_less_on
 from sim.state.availability import FIRST, LAST, Profile
+from sim.state.run_state import State
 from sim.state.view import View
 
 TIMES, FREE = range(2)
@@ -192,7 +196,7 @@ def first_plan(
 def iterate(
     times: FloatArray, free: IntArray, span: IntArray, counts: IntArray, runtimes: FloatArray,
     spans: IntArray, serial: FloatArray, by_time: bool,
-) -> tuple[IntArray, int]:  # fmt: skip
+) -> IntArray:  # fmt: skip
     """Grow counts step by step while the mean turnaround of a conservative plan falls.
 
     Parameters
@@ -213,10 +217,9 @@ def iterate(
     -------
     numpy.ndarray of int, shape (n,)
         The chosen candidate of each job.
-    int
-        How many plans were made.
     """
-    pick, high = spans[LOW].copy(), spans[HIGH]
+    pick: IntArray = spans[LOW].copy()
+    high = spans[HIGH]
     plans, length = first_plan(times, free, span, pick.size)
     half, done = np.zeros(pick.size + 1, np.int64), np.zeros(pick.size + 1)
     jobs, losses, scales = (
@@ -228,23 +231,21 @@ def iterate(
         jobs[COUNT, i], jobs[SECONDS, i] = counts[pick[i]], runtimes[pick[i]]
         losses[i] = loss_of_step(counts, runtimes, serial[i], pick[i], high[i], by_time)
         scales[i] = scale_of_step(counts, runtimes, serial[i], pick[i], by_time)
-    grown, total, made = 0, np.inf, 0
+    grown, total = 0, np.inf
     try_from(plans, length, half, 0, jobs, 0.0, total)
     while True:
-        made += 1
         for i in range(grown, pick.size):
             half[i + 1] = 1 - half[i + 1]
             done[i + 1] = done[i] + jobs[START, i] + jobs[SECONDS, i]
         while True:
             grown = next_step(losses, scales, counts, pick)
             if grown < 0:
-                return pick, made
+                return pick
             at = pick[grown] + 1
             jobs[COUNT, grown], jobs[SECONDS, grown] = counts[at], runtimes[at]
             total = try_from(plans, length, half, grown, jobs, done[grown], done[-1])
             if total < np.inf:
                 break
-            made += 1
             jobs[COUNT, grown], jobs[SECONDS, grown] = counts[at - 1], runtimes[at - 1]
             losses[grown] = np.inf
         pick[grown] = at
@@ -271,19 +272,12 @@ class WholeQueue(OpenCounts):
 
 
 class QueuePlanner(Candidates, ABC):
-    """Plans the first waiting jobs after the running ones, where any could start now.
-
-    Attributes
-    ----------
-    plans : int
-        How many schedules were built so far.
-    """
+    """Plans the first waiting jobs after the running ones, where any could start now."""
 
     def __init__(self, view: View, rule: WholeQueue) -> None:
         super().__init__(view, rule.advice, rule.counts)
         self._depth = rule.depth
         self._profile = Profile(view.processors)
-        self.plans = 0
 
     def narrow(self, queue: OpenQueue) -> None:
         """Fix the counts of the first jobs, and hold the others back."""
@@ -294,13 +288,12 @@ class QueuePlanner(Candidates, ABC):
         queue.spans[HELD, places[self._depth :]] = 1
         places = places[: self._depth]
         self._profile.lay(self.view.now, self.view._ends)
-        pick, plans = self.plan(queue, places)
-        self.plans += int(plans)
+        pick = self.plan(queue, places)
         queue.spans[LOW, places], queue.spans[HIGH, places] = pick, pick + 1
 
     @abstractmethod
-    def plan(self, queue: OpenQueue, places: IntArray) -> tuple[IntArray, int]:
-        """Return the candidate of each place, and how many schedules that took."""
+    def plan(self, queue: OpenQueue, places: IntArray) -> IntArray:
+        """Return the candidate of each place."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -330,6 +323,37 @@ class Iterative(WholeQueue):
         return IterativePlanner(view, self)
 
 
+@compiled(makes_arrays=True)
+def plan_first(state: State, plan: Plan) -> int:
+    """Fix the counts of the first jobs by iteration; return one past the last of them."""
+    waiting, depth, run, offers = state.waiting, plan.open.depth, state.run[0], plan.offers
+    places, number, job = np.empty(depth, np.int64), 0, run.head
+    while job < run.arrived and number < depth:
+        if waiting[job] > 0:
+            places[number] = job
+            number += 1
+        job += 1
+    places = places[:number]
+    spans = np.empty((offers.shape[0], number), np.int64)
+    for i in range(number):
+        spans[:, i] = offers[:, places[i]]
+    pick = iterate(
+        plan.times, plan.free, plan.span, plan.counts, plan.choices[0], spans,
+        plan.open.serial[places], plan.open.by_time,
+    )  # fmt: skip
+    for i in range(number):
+        offers[LOW, places[i]], offers[HIGH, places[i]] = pick[i], pick[i] + 1
+    return int(job)
+
+
+@compiled(makes_arrays=True)
+def decide(state: State, plan: Plan) -> None:
+    """Start who may of the first jobs, on counts by iteration."""
+    if begin_pass(state, plan):
+        allow_all(plan.offers, state.run[0].head, state.run[0].arrived)
+        start_allowed(state, plan, plan_first(state, plan))
+
+
 class IterativePlanner(QueuePlanner):
     """Iterates on the mean turnaround."""
 
@@ -338,12 +362,12 @@ class IterativePlanner(QueuePlanner):
         self._by_time = rule.step == "time"
 
     @property
-    def narrowing(self) -> Narrowing:
-        """How it narrows, for compiled passes."""
-        return Narrowing(ITERATION, depth=self._depth, by_time=self._by_time)
+    def compiled_pass(self) -> tuple[Callable[..., None], OpenPlan]:
+        """The compiled pass, and what it keeps."""
+        return decide, OpenPlan(depth=self._depth, by_time=self._by_time)
 
-    def plan(self, queue: OpenQueue, places: IntArray) -> tuple[IntArray, int]:
-        """Return the candidate of each place, and how many schedules that took."""
+    def plan(self, queue: OpenQueue, places: IntArray) -> IntArray:
+        """Return the candidate of each place."""
         profile = self._profile
         return iterate(
             profile.times, profile.free, profile.span, queue.counts, queue.runtimes,
@@ -372,8 +396,8 @@ class UtilizationBased(WholeQueue):
 class UtilizationPlanner(QueuePlanner):
     """Hands out idle processors."""
 
-    def plan(self, queue: OpenQueue, places: IntArray) -> tuple[IntArray, int]:
-        """Return the candidate of each place, and how many schedules that took."""
+    def plan(self, queue: OpenQueue, places: IntArray) -> IntArray:
+        """Return the candidate of each place."""
         profile = self._profile
         return fill_idle(
             profile.times, profile.free, profile.span, self.view.now, queue.counts,

@@ -1,9 +1,14 @@
 """Schedule-time molding: the earliest predicted end, chosen when a job could start."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
+from predictors.compiling import compiled
 from sim.policies.molding.base import Candidates, OpenCounts
-from sim.policies.molding.candidates import EVERYTHING, Narrowing, OpenQueue
+from sim.policies.molding.candidates import OpenPlan, OpenQueue, allow_all
+from sim.policies.passes.open_passes import begin_pass, start_allowed
+from sim.policies.passes.plan import Plan
+from sim.state.run_state import State
 from sim.state.view import View
 
 
@@ -22,13 +27,22 @@ class BestTurnaround(OpenCounts):
         return AllCandidates(view, self.advice, self.counts)
 
 
+@compiled(makes_arrays=True)
+def decide(state: State, plan: Plan) -> None:
+    """Start who may, on the count with the earliest end."""
+    if begin_pass(state, plan):
+        last = state.run[0].arrived
+        allow_all(plan.offers, state.run[0].head, last)
+        start_allowed(state, plan, last)
+
+
 class AllCandidates(Candidates):
     """Allows everything."""
 
     @property
-    def narrowing(self) -> Narrowing:
-        """How it narrows, for compiled passes."""
-        return Narrowing(EVERYTHING)
+    def compiled_pass(self) -> tuple[Callable[..., None], OpenPlan]:
+        """The compiled pass, and what it keeps."""
+        return decide, OpenPlan()
 
     def narrow(self, queue: OpenQueue) -> None:
         """Allow every job all its candidates."""

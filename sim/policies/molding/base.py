@@ -1,11 +1,12 @@
 """What decides about open counts: candidate allocations, and which of them are allowed now."""
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
 import numpy as np
 
 from sim.policies.advice import Advice, Counts, Reading, check_counts, tried
-from sim.policies.molding.candidates import Narrowing, OpenQueue
+from sim.policies.molding.candidates import OpenPlan, OpenQueue
 from sim.state.view import View
 
 
@@ -53,8 +54,8 @@ class Candidates:
         """Take in what happened since the last pass; called once a pass, before anything else."""
 
     @property
-    def narrowing(self) -> Narrowing | None:
-        """How it narrows, where compiled passes can do that without it; None where not."""
+    def compiled_pass(self) -> tuple[Callable[..., None], OpenPlan] | None:
+        """The compiled pass that narrows as `narrow` does, and what it keeps; None without one."""
         return None
 
     def narrow(self, queue: OpenQueue) -> None:

@@ -11,31 +11,40 @@ from sim.state.waiting_queue import WaitingQueue
 
 BEGIN, SIZE, LOW, HIGH, HELD = range(5)
 """Rows of `OpenQueue.spans`."""
-EVERYTHING, SHARES, ITERATION = range(3)
-"""How a rule narrows candidates whose passes are compiled; see `Narrowing`."""
 
 
-class Narrowing(NamedTuple):
-    """How a rule narrows the candidates of waiting jobs, for compiled passes.
+class OpenPlan(NamedTuple):
+    """What a rule for open counts keeps of a run.
 
     Attributes
     ----------
-    kind : int
-        `EVERYTHING` allows all; `SHARES` what `sim.policies.allocation.fair_share` does,
-        `ITERATION` what `sim.policies.allocation.iterative` does.
     depth : int
     by_time : bool
-        Of an iteration.
+        As of `sim.policies.allocation.iterative`.
     scale : float
     shares : numpy.ndarray of float, shape (n, 2)
-        Of shares.
+        As of `sim.policies.allocation.fair_share`.
+    reservations : int
+    strict : bool
+        As of `sim.policies.molding.scheduler.OpenScheduler`.
+    serial : numpy.ndarray of float, shape (n,), seconds
+        As of `OpenQueue`, a place being a job.
+    job : numpy.ndarray of int, shape (n,)
+        At each place.
     """
 
-    kind: int
     depth: int = 0
     by_time: bool = False
     scale: float = 0.0
     shares: FloatArray = np.zeros((0, 2))
+    reservations: int = 0
+    strict: bool = False
+    serial: FloatArray = np.zeros(0)
+    job: IntArray = np.zeros(0, np.int64)
+
+
+CLOSED = OpenPlan()
+"""Of a run in which no count is open."""
 
 
 # Kernels that fill `LOW` and `HIGH` do so for the places of jobs that have started, too: nobody

@@ -250,22 +250,22 @@ def _copy(
 def fill_idle(
     times: FloatArray, free: IntArray, span: IntArray, now: float,
     counts: IntArray, runtimes: FloatArray, spans: IntArray, serial: FloatArray,
-) -> tuple[IntArray, int]:  # fmt: skip
+) -> IntArray:  # fmt: skip
     """Hand out planned idle processors while the planned utilisation rises (UMS).
 
-    Parameters and returned values as of `sim.policies.allocation.iterative.iterate`;
+    Parameters and what is returned as of `sim.policies.allocation.iterative.iterate`;
     Σ T(n)·n·E(n) is Σ T(1), so that utilisation rises where the latest planned end falls.
     """
-    pick, high = spans[LOW].copy(), spans[HIGH]
+    pick: IntArray = spans[LOW].copy()
+    high = spans[HIGH]
     jobs = pick.size
     room = span[LAST] - span[FIRST] + 2 * jobs + 4
     work_times, work_free = np.empty(room), np.empty(room, np.int64)
     work_span = np.empty(2, np.int64)
     starts, best = np.empty(jobs), pick.copy()
-    latest, plans = np.inf, 0
+    latest = np.inf
     while True:
         _copy(times, free, span, work_times, work_free, work_span)
-        plans += 1
         end, last = 0.0, 0
         for i in range(jobs):
             seconds = runtimes[pick[i]]
@@ -273,7 +273,7 @@ def fill_idle(
             if is_less(end, starts[i] - now + seconds):
                 end, last = starts[i] - now + seconds, i
         if not is_less(end, latest):
-            return best, plans
+            return best
         latest = end
         best[:] = pick
         handed = False
@@ -301,5 +301,5 @@ def fill_idle(
                 break
         if not handed:
             if pick[last] + 1 >= high[last]:
-                return pick, plans
+                return pick
             pick[last] += 1

@@ -3,7 +3,6 @@
 import numpy as np
 
 from predictors.base import FloatArray, IntArray
-from predictors.compiling import compiled
 from predictors.in_loop.oracle import foresees
 from sim.engine.engine import Engine
 from sim.engine.protocols import Promise, acts_as
@@ -13,12 +12,9 @@ from sim.policies.molding.candidates import BEGIN, OpenQueue
 from sim.policies.molding.choice import Blocking, mold_first, settle_first
 from sim.policies.order import Order
 from sim.policies.passes import by_job
-from sim.policies.passes.open_passes import Offered, OpenPlan, may_start, open_pass
-from sim.policies.passes.plan import Plan, lay_running
 from sim.policies.passes.queue_rule import QueueRule
 from sim.state.availability import Profile
 from sim.state.decisions import Decision, Start
-from sim.state.run_state import State
 from sim.state.view import View
 
 ALL = np.iinfo(np.int64).max
@@ -28,15 +24,6 @@ ALL = np.iinfo(np.int64).max
 def no_outlook(counts: IntArray, runtimes: FloatArray) -> FloatArray:
     """Stand in for an outlook, which open counts do not ask for."""
     return np.zeros(counts.size)
-
-
-@compiled(makes_arrays=True)
-def decide(state: State, plan: Plan) -> None:
-    """Start who may, on counts that stay open until then."""
-    if may_start(state):
-        lay_running(state, plan)
-        offered = Offered(plan.offers, plan.counts, plan.choices)
-        open_pass(state, offered, plan.open, (plan.times, plan.free, plan.span))
 
 
 class OpenKeeper(QueueKeeper):
@@ -143,14 +130,16 @@ class OpenScheduler(OpenKeeper):
 
     def compiled_rule(self, replay: Engine) -> QueueRule | None:
         """Return the rule where it narrows without memory, in the order of arrival."""
-        candidates, narrowing = self.candidates, self.candidates.narrowing
+        candidates, found = self.candidates, self.candidates.compiled_pass
         plain = acts_as(self, OpenScheduler) and self._keyless and foresees(replay.predictor)
         plain &= not (self.view.learns or replay.kills)
         plain &= not (candidates.looks_ahead or candidates.settles)
-        if not plain or narrowing is None:
+        if not plain or found is None:
             return None
-        jobs, depth = len(replay.submit), self.reservations
-        plan = OpenPlan(narrowing, depth, self.strict, np.zeros(jobs), np.arange(jobs))
+        decide, plan = found
+        jobs = len(replay.submit)
+        plan = plan._replace(reservations=self.reservations, strict=self.strict)
+        plan = plan._replace(serial=np.zeros(jobs), job=np.arange(jobs))
         functions = {**by_job.FUNCTIONS, "decide": decide}
         return QueueRule(
             replay, self, functions, has_profile=True, candidates=candidates, open_plan=plan

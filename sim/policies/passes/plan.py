@@ -9,7 +9,7 @@ from predictors.base import FloatArray, IntArray
 from predictors.compiling import compiled, record
 from sim.policies.allocation.sa import least_turnaround
 from sim.policies.backfill.reservations import replan
-from sim.policies.passes.open_passes import OpenPlan
+from sim.policies.molding.candidates import OpenPlan
 from sim.state.availability import earliest_of, lay, place
 from sim.state.run_state import State, longer, struct_type, structure
 from sim.state.run_steps import holders_in, settle, start

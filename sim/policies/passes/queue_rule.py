@@ -13,9 +13,9 @@ from sim.policies.allocation.rigid import Request
 from sim.policies.allocation.sa import SmallestTurnaround
 from sim.policies.base import QueueKeeper
 from sim.policies.molding.base import Candidates
+from sim.policies.molding.candidates import CLOSED, OpenPlan
 from sim.policies.passes import by_job
 from sim.policies.passes.offers import OfferedCounts
-from sim.policies.passes.open_passes import CLOSED, OpenPlan
 from sim.policies.passes.plan import (
     RULE,
     admit,
