@@ -87,8 +87,11 @@ class CompiledPasses:
         begun = start[order]
         stretches = self._rule.stretches()
         if stretches is None:
-            nodes, never = held_ranges(state, state.first_range[order]), np.zeros_like(order)
-            stretches = Stretches(order, never, begun, end[order], allocated[order], nodes)
+            nodes, first = (
+                held_ranges(state, state.first_range[order]),
+                np.zeros(submitted, np.int64),
+            )
+            stretches = Stretches(order, first, begun, end[order], allocated[order], nodes)
         else:
             allocated = allocated.copy()
             allocated[stretches.job[::-1]] = stretches.processors[::-1]
