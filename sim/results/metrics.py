@@ -21,8 +21,8 @@ from sim.results.job_metrics import (
 from sim.results.lower_bounds import bound_figures, over_bounds
 from sim.results.outcome import Outcome
 from sim.results.request_metrics import asking_figures, recovery_figures
-from sim.results.steady_state import EPOCH, LEAST_BATCH, NUMBERS, WINDOW, Trim, batch_means
-from sim.results.steps import MachineSums, Settling, figures_over
+from sim.results.steady_state import EPOCH, LEAST_BATCH, NUMBERS, STEADY, WINDOW, Trim, batch_means
+from sim.results.steps import machine_figures, settling_figures
 from sim.state.records import are
 
 STATED = frozenset({"user_estimate", FALLBACK})
@@ -93,17 +93,19 @@ def whole_figures(run: Outcome) -> Figures:
 
 
 def history_figures(run: Outcome) -> Figures:
-    """Return the figures of machine and queue over time, of which it goes through once."""
+    """Return the figures of machine and queue over time."""
     records = run.records
     if not len(records.submit_time):
-        return Settling(0.0, 0.0, np.empty(0)).figures()
+        return {STEADY: None}
     begin, end = float(records.submit_time.min()), float(records.end_time.max())
     arrivals = records.submit_time[run.own]
     first, last = (float(arrivals.min()), float(arrivals.max())) if len(arrivals) else (0.0, 0.0)
-    whole = MachineSums(records.processors, begin, end)
     jobs = run.trace.jobs[run.own]
     work = (jobs["requested_processors"] * jobs["reference_runtime"]).to_numpy(np.float64)
-    return figures_over(run.history, whole, Settling(first, last, work))
+    return {
+        **machine_figures(run.steps, records.processors, begin, end),
+        **settling_figures(run.steps, first, last, work),
+    }
 
 
 def treatment_figures(run: Outcome) -> Figures:
@@ -199,7 +201,7 @@ def steady_figures(run: Outcome, trim: Trim) -> Figures:
     predictions = predictions[predictions["job_id"].isin(kept["job_id"])]
     figures = {
         **job_figures(kept),
-        **figures_over(run.history, MachineSums(run.records.processors, begin, end)),
+        **machine_figures(run.steps, run.records.processors, begin, end),
         **error_figures(predictions),
         **belief_figures(predictions),
         **batch_figures(kept),

@@ -1,8 +1,6 @@
 """The state of machine and queue over time, as piecewise-constant functions."""
 
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, replace
-from itertools import pairwise
+from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
@@ -57,8 +55,6 @@ class Steps:
         where none waits.
     down : numpy.ndarray of int, shape (m,)
         Processors out of service.
-    until : float or None
-        Up to when the last values hold, seconds; None where they are those of the end.
     """
 
     times: FloatArray
@@ -69,7 +65,6 @@ class Steps:
     least: IntArray
     least_requested: IntArray
     down: IntArray
-    until: float | None = None
 
 
 def _waits_for_restart(records: Records) -> tuple[IntArray, FloatArray, FloatArray]:
@@ -122,99 +117,52 @@ def _level(begin: IntArray, end: IntArray, weight: FloatArray | None, length: in
     return np.cumsum(up - down)[:length]
 
 
-PIECE = 1 << 18
-"""Jobs whose submits lie in one piece of a history."""
-KEPT = 4
-"""Pieces of a history up to which it is kept."""
-
-
-class History:
-    """The state of machine and queue over a run, a piece of time after the other.
-
-    It is worked out whenever it is gone through, and kept if it has no more than `KEPT` pieces.
+def steps_of(records: Records, demand: Demand) -> Steps:
+    """Return the state of machine and queue over a run.
 
     Parameters
     ----------
     records : Records
     demand : Demand
         By job index; waits of jobs that are not counted are left out.
-    piece : int
-        How many jobs are submitted in each piece of time.
     """
+    held = records.stretches
+    busy = _Spans(held.start_time, held.end_time, held.processors)
+    job, wait = _waiting(records, demand.counted)
+    down = _outages(records)
+    instants = [one for span in (busy, wait, down) for one in (span.begin, span.end)]
+    times = np.unique(np.concatenate([*instants, records.submit_time[:1]]))
+    on, off = busy.places(times)
+    join, leave = wait.places(times)
+    fail, repair = down.places(times)
+    size, requested = len(times), demand.requested[job]
+    return Steps(
+        times,
+        _level(on, off, busy.value.astype(np.float64), size).astype(np.int64),
+        _level(join, leave, None, size).astype(np.int64),
+        _level(join, leave, requested.astype(np.float64), size).astype(np.int64),
+        np.maximum(_level(join, leave, requested * demand.runtime[job], size), 0.0),
+        least_over(join, leave, np.minimum(demand.least[job], requested), size),
+        least_over(join, leave, requested, size),
+        _level(fail, repair, down.value.astype(np.float64), size).astype(np.int64),
+    )
 
-    def __init__(self, records: Records, demand: Demand, piece: int = PIECE) -> None:
-        self._records, self._demand = records, demand
-        held = records.stretches
-        self._held = _Spans(held.start_time, held.end_time, held.processors)
-        self._again = _waits_for_restart(records) if records.restarts.any() else None
-        self._outages = _outages(records)
-        submit = records.submit_time
-        self._edges: FloatArray = np.unique(np.sort(submit)[piece::piece])
-        self._kept: list[Steps] | None = None
 
-    def __iter__(self) -> Iterator[Steps]:
-        if self._kept is None and self._edges.size < KEPT:
-            self._kept = list(self._pieces())
-        return self._pieces() if self._kept is None else iter(self._kept)
+def _waiting(records: Records, counted: NDArray[np.bool_]) -> "tuple[IntArray, _Spans]":
+    """Return who waits, and when.
 
-    def _pieces(self) -> Iterator[Steps]:
-        before: Steps | None = None
-        for low, high in pairwise([-np.inf, *self._edges.tolist(), np.inf]):
-            found = self._between(low, high)
-            if not found.times.size:
-                continue
-            if before is not None:
-                yield replace(before, until=found.times.item(0))
-            before = found
-        assert before is not None
-        yield before
-
-    def _between(self, low: float, high: float) -> Steps:
-        """Return the steps from one instant to before another."""
-        submit, demand, held = self._records.submit_time, self._demand, self._held
-        busy = held.part(np.flatnonzero(held.meet(low, high)))
-        job, wait = self._waiting(low, high)
-        down = self._outages
-        spans = (busy, wait, down)
-        instants = [one for span in spans for one in (span.begin, span.end)]
-        times = np.unique(np.concatenate([*instants, submit[:1]]))
-        times = times[(times >= low) & (times < high)]
-        on, off = busy.places(times)
-        join, leave = wait.places(times)
-        fail, repair = down.places(times)
-        size, requested = len(times), demand.requested[job]
-        there = leave > join
-        lasting = join[there], leave[there]
-        return Steps(
-            times,
-            _level(on, off, busy.value.astype(np.float64), size).astype(np.int64),
-            _level(join, leave, None, size).astype(np.int64),
-            _level(join, leave, requested.astype(np.float64), size).astype(np.int64),
-            np.maximum(_level(join, leave, requested * demand.runtime[job], size), 0.0),
-            least_over(*lasting, np.minimum(demand.least[job], requested)[there], size),
-            least_over(*lasting, requested[there], size),
-            _level(fail, repair, down.value.astype(np.float64), size).astype(np.int64)
-            if fail.size
-            else np.broadcast_to(np.int64(0), size),
-        )
-
-    def _waiting(self, low: float, high: float) -> "tuple[IntArray, _Spans]":
-        """Return who waits between two instants, and when.
-
-        A job waits from its submit time to its first start, and after a run that
-        did not end it to the start of its next run. Waits of no length are left out.
-        """
-        records, counted = self._records, self._demand.counted
-        first = _Spans(records.submit_time, records.start_time, records.restarts)
-        job = np.flatnonzero(first.meet(low, high) & (first.end > first.begin) & counted)
-        first = first.part(job)
-        if self._again is None:
-            return job, first
-        again, begin, end = self._again
-        some = counted[again] & (end > begin) & (begin < high) & (end >= low)
-        every = np.concatenate([job, again[some]])
-        begin, end = np.append(first.begin, begin[some]), np.append(first.end, end[some])
-        return every, _Spans(begin, end, every)
+    A job waits from its submit time to its first start, and after a run that
+    did not end it to the start of its next run. Waits of no length are left out.
+    """
+    begin, end = records.submit_time, records.start_time
+    job = np.flatnonzero((end > begin) & counted)
+    begin, end = begin[job], end[job]
+    if records.restarts.any():
+        again, left, back = _waits_for_restart(records)
+        some = counted[again] & (back > left)
+        job = np.concatenate([job, again[some]])
+        begin, end = np.append(begin, left[some]), np.append(end, back[some])
+    return job, _Spans(begin, end, job)
 
 
 class _Spans(NamedTuple):
@@ -224,20 +172,8 @@ class _Spans(NamedTuple):
     end: FloatArray
     value: IntArray
 
-    def meet(self, low: float, high: float) -> NDArray[np.bool_]:
-        """Return which of them begin, last or end from one instant to before another."""
-        return (self.begin < high) & (self.end >= low)
-
-    def part(self, rows: IntArray) -> "_Spans":
-        """Return some of them."""
-        return _Spans(self.begin[rows], self.end[rows], self.value[rows])
-
     def places(self, times: FloatArray) -> tuple[IntArray, IntArray]:
-        """Return from which step on each of them is there, and from which on no more.
-
-        Those from before the first step are there from it on; those that outlast the last
-        end one past it.
-        """
+        """Return from which step on each of them is there, and from which on no more."""
         return np.searchsorted(times, self.begin), np.searchsorted(times, self.end)
 
 
@@ -248,13 +184,13 @@ def _outages(records: Records) -> _Spans:
     out = records.recoveries.outages
     first, last = records.submit_time.min(), records.end_time.max()
     start, end = np.clip(out.start_time, first, last), np.clip(out.end_time, first, last)
-    return _Spans(start, end, out.processors).part(np.flatnonzero(end > start))
+    real = end > start
+    return _Spans(start[real], end[real], out.processors[real])
 
 
-def _durations(state: Steps, begin: float, end: float) -> FloatArray:
-    edges = np.clip(state.times, begin, end)
-    last = float(edges[-1]) if state.until is None else min(max(state.until, begin), end)
-    return np.diff(edges, append=max(last, begin))
+def _durations(steps: Steps, begin: float, end: float) -> FloatArray:
+    edges = np.clip(steps.times, begin, end)
+    return np.diff(edges, append=edges[-1])
 
 
 def _lost_capacity(idle: IntArray, least: IntArray, durations: FloatArray) -> float:
@@ -262,11 +198,12 @@ def _lost_capacity(idle: IntArray, least: IntArray, durations: FloatArray) -> fl
     return float((idle * durations)[least <= idle].sum())
 
 
-class MachineSums:
-    """Figures of machine and queue between two instants.
+def machine_figures(steps: Steps, processors: int, begin: float, end: float) -> Figures:
+    """Return figures of machine and queue between two instants.
 
     Parameters
     ----------
+    steps : Steps
     processors : int
         Size of the machine.
     begin, end : float, seconds
@@ -277,40 +214,23 @@ class MachineSums:
     waiting job could start on as few processors: on its minimum, and (the
     twin ``_requested``) on its request. Failed nodes are not idle.
     """
-
-    def __init__(self, processors: int, begin: float, end: float) -> None:
-        self._processors, self._begin, self._end = processors, begin, end
-        self._most_jobs = self._most_processors = 0
-        self._sums = np.zeros(4)
-
-    def add(self, state: Steps) -> None:
-        """Take in a piece."""
-        durations = _durations(state, self._begin, self._end)
-        seen = durations > 0
-        self._most_jobs = max(self._most_jobs, int(state.queued_jobs[seen].max(initial=0)))
-        queued = int(state.queued_processors[seen].max(initial=0))
-        self._most_processors = max(self._most_processors, queued)
-        idle = self._processors - state.busy - state.down
-        self._sums += (
-            (state.busy * durations).sum(),
-            _lost_capacity(idle, state.least, durations),
-            _lost_capacity(idle, state.least_requested, durations),
-            (state.queued_jobs * durations).sum(),
-        )
-
-    def figures(self) -> Figures:
-        """Return the figures of all pieces."""
-        most: Figures = {
-            "max_queued_jobs": self._most_jobs,
-            "max_queued_processors": self._most_processors,
-        }
-        keys = ("utilization", "loss_of_capacity", "loss_of_capacity_requested", "mean_queued_jobs")
-        length = self._end - self._begin
-        if length <= 0:
-            return most | dict.fromkeys(keys)
-        total = self._processors * length
-        wholes = np.array([total, total, total, length])
-        return most | dict(zip(keys, (self._sums / wholes).tolist(), strict=True))
+    durations = _durations(steps, begin, end)
+    seen, length = durations > 0, end - begin
+    most: Figures = {
+        "max_queued_jobs": int(steps.queued_jobs[seen].max(initial=0)),
+        "max_queued_processors": int(steps.queued_processors[seen].max(initial=0)),
+    }
+    keys = ("utilization", "loss_of_capacity", "loss_of_capacity_requested", "mean_queued_jobs")
+    if length <= 0:
+        return most | dict.fromkeys(keys)
+    idle, total = processors - steps.busy - steps.down, processors * length
+    shares = (
+        float((steps.busy * durations).sum()) / total,
+        _lost_capacity(idle, steps.least, durations) / total,
+        _lost_capacity(idle, steps.least_requested, durations) / total,
+        float((steps.queued_jobs * durations).sum()) / length,
+    )
+    return most | dict(zip(keys, shares, strict=True))
 
 
 LATE = 0.5
@@ -323,8 +243,8 @@ LEAST_JOBS = 100
 """Of fewer jobs nothing is said."""
 
 
-class Settling:
-    """Whether the queue settles, so that means do not depend on the length of the run.
+def settling_figures(steps: Steps, begin: float, end: float, work: FloatArray) -> Figures:
+    """Return whether the queue settles, so that means do not depend on the length of the run.
 
     It does not if it was last empty in the first half of the arrivals, or if the work that
     waits over their last twentieth is more than 0.7 deviations of the work that arrives: of
@@ -332,39 +252,21 @@ class Settling:
 
     Parameters
     ----------
+    steps : Steps
     begin, end : float, seconds
         First and last submit.
     work : numpy.ndarray of float, shape (n,), processor-seconds
         Of the jobs that arrive.
     """
-
-    def __init__(self, begin: float, end: float, work: FloatArray) -> None:
-        self._begin, self._end = begin, end
-        self._from = end - LAST * (end - begin)
-        self._work, self._waiting, self._empty = work, 0.0, begin
-
-    def add(self, state: Steps) -> None:
-        """Take in a piece."""
-        self._waiting += float((state.queued_work * _durations(state, self._from, self._end)).sum())
-        empty = np.flatnonzero((state.queued_jobs == 0) & (state.times <= self._end))
-        if empty.size:
-            after = np.append(state.times, np.inf if state.until is None else state.until)
-            self._empty = max(self._empty, min(float(after[empty[-1] + 1]), self._end))
-
-    def figures(self) -> Figures:
-        """Return the figure of all pieces."""
-        length = self._end - self._begin
-        if length <= 0 or len(self._work) < LEAST_JOBS:
-            return {STEADY: None}
-        deviation = float(np.sqrt((self._work**2).sum()))  # n (mean² + variance) under the root
-        left = self._waiting / (LAST * length)
-        early = self._empty < self._begin + LATE * length
-        return {STEADY: not (early or left > LEFT * deviation)}
-
-
-def figures_over(history: Iterable[Steps], *parts: MachineSums | Settling) -> Figures:
-    """Return all figures over a history, which is gone through once."""
-    for state in history:
-        for part in parts:
-            part.add(state)
-    return {key: figure for part in parts for key, figure in part.figures().items()}
+    length = end - begin
+    if length <= 0 or len(work) < LEAST_JOBS:
+        return {STEADY: None}
+    waits = steps.queued_work * _durations(steps, end - LAST * length, end)
+    left = float(waits.sum()) / (LAST * length)
+    empty = np.flatnonzero((steps.queued_jobs == 0) & (steps.times <= end))
+    last_empty = begin
+    if empty.size:
+        last_empty = min(float(np.append(steps.times, np.inf)[empty[-1] + 1]), end)
+    deviation = float(np.sqrt((work**2).sum()))  # n (mean² + variance) under the root
+    early = last_empty < begin + LATE * length
+    return {STEADY: not (early or left > LEFT * deviation)}

@@ -4,17 +4,15 @@ import itertools
 import math
 
 import numpy as np
-import pandas as pd
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from random_schedules import random_run
 
 from predictors.base import Observation
 from sim.results.metrics import summarise
-from sim.results.outcome import Timeline, demand, outcome
+from sim.results.outcome import outcome
 from sim.results.steady_state import Trim
-from sim.results.steps import History, MachineSums, Settling, figures_over
 
 runs = st.tuples(st.integers(0, 10**6), st.integers(1, 14), st.integers(1, 9))
 
@@ -94,29 +92,6 @@ def test_timeline_tells_machine_and_queue_at_any_instant(spec):
     assert (changes != 0).any(axis=1).all()
     assert timeline["time"].is_monotonic_increasing
     assert timeline.iloc[-1, 1:].tolist() == [0, 0, 0]
-
-
-@settings(max_examples=40)
-@given(runs, st.integers(1, 5))
-@example((157, 7, 1), 1)  # the first piece of time is empty
-def test_pieces_of_time_tell_the_same(spec, piece):
-    trace, truth, records = random_run(*spec)
-    asked = demand(trace, truth, np.ones(len(trace.jobs), np.bool_))
-    whole, parts = History(records, asked), History(records, asked, piece)
-    timeline = Timeline(whole).frame()
-    pd.testing.assert_frame_equal(Timeline(parts).frame(), timeline)
-    pieces = list(Timeline(parts).pieces(4))
-    assert [len(one) for one in pieces[:-1]] == [4] * (len(pieces) - 1)
-    assert len(pieces[-1]) <= 4
-    pd.testing.assert_frame_equal(pd.concat(pieces, ignore_index=True), timeline)
-    begin, end = records.submit_time.min(), records.end_time.max()
-    work = np.tile([1.0, 2.0], 50)
-    for kind, *how in (
-        (MachineSums, records.processors, begin, end),
-        (Settling, begin, end, work),
-    ):
-        at_once, by_piece = (figures_over(h, kind(*how)) for h in (whole, parts))
-        assert by_piece == pytest.approx(at_once, rel=1e-9, abs=1e-9)
 
 
 @settings(max_examples=60)

@@ -3,7 +3,7 @@ import pytest
 
 from sim.errors import ConfigError
 from sim.results.steady_state import Trim
-from sim.results.steps import NOBODY, Settling, Steps, figures_over, least_over
+from sim.results.steps import NOBODY, Steps, least_over, settling_figures
 
 pytestmark = pytest.mark.fast
 
@@ -13,7 +13,7 @@ def settles(work, begin=0.0, end=1000.0, jobs=100):
     times, zero = np.arange(len(work), dtype=float), np.zeros(len(work), np.int64)
     none, waiting = np.full(len(work), NOBODY), np.asarray(work, float)
     steps = Steps(times, zero, (waiting > 0).astype(int), zero, waiting, none, none, zero)
-    return figures_over([steps], Settling(begin, end, np.full(jobs, 100.0)))["steady"]
+    return settling_figures(steps, begin, end, np.full(jobs, 100.0))["steady"]
 
 
 def test_a_queue_settles_that_was_empty_late_and_ends_with_little_work():

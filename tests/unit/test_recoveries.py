@@ -24,7 +24,7 @@ from sim.errors import ConfigError, PolicyError
 from sim.evolving.engine_with_failures import simulate_recovering
 from sim.evolving.settings import Evolving
 from sim.machine.failing import Failing
-from sim.results.steps import Demand, History, MachineSums, figures_over
+from sim.results.steps import Demand, machine_figures, steps_of
 from workloads.evolving.cycle_costs import CYCLE_MACHINES
 from workloads.evolving.phases import EvolvingApplication
 from workloads.streams import Streams
@@ -183,8 +183,8 @@ def test_failed_nodes_are_no_lost_capacity():
     end = float(records.end_time[0])
     assert records.restarts[0] > 0
     wide = np.array([8])
-    (state,) = History(records, Demand(wide, wide, np.zeros(1), np.ones(1, bool)))
-    figures = figures_over([state], MachineSums(8, 0.0, end))
+    state = steps_of(records, Demand(wide, wide, np.zeros(1), np.ones(1, bool)))
+    figures = machine_figures(state, 8, 0.0, end)
     assert figures["loss_of_capacity"] == 0.0
     missed = sum(4 * (min(back, end) - begin) for _, begin, back in outages(bound, end))
     assert (state.down * np.diff(state.times, append=end)).sum() == pytest.approx(missed)
