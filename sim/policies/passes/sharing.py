@@ -5,9 +5,10 @@ from typing import Any, cast
 
 import numpy as np
 from numba.experimental import structref
+from numpy.typing import NDArray
 
 from predictors.base import FloatArray, IntArray
-from predictors.compiling import compiled
+from predictors.compiling import compiled, record
 from predictors.in_loop.oracle import Oracle
 from predictors.in_loop.wrapper import has_curves
 from sim.engine.engine import Engine
@@ -17,23 +18,48 @@ from sim.state.calendar import Calendar
 from sim.state.columns import Explanations
 from sim.state.processors import held_ranges
 from sim.state.records import Stretches
-from sim.state.run_state import State, struct_type, structure
+from sim.state.run_state import State, longer, struct_type, structure
 from sim.state.waiting_queue import summaries_of
 from workloads.base import BoolArray
 
-LEAST, MOST, STRETCH, CURVED, READ, REQUEST, ROW = range(7)
-"""Rows of `Sharing.jobs`: the counts between which a malleable job may be, 0 for others; its
-present stretch; whether it is believed to have a curve, and that was read; its request; its row
-in `Sharing.g`."""
-DONE, SINCE, REQUESTED, REFERENCE, REFERENCE_G = range(5)
-"""Rows of `Sharing.work`: the share of a job that was done until an instant; its request; its
-runtime and g at its reference count."""
-OF, COUNT, FIRST = range(3)
-"""Rows of `Sharing.stretches`: whose, on how many processors, and where they begin in `ranges`."""
-BEGUN, OVER = range(2)
-BELIEVED, TRUE = range(2)
-MEMBERS, STRETCHES, ASKED, UNUSED, QUERIES, PENDING = range(6)
-"""Places in `Sharing.tallies`; `PENDING` are queries of a pass that is not yet made."""
+JOB = record(
+    [
+        ("least", "i8"),
+        ("most", "i8"),
+        ("stretch", "i8"),
+        ("curved", "i8"),
+        ("read", "i8"),
+        ("request", "i8"),
+        ("requested_time", "f8"),
+        ("done", "f8"),
+        ("since", "f8"),
+        ("row", "i8"),
+        ("reference_runtime", "f8"),
+        ("reference_g", "f8"),
+    ]
+)
+"""Of a job: the counts between which it may be if it is malleable, else 0; its present stretch;
+whether it is believed to have a curve, and that was read; its request; the share that was `done`
+until an instant, `since`; its row in `Sharing.g`, and runtime and g at its reference count."""
+STRETCH = record(
+    [("job", "i8"), ("processors", "i8"), ("first_range", "i8"), ("begun", "f8"), ("over", "f8")]
+)
+"""Whose, on how many processors, where they begin in `State.ranges`, and from when until when; the
+last of a job ends with it."""
+ASKED = record([("job", "i8"), ("page", "i8")])
+"""Runtimes that a pass waits for."""
+TALLY = record(
+    [
+        ("members", "i8"),
+        ("stretches", "i8"),
+        ("asked", "i8"),
+        ("unused", "i8"),
+        ("queries", "i8"),
+        ("pending", "i8"),
+    ]
+)
+"""How much of the tables of their names is in use; `pending` are queries of a pass that is not yet
+made."""
 BLOCK = 256
 """Counts whose runtimes are asked for at once."""
 MOST_PAGES = 1 << 25
@@ -47,22 +73,17 @@ class Sharing(structref.StructRefProxy):
 
     Attributes
     ----------
-    jobs : numpy.ndarray of int, shape (7, n)
-    work : numpy.ndarray of float, shape (5, n)
+    jobs : numpy.ndarray of JOB, shape (n,)
     members : numpy.ndarray of int, shape (r,)
         Malleable jobs that run, in the order of their starts.
-    stretches : numpy.ndarray of int, shape (3, s)
-    times : numpy.ndarray of float, shape (2, s), seconds
-        When stretches begin and end; the last of a job ends with it.
+    stretches : numpy.ndarray of STRETCH, shape (s,)
     pages : numpy.ndarray of int, shape (p, n)
         For each `BLOCK` counts of a job the block that holds its runtimes; -1 if none does.
-    blocks : numpy.ndarray of float, shape (2, b, BLOCK), seconds
-        Believed and true runtimes.
+    believed, true : numpy.ndarray of float, shape (b, BLOCK), seconds
     unused : numpy.ndarray of int, shape (b,)
         Blocks that hold nothing.
-    asked : numpy.ndarray of int, shape (2, a)
-        Jobs and pages that a pass waits for.
-    tallies : numpy.ndarray of int, shape (6,)
+    asked : numpy.ndarray of ASKED, shape (a,)
+    tally : numpy.ndarray of TALLY, shape (1,)
     shortest, summarised : numpy.ndarray
         Of `sim.state.waiting_queue.Summaries`, a place being a job.
     calendar : Calendar
@@ -72,16 +93,15 @@ class Sharing(structref.StructRefProxy):
         without a curve; nothing is asked for then. Else empty.
     """
 
-    jobs: IntArray
-    work: FloatArray
+    jobs: NDArray[Any]
     members: IntArray
-    stretches: IntArray
-    times: FloatArray
+    stretches: NDArray[Any]
     pages: IntArray
-    blocks: FloatArray
+    believed: FloatArray
+    true: FloatArray
     unused: IntArray
-    asked: IntArray
-    tallies: IntArray
+    asked: NDArray[Any]
+    tally: NDArray[Any]
     shortest: FloatArray
     summarised: BoolArray
     calendar: Calendar
@@ -101,22 +121,20 @@ def _made(fields: tuple[Any, ...]) -> Sharing:
 @compiled(makes_arrays=True)
 def make_room_for_stretches(sharing: Sharing) -> None:
     """Let the tables of stretches grow, if those of a pass might not find room."""
-    size = sharing.times.shape[1]
-    if size - sharing.tallies[STRETCHES] < sharing.members.size:
-        stretches, times = np.zeros((3, 2 * size), np.int64), np.zeros((2, 2 * size))
-        stretches[:, :size], times[:, :size] = sharing.stretches, sharing.times
-        sharing.stretches, sharing.times = stretches, times
+    size = sharing.stretches.size
+    if size - sharing.tally[0].stretches < sharing.members.size:
+        sharing.stretches = longer(sharing.stretches, 2 * size)
 
 
 @compiled(makes_arrays=True)
-def _stretches_of(sharing: Sharing) -> tuple[IntArray, FloatArray]:
-    return sharing.stretches, sharing.times
+def _stretches_of(sharing: Sharing) -> NDArray[Any]:
+    return sharing.stretches
 
 
 @compiled(makes_arrays=True)
-def _let_know(sharing: Sharing, blocks: FloatArray, unused: IntArray) -> None:
+def _let_know(sharing: Sharing, believed: FloatArray, true: FloatArray, unused: IntArray) -> None:
     """Keep runtimes in these blocks from now on."""
-    sharing.blocks, sharing.unused = blocks, unused
+    sharing.believed, sharing.true, sharing.unused = believed, true, unused
 
 
 def sharing_of(
@@ -125,21 +143,20 @@ def sharing_of(
     """Return room for so many jobs, of which so many run at once, with so many pages each."""
     room = jobs + 2 * running
     fields = {
-        "jobs": np.zeros((7, jobs), np.int64),
-        "work": np.zeros((5, jobs)),
+        "jobs": np.zeros(jobs, JOB),
         "members": np.zeros(running, np.int64),
-        "stretches": np.zeros((3, room), np.int64),
-        "times": np.zeros((2, room)),
+        "stretches": np.zeros(room, STRETCH),
         "pages": np.full((pages, jobs), -1),
-        "blocks": np.zeros((2, 0, BLOCK)),
+        "believed": np.zeros((0, BLOCK)),
+        "true": np.zeros((0, BLOCK)),
         "unused": np.zeros(0, np.int64),
-        "asked": np.zeros((2, 3 * running), np.int64),
-        "tallies": np.zeros(6, np.int64),
+        "asked": np.zeros(3 * running, ASKED),
+        "tally": np.zeros(1, TALLY),
         **summaries_of(jobs)._asdict(),
         "calendar": calendar,
         "g": g,
     }
-    return cast(Sharing, structure(_made, fields, grows=("stretches", "times")))
+    return cast(Sharing, structure(_made, fields, grows=("stretches",)))
 
 
 class EqualShares:
@@ -189,18 +206,17 @@ class EqualShares:
         most = 0 if self._tabled else int(limits[1].max(initial=1))
         g = np.zeros((0, 0)) if self._tabled is None else self._tabled.g
         sharing = sharing_of(calendar, jobs.size, state.found.size, -(-most // BLOCK), g)
-        sharing.jobs[[LEAST, MOST]] = limits
-        sharing.jobs[REQUEST] = view.jobs.requested_processors
-        sharing.work[REQUESTED] = view.jobs.requested_time
+        own = sharing.jobs
+        own["least"], own["most"] = limits
+        own["request"] = view.jobs.requested_processors
+        own["requested_time"] = view.jobs.requested_time
         wanted[limits[0] > 0] = limits[0, limits[0] > 0]
         pairs = zip(jobs.tolist(), wanted.tolist(), strict=True)
         state.belief[:] = [view.belief(job, count) for job, count in pairs]
         calendar.runtime[:] = self._truth.runtimes_at(jobs, wanted)
         if (tabled := self._tabled) is not None:
-            sharing.jobs[ROW] = tabled.row
-            sharing.jobs[CURVED] = self._curved
-            sharing.work[REFERENCE] = tabled.runtimes
-            sharing.work[REFERENCE_G] = tabled.reference_g
+            own["row"], own["curved"] = tabled.row, self._curved
+            own["reference_runtime"], own["reference_g"] = tabled.runtimes, tabled.reference_g
         self.plan = sharing
 
     def answer(self) -> None:
@@ -209,33 +225,34 @@ class EqualShares:
         Those of some later jobs come along, which will soon be asked for.
         """
         sharing = self.plan
-        tallies, jobs, number = sharing.tallies, sharing.jobs, sharing.tallies.item(ASKED)
-        wanted = sharing.asked[:, :number].T.tolist()
+        tally, jobs = sharing.tally, sharing.jobs
+        wanted = sharing.asked[: tally["asked"].item()].tolist()
         last = max(job for job, _ in wanted) + 1
-        coming = (jobs[MOST, last : last + AHEAD] > 0) & (sharing.pages[0, last : last + AHEAD] < 0)
+        later = slice(last, last + AHEAD)
+        coming = (jobs["most"][later] > 0) & (sharing.pages[0, later] < 0)
         for job in (coming.nonzero()[0] + last).tolist():
-            most = (jobs.item(MOST, job) - 1) // BLOCK
+            most = (jobs["most"].item(job) - 1) // BLOCK
             wanted += [(job, 0), (job, most)] if most > 0 else [(job, 0)]
-        tallies[ASKED] = 0
-        if tallies[UNUSED] < len(wanted):
+        tally["asked"] = 0
+        if tally["unused"] < len(wanted):
             _add_blocks(sharing, max(len(wanted), sharing.unused.size))
         for job, page in wanted:
-            tallies[UNUSED] -= 1
-            block = sharing.pages[page, job] = sharing.unused[tallies[UNUSED]]
+            tally["unused"] -= 1
+            block = sharing.pages[page, job] = sharing.unused[tally["unused"].item()]
             self._fill(sharing, job, page * BLOCK, block)
 
     def _fill(self, sharing: Sharing, job: int, low: int, block: int) -> None:
         """Ask for a job's runtimes on the counts above one, and put them into a block."""
-        jobs, blocks = sharing.jobs, sharing.blocks
-        counts = np.arange(low + 1, min(low + BLOCK, jobs.item(MOST, job)) + 1)
+        own = sharing.jobs[job]
+        counts = np.arange(low + 1, min(low + BLOCK, own["most"]) + 1)
         believed = self._predictor.curve(job, counts)
-        jobs[CURVED, job] = believed is not None
+        own["curved"] = believed is not None
         if believed is not None:
-            blocks[BELIEVED, block, : counts.size] = believed
-        skipped = max(jobs.item(LEAST, job) - 1 - low, 0)
+            sharing.believed[block, : counts.size] = believed
+        skipped = max(own["least"] - 1 - low, 0)
         if skipped < counts.size:
             true = self._truth.runtimes(job, counts[skipped:])
-            blocks[TRUE, block, skipped : counts.size] = true
+            sharing.true[block, skipped : counts.size] = true
 
     def answered(self) -> None:
         """Take in nothing: the tables of the pass hold it."""
@@ -250,24 +267,25 @@ class EqualShares:
     def stretches(self) -> Stretches:
         """Return the stretches of all runs, in the order of their begins, when all have ended."""
         sharing, state, calendar = self.plan, self._state, self._calendar
-        self._view._queries += sharing.tallies.item(QUERIES)
-        number = sharing.tallies.item(STRETCHES)
-        stretches, times = _stretches_of(sharing)
-        job, processors, first = stretches[:, :number]
-        begun, over = times[:, :number]
-        over[sharing.jobs[STRETCH]] = calendar.end_time
-        return Stretches(
-            job, np.zeros_like(job), begun, over, processors, held_ranges(state, first)
+        tally = sharing.tally[0]
+        self._view._queries += int(tally["queries"])
+        made = _stretches_of(sharing)[: tally["stretches"]]
+        made["over"][sharing.jobs["stretch"]] = calendar.end_time
+        nodes = held_ranges(state, made["first_range"])
+        job, begun, over, processors = (
+            made[name].copy() for name in ("job", "begun", "over", "processors")
         )
+        return Stretches(job, np.zeros_like(job), begun, over, processors, nodes)
 
 
 def _add_blocks(sharing: Sharing, more: int) -> None:
     """Make room for the runtimes of so many more blocks."""
-    before = sharing.unused.size
-    blocks = np.concatenate([sharing.blocks, np.zeros((2, more, BLOCK))], axis=1)
+    before, tally = sharing.unused.size, sharing.tally
+    room = np.zeros((more, BLOCK))
+    believed, true = (np.concatenate([old, room]) for old in (sharing.believed, sharing.true))
     unused = np.concatenate([sharing.unused, np.zeros(more, np.int64)])
-    last = sharing.tallies.item(UNUSED)
+    last = tally["unused"].item()
     unused[last : last + more] = np.arange(before, before + more)
-    sharing.tallies[UNUSED] += more
-    _let_know(sharing, blocks, unused)
-    sharing.blocks, sharing.unused = blocks, unused
+    tally["unused"] += more
+    _let_know(sharing, believed, true, unused)
+    sharing.believed, sharing.true, sharing.unused = believed, true, unused

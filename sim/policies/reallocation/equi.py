@@ -5,7 +5,7 @@ from typing import Literal
 
 import numpy as np
 
-from predictors.base import IntArray
+from predictors.base import FloatArray, IntArray
 from predictors.compiling import compiled
 from predictors.in_loop.oracle import foresees
 from sim.engine.engine import Engine
@@ -14,37 +14,7 @@ from sim.errors import check_choice
 from sim.policies.allocation.rigid import Request
 from sim.policies.backfill.easy import EasyScheduler
 from sim.policies.backfill.queue_search import Opening, backfill, find_heads
-from sim.policies.passes.sharing import (
-    ASKED,
-    BEGUN,
-    BELIEVED,
-    BLOCK,
-    COUNT,
-    CURVED,
-    DONE,
-    FIRST,
-    LEAST,
-    MEMBERS,
-    MOST,
-    OF,
-    OVER,
-    PENDING,
-    QUERIES,
-    READ,
-    REFERENCE,
-    REFERENCE_G,
-    REQUEST,
-    REQUESTED,
-    ROW,
-    SINCE,
-    STRETCH,
-    STRETCHES,
-    TRUE,
-    UNUSED,
-    EqualShares,
-    Sharing,
-    make_room_for_stretches,
-)
+from sim.policies.passes.sharing import BLOCK, EqualShares, Sharing, make_room_for_stretches
 from sim.policies.reallocation.beliefs import TABLED, Beliefs, Members
 from sim.policies.reallocation.rule import ReallocatingScheduler, Reallocation
 from sim.policies.reallocation.shares import apportion, hand_out, make_room
@@ -75,40 +45,41 @@ def equal_shares(total: int, least: IntArray, largest: IntArray) -> IntArray:
 
 
 @compiled(makes_arrays=True)
-def _runtime(sharing: Sharing, kind: int, job: int, count: int) -> float:
-    """Return a runtime of the table, or that was asked for, seconds."""
+def _runtime(sharing: Sharing, blocks: FloatArray, job: int, count: int) -> float:
+    """Return a runtime of the table, or of blocks that were asked for, seconds."""
     if sharing.g.size > 0:
-        reference, at_reference = sharing.work[REFERENCE, job], sharing.work[REFERENCE_G, job]
-        return float(reference * (sharing.g[sharing.jobs[ROW, job], count] / at_reference))
+        own = sharing.jobs[job]
+        return float(own.reference_runtime * (sharing.g[own.row, count] / own.reference_g))
     block = sharing.pages[(count - 1) // BLOCK, job]
-    return float(sharing.blocks[kind, block, (count - 1) % BLOCK])
+    return float(blocks[block, (count - 1) % BLOCK])
 
 
 @compiled(makes_arrays=True)
 def _relative(sharing: Sharing, job: int, count: int) -> float:
     """Return the believed T(n)/T(1); without a curve speedup is perfect."""
-    if sharing.jobs[CURVED, job] == 0:
+    if sharing.jobs[job].curved == 0:
         return 1.0 / count
-    return _runtime(sharing, BELIEVED, job, count) / _runtime(sharing, BELIEVED, job, 1)
+    believed = sharing.believed
+    return _runtime(sharing, believed, job, count) / _runtime(sharing, believed, job, 1)
 
 
 @compiled(makes_arrays=True)
 def _forget_ended(state: State, sharing: Sharing) -> None:
     """Take those who ended now from the members, and what was known of them."""
-    held, members, tallies = state.processors, sharing.members, sharing.tallies
+    held, members, tally = state.processors, sharing.members, sharing.tally[0]
     for job in state.ended_jobs[: state.run[0].ended_now]:
-        held[job] = sharing.jobs[MOST, job] = 0
+        held[job], sharing.jobs[job].most = 0, 0
         for page in range(sharing.pages.shape[0]):
             if sharing.pages[page, job] >= 0:
-                sharing.unused[tallies[UNUSED]] = sharing.pages[page, job]
+                sharing.unused[tally.unused] = sharing.pages[page, job]
                 sharing.pages[page, job] = -1
-                tallies[UNUSED] += 1
+                tally.unused += 1
     left = 0
-    for member in members[: tallies[MEMBERS]]:
+    for member in members[: tally.members]:
         if held[member] > 0:
             members[left] = member
             left += 1
-    tallies[MEMBERS] = left
+    tally.members = left
 
 
 # Who starts, while runs hold the least that they can
@@ -118,14 +89,14 @@ def _forget_ended(state: State, sharing: Sharing) -> None:
 def _lent_end(state: State, sharing: Sharing, job: int) -> float:
     """Return when a run is believed to end that gave up now all that it can."""
     end, held = state.believed_end[job], state.processors[job]
-    least, tallies, now = sharing.jobs[LEAST, job], sharing.tallies, state.run[0].now
+    least, tally, now = sharing.jobs[job].least, sharing.tally[0], state.run[0].now
     if least == 0 or least == held:
         return float(end)
-    if sharing.jobs[MOST, job] > TABLED:
-        tallies[PENDING] += (least != 1) + 1
-    elif sharing.jobs[READ, job] == 0:
-        sharing.jobs[READ, job] = 1
-        tallies[QUERIES] += 1
+    if sharing.jobs[job].most > TABLED:
+        tally.pending += (least != 1) + 1
+    elif sharing.jobs[job].read == 0:
+        sharing.jobs[job].read = 1
+        tally.queries += 1
     seconds = max(end - now, 0.0)
     seconds *= _relative(sharing, job, least)
     return float(now + seconds / _relative(sharing, job, held))
@@ -138,7 +109,7 @@ def _lent_ends(state: State, sharing: Sharing) -> BelievedEnds:
     jobs = state.holder_job[:running]
     ends, held = np.empty(running), np.empty(running, np.int64)
     for k in range(running):
-        least = sharing.jobs[LEAST, jobs[k]]
+        least = sharing.jobs[jobs[k]].least
         ends[k] = _lent_end(state, sharing, jobs[k])
         held[k] = least if least > 0 else state.processors[jobs[k]]
     order = np.argsort(ends, kind="mergesort")
@@ -153,8 +124,8 @@ def _find_starts(state: State, sharing: Sharing) -> int:
     forget(Summaries(sharing.shortest, sharing.summarised), run.newcomer, last)
     while run.head < last and waiting.counts[run.head] == 0:
         run.head += 1
-    for job in sharing.members[: sharing.tallies[MEMBERS]]:
-        free += state.processors[job] - sharing.jobs[LEAST, job]
+    for job in sharing.members[: sharing.tally[0].members]:
+        free += state.processors[job] - sharing.jobs[job].least
     heads, head, free = find_heads(waiting.counts, run.head, last, free, found)
     if head == last:
         return heads
@@ -170,12 +141,12 @@ def _find_starts(state: State, sharing: Sharing) -> int:
 @compiled(makes_arrays=True)
 def _shared(state: State, sharing: Sharing, begun: IntArray) -> tuple[IntArray, IntArray]:
     """Return the malleable jobs that run, then those that start, and what each gets."""
-    held, least, number = state.processors, sharing.jobs[LEAST], sharing.tallies[MEMBERS]
+    held, jobs, number = state.processors, sharing.jobs, sharing.tally[0].members
     members = np.empty(number + begun.size, np.int64)
     members[:number] = sharing.members[:number]
     total = state.run[0].free + held[members[:number]].sum()
     for job in begun:
-        if least[job] > 0:
+        if jobs[job].least > 0:
             members[number] = job
             number += 1
         else:
@@ -183,22 +154,24 @@ def _shared(state: State, sharing: Sharing, begun: IntArray) -> tuple[IntArray, 
     members = members[:number]
     if number == 0:
         return members, members
-    lowest, highest = least[members], sharing.jobs[MOST][members]
+    lowest, highest = np.empty(number, np.int64), np.empty(number, np.int64)
+    for k in range(number):
+        lowest[k], highest[k] = jobs[members[k]].least, jobs[members[k]].most
     return members, equal_shares(total, lowest, highest)
 
 
 @compiled(makes_arrays=True)
 def _ask(sharing: Sharing, job: int, count: int) -> None:
     """See to it that a job's runtime on a count is known before the pass is made."""
-    tallies, asked, page = sharing.tallies, sharing.asked, (count - 1) // BLOCK
-    last = tallies[ASKED]
+    tally, asked, page = sharing.tally[0], sharing.asked, (count - 1) // BLOCK
+    last = tally.asked
     if sharing.g.size > 0 or sharing.pages[page, job] >= 0:
         return
     for k in range(max(last - 2, 0), last):
-        if asked[0, k] == job and asked[1, k] == page:
+        if asked[k].job == job and asked[k].page == page:
             return
-    asked[0, last], asked[1, last] = job, page
-    tallies[ASKED] += 1
+    asked[last].job, asked[last].page = job, page
+    tally.asked += 1
 
 
 @compiled(makes_arrays=True)
@@ -206,13 +179,13 @@ def _ask_of(state: State, sharing: Sharing, members: IntArray, shares: IntArray)
     """Ask for what is not known of changes and starts; say whether anything was."""
     for k in range(members.size):
         job = members[k]
-        if k >= sharing.tallies[MEMBERS]:
+        if k >= sharing.tally[0].members:
             _ask(sharing, job, 1)
-            _ask(sharing, job, sharing.jobs[LEAST, job])
+            _ask(sharing, job, sharing.jobs[job].least)
             _ask(sharing, job, shares[k])
         elif shares[k] != state.processors[job]:
             _ask(sharing, job, shares[k])
-    return bool(sharing.tallies[ASKED] > 0)
+    return bool(sharing.tally[0].asked > 0)
 
 
 # What happens
@@ -240,34 +213,32 @@ def _foresee_anew(state: State, calendar: Calendar) -> None:
 @compiled(makes_arrays=True)
 def _begin_stretch(state: State, sharing: Sharing, job: int) -> None:
     """Note what a job holds from now on."""
-    place = sharing.tallies[STRETCHES]
-    sharing.jobs[STRETCH, job] = place
-    sharing.stretches[OF, place] = job
-    sharing.stretches[COUNT, place] = state.processors[job]
-    sharing.stretches[FIRST, place] = state.first_range[job]
-    sharing.times[BEGUN, place] = state.run[0].now
-    sharing.tallies[STRETCHES] += 1
+    place = sharing.jobs[job].stretch = sharing.tally[0].stretches
+    own = sharing.stretches[place]
+    own.job, own.processors, own.first_range = job, state.processors[job], state.first_range[job]
+    own.begun = state.run[0].now
+    sharing.tally[0].stretches += 1
 
 
 @compiled(makes_arrays=True)
 def _resize(state: State, sharing: Sharing, job: int, count: int) -> None:
     """Let a run go on with other processors, as `sim.engine.resizing` does."""
     calendar = sharing.calendar
-    work, now, before = sharing.work, state.run[0].now, state.processors[job]
+    own, now, before = sharing.jobs[job], state.run[0].now, state.processors[job]
     left = max(state.believed_end[job] - now, 0.0)
-    if now > work[SINCE, job]:
-        work[DONE, job] += (now - work[SINCE, job]) / _runtime(sharing, TRUE, job, before)
-        work[SINCE, job] = now
-    if sharing.jobs[CURVED, job] == 0:
+    if now > own.since:
+        own.done += (now - own.since) / _runtime(sharing, sharing.true, job, before)
+        own.since = now
+    if own.curved == 0:
         left *= before / count
     else:
-        faster = _runtime(sharing, BELIEVED, job, count)
-        left *= faster / _runtime(sharing, BELIEVED, job, before)
-    sharing.tallies[QUERIES] += 1
-    sharing.times[OVER, sharing.jobs[STRETCH, job]] = now
+        faster = _runtime(sharing, sharing.believed, job, count)
+        left *= faster / _runtime(sharing, sharing.believed, job, before)
+    sharing.tally[0].queries += 1
+    sharing.stretches[own.stretch].over = now
     reallocate(state, job, count)
     _begin_stretch(state, sharing, job)
-    end = now + _runtime(sharing, TRUE, job, count) * max(1.0 - work[DONE, job], 0.0)
+    end = now + _runtime(sharing, sharing.true, job, count) * max(1.0 - own.done, 0.0)
     believed, slack = now + left, 1e-9 * abs(end - now) + 1e-12 * abs(end)
     _move_ends(state, calendar, job, end, end if abs(believed - end) <= slack else believed)
 
@@ -277,18 +248,18 @@ def _begin(state: State, sharing: Sharing, job: int, count: int) -> None:
     """Start a job on a count; 0 if it is not malleable."""
     calendar = sharing.calendar
     if count > 0:
-        calendar.runtime[job] = _runtime(sharing, TRUE, job, count)
+        calendar.runtime[job] = _runtime(sharing, sharing.true, job, count)
         if count != state.processors[job]:
-            sharing.tallies[QUERIES] += 1
-            believed = sharing.work[REQUESTED, job] * sharing.jobs[REQUEST, job] / count
-            if sharing.jobs[CURVED, job] != 0:
-                believed = _runtime(sharing, BELIEVED, job, count)
+            sharing.tally[0].queries += 1
+            believed = sharing.jobs[job].requested_time * sharing.jobs[job].request / count
+            if sharing.jobs[job].curved != 0:
+                believed = _runtime(sharing, sharing.believed, job, count)
             state.belief[job] = max(believed, LEAST_BELIEF)
         state.processors[job] = count
     state.waiting[job] = 0
     start(state, job)
     plan_starts(state, calendar)
-    sharing.work[SINCE, job] = state.run[0].now
+    sharing.jobs[job].since = state.run[0].now
     _begin_stretch(state, sharing, job)
 
 
@@ -304,23 +275,23 @@ def share_pass(state: State, sharing: Sharing) -> None:
     sharing : Sharing
     """
     make_room_for_stretches(sharing)
-    tallies, held = sharing.tallies, state.processors
-    tallies[ASKED] = tallies[PENDING] = 0
+    tally, held = sharing.tally[0], state.processors
+    tally.asked = tally.pending = 0
     _forget_ended(state, sharing)
     begun = state.found[: _find_starts(state, sharing)]
     members, shares = _shared(state, sharing, begun)
     if _ask_of(state, sharing, members, shares):
         state.run[0].asks = 1
         return
-    tallies[QUERIES] += tallies[PENDING]
-    number = tallies[MEMBERS]
+    tally.queries += tally.pending
+    number = tally.members
     before = held[members[:number]]
     for k in range(number):
         if shares[k] < before[k]:
             _resize(state, sharing, members[k], shares[k])
     new = number
     for job in begun:
-        if sharing.jobs[LEAST, job] > 0:
+        if sharing.jobs[job].least > 0:
             _begin(state, sharing, job, shares[new])
             new += 1
         else:
@@ -331,7 +302,7 @@ def share_pass(state: State, sharing: Sharing) -> None:
     if (shares[:number] != before).any():
         _foresee_anew(state, sharing.calendar)
     sharing.members[: members.size] = members
-    tallies[MEMBERS] = members.size
+    tally.members = members.size
 
 
 @dataclass(frozen=True)
