@@ -106,13 +106,12 @@ def both_molded(rows, policy, factor, processors=MACHINE):
     def made(watchers):
         predictor = ToyEstimate() if factor is None else ToyOracle(truth, factor)
         machine = Dedicated(processors)
-        return plain(
-            simulate(
-                Setup(
-                    trace, truth, policy, predictor, machine, adopter_draws=draws, watchers=watchers
-                )
-            )
+        setup = Setup(
+            trace, truth, policy, predictor, machine, adopter_draws=draws, watchers=watchers
         )
+        if factor is not None:  # without curves equal shares may need Python
+            assert (compiled_passes(Engine(setup)) is None) == bool(watchers)
+        return plain(simulate(setup))
 
     return made(()), made((Checker(),))
 

@@ -19,8 +19,8 @@ BEGIN, SIZE, AT_ONCE = range(3)
 """Rows of `Plan.offers`."""
 BELIEF, AREA = range(2)
 """Rows of `Plan.choices`."""
-WHO, BEFORE = range(2)
-"""Rows of `Plan.ended`."""
+ENDED = record([("job", "i8"), ("started", "i8")])
+"""Who ended, and how many had started before that."""
 RULE = record(
     [
         ("reservations", "i8"),
@@ -71,8 +71,8 @@ class Plan(structref.StructRefProxy):
         Of a rule for open counts; `offers` are its spans then, one row for each of theirs.
     asks : bool
         Whether a predictor is asked as jobs choose.
-    ended : numpy.ndarray of int, shape (2, n)
-        Columns of those who ended, in turn, and how many had started before that.
+    ended : numpy.ndarray of ENDED, shape (n,)
+        In turn.
     application : numpy.ndarray of int, shape (n,)
         Of each job. These are empty where no predictor learns.
     told : numpy.ndarray of int, shape (1,)
@@ -96,7 +96,7 @@ class Plan(structref.StructRefProxy):
     anew: float
     open: OpenPlan
     asks: bool
-    ended: IntArray
+    ended: NDArray[Any]
     application: IntArray
     told: IntArray
 
@@ -271,7 +271,7 @@ def _is_news(state: State, plan: Plan) -> bool:
     run, queue, at, concerns = state.run[0], plan.queue, plan.queue.at[0], False
     for i in range(run.ended_now):
         job, place = state.ended_jobs[i], run.ended - run.ended_now + i - plan.told[0]
-        plan.ended[WHO, place], plan.ended[BEFORE, place] = job, run.started
+        plan.ended[place].job, plan.ended[place].started = job, run.started
         for k in range(at.first, at.last):
             if concerns:
                 break

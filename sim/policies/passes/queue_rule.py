@@ -17,6 +17,7 @@ from sim.policies.molding.candidates import CLOSED, OpenPlan
 from sim.policies.passes import by_job
 from sim.policies.passes.offers import OfferedCounts
 from sim.policies.passes.plan import (
+    ENDED,
     RULE,
     admit,
     choose,
@@ -120,7 +121,7 @@ class QueueRule:
             anew=self._anew,
             open=self._open_plan,
             asks=self._asks,
-            ended=np.zeros((2, jobs if self._learns else 0), np.int64),
+            ended=np.zeros(jobs if self._learns else 0, ENDED),
             application=replay.jobs.application[: jobs if self._learns else 0],
             told=np.zeros(1, np.int64),
         )
@@ -177,7 +178,7 @@ class QueueRule:
         """
         state, replay, plan = self._state, self._replay, self.plan
         new = int(state.run["ended"].item() - plan.told[0])
-        for job, before in plan.ended[:, :new].T.tolist():
+        for job, before in plan.ended[:new].tolist():
             self._explain_started(before)
             processors = state.processors.item(job)
             start, end = state.start_time.item(job), self._calendar.end_time.item(job)
