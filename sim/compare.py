@@ -140,7 +140,7 @@ def main(given: Sequence[str] | None = None) -> int:
         write_csv(distinct(table), path)
         report = _report(folder, gathered, Wanted(**asked), progress)
     console = PlainConsole() if sys.stdout.isatty() else PlainConsole(width=UNFOLDED)
-    for sentence in [*report.verdict.sentences, *filter(None, [report.loses])]:
+    for sentence in [*report.verdict.sentences, *report.loses]:
         console.print(sentence, markup=False, highlight=False)
     console.print()
     print_comparison(console, table, report.verdict.order, report.said)

@@ -191,8 +191,9 @@ def main(given: Sequence[str]) -> int:
         text = one_of(*topic.split("="))
     else:
         text = text_of(topic)
-    if text is None and topic in there_are():
-        return carry_out(topic, SUBCOMMANDS[topic], ["--help"])
+    verb = topic.partition(".")[0]  # keys of a subcommand stand in its own help
+    if text is None and verb in there_are():
+        return carry_out(verb, SUBCOMMANDS[verb], ["--help"])
     if text is None:
         hint = meant(topic, topics(), "moldsim help lists topics")
         sys.stderr.write(f"error: help {topic}: there is no such topic; {hint}\n")

@@ -1,7 +1,7 @@
 """One self-contained page that works offline: tables, plots, schedules, configuration."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from html import escape
 from io import BytesIO
 from pathlib import Path
@@ -82,7 +82,7 @@ class Report:
     verdict: Verdict
     figure: str
     winners: Sequence[Winners] = ()
-    loses: str = ""
+    loses: list[str] = field(default_factory=list)
     explorer: str = ""
 
 

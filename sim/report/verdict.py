@@ -11,8 +11,8 @@ from sim.report.samples import Group, jobs_of, oracle_of
 from sim.report.tables import mean_given, number
 from sim.report.winners import Winners
 from sim.results.rows import IDENTICAL, SECONDS, SECTIONS, percent, texts
-from sim.results.sentences import rests_sentence, treated_sentence
-from sim.results.steady_state import in_windows, unsteady_sentence
+from sim.results.sentences import FEW, rests_sentence, treated_sentence
+from sim.results.steady_state import in_windows, listed, unsteady_sentence
 from sim.statistics.intervals import Interval
 from sim.statistics.paired import LEAST_PAIRS
 
@@ -135,6 +135,12 @@ def verdict(
         _losers_tile(who),
     ]
     first = _best_sentence(best, found, figure)
+    untried = [group.label for group in groups if _is_untried(group)]
+    if untried:
+        first += (
+            f" Molding is untried under {listed(untried)}, as the predictor answered hardly any "
+            "start: that is no evidence against it."
+        )
     oracles = ["oracle" in one.group.predictor for one in (best, *found)]
     if any(oracles) and not oracles[0]:
         first += " An oracle is not ranked, as no site has one."
@@ -146,6 +152,13 @@ def verdict(
     )
     rests_on = f"{told.removesuffix('.')}; {_recorded(best)}."
     return Verdict(first, treated, rests_on, tiles, order, unsteady)
+
+
+def _is_untried(group: Group) -> bool:
+    """Return whether a rule that chooses counts chose hardly any, for want of predictions."""
+    molded, jobs = (group.values(key).sum() for key in ("molded_jobs", "jobs"))
+    own = group.values("share_own_predictions")
+    return bool(group.menu and own.size and own.mean() < FEW and molded < 0.01 * jobs)
 
 
 def best_first(groups: Sequence[Group], found: Sequence[Difference], figure: str) -> list[Group]:
@@ -205,9 +218,8 @@ def sureness(best: Difference) -> str:
     if math.isnan(best.change.low):
         return f"the range of {best.pairs} pairs, as an interval needs at least {LEAST_PAIRS}"
     includes = "" if best.certain else "which includes 0, "
-    low, high = 100 * best.single.low, 100 * best.single.high
-    read = f"{best.set} hold together; read alone [{low:.1f}, {high:.1f}]"
-    return f"{includes}{best.pairs} pairs; {read}"
+    single = percent(best.single).partition(" [")[2]
+    return f"{includes}{best.pairs} pairs; {best.set} hold together; read alone [{single}"
 
 
 def machine_sentence(groups: Sequence[Group]) -> str:
@@ -233,8 +245,10 @@ def _recorded(best: Difference) -> str:
         if known and not group.is_recorded:
             means = [sum(map(float, column)) / len(known) for column in zip(*known, strict=True)]
             real, simulated = texts(means, SECONDS)
-            empty = " in windows on an empty machine" if in_windows(group.summaries) else ""
-            return f"the log's own mean wait is {real}, that of {group.label} {simulated}{empty}"
+            windows = in_windows(group.summaries)
+            where, empty = (" in these windows", " on an empty machine") if windows else ("", "")
+            own = f"the log's own mean wait{where} is {real}"
+            return f"{own}, that of {group.label} {simulated}{empty}"
     return "no real machine's schedule of these jobs is recorded"
 
 

@@ -36,6 +36,12 @@ EXPLORER = "explorer.html"
 MOST_EXPLORED = 2000
 """Jobs up to which the best and its reference are laid side by side to look into."""
 DIFFERENCES = "differences.csv"
+JOINT = (
+    "Of several comparisons quote the intervals that hold together; what is read alone is for one "
+    "that was chosen before anybody looked."
+)
+MOST_LOSERS = 3
+"""Runs that mold or resize jobs, beside the one that is asked about, of which it is told."""
 MOST_ASKED = 20
 """Further groups of which the page says who loses."""
 ALL = "All have the {} {}."
@@ -103,11 +109,17 @@ def _sentences(groups: Sequence[Group], names: Mapping[str, str], family: Family
         *given_sentences(groups),
         *few_predictions(own),
         *weighing_notes(max(map(len, own.values()), default=0)),
+        *([JOINT] if family.intervals > 1 else []),
         *schedule_sentences(groups),
         *([machine] if machine else []),
         *windows_sentences(own, family.block, family.correlation),
         *backtest_sentences(sample.folder for group in groups for sample in group.samples[:1]),
     ]
+
+
+def _treats(one: Difference) -> bool:
+    """Return whether any job of a run is molded or resized."""
+    return any(one.group.values(key).sum() > 0 for key in ("molded_jobs", "resized_jobs"))
 
 
 def write_report(
@@ -152,11 +164,15 @@ def write_report(
     every = found_answers.differences
     subject = best if wanted.subject is None else subject_of(every, wanted.subject)
     chosen = [] if subject is None else [subject]
+    treating = [one for one in every if one is not subject and _treats(one)][:MOST_LOSERS]
+    told_of = [*chosen, *treating] if wanted.subject is None else chosen
+    chosen = [*told_of]
     if wanted.page:
-        chosen += [one for one in every if one is not subject][:MOST_ASKED]
+        chosen += [one for one in every if one not in chosen][:MOST_ASKED]
     who = [losers(one) for one in chosen]
     said_first = verdict(groups, every, wanted.figure, who[0] if who else None)
-    loses = who[0].sentence(not subject.refused) if subject and who[0] else ""
+    pairs = zip(told_of, who, strict=False)
+    loses = [one.sentence(not of.refused) for of, one in pairs if one is not None]
     unit = axis_of(wanted.figure, groups)
     words = unit[0].partition(" (")[0]
     told = [one for one in who if one is not None]

@@ -276,7 +276,7 @@ WIDEST = 10.0
 """Width, as a share, beyond which an interval says nothing of a change."""
 
 
-SMALL = 0.0005
+SMALL = 0.0015
 """Shares below this one are shown with more digits."""
 
 

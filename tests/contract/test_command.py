@@ -203,6 +203,12 @@ def test_help_has_topics(topic, expected, capsys):
     assert (expected if topic != "policy=easy" else "policy=easy") in shown
 
 
+def test_help_on_a_key_of_a_subcommand_is_the_help_of_that(capsys):
+    with pytest.raises(SystemExit):
+        topics.main(["backtest.candidates"])
+    assert "backtest.candidates=" in capsys.readouterr().out
+
+
 def test_arguments_reach_the_modules_behind_subcommands(capsys, tmp_path):
     assert main.main(["verify", str(tmp_path / "nowhere")]) == 2
     assert "there is no such folder" in capsys.readouterr().err

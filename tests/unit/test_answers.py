@@ -523,3 +523,26 @@ def test_repetitions_of_the_same_jobs_are_not_read_as_other_weeks(begins, told, 
     said = " ".join(windows_sentences({"sa": summaries, "easy": summaries}))
     assert (warned in said) if warned else (said == "")
     assert windows_sentences({"sa": [{"window_begin": 7.0}]}) == []  # no pairs, no interval
+
+
+def test_a_rule_that_had_nothing_to_go_by_is_called_untried(study):
+    every = groups(study)
+    assert "untried" not in verdict(every, differences(every), RESPONSE, None).best
+    idle = {"menu": "powers_of_two", "molded_jobs": 0, "jobs": 500, "share_own_predictions": 0.02}
+    for group in every:
+        if group.label == "sa, adept":
+            group.samples[:] = [told(sample, **idle) for sample in group.samples]
+    said = verdict(every, differences(every), RESPONSE, None).best
+    assert "Molding is untried under sa, adept, as the predictor answered hardly any start" in said
+
+
+def test_who_loses_is_told_of_other_runs_that_mold_too(study, capsys):
+    for path in study.glob("**/summary.json"):
+        summary = json.loads(path.read_text())
+        path.write_text(json.dumps(summary | {"molded_jobs": 1, "resized_jobs": 0, "jobs": 500}))
+    assert main([str(study), "--table"]) == 0
+    shown = capsys.readouterr().out
+    assert shown.count("Who loses: ") > 1
+    assert "Of several comparisons quote the intervals that hold together" in shown
+    assert main([str(study), "--table", "--subject", "sa, noisy_oracle"]) == 0
+    assert capsys.readouterr().out.count("Who loses: ") == 1

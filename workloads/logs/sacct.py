@@ -263,10 +263,11 @@ def _reckoned(table: pd.DataFrame, zone: datetime.tzinfo, file: Path) -> SwfLog:
         "partition": partition,
     }
     remark = (
-        f"it has no starts, runtimes or allocated CPUs: start is Submit + ResvCPURAW/ReqCPUS, "
-        f"runtime CPUTimeRAW over CPUs; {told:,} jobs have the CPUs that TIMEOUTs show, {whole:,} "
-        f"whole nodes, as TIMEOUTs of their partition show, and {len(table) - told - whole:,} "
-        f"those requested; {int(beyond.sum()):,} would have run more than 5 % past their limit"
+        f"it has no starts, runtimes or allocated CPUs; they are inferred: start = Submit + "
+        f"ResvCPURAW / ReqCPUS, runtime = CPUTimeRAW / CPUs. CPUs are those requested for "
+        f"{len(table) - told - whole:,} jobs; whole nodes for {whole:,}, and a count of their own "
+        f"for {told:,}, as jobs show that ran into their limits. With these {int(beyond.sum()):,} "
+        "jobs would have run more than 5 % past their limits"
     )
     jobs, found = fields_of(known, len(table)), {"beyond_limit": beyond}
     return SwfLog(jobs, found=found, remarks=(remark,), words=_words(table, partition=partition))
