@@ -277,7 +277,7 @@ WIDEST = 10.0
 
 
 SMALL = 0.0015
-"""Shares below this one are shown with more digits."""
+"""Intervals within this share of 0 are shown with more digits."""
 
 
 def tells(interval: Interval) -> bool:
@@ -298,7 +298,7 @@ def percent(interval: Interval, unit: str = "%") -> str:
     ends = [] if math.isnan(interval.low) else [interval.low, interval.high]
     if ends and not tells(interval):
         return TOO_WIDE
-    tiny = 0 < max(abs(value) for value in (interval.mean, *ends)) < SMALL
+    tiny = ends and 0 < max(map(abs, (interval.mean, *ends))) < SMALL
     mean, *shown = (f"{100 * value:.{3 if tiny else 1}f}" for value in (interval.mean, *ends))
     return f"{mean} {unit} [{', '.join(shown)}]" if ends else f"{mean} {unit}"
 
