@@ -258,6 +258,11 @@ def _foresight_tile(
     oracle = oracle_of(best.group, groups)
     ideal = next((one for one in found if one.group is oracle), None)
     if ideal is None:
+        others = [one for one in found if "oracle" in one.group.predictor]
+        if others:
+            other = min(others, key=lambda one: _loss(one, figure))
+            which = f"another policy ({other.group.label}); none are beside {best.group.label}"
+            return Tile("foresight", changed(other), f"with perfect predictions under {which}")
         return Tile("foresight", "–", "with perfect predictions: predictor=oracle beside these "
                     "shows what they would bring")  # fmt: skip
     text = f"with perfect predictions ({ideal.group.label})"

@@ -66,7 +66,7 @@ def _runs(figures: Figures) -> str:
 def _known_sizes(figures: Figures) -> str:
     sizes, noise = figures.get("given_sizes"), figures.get("given_size_noise")
     if sizes == "class" and not figures.get("sizes_per_application"):
-        return "requested times as hints of hidden sizes"
+        return "requested times as the only hint of input sizes"
     if sizes != "known":
         return _SIZES.get(str(sizes), "the sizes of some jobs")
     if not isinstance(noise, int | float) or not noise:
@@ -98,11 +98,13 @@ def given_line(figures: Figures) -> str | None:
     times = str(figures.get("given_requested_times", ""))
     curves = _CURVES.get(str(figures.get("given_curves")), "curves of several kinds")
     named = _identity(figures.get("given_identity"))
+    kind = figures.get("given_applications") or "partly invented"
+    where = " among the simulated jobs" if kind == "recorded" else ""
     parts = [
         *(["the true runtimes"] if figures.get("given_truth") else []),
         _runs(figures),
         _known_sizes(figures),
-        f"{count}{figures.get('given_applications') or 'partly invented'} applications{named}",
+        f"{count}{kind} applications{named}{where}",
         curves + _REQUESTS.get(str(figures.get("given_requests")), ""),
         _TIMES.get(times, f"requested times modelled ({times})"),
     ]

@@ -236,7 +236,8 @@ def advice_sentences(figures: Mapping[str, Any]) -> list[str]:
         f"{figures['repeating']:,} of {figures['applications']:,} applications came three times "
         f"or more ({percent(figures['share_of_jobs_repeating'])} of {figures['jobs']:,} completed "
         f"jobs): {figures['with_scaling']:,} of them say how they scale, "
-        f"{figures['with_walltime']:,} how long to ask for."
+        f"{figures['with_walltime']:,} how long to ask for. An application's jobs that ask for "
+        "other times count as another one here."
     ]
     if figures["not_completed"]:
         said.append(
@@ -329,7 +330,8 @@ HOW_TO_READ = (
     "one that spends at most twice the processor-seconds of the fewest; recommended is that of the "
     "two which is expected to end first, its start included. Predicted times have 80 % ranges.",
     "A walltime should hold for 95 % of the jobs: a high quantile of the runtimes of completed "
-    "jobs, stretched by as much as the log's own past has needed. It takes at least 19 of them. A "
+    "jobs, stretched by as much as the log's own past has needed, so it may be above what is asked "
+    "for now. It takes at least 19 of them. A "
     "walltime up to five minutes above whole days is cut to whole days, as limits usually are.",
     "Starts after is the mean wait of such jobs put among the last ones of the log, by EASY.",
     "Measure next is the count whose run would say most.",

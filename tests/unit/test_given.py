@@ -87,7 +87,7 @@ def test_what_is_asked_for_stands_on_models_and_on_logs(log):
     assert "3 recorded applications (by executable)" in line
     none = given_line(given | {"given_requested_times": "modelled"})
     assert none.endswith("requested times modelled, as none is recorded")
-    assert "requested times as hints of hidden sizes" in line
+    assert "requested times as the only hint of input sizes" in line
     assert given["given_work_share"] > 0
 
 
@@ -132,7 +132,7 @@ def test_the_line_names_the_truth_and_says_nothing_of_old_summaries():
          "given_applications": "recorded", "given_requested_times": "recorded and exact"}
     )  # fmt: skip
     assert said == (
-        "the true runtimes; no runs before the start; no job's size; recorded applications; "
+        "the true runtimes; no runs before the start; no job's size; recorded applications among the simulated jobs; "
         "measured curves; recorded requested times, missing ones filled with the true runtime"
     )
 

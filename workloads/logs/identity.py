@@ -177,7 +177,11 @@ def application_words(
     shared = [{"name": "executable"}.get(key, key) for key in keys if not key.startswith("req")]
     whole = len(shared) == len(keys) > 0
     first = jobs.drop_duplicates("application")
-    parts = [[words.get(p, {}).get(code, code) for code in first[p].tolist()] for p in shared]
+    named = [{-1: "unknown", **words.get(p, {})} for p in shared]
+    parts = [
+        [of.get(code, code) for code in first[p].tolist()]
+        for p, of in zip(shared, named, strict=True)
+    ]
     names = {}
     for place, application in enumerate(first["application"].tolist()):
         said = [f"{p} {part[place]}" for p, part in zip(shared, parts, strict=True)]
