@@ -128,7 +128,7 @@ def arguments() -> argparse.ArgumentParser:
 @answering
 def main(given: Sequence[str] | None = None) -> int:
     """Compare the runs below a folder; return the exit status."""
-    from sim.report.write import PAGE, Wanted
+    from sim.report.write import PAGE, TABLES, Wanted
 
     asked = vars(arguments().parse_args(given))
     folder: Path = asked.pop("folder")
@@ -149,9 +149,9 @@ def main(given: Sequence[str] | None = None) -> int:
     console.print(f"{len(table):,} rows in {path}{left_out}", highlight=False, soft_wrap=True)
     for one in report.written:
         console.print(f"wrote {one}", highlight=False, soft_wrap=True)
-    page = folder / PAGE
-    if page.exists() and page not in report.written:
-        console.print(f"{page} is of an earlier comparison", highlight=False, soft_wrap=True)
+    for path in (folder / name for name in (PAGE, *TABLES.values())):
+        if path.exists() and path not in report.written:
+            console.print(f"{path} is of an earlier comparison", highlight=False, soft_wrap=True)
     return 0
 
 

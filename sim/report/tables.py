@@ -15,6 +15,7 @@ from sim.results.sentences import given_lines, recorded_sentences
 from sim.results.steady_state import in_windows, listed
 from sim.statistics.intervals import Interval
 
+Form = Literal["latex", "markdown"]
 REPETITION = ("applications", "sizes_per_application", "share_moldable")
 """Keys of the summary that say how much repeats, and how many jobs are moldable."""
 
@@ -163,7 +164,7 @@ def key_table(
 
 def text_table(
     groups: Sequence[Group],
-    form: Literal["latex", "markdown"],
+    form: Form,
     said: Sequence[str] = (),
     changes: Mapping[str, str] = MappingProxyType({}),
 ) -> str:

@@ -138,8 +138,8 @@ def verdict(
     untried = [group.label for group in groups if _is_untried(group)]
     if untried:
         first += (
-            f" Molding is untried under {listed(untried)}, as the predictor answered hardly any "
-            "start: that is no evidence against it."
+            f" Molding is untried under {listed(untried)}, where hardly any start was decided by a "
+            "prediction: that is no evidence against it."
         )
     oracles = ["oracle" in one.group.predictor for one in (best, *found)]
     if any(oracles) and not oracles[0]:
@@ -157,8 +157,8 @@ def verdict(
 def _is_untried(group: Group) -> bool:
     """Return whether a rule that chooses counts chose hardly any, for want of predictions."""
     molded, jobs = (group.values(key).sum() for key in ("molded_jobs", "jobs"))
-    own = group.values("share_own_predictions")
-    return bool(group.menu and own.size and own.mean() < FEW and molded < 0.01 * jobs)
+    decided = group.values("decisions_by_belief")
+    return bool(group.menu and decided.size and max(decided.sum() / FEW, molded / 0.01) < jobs)
 
 
 def best_first(groups: Sequence[Group], found: Sequence[Difference], figure: str) -> list[Group]:
@@ -179,7 +179,7 @@ def _name(figure: str) -> str:
 
 
 def _best_sentence(best: Difference, found: Sequence[Difference], figure: str) -> str:
-    change = f"{_name(figure)} {changed(best)}"
+    change = f"{_also(best, found)}{_name(figure)} {changed(best)}"
     alone = "" if best.alone is None else f" ({changed(best, best.alone)} by the policy alone)"
     most, how = _elsewhere(best, found, figure), sureness(best)
     against = f"against {best.reference.label}{alone}"
@@ -191,6 +191,18 @@ def _best_sentence(best: Difference, found: Sequence[Difference], figure: str) -
         return f"Best: {best.group.label}{most}, {change} {against}, {how}."
     start = f"Best: {best.reference.label}, as nothing gains on it; next is {best.group.label}"
     return f"{start}{most}, {change}, {how}."
+
+
+def _also(best: Difference, found: Sequence[Difference]) -> str:
+    """Return with which other predictors the same policy does just the same."""
+    others = [
+        one.group.predictor
+        for one in found
+        if (one.group.policy, jobs_of(one.group)) == (best.group.policy, jobs_of(best.group))
+        and one.group is not best.group
+        and one.change == best.change
+    ]
+    return f"the same with {listed(others)}, " if others else ""
 
 
 def _elsewhere(best: Difference, found: Sequence[Difference], figure: str) -> str:
@@ -219,7 +231,10 @@ def sureness(best: Difference) -> str:
         return f"the range of {best.pairs} pairs, as an interval needs at least {LEAST_PAIRS}"
     includes = "" if best.certain else "which includes 0, "
     single = percent(best.single).partition(" [")[2]
-    return f"{includes}{best.pairs} pairs; {best.set} hold together; read alone [{single}"
+    told = f"{includes}{best.pairs} pairs; {best.set} hold together; read alone [{single}"
+    if best.certain or math.isnan(best.single.low) or best.single.contains(0.0):
+        return told
+    return f"{told} excludes 0, so that the rows beside it decide"
 
 
 def machine_sentence(groups: Sequence[Group]) -> str:

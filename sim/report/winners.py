@@ -81,7 +81,7 @@ class Winners:
                 said += f"; so do {later.size:,} of {len(table):,} {many} in the mean, most in all "
                 said += worst
                 break
-            said += f"; no {kind} in the mean"
+            said += f"; no {kind} does in the mean"
         return f"{said} ({self.counted})."
 
 

@@ -19,7 +19,7 @@ from sim.report.forest import answer_plots
 from sim.report.gathering import Gathered, distinct
 from sim.report.page import Report, page
 from sim.report.samples import Group, groups_of
-from sim.report.tables import given_sentences, schedule_sentences, text_table
+from sim.report.tables import Form, given_sentences, schedule_sentences, text_table
 from sim.report.verdict import best_of, machine_sentence, subject_of, verdict
 from sim.results.artefacts import has_tables, read_tables, write_table
 from sim.results.durable import real_folder, replaced, write_csv, write_whole
@@ -28,6 +28,7 @@ from sim.results.plots.pictures import RunFolder
 from sim.results.rows import weighing_notes
 from sim.results.sentences import backtest_sentences, few_predictions
 from sim.results.steady_state import windows_sentences
+from sim.statistics.intervals import Interval
 from sim.statistics.paired import Family
 from sim.sweeps.configurations import Configuration
 
@@ -36,9 +37,15 @@ EXPLORER = "explorer.html"
 MOST_EXPLORED = 2000
 """Jobs up to which the best and its reference are laid side by side to look into."""
 DIFFERENCES = "differences.csv"
+TABLES: dict[Form, str] = {"latex": "comparison.tex", "markdown": "comparison.md"}
+"""The key table in other forms, by the names of `Wanted`."""
 JOINT = (
     "Of several comparisons quote the intervals that hold together; what is read alone is for one "
     "that was chosen before anybody looked."
+)
+OTHER_CODE = (
+    "Runs of different code are not paired; a sweep that is started anew by its command, which is "
+    "in sweep.log, does those of former code again."
 )
 MOST_LOSERS = 3
 """Runs that mold or resize jobs, beside the one that is asked about, of which it is told."""
@@ -122,6 +129,11 @@ def _treats(one: Difference) -> bool:
     return any(one.group.values(key).sum() > 0 for key in ("molded_jobs", "resized_jobs"))
 
 
+def _told_as(one: Difference) -> tuple[str, Interval]:
+    """Return what is the same of runs of a policy between which no predictor makes a difference."""
+    return one.group.policy, one.change
+
+
 def write_report(
     folder: Path,
     gathered: Gathered,
@@ -152,19 +164,19 @@ def write_report(
     groups = groups_of(folder, table, keys, known)
     found_answers = answers(groups, wanted.figure, wanted.against, wanted.detail)
     said = _sentences(groups, names, found_answers.family)
+    said += [OTHER_CODE] if "code" in keys else []
     written = [write_parquet(table, folder), *_write_differences(found_answers, folder)]
-    for form, name, asked in (
-        ("latex", "comparison.tex", wanted.latex),
-        ("markdown", "comparison.md", wanted.markdown),
-    ):
-        if asked:
-            write_whole(folder / name, text_table(groups, form, said, found_answers.changes()))  # type: ignore[arg-type]
+    for form, name in TABLES.items():
+        if getattr(wanted, form):
+            write_whole(folder / name, text_table(groups, form, said, found_answers.changes()))
             written.append(folder / name)
     best = best_of(found_answers.differences, wanted.figure)
     every = found_answers.differences
     subject = best if wanted.subject is None else subject_of(every, wanted.subject)
     chosen = [] if subject is None else [subject]
-    treating = [one for one in every if one is not subject and _treats(one)][:MOST_LOSERS]
+    own = None if subject is None else _told_as(subject)
+    treating = {_told_as(one): one for one in reversed(every) if _treats(one)}
+    treating = [one for told, one in reversed(treating.items()) if told != own][:MOST_LOSERS]
     told_of = [*chosen, *treating] if wanted.subject is None else chosen
     chosen = [*told_of]
     if wanted.page:

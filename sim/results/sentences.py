@@ -100,6 +100,7 @@ def given_line(figures: Figures) -> str | None:
     named = _identity(figures.get("given_identity"))
     kind = figures.get("given_applications") or "partly invented"
     where = " among the simulated jobs" if kind == "recorded" else ""
+    where += "" if number is None or float(number).is_integer() else " (a mean)"
     parts = [
         *(["the true runtimes"] if figures.get("given_truth") else []),
         _runs(figures),

@@ -2,6 +2,7 @@
 
 import logging
 import re
+import shlex
 import shutil
 import sys
 import threading
@@ -125,8 +126,7 @@ class SweepProgress:
             sys.stderr.flush()
         if not is_news:
             return
-        with self._log.open("a", encoding="utf-8") as stream:
-            stream.write(f"{time.strftime('%Y-%m-%d %H:%M:%S')} {line}\n")
+        _note(self._log.parent, line)
 
     def __enter__(self) -> Self:
         if self._waiting:
@@ -143,6 +143,12 @@ class SweepProgress:
             self._thread.join()
         if self._total - self._before and kind is None:
             self._show(self.look(), last=True)
+
+
+def _note(folder: Path, line: str) -> None:
+    """Add a line to the log of a sweep."""
+    with (folder / LOG).open("a", encoding="utf-8") as stream:
+        stream.write(f"{time.strftime('%Y-%m-%d %H:%M:%S')} {line}\n")
 
 
 def _launchers() -> list[logging.Logger]:
@@ -265,7 +271,15 @@ class Sweep:
             places = [self.place(c) for c in left]
             for place in places:
                 refuse_foreign(place)
+            if again := sum((place / SUMMARY).exists() for place in places):
+                logger.warning(
+                    "%d finished runs are done again where their inputs or the code changed; "
+                    "reuse=inputs keeps those of other code; Ctrl-C ends this",
+                    again,
+                )
             goes_on(self.command)
+            if left:
+                _note(self.folder, shlex.join(self.command))
         size = most or self.runs_per_job * batch_size(self.launcher)
         with SweepProgress(self.folder, places, done, "sim.progress=false" in self.command):
             for begin in range(0, len(left), size):

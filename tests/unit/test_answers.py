@@ -417,7 +417,7 @@ def test_winners_and_losers_are_told_job_by_job(study):
     assert (who.read, who.there, who.longer, who.shorter) == (12, 12, 0.0, 0.5)  # all count
     assert who.sentence() == (
         "Who loses: 0 % of the jobs respond later under sa, adept than under easy, user_estimate, "
-        "50 % sooner; no class in the mean (simulations: 12 of 12)."
+        "50 % sooner; no class does in the mean (simulations: 12 of 12)."
     )
     table = who.tables["class"]
     assert table.index.tolist() == ["narrow_short", "wide_long"]
@@ -528,12 +528,12 @@ def test_repetitions_of_the_same_jobs_are_not_read_as_other_weeks(begins, told, 
 def test_a_rule_that_had_nothing_to_go_by_is_called_untried(study):
     every = groups(study)
     assert "untried" not in verdict(every, differences(every), RESPONSE, None).best
-    idle = {"menu": "powers_of_two", "molded_jobs": 0, "jobs": 500, "share_own_predictions": 0.02}
+    idle = {"menu": "powers_of_two", "molded_jobs": 0, "jobs": 500, "decisions_by_belief": 3}
     for group in every:
         if group.label == "sa, adept":
             group.samples[:] = [told(sample, **idle) for sample in group.samples]
     said = verdict(every, differences(every), RESPONSE, None).best
-    assert "Molding is untried under sa, adept, as the predictor answered hardly any start" in said
+    assert "Molding is untried under sa, adept, where hardly any start was decided" in said
 
 
 def test_who_loses_is_told_of_other_runs_that_mold_too(study, capsys):
