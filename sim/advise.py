@@ -169,7 +169,7 @@ def _of_run(path: Path) -> Jobs:
 
 @dataclass(frozen=True)
 class Advised:
-    """Advice by application, those with most jobs first, and how it was judged.
+    """Advice by application, those that scale first, and how it was judged.
 
     Attributes
     ----------
@@ -198,6 +198,7 @@ def advise(jobs: Jobs, own: Options) -> Advised:
     ]
     if own.starts and jobs.trace is not None:
         rows = _with_starts(rows, jobs, first)
+    rows.sort(key=lambda one: (one.fastest is None, not one.says_something))
     repeated = sizes[sizes >= REPEATED]
     figures = {
         "log": jobs.source,
@@ -214,6 +215,7 @@ def advise(jobs: Jobs, own: Options) -> Advised:
             for why, words in WHY.items()
         },
         "with_walltime": sum(one.walltime is not None for one in rows),
+        "longer_than_asked": sum(one.asks_for_more for one in rows),
         "stretch": factor,
         "judged": _judged(later, limits),
     }

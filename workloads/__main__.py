@@ -23,7 +23,8 @@ OWN = {
     "table": ("columns", "units", "time_format", "timezone", "delimiter", "header"),
 }
 """Options that only one format takes."""
-SECONDS = ("median_interarrival", "longest_gap", "median_requested_time", "first_submit")
+SECONDS = ("median_interarrival", "longest_gap", "median_requested_time", "longest_requested_time",
+           "first_submit")  # fmt: skip
 
 
 def _source(asked: argparse.Namespace, jobs: int | None = None) -> "FileWorkload":

@@ -111,6 +111,11 @@ class Advice:
         return self.fastest is not None or self.walltime is not None
 
     @property
+    def asks_for_more(self) -> bool:
+        """Whether its walltime is longer than what is asked for now."""
+        return bool(self.walltime and self.asked and self.walltime > self.asked)
+
+    @property
     def choices(self) -> tuple[Choice, ...]:
         """The counts that are told apart, each once."""
         usual = Choice(

@@ -239,6 +239,11 @@ def advice_sentences(figures: Mapping[str, Any]) -> list[str]:
         f"{figures['with_walltime']:,} how long to ask for. An application's jobs that ask for "
         "other times count as another one here."
     ]
+    if figures["longer_than_asked"]:
+        said.append(
+            f"{figures['longer_than_asked']:,} walltimes are longer than what is asked for now: "
+            f"later runtimes of this log were up to {figures['stretch']:.3g} times the former."
+        )
     if figures["not_completed"]:
         said.append(
             f"{figures['not_completed']:,} more jobs failed, were cancelled or have no recorded "
@@ -312,7 +317,7 @@ def write_advice_page(path: Path, figures: Mapping[str, Any], rows: Sequence[Adv
     lead, *more = advice_sentences(figures)
     words = "".join(f"<p>{escape(one)}</p>" for one in more)
     known, rest = ([one for one in rows if one.says_something is says] for says in (True, False))
-    caption = "By application, those with most jobs first"
+    caption = "By application, those that say how they scale first, then those with most jobs"
     sections = {
         "Advice": words + (html_table(caption, *advice_rows(known)) if known else ""),
         "Without evidence": f"<details><summary>{len(rest):,} applications</summary>"

@@ -128,13 +128,14 @@ def compare(
 
     Notes
     -----
-    Whole rows are resampled; an interval reaches out by the quantile, at `level`, of the
-    largest absolute t of a draw. Some of the deviations change their sign (`MIRRORED`).
+    Whole rows are resampled; an interval reaches out by a quantile of its own absolute t, for
+    all at the same share of the draws, of which that share is chosen within which they are all
+    at once at `level`. Some of the deviations change their sign (`MIRRORED`).
 
     References
     ----------
-    Hall, On symmetric bootstrap confidence intervals, J. R. Stat. Soc. B 50 (1988); Romano &
-    Wolf, Exact and approximate stepdown methods for multiple hypothesis testing, JASA 100 (2005).
+    Hall, On symmetric bootstrap confidence intervals, J. R. Stat. Soc. B 50 (1988); Beran,
+    Balanced simultaneous confidence sets, JASA 83 (1988).
 
     Examples
     --------
@@ -150,7 +151,7 @@ def compare(
     alike: dict[Hashable, list[int]] = {}
     for place, label in enumerate(jobs or [0] * len(every)):
         alike.setdefault(label, []).append(place)
-    error, largest = np.full(len(every), np.nan), np.zeros(RESAMPLES)
+    error, drawn = np.full(len(every), np.nan), np.zeros((RESAMPLES, len(every)))
     found = [(1, np.nan)]
     for number, places in enumerate(alike.values()):
         lengths = {len(every[place]) for place in places}
@@ -160,9 +161,8 @@ def compare(
         if kept:
             values = np.column_stack([every[place] for place in kept])
             found += [_blocks(values)] if ordered else []
-            error[kept], most = _drawn(_in_blocks(values, found[-1][0]), number)
-            largest = np.maximum(largest, most)
-    half = np.quantile(largest, level) * error
+            error[kept], drawn[:, kept] = _drawn(_in_blocks(values, found[-1][0]), number)
+    half = _together(drawn, level) * error
     block, correlation = max(found, key=lambda one: (one[0], np.nan_to_num(one[1])))
     is_share = shares or [False] * len(told)
     made = [_told(*one) for one in zip(told, varies, half, is_share, strict=True)]
@@ -202,7 +202,7 @@ def _blocks(values: FloatArray) -> tuple[int, float]:
 
 
 def _drawn(values: FloatArray, number: int) -> tuple[FloatArray, FloatArray]:
-    """Return the columns' standard errors, and the largest t of each draw of rows."""
+    """Return the columns' standard errors, and their absolute t in each draw of rows."""
     rng, rows = Streams(0, number)("comparison"), len(values)
     drawn = rng.integers(rows, size=(RESAMPLES, rows))
     mirrored = rng.random(drawn.shape) < min(MIRRORED * rows, 0.5)
@@ -220,7 +220,22 @@ def _drawn(values: FloatArray, number: int) -> tuple[FloatArray, FloatArray]:
     spread = (times @ apart**2 / size - mean**2) / (size - 1)
     some = spread > (ROUNDING * error) ** 2  # one row drawn n times has no spread
     t = np.where(some, np.abs(mean) / np.sqrt(np.where(some, spread, 1.0)), 0.0)
-    return error, t.max(axis=1)
+    return error, t
+
+
+def _together(drawn: FloatArray, level: float) -> FloatArray:
+    """Return how far each column's t reaches where all of them do at once, at a level.
+
+    Each keeps to the same share of its own draws, so that one whose t is often huge, as where
+    few replications differ at all, widens no other.
+    """
+    if not drawn.size:
+        return np.zeros(0)
+    ranks = [np.searchsorted(np.sort(t), t) for t in drawn.T if t.any()]
+    if not ranks:
+        return np.zeros(drawn.shape[1])
+    share = np.quantile(np.max(ranks, axis=0), level) / (len(drawn) - 1)
+    return np.asarray(np.quantile(drawn, share, axis=0))
 
 
 def _pairs(own: ArrayLike, reference: ArrayLike) -> tuple[FloatArray, FloatArray]:

@@ -132,7 +132,8 @@ def test_the_line_names_the_truth_and_says_nothing_of_old_summaries():
          "given_applications": "recorded", "given_requested_times": "recorded and exact"}
     )  # fmt: skip
     assert said == (
-        "the true runtimes; no runs before the start; no job's size; recorded applications among the simulated jobs; "
+        "the true runtimes; no runs before the start; no job's size; recorded applications "
+        "among the simulated jobs; "
         "measured curves; recorded requested times, missing ones filled with the true runtime"
     )
 

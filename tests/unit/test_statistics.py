@@ -135,6 +135,19 @@ def test_two_hundred_tables_of_equals_call_at_most_sixteen_better(monkeypatch):
     assert 1 <= false <= 16
 
 
+def test_rows_where_hardly_any_pair_differs_widen_no_others():
+    drawn = np.random.default_rng(8).normal(size=(9, 6))
+    few = np.zeros((9, 4))
+    few[[2, 5, 6, 7], range(4)] = 1.0
+    usual = compare(list(drawn.T), shares=[True] * 6).comparisons
+    beside = compare(list(np.hstack([drawn, few]).T), shares=[True] * 10).comparisons
+    widths = [
+        np.array([one.change.high - one.change.low for one in each]) for each in (usual, beside)
+    ]
+    assert (widths[1][:6] < 1.5 * widths[0]).all()
+    assert not any(one.certain for one in beside[6:])
+
+
 def test_neighbouring_windows_that_are_alike_are_read_in_blocks():
     alone = np.random.default_rng(3).normal(size=40)
     assert compare([alone], ordered=True).block == 1

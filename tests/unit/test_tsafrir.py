@@ -1,9 +1,11 @@
 import logging
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from workloads.errors import WorkloadError
+from workloads.logs.table import TableWorkload
 from workloads.models.estimates import Estimates
 from workloads.models.tsafrir import (
     HOUR,
@@ -14,6 +16,7 @@ from workloads.models.tsafrir import (
     site_limit,
     tsafrir_estimates,
 )
+from workloads.streams import Streams
 
 
 def rng(seed: int = 1) -> np.random.Generator:
@@ -170,3 +173,21 @@ def test_a_site_says_its_limit_and_the_share_of_jobs_at_it():
     for key, value in (("time_limit", -1), ("at_limit", 0.0), ("at_limit", 0.89)):
         with pytest.raises(WorkloadError, match=f"workload.{key}={value}: must be"):
             Estimates("tsafrir", **{key: value})
+
+
+@pytest.mark.parametrize(
+    ("asked", "limit"),
+    [
+        ([7200.0] * 30 + [40_000.0], 40_000),
+        ([7200.0] * 300 + [738_738_720.0], 7200),  # which stands for no limit
+        ([738_738_720.0] * 300, 738_738_720),
+        ([-1.0], 18 * HOUR),
+    ],
+)
+def test_what_stands_for_no_limit_is_none_for_missing_requests(asked, limit, tmp_path):
+    rows = [(k, 1, 3600, 2, asked[k % len(asked)]) for k in range(len(asked))]
+    rows += [(1000 + k, 1, 60_000 if asked == [-1.0] else 5000, 2, -1) for k in range(200)]
+    table = pd.DataFrame(rows, columns=["submit", "wait", "runtime", "cpus", "walltime"])
+    table.to_csv(tmp_path / "log.csv", index=False)
+    jobs = TableWorkload(tmp_path / "log.csv").trace(Streams(3)).jobs
+    assert jobs["requested_time"].iloc[len(asked) :].max() == limit

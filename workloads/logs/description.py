@@ -106,6 +106,7 @@ def _whole(log: SwfLog, jobs: pd.DataFrame, machine: int) -> dict[str, Figure]:
         "first_submit": float(submit.iloc[0]),
         "first_submit_date": log.date(float(submit.iloc[0])),
         "days": float(submit.iloc[-1] - submit.iloc[0]) / DAY_SECONDS,
+        "share_with_recorded_wait": float((jobs["recorded_wait_time"] >= 0).mean()),
     }
 
 
@@ -134,6 +135,7 @@ def _runtimes(jobs: pd.DataFrame) -> dict[str, Figure]:
     return {
         **_spread(runtime),
         "median_requested_time": _median(asked[known]),
+        "longest_requested_time": float(asked[known].max()) if known.any() else None,
         "median_requested_over_runtime": _median((asked / runtime)[known]),
         "share_longer_than_requested": float((runtime > asked)[known].mean())
         if known.any()

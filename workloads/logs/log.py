@@ -35,6 +35,8 @@ _log = logging.getLogger(__name__)
 _log.addFilter(told_plainly)
 
 _MISSING = "missing_requested_time"
+POPULAR, BEYOND = 0.01, 10
+"""Share of the jobs that ask for a site's limit, and how many times the longest runtime none is."""
 
 
 @dataclass(kw_only=True)
@@ -179,9 +181,8 @@ class LogWorkload(ABC):
     ) -> pd.DataFrame:
         """Return the jobs with a requested time each.
 
-        Missing ones are Tsafrir's, whose longest estimate is the longest of the
-        log, or, where it has none, the usual round limit above its longest
-        runtime. Sizes are classed by recorded ones alone.
+        Missing ones are Tsafrir's, whose longest estimate is `_limit`. Sizes are classed by
+        recorded ones alone.
         """
         runtimes = jobs["reference_runtime"].to_numpy(float)
         runtimes = np.where(runtimes > 0, runtimes, 1.0)  # nobody asks for no time
@@ -191,8 +192,7 @@ class LogWorkload(ABC):
         asked = jobs["requested_time"].to_numpy(float).copy()
         missing = np.isnan(asked)
         if missing.any():
-            longest = recorded["requested_time"].max()  # NaN without any
-            limit = max(longest, HOUR) if longest > 0 else site_limit(recorded["run_time"].max())
+            limit = _limit(recorded)
             rng = streams("estimates.missing")
             asked[missing] = tsafrir_estimates(runtimes[missing], rng, float(limit))
         if self._estimates.limit is not None:
@@ -203,7 +203,7 @@ class LogWorkload(ABC):
         """Return how users estimate, told the limit that the log shows where none is given."""
         asked = recorded["requested_time"]
         shares = asked[asked > 0].value_counts(normalize=True)
-        longest = shares.index[shares >= 0.01].max()
+        longest = shares.index[shares >= POPULAR].max()
         share = float(shares[shares.index >= longest].sum())
         if self.time_limit is not None or not (longest >= HOUR and share < HEAD_SHARE):
             return self._estimates
@@ -353,3 +353,20 @@ class ArchiveWorkload(LogWorkload):
         with terminal_progress(f"fetching {self.log.file}") as progress:
             path = fetch_log(self.log.name, self.cache, self.url, progress, most=self._limits.size)
         return read_swf(path, self._limits)
+
+
+def _limit(recorded: pd.DataFrame) -> float:
+    """Return the longest time that users of a log ask for, seconds.
+
+    Where that is beyond ten times its longest runtime, as what stands for *unlimited* is, it is
+    the longest that a hundredth of the jobs ask for; without any, the usual round limit above
+    the longest runtime.
+    """
+    asked = recorded["requested_time"]
+    longest, runtime = asked.max(), recorded["run_time"].max()
+    if not longest > 0:
+        return float(site_limit(runtime))
+    if longest > BEYOND * runtime:
+        shares = asked[asked > 0].value_counts(normalize=True)
+        longest = shares.index[shares >= POPULAR].max()
+    return float(max(longest, HOUR)) if longest > 0 else float(site_limit(runtime))
