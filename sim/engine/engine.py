@@ -57,9 +57,10 @@ class Engine:
         self.preferences = getattr(setup.policy, "preferences", Preferences)()
         self.state = self._begun(setup)
         self.view = self._shown(setup)
+        self.beliefs = self.view._beliefs
         for observation in setup.known:
             self.predictor.observe(observation)
-            self.view.note(observation.application, observation.nprocs)
+            self.beliefs.note(observation.application, observation.nprocs)
         first = float(trace.jobs["submit_time"].iloc[0])
         self.load = watch_load(machine, self.state, self.preferences, self.predictor, first)
         self.state.load = None if self.load is None else Shown(self.load)
@@ -75,8 +76,10 @@ class Engine:
         self.restarts: dict[int, int] = {}
         self.interruptions = 0
         self._under_load: RunsUnderLoad | None = None
-        if self.load is not None and provider(self.predictor, NeedsLoad) is not None:
-            self._under_load = RunsUnderLoad(self.view, self.load, self.move_believed_end)
+        asking = provider(self.predictor, NeedsLoad)
+        if self.load is not None and asking is not None:
+            form, move = asking.load_form, self.move_believed_end
+            self._under_load = RunsUnderLoad(self.view, self.load, form, move)
 
     @cached_property
     def log(self) -> Logbook:
@@ -135,12 +138,12 @@ class Engine:
         for watcher in self.watchers:
             watcher.finished(self._watched())
         records = book.records(self.predictor, self.submit)
-        self.view.close()
+        self.beliefs.close()
         counters = {
             **records.counters,
             "events": float(self.events),
             "looks": float(self._run["passes"].item()),
-            "predictor_queries": float(self.view._queries),
+            "predictor_queries": float(self.beliefs.queries),
             **self.resizer.counters(),
         }
         return replace(records, counters=counters)
@@ -204,7 +207,7 @@ class Engine:
             self._observe(run, now)
         if job in self._followers:
             self._release_followers(job, now)
-        self.view.forget([job])
+        self.beliefs.forget([job])
         self.shown.leave(job)
         self.state.efficiency.pop(job, None)
         self.work.drop(job)
@@ -214,7 +217,7 @@ class Engine:
         errors, on_one_count = self.preferences.past_errors, run.changed == run.start
         if errors is not None and on_one_count and run.number == 0:
             believed = self.log.believed_at_start(run)
-            errors.note(self.view.application[run.job], believed, now - run.start)
+            errors.note(self.jobs.application.item(run.job), believed, now - run.start)
 
     def _observe(self, run: Run, now: float) -> None:
         """Tell the predictor of a run: its runtime, or what its segments say of it."""
@@ -232,7 +235,7 @@ class Engine:
         measured: Mapping[str, float],
     ) -> None:
         """Tell the predictor what a job's run took on a count, and what else is known of it."""
-        visible, application = self.jobs, self.view.application[job]
+        visible, application = self.jobs, self.jobs.application.item(job)
         if self._wants_split and not more:
             more = self.work.split(job, processors)
         observation = Observation(
@@ -245,7 +248,7 @@ class Engine:
             job,
             {**more, **measured},
         )
-        self.view.note(application, processors)
+        self.beliefs.note(application, processors)
         if self.predictor.observe(observation):
             self.state.revised.add(application)
 
@@ -370,10 +373,10 @@ class Engine:
         belief = view.belief(job, processors)
         run = Run(job, self.restarts.get(job, 0), nodes, processors, now, now + cost + belief)
         unstretched = self.preferences.past_errors is None
-        predicted = belief if unstretched else view.belief_at(job, processors)
+        predicted = belief if unstretched else view.predictor.runtime(job, processors)
         if self._under_load is not None:
             predicted = self._under_load.begin(run, belief, predicted)
-        explanation = view.explain(job, processors) if self._learns else None
+        explanation = view.predictor.explain(job, processors) if self._learns else None
         self.log.start(run, predicted, explanation, job not in self.preferences.undecided)
         self.sensor.begin(run)
         if cost:

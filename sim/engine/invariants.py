@@ -75,7 +75,7 @@ class Checker(Watcher):
 
     def finished(self, engine: Watched) -> None:
         """Check the books when nothing is left to happen."""
-        view, idle = engine.view, engine.view.idle()
+        view, idle = engine.view, engine.view.machine.idle()
         for ranges in engine.down.values():
             idle = join_ranges(idle, ranges)
         if view.running or view.free + _out_of_service(engine) != view.processors:
@@ -89,7 +89,7 @@ class Checker(Watcher):
 
     def _check_processors(self, engine: Watched) -> None:
         view = engine.view
-        held = list(view.idle())
+        held = list(view.machine.idle())
         for run in view.running.values():
             _require(count_processors(run.nodes) == run.processors, engine, "miscounted run")
             held += run.nodes
@@ -101,12 +101,12 @@ class Checker(Watcher):
                 state = "held twice" if low < following else "neither held nor free"
                 raise InvariantError(f"t={view.now}: processor {min(low, following)} is {state}")
             following = high + 1
-        _require(count_processors(view.idle()) == view.free, engine, "free count is wrong")
+        _require(count_processors(view.machine.idle()) == view.free, engine, "free count is wrong")
 
     def _check_beliefs(self, engine: Watched) -> None:
         view = engine.view
         believed = [(r.believed_end, r.job, r.processors) for r in view.running.values()]
-        believed += [(end, -1 - node, width) for node, (end, width) in view.outages.items()]
+        believed += [(end, -1 - node, width) for node, (end, width) in view.machine.outages.items()]
         believed.sort()
         _require(believed == view.believed_ends.rows(), engine, "believed ends are out of step")
         _require(not believed or believed[0][0] > view.now, engine, "a belief lies in the past")
@@ -131,7 +131,7 @@ class Checker(Watcher):
 
     def _check_resize(self, engine: Watched, job: int, processors: int) -> None:
         view = engine.view
-        counts = view.special(job)
+        counts = view._feasible.special(job)
         least, largest = view.extremes(job)
         feasible = least <= processors <= largest and (counts is None or processors in counts)
         _require(view.malleable[job], engine, f"job {job} is resized but not malleable")
@@ -161,7 +161,7 @@ class Checker(Watcher):
         self, engine: Watched, scheduler: Any, decisions: Sequence[Decision]
     ) -> None:
         view, queue = engine.view, scheduler.queue
-        grown = _has_grown(view) or (self._may_delay and bool(view.resized))
+        grown = _has_grown(view) or (self._may_delay and bool(view.changes.resized))
         reserved = {}
         is_open = scheduler.promise == "ends"
         changes = [(view.now, -view.free)]
@@ -192,7 +192,7 @@ class Checker(Watcher):
         places = queue.places()
         reserved = dict(zip(queue.job[places].tolist(), queue.start[places].tolist(), strict=True))
         excused = _has_grown(view) or self._was_paid or rule.shrinks_unasked
-        excused = excused or scheduler.lends_otherwise or bool(scheduler.lending.resized)
+        excused = excused or scheduler.lends_otherwise or scheduler.lending.keeps_otherwise
         excused = excused or _is_slowed(view, scheduler)
         for job, start in reserved.items():
             before = self._reserved.get(job, np.inf)
@@ -222,8 +222,8 @@ class Checker(Watcher):
 
 def _has_grown(view: View) -> bool:
     """Say whether anybody may believe that something takes longer than was thought."""
-    return bool(view.revised or view.outages_changed) or any(
-        run.believed_end > before for run, before in view.moved_ends.items()
+    return bool(view.changes.revised or view.changes.outages_changed) or any(
+        run.believed_end > before for run, before in view.changes.moved_ends.items()
     )
 
 

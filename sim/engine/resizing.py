@@ -144,7 +144,7 @@ class Resizer:
         view = self._engine.view
         kept = remove_ranges(run.nodes, lost)
         left = count_processors(kept)
-        counts = view.special(run.job)
+        counts = view._feasible.special(run.job)
         least = view.extremes(run.job)[0]
         wanted = left
         if counts is not None:
@@ -178,7 +178,7 @@ class Resizer:
             seconds = max(seconds - pending, 0.0)
         pause = cost + pending
         if processors != before:
-            seconds *= engine.view.stretch_factor(run.job, before, processors)
+            seconds *= engine.view.stretch_factors(run.job, before, np.array([processors])).item()
         if self._limited:
             spent = (now - run.changed) / self._whole_limit(run.job, before)
             key = (run.job, run.number)

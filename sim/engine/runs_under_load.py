@@ -4,12 +4,16 @@ from collections.abc import Callable
 from heapq import heappop, heappush
 from typing import TYPE_CHECKING, Any, cast
 
+import numpy as np
+
 from predictors.base import RuntimePredictor
 from predictors.in_loop.wrapper import provider
-from predictors.under_load.load_aware import NeedsLoad
+from predictors.under_load.load_aware import NeedsLoad, Parts
+from predictors.under_load.observed_load import LoadForm
 from sim.machine.base import Machine
 from sim.state.decisions import Preferences
 from sim.state.machine_state import MachineState, Run
+from sim.state.predicted import LEAST_BELIEF
 from sim.state.processors import as_numbers
 from sim.state.view import View
 
@@ -79,6 +83,8 @@ class RunsUnderLoad:
     ----------
     view : View
     load : LoadOutlook
+    form : LoadForm
+        In which load the predictor thinks.
     move : callable
         Moves the believed end of a run to a time, seconds.
 
@@ -88,10 +94,17 @@ class RunsUnderLoad:
         How often a belief was renewed and moved.
     """
 
-    def __init__(self, view: View, load: "LoadOutlook", move: Callable[[Run, float], None]) -> None:
+    def __init__(
+        self,
+        view: View,
+        load: "LoadOutlook",
+        form: LoadForm,
+        move: Callable[[Run, float], None],
+    ) -> None:
         self.renewals = 0
         self._view = view
         self._load = load
+        self._form = form
         self._every = load.renew
         self._move = move
         self._begun: list[tuple[Run, float, float]] = []
@@ -105,12 +118,25 @@ class RunsUnderLoad:
         """
         if self._every is not None:
             self._expect(run, run.start + self._every)
-        predicted = self._view.runtime_on(run.job, as_numbers(run.nodes))
+        predicted = self._runtime(run)
         if predicted is None or predicted == decided_on:
             return decided_on
         stretched = predicted if planned == decided_on else predicted * (planned / decided_on)
         self._begun.append((run, run.believed_end, run.believed_end - planned + stretched))
         return predicted
+
+    def _parts(self, run: Run) -> Parts | None:
+        return self._view.predictor.parts(run.job, np.array([run.processors]))
+
+    def _runtime(self, run: Run) -> float | None:
+        """Return the predicted runtime of a run where it is under the load to come, seconds.
+
+        None if the predictor does not know what load does to the job.
+        """
+        parts = self._parts(run)
+        if parts is None:
+            return None
+        return max(self._load.runtime(parts, as_numbers(run.nodes), self._form), LEAST_BELIEF)
 
     def settle(self) -> None:
         """Believe what was predicted of runs that have just started, unless they were changed."""
@@ -143,10 +169,11 @@ class RunsUnderLoad:
         if run.changed != run.start or run.resumes > now:
             return False
         self._load.now = now
-        left = self._view.seconds_left_on(run.job, as_numbers(run.nodes), run.start)
+        parts, held = self._parts(run), as_numbers(run.nodes)
+        left = self._load.remaining(parts, held, self._form, run.start) if parts else None
         if left is None or left < least:
             return False
-        end = now + max(left * self._view.caution(run.job), 1.0)
+        end = now + max(left * self._view.predictor.caution(run.job), 1.0)
         if abs(end - run.believed_end) > TOLERANCE * (run.believed_end - now):
             self.renewals += 1
             self._move(run, end)

@@ -212,7 +212,7 @@ class RecoveringEngine(Engine):
         self.restarts[job] = run.number + 1
         if self.work.evolves(job):
             state.left[job] = self.work.left(job)
-        self.view.forget([job])
+        self.beliefs.forget([job])
         if self._failing is None or self._failing.requeue == "head":
             state.ahead.add(job)
         state.arrived.append(job)

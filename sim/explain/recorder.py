@@ -309,7 +309,7 @@ def _refusal(
     """Return why a job does not start in this pass."""
     view = engine.view
     free = view.free - sum(one.processors for one in starts)
-    down = sum(width for _, width in view.outages.values())
+    down = sum(width for _, width in view.machine.outages.values())
     ahead = _ahead(keeper, view, job)
     submit = view.submit_time
     behind = tuple(s.job for s in starts if (submit[s.job], s.job) > (submit[job], job))

@@ -142,9 +142,9 @@ def tried(job: int, view: View, which: Counts) -> IntArray:
     counts = view.counts(job)
     if which == "all":
         return counts
-    made_for = view.offered(job, counts)
+    made_for = view.predictor.offered(job, counts)
     if made_for is None or not made_for.any():
-        return view.powers_of_two(job)
+        return view._feasible.powers_of_two(job, view.requested_processors[job])
     return counts[made_for]
 
 
@@ -196,11 +196,11 @@ class Advice:
             Feasible counts.
         """
         reading = self._read(job, view, counts)
-        view.say(job, decided=reading is not None)
+        view._beliefs.say(job, decided=reading is not None)
         return reading
 
     def _read(self, job: int, view: View, counts: IntArray) -> Reading | None:
-        seen = view.support(job)
+        seen = view.predictor.support(job)
         asked, begin = self._within_reach(job, view, counts, seen)
         counts = asked[begin:]
         if counts.size == 0:
@@ -208,12 +208,12 @@ class Advice:
         runtimes = view.curve(job, asked)
         if runtimes is None:
             return None
-        if (caution := view.caution(job)) != 1.0:
+        if (caution := view.predictor.caution(job)) != 1.0:
             runtimes = runtimes * caution
         if self.distrust and self._is_unusable(job, view):
             return None
         serial = float(runtimes[0])
-        known = view.known_counts(job, asked)
+        known = view.predictor.known_counts(job, asked)
         if known is not None:
             asked, runtimes = asked[known], runtimes[known]
             begin *= int(known[0])
@@ -236,12 +236,12 @@ class Advice:
         request = view.requested_processors[job]
         asked: IntArray = _inside(counts, least, most, request)
         begin = 0 if counts[0] == 1 and (least <= 1 or request == 1) else 1
-        made_for = view.offered(job, asked[begin:])
+        made_for = view.predictor.offered(job, asked[begin:])
         if made_for is None or not made_for.any():
             return asked, begin
         kept = asked[begin:][made_for]
         return (kept, 0) if kept[0] == 1 else (np.concatenate([[1], kept]), 1)
 
     def _is_unusable(self, job: int, view: View) -> bool:
-        grade, code = view.reliability(job, view.requested_processors[job])
+        grade, code = view.predictor.reliability(job, view.requested_processors[job])
         return grade == UNUSABLE and code not in ELSEWHERE

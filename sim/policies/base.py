@@ -261,7 +261,7 @@ class QueueKeeper:
         processors = self.allocation.choose(job, view, outlook)
         runtime = view.belief(job, processors)
         if self._keyless:
-            key = -np.inf if job in view.ahead else None
+            key = -np.inf if job in view.changes.ahead else None
             return self.queue.add(job, processors, runtime, key)
         submit = np.array([view.submit_time[job]])
         keys = self.order.keys(view.now, submit, np.array([processors]), np.array([runtime]))
@@ -276,7 +276,7 @@ class QueueKeeper:
 
     def rank(self, whatever: bool = False) -> None:
         """Recompute the order if it has changed since the last pass, or whatever happened."""
-        if self._keyless or not (whatever or self.order.recomputed or self.view.revised):
+        if self._keyless or not (whatever or self.order.recomputed or self.view.changes.revised):
             return
         queue, view = self.queue, self.view
         places = queue.places()
@@ -284,7 +284,7 @@ class QueueKeeper:
         submit = np.array([view.submit_time[job] for job in jobs.tolist()])
         keys = self.order.keys(view.now, submit, queue.processors[places], queue.runtime[places])
         if keys is not None:
-            queue.rank(keys, view.arrival_rank(jobs))
+            queue.rank(keys, submit)
 
     def refresh(self) -> list[tuple[int, float]]:
         """Ask again about waiting jobs whose application is seen differently now.
@@ -294,15 +294,15 @@ class QueueKeeper:
         list of (int, float)
             The places whose belief changed, and the former beliefs.
         """
-        view, queue, revised = self.view, self.queue, self.view.revised
+        view, queue, revised = self.view, self.queue, self.view.changes.revised
         changed = []
         if revised:
             for place in queue.places().tolist():
                 job = queue.job.item(place)
-                if view.application[job] not in revised:
+                if view.jobs.application[job] not in revised:
                     continue
                 before = queue.runtime.item(place)
-                view.forget([job])
+                view._beliefs.forget([job])
                 after = view.belief(job, queue.processors.item(place))
                 if after != before:
                     queue.runtime[place] = after

@@ -106,7 +106,7 @@ def fastest(view: View, load: "LoadOutlook", job: int, count: int, free: IntArra
     horizon = view.belief(job, count)
     cpu, links = load.cpu(horizon), load.links(horizon)
     ranked = free[np.argsort(-cpu[free], kind="stable")]
-    parts = view.parts(job, np.array([count]))
+    parts = view.predictor.parts(job, np.array([count]))
     if parts is None or count == 1 or not parts.communication[0] > 0:
         return np.sort(ranked[:count])
     best, least = ranked[:count], np.inf

@@ -134,12 +134,12 @@ def verdict(
         _foresight_tile(best, groups, found, figure),
         _losers_tile(who),
     ]
-    first = _best_sentence(best, found, figure)
+    first = _best_sentence(best, found, figure) + _molding_sentence(best, found, figure)
     untried = [group.label for group in groups if _is_untried(group)]
     if untried:
         first += (
             f" Molding is untried under {listed(untried)}, where hardly any start was decided by a "
-            "prediction: that is no evidence against it."
+            "predicted curve: that is no evidence against it."
         )
     oracles = ["oracle" in one.group.predictor for one in (best, *found)]
     if any(oracles) and not oracles[0]:
@@ -152,6 +152,17 @@ def verdict(
     )
     rests_on = f"{told.removesuffix('.')}; {_recorded(best)}."
     return Verdict(first, treated, rests_on, tiles, order, unsteady)
+
+
+def _molding_sentence(best: Difference, found: Sequence[Difference], figure: str) -> str:
+    """Return what the best run brings that chooses counts, unless that is the best of all."""
+    chosen = best_of([one for one in found if one.group.menu], figure)
+    if chosen is None or chosen is best or best.group.menu or chosen.refused:
+        return ""
+    return (
+        f" Of those that choose processor counts {chosen.group.label} comes first: "
+        f"{changed(chosen)} against {chosen.reference.label}."
+    )
 
 
 def _is_untried(group: Group) -> bool:
@@ -225,6 +236,8 @@ def sureness(best: Difference) -> str:
     same = best.comparison.identical
     if best.pairs == 1:
         return "one pair of runs does not show how sure that is (replications=10 would)"
+    if same == "runs":
+        return f"as they are alike to the last bit in each of {best.pairs} pairs"
     if same:
         return f"of which nothing is certain: the {best.pairs} pairs are {IDENTICAL[same]}"
     if math.isnan(best.change.low):

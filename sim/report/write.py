@@ -175,8 +175,8 @@ def write_report(
     subject = best if wanted.subject is None else subject_of(every, wanted.subject)
     chosen = [] if subject is None else [subject]
     own = None if subject is None else _told_as(subject)
-    treating = {_told_as(one): one for one in reversed(every) if _treats(one)}
-    treating = [one for told, one in reversed(treating.items()) if told != own][:MOST_LOSERS]
+    treats = {_told_as(one): one for one in reversed(every) if _treats(one)}
+    treating = [one for told, one in reversed(treats.items()) if told != own][:MOST_LOSERS]
     told_of = [*chosen, *treating] if wanted.subject is None else chosen
     chosen = [*told_of]
     if wanted.page:

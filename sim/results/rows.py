@@ -172,8 +172,8 @@ def texts(values: Sequence[Value], kind: str) -> list[str]:
     decimals = 0 if kind == COUNT else 1 if share else _decimals(values, seconds)
     shown = []
     for value in values:
-        if value is None or isinstance(value, str):
-            shown.append("–" if value is None else value)
+        if value is None or isinstance(value, str) or value != value:
+            shown.append(value if isinstance(value, str) else "–")
         elif kind == ERROR and value > MOST_ERROR:
             shown.append(BEYOND)
         else:

@@ -70,7 +70,7 @@ def read_source(
     source = build(source_of(config["workload"]), "workload")
     if not isinstance(source, LogWorkload):
         raise SimError("a model has no recorded machine: give a log, or workload=archive")
-    log = source.read()
+    log = source.read_part()
     if waits and not (log.jobs["wait_time"] >= 0).any():
         raise SimError(f"{log.source}: {NO_WAITS}")
     asked = config["cluster"]["processors"]

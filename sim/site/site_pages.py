@@ -37,7 +37,7 @@ HEAD = ("", "verdict", "mean wait", "median", "95th percentile", "rank correlati
 NEXT = (
     "What to do: trust no waits simulated on this log; backtest.changes=true shows what matters "
     "most, and cluster.processors, backtest.capacity or other backtest.candidates may mend it. "
-    "Where partitions decide, make a log of the jobs of one partition, and study that."
+    "Where several partitions decide, workload.partition=NAME takes the jobs of one alone."
 )
 """Where the nearest candidate is to be distrusted."""
 

@@ -94,12 +94,65 @@ class OfState(Generic[Value]):
     def __set_name__(self, owner: type, name: str) -> None:
         self._name = name
 
-    def __get__(self, view: "SeenState", owner: type) -> Value:
-        found = getattr(view._state, self._name)
+    def __get__(self, view: Any, owner: type) -> Value:
+        found: Any = getattr(view._state, self._name)
         return found if self._sealed is None else self._sealed(found)
 
 
-class SeenState:
+class ReadAlone:
+    """What is handed out: its public names cannot be written."""
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        if not name.startswith("_"):
+            raise AttributeError(f"{name} of a view cannot be written")
+        object.__setattr__(self, name, value)
+
+
+class Changes(ReadAlone):
+    """What happened since the last pass, besides arrivals and ends."""
+
+    def __init__(self, state: MachineState) -> None:
+        self._state = state
+
+    moved_ends = OfState[Mapping[Run, float]](MappingProxyType)
+    """Runs whose believed end changed, with the former one."""
+    revised = OfState[Set[int]](frozenset)
+    """Applications about which the predictor changed its mind."""
+    resized = OfState[Set[Run]](frozenset)
+    """Runs whose processors a policy has changed behind a scheduler's back."""
+    outages_changed = OfState[bool]()
+    """Whether nodes failed or came back, or are believed back otherwise."""
+    disturbed = OfState[bool]()
+    """Whether anything else happened (a wake-up, a failure)."""
+    ahead = OfState[Set[int]](frozenset)
+    """Jobs that go to the head of the queue when they arrive again."""
+
+
+class SeenMachine(ReadAlone):
+    """Processors, nodes, and what is measured of them."""
+
+    def __init__(self, state: MachineState) -> None:
+        self._state = state
+
+    processors_per_node = OfState[int]()
+    """Processors of a node."""
+    outages = OfState[Mapping[int, tuple[float, int]]](MappingProxyType)
+    """Failed nodes: when each is believed to be repaired, and its processors."""
+
+    def idle(self) -> Ranges:
+        """Return the free processors."""
+        return self._state.idle()
+
+    def health(self, job: int, after: float) -> FloatArray:
+        """Return measured over benchmarked times of a running job's cycles since an instant.
+
+        Empty where nothing is measured of it.
+        """
+        told = (self._state.health or {}).get(job, [])
+        return np.concatenate([np.empty(0), *(ratios for time, ratios in told if time > after)])
+
+
+class SeenState(ReadAlone):
     """The state of the machine, live.
 
     Attributes
@@ -118,31 +171,8 @@ class SeenState:
     """Jobs that arrived since the last pass, in queue order."""
     ended = OfState[Sequence[Run]](tuple)
     """Runs that ended since the last pass."""
-    moved_ends = OfState[Mapping[Run, float]](MappingProxyType)
-    """Runs whose believed end changed since the last pass, with the former one."""
-    disturbed = OfState[bool]()
-    """Whether anything else happened since the last pass (a wake-up, a failure)."""
-    resized = OfState[Set[Run]](frozenset)
-    """Runs whose processors a policy has changed behind a scheduler's back."""
-    outages = OfState[Mapping[int, tuple[float, int]]](MappingProxyType)
-    """Failed nodes: when each is believed to be repaired, and its processors."""
-    outages_changed = OfState[bool]()
-    """Whether nodes failed or came back since the last pass, or are believed back otherwise."""
-    ahead = OfState[Set[int]](frozenset)
-    """Jobs that go to the head of the queue when they arrive again."""
-    left = OfState[Mapping[int, float]](MappingProxyType)
-    """Share of its work that a job that was interrupted still has to do."""
-    processors_per_node = OfState[int]()
-    """Processors of a node."""
-    revised = OfState[Set[int]](frozenset)
-    """Applications about which the predictor changed its mind since the last pass."""
     requests = OfState[Mapping[tuple[int, str], Request]](MappingProxyType)
     """What running jobs ask for, by job and kind, in the order of asking."""
-
-    def __setattr__(self, name: str, value: Any) -> None:
-        if not name.startswith("_"):
-            raise AttributeError(f"view.{name} cannot be written")
-        object.__setattr__(self, name, value)
 
     @property
     def free(self) -> int:
@@ -164,18 +194,6 @@ class SeenState:
     def _ends(self) -> BelievedEnds:
         """The same for rules of this program, whose compiled code takes arrays of one type."""
         return self._state.believed_ends
-
-    def idle(self) -> Ranges:
-        """Return the free processors."""
-        return self._state.idle()
-
-    def health(self, job: int, after: float) -> FloatArray:
-        """Return measured over benchmarked times of a running job's cycles since an instant.
-
-        Empty where nothing is measured of it.
-        """
-        told = (self._state.health or {}).get(job, [])
-        return np.concatenate([np.empty(0), *(ratios for time, ratios in told if time > after)])
 
     def measured_efficiency(self, job: int) -> float:
         """Return the efficiency of a running job on what it holds, as measured now.

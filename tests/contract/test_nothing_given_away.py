@@ -284,9 +284,10 @@ def handed_by(view):
     found = {name: getattr(view, name) for name in names}
     jobs = [*view.running, *view.arrived]
     for job in jobs[:3]:
-        for name in ("counts", "powers_of_two", "extremes", "special", "support"):
+        for name in ("counts", "extremes"):
             found[f"{name}({job})"] = getattr(view, name)(job)
-    found["idle()"] = found["idle"]() if callable(found["idle"]) else None
+        found[f"support({job})"] = view.predictor.support(job)
+    found["idle()"] = view.machine.idle()
     return {name: one for name, one in found.items() if not isinstance(one, MethodType)}
 
 

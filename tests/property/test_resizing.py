@@ -230,7 +230,7 @@ def test_a_run_can_shrink_off_lost_processors(lost: tuple, left: int | None) -> 
     assert records.end_time[0] == pytest.approx(5.0 + 2.0 + 90.0 / left)
     assert records.stretches.processors.tolist() == [6, left]
     gone = sum(high - low + 1 for low, high in lost)
-    free = sum(high - low + 1 for low, high in engine.view.idle())
+    free = sum(high - low + 1 for low, high in engine.view.machine.idle())
     assert free == engine.view.free == P - gone
 
 

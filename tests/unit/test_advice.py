@@ -49,7 +49,7 @@ def view_of(curve, learns=True, seen=(1, 2, 4)):
     engine.shown.arrive([0])
     view = engine.view
     for count in seen:
-        view.note(0, count)
+        view._beliefs.note(0, count)
     return view, predictor
 
 
@@ -158,10 +158,10 @@ def test_the_curve_decides_unless_the_request_stands_whatever_it_says():
     for grade, decided in (("unusable", False), ("warning", True), ("unusable", False)):
         predictor.grade = grade
         assert (Advice().read(0, view, counts) is not None) == decided
-        assert (0 not in view._preferences.undecided) == decided
+        assert (0 not in view.predictor._preferences.undecided) == decided
     predictor.grade = ""
     assert SmallestTurnaround(adopters=0.0).choose(0, view, None) == 3
-    assert 0 in view._preferences.undecided
+    assert 0 in view.predictor._preferences.undecided
 
 
 def test_counts_are_rounded_down_but_not_below_the_first():

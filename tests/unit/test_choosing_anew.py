@@ -157,7 +157,7 @@ def test_without_a_curve_fewer_processors_are_taken_to_start_at_once_and_end_soo
     fewer = SmallestTurnaround(without_curve="fewer", margin=1.0)
     assert fewer.choose(0, view, starts(waits)) == count
     assert view.belief(0, count) == believed
-    assert 0 in view._preferences.undecided
+    assert 0 in view.predictor._preferences.undecided
     assert SmallestTurnaround().choose(0, view, starts(waits)) == 3
     predictor.learns = False
     assert fewer.choose(0, view, starts(waits)) == count
@@ -167,7 +167,7 @@ def test_the_request_stands_though_the_application_is_made_for_other_counts():
     """Nothing could start at once, and an empty menu ended the run."""
     view, predictor = view_of(flat)
     predictor.grade = "unusable"
-    vars(view)["offered"] = lambda job, counts: counts != 3
+    vars(view.predictor)["offered"] = lambda job, counts: counts != 3
     fewer = SmallestTurnaround(without_curve="fewer")
     assert fewer.choose(0, view, starts({1: 9.0, 2: 9.0, 3: 9.0})) == 3
 

@@ -255,7 +255,7 @@ class Reservations(Watcher):
 
     def decided(self, engine: object, decisions: object) -> None:
         view, now = engine.view, engine.view.now
-        grown = any(run.believed_end > before for run, before in view.moved_ends.items())
+        grown = any(run.believed_end > before for run, before in view.changes.moved_ends.items())
         reserved = reservations_of(engine.scheduler)
         for job, start in reserved.items():
             late = start - self.before.get(job, start)

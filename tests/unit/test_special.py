@@ -89,8 +89,9 @@ class FamilyView:
 
     requested_processors = np.array([24])
 
-    def __init__(self, predictor):
-        self.predictor = predictor
+    def __init__(self, learned):
+        self._learned = learned
+        self.predictor = self._feasible = self._beliefs = self
 
     def say(self, job, decided):
         pass
@@ -101,17 +102,17 @@ class FamilyView:
     def counts(self, job):
         return COUNTS
 
-    def powers_of_two(self, job):
+    def powers_of_two(self, job, request):
         return np.array([1, 2, 4, 8, 16, 24, 32, 64])
 
     def offered(self, job, counts):
-        return self.predictor.offered(job, counts)
+        return self._learned.offered(job, counts)
 
     def curve(self, job, counts):
-        return self.predictor.curve(job, counts)
+        return self._learned.curve(job, counts)
 
     def reliability(self, job, processors):
-        found = self.predictor.explain(job, processors)
+        found = self._learned.explain(job, processors)
         return found.reliability, found.code
 
     def known_counts(self, job, counts):

@@ -161,6 +161,13 @@ def test_queues_are_named_where_they_stand_for_partitions(tmp_path):
     rows = (f"{n},{60 * n},{60 * n + 10},{60 * n + 50},4,q{n % 2}" for n in range(1, 4))
     path = table(tmp_path, "job,submit,start,end,processors,queue", *rows)
     assert trace(path).named("partition") == ["q1", "q0", "q1"]
+    alone = trace(path, partition="q1")
+    assert alone.jobs["submit_time"].tolist() == [60.0, 180.0]
+    assert alone.source == "jobs.csv (q1)"
+    with pytest.raises(
+        WorkloadError, match=r"=q2: no job of jobs.csv was for it; there are q1, q0"
+    ):
+        trace(path, partition="q2")
 
 
 def test_runtimes_and_waits_that_contradict_are_told(tmp_path, caplog):

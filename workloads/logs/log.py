@@ -62,6 +62,8 @@ class LogWorkload(ABC):
     identity : str
         What jobs of one application have in common, of
         `workloads.logs.identity.IDENTITIES`.
+    partition : str, int or None
+        Take the jobs for one partition, or queue, alone; None takes all.
     limits : mapping of str to int, optional
         Of `workloads.limits.Limits`, where not its default.
 
@@ -81,6 +83,7 @@ class LogWorkload(ABC):
     time_limit: float | None = None
     at_limit: float | None = None
     identity: Identity = "auto"
+    partition: str | int | None = None
     limits: Mapping[str, int] | None = None
     usual: ClassVar[Mapping[str, str]] = {}
 
@@ -111,6 +114,11 @@ class LogWorkload(ABC):
             If it cannot be had, or is malformed.
         """
 
+    def read_part(self) -> SwfLog:
+        """Return the log, or what of it was for the partition that is asked for."""
+        log = self.read()
+        return log if self.partition is None else log.of_part(str(self.partition))
+
     def trace(self, streams: Streams, processors: int | None = None) -> Trace:
         """Return the jobs of one replication, naming in a warning what was left out.
 
@@ -124,7 +132,7 @@ class LogWorkload(ABC):
             If the log cannot be read, no job can run, a rule says ``error``, or
             the log does not tell what the identity asks for.
         """
-        return self.trace_of(self.read(), streams, processors)
+        return self.trace_of(self.read_part(), streams, processors)
 
     def trace_of(self, log: SwfLog, streams: Streams, processors: int | None = None) -> Trace:
         """Return the jobs of one replication of a log that was read before, as `trace` does."""

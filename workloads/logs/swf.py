@@ -15,7 +15,7 @@ import hashlib
 import os
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import NamedTuple
 
@@ -121,6 +121,30 @@ class SwfLog:
     def parts(self) -> str:
         """Field that says which part of the machine a job was for: partition or queue."""
         return "partition" if self.jobs["partition"].nunique() > 1 else "queue"
+
+    def of_part(self, name: str) -> "SwfLog":
+        """Return the log of the jobs for one partition, or queue, by name or number.
+
+        Raises
+        ------
+        WorkloadError
+            If no job was for it.
+        """
+        words = self.words.get(self.parts, {})
+        labels = self.jobs[self.parts].map(lambda code: words.get(code, str(code)))
+        kept = (labels == name).to_numpy()
+        if not kept.any():
+            known = ", ".join(labels.value_counts().index[:8])
+            raise WorkloadError(
+                f"workload.partition={name}: no job of {self.source} was for it; there are {known}"
+            )
+        return replace(
+            self,
+            source=f"{self.source} ({name})",
+            jobs=self.jobs[kept].reset_index(drop=True),
+            names=None if self.names is None else self.names[kept],
+            found={rule: which[kept] for rule, which in self.found.items()},
+        )
 
     def values(self, key: str) -> list[str]:
         """Return every value of one directive, such as ``Queue``; case does not matter."""

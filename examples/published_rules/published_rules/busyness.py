@@ -131,7 +131,7 @@ class ForecastMeter:
         view = self._view
         for job in view.arrived:
             count = view.requested_processors[job]
-            area = count * view.belief_at(job, count)
+            area = count * view.predictor.runtime(job, count)
             self._areas.append((view.now, area))
             self._total += area
         while self._areas and self._areas[0][0] < view.now - self._window:

@@ -148,12 +148,12 @@ class NodeHealthScheduler(AroundScheduler):
                 patient = self._patients[job] = _Patient(run, self._rule)
             if view.now < patient.seen + self._rule.check_every:
                 continue
-            ratios = view.health(job, patient.seen)
+            ratios = view.machine.health(job, patient.seen)
             patient.seen = view.now
             if patient.check(ratios):
                 slowed.append(run)
                 until = view.now + self._rule.distrust
-                ill = nodes_of(run.nodes, view.processors_per_node)
+                ill = nodes_of(run.nodes, view.machine.processors_per_node)
                 self.suspects.update(dict.fromkeys(ill, until))
         for run in view.ended:
             self._patients.pop(run.job, None)
@@ -161,8 +161,8 @@ class NodeHealthScheduler(AroundScheduler):
 
     def _idle(self) -> tuple[IntArray, IntArray]:
         """Return the idle processors on trusted and on suspected nodes, ascending."""
-        every = as_numbers(self.view.idle())
-        ill = np.isin(every // self.view.processors_per_node, list(self.suspects))
+        every = as_numbers(self.view.machine.idle())
+        ill = np.isin(every // self.view.machine.processors_per_node, list(self.suspects))
         return every[~ill], every[ill]
 
     def _placed(self, decisions: list[Decision]) -> list[Decision]:

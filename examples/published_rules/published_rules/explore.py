@@ -46,21 +46,20 @@ class Explore(SmallestTurnaround):
     def choose(self, job: int, view: View, outlook: Outlook) -> int:
         """Return SA's count, or the one that the predictor wants measured."""
         best = super().choose(job, view, outlook)
-        if view.adopter_draws[job] >= self.adopters or view.free < self.idle * view.processors:
+        if view.jobs.adopter_draws[job] >= self.adopters or view.free < self.idle * view.processors:
             return best
-        wanted = view.wanted(job, best)
+        wanted = view.predictor.wanted(job, best)
         if wanted is None or wanted == best or not self._can_start(job, wanted, view):
             return best
         counts = np.array([best, wanted])
         runtimes = view.curve(job, counts)
         if runtimes is None:
             return best
-        runtimes = runtimes * view.caution(job)
+        runtimes = runtimes * view.predictor.caution(job)
         starts = outlook(counts, runtimes)
         ends = starts + runtimes - view.now
         if starts[1] > view.now or is_less(self.patience * ends[0], ends[1]):
             return best
-        view.believe(job, wanted, float(runtimes[1]))
         return wanted
 
     def _can_start(self, job: int, processors: int, view: View) -> bool:

@@ -62,7 +62,7 @@ class ToldScheduler:
         return np.full(40, 2.0 if ill else 1.0)
 
     def decide(self):
-        vars(self.view)["health"] = self.health
+        vars(self.view.machine)["health"] = self.health
         return self.inner.decide()
 
 

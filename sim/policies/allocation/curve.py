@@ -90,7 +90,7 @@ class CurveRule:
             return view.requested_processors[job]
         place = self.pick(reading)
         count = int(reading.counts[place])
-        view.believe(job, count, float(reading.runtimes[place]))
+        view._beliefs.keep(job, count, float(reading.runtimes[place]))
         return count
 
     @abstractmethod

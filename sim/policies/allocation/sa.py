@@ -167,8 +167,8 @@ class SmallestTurnaround:
 
     def _tried(self, job: int, view: View) -> IntArray:
         """Return the counts that a job tries: its request alone, if it does not adopt the rule."""
-        if view.adopter_draws[job] >= self.adopters:
-            view.say(job, decided=False)
+        if view.jobs.adopter_draws[job] >= self.adopters:
+            view._beliefs.say(job, decided=False)
             return np.array([view.requested_processors[job]])
         return tried(job, view, self.counts)
 
@@ -194,7 +194,7 @@ class SmallestTurnaround:
         most = self.most_area[view.others_wait]
         areas = np.ones(counts.size) if areas is None else areas
         best = least_turnaround(waits, runtimes, areas, at_once, self.margin, most)
-        view.believe(job, int(counts[best]), float(runtimes[best]))
+        view._beliefs.keep(job, int(counts[best]), float(runtimes[best]))
         return int(counts[best])
 
 

@@ -429,10 +429,10 @@ class ConservativeScheduler(QueueKeeper):
         self.profile.grow(queue.waiting + view._ends.end.size + len(view.arrived) + 1)
         changes, is_resized = self._changes()
         released, is_broken = _follow(self.profile.holes, view.now, changes, self.kept)
-        if is_broken or is_resized or view.outages_changed:
+        if is_broken or is_resized or view.changes.outages_changed:
             self._repair()
-            released |= is_resized or view.outages_changed
-        if view.revised:
+            released |= is_resized or view.changes.outages_changed
+        if view.changes.revised:
             released |= self._take_in_beliefs()
         self.rank()
         self._take_in_arrivals()
@@ -477,13 +477,14 @@ class ConservativeScheduler(QueueKeeper):
         """Return what runs hold otherwise than believed, and whether any was resized."""
         view, now, is_resized = self.view, self.view.now, False
         changes = [
-            (now, view.moved_ends.get(run, run.believed_end), -run.processors) for run in view.ended
+            (now, view.changes.moved_ends.get(run, run.believed_end), -run.processors)
+            for run in view.ended
         ]
-        for run, before in view.moved_ends.items():
+        for run, before in view.changes.moved_ends.items():
             if view.running.get(run.job) is not run:
                 continue
             end, before = run.believed_end, max(before, now)
-            if run in view.resized:
+            if run in view.changes.resized:
                 is_resized = True
             elif end < before:
                 changes.append((end, before, -run.processors))

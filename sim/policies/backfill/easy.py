@@ -339,7 +339,7 @@ class EasyScheduler(QueueKeeper):
         """Start heads while they fit, then fill around the reservation of the next."""
         view, queue = self.view, self.queue
         blocked = queue.waiting > 0
-        if view.revised and self.refresh():
+        if view.changes.revised and self.refresh():
             forget_all(queue.tables)
         if blocked and self.anew is not None and self.anew.is_due and self.anew.choose():
             forget_all(queue.tables)
@@ -351,7 +351,12 @@ class EasyScheduler(QueueKeeper):
         arrivals_only = (
             blocked
             and self._keyless
-            and not (view.ended or view.moved_ends or view.revised or view.disturbed)
+            and not (
+                view.ended
+                or view.changes.moved_ends
+                or view.changes.revised
+                or view.changes.disturbed
+            )
         )
         if not arrivals_only:
             self.rank()
@@ -438,7 +443,7 @@ class ChoiceAnew:
     def is_due(self) -> bool:
         """Whether a running job has refuted its belief since the last pass."""
         view = self._keeper.view
-        for run, before in view.moved_ends.items():
+        for run, before in view.changes.moved_ends.items():
             outlived = before <= view.now < run.believed_end and run.changed == run.start
             if outlived and view.running.get(run.job) is run:
                 believed = view.belief(run.job, run.processors)

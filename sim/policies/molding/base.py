@@ -46,7 +46,7 @@ class Candidates:
         reading = None if counts.size == 1 else self.advice.read(job, view, counts)
         if reading is None:
             least = int(counts[0]) if counts.size == 1 else request
-            seconds = view.belief_at(job, least) * view.caution(job)
+            seconds = view.predictor.runtime(job, least) * view.predictor.caution(job)
             return Reading(np.array([least]), np.array([seconds]), least * seconds)
         return reading
 

@@ -43,9 +43,11 @@ class OpenKeeper(QueueKeeper):
         counts, runtimes, serial = self.candidates.of(job)
         pick = self._nearest(counts, view.requested_processors[job])
         count, seconds = counts.item(pick), runtimes.item(pick)
-        view.believe(job, count, seconds)
+        view._beliefs.keep(job, count, seconds)
         if self._keyless:
-            place = self.queue.add(job, count, seconds, -np.inf if job in view.ahead else None)
+            place = self.queue.add(
+                job, count, seconds, -np.inf if job in view.changes.ahead else None
+            )
         else:
             self._unasked.count = count
             place = super().admit(job, outlook)
@@ -56,9 +58,9 @@ class OpenKeeper(QueueKeeper):
         """Write the candidates of waiting jobs anew whose application is seen differently now."""
         view, queue = self.view, self.queue
         changed = []
-        for place in queue.places().tolist() if view.revised else ():
+        for place in queue.places().tolist() if view.changes.revised else ():
             job = queue.job.item(place)
-            if view.application[job] not in view.revised:
+            if view.jobs.application[job] not in view.changes.revised:
                 continue
             before = queue.runtime.item(place)
             queue.offer(place, *self.candidates.of(job))
@@ -73,7 +75,7 @@ class OpenKeeper(QueueKeeper):
         """Start the job at a place on the count chosen for it."""
         queue = self.queue
         job, count = queue.job.item(place), queue.processors.item(place)
-        self.view.believe(job, count, queue.runtime.item(place))
+        self.view._beliefs.keep(job, count, queue.runtime.item(place))
         queue.drop(place)
         return Start(job, count)
 
@@ -132,7 +134,7 @@ class OpenScheduler(OpenKeeper):
         """Return the rule where it narrows without memory, in the order of arrival."""
         candidates, found = self.candidates, self.candidates.compiled_pass
         plain = acts_as(self, OpenScheduler) and self._keyless and foresees(replay.predictor)
-        plain &= not (self.view.learns or replay.kills)
+        plain &= not (self.view.predictor.learns or replay.kills)
         plain &= not (candidates.looks_ahead or candidates.settles)
         if not plain or found is None:
             return None
@@ -150,7 +152,7 @@ class OpenScheduler(OpenKeeper):
         view, queue = self.view, self.queue
         self._started = []
         self.candidates.watch()
-        if view.revised:
+        if view.changes.revised:
             self.refresh()
         for job in view.arrived:
             self.admit(job, no_outlook)

@@ -29,8 +29,8 @@ from sim.policies.passes.plan import (
 )
 from sim.state.calendar import Calendar
 from sim.state.columns import Explanations
+from sim.state.predicted import LEAST_BELIEF
 from sim.state.run_state import State
-from sim.state.view import LEAST_BELIEF
 from sim.state.waiting_queue import places_in, tables_of
 
 TOGETHER = 65_536
@@ -144,7 +144,7 @@ class QueueRule:
         """Return what is believed of jobs that run on what they request."""
         view, replay = self._replay.view, self._replay
         if not has_curves(replay.predictor):
-            view._queries += len(jobs)
+            view._beliefs.count(len(jobs))
             return np.maximum(replay.jobs.requested_time[jobs], LEAST_BELIEF)
         replay.shown.arrive(jobs.tolist())
         pairs = zip(jobs.tolist(), processors.tolist(), strict=True)
@@ -162,7 +162,7 @@ class QueueRule:
 
     def answered(self) -> None:
         """Let the view keep what those who chose believe of their choice."""
-        state, believe = self._state, self._replay.view.believe
+        state, believe = self._state, self._replay.beliefs.keep
         for job in self._choosing:
             believe(job, state.processors.item(job), state.belief.item(job))
 
@@ -184,7 +184,7 @@ class QueueRule:
             start, end = state.start_time.item(job), self._calendar.end_time.item(job)
             if end > start and not state.killed.item(job):
                 replay.learn(job, processors, end - start, end, {}, {})
-            replay.view.forget([job])
+            replay.beliefs.forget([job])
             replay.shown.leave(job)
         plan.told[0] += new
         self._explain_started(state.run["started"].item())
@@ -196,8 +196,8 @@ class QueueRule:
         places, beliefs = [], []
         for place in places_in(self.plan.queue).tolist() if revised else ():
             job = tables_of(self.plan.queue)[0].item(place)
-            if view.application[job] in revised:
-                view.forget([job])
+            if view.jobs.application[job] in revised:
+                view._beliefs.forget([job])
                 belief = view.belief(job, state.processors.item(job))
                 if belief != state.belief.item(job):
                     places.append(place)
@@ -225,7 +225,7 @@ class QueueRule:
         """Ask what the beliefs rest on of those who started, up to this one of them."""
         done = self._explained
         if done < until:
-            state, explain = self._state, self._replay.view.explain
+            state, explain = self._state, self._replay.view.predictor.explain
             for job in state.start_order[done:until].tolist():
                 self.explanations.add(explain(job, state.processors.item(job)))
             self._explained = until

@@ -268,7 +268,7 @@ class EqualShares:
         """Return the stretches of all runs, in the order of their begins, when all have ended."""
         sharing, state, calendar = self.plan, self._state, self._calendar
         tally = sharing.tally[0]
-        self._view._queries += int(tally["queries"])
+        self._replay.beliefs.count(int(tally["queries"]))
         made = _stretches_of(sharing)[: tally["stretches"]]
         made["over"][sharing.jobs["stretch"]] = calendar.end_time
         nodes = held_ranges(state, made["first_range"])

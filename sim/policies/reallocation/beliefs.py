@@ -69,10 +69,10 @@ class Beliefs:
     def refresh(self) -> None:
         """Forget what the predictor says differently now."""
         view = self.view
-        if view.revised:
-            application = view.application
+        if view.changes.revised:
+            application = view.jobs.application
             for kept in (self._serial, self._tables, self._read, self._has_curve):
-                for job in [job for job in kept if application[job] in view.revised]:
+                for job in [job for job in kept if application[job] in view.changes.revised]:
                     del kept[job]
 
     def forget(self, job: int) -> None:
@@ -108,7 +108,7 @@ class Beliefs:
         """Return a count, at most the request where the predictor has no curve for the job."""
         known = self._has_curve.get(job)
         if known is None:
-            known = self._has_curve[job] = self.view.has_curve(job)
+            known = self._has_curve[job] = self.view.predictor.has_curve(job)
         return wanted if known else min(wanted, self.view.requested_processors[job])
 
     def modest(self, members: Members) -> Members:
@@ -119,7 +119,7 @@ class Beliefs:
 
     def feasible(self, job: int, wanted: int) -> int:
         """Return the largest count up to `wanted` on which a job can run, else its least."""
-        counts = self.view.special(job)
+        counts = self.view._feasible.special(job)
         if counts is None:
             return wanted
         return int(counts[max(int(np.searchsorted(counts, wanted, side="right")) - 1, 0)])
@@ -147,7 +147,7 @@ class Beliefs:
             return 1.0
         if self.view.extremes(job)[1] <= TABLED:
             return self.table(job).item(processors)
-        return self.view.stretch_factor(job, 1, processors)
+        return self.view.stretch_factors(job, 1, np.array([processors])).item()
 
     def work_left(self, members: Members) -> FloatArray:
         """Return the believed serial seconds that each member still has to do, shape (n,)."""

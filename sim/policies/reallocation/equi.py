@@ -21,9 +21,9 @@ from sim.policies.reallocation.shares import apportion, hand_out, make_room
 from sim.policies.ties import TIE, first_least
 from sim.state.availability import BelievedEnds
 from sim.state.calendar import Calendar, sift_down, write_event
+from sim.state.predicted import LEAST_BELIEF
 from sim.state.run_state import State, believe_end, reallocate
 from sim.state.run_steps import plan_starts, start, waiting_in
-from sim.state.view import LEAST_BELIEF
 from sim.state.waiting_queue import Summaries, forget
 
 
@@ -331,7 +331,7 @@ class Equipartition(Reallocation):
         if (
             not acts_as(self, Equipartition)
             or not is_free
-            or view.learns
+            or view.predictor.learns
             or replay.kills
             or not foresees(replay.predictor)
             or not (isinstance(inner, EasyScheduler) and inner.is_plain)

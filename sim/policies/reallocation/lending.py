@@ -1,6 +1,6 @@
 """What backfilling sees under reallocation: what malleable jobs keep, and who may queue."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from copy import copy
 from typing import Any
 
@@ -10,7 +10,9 @@ from predictors.base import IntArray
 from sim.policies.reallocation.beliefs import Beliefs, Members
 from sim.policies.reallocation.costs import CostModel
 from sim.state.availability import BelievedEnds
-from sim.state.machine_state import Run, rewrite
+from sim.state.decisions import Decision, Start
+from sim.state.machine_state import Run
+from sim.state.shown import Changes
 from sim.state.view import View
 
 _ROUNDING, _CLOCK_ROUNDING = 1e-9, 1e-13
@@ -59,15 +61,15 @@ class LendingView(View):
     ) -> None:
         self._real = view
         self._state = copy(view._state)
-        self._beliefs = beliefs
+        self._changes = Changes(self._state)
+        self._runs = beliefs
         self._kept = kept
         self._cost = cost
-        self._queries = 0
         self._free = 0
         self._kept_ends: BelievedEnds | None = None
         self._held_back: tuple[float, int] | None = None
-        self._shadows: dict[int, Run] = {}
-        self._is_tracked = False
+        self._shown: dict[int, tuple[float, int]] | None = None
+        self._keeps_otherwise = False
 
     def __getattr__(self, name: str) -> Any:
         """Return what this view does not see otherwise than the real one."""
@@ -106,13 +108,11 @@ class LendingView(View):
         if held_back is not None:
             self._free = 0
         state.disturbed = True
-        state.outages_changed = self._real.outages_changed
-        self._kept_ends = None
-
-    def settle(self) -> None:
-        """Report the questions that were asked through this view."""
-        self._real._queries += self._queries
-        self._queries = 0
+        state.moved_ends, state.ended = {}, []
+        state.outages_changed = self._shown is not None or self._real.changes.outages_changed
+        self._kept_ends, self._keeps_otherwise = None, False
+        for run in self._real.ended:
+            (self._shown or {}).pop(run.job, None)
 
     def belief(self, job: int, processors: int) -> float:
         """Return the believed runtime in seconds, with what a malleable job's start costs."""
@@ -120,7 +120,7 @@ class LendingView(View):
         if not self.malleable[job]:
             return seconds
         seconds += self._cost.start(processors)
-        return seconds + _margin(self.submit_time[job]) if self._is_tracked else seconds
+        return seconds if self._shown is None else seconds + _margin(self.submit_time[job])
 
     def end_of(self, run: Run) -> float:
         """Return when a run would end that held what it keeps from now on."""
@@ -128,83 +128,51 @@ class LendingView(View):
         if kept == run.processors:
             return run.believed_end
         since = max(self.now, run.resumes) + self._cost.change(run.processors, kept)
-        return since + self._beliefs.seconds_left(run, kept)
+        return since + self._runs.seconds_left(run, kept)
 
     def _all_ends(self) -> BelievedEnds:
-        ends = [(self.end_of(run), run.job, self._kept(run)) for run in self._real.running.values()]
+        running = self._real.running.values()
+        ends = [(self._shown_end(run), run.job, self._kept(run)) for run in running]
         if self._held_back is not None and self._held_back[1] > 0:
             ends.append((self._held_back[0], -1, self._held_back[1]))
-        return self._with_outages(ends)
-
-    def _with_outages(self, ends: list[tuple[float, int, int]]) -> BelievedEnds:
-        ends += [(end, -1 - node, width) for node, (end, width) in self._real.outages.items()]
+        outages = self._real.machine.outages.items()
+        ends += [(end, -1 - node, width) for node, (end, width) in outages]
         return BelievedEnds.of(ends)
 
-    # For schedulers that remember runs between passes
+    # For schedulers that remember reservations between passes
 
-    def track(self, is_tracked: bool) -> None:
-        """Say whether the scheduler remembers runs from one pass to the next.
+    def track(self) -> None:
+        """Show ends to a scheduler that remembers reservations from one pass to the next.
 
-        A reservation that begins at the end of a malleable run would be lost if changes on the
-        way there moved that end by a rounding error. So such a scheduler sees it late by a
-        hair, and unmoved as long as the run is in time.
+        One that begins at the end of a malleable run would be lost if changes on the way there
+        moved that end by a rounding error. So such a scheduler sees it late by a hair, and
+        unmoved as long as the run is in time; and keeps in each pass what still fits.
         """
-        self._is_tracked = is_tracked
+        self._shown = {}
 
-    def follow(self) -> None:
-        """Bring the runs that such a scheduler sees up to date, and say what moved."""
-        state, shadows = self._state, self._shadows
-        state.moved_ends = {}
-        state.resized = set()
-        state.ended = []
-        for run in self._real.ended:
-            shadow = shadows.pop(run.job, None)
-            if shadow is not None:
-                state.ended.append(shadow)
-        for run in self._real.running.values():
-            self._follow(run)
-        self._follow_held_back()
-        state.running = shadows
-        ends = [(run.believed_end, run.job, run.processors) for run in shadows.values()]
-        self._kept_ends = self._with_outages(ends)
+    def expect(self, starts: Iterable[Decision]) -> None:
+        """Note when those end that such a scheduler starts, as it sees it."""
+        for start in starts:
+            if self._shown is not None and type(start) is Start:
+                seconds = self.belief(start.job, start.processors)
+                self._shown[start.job] = self.now + seconds, start.processors
 
-    def _follow(self, run: Run) -> None:
-        kept, end = self._kept(run), self.end_of(run)
-        if self.malleable[run.job]:
-            shadow = self._shadows.get(run.job)
-            margin = _margin(end)
-            if shadow is not None and end <= shadow.believed_end <= end + 2.0 * margin:
-                end = shadow.believed_end
-            else:
-                end += margin
-        self._update(run.job, kept, end)
+    @property
+    def keeps_otherwise(self) -> bool:
+        """Whether a run keeps other processors than before, where ends are tracked."""
+        return self._keeps_otherwise
 
-    def _update(self, job: int, processors: int, end: float) -> None:
-        state, shadow = self._state, self._shadows.get(job)
-        if shadow is None:
-            self.expect(job, processors, end)
-            shadow = self._shadows[job]
-            state.resized.add(shadow)
-            state.moved_ends[shadow] = end
-        if shadow.processors != processors:
-            state.resized.add(shadow)
-            rewrite(shadow, processors=processors)
-        if shadow.believed_end != end or shadow in state.resized:
-            state.moved_ends.setdefault(shadow, shadow.believed_end)
-            rewrite(shadow, believed_end=end)
-
-    def _follow_held_back(self) -> None:
-        block = self._held_back
-        if block is None or block[1] == 0:
-            gone = self._shadows.pop(-1, None)
-            if gone is not None:
-                self._state.ended.append(gone)
-        else:
-            self._update(-1, block[1], block[0])
-
-    def expect(self, job: int, processors: int, end: float) -> None:
-        """Note a start as the scheduler that decided it sees it."""
-        self._shadows[job] = Run(job, 0, (), processors, self.now, end)
+    def _shown_end(self, run: Run) -> float:
+        end, kept = self.end_of(run), self._kept(run)
+        if self._shown is None or not self.malleable[run.job]:
+            return end
+        shown, before = self._shown.get(run.job, (-np.inf, run.processors))
+        self._keeps_otherwise |= kept != before
+        margin = _margin(end)
+        if not end <= shown <= end + 2.0 * margin:
+            shown = end + margin
+        self._shown[run.job] = shown, kept
+        return shown
 
 
 class Deferral:

@@ -180,8 +180,8 @@ class ReallocatingScheduler:
         self.lending = LendingView(view, self.beliefs, self._kept, rule.cost)
         rest = _AllocationOfTheRest(rule, self.beliefs, allocation)
         self.inner = backfill.begin(self.lending, order, rest)
-        self._tracks_runs = getattr(self.inner, "tracks_runs", False)
-        self.lending.track(self._tracks_runs)
+        if getattr(self.inner, "tracks_runs", False):
+            self.lending.track()
         self._strict = getattr(self.inner, "strict", False)
         self._is_held_back = False
         self._waking = -np.inf
@@ -208,7 +208,7 @@ class ReallocatingScheduler:
         if known is None:
             known = self.rule.queue_count(self.beliefs, job), self.view.extremes(job)[1]
             self._known_limits[job] = known
-            self._snaps = self._snaps or self.view.special(job) is not None
+            self._snaps = self._snaps or self.view._feasible.special(job) is not None
         return known
 
     def _kept(self, run: Run) -> int:
@@ -223,7 +223,7 @@ class ReallocatingScheduler:
         """Decide who starts, and who grows and shrinks."""
         view = self.view
         self.beliefs.refresh()
-        if view.revised:
+        if view.changes.revised:
             self._known_limits.clear()
         for run in view.ended:
             self.beliefs.forget(run.job)
@@ -280,21 +280,13 @@ class ReallocatingScheduler:
         for job in [*late, *view.arrived]:
             yield self._limits(job)[0] if view.malleable[job] else view.requested_processors[job]
 
-    def _starts(self, arrived: Sequence[int], lent: int) -> Iterable[Decision]:
+    def _starts(self, arrived: Sequence[int], lent: int) -> list[Decision]:
         """Let backfilling decide on the view of what malleable jobs keep."""
-        lending = self.lending
         until = self.rule.hold_back(self.beliefs)
         self._is_held_back = until is not None
-        lending.take_in(arrived, lent, until)
-        if self._tracks_runs:
-            lending.follow()
-        decisions = self.inner.decide()
-        if self._tracks_runs:
-            for d in decisions:
-                if type(d) is Start:
-                    end = lending.now + lending.belief(d.job, d.processors)
-                    lending.expect(d.job, d.processors, end)
-        lending.settle()
+        self.lending.take_in(arrived, lent, until)
+        decisions = list(self.inner.decide())
+        self.lending.expect(decisions)
         return decisions
 
     def _members(self, running: Members, starts: list[Start]) -> Members:
@@ -324,7 +316,7 @@ class ReallocatingScheduler:
         """Lower the shares to feasible counts."""
         if not self._snaps:
             return shares
-        special = self.view.special
+        special = self.view._feasible.special
         allowed = [special(job) for job in members.job]
         if all(counts is None for counts in allowed):
             return shares
