@@ -13,158 +13,24 @@ from sim.help.misspellings import meant
 from sim.help.pages import PLUGINS, options
 from sim.results.durable import answering
 
-POLICY = '''"""A policy of {package}."""
-
-from sim import Conservative, FirstComeFirstServed, Request, View
-from sim.policies.base import Policy, Scheduler
-
-
-class {kind}:
-    """Requests as they are, first come first served, conservative backfilling; change it.
-
-    Anything with `begin(view)` will do that returns an object whose `decide()` returns
-    decisions (`sim.state.decisions`) at every scheduling pass.
-    """
-
-    def begin(self, view: View) -> Scheduler:
-        """Begin a run."""
-        return Policy(FirstComeFirstServed(), Conservative(), Request()).begin(view)
-'''
-ALLOCATION = '''"""An allocation of {package}."""
-
-from sim import View
-from sim.policies.base import Outlook
-
-
-class {kind}:
-    """Part of the request.
-
-    Parameters
-    ----------
-    share : float
-        Of the requested processors.
-    """
-
-    def __init__(self, share: float) -> None:
-        if not 0 < share <= 1:
-            raise ValueError(f"share={{share}}: must lie above 0 and be at most 1")
-        self.share = share
-
-    def choose(self, job: int, view: View, outlook: Outlook) -> int:
-        """Return the count for a job that has just arrived."""
-        counts = view.counts(job)
-        most = max(int(view.requested_processors[job] * self.share), counts[0])
-        return int(counts[counts <= most][-1])
-'''
-ORDER = '''"""An order of {package}."""
-
-import numpy as np
-
-
-class {kind}:
-    """Least believed work (processors times runtime) first."""
-
-    recomputed = False
-
-    def keys(
-        self, now: float, submit: np.ndarray, processors: np.ndarray, runtime: np.ndarray
-    ) -> np.ndarray:
-        """Return a key a job, the smallest first."""
-        return processors * runtime
-'''
-PREDICTOR = '''"""A predictor of {package}."""
-
-import numpy as np
-from predictors.base import Explanation, Observation, VisibleJobs
-
-
-class {kind}:
-    """The requested time, shorter in proportion on more processors."""
-
-    learns = False
-
-    def attach(self, jobs: VisibleJobs) -> None:
-        """Begin a run; jobs are shown as they arrive. Forget all observations."""
-        self._jobs = jobs
-
-    def observe(self, observation: Observation) -> bool:
-        """Take in a finished run, if `learns`; True if beliefs changed."""
-        return False
-
-    def curve(self, job: int, counts: np.ndarray) -> np.ndarray | None:
-        """Return the believed runtimes at each count, seconds; None: the requested time."""
-        area = self._jobs.requested_time[job] * self._jobs.requested_processors[job]
-        return area / counts
-
-    def explain(self, job: int, nprocs: int) -> Explanation:
-        """Say where a belief came from, and on how many runs it rests."""
-        return Explanation(method="{name}", observations=0, reliability="")
-'''
-WORKLOAD = '''"""A workload of {package}."""
-
-import numpy as np
-import pandas as pd
-from workloads import FrameWorkload, Streams, Trace
-
-
-class {kind}:
-    """Poisson arrivals of jobs with exponential runtimes.
-
-    Parameters
-    ----------
-    jobs : int
-    width : int
-        Processors of each job.
-    """
-
-    def __init__(self, jobs: int, width: int) -> None:
-        self.jobs, self.width = jobs, width
-
-    def trace(self, streams: Streams, processors: int | None) -> Trace:
-        """Return the jobs; random numbers come from `streams` alone."""
-        rng = streams("{name}")
-        runtime = rng.exponential(600.0, self.jobs)
-        frame = pd.DataFrame(
-            {{
-                "submit_time": np.cumsum(rng.exponential(300.0, self.jobs)),
-                "runtime": runtime,
-                "requested_processors": self.width,
-                "requested_time": 2 * runtime,
-            }}
-        )
-        return FrameWorkload(frame=frame).trace(streams, processors)
-'''
-TEST = '''"""What {name} does."""
-
-import sim
-
-HERE = "hydra.searchpath=[pkg://{package}.conf]"
-"""Not needed once {package} is installed with its entry point."""
-
-
-def test_a_run_ends_with_{name}():
-    result = sim.run(HERE, "{override}", {more}processors=16, baseline=None)
-    assert set(result.jobs["status"]) == {{"completed"}}
-'''
+TEMPLATES = Path(__file__).parent / "templates"
+JOBS = '"workload.jobs=20", '
+"""What the test of a part says, but for that of a workload, which has jobs of its own."""
 
 
 class Kind(NamedTuple):
-    """What is written for a kind of part: its group, class, further keys, and the test's run."""
+    """What is written for a kind of part: its group, and further keys."""
 
     group: str
-    code: str
     keys: str = ""
-    more: str = '"workload.jobs=20", '
 
 
 KINDS = {
-    "policy": Kind("policy", POLICY),
-    "allocation": Kind("policy/allocation", ALLOCATION, "share: 0.5  # of the request\n"),
-    "order": Kind("policy/order", ORDER),
-    "predictor": Kind("predictor", PREDICTOR),
-    "workload": Kind(
-        "workload", WORKLOAD, "jobs: 20  # how many jobs\nwidth: 4  # processors of each job\n", ""
-    ),
+    "policy": Kind("policy"),
+    "allocation": Kind("policy/allocation", "share: 0.5  # of the request\n"),
+    "order": Kind("policy/order"),
+    "predictor": Kind("predictor"),
+    "workload": Kind("workload", "jobs: 20  # how many jobs\nwidth: 4  # processors of each job\n"),
 }
 USAGE = f"""usage: moldsim new {"|".join(KINDS)} NAME
 
@@ -225,14 +91,28 @@ def files(kind: str, name: str, package: Path) -> dict[Path, str]:
         raise SimError(f"{made.group}={name}: there is such an option already; choose another name")
     module, above = dotted(package)
     root = above.parent if above.name == "src" else above
-    words = {"package": module, "name": name, "kind": name.title().replace("_", "")}
-    words |= {"override": f"{made.group}={name}", "more": made.more}
-    about = re.search(r'class .*?"""(.*?)\n?(?:"""|\n)', made.code, re.DOTALL)
-    option = f"# {about[1] if about else name}\n_target_: {module}.{name}.{words['kind']}\n"
+    words = {
+        f"new_{kind}": name,
+        "new_part": name,
+        "new_package": module,
+        "new_group": made.group,
+        f"New{kind.title()}": name.title().replace("_", ""),
+    }
+
+    def filled(template: str) -> str:
+        text = (TEMPLATES / template).read_text(encoding="utf-8")
+        return re.sub("|".join(words), lambda word: words[word[0]], text)
+
+    code, test = filled(f"new_{kind}.py"), filled("new_test.py")
+    about = re.search(r'class .*?"""(.*?)\n?(?:"""|\n)', code, re.DOTALL)
+    target = f"_target_: {module}.{name}.{words[f'New{kind.title()}']}\n"
     found = {
-        package / f"{name}.py": made.code.format(**words),
-        package / "conf" / made.group / f"{name}.yaml": option + made.keys,
-        root / "tests" / f"test_{name}.py": TEST.format(**words),
+        package / f"{name}.py": code,
+        package
+        / "conf"
+        / made.group
+        / f"{name}.yaml": f"# {about[1] if about else name}\n{target}{made.keys}",
+        root / "tests" / f"test_{name}.py": test.replace(JOBS, "") if kind == "workload" else test,
     }
     if not (package / "conf" / "__init__.py").exists():
         found[package / "conf" / "__init__.py"] = f'"""Configuration of {module}."""\n'

@@ -1,0 +1,1 @@
+"""What ``moldsim new`` writes: a part of each kind, and its test."""
