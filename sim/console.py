@@ -35,6 +35,7 @@ from sim.results.sentences import (
     NOBODY,
     few_predictions,
     is_recorded,
+    killed_sentence,
     notes,
     precision_reached,
     recorded_sentences,
@@ -393,7 +394,8 @@ def print_results(console: Console, sides: Sequence[Side], folder: Path | None =
     said += [*notes(run), *bounds, *reasons(run)]
     for line in [*_without_molding(sides), *_losers(sides), *said]:
         console.print(f"[dim]{escape(line)}[/]")
-    for line in [*_of_windows(sides), *recorded_warnings(sides), *warnings(run)]:
+    warned = [*killed_sentence(named), *_of_windows(sides), *recorded_warnings(sides)]
+    for line in [*warned, *warnings(run)]:
         console.print(f"[yellow]Warning:[/] {escape(line)}")
     if folder is not None:
         here = Path.cwd()

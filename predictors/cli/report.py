@@ -177,7 +177,14 @@ def build_report(
     chosen = next((use for use in uses if EFFICIENT in use.criterion), uses[0] if uses else None)
     told = rows if asked is not None else ()
     return Report(
-        " ".join([*_rise(means), *_expected(told), *advised(uses, means), _next_run(advice)]),
+        " ".join(
+            [
+                *_rise(means, observed),
+                *_expected(told),
+                *advised(uses, means),
+                _next(advice, question.most),
+            ]
+        ),
         method,
         len(observed),
         rows,
@@ -281,7 +288,7 @@ def _at_efficiency(
     return end if enough[-1] == len(counts) - 1 else float(counts[enough[-1]])
 
 
-def _rise(means: Mapping[float, float]) -> list[str]:
+def _rise(means: Mapping[float, float], observed: FloatArray) -> list[str]:
     """Say where measured runtimes rise, and by how much."""
     best = min(means, key=lambda count: (means[count], count))
     beyond = [count for count in means if count > best]
@@ -290,7 +297,8 @@ def _rise(means: Mapping[float, float]) -> list[str]:
     worst = max(beyond, key=means.__getitem__)
     if means[worst] <= means[best] * (1.0 + SAME):
         return []
-    again = f" Run {worst:g} again: one slow count may be scatter." if len(beyond) == 1 else ""
+    is_once = len(beyond) == 1 and (observed == worst).sum() == 1
+    again = f" First of all run {worst:g} again: one slow run may be scatter." if is_once else ""
     return [
         f"Runtimes rise beyond {best:g}: {number(means[best])} s were measured on {best:g} and "
         f"{number(means[worst])} s on {worst:g}.{again}"
@@ -307,10 +315,11 @@ def _expected(rows: Sequence[Row]) -> list[str]:
     ]
 
 
-def _next_run(advice: Advice | None) -> str:
-    """Say what to measure next."""
+def _next(advice: Advice | None, most: float | None) -> str:
+    """Say what to measure for narrower ranges."""
     if advice is None:
-        return "No further run would narrow the ranges by a tenth."
+        below = " below the largest target (--most N: the most to be had)" if most is None else ""
+        return f"No further run{below} would narrow the ranges by a tenth."
     return (
         f"Measure {advice.nprocs} next, for about {number(advice.processor_seconds)} "
         f"processor-seconds: the range at {advice.target:g} should narrow from "

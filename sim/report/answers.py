@@ -12,7 +12,7 @@ from predictors.base import FloatArray
 from sim.errors import StatisticsError
 from sim.report.samples import Group, Sample, jobs_of, oracle_of, references, step_among
 from sim.report.winners import Winners, regret_of_jobs, winners
-from sim.results.rows import SHARES, TOO_WIDE, changes_of, tells
+from sim.results.rows import MORE, SHARES, TOO_WIDE, changes_of, tells
 from sim.results.steady_state import Summary, in_order, in_windows, is_refused
 from sim.statistics.intervals import Interval, t_interval
 from sim.statistics.paired import Comparison, Family, compare, share_of_gain
@@ -201,7 +201,7 @@ def _beside_oracles(
 def _kept(one: Difference, oracle: Difference | None, figure: str) -> Interval | str:
     if oracle is None or oracle is one or one.refused:
         return ""
-    if not oracle.certain:
+    if not oracle.certain or (oracle.change.mean > 0.0) != (figure in MORE):
         return NO_GAIN
     mine, best, theirs = paired_values([one.group, oracle.group, one.reference], figure)
     kept = share_of_gain(mine, best, theirs)

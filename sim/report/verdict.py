@@ -10,16 +10,14 @@ from sim.report.answers import Difference
 from sim.report.samples import Group, jobs_of, oracle_of
 from sim.report.tables import mean_given, number
 from sim.report.winners import Winners
-from sim.results.rows import IDENTICAL, SECONDS, SECTIONS, percent, texts
-from sim.results.sentences import FEW, rests_sentence, treated_sentence
+from sim.results.rows import IDENTICAL, MORE, SECONDS, SECTIONS, percent, texts
+from sim.results.sentences import FEW, killed_sentence, rests_sentence, treated_sentence
 from sim.results.steady_state import in_windows, listed, unsteady_sentence
 from sim.statistics.intervals import Interval
 from sim.statistics.paired import LEAST_PAIRS
 
 NAMES = {row.key: (row.label, row.kind) for section in SECTIONS for row in section}
 """Labels and kinds of the figures that have some."""
-MORE = frozenset(row.key for section in SECTIONS for row in section if row.better > 0)
-"""Figures of which more is better."""
 
 
 @dataclass(frozen=True)
@@ -121,7 +119,8 @@ def verdict(
     """
     best = best_of(found, figure)
     order = best_first(groups, found, figure)
-    unsteady = unsteady_sentence({group.label: group.summaries for group in groups})
+    named = {group.label: group.summaries for group in groups}
+    unsteady = unsteady_sentence(named)
     if best is None:
         told = (
             "Nothing is compared: no two groups replay the same jobs and differ as asked "
@@ -134,7 +133,8 @@ def verdict(
         _foresight_tile(best, groups, found, figure),
         _losers_tile(who),
     ]
-    first = _best_sentence(best, found, figure) + _molding_sentence(best, found, figure)
+    first = " ".join([*killed_sentence(named), _best_sentence(best, found, figure)])
+    first += _molding_sentence(best, found, figure)
     untried = [group.label for group in groups if _is_untried(group)]
     if untried:
         first += (
@@ -154,13 +154,18 @@ def verdict(
     return Verdict(first, treated, rests_on, tiles, order, unsteady)
 
 
+def _molds(group: Group) -> bool:
+    """Return whether a rule chooses from counts, or jobs ran on others than they asked for."""
+    return bool(group.menu) or group.values("molded_jobs").sum() > 0
+
+
 def _molding_sentence(best: Difference, found: Sequence[Difference], figure: str) -> str:
     """Return what the best run brings that chooses counts, unless that is the best of all."""
-    chosen = best_of([one for one in found if one.group.menu], figure)
-    if chosen is None or chosen is best or best.group.menu or chosen.refused:
+    chosen = best_of([one for one in found if _molds(one.group)], figure)
+    if chosen is None or _molds(best.group) or chosen.refused:
         return ""
     return (
-        f" Of those that choose processor counts {chosen.group.label} comes first: "
+        f" Of those that may mold jobs {chosen.group.label} comes first: "
         f"{changed(chosen)} against {chosen.reference.label}."
     )
 
@@ -200,6 +205,10 @@ def _best_sentence(best: Difference, found: Sequence[Difference], figure: str) -
         return f"No best: first comes {best.group.label}{most}, {change} {against}, {how}."
     if _loss(best, figure) < 0:
         return f"Best: {best.group.label}{most}, {change} {against}, {how}."
+    here = {one.reference.label for one in found if jobs_of(one.group) == jobs_of(best.group)}
+    if len(here) > 1:
+        start = f"None gains on its reference; nearest is {best.group.label}"
+        return f"{start}{most}, {change} {against}, {how}."
     start = f"Best: {best.reference.label}, as nothing gains on it; next is {best.group.label}"
     return f"{start}{most}, {change}, {how}."
 

@@ -105,6 +105,8 @@ REQUEST_SECTION = (
 """Shown where evolving jobs may ask."""
 
 
+MORE = frozenset(row.key for section in SECTIONS for row in section if row.better > 0)
+"""Figures of which more is better."""
 CONDITIONAL = {"requests": REQUEST_SECTION}
 """Sections that are shown where a side has this key."""
 

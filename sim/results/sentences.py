@@ -234,6 +234,31 @@ def few_predictions(named: Mapping[str, Sequence[Summary]]) -> list[str]:
     ]
 
 
+def killed_sentence(named: Mapping[str, Sequence[Summary]]) -> list[str]:
+    """Return in a sentence under which runs jobs are killed, where that differs between them.
+
+    Examples
+    --------
+    >>> told = {"sa": [{"killed_jobs": 5, "jobs": 50}], "easy": [{"killed_jobs": 0, "jobs": 50}]}
+    >>> print(killed_sentence(told)[0][:54])
+    Jobs are killed at their limits, 5 of 50 under sa: the
+    >>> killed_sentence({"sa": told["sa"]})
+    []
+    """
+    killed = {name: total(own, "killed_jobs") or 0.0 for name, own in named.items()}
+    if len(set(killed.values())) < 2:
+        return []
+    some = [
+        f"{number:,.0f} of {total(named[name], 'jobs') or 0.0:,.0f} under {name}"
+        for name, number in killed.items()
+        if number
+    ]
+    return [
+        f"Jobs are killed at their limits, {listed(some)}: their times end there, so that a "
+        "shorter mean is no gain where more are killed."
+    ]
+
+
 NOBODY = "recorded"
 """The policy that decides nothing and asks no predictor."""
 EXCESS = "excess_processors"

@@ -133,7 +133,9 @@ class View(SeenState):
         Without a curve a job's work counts in processor-seconds, as if it sped
         up perfectly: nothing else is known of it.
         """
-        curve = self.predictor._ask(job, np.append(processors, counts))
+        asked = np.empty(counts.size + 1, np.int64)
+        asked[0], asked[1:] = processors, counts
+        curve = self.predictor._ask(job, asked)
         return processors / counts if curve is None else np.asarray(curve[1:] / curve[0])
 
     def seconds_left(self, run: Run) -> float:

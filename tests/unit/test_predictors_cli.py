@@ -190,7 +190,7 @@ def test_no_count_is_advised_that_was_measured_slower_than_another(tmp_path, cap
     path = written(tmp_path, [(1, 100), (2, 60), (4, 50), (8, 70)])
     report = answer(capsys, path)
     assert report["answer"].startswith(
-        "Runtimes rise beyond 4: 50 s were measured on 4 and 70 s on 8. Run 8 again"
+        "Runtimes rise beyond 4: 50 s were measured on 4 and 70 s on 8. First of all run 8 again"
     )
     assert [(use["nprocs"], use["runtime"]) for use in report["uses"]] == [(4, 50), (1, 100)]
     assert report["uses"][1]["criterion"].startswith("cheapest")

@@ -19,6 +19,8 @@ _log = logging.getLogger(__name__)
 MINUTE, HOUR = 60, 3600
 HEAD = 20
 HEAD_SHARE = 0.89
+RARE = 0.01
+"""Share of jobs longer than expected up to which nobody is warned of it."""
 FEWEST_JOBS = 200
 """Below this the histogram has fewer bins than the head; see `tsafrir_estimates`."""
 
@@ -262,7 +264,9 @@ def tsafrir_estimates(
     needed = clipped[order]
     short = int((offered < needed).sum())
     if short:
-        _log.warning(
+        told = logging.WARNING if short > RARE * len(runtimes) else logging.INFO
+        _log.log(
+            told,
             "%s of %s jobs are longer than the estimate model expects under a limit of %g s; "
             "their requested time is that limit",
             f"{short:,}",
