@@ -175,16 +175,10 @@ def build_report(
     rows = _rows(model, targets, one, question.level, remarks, means)
     uses = best_uses(_candidates(model, question, one, means), one)
     chosen = next((use for use in uses if EFFICIENT in use.criterion), uses[0] if uses else None)
-    told = rows if asked is not None else ()
+    told = _expected(rows if asked is not None else ())
+    following = _next(advice, question.most)
     return Report(
-        " ".join(
-            [
-                *_rise(means, observed),
-                *_expected(told),
-                *advised(uses, means),
-                _next(advice, question.most),
-            ]
-        ),
+        " ".join([*_rise(means, observed), *told, *advised(uses, means), following]),
         method,
         len(observed),
         rows,
