@@ -26,7 +26,7 @@ RUNS = {
 }  # fmt: skip
 RIGID = RUNS | {"shared": (*SHARED, "predictor=user_estimate", "workload.jobs=60")}
 RUNS_OF = {
-    **dict.fromkeys(("easy", "fcfs", "conservative"), RIGID),
+    **dict.fromkeys(("easy", "fcfs", "conservative", "easy_plus"), RIGID),
     "easy_fastest": {"shared": (*SHARED, "predictor=user_estimate", "workload.jobs=12")},
     "load_aware": {name: RUNS[name] for name in ("default", "checked", "failing", "learning")},
 }

@@ -164,6 +164,7 @@ def test_queues_are_named_where_they_stand_for_partitions(tmp_path):
     alone = trace(path, partition="q1")
     assert alone.jobs["submit_time"].tolist() == [60.0, 180.0]
     assert alone.source == "jobs.csv (q1)"
+    assert alone.checksum not in (None, trace(path).checksum, trace(path, partition="q0").checksum)
     with pytest.raises(
         WorkloadError, match=r"=q2: no job of jobs.csv was for it; there are q1, q0"
     ):

@@ -172,9 +172,12 @@ def application_words(
     >>> jobs = pd.DataFrame({"application": [0, 1], "user": [1, 2], "executable": [3, 3]})
     >>> application_words(jobs, "user_executable", {"user": {1: "ann"}})
     {0: 'user ann, executable 3', 1: 'user 2, executable 3'}
+    >>> jobs = pd.DataFrame({"application": [0], "user": [-1], "requested_processors": [24]})
+    >>> application_words(jobs, "user_request", {})
+    {0: 'user unknown, 24 processors, application 0'}
     """
     keys = KEYS.get(identity, ())
-    shared = [{"name": "executable"}.get(key, key) for key in keys if not key.startswith("req")]
+    shared = [{"name": "executable"}.get(key, key) for key in keys if key != "requested_time"]
     whole = len(shared) == len(keys) > 0
     first = jobs.drop_duplicates("application")
     named = [{-1: "unknown", **words.get(p, {})} for p in shared]
@@ -184,7 +187,10 @@ def application_words(
     ]
     names = {}
     for place, application in enumerate(first["application"].tolist()):
-        said = [f"{p} {part[place]}" for p, part in zip(shared, parts, strict=True)]
+        said = [
+            f"{part[place]} processors" if p == "requested_processors" else f"{p} {part[place]}"
+            for p, part in zip(shared, parts, strict=True)
+        ]
         names[application] = ", ".join(said if whole else [*said, f"application {application}"])
     return names
 

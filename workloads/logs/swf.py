@@ -125,6 +125,8 @@ class SwfLog:
     def of_part(self, name: str) -> "SwfLog":
         """Return the log of the jobs for one partition, or queue, by name or number.
 
+        Its checksum is another one, so that nothing of it is taken for the whole log's.
+
         Raises
         ------
         WorkloadError
@@ -141,6 +143,8 @@ class SwfLog:
         return replace(
             self,
             source=f"{self.source} ({name})",
+            checksum=self.checksum
+            and hashlib.sha256(f"{self.checksum} {name}".encode()).hexdigest(),
             jobs=self.jobs[kept].reset_index(drop=True),
             names=None if self.names is None else self.names[kept],
             found={rule: which[kept] for rule, which in self.found.items()},
