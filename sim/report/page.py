@@ -153,7 +153,8 @@ def page(
 
 def _verdict(verdict: Verdict) -> str:
     """Return the sentences and the three figures of the first screen."""
-    said = {"unsteady": verdict.unsteady, "best-sentence": verdict.best}
+    said = {"molding": verdict.molding, "unsteady": verdict.unsteady}
+    said |= {"best-sentence": verdict.best}
     said |= {"treated": verdict.treated, "rests-on": verdict.rests_on}
     parts = [f'<p id="{name}">{escape(one)}</p>' for name, one in said.items() if one]
     tiles = []
@@ -178,7 +179,10 @@ def _foresight(kept: str, answers: Answers) -> str:
     )
     regret = regret_rows(answers.regrets)
     lost = text_table(
-        "Who bears the regret against the oracle: per job of the whole run", regret, NAMING
+        "Who bears the regret against the oracle: per job of the first simulations, whose tables "
+        "are read for plots (--detail)",
+        regret,
+        NAMING,
     )
     return f'{note}<div class="figures">{kept}</div>' + (
         fold("Where predictors lose", lost) if len(regret) else ""

@@ -54,6 +54,8 @@ class Verdict:
         The groups, best first among those on the same jobs.
     unsteady : str
         Whose queue does not settle; empty where all do.
+    molding : str
+        Where jobs are killed, and how those do that mold jobs, unless one of them is best.
     """
 
     best: str
@@ -62,12 +64,13 @@ class Verdict:
     tiles: list[Tile]
     order: list[Group]
     unsteady: str
+    molding: str = ""
 
     @property
     def sentences(self) -> list[str]:
-        """The sentences, three at most."""
-        said = (" ".join(filter(None, (self.unsteady, self.best))), self.treated, self.rests_on)
-        return [sentence for sentence in said if sentence]
+        """The sentences, four at most."""
+        best = " ".join(filter(None, (self.unsteady, self.best)))
+        return [one for one in (self.molding, best, self.treated, self.rests_on) if one]
 
 
 def best_of(found: Sequence[Difference], figure: str) -> Difference | None:
@@ -133,13 +136,13 @@ def verdict(
         _foresight_tile(best, groups, found, figure),
         _losers_tile(who),
     ]
-    first = " ".join([*killed_sentence(named), _best_sentence(best, found, figure)])
-    first += _molding_sentence(best, found, figure)
+    first = _best_sentence(best, found, figure)
+    molding = [*killed_sentence(named), *_molding_sentence(best, found, figure)]
     untried = [group.label for group in groups if _is_untried(group)]
     if untried:
-        first += (
-            f" Molding is untried under {listed(untried)}, where hardly any start was decided by a "
-            "predicted curve: that is no evidence against it."
+        molding.append(
+            f"Molding is untried under {listed(untried)}, where hardly any start was decided by a "
+            "predicted curve: that is no evidence for it, and none against it."
         )
     oracles = ["oracle" in one.group.predictor for one in (best, *found)]
     if any(oracles) and not oracles[0]:
@@ -151,7 +154,7 @@ def verdict(
         or "This rests on the assumptions of the configuration."
     )
     rests_on = f"{told.removesuffix('.')}; {_recorded(best)}."
-    return Verdict(first, treated, rests_on, tiles, order, unsteady)
+    return Verdict(first, treated, rests_on, tiles, order, unsteady, " ".join(molding))
 
 
 def _molds(group: Group) -> bool:
@@ -159,15 +162,13 @@ def _molds(group: Group) -> bool:
     return bool(group.menu) or group.values("molded_jobs").sum() > 0
 
 
-def _molding_sentence(best: Difference, found: Sequence[Difference], figure: str) -> str:
+def _molding_sentence(best: Difference, found: Sequence[Difference], figure: str) -> list[str]:
     """Return what the best run brings that chooses counts, unless that is the best of all."""
     chosen = best_of([one for one in found if _molds(one.group)], figure)
     if chosen is None or _molds(best.group) or chosen.refused:
-        return ""
-    return (
-        f" Of those that may mold jobs {chosen.group.label} comes first: "
-        f"{changed(chosen)} against {chosen.reference.label}."
-    )
+        return []
+    change = f"{_name(figure)} {changed(chosen)} against {chosen.reference.label}"
+    return [f"Of those that may mold jobs {chosen.group.label} comes first: {change}."]
 
 
 def _is_untried(group: Group) -> bool:

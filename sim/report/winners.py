@@ -77,7 +77,9 @@ class Winners:
             table = self.tables[kind]
             later = table.loc[table["change"] > SAME, "change"]
             if later.size:
+                part = 100 * table.loc[later.index[0], "longer"]
                 worst = f"{kind} {later.index[0]}, by {duration(later.iloc[0])} a job"
+                worst += f" ({part:.3g} % of them later)"
                 said += f"; so do {later.size:,} of {len(table):,} {many} in the mean, most in all "
                 said += worst
                 break

@@ -300,7 +300,7 @@ BACKTESTS = Path("backtests")
 BACKTEST = "backtest.json"
 _NONE = (
     "No backtest of {log} in {folder}/: how far simulated schedules are from the recorded one is "
-    "unknown (moldsim backtest)."
+    "unknown (moldsim backtest, for logs with waits)."
 )
 
 

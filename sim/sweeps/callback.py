@@ -95,6 +95,7 @@ def _refuse_outside(own: DictConfig) -> None:
 
 WARNED = re.compile(r"\[WARNING\] - (.*)")
 """A warning in the log of a run."""
+NUMBERS = re.compile(r"\d[\d,.]*")
 MOST_WARNINGS = 10
 """Warnings that are listed at the end of a multirun."""
 
@@ -115,11 +116,19 @@ def warned(folder: Path, name: str, before: Mapping[Path, int]) -> Counter[str]:
     before : mapping of pathlib.Path to int
         Sizes of the logs when it began; what they held then is not read.
     """
-    found: Counter[str] = Counter()
+    alike: dict[str, dict[str, set[Path]]] = {}  # but for numbers, of which each window has others
     for path in sorted(_logs(folder, name)):
         text = path.read_bytes()[before.get(path, 0) :].decode(errors="replace")
-        found.update(list(dict.fromkeys(WARNED.findall(text))))
-    return found
+        for one in WARNED.findall(text):
+            alike.setdefault(NUMBERS.sub("#", one), {}).setdefault(one, set()).add(path)
+    return Counter(
+        {
+            min(texts) + (" (elsewhere with other numbers)" if len(texts) > 1 else ""): len(
+                set().union(*texts.values())
+            )
+            for texts in alike.values()
+        }
+    )
 
 
 class _Once(logging.Filter):

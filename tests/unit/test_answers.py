@@ -527,12 +527,12 @@ def test_repetitions_of_the_same_jobs_are_not_read_as_other_weeks(begins, told, 
 
 def test_a_rule_that_had_nothing_to_go_by_is_called_untried(study):
     every = groups(study)
-    assert "untried" not in verdict(every, differences(every), RESPONSE, None).best
+    assert "untried" not in verdict(every, differences(every), RESPONSE, None).molding
     idle = {"menu": "powers_of_two", "molded_jobs": 0, "jobs": 500, "decisions_by_belief": 3}
     for group in every:
         if group.label == "sa, adept":
             group.samples[:] = [told(sample, **idle) for sample in group.samples]
-    said = verdict(every, differences(every), RESPONSE, None).best
+    said = verdict(every, differences(every), RESPONSE, None).molding
     assert "Molding is untried under sa, adept, where hardly any start was decided" in said
 
 
