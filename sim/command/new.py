@@ -103,7 +103,7 @@ def files(kind: str, name: str, package: Path) -> dict[Path, str]:
         text = (TEMPLATES / template).read_text(encoding="utf-8")
         return re.sub("|".join(words), lambda word: words[word[0]], text)
 
-    code, test = filled(f"new_{kind}.py"), filled("new_test.py")
+    code, test = filled(f"new_{kind}.py"), filled("new_trial.py")
     about = re.search(r'class .*?"""(.*?)\n?(?:"""|\n)', code, re.DOTALL)
     target = f"_target_: {module}.{name}.{words[f'New{kind.title()}']}\n"
     found = {

@@ -15,6 +15,7 @@ TESTS = ROOT / "tests"
 CHOSEN = [path for path in TESTS.rglob("test_*.py") if FAST in path.read_text(encoding="utf-8")]
 DOORS = {f"{package}.__main__" for package in ("sim", "predictors", "workloads")}
 DOORS |= {"sim.compare", "sim.dataset"}
+DOORS |= {name for name in PATHS if name.startswith("sim.command.templates")}
 """Commands of a few lines around what stands elsewhere."""
 
 

@@ -25,7 +25,7 @@ class Twice:
     def decide(self):
         engine, state, shared = self.engine, self.engine.state, self.engine.view
         kept = [engine, engine.predictor, engine.machine, engine.work, engine.log, engine.clock]
-        kept += [state, state.tables, shared, shared._preferences, state.load]
+        kept += [state, state.tables, shared, shared._beliefs, shared.predictor, state.load]
         kept += shared._columns.values()
         kept += [*state.running.values(), *state.ended, *state.moved_ends, *state.resized]
         twin = copy.deepcopy(self.inner, {id(one): one for one in kept})

@@ -53,7 +53,7 @@ def test_a_run_leaves_all_artefacts_its_own_and_its_baselines(command, tmp_path)
 def test_the_verdict_is_the_first_line_and_warnings_stand_below_the_table(tmp_path):
     told = subprocess.run(
         [sys.executable, "-m", "sim", "workload.jobs=600", "baseline=null",
-         "picture=none", f"hydra.run.dir={tmp_path}"],
+         "workload.time_limit=7200", "picture=none", f"hydra.run.dir={tmp_path}"],
         stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=True,
     ).stdout.splitlines()  # fmt: skip
     assert re.match(r"\d+ of 600 jobs molded, 0 resized", told[0])

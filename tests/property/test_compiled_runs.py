@@ -160,7 +160,8 @@ def replay_of(view):
     ],
 )
 def test_open_counts_are_compiled_where_the_rule_remembers_nothing(allocation, is_compiled):
-    view = SimpleNamespace(learns=False, processors=4, submit_time=[0.0])
+    told = SimpleNamespace(learns=False)
+    view = SimpleNamespace(predictor=told, processors=4, submit_time=[0.0])
     scheduler = OpenScheduler(view, FirstComeFirstServed(), allocation, 1)
     assert (scheduler.compiled_rule(replay_of(view)) is not None) == is_compiled
 
