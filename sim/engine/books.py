@@ -8,7 +8,7 @@ from sim.state import run_steps
 from sim.state.calendar import blank_calendar, corrections_of
 from sim.state.machine_state import MachineState, Run
 
-_begin_run, _plan_end = direct(run_steps.begin_run), direct(run_steps.plan_end)
+_begin_run, _plan_end = direct(run_steps.begin_run), direct(run_steps.set_true_end)
 _move_believed_end, _take_off = direct(run_steps.move_believed_end), direct(run_steps.take_off)
 _process_ends, _process_instant = direct(run_steps.process_ends), direct(run_steps.process_instant)
 _next_event_time = direct(run_steps.next_event_time)
@@ -56,7 +56,7 @@ class Books:
         self.state.tables.belief[run.job] = run.believed_end - run.start
         _begin_run(self.state.tables, self.calendar, run.job, end, run.believed_end)
 
-    def plan_end(self, job: int, end: float) -> None:
+    def set_true_end(self, job: int, end: float) -> None:
         """Let a running job end at another time."""
         _plan_end(self.state.tables, self.calendar, job, end)
 
@@ -64,7 +64,7 @@ class Books:
         """Return when a running job ends."""
         return self.calendar.end_time.item(job)
 
-    def move_end(self, run: Run, end: float) -> None:
+    def set_believed_end(self, run: Run, end: float) -> None:
         """Believe that a run ends at another time."""
         _move_believed_end(self.state.tables, self.calendar, run.job, end)
         self.state.see_moved(run)

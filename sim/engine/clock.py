@@ -77,7 +77,7 @@ _LARGE = 100_000
 
 
 @contextmanager
-def collection_deferred() -> Iterator[None]:
+def gc_paused() -> Iterator[None]:
     """Put off the search for reference cycles: an event loop makes records, not cycles."""
     was_enabled = gc.isenabled()
     gc.disable()

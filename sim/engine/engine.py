@@ -16,7 +16,7 @@ from sim.engine.compiled_passes import CompiledPasses
 from sim.engine.logbook import Logbook
 from sim.engine.loop import INSTANTS
 from sim.engine.resizing import Resizer
-from sim.engine.runs_under_load import RunsUnderLoad, Shown, watch_load
+from sim.engine.runs_under_load import ReadOnly, RunsUnderLoad, watch_load
 from sim.engine.setup import Setup
 from sim.engine.watcher import Watched
 from sim.engine.work import Work, followers, refuse_misfits, visible
@@ -63,7 +63,7 @@ class Engine:
             self.beliefs.note(observation.application, observation.nprocs)
         first = float(trace.jobs["submit_time"].iloc[0])
         self.load = watch_load(machine, self.state, self.preferences, self.predictor, first)
-        self.state.load = None if self.load is None else Shown(self.load)
+        self.state.load = None if self.load is None else ReadOnly(self.load)
         self.scheduler = setup.policy.begin(self.view)
         self.resizer = Resizer(self, limited=setup.overrun == "kill")
         self._learns = self.predictor.learns
@@ -101,7 +101,7 @@ class Engine:
             setup.truth.serial_time, self.work.runtime, state, setup.sensor_noise
         )
         state.processors_per_node = setup.machine.processors_per_node
-        self._follow_run(state.tables)
+        self._bind_counters(state.tables)
         return state
 
     def _shown(self, setup: Setup) -> View:
@@ -121,7 +121,7 @@ class Engine:
         told = shown.jobs, self.predictor, shown.counts, shown.more
         return View(self.state, *told, self.preferences)
 
-    def _follow_run(self, tables: State) -> None:
+    def _bind_counters(self, tables: State) -> None:
         """Read what happens off these tables."""
         self._run = tables.run
         self._pass_due, self._passes = self._run["pass_due"], self._run["passes"]
@@ -129,7 +129,7 @@ class Engine:
     def run(self) -> Records:
         """Run until nothing is left to happen."""
         if self.compiled is not None:
-            self._follow_run(self.compiled.state)
+            self._bind_counters(self.compiled.state)
         self.expect()
         self.clock.run_instants(self._instant)
         book = self.compiled or self.log
@@ -180,7 +180,7 @@ class Engine:
         for run in ended:
             self.endings.pop(run.job)(run)
 
-    def _follow(self, occurrence: Any) -> None:
+    def _arrive_dependent(self, occurrence: Any) -> None:
         """Take in a job whose think time is over."""
         self.happened()
         self._awaited -= 1
@@ -202,7 +202,7 @@ class Engine:
         if teaches and self.preferences.past_errors is not None:
             self._note_error(run, now)
         if run.resumes > now:
-            self.resizer.cut_short(run, now)
+            self.resizer.refund_pause(run, now)
         if teaches and self._learns:
             self._observe(run, now)
         if job in self._followers:
@@ -255,7 +255,7 @@ class Engine:
     def _release_followers(self, job: int, now: float) -> None:
         for follower, think in self._followers[job]:
             self.submit[follower] = now + think  # what is shown once it arrives
-            Occurrence(self.clock, now + think, ARRIVAL, self._follow, follower)
+            Occurrence(self.clock, now + think, ARRIVAL, self._arrive_dependent, follower)
 
     def _expire(self, run: Run, now: float) -> None:
         """Take in that a run has outlived what was believed, which the books have doubled."""
@@ -271,7 +271,7 @@ class Engine:
         end : float
             Seconds, not before now.
         """
-        self.books.move_end(run, end)
+        self.books.set_believed_end(run, end)
         self.expect()
 
     # What is decided
@@ -398,6 +398,6 @@ class Engine:
         """Let a run end then, in this way, whatever was expected before."""
         self.endings[run.job] = ending
         if run.job in self.state.running:
-            self.books.plan_end(run.job, end)
+            self.books.set_true_end(run.job, end)
         else:
             self.books.begin(run, end)

@@ -23,7 +23,7 @@ _ROUNDING = 1e-9
 _CLOCK_ROUNDING = 1e-12
 
 
-class Resizes(Protocol):
+class ResizerEngine(Protocol):
     """What changing a running job needs of an engine."""
 
     state: MachineState
@@ -47,12 +47,12 @@ class Resizer:
 
     Parameters
     ----------
-    engine : Resizes
+    engine : ResizerEngine
     limited : bool
         Whether jobs are killed at their requested time.
     """
 
-    def __init__(self, engine: Resizes, limited: bool) -> None:
+    def __init__(self, engine: ResizerEngine, limited: bool) -> None:
         self._engine = engine
         self._limited = limited
         self._spent: dict[tuple[int, int], float] = {}
@@ -206,7 +206,7 @@ class Resizer:
         self._pause_time += cost
         self._pause_area += cost * run.processors
 
-    def cut_short(self, run: Run, now: float) -> None:
+    def refund_pause(self, run: Run, now: float) -> None:
         """Take what is left of a pause out of the books: its run is over."""
         left = run.resumes - now
         self._pause_time -= left

@@ -1,7 +1,7 @@
 """A run, by the engine in Python or in compiled steps of which Python sees what it needs."""
 
 from predictors.in_loop.wrapper import setting
-from sim.engine.clock import collect_after, collection_deferred
+from sim.engine.clock import collect_after, gc_paused
 from sim.engine.compiled_passes import CompiledPasses
 from sim.engine.engine import Engine
 from sim.engine.protocols import acts_as
@@ -34,7 +34,7 @@ def simulate(setup: Setup) -> Records:
     >>> bool((records.start_time >= trace.jobs["submit_time"]).all())
     True
     """
-    with collection_deferred():
+    with gc_paused():
         engine = Engine(setup)
         engine.compiled = compiled_passes(engine)
         records = engine.run()

@@ -20,14 +20,14 @@ from sim.state.view import View
 if TYPE_CHECKING:
     from sim.background.load_outlook import LoadOutlook
 
-RARER = 0.1
+RENEWAL_SHARE = 0.1
 """A running job is predicted again no sooner than after this share of the time it has run."""
 
 TOLERANCE = 0.05
 """A belief stands while the new remaining time is within this share of it."""
 
 
-class Shown:
+class ReadOnly:
     """What others write to, as it may be handed out: its public names, which are read alone.
 
     Parameters
@@ -64,7 +64,7 @@ def watch_load(
         load.picks_fastest = preferences.picks_fastest
         asking = provider(predictor, NeedsLoad)
         if asking is not None:
-            asking.bind_load(cast("LoadOutlook", Shown(load)))
+            asking.bind_load(cast("LoadOutlook", ReadOnly(load)))
     return load
 
 
@@ -155,7 +155,7 @@ class RunsUnderLoad:
             run = heappop(self._due)[2]
             if self._view.running.get(run.job) is run and run.changed == run.start:
                 self._renew(run, now, 0.0)
-                again = max(self._every or 0.0, RARER * (now - run.start), 1.0)
+                again = max(self._every or 0.0, RENEWAL_SHARE * (now - run.start), 1.0)
                 self._expect(run, now + again)
 
     def expired(self, run: Run, now: float) -> bool:

@@ -17,7 +17,7 @@ import numpy as np
 from predictors.cycles.remaining import CellTrend, Remaining, RemainingTime
 from predictors.errors import NotFittedError
 from sim.engine.clock import WAKE, Clock, Occurrence
-from sim.engine.runs_under_load import RARER
+from sim.engine.runs_under_load import RENEWAL_SHARE
 from sim.evolving.settings import EvolvingScene
 from sim.evolving.stages import Stages
 from sim.state.machine_state import MachineState, Request, Run
@@ -133,7 +133,7 @@ class Asker:
         """Look next at the end of a cycle: at the latest before the attempt stops for its limit."""
         own.turn += 1
         run = own.run
-        pause = max(self._asks.every, RARER * (now - run.start))
+        pause = max(self._asks.every, RENEWAL_SHARE * (now - run.start))
         found = self._work.next_cycle_end(run, now + pause, own.seen)
         if found is not None:
             time, seconds = found
@@ -204,7 +204,7 @@ class Asker:
         count = run.processors if efficient is None else efficient
         memory = self._scene.saving.memory
         if asks.memory and memory is not None and own.trend.count:
-            pause = max(asks.every, RARER * (self._clock._now - run.start))
+            pause = max(asks.every, RENEWAL_SHARE * (self._clock._now - run.start))
             cells = own.trend.ahead(np.array([0.0, pause / own.mean])).max()
             count = max(count, ceil(cells / memory))
         counts = self._view.counts(run.job)

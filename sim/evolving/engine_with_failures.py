@@ -13,7 +13,7 @@ import numpy as np
 
 from predictors.base import FloatArray
 from predictors.in_loop.wrapper import provider
-from sim.engine.clock import FAILURE, Occurrence, collection_deferred
+from sim.engine.clock import FAILURE, Occurrence, gc_paused
 from sim.engine.engine import Engine
 from sim.engine.setup import Setup
 from sim.errors import PolicyError, SimError
@@ -67,7 +67,7 @@ def simulate_recovering(setup: Setup, evolving: EvolvingScene | None = None) -> 
     SimError, PolicyError
         As `sim.engine.run.simulate`.
     """
-    with collection_deferred():
+    with gc_paused():
         return RecoveringEngine(setup, evolving).run()
 
 

@@ -13,7 +13,7 @@ from predictors.cycles.remaining import Remaining
 from sim.engine.clock import EXPIRY, FAILURE, REPAIR, Occurrence
 from sim.engine.engine import Engine
 from sim.engine.resizing import Resizer
-from sim.engine.runs_under_load import RARER
+from sim.engine.runs_under_load import RENEWAL_SHARE
 from sim.errors import PolicyError
 from sim.evolving.asking import Asker
 from sim.evolving.settings import EvolvingScene
@@ -110,7 +110,7 @@ class Renewal:
             if job in self._running and self._running[job][0].number == number:
                 # Long runs change slowly; at least a moment later, or this would not end.
                 ran = now - self._running[job][0].start
-                again = max(self._predictor.renew_every, RARER * ran, 1.0)
+                again = max(self._predictor.renew_every, RENEWAL_SHARE * ran, 1.0)
                 heappush(due, (now + again, job, number))
                 self.renew(job, now)
 

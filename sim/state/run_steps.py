@@ -281,7 +281,7 @@ def _plan_anew(state: State, calendar: Calendar, job: int) -> None:
 
 
 @compiled(makes_arrays=True)
-def plan_end(state: State, calendar: Calendar, job: int, end: float) -> None:
+def set_true_end(state: State, calendar: Calendar, job: int, end: float) -> None:
     """Let a running job end at another time."""
     calendar.end_time[job] = end
     state.planned[job] = state.run[0].turns

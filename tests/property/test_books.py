@@ -65,7 +65,7 @@ def apply(books, model, kind, job, count, seconds):
         own, more = model.held[job], count - len(model.held[job])
         kept = own | lowest(model.idle, more) if more > 0 else lowest(own, count)
         rewrite(run, nodes=state.reallocate(job, count))
-        books.move_end(run, float(seconds))
+        books.set_believed_end(run, float(seconds))
         model.idle = (model.idle | own) - kept
         model.held[job], model.believed[job] = kept, float(seconds)
     elif kind == "resize named" and run is not None:
@@ -75,15 +75,15 @@ def apply(books, model, kind, job, count, seconds):
         state.release(as_ranges(np.array(sorted(model.held[job]))))
         state.allocate_named(nodes)
         state.hold(job, nodes)
-        books.move_end(run, float(seconds))
+        books.set_believed_end(run, float(seconds))
         rewrite(run, nodes=nodes)
         model.idle = own - kept
         model.held[job], model.believed[job] = kept, float(seconds)
     elif kind == "plan" and run is not None:
-        books.plan_end(job, float(seconds))
+        books.set_true_end(job, float(seconds))
         model.end[job] = float(seconds)
     elif kind == "move" and run is not None:
-        books.move_end(run, float(seconds))
+        books.set_believed_end(run, float(seconds))
         model.believed[job] = float(seconds)
     elif kind == "off" and run is not None:
         books.take_off(run)
@@ -125,7 +125,7 @@ def test_books_are_those_of_sets_and_sorted_lists(steps):
         if not over:  # a belief expires
             for run in books.take_in(now)[1]:
                 assert model.believed[run.job] == now < model.end[run.job]
-                books.move_end(run, now + 1.0)
+                books.set_believed_end(run, now + 1.0)
                 model.believed[run.job] = now + 1.0
         assert state.free == len(model.idle)
 
@@ -135,7 +135,7 @@ def test_ends_at_one_instant_come_in_the_order_in_which_they_were_planned():
     books = Books(state, np.zeros(4))
     for job in (2, 0, 3):
         books.begin(Run(job, 0, state.allocate(job, 1), 1, 0.0, 5.0), 5.0)
-    books.plan_end(2, 5.0)
+    books.set_true_end(2, 5.0)
     assert [run.job for run in books.end_runs(5.0)] == [0, 3, 2]
 
 

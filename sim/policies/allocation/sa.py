@@ -217,15 +217,15 @@ BY_ITSELF = (Request, Fixed, Maximum, AverageParallelism, EfficiencyAtLeast)
 """Rules that give a count without regard to the queue."""
 
 
-def has_table(allocation: Allocation, replay: Engine) -> bool:
+def has_table(allocation: Allocation, engine: Engine) -> bool:
     """Say whether counts hang on nothing but starts and on what is believed of a job.
 
     Where runs end at limits, believed ends hang on the requested time, too.
     """
     known = (*BY_ITSELF, SmallestTurnaround, UsualTurnaround)
-    is_settled = acts_as(allocation, Request) or not replay.kills
+    is_settled = acts_as(allocation, Request) or not engine.kills
     is_known = any(acts_as(allocation, kind) for kind in known)
-    return is_known and is_settled and replay.view.load is None
+    return is_known and is_settled and engine.view.load is None
 
 
 def offers_of(allocation: Allocation, job: int, view: View) -> Offers:

@@ -414,13 +414,13 @@ class ConservativeScheduler(QueueKeeper):
         self.profile = Profile(view.processors)
         self.kept = nothing_kept()
 
-    def compiled_rule(self, replay: Engine) -> QueueRule | None:
+    def compiled_rule(self, engine: Engine) -> QueueRule | None:
         """Return the rule where jobs choose by a table, if at all, in the order of arrival."""
         plain = acts_as(self, ConservativeScheduler) and self._keyless
-        if not (plain and has_table(self.allocation, replay)):
+        if not (plain and has_table(self.allocation, engine)):
             return None
         functions = {"prepare": prepare, "admit": admit, "decide": decide}
-        return QueueRule(replay, self, functions, keeps_reservations=True)
+        return QueueRule(engine, self, functions, keeps_reservations=True)
 
     def decide(self) -> list[Decision]:
         """Bring the profile up to date, compress, place arrivals, start who is due."""

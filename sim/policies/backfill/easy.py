@@ -292,10 +292,10 @@ class EasyScheduler(QueueKeeper):
         self._profile = Profile(view.processors)
         self.anew: ChoiceAnew | None = None
 
-    def compiled_rule(self, replay: Engine) -> QueueRule | None:
+    def compiled_rule(self, engine: Engine) -> QueueRule | None:
         """Return the rule where jobs choose by a table, if at all, and none is passed over."""
         plain = self.is_plain and self.reservations > 0
-        if not (plain and has_table(self.allocation, replay)):
+        if not (plain and has_table(self.allocation, engine)):
             return None
         is_deep, anew = self.reservations > 1, self.anew
         functions = {
@@ -303,7 +303,7 @@ class EasyScheduler(QueueKeeper):
             "decide": decide_deep if is_deep else decide,
         }
         after = None if anew is None else anew.factor
-        return QueueRule(replay, self, functions, has_profile=is_deep, easy=self.rule, anew=after)
+        return QueueRule(engine, self, functions, has_profile=is_deep, easy=self.rule, anew=after)
 
     @property
     def promise(self) -> Promise | None:

@@ -130,21 +130,21 @@ class OpenScheduler(OpenKeeper):
         """Whether nobody passes a blocked job."""
         return self._strict
 
-    def compiled_rule(self, replay: Engine) -> QueueRule | None:
+    def compiled_rule(self, engine: Engine) -> QueueRule | None:
         """Return the rule where it narrows without memory, in the order of arrival."""
         candidates, found = self.candidates, self.candidates.compiled_pass
-        plain = acts_as(self, OpenScheduler) and self._keyless and foresees(replay.predictor)
-        plain &= not (self.view.predictor.learns or replay.kills)
+        plain = acts_as(self, OpenScheduler) and self._keyless and foresees(engine.predictor)
+        plain &= not (self.view.predictor.learns or engine.kills)
         plain &= not (candidates.looks_ahead or candidates.settles)
         if not plain or found is None:
             return None
         decide, plan = found
-        jobs = len(replay.submit)
+        jobs = len(engine.submit)
         plan = plan._replace(reservations=self.reservations, strict=self.strict)
         plan = plan._replace(serial=np.zeros(jobs), job=np.arange(jobs))
         functions = {**by_job.FUNCTIONS, "decide": decide}
         return QueueRule(
-            replay, self, functions, has_profile=True, candidates=candidates, open_plan=plan
+            engine, self, functions, has_profile=True, candidates=candidates, open_plan=plan
         )
 
     def decide(self) -> list[Decision]:

@@ -19,15 +19,15 @@ from sim.policies.passes.plan import (
     SIZE,
     Plan,
     choices_of,
-    let_choose,
+    set_menu,
 )
 from sim.state.calendar import Calendar, offer, offered_in
 
-_AHEAD, _AT_ONCE = 256, 65_536
+_AHEAD, BATCH = 256, 65_536
 """Jobs, and runtimes, that are worked out at once."""
 
 
-class RuntimesAhead:
+class TrueRuntimes:
     """True runtimes at the counts that jobs are likely to choose from, many jobs at a time.
 
     Parameters
@@ -58,7 +58,7 @@ class RuntimesAhead:
         for one in range(job, min(job + _AHEAD, self._jobs)):
             menus.append(self._menu(one))
             ends.append(ends[-1] + menus[-1].size)
-            if ends[-1] > _AT_ONCE:
+            if ends[-1] > BATCH:
                 break
         self._first, self._ends = job, ends
         self._counts = np.concatenate(menus)
@@ -119,7 +119,7 @@ class OfferedCounts:
 
     Parameters
     ----------
-    replay : Engine
+    engine : Engine
         What its jobs will choose from is worked out ahead.
     allocation : Allocation
     candidates : Candidates or None
@@ -129,21 +129,21 @@ class OfferedCounts:
 
     def __init__(
         self,
-        replay: Engine,
+        engine: Engine,
         allocation: Allocation,
         candidates: Candidates | None,
         calendar: Calendar,
     ) -> None:
         self._calendar = calendar
-        self._view, self._truth, self._allocation = replay.view, replay.work, allocation
+        self._view, self._truth, self._allocation = engine.view, engine.work, allocation
         self._open = None if candidates is None else candidates.of
         tries_all = getattr(allocation, "counts", None) == "all"
-        asked, counts = replay.jobs.requested_processors, replay.counts
+        asked, counts = engine.jobs.requested_processors, engine.counts
 
         def menu(job: int) -> IntArray:
             return counts.counts(job) if tries_all else counts.powers_of_two(job, asked.item(job))
 
-        self._ahead = RuntimesAhead(replay.work, menu, asked.size)
+        self._ahead = TrueRuntimes(engine.work, menu, asked.size)
 
     def put(self, plan: Plan, jobs: IntArray, keep: bool = False) -> None:
         """Put down in a plan what jobs choose from.
@@ -169,7 +169,7 @@ class OfferedCounts:
         np.concatenate([areas for _, _, areas in offered], out=choices[AREA, first:])
         each = np.repeat(jobs, rows[SIZE, jobs])
         runtimes = self._truth.runtimes_at(each, every[first:])
-        let_choose(plan, every, choices)
+        set_menu(plan, every, choices)
         offer(self._calendar, np.concatenate([offered_in(self._calendar)[:first], runtimes]))
 
     def put_one(self, plan: Plan, job: int) -> None:

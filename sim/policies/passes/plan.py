@@ -118,7 +118,7 @@ def make_plan(**fields: Any) -> Plan:
 
 
 @compiled(makes_arrays=True)
-def let_choose(plan: Plan, counts: IntArray, choices: FloatArray) -> None:
+def set_menu(plan: Plan, counts: IntArray, choices: FloatArray) -> None:
     """Put down what jobs may choose from."""
     plan.counts, plan.choices = counts, choices
 

@@ -47,7 +47,7 @@ class QueueRule:
 
     Parameters
     ----------
-    replay : Engine
+    engine : Engine
     keeper : QueueKeeper
         Whose queue and allocation these are.
     functions : mapping of str to callable
@@ -70,7 +70,7 @@ class QueueRule:
 
     def __init__(
         self,
-        replay: Engine,
+        engine: Engine,
         keeper: QueueKeeper,
         functions: Mapping[str, Any],
         keeps_reservations: bool = False,
@@ -80,9 +80,9 @@ class QueueRule:
         candidates: Candidates | None = None,
         open_plan: OpenPlan = CLOSED,
     ) -> None:
-        self._replay, self._queue = replay, keeper.queue.tables
+        self._engine, self._queue = engine, keeper.queue.tables
         self._allocation = allocation = keeper.allocation
-        self._learns = replay.predictor.learns
+        self._learns = engine.predictor.learns
         self._easy = np.zeros(1, RULE) if easy is None else easy
         self._candidates, self._open_plan = candidates, open_plan
         self._turnaround = allocation if isinstance(allocation, SmallestTurnaround) else None
@@ -90,7 +90,7 @@ class QueueRule:
         self._anew = np.inf if anew is None or is_rigid else float(anew)
         chooses = self._turnaround is not None or self._anew < np.inf
         self._has_profile = keeps_reservations or has_profile or chooses
-        self._asks = self._learns or not foresees(replay.predictor) or self._anew < np.inf
+        self._asks = self._learns or not foresees(engine.predictor) or self._anew < np.inf
         settles = by_job.choose if is_rigid and not self._asks else choose
         if chooses and not keeps_reservations:
             settles = choose_by_reservations
@@ -100,7 +100,7 @@ class QueueRule:
 
     def begin(self, state: State, calendar: Calendar) -> None:
         """Begin a run whose jobs stand here; ask for all beliefs, if none is asked for later."""
-        self._state, self._calendar, replay = state, calendar, self._replay
+        self._state, self._calendar, engine = state, calendar, self._engine
         jobs, turnaround = state.processors.size, self._turnaround
         holes = PROFILE if self._has_profile else 1
         self.plan = make_plan(
@@ -111,7 +111,7 @@ class QueueRule:
             instants=np.array([np.inf, np.inf, np.inf, -np.inf]),
             placed=np.zeros((0, 0)),
             times=np.zeros(holes),
-            free=np.full(holes, replay.view.processors),
+            free=np.full(holes, engine.view.processors),
             span=np.array([0, 1]),
             offers=np.zeros((5 if self._candidates else 3, jobs), np.int64),
             counts=np.zeros(0, np.int64),
@@ -122,31 +122,31 @@ class QueueRule:
             open=self._open_plan,
             asks=self._asks,
             ended=np.zeros(jobs if self._learns else 0, ENDED),
-            application=replay.jobs.application[: jobs if self._learns else 0],
+            application=engine.jobs.application[: jobs if self._learns else 0],
             told=np.zeros(1, np.int64),
         )
-        self._offered = OfferedCounts(replay, self._allocation, self._candidates, calendar)
+        self._offered = OfferedCounts(engine, self._allocation, self._candidates, calendar)
         if not self._asks:
             self._take_beliefs(np.arange(jobs))
 
     def _take_beliefs(self, jobs: IntArray) -> None:
         """Ask what is believed of all jobs, and what each may choose from."""
-        state, replay = self._state, self._replay
+        state, engine = self._state, self._engine
         if isinstance(self._allocation, Request):
             state.belief[:] = self._beliefs(jobs, state.processors)
-            self._calendar.runtime[:] = replay.work.runtimes_at(jobs, state.processors)
+            self._calendar.runtime[:] = engine.work.runtimes_at(jobs, state.processors)
         else:
-            replay.shown.arrive(jobs.tolist())
+            engine.shown.arrive(jobs.tolist())
             for first in range(0, jobs.size, TOGETHER):
                 self._offered.put(self.plan, jobs[first : first + TOGETHER], keep=True)
 
     def _beliefs(self, jobs: IntArray, processors: IntArray) -> FloatArray:
         """Return what is believed of jobs that run on what they request."""
-        view, replay = self._replay.view, self._replay
-        if not has_curves(replay.predictor):
+        view, engine = self._engine.view, self._engine
+        if not has_curves(engine.predictor):
             view._beliefs.count(len(jobs))
-            return np.maximum(replay.jobs.requested_time[jobs], LEAST_BELIEF)
-        replay.shown.arrive(jobs.tolist())
+            return np.maximum(engine.jobs.requested_time[jobs], LEAST_BELIEF)
+        engine.shown.arrive(jobs.tolist())
         pairs = zip(jobs.tolist(), processors.tolist(), strict=True)
         return np.array([view.belief(job, count) for job, count in pairs])
 
@@ -162,7 +162,7 @@ class QueueRule:
 
     def answered(self) -> None:
         """Let the view keep what those who chose believe of their choice."""
-        state, believe = self._state, self._replay.beliefs.keep
+        state, believe = self._state, self._engine.beliefs.keep
         for job in self._choosing:
             believe(job, state.processors.item(job), state.belief.item(job))
 
@@ -176,23 +176,23 @@ class QueueRule:
 
         Ask it what the beliefs rest on of those who started, before it is told of later ends.
         """
-        state, replay, plan = self._state, self._replay, self.plan
+        state, engine, plan = self._state, self._engine, self.plan
         new = int(state.run["ended"].item() - plan.told[0])
         for job, before in plan.ended[:new].tolist():
             self._explain_started(before)
             processors = state.processors.item(job)
             start, end = state.start_time.item(job), self._calendar.end_time.item(job)
             if end > start and not state.killed.item(job):
-                replay.learn(job, processors, end - start, end, {}, {})
-            replay.beliefs.forget([job])
-            replay.shown.leave(job)
+                engine.learn(job, processors, end - start, end, {}, {})
+            engine.beliefs.forget([job])
+            engine.shown.leave(job)
         plan.told[0] += new
         self._explain_started(state.run["started"].item())
         self._revise()
 
     def _revise(self) -> None:
         """Plan anew with who of those waiting is believed to run for another time than before."""
-        state, view, revised = self._state, self._replay.view, self._replay.state.revised
+        state, view, revised = self._state, self._engine.view, self._engine.state.revised
         places, beliefs = [], []
         for place in places_in(self.plan.queue).tolist() if revised else ():
             job = tables_of(self.plan.queue)[0].item(place)
@@ -214,7 +214,7 @@ class QueueRule:
         run = self._state.run
         newcomers = list(range(run["newcomer"].item(), run["arrived"].item()))
         if self._asks and newcomers:
-            self._replay.shown.arrive(newcomers)
+            self._engine.shown.arrive(newcomers)
         if run["expired_now"] and is_refuted(self._state, self.plan.anew):
             queue = self.plan.queue
             waiting: list[int] = tables_of(queue)[0][places_in(queue)].tolist()
@@ -225,7 +225,7 @@ class QueueRule:
         """Ask what the beliefs rest on of those who started, up to this one of them."""
         done = self._explained
         if done < until:
-            state, explain = self._state, self._replay.view.predictor.explain
+            state, explain = self._state, self._engine.view.predictor.explain
             for job in state.start_order[done:until].tolist():
                 self.explanations.add(explain(job, state.processors.item(job)))
             self._explained = until

@@ -164,7 +164,7 @@ class EqualShares:
 
     Parameters
     ----------
-    replay : Engine
+    engine : Engine
     decide : callable
         The pass.
     """
@@ -172,33 +172,33 @@ class EqualShares:
     functions: Mapping[str, Any]
     plan: Any
 
-    def __init__(self, replay: Engine, decide: Callable[..., Any]) -> None:
-        self._replay, self._view, self._predictor = replay, replay.view, replay.predictor
-        self._truth = replay.work
-        self._curved = has_curves(replay.predictor)
-        known = acts_as(replay.predictor, Oracle) or not self._curved
-        self._tabled = replay.work.tabled() if known else None
+    def __init__(self, engine: Engine, decide: Callable[..., Any]) -> None:
+        self._engine, self._view, self._predictor = engine, engine.view, engine.predictor
+        self._truth = engine.work
+        self._curved = has_curves(engine.predictor)
+        known = acts_as(engine.predictor, Oracle) or not self._curved
+        self._tabled = engine.work.tabled() if known else None
         self.functions = {**by_job.FUNCTIONS, "decide": decide}
         self.explanations = Explanations()
 
     @property
-    def has_room(self) -> bool:
+    def is_supported(self) -> bool:
         """Whether malleable jobs may have every count up to their largest, and tables room.
 
         Without curves some are kept to their request while others wait, unless nobody waits
         while a processor is free.
         """
-        view, counts, jobs = self._view, self._replay.counts, len(self._replay.submit)
-        malleable = np.flatnonzero(self._replay.malleable).tolist()
+        view, counts, jobs = self._view, self._engine.counts, len(self._engine.submit)
+        malleable = np.flatnonzero(self._engine.malleable).tolist()
         fills = len(malleable) == jobs and all(counts.extremes(job)[0] == 1 for job in malleable)
         pages = jobs * (view.processors // BLOCK + 1)
-        has_room = pages <= MOST_PAGES and all(counts.special(job) is None for job in malleable)
-        return has_room and (self._curved or fills)
+        is_supported = pages <= MOST_PAGES and all(counts.special(job) is None for job in malleable)
+        return is_supported and (self._curved or fills)
 
     def begin(self, state: State, calendar: Calendar) -> None:
         """Begin a run whose jobs stand here, and wait for the least that they can use."""
         self._state, self._calendar = state, calendar
-        self._replay.shown.arrive(range(len(self._replay.submit)))
+        self._engine.shown.arrive(range(len(self._engine.submit)))
         view, wanted = self._view, state.processors
         jobs = np.arange(wanted.size)
         limits = np.array([view.extremes(job) for job in jobs.tolist()]).T
@@ -268,7 +268,7 @@ class EqualShares:
         """Return the stretches of all runs, in the order of their begins, when all have ended."""
         sharing, state, calendar = self.plan, self._state, self._calendar
         tally = sharing.tally[0]
-        self._replay.beliefs.count(int(tally["queries"]))
+        self._engine.beliefs.count(int(tally["queries"]))
         made = _stretches_of(sharing)[: tally["stretches"]]
         made["over"][sharing.jobs["stretch"]] = calendar.end_time
         nodes = held_ranges(state, made["first_range"])

@@ -318,7 +318,7 @@ class Equipartition(Reallocation):
         """Return equal shares, clipped to what each may hold."""
         return equal_shares(total, members.least, members.largest)
 
-    def compiled_rule(self, scheduler: ReallocatingScheduler, replay: Engine) -> EqualShares | None:
+    def compiled_rule(self, scheduler: ReallocatingScheduler, engine: Engine) -> EqualShares | None:
         """Return the rule where passes are those of `share_pass`.
 
         They are under EASY in the order of arrival, where changes are free, every count
@@ -332,8 +332,8 @@ class Equipartition(Reallocation):
             not acts_as(self, Equipartition)
             or not is_free
             or view.predictor.learns
-            or replay.kills
-            or not foresees(replay.predictor)
+            or engine.kills
+            or not foresees(engine.predictor)
             or not (isinstance(inner, EasyScheduler) and inner.is_plain)
             or inner.strict
             or inner.rule["shortest"][0]
@@ -342,8 +342,8 @@ class Equipartition(Reallocation):
             or not acts_as(scheduler.allocation, Request)
         ):
             return None
-        rule = EqualShares(replay, share_pass)
-        return rule if rule.has_room else None
+        rule = EqualShares(engine, share_pass)
+        return rule if rule.is_supported else None
 
 
 @dataclass(frozen=True)

@@ -106,7 +106,7 @@ class Reallocation:
         return None
 
     def compiled_rule(
-        self, scheduler: "ReallocatingScheduler", replay: Engine
+        self, scheduler: "ReallocatingScheduler", engine: Engine
     ) -> CompiledRule | None:
         """Return the compiled rule by which it decides, if by one."""
         return None
@@ -194,9 +194,9 @@ class ReallocatingScheduler:
         if rule.defers and rule.reclaim:
             self._deferral = Deferral(view, self._share, self._limits, self.beliefs)
 
-    def compiled_rule(self, replay: Engine) -> CompiledRule | None:
+    def compiled_rule(self, engine: Engine) -> CompiledRule | None:
         """Return the compiled rule by which it decides, if by one."""
-        return self.rule.compiled_rule(self, replay)
+        return self.rule.compiled_rule(self, engine)
 
     def _share(self, members: Members, total: int) -> IntArray:
         """Return what the rule gives each member."""
