@@ -105,13 +105,11 @@ def files(kind: str, name: str, package: Path) -> dict[Path, str]:
 
     code, test = filled(f"new_{kind}.py"), filled("new_trial.py")
     about = re.search(r'class .*?"""(.*?)\n?(?:"""|\n)', code, re.DOTALL)
-    target = f"_target_: {module}.{name}.{words[f'New{kind.title()}']}\n"
+    kept = f"# {about[1] if about else name}\n_target_: {module}.{name}."
+    option = f"{kept}{words[f'New{kind.title()}']}\n{made.keys}"
     found = {
         package / f"{name}.py": code,
-        package
-        / "conf"
-        / made.group
-        / f"{name}.yaml": f"# {about[1] if about else name}\n{target}{made.keys}",
+        package / "conf" / made.group / f"{name}.yaml": option,
         root / "tests" / f"test_{name}.py": test.replace(JOBS, "") if kind == "workload" else test,
     }
     if not (package / "conf" / "__init__.py").exists():

@@ -121,14 +121,11 @@ def warned(folder: Path, name: str, before: Mapping[Path, int]) -> Counter[str]:
         text = path.read_bytes()[before.get(path, 0) :].decode(errors="replace")
         for one in WARNED.findall(text):
             alike.setdefault(NUMBERS.sub("#", one), {}).setdefault(one, set()).add(path)
-    return Counter(
-        {
-            min(texts) + (" (elsewhere with other numbers)" if len(texts) > 1 else ""): len(
-                set().union(*texts.values())
-            )
-            for texts in alike.values()
-        }
-    )
+    found: Counter[str] = Counter()
+    for texts in alike.values():
+        others = " (elsewhere with other numbers)" if len(texts) > 1 else ""
+        found[min(texts) + others] = len(set().union(*texts.values()))
+    return found
 
 
 class _Once(logging.Filter):

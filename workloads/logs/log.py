@@ -370,11 +370,9 @@ def _limit(recorded: pd.DataFrame) -> float:
     the longest that a hundredth of the jobs ask for; without any, the usual round limit above
     the longest runtime.
     """
-    asked = recorded["requested_time"]
-    longest, runtime = asked.max(), recorded["run_time"].max()
-    if not longest > 0:
-        return float(site_limit(runtime))
+    asked, runtime = recorded["requested_time"], recorded["run_time"].max()
+    longest = asked.max()  # NaN without any
     if longest > BEYOND * runtime:
         shares = asked[asked > 0].value_counts(normalize=True)
         longest = shares.index[shares >= POPULAR].max()
-    return float(max(longest, HOUR)) if longest > 0 else float(site_limit(runtime))
+    return float(max(longest, HOUR) if longest > 0 else site_limit(runtime))
