@@ -28,6 +28,8 @@ from scripts.composing import composed
 from sim.simulation.scene import Scene, set_scene
 from workloads.base import Trace
 from workloads.logs.swf import log_of_trace, write_swf
+from workloads.truth.ground_truth import Truth
+from workloads.truth.scales import grow_shapes
 
 WORLD = ("moldability=downey", "given=invented", "predictor=focused", "workload.load=0.8")
 FOCI = 4
@@ -73,13 +75,39 @@ class History:
             return None
 
 
+def could_run(truth: Truth, counts: np.ndarray, processors: int) -> np.ndarray:
+    """Return whether each job's application runs on that count on a machine of `processors`."""
+    shapes = replace(truth._shapes, processors=processors)
+    possible = truth.moldable & (counts <= processors)
+    for application in np.unique(truth.application):
+        allowed = shapes.allowed(int(application))
+        if allowed is not None:
+            own = truth.application == application
+            possible[own] &= np.isin(counts[own], allowed)
+    return possible & np.isfinite(shapes.g(truth.application, counts))
+
+
+def runtimes_at(
+    truth: Truth, ratio: np.ndarray, counts: np.ndarray, grew: np.ndarray, normal: np.ndarray
+) -> np.ndarray:
+    """Return how long jobs take on these counts at so many times their size.
+
+    Those that grew are new runs, with noise of their own from standard normal draws.
+    """
+    noise = np.where(grew, np.exp(truth._options.noise * normal), truth.noise)
+    scale = np.where(grew, truth.nominal_scale * ratio * noise, truth.serial_time)
+    size, median = truth._options.size_exponent, truth._scales.median
+    curves, row = grow_shapes(truth._shapes, truth.application, scale, median, size)
+    return np.where(grew, scale * curves.g(row, counts), truth._recorded.runtime)
+
+
 def sized(scene: Scene, factor: int) -> tuple[Trace, pd.DataFrame]:
     """Return the workload of the larger machine, and a row a job: what became of its size."""
     jobs, truth, processors = scene.trace.jobs, scene.truth, scene.machine.processors * factor
     before = jobs["requested_processors"].to_numpy()
     wanted, submitted = jobs["reference_runtime"].to_numpy(), jobs["submit_time"].to_numpy()
     counts, rows, ends = before * factor, np.arange(len(jobs)), submitted + wanted
-    possible = truth.could_run(counts, processors)
+    possible = could_run(truth, counts, processors)
     share = truth.communication_shares(rows, before)
     solved, outcome = truth.size.copy(), np.where(possible, "no fit", "infeasible").astype(object)
     for application in np.unique(truth.application):
@@ -98,7 +126,7 @@ def sized(scene: Scene, factor: int) -> tuple[Trace, pd.DataFrame]:
     counts = np.where(grew, counts, before)
     noise = scene.streams("growth.noise").standard_normal(len(jobs))
     runtimes = [
-        truth.resized(ratio, counts, grew, noise, processors).runtimes_at(rows, counts)
+        runtimes_at(truth, ratio, counts, grew, noise)
         for ratio in (solved / truth.size, np.where(grew, float(factor), 1.0))
     ]
     table = pd.DataFrame({"job_id": jobs["job_id"], "application": truth.application,

@@ -5,34 +5,29 @@ import json
 import logging
 import sys
 from collections.abc import Sequence
+from dataclasses import fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from predictors.plain import shown_plainly
 from workloads.errors import WorkloadError
-from workloads.limits import MOST
+from workloads.limits import check_count
 
 if TYPE_CHECKING:
     from workloads.base import Trace
     from workloads.logs.log import FileWorkload
 
 KINDS = ("swf", "sacct", "batsim", "table")
-OWN = {
-    "sacct": ("timezone", "unit"),
-    "batsim": ("speed", "communication"),
-    "table": ("columns", "units", "time_format", "timezone", "delimiter", "header"),
-}
-"""Options that only one format takes."""
 SECONDS = ("median_interarrival", "longest_gap", "median_requested_time", "longest_requested_time",
            "first_submit")  # fmt: skip
 
 
-def _source(asked: argparse.Namespace, jobs: int | None = None) -> "FileWorkload":
+def _source(asked: argparse.Namespace) -> "FileWorkload":
     from workloads.logs.formats import FORMATS, guess_format
 
-    kind = asked.format or guess_format(asked.file)
-    own = OWN.get(kind, ())
-    return FORMATS[kind](asked.file, jobs=jobs, **{name: getattr(asked, name) for name in own})
+    reader = FORMATS[asked.format or guess_format(asked.file)]
+    takes = [option.name for option in fields(reader) if hasattr(asked, option.name)]
+    return reader(asked.file, **{name: getattr(asked, name) for name in takes})
 
 
 class _Pairs(argparse.Action):
@@ -94,7 +89,7 @@ def _convert(asked: argparse.Namespace) -> None:
     from workloads.streams import Streams
 
     json_wanted = _is_json(asked.output)
-    source = _source(asked, asked.jobs)
+    source = _source(asked)
     if json_wanted or asked.jobs is not None or asked.processors is not None:
         _write(source.trace(Streams(1), asked.processors), asked.output)
     else:
@@ -175,10 +170,8 @@ def _check_numbers(asked: argparse.Namespace) -> None:
     """Refuse counts that are none, and seeds below 0."""
     for name, least in (("processors", 1), ("jobs", 1), ("seed", 0)):
         value = getattr(asked, name, None)
-        if value is not None and not least <= value <= MOST:
-            raise WorkloadError(
-                f"--{name}={value}: must be a whole number of at least {least} and at most {MOST:,}"
-            )
+        if value is not None:
+            check_count(f"--{name}", value, least)
 
 
 def arguments() -> argparse.ArgumentParser:

@@ -230,15 +230,6 @@ class TellsOneRuntime(Protocol):
         ...
 
 
-@runtime_checkable
-class TellsOneShare(TellsOneRuntime, Protocol):
-    """A ground truth that also tells how one run splits with less effort."""
-
-    def communication_share_on(self, job: int, count: int) -> float:
-        """Return the share of it that is communication, as `communication_shares` has it."""
-        ...
-
-
 class Tabled(NamedTuple):
     """All runtimes in one table: job j takes runtimes[j] g[row[j], n]/reference_g[j] on n.
 
@@ -258,17 +249,6 @@ class Tabled(NamedTuple):
     row: IntArray
     reference_g: FloatArray
     runtimes: FloatArray
-
-
-@runtime_checkable
-class Splitting(Protocol):
-    """A ground truth that can split a runtime into computation and communication."""
-
-    def computation_communication(
-        self, job: int, counts: IntArray
-    ) -> tuple[FloatArray, FloatArray]:
-        """Return the seconds of each part at each count; NaN where they are unknown."""
-        ...
 
 
 def check_jobs(jobs: pd.DataFrame, source: str) -> pd.DataFrame:

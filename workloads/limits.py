@@ -3,6 +3,7 @@
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
+from numbers import Integral
 from typing import TypeGuard
 
 from workloads.errors import WorkloadError
@@ -80,18 +81,21 @@ def is_number(value: object) -> TypeGuard[float]:
         return False
 
 
-def check_count(key: str, value: object) -> None:
-    """Refuse what is not a whole number of at least 1, and at most `MOST`.
+def check_count(key: str, value: object, least: int = 1, otherwise: str = "") -> None:
+    """Refuse what is not a whole number from `least` on, and at most `MOST`.
 
     Raises
     ------
     WorkloadError
-        Naming ``workload.<key>``.
+        Naming the key, and what else it may be.
     """
-    if isinstance(value, bool) or not isinstance(value, int) or not 1 <= value <= MOST:
-        raise WorkloadError(
-            f"workload.{key}={value}: must be a whole number of at least 1 and at most {MOST:,}"
-        )
+    if (
+        isinstance(value, bool)
+        or not isinstance(value, Integral)
+        or not least <= int(value) <= MOST
+    ):
+        wanted = f"a whole number of at least {least} and at most {MOST:,}{otherwise}"
+        raise WorkloadError(f"{key}={value}: must be {wanted}")
 
 
 def check_load(load: object) -> None:

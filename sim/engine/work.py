@@ -9,7 +9,7 @@ from predictors.base import FloatArray, IntArray, VisibleJobs
 from sim.errors import SimError
 from sim.machine.base import Machine
 from sim.state.machine_state import Run
-from workloads.base import GroundTruth, Splitting, Tabled, TellsOneRuntime, TellsOneShare, Trace
+from workloads.base import GroundTruth, Tabled, TellsOneRuntime, Trace
 
 
 class Work:
@@ -29,7 +29,6 @@ class Work:
     def __init__(self, trace: Trace, truth: GroundTruth, machine: Machine) -> None:
         self._truth = truth
         self._one_by_one = truth if isinstance(truth, TellsOneRuntime) else None
-        self._one_share = truth if isinstance(truth, TellsOneShare) else None
         self._machine = machine
         self._asked = trace.jobs["requested_processors"].to_numpy()
         self._took = trace.jobs["reference_runtime"].to_numpy()
@@ -79,27 +78,15 @@ class Work:
 
     def split(self, job: int, processors: int) -> dict[str, float]:
         """Return a run's seconds of computation and communication, where the truth knows them."""
-        if self._splitting is None:
+        share = self._communication(job, processors)
+        if isnan(share):
             return {}
-        if self._one_share is not None:
-            total = self._one_share.runtime_on(job, processors)
-            share = self._one_share.communication_share_on(job, processors)
-            computation, communication = total * (1.0 - share), total * share
-        else:
-            parts = self._splitting.computation_communication(job, np.array([processors]))
-            computation, communication = (float(part[0]) for part in parts)
-        if isnan(computation):
-            return {}
-        return {"computation": computation, "communication": communication}
+        runtime = self.runtime(job, processors)
+        return {"computation": runtime * (1.0 - share), "communication": runtime * share}
 
-    @cached_property
-    def _splitting(self) -> Splitting | None:
-        """The truth, if it knows how the time of any job splits."""
-        if not isinstance(self._truth, Splitting):
-            return None
-        jobs = np.arange(len(self._reference))
-        shares = self._truth.communication_shares(jobs, np.array(self._reference))
-        return None if np.isnan(shares).all() else self._truth
+    def _communication(self, job: int, processors: int) -> float:
+        asked = np.array([job]), np.array([processors])
+        return self._truth.communication_shares(*asked).item(0)
 
     def communication(self, job: int, processors: int) -> float:
         """Return the share of a job's time that is communication at a count.
@@ -110,7 +97,7 @@ class Work:
             return 0.0
         if processors == self._reference[job]:
             return self._shares[job]
-        share = self._truth.communication_shares(np.array([job]), np.array([processors])).item(0)
+        share = self._communication(job, processors)
         return 0.0 if isnan(share) else share
 
     def done(self, job: int) -> float:

@@ -184,19 +184,6 @@ class ChargedTruth:
         like[charged] = self._like[jobs[charged]]
         return self._truth.communication_shares(like, counts)
 
-    def communication_share_on(self, job: int, count: int) -> float:
-        """Return the share of communication of one job."""
-        own = self._like.item(job) if job < self._first else job - self._first
-        return self._truth.communication_share_on(own, count)
-
-    def computation_communication(
-        self, job: int, counts: IntArray
-    ) -> tuple[FloatArray, FloatArray]:
-        """Return the seconds of T(n) spent computing and communicating, at each count."""
-        total = self.runtimes(job, counts)
-        share = self.communication_shares(np.full(len(counts), job), counts)
-        return total * (1.0 - share), total * share
-
     def feasible(self, job: int) -> IntArray | None:
         """Return the counts the job can run on; None if all in its range are."""
         return None if job < self._first else self._truth.feasible(job - self._first)

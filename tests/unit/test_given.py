@@ -16,7 +16,6 @@ from sim.simulation.calibration import charge, plan_calibration
 from sim.simulation.replay import given_figures
 from sim.simulation.scene import Played, play, set_scene
 from tests.former import WORLD
-from workloads.base import Splitting, TellsOneShare
 
 TOY = ("workload.jobs=40", "workload.applications=4", "cluster.processors=64", *WORLD)
 LEARNED = sorted(
@@ -151,16 +150,17 @@ def charged():
 
 def test_a_truth_with_charged_runs_tells_all_that_it_told_without(charged):
     scene, plan, truth = charged
-    assert isinstance(truth, TellsOneShare)
-    assert isinstance(truth, Splitting)
     assert truth.shared_shape
     counts = np.array([1, 3, 8])
     for job in (0, 17):
         for count in counts.tolist():
             own = scene.truth.runtime_on(job, count)
             assert truth.runtime_on(len(plan) + job, count) == own
-        parts = truth.computation_communication(len(plan) + job, counts)
-        np.testing.assert_allclose(parts, scene.truth.computation_communication(job, counts))
+        charged_share, share = (
+            each.communication_shares(np.full(3, own), counts)
+            for each, own in ((truth, len(plan) + job), (scene.truth, job))
+        )
+        np.testing.assert_array_equal(charged_share, share)
 
 
 def test_a_charged_run_splits_like_a_job_of_its_application(charged):
@@ -169,10 +169,8 @@ def test_a_charged_run_splits_like_a_job_of_its_application(charged):
         job = int(np.flatnonzero(scene.truth.application == run.application)[0])
         count = np.array([run.nprocs])
         like = scene.truth.communication_shares(np.array([job]), count)
-        parts = truth.computation_communication(k, count)
         assert truth.runtime_on(k, run.nprocs) == run.runtime
-        np.testing.assert_allclose(parts[1] / run.runtime, like)
-        np.testing.assert_allclose(parts[0] + parts[1], run.runtime)
+        np.testing.assert_array_equal(truth.communication_shares(np.array([k]), count), like)
 
 
 def test_bounds_and_regressions_stay_what_they_were_when_runs_are_charged():

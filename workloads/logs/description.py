@@ -134,19 +134,18 @@ def _runtimes(jobs: pd.DataFrame) -> dict[str, Figure]:
     varied = (rank.nunique() > 1).all()
     return {
         **_spread(runtime),
-        "median_requested_time": _median(asked[known]),
-        "longest_requested_time": float(asked[known].max()) if known.any() else None,
-        "median_requested_over_runtime": _median((asked / runtime)[known]),
-        "share_longer_than_requested": float((runtime > asked)[known].mean())
-        if known.any()
-        else None,
+        "median_requested_time": _of(np.median, asked[known]),
+        "longest_requested_time": _of(np.max, asked[known]),
+        "median_requested_over_runtime": _of(np.median, (asked / runtime)[known]),
+        "share_longer_than_requested": _of(np.mean, (runtime > asked)[known]),
         "distinct_requested_times": len(np.unique(asked[known])),
         "rank_correlation_with_size": float(rank.corr().to_numpy()[0, 1]) if varied else None,
     }
 
 
-def _median(values: FloatArray) -> Figure:
-    return float(np.median(values)) if len(values) else None
+def _of(figure: Callable[..., float], values: np.ndarray) -> float | None:
+    """Return a figure of some values; None without any."""
+    return float(figure(values)) if len(values) else None
 
 
 def daily_load(
@@ -173,8 +172,8 @@ def _load(jobs: pd.DataFrame, machine: int) -> dict[str, Figure]:
         "busiest_day": float(load.max()),
         "jobs_a_day": float(count.mean()),
         "most_jobs_a_day": int(count.max()),
-        "median_interarrival": float(np.median(gaps)) if len(gaps) else None,
-        "longest_gap": float(gaps.max()) if len(gaps) else None,
+        "median_interarrival": _of(np.median, gaps),
+        "longest_gap": _of(np.max, gaps),
     }
 
 
@@ -204,14 +203,13 @@ def _repetition(jobs: pd.DataFrame) -> dict[str, Figure]:
     before = groups["reference_runtime"].shift(1).to_numpy(float)
     seen = earlier > 0
     ratio = np.abs(np.log(jobs["reference_runtime"].to_numpy(float)[seen] / before[seen]))
+    middle = _of(np.median, ratio)
     return {
         "executables": int(jobs.loc[jobs["executable"] >= 0, "executable"].nunique()),
         "classes_of_similar_jobs": groups.ngroups,
         "share_seen_before": float(seen.mean()),
         "share_seen_three_times_before": float((earlier >= 3).mean()),
-        "median_factor_to_the_last_similar": float(np.exp(np.median(ratio)))
-        if len(ratio)
-        else None,
+        "median_factor_to_the_last_similar": None if middle is None else float(np.exp(middle)),
     }
 
 

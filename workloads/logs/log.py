@@ -89,7 +89,7 @@ class LogWorkload(ABC):
 
     def __post_init__(self) -> None:
         if self.jobs is not None:
-            check_count("jobs", self.jobs)
+            check_count("workload.jobs", self.jobs)
         check_load(self.load)
         if not isinstance(self.feedback, bool):
             raise WorkloadError(f"workload.feedback={self.feedback}: must be true or false")
@@ -209,14 +209,11 @@ class LogWorkload(ABC):
 
     def _estimates_of(self, recorded: pd.DataFrame) -> Estimates:
         """Return how users estimate, told the limit that the log shows where none is given."""
-        asked = recorded["requested_time"]
-        shares = asked[asked > 0].value_counts(normalize=True)
-        longest = shares.index[shares >= POPULAR].max()
-        share = float(shares[shares.index >= longest].sum())
+        longest, share = _popular(recorded["requested_time"])
         if self.time_limit is not None or not (longest >= HOUR and share < HEAD_SHARE):
             return self._estimates
         at_limit = share if self.at_limit is None else self.at_limit
-        return replace(self._estimates, time_limit=float(longest), at_limit=at_limit)
+        return replace(self._estimates, time_limit=longest, at_limit=at_limit)
 
     def _report(self, log: SwfLog, cleaned: Cleaned) -> None:
         tell_remarks(log)
@@ -363,6 +360,13 @@ class ArchiveWorkload(LogWorkload):
         return read_swf(path, self._limits)
 
 
+def _popular(asked: pd.Series) -> tuple[float, float]:
+    """Return the longest time that a hundredth of the jobs request, and the share of no less."""
+    shares = asked[asked > 0].value_counts(normalize=True)
+    longest = shares.index[shares >= POPULAR].max()
+    return float(longest), float(shares[shares.index >= longest].sum())
+
+
 def _limit(recorded: pd.DataFrame) -> float:
     """Return the longest time that users of a log ask for, seconds.
 
@@ -373,6 +377,5 @@ def _limit(recorded: pd.DataFrame) -> float:
     asked, runtime = recorded["requested_time"], recorded["run_time"].max()
     longest = asked.max()  # NaN without any
     if longest > BEYOND * runtime:
-        shares = asked[asked > 0].value_counts(normalize=True)
-        longest = shares.index[shares >= POPULAR].max()
+        longest, _ = _popular(asked)
     return float(max(longest, HOUR) if longest > 0 else site_limit(runtime))

@@ -71,7 +71,7 @@ class Downey(ModelWorkload):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        check_count("applications", self.applications)
+        check_count("workload.applications", self.applications)
         _check_lifetime(self.lifetime)
         for key in ("interarrival", "day_ratio"):
             value = getattr(self, key)

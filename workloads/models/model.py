@@ -88,8 +88,8 @@ class ModelWorkload(ABC):
     widest: float | None = 0.7
 
     def __post_init__(self) -> None:
-        check_count("jobs", self.jobs)
-        check_count("processors", self.processors)
+        check_count("workload.jobs", self.jobs)
+        check_count("workload.processors", self.processors)
         check_load(self.load)
         if self.estimates == "recorded":
             raise WorkloadError(

@@ -87,10 +87,6 @@ class Shapes:
         curve = self.curve.resized(application, factor)
         return replace(self, curve=curve, rule=self.rule[application])
 
-    def on_machine(self, processors: int) -> Self:
-        """Return the same shapes on a machine of another size."""
-        return replace(self, processors=processors)
-
     def g(self, application: IntArray, n: ArrayLike) -> FloatArray:
         """Return T(n)/T(1), elementwise."""
         return self.curve.relative_time(application, n)

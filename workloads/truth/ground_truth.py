@@ -1,7 +1,6 @@
-"""The ground truth itself: runtimes, feasible counts, other sizes, split times."""
+"""The ground truth itself: runtimes, feasible counts, shares of communication."""
 
 from collections.abc import Mapping
-from dataclasses import replace
 
 import numpy as np
 
@@ -235,84 +234,14 @@ class Truth:
             self._feasible[key] = np.union1d(inside, [reference])
         return self._feasible[key]
 
-    # Other sizes on another machine
-
-    def could_run(self, counts: IntArray, processors: int) -> BoolArray:
-        """Return whether each job's application runs on that count on a machine of `processors`."""
-        if not self.known:
-            return np.asarray(counts == self._recorded.processors)
-        shapes = self._shapes.on_machine(processors)
-        possible = np.asarray(self.moldable & (counts <= processors))
-        for application in np.unique(self.application):
-            allowed = shapes.allowed(int(application))
-            if allowed is not None:
-                own = self.application == application
-                possible[own] &= np.isin(counts[own], allowed)
-        return possible & np.isfinite(shapes.g(self.application, counts))
-
-    def resized(
-        self,
-        ratio: FloatArray,
-        counts: IntArray,
-        again: BoolArray,
-        normal: FloatArray,
-        processors: int,
-    ) -> "Truth":
-        """Return the same jobs at other sizes and reference counts, on another machine.
-
-        Parameters
-        ----------
-        ratio : numpy.ndarray of float, shape (jobs,)
-            Size over the size before; sizes no longer repeat.
-        counts : numpy.ndarray of int, shape (jobs,)
-            New reference counts.
-        again : numpy.ndarray of bool, shape (jobs,)
-            Which jobs are new runs, with noise of their own (``moldability.noise``);
-            the others keep theirs, their runtime, and so must their size and count.
-        normal : numpy.ndarray of float, shape (jobs,)
-            Standard normal draws of that noise.
-        processors : int
-        """
-        shapes = self._shapes.on_machine(processors)
-        noise = np.where(again, np.exp(self._options.noise * normal), self.noise)
-        scale = np.where(again, self.nominal_scale * ratio * noise, self.serial_time)
-        scales = replace(
-            self._scales,
-            size_class=np.full_like(self.size_class, -1),
-            scale=scale,
-            noise=noise,
-            size=self._scales.size * ratio,
-            class_scale=None,
-            class_size=None,
-        )
-        curves, row = grow_shapes(
-            shapes, self.application, scale, self._scales.median, self._options.size_exponent
-        )
-        runtime = np.where(again, scale * curves.g(row, counts), self._recorded.runtime)
-        options = replace(self._options, sizes=None)
-        recorded = Recorded(runtime, counts)
-        return Truth(
-            shapes, scales, recorded, self.moldable, self.malleable, options, int(self._split_key)
-        )
-
-    # Computation and communication
-
-    def computation_communication(
-        self, job: int, counts: IntArray
-    ) -> tuple[FloatArray, FloatArray]:
-        """Return the seconds of T(n) spent computing and communicating, at each count.
-
-        Each part has noise of its own (``moldability.split_noise``), drawn
-        once for a job and count; together they are the run's time. Both are
-        NaN where the shape does not know its split.
-        """
-        counts = np.asarray(counts)
-        total = self.runtimes(job, counts)
-        share = self.communication_shares(np.full(len(counts), job), counts)
-        return total * (1.0 - share), total * share
+    # Communication
 
     def communication_shares(self, jobs: IntArray, counts: IntArray) -> FloatArray:
-        """Return the share of T(counts[i]) that job jobs[i] communicates; NaN where unknown."""
+        """Return the share of T(counts[i]) that job jobs[i] communicates; NaN where unknown.
+
+        Computation and communication have noise of their own (``moldability.split_noise``),
+        drawn once for a job and count; together they are the run's time.
+        """
         jobs, counts = np.asarray(jobs), np.asarray(counts)
         if not self.known:
             return np.full(len(jobs), np.nan)
@@ -322,15 +251,6 @@ class Truth:
             share = np.array(self._curves.communication(self._row[jobs], counts), float)
         disturb(share, jobs, counts, self._split_key, self._options.split_noise)
         return share
-
-    def communication_share_on(self, job: int, count: int) -> float:
-        """Return the share of T(count) that a job communicates, to the bit; NaN where unknown."""
-        if not self.known or self._table is None:
-            return self.communication_shares(np.array([job]), np.array([count])).item(0)
-        share = self._split_of(self._row.item(job)).item(count)
-        spread = float(self._options.split_noise)
-        found: float = disturbed(share, job, count, self._split_key, spread)
-        return found
 
     def _split_of(self, row: int) -> FloatArray:
         """Return an application's share of communication at every count, from 0 processors on."""

@@ -2,13 +2,13 @@
 
 from dataclasses import dataclass
 from math import isfinite
-from numbers import Integral, Real
+from numbers import Real
 from typing import Any
 
 import numpy as np
 
 from workloads.errors import WorkloadError
-from workloads.limits import MOST
+from workloads.limits import check_count
 
 TRUTH_KEYS = (
     *("noise", "share", "malleable", "size_exponent", "min_processors", "split_noise"),
@@ -85,11 +85,11 @@ class TruthOptions:
 
     def __post_init__(self) -> None:
         if self.applications != "log":
-            _check_count("workload.applications", self.applications, "or log")
+            check_count("workload.applications", self.applications, otherwise=" or log")
         if self.sizes is not None:
-            _check_count("workload.sizes", self.sizes, "or null")
+            check_count("workload.sizes", self.sizes, otherwise=" or null")
         if self.size not in ("known", "hidden"):
-            raise WorkloadError(f"workload.size must be known or hidden, got {self.size!r}")
+            raise WorkloadError(f"workload.size={self.size}: must be known or hidden")
         _check_number("workload.popularity", self.popularity, most=100.0)
         _check_number("workload.size_noise", self.size_noise, most=10.0)
         _check_number("moldability.noise", self.noise, most=10.0)
@@ -97,22 +97,15 @@ class TruthOptions:
         _check_number("moldability.share", self.share, most=1.0)
         _check_number("moldability.malleable", self.malleable, most=1.0)
         _check_number("moldability.size_exponent", self.size_exponent, below=1.0)
-        _check_count("moldability.min_processors", self.min_processors, "")
+        check_count("moldability.min_processors", self.min_processors)
         if self.requests not in ("efficiency", "independent"):
             raise WorkloadError(
-                f"moldability.requests must be efficiency or independent, got {self.requests!r}"
+                f"moldability.requests={self.requests}: must be efficiency or independent"
             )
         _check_number("moldability.efficiency", self.efficiency, below=1.0)
         if self.efficiency == 0.0:
-            raise WorkloadError("moldability.efficiency must be above 0, got 0")
+            raise WorkloadError("moldability.efficiency=0: must be above 0")
         _check_number("moldability.efficiency_spread", self.efficiency_spread, most=10.0)
-
-
-def _check_count(key: str, value: Any, otherwise: str) -> None:
-    whole = isinstance(value, Integral) and not isinstance(value, bool)
-    if not whole or not 1 <= int(value) <= MOST:
-        wanted = f"a whole number of at least 1 and at most {MOST:,} {otherwise}".rstrip()
-        raise WorkloadError(f"{key} must be {wanted}, got {value!r}")
 
 
 def _check_number(key: str, value: Any, most: float = np.inf, below: float = np.inf) -> None:
@@ -120,4 +113,4 @@ def _check_number(key: str, value: Any, most: float = np.inf, below: float = np.
     if not number or not (isfinite(value) and 0.0 <= value <= most) or value >= below:
         top = f" and at most {most:g}" if np.isfinite(most) else ""
         top += f" and below {below:g}" if np.isfinite(below) else ""
-        raise WorkloadError(f"{key} must be a number of at least 0{top}, got {value!r}")
+        raise WorkloadError(f"{key}={value}: must be a number of at least 0{top}")
