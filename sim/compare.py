@@ -35,6 +35,8 @@ COMMON_RUNS = 200
 """So many runs say which configuration all share."""
 LISTED = 500
 """Groups of runs that are printed; all are in the file."""
+SHOWN = 15
+"""Rows of an answer that are printed where a page has all."""
 UNFOLDED = 400
 """Columns of a line that goes to a file or a program, where nothing needs folding."""
 
@@ -64,24 +66,24 @@ def print_comparison(
         )
 
 
-def print_answers(console: Console, found: "Answers") -> None:
+def print_answers(console: Console, found: "Answers", most: int | None = None) -> None:
     """Print the tables of what the comparison answers, but for those of single jobs.
 
-    What is the same in all rows is said once, below.
+    What is the same in all rows is said once, below; beyond `most` rows the page has them.
     """
-    from sim.report.answer_tables import ON_PAGE, SHOWN
+    from sim.report.answer_tables import ON_PAGE
 
     for title, table in found.tables().items():
         if title in ON_PAGE:
             continue
         once = [name for name in table.columns[1:] if len(table) > 1 and table[name].nunique() == 1]
         shown = table.drop(columns=once)
-        rows = shown.iloc[:SHOWN].astype(str).to_numpy().tolist()
+        rows = shown.iloc[:most].astype(str).to_numpy().tolist()
         words = 2 if "against" in shown.columns else 1
         console.print()
         console.print(fitting_tables(list(shown.columns), rows, console.width, words, title))
-        if len(table) > SHOWN:
-            console.print(f"… and {len(table) - SHOWN} more on the page", style="dim")
+        if len(table) > len(rows):
+            console.print(f"… and {len(table) - len(rows)} more on the page", style="dim")
         same = [f"{name} {value}" for name in once if (value := table[name].iloc[0]) != "–"]
         if same:
             console.print(
@@ -132,19 +134,20 @@ def main(given: Sequence[str] | None = None) -> int:
 
     asked = vars(arguments().parse_args(given))
     folder: Path = asked.pop("folder")
+    wanted = Wanted(**asked)
     with Display(PlainConsole(stderr=True), "compare") as progress:
         progress.show("reads the runs")
         gathered = gather(folder)
         table = gathered[0]
         path = folder / COMPARISON
         write_csv(distinct(table), path)
-        report = _report(folder, gathered, Wanted(**asked), progress)
+        report = _report(folder, gathered, wanted, progress)
     console = PlainConsole() if sys.stdout.isatty() else PlainConsole(width=UNFOLDED)
     for sentence in [*report.verdict.sentences, *report.loses]:
         console.print(sentence, markup=False, highlight=False)
     console.print()
     print_comparison(console, table, report.verdict.order, report.said)
-    print_answers(console, report.answers)
+    print_answers(console, report.answers, SHOWN if wanted.page else None)
     left_out = f"; {LEFT_OUT}: {n:,}" if (n := table.attrs[LEFT_OUT]) else ""
     console.print(f"{len(table):,} rows in {path}{left_out}", highlight=False, soft_wrap=True)
     for one in report.written:

@@ -138,30 +138,30 @@ def _row_groups(tables: Iterable[Any]) -> Iterator[Any]:
     waiting: list[Any] = []
     rows = 0
     for table in tables:
-        waiting.append(table.cast(waiting[0].schema) if waiting else table)
+        waiting.append(table)
         rows += table.num_rows
         if rows >= GROUP_ROWS or len(waiting) >= GROUP_TABLES:
-            yield pa.concat_tables(waiting).combine_chunks()
+            yield pa.concat_tables(waiting, promote_options="permissive").combine_chunks()
             waiting, rows = [], 0
     if waiting:
-        yield pa.concat_tables(waiting).combine_chunks()
+        yield pa.concat_tables(waiting, promote_options="permissive").combine_chunks()
 
 
 def _write_files(row_groups: Iterable[Any], folder: Path) -> None:
-    """Write the files of a partition, of which one is open at a time."""
+    """Write the files of a partition, of which one is open at a time; other columns, another."""
     import pyarrow.parquet as pq
 
     files = rows = 0
     with ExitStack() as stack:
         for table in row_groups:
-            if not files or rows + table.num_rows > FILE_ROWS:
+            if not files or rows + table.num_rows > FILE_ROWS or table.schema != writer.schema:
                 stack.close()
                 folder.mkdir(parents=True, exist_ok=True)
                 path = folder / f"part-{files}.parquet"
                 made = pq.ParquetWriter(path, table.schema, compression="zstd")
                 writer = stack.enter_context(made)
                 files, rows = files + 1, 0
-            writer.write_table(table.cast(writer.schema))
+            writer.write_table(table)
             rows += table.num_rows
 
 

@@ -7,8 +7,6 @@ what it ran.
 import datetime
 import os
 import shlex
-import signal
-import subprocess
 import sys
 from collections.abc import Sequence
 
@@ -16,7 +14,6 @@ from sim.config import CONFIG_FOLDER
 from sim.help.interrupts import GO_ON
 
 FOLDER = "hydra.sweep.dir="
-INTERRUPTED = 130
 USAGE = """usage: moldsim study NAME[,NAME] [key=value ...] [--OPTION[=VALUE] ...]
 
 Runs the experiment preset NAME as a multirun, then compares its runs: which policy,
@@ -33,19 +30,21 @@ def presets() -> list[str]:
     return sorted(path.stem for path in (CONFIG_FOLDER / "experiment").glob("*.yaml"))
 
 
-def commands(name: str, overrides: Sequence[str], now: datetime.datetime) -> list[list[str]]:
-    """Return the two commands of a study: the multirun and the comparison.
+def commands(
+    name: str, overrides: Sequence[str], now: datetime.datetime
+) -> tuple[list[str], list[str]]:
+    """Return the arguments of the two commands of a study: the multirun and the comparison.
 
     Examples
     --------
     >>> now = datetime.datetime(2026, 1, 2)
-    >>> for command in commands("herd", ["seed=2"], now):
-    ...     print(*command[1:])
-    -m sim -m experiment=herd seed=2 hydra.sweep.dir=studies/herd/2026-01-02-000000
-    -m sim.compare studies/herd/2026-01-02-000000
-    >>> print(*commands("herd", ["hydra.sweep.dir=here", "--table"], now)[1][1:])
-    -m sim.compare here --table
-    >>> print(*commands("herd,cycles", [], now)[0][3:])
+    >>> for arguments in commands("herd", ["seed=2"], now):
+    ...     print(*arguments)
+    -m experiment=herd seed=2 hydra.sweep.dir=studies/herd/2026-01-02-000000
+    studies/herd/2026-01-02-000000
+    >>> print(*commands("herd", ["hydra.sweep.dir=here", "--table"], now)[1])
+    here --table
+    >>> print(*commands("herd,cycles", [], now)[0])
     -m experiment=[herd,cycles] hydra.sweep.dir=studies/herd+cycles/2026-01-02-000000
     """
     given = [one.removeprefix(FOLDER) for one in overrides if one.startswith(FOLDER)]
@@ -53,8 +52,7 @@ def commands(name: str, overrides: Sequence[str], now: datetime.datetime) -> lis
     preset = f"[{name}]" if "," in name else name
     options = [one for one in overrides if one.startswith("--")]
     others = [one for one in overrides if not one.startswith((FOLDER, "--"))]
-    run = [sys.executable, "-m", "sim", "-m", f"experiment={preset}", *others, FOLDER + folder]
-    return [run, [sys.executable, "-m", "sim.compare", folder, *options]]
+    return ["-m", f"experiment={preset}", *others, FOLDER + folder], [folder, *options]
 
 
 def main(given: Sequence[str] | None = None) -> int:
@@ -68,18 +66,19 @@ def main(given: Sequence[str] | None = None) -> int:
         if name not in known:
             sys.stderr.write(f"error: {name or asked[0]}: must be one of {', '.join(known)}\n")
             return 2
-    run, compare = commands(asked[0], asked[1:], datetime.datetime.now().astimezone())
-    again = shlex.join(["moldsim", "study", *(w for w in asked if FOLDER not in w), run[-1]])
-    with subprocess.Popen(run, env={GO_ON: again, **os.environ}) as begun:
-        try:
-            ran = begun.wait()
-        except KeyboardInterrupt:  # the multirun says so, once
-            begun.send_signal(signal.SIGINT)
-            begun.wait()
-            os._exit(INTERRUPTED)
-    if ran not in (0, 1):
-        return ran
-    return subprocess.run(compare, check=False).returncode or ran
+    run, options = commands(asked[0], asked[1:], datetime.datetime.now().astimezone())
+    again = ["moldsim", "study", *(word for word in asked if FOLDER not in word), run[-1]]
+    os.environ.setdefault(GO_ON, shlex.join(again))
+    from sim import app, compare
+
+    sys.argv = ["moldsim study", *run]
+    try:
+        app.main()
+    except SystemExit as ended:
+        if ended.code != 1:  # runs that failed are compared as failed
+            raise
+        return compare.main(options) or 1
+    return compare.main(options)
 
 
 if __name__ == "__main__":

@@ -129,10 +129,6 @@ def one_of(group: str, name: str) -> str | None:
         return None
     parts = default_parts(path)
     named = {part.partition("@")[0].strip("/"): own for part, own in parts.items()}
-    for part, own in parts.items():  # such as what a change of processors costs
-        inside = option_file(f"{group}/{part}", own)
-        more = {} if inside is None else default_parts(inside)
-        named |= {f"{group}/{part}/{name}": chosen for name, chosen in more.items()}
     facts = {"kind": kind(group, option), **option.facts, **named}
     keys = {key.name: key for key in read_option(path).keys if key.comment}
     for part, chosen in parts.items():
@@ -141,11 +137,7 @@ def one_of(group: str, name: str) -> str | None:
             if key.default:
                 keys.setdefault(f"{part}.{key.name}", key)
     shown = [(f"{group}.{key}={one.default}", one.comment) for key, one in keys.items()]
-    told = [
-        f"  {fact:<29} {text}" if "/" in fact else f"  {fact:<14}{text}"
-        for fact, text in facts.items()
-        if text
-    ]
+    told = [f"  {fact:<14}{text}" for fact, text in facts.items() if text]
     return "\n".join([f"{group}={name}: {option.about}", "", *told, "", _lines(shown)])
 
 

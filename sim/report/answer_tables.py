@@ -16,12 +16,10 @@ from sim.statistics.paired import Comparison, Family
 
 UNSTEADY = "does not settle"
 """What stands in place of a change of means that hang on the length of the run."""
-SHOWN = 15
-"""Rows that the terminal shows of a table; the page and the file have all."""
 REGRET = "Who bears the regret against the oracle"
 OVER_LOAD = "Over load, as far as the queue settles"
-STOPS = "where it stops"
-"""Column that says where a load curve stops."""
+STOPS = "curve"
+"""Column that says how far a load curve goes."""
 ON_PAGE = (REGRET,)
 """Tables that the page alone shows."""
 

@@ -227,7 +227,7 @@ class Curve:
     unsteady_at: float | None
 
     def says(self) -> str:
-        """Return in words where the curve stops.
+        """Return in words how far the curve goes.
 
         Examples
         --------
@@ -236,8 +236,7 @@ class Curve:
         """
         if self.unsteady_at is not None:
             return f"does not settle from load {self.unsteady_at:g} on"
-        last = f" up to load {max(self.points):g}" if self.points else ""
-        return f"settles{last}"
+        return f"goes up to load {max(self.points):g}"
 
 
 def load_curves(groups: Sequence[Group], figure: str = FIGURE) -> list[Curve]:

@@ -1,5 +1,6 @@
 """Groups of comparable runs, and what their repetitions say about each figure."""
 
+import difflib
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
@@ -182,6 +183,12 @@ def jobs_of(group: Group) -> str:
     return repr({key: value for key, value in group.setting.items() if group_of(key) not in UNLIKE})
 
 
+def no_such_group(option: str, asked: str, groups: Sequence[Group]) -> SimError:
+    """Return the error of an option that names no group, with the labels nearest to it."""
+    near = difflib.get_close_matches(asked, [group.label for group in groups], 6, 0.0)
+    return SimError(f"{option} {asked}: there is no such group; nearest are {'; '.join(near)}")
+
+
 def references(
     groups: Sequence[Group], against: str | None = None
 ) -> Iterator[tuple[Group, Group, list[Group]]]:
@@ -210,8 +217,7 @@ def references(
     if against is not None and all(group.label != against for group in groups):
         values = dict(one.partition("=")[::2] for one in NEXT.split(against))
         if not any(_has(group, values) for group in groups):
-            labels = "; ".join(group.label for group in groups[:8])
-            raise SimError(f"--against {against}: there is no such group; there are {labels}")
+            raise no_such_group("--against", against, groups)
     for same in alike.values():
         common = None if values else reference_among(same, against)
         for group in same:

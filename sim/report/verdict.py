@@ -4,10 +4,9 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from sim.errors import SimError
 from sim.report.answer_tables import changed
 from sim.report.answers import Difference
-from sim.report.samples import Group, jobs_of, oracle_of
+from sim.report.samples import Group, jobs_of, no_such_group, oracle_of
 from sim.report.tables import mean_given, number
 from sim.report.winners import Winners
 from sim.results.rows import IDENTICAL, MORE, SECONDS, SECTIONS, percent, texts
@@ -96,8 +95,7 @@ def subject_of(found: Sequence[Difference], label: str) -> Difference:
     for named in ([one for one in found if one.group.label == label], runs):
         if len(named) == 1:
             return named[0]
-    labels = "; ".join(one.group.label for one in found[:8])
-    raise SimError(f"--subject {label}: must be one of the groups that are compared: {labels}")
+    raise no_such_group("--subject", label, [one.group for one in found])
 
 
 def _loss(one: Difference, figure: str) -> float:
@@ -196,7 +194,7 @@ def _name(figure: str) -> str:
 
 
 def _best_sentence(best: Difference, found: Sequence[Difference], figure: str) -> str:
-    change = f"{_also(best, found)}{_name(figure)} {changed(best)}"
+    change = f"{_name(figure)} {changed(best)}"
     alone = "" if best.alone is None else f" ({changed(best, best.alone)} by the policy alone)"
     most, how = _elsewhere(best, found, figure), sureness(best)
     against = f"against {best.reference.label}{alone}"
@@ -214,18 +212,6 @@ def _best_sentence(best: Difference, found: Sequence[Difference], figure: str) -
     return f"{start}{most}, {change}, {how}."
 
 
-def _also(best: Difference, found: Sequence[Difference]) -> str:
-    """Return with which other predictors the same policy does just the same."""
-    others = [
-        one.group.predictor
-        for one in found
-        if (one.group.policy, jobs_of(one.group)) == (best.group.policy, jobs_of(best.group))
-        and one.group is not best.group
-        and one.change == best.change
-    ]
-    return f"the same with {listed(others)}, " if others else ""
-
-
 def _elsewhere(best: Difference, found: Sequence[Difference], figure: str) -> str:
     """Return in how many settings the same policy and predictor are best; empty for one."""
     settings: dict[str, list[Difference]] = {}
@@ -238,7 +224,7 @@ def _elsewhere(best: Difference, found: Sequence[Difference], figure: str) -> st
         return ""
     own = (best.group.policy, best.group.predictor)
     often = sum((group.policy, group.predictor) == own for group in firsts)
-    return f" (the largest gain; best in {often} of {len(firsts)} settings)"
+    return f" (first in {often} of {len(firsts)} settings)"
 
 
 def sureness(best: Difference) -> str:
@@ -296,13 +282,8 @@ def _foresight_tile(
     oracle = oracle_of(best.group, groups)
     ideal = next((one for one in found if one.group is oracle), None)
     if ideal is None:
-        others = [one for one in found if "oracle" in one.group.predictor]
-        if others:
-            other = min(others, key=lambda one: _loss(one, figure))
-            which = f"another policy ({other.group.label}); none are beside {best.group.label}"
-            return Tile("foresight", changed(other), f"with perfect predictions under {which}")
-        return Tile("foresight", "–", "with perfect predictions: predictor=oracle beside these "
-                    "shows what they would bring")  # fmt: skip
+        return Tile("foresight", "–", "with perfect predictions: predictor=oracle under "
+                    f"{best.group.policy} shows what they would bring")  # fmt: skip
     text = f"with perfect predictions ({ideal.group.label})"
     if isinstance(best.kept, Interval):
         text += f"; {best.group.label} has {percent(best.kept)} of that gain"

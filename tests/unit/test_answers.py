@@ -409,7 +409,7 @@ def test_over_several_settings_the_verdict_says_in_how_many_it_holds():
              ("easy", 0.9): [20, 21], ("sa", 0.9): [9, 8], ("fcfs", 0.9): [40, 41]}  # fmt: skip
     every = [group(*key, values) for key, values in drawn.items()]
     said = verdict(every, differences(every), RESPONSE, None)
-    assert "sa, workload.load=0.9 (the largest gain; best in 2 of 2 settings)" in said.best
+    assert "sa, workload.load=0.9 (first in 2 of 2 settings)" in said.best
 
 
 def test_winners_and_losers_are_told_job_by_job(study):

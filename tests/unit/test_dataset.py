@@ -45,6 +45,15 @@ def test_partitions_and_rows(sweep, tmp_path, capsys):
     assert len(pd.read_csv(target / "simulations.csv")) == 8
 
 
+def test_what_a_table_lacks_is_null(sweep, tmp_path):
+    other = sweep / "policy=sa,workload.load=0.9/replication=1/jobs.parquet"
+    pd.read_parquet(other).assign(recorded_start_time=[1.0, 2.0]).to_parquet(other)
+    assert main([str(sweep), str(tmp_path / "data")]) == 0
+    jobs = pd.read_parquet(tmp_path / "data/jobs/role=run/policy=sa")
+    assert len(jobs) == 8
+    assert sorted(jobs["recorded_start_time"].dropna()) == [1.0, 2.0]
+
+
 def test_refusals(sweep, tmp_path, capsys):
     assert main([str(sweep), str(sweep)]) == 2
     assert "exists already" in capsys.readouterr().err

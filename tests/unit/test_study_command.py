@@ -10,64 +10,51 @@ pytestmark = pytest.mark.fast
 
 @pytest.fixture
 def ran(monkeypatch):
-    """Commands that would have run; those with a status fail."""
+    """Commands that would have run; those with a status end with it."""
+    calls, statuses = [], {}
 
-    class Calls(list):
-        again = ""
+    def run():
+        calls.append(sys.argv[1:])
+        if "run" in statuses:
+            raise SystemExit(statuses["run"])
 
-    calls, statuses = Calls(), {}
+    def compared(options):
+        calls.append(options)
+        return statuses.get("compare", 0)
 
-    def run(command, check):
-        calls.append(command[1:])
-        return type("Ended", (), {"returncode": statuses.get(command[2], 0)})
-
-    class Begun:
-        def __init__(self, command, env):
-            calls.again = env[GO_ON]
-            self.status = run(command, check=False).returncode
-
-        def __enter__(self):
-            return self
-
-        def __exit__(self, *_):
-            pass
-
-        def wait(self):
-            return self.status
-
-    monkeypatch.setattr(study.subprocess, "run", run)
-    monkeypatch.setattr(study.subprocess, "Popen", Begun)
+    monkeypatch.setattr("sim.app.main", run)
+    monkeypatch.setattr("sim.compare.main", compared)
+    monkeypatch.setattr(study.os, "environ", {})
     return calls, statuses
 
 
 def test_a_study_runs_a_preset_and_compares_it(ran):
     calls, _ = ran
     assert study.main(["herd", "seed=2", "hydra.sweep.dir=here"]) == 0
-    assert calls.again == "moldsim study herd seed=2 hydra.sweep.dir=here"
-    assert calls == [
-        ["-m", "sim", "-m", "experiment=herd", "seed=2", "hydra.sweep.dir=here"],
-        ["-m", "sim.compare", "here"],
-    ]
+    assert study.os.environ[GO_ON] == "moldsim study herd seed=2 hydra.sweep.dir=here"
+    assert calls == [["-m", "experiment=herd", "seed=2", "hydra.sweep.dir=here"], ["here"]]
 
 
 def test_presets_are_studied_together(ran):
     calls, _ = ran
     assert study.main(["herd,cycles", "hydra.sweep.dir=here"]) == 0
-    assert calls[0] == ["-m", "sim", "-m", "experiment=[herd,cycles]", "hydra.sweep.dir=here"]
+    assert calls[0] == ["-m", "experiment=[herd,cycles]", "hydra.sweep.dir=here"]
     assert study.main(["herd,cycles"]) == 0
-    assert calls[3][2].startswith("studies/herd+cycles/")
+    assert calls[3][0].startswith("studies/herd+cycles/")
     assert study.main(["herd,heard"]) == 2
 
 
 def test_failed_runs_are_compared_too_and_keep_their_status(ran):
     calls, statuses = ran
-    statuses["sim"] = 1
+    statuses["run"] = 1
     assert study.main(["herd"]) == 1
     assert len(calls) == 2
-    statuses["sim"] = 130
-    assert study.main(["herd"]) == 130
+    statuses["run"] = 130
+    with pytest.raises(SystemExit, match="130"):
+        study.main(["herd"])
     assert len(calls) == 3
-    statuses.update({"sim": 0, "sim.compare": 2})
+    del statuses["run"]
+    statuses["compare"] = 2
     assert study.main(["herd"]) == 2
 
 
