@@ -151,10 +151,11 @@ def _write_files(row_groups: Iterable[Any], folder: Path) -> None:
     """Write the files of a partition, of which one is open at a time; other columns, another."""
     import pyarrow.parquet as pq
 
-    files = rows = 0
+    files, rows, writer = 0, 0, None
     with ExitStack() as stack:
         for table in row_groups:
-            if not files or rows + table.num_rows > FILE_ROWS or table.schema != writer.schema:
+            full = rows + table.num_rows > FILE_ROWS
+            if writer is None or full or table.schema != writer.schema:
                 stack.close()
                 folder.mkdir(parents=True, exist_ok=True)
                 path = folder / f"part-{files}.parquet"

@@ -10,8 +10,9 @@ import shlex
 import sys
 from collections.abc import Sequence
 
-from sim.config import CONFIG_FOLDER
+from sim.command.main import SUBCOMMANDS, carry_out
 from sim.help.interrupts import GO_ON
+from sim.help.pages import CONFIG_FOLDER
 
 FOLDER = "hydra.sweep.dir="
 USAGE = """usage: moldsim study NAME[,NAME] [key=value ...] [--OPTION[=VALUE] ...]
@@ -40,19 +41,19 @@ def commands(
     >>> now = datetime.datetime(2026, 1, 2)
     >>> for arguments in commands("herd", ["seed=2"], now):
     ...     print(*arguments)
-    -m experiment=herd seed=2 hydra.sweep.dir=studies/herd/2026-01-02-000000
+    experiment=herd seed=2 hydra.sweep.dir=studies/herd/2026-01-02-000000
     studies/herd/2026-01-02-000000
     >>> print(*commands("herd", ["hydra.sweep.dir=here", "--table"], now)[1])
     here --table
     >>> print(*commands("herd,cycles", [], now)[0])
-    -m experiment=[herd,cycles] hydra.sweep.dir=studies/herd+cycles/2026-01-02-000000
+    experiment=[herd,cycles] hydra.sweep.dir=studies/herd+cycles/2026-01-02-000000
     """
     given = [one.removeprefix(FOLDER) for one in overrides if one.startswith(FOLDER)]
     folder = given[-1] if given else f"studies/{name.replace(',', '+')}/{now:%Y-%m-%d-%H%M%S}"
     preset = f"[{name}]" if "," in name else name
     options = [one for one in overrides if one.startswith("--")]
     others = [one for one in overrides if not one.startswith((FOLDER, "--"))]
-    return ["-m", f"experiment={preset}", *others, FOLDER + folder], [folder, *options]
+    return [f"experiment={preset}", *others, FOLDER + folder], [folder, *options]
 
 
 def main(given: Sequence[str] | None = None) -> int:
@@ -69,16 +70,14 @@ def main(given: Sequence[str] | None = None) -> int:
     run, options = commands(asked[0], asked[1:], datetime.datetime.now().astimezone())
     again = ["moldsim", "study", *(word for word in asked if FOLDER not in word), run[-1]]
     os.environ.setdefault(GO_ON, shlex.join(again))
-    from sim import app, compare
-
-    sys.argv = ["moldsim study", *run]
+    failed = 0
     try:
-        app.main()
+        carry_out("sweep", SUBCOMMANDS["sweep"], run)
     except SystemExit as ended:
         if ended.code != 1:  # runs that failed are compared as failed
             raise
-        return compare.main(options) or 1
-    return compare.main(options)
+        failed = 1
+    return carry_out("compare", SUBCOMMANDS["compare"], options) or failed
 
 
 if __name__ == "__main__":

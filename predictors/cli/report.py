@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
-from math import isclose
+from math import isclose, isfinite
 from typing import Any
 
 import numpy as np
@@ -251,11 +251,7 @@ def _grades(remarks: tuple[Remark, ...], targets: FloatArray, factors: FloatArra
 def _parameters(model: Predictor) -> dict[str, float]:
     """Return the public fitted numbers of a model, without the closing underscore."""
     values = {name: getattr(model, f"{name}_", None) for name in _PARAMETERS}
-    return {
-        name: float(value)
-        for name, value in values.items()
-        if isinstance(value, float) and np.isfinite(value)
-    }
+    return {name: float(v) for name, v in values.items() if isinstance(v, float) and isfinite(v)}
 
 
 def _considered(model: Predictor, top: float) -> FloatArray:

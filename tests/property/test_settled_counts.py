@@ -6,56 +6,11 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from moldable_toys import policy, truth_of
-from test_moldable_invariants import MACHINE, moldable_traces
-from toys import ToyOracle
 
-from sim.engine.invariants import Checker
-from sim.engine.run import simulate
-from sim.engine.setup import Setup
-from sim.machine.base import Dedicated
 from sim.policies.advice import Reading
 from sim.policies.allocation.curve import average, efficient, knee
-from sim.policies.allocation.local import Fair, fair_place
-from sim.policies.allocation.queue_time import QueueTimeAware, believed_best, predicted_best
-
-SETTLING = {
-    "fair": Fair(),
-    "median": QueueTimeAware(counts="all", queue_time="median", longest=40.0),
-}
-
-
-class Unsettled:
-    """A rule that does not tell that it settles every count."""
-
-    def __init__(self, rule):
-        self.rule = rule
-
-    def open(self, view):
-        candidates = self.rule.open(view)
-        assert candidates.settles
-        candidates.settles = False
-        return candidates
-
-
-def scheduled(rule, trace, truth, factor):
-    """Return starts and counts under a policy that believes a multiple of the truth."""
-    oracle, machine = ToyOracle(truth, factor), Dedicated(MACHINE)
-    records = simulate(Setup(trace, truth, rule, oracle, machine, watchers=(Checker(),)))
-    return list(zip(records.start_time.tolist(), records.allocated.tolist(), strict=True))
-
-
-@pytest.mark.parametrize("backfill", ["none", "skip", "easy", "easy2", "replan"])
-@pytest.mark.parametrize("name", SETTLING)
-@settings(max_examples=15)
-@given(jobs=moldable_traces(), factor=st.sampled_from([0.3, 1.0, 2.5]))
-def test_schedules_are_those_of_the_whole_profile(name, backfill, jobs, factor):
-    trace, truth = truth_of(*jobs, MACHINE)
-    short, whole = (
-        scheduled(policy(backfill, rule), trace, truth, factor)
-        for rule in (SETTLING[name], Unsettled(SETTLING[name]))
-    )
-    assert short == whole
+from sim.policies.allocation.local import fair_place
+from sim.policies.allocation.queue_time import believed_best, predicted_best
 
 
 @st.composite

@@ -335,7 +335,7 @@ def test_load_curves_stop_where_the_queue_does_not_settle():
     assert list(found["easy"].points) == [0.5]
     assert found["easy"].says() == "does not settle from load 0.7 on"
     assert found["easy"].points[0.5].mean == pytest.approx(6.0)
-    assert found["sa"].says() == "settles up to load 0.7"
+    assert found["sa"].says() == "goes up to load 0.7"
     table = answers([*easy, *sa], RESPONSE, None, 1).tables()
     assert table[OVER_LOAD]["load 0.7"].tolist()[0] == "–"
     assert load_curves([Group({"policy": "sa"}, "run", [])]) == []
@@ -445,7 +445,9 @@ def test_who_loses_is_told_of_the_run_that_is_asked_about(study, capsys):
     assert f"{sooner:.3g} % sooner" in shown
     assert "simulations: 12 of 12" in shown
     assert main([str(study), "--table", "--subject", "sa"]) == 2  # two of them
-    assert "--subject sa: must be one of the groups that are compared: " in capsys.readouterr().err
+    assert (
+        "--subject sa: there is no such group; nearest are sa, adept; " in capsys.readouterr().err
+    )
 
 
 def test_simulations_that_do_not_count_are_told_with_the_reason(study, monkeypatch):
@@ -505,7 +507,7 @@ def test_a_policy_whose_label_it_is_can_be_asked_about(tmp_path, capsys):
                   choices={"policy": policy, "predictor": "user_estimate"})  # fmt: skip
     assert main([str(tmp_path), "--table", "--subject", "sa"]) == 0
     assert main([str(tmp_path), "--table", "--subject", "conservative"]) == 2
-    assert "must be one of the groups that are compared: sa; sa_easy" in capsys.readouterr().err
+    assert "there is no such group; nearest are sa_easy; sa" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(

@@ -13,17 +13,13 @@ def ran(monkeypatch):
     """Commands that would have run; those with a status end with it."""
     calls, statuses = [], {}
 
-    def run():
-        calls.append(sys.argv[1:])
-        if "run" in statuses:
-            raise SystemExit(statuses["run"])
+    def carry_out(name, _, arguments):
+        calls.append([name, *arguments])
+        if statuses.get("sweep") and name == "sweep":
+            raise SystemExit(statuses[name])
+        return statuses.get(name, 0)
 
-    def compared(options):
-        calls.append(options)
-        return statuses.get("compare", 0)
-
-    monkeypatch.setattr("sim.app.main", run)
-    monkeypatch.setattr("sim.compare.main", compared)
+    monkeypatch.setattr(study, "carry_out", carry_out)
     monkeypatch.setattr(study.os, "environ", {})
     return calls, statuses
 
@@ -32,28 +28,31 @@ def test_a_study_runs_a_preset_and_compares_it(ran):
     calls, _ = ran
     assert study.main(["herd", "seed=2", "hydra.sweep.dir=here"]) == 0
     assert study.os.environ[GO_ON] == "moldsim study herd seed=2 hydra.sweep.dir=here"
-    assert calls == [["-m", "experiment=herd", "seed=2", "hydra.sweep.dir=here"], ["here"]]
+    assert calls == [
+        ["sweep", "experiment=herd", "seed=2", "hydra.sweep.dir=here"],
+        ["compare", "here"],
+    ]
 
 
 def test_presets_are_studied_together(ran):
     calls, _ = ran
     assert study.main(["herd,cycles", "hydra.sweep.dir=here"]) == 0
-    assert calls[0] == ["-m", "experiment=[herd,cycles]", "hydra.sweep.dir=here"]
+    assert calls[0] == ["sweep", "experiment=[herd,cycles]", "hydra.sweep.dir=here"]
     assert study.main(["herd,cycles"]) == 0
-    assert calls[3][0].startswith("studies/herd+cycles/")
+    assert calls[3][1].startswith("studies/herd+cycles/")
     assert study.main(["herd,heard"]) == 2
 
 
 def test_failed_runs_are_compared_too_and_keep_their_status(ran):
     calls, statuses = ran
-    statuses["run"] = 1
+    statuses["sweep"] = 1
     assert study.main(["herd"]) == 1
     assert len(calls) == 2
-    statuses["run"] = 130
+    statuses["sweep"] = 130
     with pytest.raises(SystemExit, match="130"):
         study.main(["herd"])
     assert len(calls) == 3
-    del statuses["run"]
+    del statuses["sweep"]
     statuses["compare"] = 2
     assert study.main(["herd"]) == 2
 

@@ -126,7 +126,6 @@ class AdaptiveCandidates(Candidates):
 
     def __init__(self, view: View, rule: LoadAdaptive) -> None:
         super().__init__(view, rule.advice, rule.counts)
-        self.settles = rule.tolerance == 0
         self._rule = rule
         self._meter = rule.meter(view)
 
@@ -183,7 +182,6 @@ class PredictiveCandidates(Candidates):
 
     def __init__(self, view: View, rule: LoadPredictive) -> None:
         super().__init__(view, rule.advice, rule.counts)
-        self.settles = rule.tolerance == 0
         self._rule = rule
         self._meter = ForecastMeter(view, rule.window)
         self._known: FloatArray = np.zeros((len(view.submit_time), 4))

@@ -72,8 +72,6 @@ def settle_interpolated(
 class Interpolator(Candidates):
     """Remembers the three counts of every waiting job."""
 
-    settles = True
-
     def __init__(self, view: View, rule: LoadInterpolated) -> None:
         super().__init__(view, rule.advice, rule.counts)
         self._meter = rule.meter(view)

@@ -162,8 +162,6 @@ class Fair(OpenCounts):
 class FairCandidates(Candidates):
     """Remembers R, and p of each waiting job."""
 
-    settles = True
-
     def __init__(self, view: View, advice: Advice, counts: Counts) -> None:
         super().__init__(view, advice, counts)
         self.ratio = 1.0

@@ -52,8 +52,6 @@ class CappedCounts(OpenCounts):
 class CappedCandidates(Candidates):
     """Candidates that end at a cap, every count settled in every pass."""
 
-    settles = True
-
     def __init__(self, view: View, rule: CappedCounts) -> None:
         super().__init__(view, rule.advice, rule.counts)
         self._cap = rule.cap

@@ -25,13 +25,9 @@ class Candidates:
     looks_ahead : bool
         Whether it must be asked even while no processor is free, because what
         it says then is remembered.
-    settles : bool
-        Whether it leaves every waiting job that it does not hold exactly one count;
-        a blocked queue can then be told from an availability profile.
     """
 
     looks_ahead = False
-    settles = False
 
     def __init__(self, view: View, advice: Advice, counts: Counts) -> None:
         self.view = view

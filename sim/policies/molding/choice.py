@@ -110,48 +110,6 @@ def mold_first(
 
 
 @compiled()
-def settle_first(
-    waiting: Waiting,
-    candidates: Candidates,
-    first: int,
-    last: int,
-    free: int,
-    blocking: Blocking,
-    found: IntArray,
-) -> int:
-    """Do what `mold_first` does for jobs with one allowed candidate each, without a profile.
-
-    While nobody waits who holds a reservation, processors only become free: a
-    job can start if it fits now. Who would pass a reservation needs the
-    profile. Returns how many places were written to `found`, or -1 if there is
-    such a job.
-    """
-    processors, runtime, _ = waiting
-    spans, counts, runtimes = candidates
-    low, held = spans[LOW], spans[HELD]
-    reservations, strict = blocking
-    number = reserved = 0
-    for k in range(first, last):
-        if processors[k] == 0 or held[k] != 0:
-            continue
-        count = counts[low[k]]
-        if count > free:
-            if reserved == reservations:
-                continue
-            reserved += 1
-        elif reserved > 0:
-            return -1
-        else:
-            found[number] = k
-            number += 1
-            free -= count
-        processors[k], runtime[k] = count, runtimes[low[k]]
-        if reserved == reservations and (free == 0 or (strict and reserved > 0)):
-            break
-    return number
-
-
-@compiled()
 def _earlier_candidate(
     holes: Holes, now: float, own: Own, freed: Freed, candidates: Candidates, k: int
 ) -> tuple[int, float, bool]:

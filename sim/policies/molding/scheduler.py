@@ -9,7 +9,7 @@ from sim.engine.protocols import Promise, acts_as
 from sim.policies.base import OpenAllocation, Outlook, QueueKeeper
 from sim.policies.molding.base import Candidates
 from sim.policies.molding.candidates import BEGIN, OpenQueue
-from sim.policies.molding.choice import Blocking, mold_first, settle_first
+from sim.policies.molding.choice import Blocking, mold_first
 from sim.policies.order import Order
 from sim.policies.passes import by_job
 from sim.policies.passes.queue_rule import QueueRule
@@ -122,8 +122,6 @@ class OpenScheduler(OpenKeeper):
         self.reservations = reservations
         self._strict = strict
         self._profile = Profile(view.processors)
-        self._started: list[Start] = []
-        self._are_reserved = True
 
     @property
     def strict(self) -> bool:
@@ -135,8 +133,7 @@ class OpenScheduler(OpenKeeper):
         candidates, found = self.candidates, self.candidates.compiled_pass
         plain = acts_as(self, OpenScheduler) and self._keyless and foresees(engine.predictor)
         plain &= not (self.view.predictor.learns or engine.kills)
-        plain &= not (candidates.looks_ahead or candidates.settles)
-        if not plain or found is None:
+        if not plain or candidates.looks_ahead or found is None:
             return None
         decide, plan = found
         jobs = len(engine.submit)
@@ -150,7 +147,6 @@ class OpenScheduler(OpenKeeper):
     def decide(self) -> list[Decision]:
         """Let the rule narrow the candidates, then start whoever can and should."""
         view, queue = self.view, self.queue
-        self._started = []
         self.candidates.watch()
         if view.changes.revised:
             self.refresh()
@@ -160,47 +156,17 @@ class OpenScheduler(OpenKeeper):
             return []
         self.rank()
         queue.start[queue.first : queue.last] = np.inf
-        self._are_reserved = True
         if view.free == 0 and not self.candidates.looks_ahead:
             return []
         self.candidates.narrow(queue)
-        number = self._settle() if self.candidates.settles else -1
-        if number < 0:
-            number = self._plan()
-        self._started = [self.start(place) for place in queue.found[:number].tolist()]
-        return list(self._started)
-
-    def reserved_starts(self) -> dict[int, tuple[float, int, float]]:
-        """Return start, processors and believed runtime of every reservation of this pass."""
-        if not self._are_reserved:
-            self._plan()
-        return super().reserved_starts()
-
-    def _settle(self) -> int:
-        """Find who starts without a profile, if that can be told; reservations are not made."""
-        view, queue = self.view, self.queue
-        self._are_reserved = False
-        return int(
-            settle_first(
-                queue.table,
-                queue.every_candidate,
-                queue.first,
-                queue.last,
-                view.free,
-                Blocking(self.reservations, self._strict),
-                queue.found,
-            )
-        )
+        return [self.start(place) for place in queue.found[: self._plan()].tolist()]
 
     def _plan(self) -> int:
-        """Find who starts besides those that were started, and make the reservations."""
+        """Find who starts, and make the reservations."""
         view, queue, profile = self.view, self.queue, self._profile
         reserved = min(queue.waiting, self.reservations)
-        profile.grow(len(view.running) + len(self._started) + reserved + view.free)
+        profile.grow(len(view.running) + reserved + view.free)
         profile.lay(view.now, view._ends)
-        for job, count, _, _ in self._started:
-            profile.occupy(view.now, view.now + view.belief(job, count), count)
-        self._are_reserved = True
         return int(
             mold_first(
                 profile.holes,
