@@ -46,7 +46,7 @@ def _describe(asked: argparse.Namespace) -> None:
     from workloads.logs.log import tell_remarks
     from workloads.logs.swf_text import log_file
 
-    log = _source(asked).read()
+    log = _source(asked).read_part()
     tell_remarks(log)
     found = describe(log, asked.processors)
     if asked.json is not None:
@@ -75,11 +75,9 @@ _SPREAD = ("mean", "least", "lower_quartile", "median", "upper_quartile", "p95",
 def _shown(value: object) -> str:
     if value is None:
         return "unknown"
-    return (
-        f"{value:,.4g}"
-        if isinstance(value, float) and abs(value) < 1e4
-        else (f"{value:,.0f}" if isinstance(value, int | float) else str(value))
-    )
+    if isinstance(value, float) and abs(value) < 1e4:
+        return f"{value:,.4g}"
+    return f"{value:,.0f}" if isinstance(value, int | float) else str(value)
 
 
 def _convert(asked: argparse.Namespace) -> None:
@@ -93,7 +91,7 @@ def _convert(asked: argparse.Namespace) -> None:
     if json_wanted or asked.jobs is not None or asked.processors is not None:
         _write(source.trace(Streams(1), asked.processors), asked.output)
     else:
-        log = source.read()
+        log = source.read_part()
         tell_machine(screen(log))
         write_swf(asked.output, log)  # every value as recorded, defects included
 
@@ -147,6 +145,7 @@ def _reader(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--timezone", default="UTC", help="of times without an offset (default UTC)"
     )
+    parser.add_argument("--partition", help="only the jobs for this partition, or queue")
     parser.add_argument("--unit", default="cpus", help="sacct: what a processor is: cpus or nodes")
     parser.add_argument(
         "--column", dest="columns", action=_Pairs, metavar="ROLE=NAME",

@@ -1,9 +1,11 @@
 """``moldsim help TOPIC``: a group, option, key, column, figure or subcommand, paged."""
 
+import argparse
 import pydoc
 import shutil
 import sys
 from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
 
 from sim.command.main import (
     BAD_STATUS,
@@ -17,6 +19,7 @@ from sim.errors import ConfigError
 from sim.help.meanings import column_names, meanings
 from sim.help.misspellings import groups, known_keys, meant
 from sim.help.pages import (
+    ASKED,
     WIDTH,
     Option,
     columns,
@@ -86,7 +89,7 @@ def text_of(topic: str) -> str | None:
 def kind(group: str, option: Option) -> str:
     """Return whether a policy's jobs are rigid, moldable or malleable; else what the file says."""
     path = option_file(group, option.name)
-    if group != "policy" or path is None:
+    if group != "policy" or path is None or "kind" in option.facts:
         return option.facts.get("kind", "")
     parts = default_parts(path)
     made = (word for part, word in KINDS.items() if parts.get(part, "none") not in PLAIN)
@@ -177,7 +180,10 @@ def main(given: Sequence[str]) -> int:
     if not given or given[0] in ("--help", "-h"):
         show(overview())
         return 0
-    topic, *rest = given
+    more = argparse.ArgumentParser(add_help=False, allow_abbrev=False)
+    more.add_argument("--config-dir", type=Path, action="append", default=[])
+    asked, (topic, *rest) = more.parse_known_args(given)
+    ASKED[:] = asked.config_dir
     if rest and topic not in TABLES:
         topic, rest = ("=" if topic in groups() else " ").join(given), []
     if topic in TABLES and all(one.startswith("--") for one in rest):

@@ -18,6 +18,8 @@ COLUMN = 34
 """Where descriptions begin."""
 LONGEST = 20
 """Of a default that is shown."""
+ASKED: list[Path] = []
+"""Folders that ``--config-dir`` names."""
 PLUGINS = "moldsim.plugins"
 """Entry points of packages that bring configuration."""
 PLACE = "{keys}"
@@ -181,8 +183,8 @@ def inner_groups(group: str, root: Path | None = None) -> list[str]:
 
 
 def roots() -> list[Path]:
-    """Return the folders of configuration: the program's, then those of installed packages."""
-    return [CONFIG_FOLDER, *plugin_folders().values()]
+    """Return the folders of configuration: the program's, of installed packages, and asked for."""
+    return [CONFIG_FOLDER, *plugin_folders().values(), *ASKED]
 
 
 @cache

@@ -153,13 +153,9 @@ def write_pack(folder: Path, seed: int = 1) -> pd.DataFrame:
             name = f"{trace.source}.{rule}.csv"
             table = batsim_table(tables.jobs, tables.allocations)
             table.to_csv(folder / name, index=False, lineterminator="\n")
-            row: dict[str, object] = {
-                "workload": f"{trace.source}.swf",
-                "rule": rule,
-                "schedule": name,
-            }
-            row |= {"jobs": len(trace.jobs), "processors": trace.processors}
-            rows.append(row | {"mean_wait_time": float(tables.jobs["wait_time"].mean())})
+            row = {"workload": f"{trace.source}.swf", "rule": rule, "schedule": name}
+            size = {"jobs": len(trace.jobs), "processors": trace.processors}
+            rows.append({**row, **size, "mean_wait_time": float(tables.jobs["wait_time"].mean())})
     index = pd.DataFrame(rows)
     index.to_csv(folder / "index.csv", index=False, lineterminator="\n")
     rules = "\n".join(f"- `{name}`: {text}" for name, text in RULES.items())

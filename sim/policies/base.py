@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 import numpy as np
 
@@ -223,7 +223,7 @@ class QueueKeeper:
     ----------
     view : View
     order : Order
-    allocation : Allocation
+    allocation : Allocation or OpenAllocation
 
     Attributes
     ----------
@@ -233,7 +233,7 @@ class QueueKeeper:
 
     tracks_runs = False
 
-    def __init__(self, view: View, order: Order, allocation: Allocation) -> None:
+    def __init__(self, view: View, order: Order, allocation: Any) -> None:
         self.view = view
         self.order = order
         self.allocation = allocation
@@ -259,7 +259,11 @@ class QueueKeeper:
         view = self.view
         view._others_wait = self.queue.waiting > 0
         processors = self.allocation.choose(job, view, outlook)
-        runtime = view.belief(job, processors)
+        return self.enqueue(job, processors, view.belief(job, processors))
+
+    def enqueue(self, job: int, processors: int, runtime: float) -> int:
+        """Let a job wait on a count, with a belief in seconds, and return its place."""
+        view = self.view
         if self._keyless:
             key = -np.inf if job in view.changes.ahead else None
             return self.queue.add(job, processors, runtime, key)

@@ -17,7 +17,7 @@ from sim.statistics.paired import Comparison, Family
 UNSTEADY = "does not settle"
 """What stands in place of a change of means that hang on the length of the run."""
 REGRET = "Who bears the regret against the oracle"
-OVER_LOAD = "Over load, as far as the queue settles"
+OVER_LOAD = "Over load"
 STOPS = "curve"
 """Column that says how far a load curve goes."""
 ON_PAGE = (REGRET,)
@@ -57,8 +57,8 @@ def difference_rows(found: Sequence[Difference]) -> pd.DataFrame:
             "replications": replications_of(one.group.summaries) if one.pairs > 1 else "–",
             "set": one.set or "–",
             "read alone": "–"
-            if math.isnan(one.single.low)
-            else percent(one.single, unit_of_change(one)),
+            if math.isnan(one.comparison.single.low)
+            else percent(one.comparison.single, unit_of_change(one)),
         }
         for one in sorted(found, key=rank)
     ]
@@ -85,7 +85,7 @@ def difference_figures(found: Sequence[Difference]) -> pd.DataFrame:
             ("change", one.change),
             ("gain_kept", None if isinstance(one.kept, str) else one.kept),
             ("policy_alone", None if one.alone is None else one.alone.change),
-            ("single", one.single),
+            ("single", one.comparison.single),
         ):
             if interval is not None:
                 row |= {name: interval.mean, f"{name}_low": interval.low}

@@ -22,8 +22,6 @@ LOAD = "workload.load"
 NO_GAIN = "the oracle's gain is not certain"
 """Why no share of it can be told."""
 
-NOTHING = Interval(np.nan, np.nan, np.nan, 0)
-
 Samples = Sequence[tuple[float, Summary]]
 """A figure and the whole summary of each replication."""
 Identity = tuple[object, int]
@@ -55,8 +53,6 @@ class Difference:
         Whether the figure is a share, whose changes are plain differences.
     refused : bool
         Whether either queue does not settle, so that nothing is told of their means.
-    single : Interval
-        The change, read by itself.
     """
 
     group: Group
@@ -69,7 +65,6 @@ class Difference:
     is_share: bool = False
     refused: bool = False
     step: "Difference | None" = None
-    single: Interval = NOTHING
 
     @property
     def change(self) -> Interval:
@@ -159,10 +154,9 @@ def differences(
         both = identified(group).keys() & identified(reference).keys()
         pairs_of = len(both.intersection(orders[jobs_of(group)]))
         refused = group.is_refused or reference.is_refused
-        single = compare([columns[len(made)]], shares=[is_share], ordered=ordered).comparisons[0]
         named = "" if np.isnan(one.change.low) else f"{family.intervals} intervals of {figure}"
-        difference = Difference(group, reference, pairs_of, one, named, "", by_policy, is_share)
-        made.append(replace(difference, refused=refused, single=single.change))
+        told = (group, reference, pairs_of, one, named, "", by_policy, is_share, refused)
+        made.append(Difference(*told))
     return [one for one in _beside_oracles(made, found, steps, figure) if one.pairs], family
 
 

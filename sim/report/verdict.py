@@ -80,7 +80,8 @@ def best_of(found: Sequence[Difference], figure: str) -> Difference | None:
         if one.group.role == "run" and not one.group.is_recorded and math.isfinite(one.change.mean)
     ]
     honest = [one for one in runs if "oracle" not in one.group.predictor]
-    return min(honest or runs, key=lambda one: _loss(one, figure), default=None)
+    changing = [one for one in honest or runs if one.comparison.identical != "runs"]
+    return min(changing or runs, key=lambda one: _loss(one, figure), default=None)
 
 
 def subject_of(found: Sequence[Difference], label: str) -> Difference:
@@ -239,9 +240,10 @@ def sureness(best: Difference) -> str:
     if math.isnan(best.change.low):
         return f"the range of {best.pairs} pairs, as an interval needs at least {LEAST_PAIRS}"
     includes = "" if best.certain else "which includes 0, "
-    single = percent(best.single).partition(" [")[2]
-    told = f"{includes}{best.pairs} pairs; {best.set} hold together; read alone [{single}"
-    if best.certain or math.isnan(best.single.low) or best.single.contains(0.0):
+    single = best.comparison.single
+    limits = percent(single).partition(" [")[2]
+    told = f"{includes}{best.pairs} pairs; {best.set} hold together; read alone [{limits}"
+    if best.certain or single.contains(0.0):
         return told
     return f"{told} excludes 0, so that the rows beside it decide"
 
@@ -273,6 +275,8 @@ def _recorded(best: Difference) -> str:
             where, empty = (" in these windows", " on an empty machine") if windows else ("", "")
             own = f"the log's own mean wait{where} is {real}"
             return f"{own}, that of {group.label} {simulated}{empty}"
+    if any(one.get("given_applications") == "recorded" for one in best.group.summaries):
+        return "the log records no waits: where its submits are starts, simulated waits say nothing"
     return "no real machine's schedule of these jobs is recorded"
 
 

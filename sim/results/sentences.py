@@ -23,7 +23,7 @@ _TIMES = {
     "modelled": "requested times modelled, as none is recorded",
     "recorded and exact": "recorded requested times, missing ones filled with the true runtime",
     "recorded and modelled": "recorded requested times, missing ones modelled",
-    "None": "requested times of several kinds",
+    "None": "requested times recorded in some simulations, modelled or filled in others",
     "": "requested times of which the summary says nothing",
 }
 _CURVES = {

@@ -82,11 +82,11 @@ def standard_error(values: FloatArray) -> float:
     return float(values.std(ddof=1) / np.sqrt(len(values)))
 
 
-def student_quantile(degrees: float, level: float) -> float:
-    """Return by how many standard errors a two-sided interval reaches out."""
+def student_quantile(degrees: FloatArray | float, level: float) -> FloatArray:
+    """Return by how many standard errors a two-sided interval reaches out, elementwise."""
     from scipy.special import stdtrit
 
-    return float(stdtrit(degrees, (1 + level) / 2))
+    return np.asarray(stdtrit(degrees, (1 + level) / 2), float)
 
 
 def t_interval(values: ArrayLike, level: float = LEVEL) -> Interval:
@@ -114,7 +114,7 @@ def t_interval(values: ArrayLike, level: float = LEVEL) -> Interval:
         mean = float(found[0]) if len(found) else np.nan
         return Interval(mean, np.nan, np.nan, len(found))
     mean = float(found.mean())
-    half = student_quantile(len(found) - 1, level) * standard_error(found)
+    half = student_quantile(len(found) - 1, level).item() * standard_error(found)
     return Interval(mean, mean - half, mean + half, len(found))
 
 

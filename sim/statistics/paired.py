@@ -20,6 +20,7 @@ from sim.statistics.intervals import (
 from workloads.streams import Streams
 
 RESAMPLES = 2000
+NOTHING = Interval(np.nan, np.nan, np.nan, 0)
 LEAST_PAIRS = 8
 """Pairs, and blocks of neighbours, below which there is no interval."""
 MIRRORED = 0.015
@@ -62,12 +63,15 @@ class Comparison:
     identical : str
         Empty, or what is the same to the last bit and so leaves nothing to infer: ``runs``
         (own and reference) or ``replications`` (of both).
+    single : Interval
+        The change with limits that hold if it is read alone.
     """
 
     change: Interval
     least: float
     most: float
     identical: str = ""
+    single: Interval = NOTHING
 
     @property
     def certain(self) -> bool:
@@ -128,9 +132,10 @@ def compare(
 
     Notes
     -----
-    Whole rows are resampled; an interval reaches out by a quantile of its own absolute t, for
-    all at the same share of the draws, of which that share is chosen within which they are all
-    at once at `level`. Some of the deviations change their sign (`MIRRORED`).
+    Whole rows are resampled; an interval that is read alone reaches out by the quantile of its
+    own absolute t at `level`. Read together all reach further out as Student's t does from
+    `level` to the share of the draws within which they are all at once at `level`: of such tails
+    few rows say too little. Some of the deviations change their sign (`MIRRORED`).
 
     References
     ----------
@@ -151,7 +156,7 @@ def compare(
     alike: dict[Hashable, list[int]] = {}
     for place, label in enumerate(jobs or [0] * len(every)):
         alike.setdefault(label, []).append(place)
-    error, drawn = np.full(len(every), np.nan), np.zeros((RESAMPLES, len(every)))
+    error, drawn = np.full((2, len(every)), np.nan), np.zeros((RESAMPLES, len(every)))
     found = [(1, np.nan)]
     for number, places in enumerate(alike.values()):
         lengths = {len(every[place]) for place in places}
@@ -161,25 +166,28 @@ def compare(
         if kept:
             values = np.column_stack([every[place] for place in kept])
             found += [_blocks(values)] if ordered else []
-            error[kept], drawn[:, kept] = _drawn(_in_blocks(values, found[-1][0]), number)
-    half = _together(drawn, level) * error
+            error[:, kept], drawn[:, kept] = _drawn(_in_blocks(values, found[-1][0]), number)
+    alone = np.quantile(drawn, level, axis=0) * error[0] if drawn.size else error[0]
+    half = np.stack((alone * _together(drawn, error[1], level), alone), axis=1)
     block, correlation = max(found, key=lambda one: (one[0], np.nan_to_num(one[1])))
     is_share = shares or [False] * len(told)
     made = [_told(*one) for one in zip(told, varies, half, is_share, strict=True)]
     return Family(made, sum(able), block, correlation)
 
 
-def _told(values: FloatArray, varies: bool, half: float, is_share: bool) -> Comparison:
-    """Return what a column says of itself, given how far its interval reaches out."""
+def _told(values: FloatArray, varies: bool, half: FloatArray, is_share: bool) -> Comparison:
+    """Return what a column says of itself, given how far its intervals reach out."""
     if not len(values):
-        return Comparison(Interval(np.nan, np.nan, np.nan, 0), np.nan, np.nan)
+        return Comparison(NOTHING, np.nan, np.nan)
     mean = values.mean()
-    ends = np.array([mean, mean - half, mean + half, values.min(), values.max()])
+    ends = np.array([mean, *(mean - half), *(mean + half), values.min(), values.max()])
     with np.errstate(over="ignore"):  # an interval may be endless
-        middle, low, high, least, most = (ends if is_share else np.expm1(ends)).tolist()
+        told = (ends if is_share else np.expm1(ends)).tolist()
+    middle, low, low_alone, high, high_alone, least, most = told
+    single = Interval(middle, low_alone, high_alone, len(values))
     same = "" if varies else "runs" if not values.any() else "replications"
     same = "" if same == "replications" and len(values) == 1 else same
-    return Comparison(Interval(middle, low, high, len(values)), least, most, same)
+    return Comparison(Interval(middle, low, high, len(values)), least, most, same, single)
 
 
 def _in_blocks(values: FloatArray, block: int) -> FloatArray:
@@ -202,7 +210,7 @@ def _blocks(values: FloatArray) -> tuple[int, float]:
 
 
 def _drawn(values: FloatArray, number: int) -> tuple[FloatArray, FloatArray]:
-    """Return the columns' standard errors, and their absolute t in each draw of rows."""
+    """Return the columns' standard errors and degrees, and their absolute t in each draw."""
     rng, rows = Streams(0, number)("comparison"), len(values)
     drawn = rng.integers(rows, size=(RESAMPLES, rows))
     mirrored = rng.random(drawn.shape) < min(MIRRORED * rows, 0.5)
@@ -220,22 +228,21 @@ def _drawn(values: FloatArray, number: int) -> tuple[FloatArray, FloatArray]:
     spread = (times @ apart**2 / size - mean**2) / (size - 1)
     some = spread > (ROUNDING * error) ** 2  # one row drawn n times has no spread
     t = np.where(some, np.abs(mean) / np.sqrt(np.where(some, spread, 1.0)), 0.0)
-    return error, t
+    return np.array([error, count - 1]), t
 
 
-def _together(drawn: FloatArray, level: float) -> FloatArray:
-    """Return how far each column's t reaches where all of them do at once, at a level.
+def _together(drawn: FloatArray, degrees: FloatArray, level: float) -> FloatArray:
+    """Return how many times as far each column's t reaches where all do at once, at a level.
 
     Each keeps to the same share of its own draws, so that one whose t is often huge, as where
     few replications differ at all, widens no other.
     """
-    if not drawn.size:
-        return np.zeros(0)
     ranks = [np.searchsorted(np.sort(t), t) for t in drawn.T if t.any()]
     if not ranks:
-        return np.zeros(drawn.shape[1])
-    share = np.quantile(np.max(ranks, axis=0), level) / (len(drawn) - 1)
-    return np.asarray(np.quantile(drawn, share, axis=0))
+        return np.ones(drawn.shape[1])
+    share = (np.quantile(np.max(ranks, axis=0), level) + 0.5) / len(drawn)
+    reach = [student_quantile(degrees, one) for one in (max(share, level), level)]
+    return np.asarray(reach[0] / reach[1], float)
 
 
 def _pairs(own: ArrayLike, reference: ArrayLike) -> tuple[FloatArray, FloatArray]:
@@ -278,7 +285,7 @@ def ratio_of_means(numerator: ArrayLike, denominator: ArrayLike) -> Interval:
     top, bottom = float(above.mean()), float(below.mean())
     if not bottom:
         return Interval(np.nan, -np.inf, np.inf, number)
-    reach = student_quantile(number - 1, LEVEL) ** 2 / number
+    reach = student_quantile(number - 1, LEVEL).item() ** 2 / number
     covariance = np.cov(above, below)
     # roots r of (top - r·bottom)² = reach·var(above - r·below)
     square = bottom**2 - reach * covariance[1, 1]

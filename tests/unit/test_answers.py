@@ -101,7 +101,7 @@ def test_differences_are_paired_and_read_together(study):
     }  # one by the policy alone
     alone = compare([ratios(("sa", "adept"), ("easy", "user_estimate"))]).comparisons[0]
     assert adept.change.low < alone.change.low
-    assert adept.single == alone.change
+    assert adept.comparison.single == alone.change
     assert adept.certain
     assert not by_label(found)["sa, noisy_oracle"].certain
 

@@ -148,6 +148,7 @@ class SwfLog:
             jobs=self.jobs[kept].reset_index(drop=True),
             names=None if self.names is None else self.names[kept],
             found={rule: which[kept] for rule, which in self.found.items()},
+            remarks=tuple(f"of the whole log, {one}" for one in self.remarks),
         )
 
     def values(self, key: str) -> list[str]:

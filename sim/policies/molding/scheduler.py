@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from predictors.base import FloatArray, IntArray
+from predictors.base import IntArray
 from predictors.in_loop.oracle import foresees
 from sim.engine.engine import Engine
 from sim.engine.protocols import Promise, acts_as
@@ -21,11 +21,6 @@ ALL = np.iinfo(np.int64).max
 """As many reservations as there are jobs."""
 
 
-def no_outlook(counts: IntArray, runtimes: FloatArray) -> FloatArray:
-    """Stand in for an outlook, which open counts do not ask for."""
-    return np.zeros(counts.size)
-
-
 class OpenKeeper(QueueKeeper):
     """What schedulers of open counts share: arrivals get candidates in place of a count."""
 
@@ -33,24 +28,17 @@ class OpenKeeper(QueueKeeper):
 
     def __init__(self, view: View, order: Order, allocation: OpenAllocation) -> None:
         self.candidates: Candidates = allocation.open(view)
-        self._unasked = _Unasked()
-        super().__init__(view, order, self._unasked)
+        super().__init__(view, order, allocation)
         self.queue = OpenQueue()
 
-    def admit(self, job: int, outlook: Outlook) -> int:
+    def admit(self, job: int, outlook: Outlook | None = None) -> int:
         """Queue a job that has just arrived, with its candidates, and return its place."""
         view = self.view
         counts, runtimes, serial = self.candidates.of(job)
         pick = self._nearest(counts, view.requested_processors[job])
         count, seconds = counts.item(pick), runtimes.item(pick)
         view._beliefs.keep(job, count, seconds)
-        if self._keyless:
-            place = self.queue.add(
-                job, count, seconds, -np.inf if job in view.changes.ahead else None
-            )
-        else:
-            self._unasked.count = count
-            place = super().admit(job, outlook)
+        place = self.enqueue(job, count, seconds)
         self.queue.offer(place, counts, runtimes, serial)
         return place
 
@@ -84,16 +72,6 @@ class OpenKeeper(QueueKeeper):
         return max(int(counts.searchsorted(wanted, side="right")) - 1, 0)
 
 
-class _Unasked:
-    """Stands in for the allocation of closed counts; gives what the candidates' reader put down."""
-
-    count = 0
-
-    def choose(self, job: int, view: View, outlook: Outlook) -> int:
-        """Return the count put down."""
-        return self.count
-
-
 class OpenScheduler(OpenKeeper):
     """Plans anew in every pass: a number of reservations, and who may overtake a blocked job.
 
@@ -120,13 +98,8 @@ class OpenScheduler(OpenKeeper):
     ) -> None:
         super().__init__(view, order, allocation)
         self.reservations = reservations
-        self._strict = strict
+        self.strict = strict
         self._profile = Profile(view.processors)
-
-    @property
-    def strict(self) -> bool:
-        """Whether nobody passes a blocked job."""
-        return self._strict
 
     def compiled_rule(self, engine: Engine) -> QueueRule | None:
         """Return the rule where it narrows without memory, in the order of arrival."""
@@ -151,7 +124,7 @@ class OpenScheduler(OpenKeeper):
         if view.changes.revised:
             self.refresh()
         for job in view.arrived:
-            self.admit(job, no_outlook)
+            self.admit(job)
         if queue.waiting == 0:
             return []
         self.rank()
@@ -175,7 +148,7 @@ class OpenScheduler(OpenKeeper):
                 queue.every_candidate,
                 queue.first,
                 queue.last,
-                Blocking(reserved, self._strict),
+                Blocking(reserved, self.strict),
                 queue.found,
             )
         )

@@ -3,6 +3,7 @@
 import base64
 import datetime
 import re
+import warnings
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from html import escape
@@ -147,7 +148,8 @@ def new_figure(
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
 
-    with matplotlib.rc_context():
+    with matplotlib.rc_context(), warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "constrained_layout not applied")  # for long labels
         matplotlib.rcdefaults()
         matplotlib.rcParams.update(settings)
         figure = Figure(figsize=size, dpi=dpi, layout="constrained")
