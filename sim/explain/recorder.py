@@ -13,7 +13,6 @@ from sim.engine.watcher import Watched, Watcher
 from sim.errors import SimError
 from sim.policies.backfill.easy import EasyScheduler
 from sim.policies.base import OpenAllocation, Outlook, Policy, QueueKeeper
-from sim.policies.molding.candidates import HELD
 from sim.policies.molding.scheduler import OpenKeeper
 from sim.state.availability import shadow_time
 from sim.state.decisions import Decision, Resize, Start
@@ -339,7 +338,7 @@ def _refusal(
         wanted = own[1]
     reason = PROCESSORS
     if least <= free:
-        is_held = isinstance(keeper, OpenKeeper) and keeper.queue.spans[HELD, place] != 0
+        is_held = isinstance(keeper, OpenKeeper) and keeper.queue.spans["held"][place] != 0
         strict = isinstance(keeper, EasyScheduler) and keeper.strict
         reason = ORDER if strict and ahead else RESERVATION
         if is_held or (reason == RESERVATION and not promises):

@@ -48,6 +48,8 @@ class Winners:
     anew : bool
         Whether each draws users and applications of its own, so that tables by these are
         of the first alone.
+    most : float
+        By how much one job's response is longer at most, seconds.
     """
 
     own: str
@@ -58,6 +60,7 @@ class Winners:
     read: int
     there: int
     anew: bool = False
+    most: float = 0.0
 
     @property
     def counted(self) -> str:
@@ -69,7 +72,9 @@ class Winners:
         """Return who loses in a sentence; `means` says whether means may be told."""
         said = (
             f"Who loses: {100 * self.longer:.3g} % of the jobs respond later under {self.own} "
-            f"than under {self.base}, {100 * self.shorter:.3g} % sooner"
+            f"than under {self.base}"
+            f"{f' (at most by {duration(self.most)})' if self.longer else ''}, "
+            f"{100 * self.shorter:.3g} % sooner"
         )
         for kind, many in (CLASSES,) if self.anew else (("user", "users"), CLASSES):
             if not means or kind not in self.tables:
@@ -131,6 +136,7 @@ def winners(
         len(read),
         len(pairs),
         anew and len(read) > 1,
+        float(every["regret"].max()),
     )
 
 

@@ -1,4 +1,4 @@
-"""The short cuts for rules that settle every count, against the definitions they stand for."""
+"""Short cuts of rules that settle every count, against the definitions they stand for."""
 
 from math import inf, log
 

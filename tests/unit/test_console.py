@@ -14,7 +14,7 @@ from predictors.cli.fitting import fitting_tables
 from sim.console import Side, print_results
 from sim.results.metrics import summarise
 from sim.results.outcome import outcome
-from sim.results.rows import TOO_WIDE, percent, texts
+from sim.results.rows import TOO_WIDE, duration, percent, texts
 from sim.simulation.progress import Progress, simulated_date
 from sim.statistics.intervals import Interval
 
@@ -398,5 +398,6 @@ def test_a_run_tells_in_one_line_who_loses_against_its_baseline():
     said = " ".join(str(run).split())
     later = f"{100 * (apart > 0.5).mean():.3g} % of the jobs respond later under easy_sjbf"
     assert f"Who loses: {later} by user_estimate than under easy by user_estimate" in said
+    assert f"under easy by user_estimate (at most by {duration(apart.max())}), " in said
     assert f"{100 * (apart < -0.5).mean():.3g} % sooner" in said
     assert "Who loses" not in str(run.baseline)

@@ -11,8 +11,7 @@ from sim.engine.protocols import Scheduler
 from sim.errors import AT_LEAST_1, POSITIVE, PolicyError, check_choice
 from sim.policies.advice import Reading, raised
 from sim.policies.base import Allocation, OpenAllocation
-from sim.policies.molding.candidates import HIGH, LOW
-from sim.policies.molding.scheduler import OpenKeeper, no_outlook
+from sim.policies.molding.scheduler import OpenKeeper
 from sim.policies.order import Order
 from sim.state.decisions import Decision, WakeAt
 from sim.state.view import View
@@ -81,7 +80,7 @@ class BatchScheduler(OpenKeeper):
         self.candidates.watch()
         self.refresh()
         for job in view.arrived:
-            self.admit(job, no_outlook)
+            self.admit(job)
         if queue.waiting == 0:
             return []
         if not self._batch and not view.running:
@@ -106,7 +105,7 @@ class BatchScheduler(OpenKeeper):
         self.candidates.narrow(queue)
         places = queue.places()[: self._rule.depth]
         pick = np.zeros(places.size, np.int64)
-        low, high = queue.spans[LOW, places], queue.spans[HIGH, places]
+        low, high = queue.spans["low"][places], queue.spans["high"][places]
         self._batch = set(queue.job[places].tolist())
         slots = None
         if self._rule.method == "mounie_rapine_trystram":

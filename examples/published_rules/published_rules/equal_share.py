@@ -12,7 +12,7 @@ from sim.errors import SHARE
 from sim.policies.advice import last_up_to, round_down
 from sim.policies.allocation.queue_time import Cap, CappedCandidates, CappedCounts
 from sim.policies.molding.base import Candidates
-from sim.policies.molding.candidates import BEGIN, HELD, HIGH, LOW, SIZE, OpenQueue
+from sim.policies.molding.candidates import OpenQueue, Spans
 from sim.policies.ties import is_less
 from sim.state.view import View
 
@@ -43,8 +43,8 @@ class FreeShare(CappedCandidates):
         for place, pick in zip(places.tolist(), chosen, strict=False):
             targets[place - queue.first] = queue.candidates(place)[0][pick]
         aim(queue, targets)
-        queue.spans[HELD, places[: len(chosen)]] = 0
-        queue.spans[HELD, places[len(chosen) :]] = 1
+        queue.spans["held"][places[: len(chosen)]] = 0
+        queue.spans["held"][places[len(chosen) :]] = 1
 
     def _share(self, queue: OpenQueue, places: IntArray) -> list[int]:
         """Return which candidate each of the first jobs gets."""
@@ -134,7 +134,7 @@ class Available(CappedCounts):
 
 @compiled()
 def take_free(
-    counts: IntArray, spans: IntArray, processors: IntArray, first: int, last: int,
+    counts: IntArray, spans: Spans, processors: IntArray, first: int, last: int,
     free: int, share: float,
 ) -> None:  # fmt: skip
     """Give heads what is free of their caps; from the first that waits on, all get their cap."""
@@ -142,14 +142,14 @@ def take_free(
     for k in range(first, last):
         if processors[k] == 0:
             continue
-        begin, end = spans[BEGIN, k], spans[BEGIN, k] + spans[SIZE, k]
-        spans[LOW, k], spans[HIGH, k] = end - 1, end
+        begin, end = spans[k].begin, spans[k].begin + spans[k].size
+        spans[k].low, spans[k].high = end - 1, end
         if waits or free < counts[begin] or is_less(free, share * counts[end - 1]):
             waits = True
             continue
-        spans[LOW, k] = last_up_to(counts, begin, end, free)
-        spans[HIGH, k] = spans[LOW, k] + 1
-        free -= counts[spans[LOW, k]]
+        spans[k].low = last_up_to(counts, begin, end, free)
+        spans[k].high = spans[k].low + 1
+        free -= counts[spans[k].low]
 
 
 class WhatIsFree(CappedCandidates):

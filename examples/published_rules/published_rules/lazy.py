@@ -5,7 +5,6 @@ import numpy as np
 from sim.engine.protocols import Scheduler
 from sim.errors import AT_LEAST_0, PolicyError
 from sim.policies.base import Allocation, OpenAllocation
-from sim.policies.molding.candidates import LOW
 from sim.policies.molding.scheduler import OpenScheduler
 from sim.policies.order import Order
 from sim.policies.ties import first_least, is_less
@@ -79,7 +78,7 @@ class LazyScheduler(OpenScheduler):
     def _pick(self, place: int, is_reserved: bool) -> tuple[int, float] | None:
         """Return the candidate that the job at a place takes, and when; None if it must wait."""
         queue, now, job = self.queue, self.view.now, self.queue.job.item(place)
-        low = queue.spans.item(LOW, place)
+        low = queue.spans["low"].item(place)
         counts, runtimes = queue.allowed(place)
         starts = self._profile.earliest_of(now, counts, runtimes)
         may_start = starts <= now

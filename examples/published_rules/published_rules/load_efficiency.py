@@ -12,14 +12,14 @@ from sim.errors import AT_LEAST_0, POSITIVE, POSITIVE_SHARE, SHARE
 from sim.policies.advice import Reading
 from sim.policies.allocation.curve import efficient, last_efficient
 from sim.policies.molding.base import Candidates, OpenCounts
-from sim.policies.molding.candidates import BEGIN, HIGH, LOW, SIZE, OpenQueue
+from sim.policies.molding.candidates import OpenQueue, Spans
 from sim.policies.ties import is_less
 from sim.state.view import View
 
 
 @compiled()
 def aim_at_efficiency(
-    counts: IntArray, runtimes: FloatArray, spans: IntArray, serial: FloatArray,
+    counts: IntArray, runtimes: FloatArray, spans: Spans, serial: FloatArray,
     first: int, last: int, efficiency: float, tolerance: float,
 ) -> None:  # fmt: skip
     """Allow each waiting job what is near its largest count that is efficient enough.
@@ -27,9 +27,9 @@ def aim_at_efficiency(
     Near its least count where none is. Arrays as `OpenQueue` has them.
     """
     for k in range(first, last):
-        begin, end = spans[BEGIN, k], spans[BEGIN, k] + spans[SIZE, k]
+        begin, end = spans[k].begin, spans[k].begin + spans[k].size
         pick = last_efficient(counts, runtimes, begin, end, serial[k], efficiency)
-        spans[LOW, k], spans[HIGH, k] = around(counts, begin, end, float(counts[pick]), tolerance)
+        spans[k].low, spans[k].high = around(counts, begin, end, float(counts[pick]), tolerance)
 
 
 @compiled()

@@ -10,7 +10,7 @@ from published_rules.busyness import ByLoad
 from sim.policies.advice import Reading, last_up_to
 from sim.policies.allocation.curve import average
 from sim.policies.molding.base import Candidates
-from sim.policies.molding.candidates import BEGIN, HIGH, LOW, SIZE, OpenQueue
+from sim.policies.molding.candidates import OpenQueue, Spans
 from sim.policies.ties import TIE, first_least
 from sim.state.view import View
 
@@ -54,7 +54,7 @@ def interpolated(x: float, most: float, average: float, least: float) -> float:
 
 @compiled()
 def settle_interpolated(
-    counts: IntArray, spans: IntArray, job: IntArray, first: int, last: int,
+    counts: IntArray, spans: Spans, job: IntArray, first: int, last: int,
     points: FloatArray, x: float,
 ) -> None:  # fmt: skip
     """Keep of everybody's candidates the largest count up to A+'s, else the least.
@@ -64,9 +64,9 @@ def settle_interpolated(
     for k in range(first, last):
         most, average, least = points[job[k], 0], points[job[k], 1], points[job[k], 2]
         target = interpolated(x, most, average, least) * (1 + TIE)
-        begin, end = spans[BEGIN, k], spans[BEGIN, k] + spans[SIZE, k]
-        spans[LOW, k] = last_up_to(counts, begin, end, target)
-        spans[HIGH, k] = spans[LOW, k] + 1
+        begin, end = spans[k].begin, spans[k].begin + spans[k].size
+        spans[k].low = last_up_to(counts, begin, end, target)
+        spans[k].high = spans[k].low + 1
 
 
 class Interpolator(Candidates):

@@ -5,7 +5,7 @@ import numpy as np
 from predictors.base import FloatArray, IntArray
 from predictors.compiling import compiled
 from sim.policies.advice import last_up_to
-from sim.policies.molding.candidates import BEGIN, HIGH, LOW, SIZE, OpenQueue
+from sim.policies.molding.candidates import OpenQueue, Spans
 from sim.policies.ties import TIE
 
 
@@ -28,12 +28,12 @@ def around(
 
 @compiled()
 def _aim(
-    counts: IntArray, spans: IntArray, first: int, last: int, target: FloatArray, tolerance: float
+    counts: IntArray, spans: Spans, first: int, last: int, target: FloatArray, tolerance: float
 ) -> None:
     """Allow everybody what is around the target; see `aim`."""
     for k in range(first, last):
-        begin, end = spans[BEGIN, k], spans[BEGIN, k] + spans[SIZE, k]
-        spans[LOW, k], spans[HIGH, k] = around(counts, begin, end, target[k - first], tolerance)
+        begin, end = spans[k].begin, spans[k].begin + spans[k].size
+        spans[k].low, spans[k].high = around(counts, begin, end, target[k - first], tolerance)
 
 
 def aim(queue: OpenQueue, target: FloatArray, tolerance: float = 0.0) -> None:

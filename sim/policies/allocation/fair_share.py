@@ -11,7 +11,7 @@ from predictors.compiling import compiled
 from sim.errors import AT_LEAST_0, POSITIVE, check_choice
 from sim.policies.advice import Reading, last_up_to
 from sim.policies.molding.base import Candidates, OpenCounts
-from sim.policies.molding.candidates import BEGIN, HIGH, LOW, SIZE, OpenPlan, OpenQueue
+from sim.policies.molding.candidates import OpenPlan, OpenQueue, Spans
 from sim.policies.passes.open_passes import begin_pass, start_allowed
 from sim.policies.passes.plan import Plan
 from sim.policies.ties import TIE
@@ -68,7 +68,7 @@ WEIGHT, LIMIT = range(2)
 
 @compiled()
 def cut_at_shares(
-    counts: IntArray, spans: IntArray, processors: IntArray, job: IntArray,
+    counts: IntArray, spans: Spans, processors: IntArray, job: IntArray,
     shares: FloatArray, running: IntArray, scale: float, keeps: bool,
 ) -> None:  # fmt: skip
     """Allow each waiting job counts up to its share of the weights, rounded up.
@@ -99,9 +99,9 @@ def cut_at_shares(
         own = shares[job[k]]
         if not keeps or np.isnan(own[LIMIT]):
             own[LIMIT] = np.ceil(scale * own[WEIGHT] / total * (1 - TIE))
-        begin, end = spans[BEGIN, k], spans[BEGIN, k] + spans[SIZE, k]
-        spans[LOW, k] = begin
-        spans[HIGH, k] = last_up_to(counts, begin, end, own[LIMIT]) + 1
+        begin, end = spans[k].begin, spans[k].begin + spans[k].size
+        spans[k].low = begin
+        spans[k].high = last_up_to(counts, begin, end, own[LIMIT]) + 1
 
 
 @compiled(makes_arrays=True)
@@ -110,8 +110,8 @@ def decide(state: State, plan: Plan) -> None:
     if begin_pass(state, plan):
         first, last, own = state.run[0].head, state.run[0].arrived, plan.open
         cut_at_shares(
-            plan.counts, plan.offers[:, first:last], state.waiting[first:last],
-            own.job[first:last], own.shares, plan.offers[BEGIN, :0], own.scale, False,
+            plan.counts, plan.offers[first:last], state.waiting[first:last],
+            own.job[first:last], own.shares, own.job[:0], own.scale, False,
         )  # fmt: skip
         start_allowed(state, plan, last)
 
@@ -151,6 +151,6 @@ class ShareLimit(Candidates):
         running = np.fromiter(counted, np.int64, len(counted))
         here = queue.here
         cut_at_shares(
-            queue.counts, queue.spans[:, here], queue.processors[here], queue.job[here],
+            queue.counts, queue.spans[here], queue.processors[here], queue.job[here],
             self._shares, running, self._scale, self._keeps,
         )  # fmt: skip

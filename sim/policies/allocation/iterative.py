@@ -11,7 +11,7 @@ from predictors.base import FloatArray, IntArray
 from predictors.compiling import compiled
 from sim.errors import AT_LEAST_1, check_choice
 from sim.policies.molding.base import Candidates, OpenCounts
-from sim.policies.molding.candidates import HELD, HIGH, LOW, OpenPlan, OpenQueue, allow_all
+from sim.policies.molding.candidates import SPAN, OpenPlan, OpenQueue, Spans, allow_all
 from sim.policies.molding.choice import fill_idle
 from sim.policies.passes.open_passes import begin_pass, start_allowed
 from sim.policies.passes.plan import Plan
@@ -195,7 +195,7 @@ def first_plan(
 @compiled(makes_arrays=True)
 def iterate(
     times: FloatArray, free: IntArray, span: IntArray, counts: IntArray, runtimes: FloatArray,
-    spans: IntArray, serial: FloatArray, by_time: bool,
+    spans: Spans, serial: FloatArray, by_time: bool,
 ) -> IntArray:  # fmt: skip
     """Grow counts step by step while the mean turnaround of a conservative plan falls.
 
@@ -205,8 +205,8 @@ def iterate(
         The profile of the running jobs from now on.
     counts, runtimes : numpy.ndarray
         All candidates.
-    spans : numpy.ndarray of int, shape (5, n)
-        What each job may choose from, in queue order, as in `OpenQueue.spans`.
+    spans : numpy.ndarray of SPAN, shape (n,)
+        Of each job, in queue order.
     serial : numpy.ndarray of float, shape (n,)
         Believed T(1) of each job.
     by_time : bool
@@ -218,8 +218,8 @@ def iterate(
     numpy.ndarray of int, shape (n,)
         The chosen candidate of each job.
     """
-    pick: IntArray = spans[LOW].copy()
-    high = spans[HIGH]
+    pick: IntArray = spans["low"].copy()
+    high = spans["high"]
     plans, length = first_plan(times, free, span, pick.size)
     half, done = np.zeros(pick.size + 1, np.int64), np.zeros(pick.size + 1)
     jobs, losses, scales = (
@@ -285,11 +285,11 @@ class QueuePlanner(Candidates, ABC):
         if self.view.free == 0:
             return
         places = queue.places()
-        queue.spans[HELD, places[self._depth :]] = 1
+        queue.spans["held"][places[self._depth :]] = 1
         places = places[: self._depth]
         self._profile.lay(self.view.now, self.view._ends)
         pick = self.plan(queue, places)
-        queue.spans[LOW, places], queue.spans[HIGH, places] = pick, pick + 1
+        queue.spans["low"][places], queue.spans["high"][places] = pick, pick + 1
 
     @abstractmethod
     def plan(self, queue: OpenQueue, places: IntArray) -> IntArray:
@@ -334,15 +334,16 @@ def plan_first(state: State, plan: Plan) -> int:
             number += 1
         job += 1
     places = places[:number]
-    spans = np.empty((offers.shape[0], number), np.int64)
+    spans = np.empty(number, SPAN)
     for i in range(number):
-        spans[:, i] = offers[:, places[i]]
+        spans[i] = offers[places[i]]
     pick = iterate(
-        plan.times, plan.free, plan.span, plan.counts, plan.choices[0], spans,
+        plan.times, plan.free, plan.span, plan.counts, plan.runtimes, spans,
         plan.open.serial[places], plan.open.by_time,
     )  # fmt: skip
     for i in range(number):
-        offers[LOW, places[i]], offers[HIGH, places[i]] = pick[i], pick[i] + 1
+        own = offers[places[i]]
+        own.low, own.high = pick[i], pick[i] + 1
     return int(job)
 
 
@@ -371,7 +372,7 @@ class IterativePlanner(QueuePlanner):
         profile = self._profile
         return iterate(
             profile.times, profile.free, profile.span, queue.counts, queue.runtimes,
-            queue.spans[:, places], queue.serial[places], self._by_time,
+            queue.spans[places], queue.serial[places], self._by_time,
         )  # fmt: skip
 
 
@@ -401,5 +402,5 @@ class UtilizationPlanner(QueuePlanner):
         profile = self._profile
         return fill_idle(
             profile.times, profile.free, profile.span, self.view.now, queue.counts,
-            queue.runtimes, queue.spans[:, places], queue.serial[places],
+            queue.runtimes, queue.spans[places], queue.serial[places],
         )  # fmt: skip

@@ -11,7 +11,7 @@ from sim.errors import check_choice
 from sim.policies.advice import Reading
 from sim.policies.allocation.curve import average, knee
 from sim.policies.molding.base import Candidates, OpenCounts
-from sim.policies.molding.candidates import BEGIN, HIGH, LOW, SIZE, OpenQueue
+from sim.policies.molding.candidates import OpenQueue, Spans
 from sim.policies.ties import first_least, is_less
 from sim.state.view import View
 
@@ -202,7 +202,7 @@ QUEUE_TIMES = ("believed", "median", "mean")
 
 @compiled(makes_arrays=True)
 def settle_heads(
-    counts: IntArray, runtimes: FloatArray, spans: IntArray, processors: IntArray,
+    counts: IntArray, runtimes: FloatArray, spans: Spans, processors: IntArray,
     free: int, runs: FloatArray, queue_time: int, longest: float,
 ) -> None:  # fmt: skip
     """Settle heads on the count they prefer, until one prefers to wait; all others get their cap.
@@ -210,7 +210,7 @@ def settle_heads(
     Parameters
     ----------
     counts, runtimes : numpy.ndarray
-    spans, processors : numpy.ndarray of int, shape (5, n) and (n,)
+    spans, processors : numpy.ndarray, shape (n,)
         As `OpenQueue` has them, of the places in use.
     free : int
     runs : numpy.ndarray of float, shape (2, r + n)
@@ -224,8 +224,8 @@ def settle_heads(
     for k in range(processors.size):
         if processors[k] == 0:
             continue
-        begin, end = spans[BEGIN, k], spans[BEGIN, k] + spans[SIZE, k]
-        spans[LOW, k], spans[HIGH, k] = end - 1, end
+        begin, end = spans[k].begin, spans[k].begin + spans[k].size
+        spans[k].low, spans[k].high = end - 1, end
         if waits:
             continue
         offered, seconds = counts[begin:end], runtimes[begin:end]
@@ -234,7 +234,7 @@ def settle_heads(
             pick = believed_best(offered, seconds, free, held, clock)
         else:
             pick = predicted_best(offered, seconds, free, held, clock, queue_time == 1, longest)
-        spans[LOW, k], spans[HIGH, k] = begin + pick, begin + pick + 1
+        spans[k].low, spans[k].high = begin + pick, begin + pick + 1
         waits = offered[pick] > free
         free -= offered[pick]
         at, instant = number, seconds[pick] if queue_time == 0 else 0.0
@@ -302,6 +302,6 @@ class QueueTimeCandidates(CappedCandidates):
         runs[HELD, : len(known)] = [count for count, _ in known]
         runs[CLOCK, : len(known)] = [instant for _, instant in known]
         settle_heads(
-            queue.counts, queue.runtimes, queue.spans[:, here], queue.processors[here],
+            queue.counts, queue.runtimes, queue.spans[here], queue.processors[here],
             view.free, runs, self._queue_time, self._longest,
         )  # fmt: skip

@@ -13,7 +13,6 @@ from sim.policies.allocation.sa import has_table
 from sim.policies.backfill.easy import EasyScheduler
 from sim.policies.backfill.reservations import no_bounds, replan_soonest, reserve_rest
 from sim.policies.base import Allocation, OpenAllocation, QueueKeeper
-from sim.policies.molding.candidates import HIGH, LOW
 from sim.policies.molding.choice import best_candidate, compress_candidates
 from sim.policies.molding.scheduler import ALL, OpenKeeper, OpenScheduler
 from sim.policies.order import Order
@@ -557,8 +556,8 @@ class OpenConservativeScheduler(OpenKeeper, ConservativeScheduler):
             now,
             queue.counts,
             queue.runtimes,
-            queue.spans.item(LOW, place),
-            queue.spans.item(HIGH, place),
+            queue.spans["low"].item(place),
+            queue.spans["high"].item(place),
             np.inf,
         )
         queue.choose(place, pick)

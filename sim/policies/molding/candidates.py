@@ -1,16 +1,30 @@
 """Waiting jobs whose count is still open: each has candidate counts and believed runtimes."""
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from predictors.base import FloatArray, IntArray
-from predictors.compiling import compiled
+from predictors.compiling import compiled, record
 from sim.policies.advice import last_up_to
 from sim.state.waiting_queue import WaitingQueue
 
-BEGIN, SIZE, LOW, HIGH, HELD = range(5)
-"""Rows of `OpenQueue.spans`."""
+SPAN = record(
+    [
+        ("begin", "i8"),
+        ("low", "i8"),
+        ("high", "i8"),
+        ("size", "i4"),
+        ("held", "i1"),
+        ("at_once", "i1"),
+    ]
+)
+"""What a job may choose from: where its counts begin, from where to before where a rule allows them
+in this pass, and how many they are (0 where that is settled already); 1 where the job must not be
+considered in this pass; 1 where only those count on which it can start at once."""
+Spans = NDArray[Any]
+"""An array of `SPAN`, of places or of jobs."""
 
 
 class OpenPlan(NamedTuple):
@@ -47,45 +61,46 @@ CLOSED = OpenPlan()
 """Of a run in which no count is open."""
 
 
-# Kernels that fill `LOW` and `HIGH` do so for the places of jobs that have started, too: nobody
+# Kernels that fill `low` and `high` do so for the places of jobs that have started, too: nobody
 # reads them there.
 
 
 class Candidates(NamedTuple):
     """The candidates of all places of a queue; see `OpenQueue`."""
 
-    spans: IntArray
+    spans: Spans
     counts: IntArray
     runtimes: FloatArray
 
 
 @compiled(makes_arrays=True)
-def single_candidates(places: int) -> IntArray:
-    """Return spans, shape (5, places), where the candidate of each place has its number."""
-    spans = np.zeros((HELD + 1, places), np.int64)
+def single_candidates(places: int) -> Spans:
+    """Return spans where the candidate of each place has its number."""
+    spans = np.zeros(places, SPAN)
     for k in range(places):
-        spans[BEGIN, k], spans[LOW, k], spans[HIGH, k], spans[SIZE, k] = k, k, k + 1, 1
+        own = spans[k]
+        own.begin, own.low, own.high, own.size = k, k, k + 1, 1
     return spans
 
 
 @compiled()
-def allow_all(spans: IntArray, first: int, last: int) -> None:
+def allow_all(spans: Spans, first: int, last: int) -> None:
     """Allow everybody all candidates, and hold nobody."""
     for k in range(first, last):
-        spans[LOW, k], spans[HIGH, k] = spans[BEGIN, k], spans[BEGIN, k] + spans[SIZE, k]
-        spans[HELD, k] = 0
+        spans[k].low, spans[k].high = spans[k].begin, spans[k].begin + spans[k].size
+        spans[k].held = 0
 
 
 @compiled()
 def settle(
-    counts: IntArray, spans: IntArray, job: IntArray, first: int, last: int,
+    counts: IntArray, spans: Spans, job: IntArray, first: int, last: int,
     target: FloatArray, most: float,
 ) -> None:  # fmt: skip
     """Allow everybody one count; see `OpenQueue.settle`."""
     for k in range(first, last):
-        begin, end = spans[BEGIN, k], spans[BEGIN, k] + spans[SIZE, k]
-        spans[LOW, k] = last_up_to(counts, begin, end, min(target[job[k]], most))
-        spans[HIGH, k] = spans[LOW, k] + 1
+        begin, end = spans[k].begin, spans[k].begin + spans[k].size
+        spans[k].low = last_up_to(counts, begin, end, min(target[job[k]], most))
+        spans[k].high = spans[k].low + 1
 
 
 class OpenQueue(WaitingQueue):
@@ -99,17 +114,14 @@ class OpenQueue(WaitingQueue):
     counts : numpy.ndarray of int
     runtimes : numpy.ndarray of float
         Seconds.
-    spans : numpy.ndarray of int, shape (5, places)
-        By place: where its candidates begin (row `BEGIN`), and how many they are
-        (`SIZE`); from where (`LOW`) to before where (`HIGH`) a rule allows them in this
-        pass; 1 where the job must not be considered in this pass (`HELD`).
+    spans : numpy.ndarray of SPAN, shape (places,)
     serial : numpy.ndarray of float
         Believed T(1) by place, seconds.
     """
 
     def __init__(self) -> None:
         super().__init__()
-        self.spans: IntArray = np.zeros((5, 64), np.int64)
+        self.spans: Spans = np.zeros(64, SPAN)
         self.serial: FloatArray = np.zeros(64)
         self.counts: IntArray = np.zeros(1024, np.int64)
         self.runtimes: FloatArray = np.zeros(1024)
@@ -123,16 +135,16 @@ class OpenQueue(WaitingQueue):
         place = super().add(job, processors, runtime, key)
         more = self.job.size - size
         if more > 0:
-            self.spans = np.pad(self.spans, ((0, 0), (0, more)))
+            self.spans = np.concatenate([self.spans, np.zeros(more, SPAN)])
             self.serial = np.pad(self.serial, (0, more))
         for table in (self.spans, self.serial):
-            table[..., place + 1 : self.last] = table[..., place : self.last - 1]
+            table[place + 1 : self.last] = table[place : self.last - 1]
         return place
 
     def _keep(self, places: IntArray) -> None:
         super()._keep(places)
         for table in (self.spans, self.serial):
-            table[..., : places.size] = table[..., places]
+            table[: places.size] = table[places]
 
     @property
     def here(self) -> slice:
@@ -147,27 +159,25 @@ class OpenQueue(WaitingQueue):
     def offer(self, place: int, counts: IntArray, runtimes: FloatArray, serial: float) -> None:
         """Give the job at a place its candidates, all of them allowed."""
         number = counts.size
-        self.spans[SIZE, place] = 0
+        self.spans["size"][place] = 0
         if self._used + number > self.counts.size:
             self._clear_away(number)
         begin, end = self._used, self._used + number
         self.counts[begin:end] = counts
         self.runtimes[begin:end] = runtimes
         self._used = end
-        spans = self.spans
-        spans[BEGIN, place], spans[SIZE, place] = begin, number
-        spans[LOW, place], spans[HIGH, place], spans[HELD, place] = begin, end, 0
+        self.spans[place] = begin, begin, end, number, 0, 0
         self.serial[place] = serial
 
     def candidates(self, place: int) -> tuple[IntArray, FloatArray]:
         """Return all candidates at a place."""
-        begin, size = self.spans.item(BEGIN, place), self.spans.item(SIZE, place)
-        candidates = slice(begin, begin + size)
+        begin = self.spans["begin"].item(place)
+        candidates = slice(begin, begin + self.spans["size"].item(place))
         return self.counts[candidates], self.runtimes[candidates]
 
     def allowed(self, place: int) -> tuple[IntArray, FloatArray]:
         """Return the candidates that are allowed in this pass."""
-        candidates = slice(self.spans.item(LOW, place), self.spans.item(HIGH, place))
+        candidates = slice(self.spans["low"].item(place), self.spans["high"].item(place))
         return self.counts[candidates], self.runtimes[candidates]
 
     def allow_all(self) -> None:
@@ -193,14 +203,14 @@ class OpenQueue(WaitingQueue):
     def _clear_away(self, number: int) -> None:
         """Make room: forget the candidates of jobs that have started, or grow."""
         places = self.places()
-        spans = self.spans[:, places]
-        kept = int(spans[SIZE].sum())
+        spans = self.spans[places]
+        sizes = spans["size"].astype(np.int64)
+        kept = int(sizes.sum())
         room = max(self.counts.size, 2 * (kept + number))
         counts, runtimes = np.zeros(room, np.int64), np.zeros(room)
-        begins = np.cumsum(spans[SIZE]) - spans[SIZE]
-        moved = begins - spans[BEGIN]
-        take = np.repeat(-moved, spans[SIZE]) + np.arange(kept)
+        moved = np.cumsum(sizes) - sizes - spans["begin"]
+        take = np.repeat(-moved, sizes) + np.arange(kept)
         counts[:kept], runtimes[:kept] = self.counts[take], self.runtimes[take]
-        for row in (BEGIN, LOW, HIGH):
-            self.spans[row, places] += moved
+        for end in ("begin", "low", "high"):
+            self.spans[end][places] += moved
         self.counts, self.runtimes, self._used = counts, runtimes, kept

@@ -6,7 +6,7 @@ import numpy as np
 
 from predictors.base import FloatArray, IntArray
 from predictors.compiling import compiled
-from sim.policies.molding.candidates import HELD, HIGH, LOW, Candidates
+from sim.policies.molding.candidates import Candidates, Spans
 from sim.policies.ties import is_less
 from sim.state.availability import FIRST, LAST, Holes, earliest, most_free, occupy, place
 from sim.state.waiting_queue import Waiting
@@ -79,22 +79,23 @@ def mold_first(
     """
     processors, runtime, starts = waiting
     spans, counts, runtimes = candidates
-    low, high, held, free = spans[LOW], spans[HIGH], spans[HELD], holes[1]
+    free = holes[1]
     reservations, strict = blocking
     number = reserved = 0
     soon, span = np.nextafter(now, np.inf), holes[2]
     for k in range(first, last):
-        if processors[k] == 0 or held[k] != 0:
+        own = spans[k]
+        if processors[k] == 0 or own.held != 0:
             continue
         may_reserve = reserved < reservations
         if not may_reserve:
             starts[k] = np.inf
             if free[span[FIRST]] == 0:
                 break
-            if counts[low[k]] > free[span[FIRST]]:
+            if counts[own.low] > free[span[FIRST]]:
                 continue
         limit = np.inf if may_reserve else soon
-        pick, start = best_candidate(holes, now, counts, runtimes, low[k], high[k], limit)
+        pick, start = best_candidate(holes, now, counts, runtimes, own.low, own.high, limit)
         if pick < 0:
             continue
         processors[k], runtime[k], starts[k] = counts[pick], runtimes[pick], start
@@ -123,7 +124,7 @@ def _earlier_candidate(
     reach = most + held if old < end else most
     best, best_start, least = -1, old, old_end - now
     out = False
-    for pick in range(spans[LOW, k], spans[HIGH, k]):
+    for pick in range(spans[k].low, spans[k].high):
         count, seconds = counts[pick], runtimes[pick]
         if count > reach:
             break
@@ -207,15 +208,15 @@ def _copy(
 @compiled(makes_arrays=True)
 def fill_idle(
     times: FloatArray, free: IntArray, span: IntArray, now: float,
-    counts: IntArray, runtimes: FloatArray, spans: IntArray, serial: FloatArray,
+    counts: IntArray, runtimes: FloatArray, spans: Spans, serial: FloatArray,
 ) -> IntArray:  # fmt: skip
     """Hand out planned idle processors while the planned utilisation rises (UMS).
 
     Parameters and what is returned as of `sim.policies.allocation.iterative.iterate`;
     Σ T(n)·n·E(n) is Σ T(1), so that utilisation rises where the latest planned end falls.
     """
-    pick: IntArray = spans[LOW].copy()
-    high = spans[HIGH]
+    pick: IntArray = spans["low"].copy()
+    high = spans["high"]
     jobs = pick.size
     room = span[LAST] - span[FIRST] + 2 * jobs + 4
     work_times, work_free = np.empty(room), np.empty(room, np.int64)

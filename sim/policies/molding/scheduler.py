@@ -8,7 +8,7 @@ from sim.engine.engine import Engine
 from sim.engine.protocols import Promise, acts_as
 from sim.policies.base import OpenAllocation, Outlook, QueueKeeper
 from sim.policies.molding.base import Candidates
-from sim.policies.molding.candidates import BEGIN, OpenQueue
+from sim.policies.molding.candidates import OpenQueue
 from sim.policies.molding.choice import Blocking, mold_first
 from sim.policies.order import Order
 from sim.policies.passes import by_job
@@ -54,7 +54,7 @@ class OpenKeeper(QueueKeeper):
             queue.offer(place, *self.candidates.of(job))
             counts, _ = queue.candidates(place)
             pick = self._nearest(counts, queue.processors.item(place))
-            queue.choose(place, queue.spans.item(BEGIN, place) + pick)
+            queue.choose(place, queue.spans["begin"].item(place) + pick)
             if queue.runtime.item(place) != before:
                 changed.append((place, before))
         return changed

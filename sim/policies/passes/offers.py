@@ -11,16 +11,7 @@ from sim.engine.work import Work
 from sim.policies.allocation.sa import offers_of
 from sim.policies.base import Allocation
 from sim.policies.molding.base import Candidates
-from sim.policies.passes.plan import (
-    AREA,
-    AT_ONCE,
-    BEGIN,
-    BELIEF,
-    SIZE,
-    Plan,
-    choices_of,
-    set_menu,
-)
+from sim.policies.passes.plan import Plan, menu_of, set_menu
 from sim.state.calendar import Calendar, offer, offered_in
 
 _AHEAD, BATCH = 256, 65_536
@@ -95,15 +86,14 @@ def put_offer(
     counts, believed, at_once, areas = offered
     if plan.counts.size < counts.size:
         plan.counts = np.zeros(2 * counts.size, np.int64)
-        plan.choices = np.zeros((2, 2 * counts.size))
+        plan.runtimes, plan.areas = np.zeros(2 * counts.size), np.zeros(2 * counts.size)
         calendar.offered = np.zeros(2 * counts.size)
-    spans, among, choices = plan.offers, plan.counts, plan.choices
-    spans[BEGIN, job], spans[SIZE, job], spans[AT_ONCE, job] = 0, counts.size, at_once
-    known, k = True, 0
+    own, known, k = plan.offers[job], True, 0
+    own.begin, own.size, own.at_once = 0, counts.size, at_once
     for i in range(counts.size):
         while k < ahead[0].size and ahead[0][k] < counts[i]:
             k += 1
-        among[i], choices[BELIEF, i], choices[AREA, i] = counts[i], believed[i], areas[i]
+        plan.counts[i], plan.runtimes[i], plan.areas[i] = counts[i], believed[i], areas[i]
         if k < ahead[0].size and ahead[0][k] == counts[i]:
             calendar.offered[i] = ahead[1][k]
         else:
@@ -150,26 +140,23 @@ class OfferedCounts:
 
         Open counts of others stay, and settled ones where they are to be kept.
         """
-        rows, open_counts = plan.offers, self._open
-        known, choices = choices_of(plan)
-        first = end = known.size if keep or open_counts is not None else 0
-        offered = []
+        spans, open_counts = plan.offers, self._open
+        former = menu_of(plan)
+        first = end = former[0].size if keep or open_counts is not None else 0
+        offered = [tuple(known[:first] for known in former)]
         for job in jobs.tolist():
             if open_counts is None:
                 counts, believed, at_once, areas = self._settled(job)
             else:
                 counts, believed, plan.open.serial[job] = open_counts(job)
                 at_once, areas = False, believed
-            rows[:3, job] = end, counts.size, at_once
+            spans[job] = end, 0, 0, counts.size, 0, at_once
             end += counts.size
             offered.append((counts, believed, areas))
-        every = np.concatenate([known[:first], *(counts for counts, _, _ in offered)])
-        choices = np.concatenate([choices[:, :first], np.zeros((2, end - first))], axis=1)
-        np.concatenate([believed for _, believed, _ in offered], out=choices[BELIEF, first:])
-        np.concatenate([areas for _, _, areas in offered], out=choices[AREA, first:])
-        each = np.repeat(jobs, rows[SIZE, jobs])
-        runtimes = self._truth.runtimes_at(each, every[first:])
-        set_menu(plan, every, choices)
+        menu = [np.concatenate(column) for column in zip(*offered, strict=True)]
+        set_menu(plan, *menu)
+        each = np.repeat(jobs, spans["size"][jobs])
+        runtimes = self._truth.runtimes_at(each, menu[0][first:])
         offer(self._calendar, np.concatenate([offered_in(self._calendar)[:first], runtimes]))
 
     def put_one(self, plan: Plan, job: int) -> None:

@@ -5,7 +5,7 @@ A pass begins with `begin_pass`; the rule then says which candidates are allowed
 """
 
 from predictors.compiling import compiled
-from sim.policies.molding.candidates import BEGIN, Candidates
+from sim.policies.molding.candidates import Candidates
 from sim.policies.molding.choice import Blocking, mold_first
 from sim.policies.passes.plan import Plan, lay_running
 from sim.state.run_state import State
@@ -37,14 +37,14 @@ def start_allowed(state: State, plan: Plan, last: int) -> None:
         One past the last job that is considered.
     """
     waiting, found, spans, counts = state.waiting, state.found, plan.offers, plan.counts
-    candidates = Candidates(spans, counts, plan.choices[0])
+    candidates = Candidates(spans, counts, plan.runtimes)
     blocking = Blocking(plan.open.reservations, plan.open.strict)
     number = mold_first(
         (plan.times, plan.free, plan.span), state.run[0].now, waiting_in(state), candidates,
         state.run[0].head, last, blocking, found,
     )  # fmt: skip
     for job in found[:number]:
-        pick = spans[BEGIN, job]
+        pick = spans[job].begin
         while counts[pick] != waiting[job]:
             pick += 1
         settle(state, job, waiting[job], state.belief[job], pick)

@@ -9,16 +9,12 @@ from predictors.base import FloatArray, IntArray
 from predictors.compiling import compiled, record
 from sim.policies.allocation.sa import least_turnaround
 from sim.policies.backfill.reservations import replan
-from sim.policies.molding.candidates import OpenPlan
+from sim.policies.molding.candidates import OpenPlan, Spans
 from sim.state.availability import earliest_of, lay, place
 from sim.state.run_state import State, longer, struct_type, structure
 from sim.state.run_steps import holders_in, settle, start
 from sim.state.waiting_queue import Queue, forget_all, pop, push, tidy, waiting_in
 
-BEGIN, SIZE, AT_ONCE = range(3)
-"""Rows of `Plan.offers`."""
-BELIEF, AREA = range(2)
-"""Rows of `Plan.choices`."""
 ENDED = record([("job", "i8"), ("started", "i8")])
 """Who ended, and how many had started before that."""
 RULE = record(
@@ -53,14 +49,13 @@ class Plan(structref.StructRefProxy):
         Of `sim.state.availability.place_next`, at this instant.
     times, free, span : numpy.ndarray
         The profile of `sim.state.availability`.
-    offers : numpy.ndarray of int, shape (3, n)
-        Where the counts begin that each job may choose from when it settles its count
-        (row `BEGIN`), how many they are (`SIZE`; 0 where that is settled already), and
-        whether only those count on which it can start at once (`AT_ONCE`).
+    offers : numpy.ndarray of SPAN, shape (n,)
+        What each job may choose from when it settles its count, or while that is open.
     counts : numpy.ndarray of int, shape (c,)
-    choices : numpy.ndarray of float, shape (2, c)
-        Belief on each of these counts, seconds, and the processor time believed over that of
-        the request.
+    runtimes : numpy.ndarray of float, shape (c,), seconds
+        Believed on each of these counts.
+    areas : numpy.ndarray of float, shape (c,)
+        The processor time believed there over that of the request.
     margin : float
         Of `sim.policies.allocation.sa.least_turnaround`.
     most_area : tuple of (float, float)
@@ -68,7 +63,7 @@ class Plan(structref.StructRefProxy):
     anew : float
         Waiting jobs choose anew when a running one has taken so many times its belief.
     open : OpenPlan
-        Of a rule for open counts; `offers` are its spans then, one row for each of theirs.
+        Of a rule for open counts; `offers` are its spans then.
     asks : bool
         Whether a predictor is asked as jobs choose.
     ended : numpy.ndarray of ENDED, shape (n,)
@@ -88,9 +83,10 @@ class Plan(structref.StructRefProxy):
     times: FloatArray
     free: IntArray
     span: IntArray
-    offers: IntArray
+    offers: Spans
     counts: IntArray
-    choices: FloatArray
+    runtimes: FloatArray
+    areas: FloatArray
     margin: float
     most_area: tuple[float, float]
     anew: float
@@ -102,7 +98,7 @@ class Plan(structref.StructRefProxy):
 
 
 PLANNED = tuple(Plan.__annotations__)
-GROWING = "times", "free", "counts", "choices", "revised", "beliefs", "placed"
+GROWING = "times", "free", "counts", "runtimes", "areas", "revised", "beliefs", "placed"
 PlanType = struct_type(Plan, PLANNED)
 
 
@@ -118,15 +114,15 @@ def make_plan(**fields: Any) -> Plan:
 
 
 @compiled(makes_arrays=True)
-def set_menu(plan: Plan, counts: IntArray, choices: FloatArray) -> None:
+def set_menu(plan: Plan, counts: IntArray, runtimes: FloatArray, areas: FloatArray) -> None:
     """Put down what jobs may choose from."""
-    plan.counts, plan.choices = counts, choices
+    plan.counts, plan.runtimes, plan.areas = counts, runtimes, areas
 
 
 @compiled(makes_arrays=True)
-def choices_of(plan: Plan) -> tuple[IntArray, FloatArray]:
-    """Return the counts, and what is known of each, that jobs may choose from."""
-    return plan.counts, plan.choices
+def menu_of(plan: Plan) -> tuple[IntArray, FloatArray, FloatArray]:
+    """Return the counts that jobs may choose from, and believed runtimes and areas there."""
+    return plan.counts, plan.runtimes, plan.areas
 
 
 @compiled(makes_arrays=True)
@@ -206,14 +202,14 @@ def start_found(state: State, queue: Queue, number: int) -> None:
 @compiled(makes_arrays=True)
 def choose(state: State, plan: Plan, job: int) -> None:
     """Let an arriving job choose on the profile as it is, if it was offered anything."""
-    if plan.offers[SIZE, job] > 0:
+    if plan.offers[job].size > 0:
         settle_on_profile(state, plan, job, plan.queue.at[0].waiting > 0)
 
 
 @compiled(makes_arrays=True)
 def choose_by_reservations(state: State, plan: Plan, job: int) -> None:
     """Let an arriving job choose where all that wait hold a reservation, in queue order."""
-    if plan.offers[SIZE, job] > 1:
+    if plan.offers[job].size > 1:
         at = plan.queue.at[0]
         lay_running(state, plan)
         holes, now = (plan.times, plan.free, plan.span), state.run[0].now
@@ -224,15 +220,16 @@ def choose_by_reservations(state: State, plan: Plan, job: int) -> None:
 @compiled(makes_arrays=True)
 def settle_on_profile(state: State, plan: Plan, job: int, others_wait: bool) -> None:
     """Give a job the count of smallest believed turnaround on the profile as it is (SA)."""
-    best, now = plan.offers[BEGIN, job], state.run[0].now
-    if plan.offers[SIZE, job] > 1:
-        offered = slice(best, best + plan.offers[SIZE, job])
-        counts, beliefs = plan.counts[offered], plan.choices[BELIEF, offered]
+    own, now = plan.offers[job], state.run[0].now
+    best = own.begin
+    if own.size > 1:
+        offered = slice(best, best + own.size)
+        counts, beliefs = plan.counts[offered], plan.runtimes[offered]
         waits = earliest_of(plan.times, plan.free, plan.span, now, counts, beliefs) - now
-        at_once, areas = plan.offers[AT_ONCE, job] != 0, plan.choices[AREA, offered]
+        at_once, areas = own.at_once != 0, plan.areas[offered]
         most = plan.most_area[int(others_wait)]
         best += least_turnaround(waits, beliefs, areas, at_once, plan.margin, most)
-    settle(state, job, plan.counts[best], plan.choices[BELIEF, best], best)
+    settle(state, job, plan.counts[best], plan.runtimes[best], best)
 
 
 @compiled(makes_arrays=True)
@@ -255,7 +252,7 @@ def choose_anew(state: State, plan: Plan) -> None:
     for k in range(queue.at[0].first, queue.at[0].last):
         if queue.processors[k] > 0:
             job = queue.job[k]
-            if plan.offers[SIZE, job] > 0:
+            if plan.offers[job].size > 0:
                 settle_on_profile(state, plan, job, others_wait)
             queue.processors[k], queue.runtime[k] = state.processors[job], state.belief[job]
             place(plan.times, plan.free, plan.span, now, queue.processors[k], queue.runtime[k])

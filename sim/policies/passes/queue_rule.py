@@ -13,7 +13,7 @@ from sim.policies.allocation.rigid import Request
 from sim.policies.allocation.sa import SmallestTurnaround
 from sim.policies.base import QueueKeeper
 from sim.policies.molding.base import Candidates
-from sim.policies.molding.candidates import CLOSED, OpenPlan
+from sim.policies.molding.candidates import CLOSED, SPAN, OpenPlan
 from sim.policies.passes import by_job
 from sim.policies.passes.offers import OfferedCounts
 from sim.policies.passes.plan import (
@@ -113,9 +113,10 @@ class QueueRule:
             times=np.zeros(holes),
             free=np.full(holes, engine.view.processors),
             span=np.array([0, 1]),
-            offers=np.zeros((5 if self._candidates else 3, jobs), np.int64),
+            offers=np.zeros(jobs, SPAN),
             counts=np.zeros(0, np.int64),
-            choices=np.zeros((2, 0)),
+            runtimes=np.zeros(0),
+            areas=np.zeros(0),
             margin=0.0 if turnaround is None else float(turnaround.margin),
             most_area=(np.inf, np.inf) if turnaround is None else turnaround.most_area,
             anew=self._anew,
