@@ -69,7 +69,10 @@ class MoldsimSweeper(BasicSweeper):
         self.validate_batch_is_legal(samples_to_validate(combinations))
         folder = Path(self.config.hydra.sweep.dir)
         folder.mkdir(parents=True, exist_ok=True)
-        OmegaConf.save(self.config, folder / "multirun.yaml")
+        told, kept = OmegaConf.to_yaml(self.config), folder / "multirun.yaml"
+        if kept.exists() and kept.read_text(encoding="utf-8") != told:  # of another command
+            kept.replace(folder / f"multirun-{len([*folder.glob('multirun*.yaml')])}.yaml")
+        kept.write_text(told, encoding="utf-8")
         hydra: Any = OmegaConf.to_container(self.config.hydra, resolve=False)
         shared = self.runs_per_job
         try:

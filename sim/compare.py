@@ -134,6 +134,7 @@ def main(given: Sequence[str] | None = None) -> int:
 
     asked = vars(arguments().parse_args(given))
     folder: Path = asked.pop("folder")
+    former = {*folder.glob("*")}
     wanted = Wanted(**asked)
     with Display(PlainConsole(stderr=True), "compare") as progress:
         progress.show("reads the runs")
@@ -151,7 +152,8 @@ def main(given: Sequence[str] | None = None) -> int:
     left_out = f"; {LEFT_OUT}: {n:,}" if (n := table.attrs[LEFT_OUT]) else ""
     console.print(f"{len(table):,} rows in {path}{left_out}", highlight=False, soft_wrap=True)
     for one in report.written:
-        console.print(f"wrote {one}", highlight=False, soft_wrap=True)
+        verb = "replaced" if one in former else "wrote"
+        console.print(f"{verb} {one}", highlight=False, soft_wrap=True)
     for path in (folder / name for name in (PAGE, *TABLES.values())):
         if path.exists() and path not in report.written:
             console.print(f"{path} is of an earlier comparison", highlight=False, soft_wrap=True)

@@ -211,10 +211,10 @@ def _loss_tables(who: Winners) -> str:
     """Return who gains and who loses by one run."""
     parts = [
         f"<p>{escape(who.own)} against {escape(who.base)}, job by job "
-        f"({who.counted}): {number(100 * who.longer)} % of the jobs take longer, "
-        f"{number(100 * who.shorter)} % less time.</p>"
+        f"({who.counted}): {number(100 * who.longer)} % of the jobs respond later, "
+        f"{number(100 * who.shorter)} % sooner.</p>"
     ]
-    head = ("of all jobs (%)", "take longer (%)", "response before (h)", "change (h)",
+    head = ("of all jobs (%)", "later (%)", "response before (h)", "change (h)",
             "of it waiting (h)")  # fmt: skip
     for kind, frame in who.tables.items():
         cut = len(frame) > MOST_ROWS

@@ -16,7 +16,7 @@ from sim.results.steady_state import in_windows, listed
 from sim.statistics.intervals import Interval
 
 Form = Literal["latex", "markdown"]
-REPETITION = ("applications", "sizes_per_application", "share_moldable")
+REPETITION = ("applications", "sizes_per_application", "share_moldable", "share_malleable")
 """Keys of the summary that say how much repeats, and how many jobs are moldable."""
 
 

@@ -299,10 +299,10 @@ def _foresight_tile(
 
 def _losers_tile(who: Winners | None) -> Tile:
     if who is None:
-        return Tile("losers", "–", "of the jobs take longer: no tables of jobs were written")
+        return Tile("losers", "–", "of the jobs respond later: no tables of jobs were written")
     return Tile(
         "losers",
         f"{number(100 * who.longer)} %",
-        f"of the jobs take longer under {who.own} than under {who.base}, "
-        f"{number(100 * who.shorter)} % less time",
+        f"of the jobs respond later under {who.own} than under {who.base}, "
+        f"{number(100 * who.shorter)} % sooner",
     )

@@ -164,7 +164,6 @@ def write_report(
     groups = groups_of(folder, table, keys, known)
     found_answers = answers(groups, wanted.figure, wanted.against, wanted.detail)
     said = _sentences(groups, names, found_answers.family)
-    said += [OTHER_CODE] if "code" in keys else []
     written = [write_parquet(table, folder), *_write_differences(found_answers, folder)]
     for form, name in TABLES.items():
         if getattr(wanted, form):
@@ -185,6 +184,7 @@ def write_report(
     said_first = verdict(groups, every, wanted.figure, who[0] if who else None)
     pairs = zip(told_of, who, strict=False)
     loses = [one.sentence(not of.refused) for of, one in pairs if one is not None]
+    loses += [OTHER_CODE] if "code" in keys else []
     unit = axis_of(wanted.figure, groups)
     words = unit[0].partition(" (")[0]
     told = [one for one in who if one is not None]

@@ -166,11 +166,12 @@ def rests_sentence(figures: Summary) -> str:
     >>> print(rests_sentence({"given_runs": 0, "share_moldable": 0.5})[:53])
     This rests on: no runs before the start; the sizes of
     """
-    given, share = given_line(dict(figures)), number_of(figures, "share_moldable")
-    moldable = [] if share is None else [f"{100 * share:.3g} % of the jobs moldable"]
+    given = given_line(dict(figures))
     if not given:
         return ""
-    return f"This rests on: {'; '.join([given, *moldable])}.{_decisive(figures)}"
+    shares = ((kind, number_of(figures, f"share_{kind}")) for kind in ("moldable", "malleable"))
+    kinds = [f"{100 * share:.3g} % of the jobs {kind}" for kind, share in shares if share]
+    return f"This rests on: {'; '.join([given, *kinds])}.{_decisive(figures)}"
 
 
 def _decisive(figures: Summary) -> str:

@@ -29,6 +29,16 @@ def test_folders_are_named_from_overrides_and_hold_no_unasked_baseline(command, 
     assert found == ["policy=easy,workload.jobs=40", "policy=fcfs,workload.jobs=40"]
 
 
+def test_what_was_asked_of_a_sweep_before_is_kept(command, tmp_path):
+    folder = tmp_path / "sweep"
+    for policy in ("easy", "easy", "fcfs"):
+        assert command(*TINY, f"policy={policy}", "seed=1,2").status == 0
+    asked = sorted(path.name for path in folder.glob("multirun*.yaml"))
+    assert asked == ["multirun-1.yaml", "multirun.yaml"]
+    assert "policy=easy" in (folder / "multirun-1.yaml").read_text(encoding="utf-8")
+    assert "policy=fcfs" in (folder / "multirun.yaml").read_text(encoding="utf-8")
+
+
 def test_a_baseline_on_the_command_line_runs(command, tmp_path):
     assert command(*TINY, "seed=1,2", "baseline=fcfs").status == 0
     assert len(list((tmp_path / "sweep").glob("*/baseline/summary.json"))) == 2

@@ -20,7 +20,7 @@ ANSWERS = {
     "best-sentence": "Best: ",
     "tile-best": "mean response of",
     "tile-foresight": "with perfect predictions",
-    "tile-losers": "of the jobs take longer",
+    "tile-losers": "of the jobs respond later",
     "rests-on": "no real machine's schedule of these jobs is recorded",
 }
 """What answers the five questions that a reader has."""

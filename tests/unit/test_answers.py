@@ -369,7 +369,7 @@ def test_the_verdict_names_the_best_without_foresight_and_how_sure(study):
     assert foresight.value.startswith("-50.")
     assert "sa, adept has 73.4 %" in foresight.text
     assert losing.value == "0 %"
-    assert "50.0 % less time" in losing.text
+    assert "50.0 % sooner" in losing.text
     assert [group.label for group in said.order] == [
         "sa, oracle", "sa, adept", "easy, oracle", "easy, user_estimate", "sa, noisy_oracle"
     ]  # fmt: skip

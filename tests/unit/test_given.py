@@ -24,6 +24,8 @@ LEARNED = sorted(
     if "\ncharge:" in path.read_text(encoding="utf-8")
 )
 
+MIXED = "requested times recorded in some simulations, modelled or filled in others"
+
 
 @pytest.fixture
 def log(tmp_path):
@@ -226,7 +228,7 @@ def test_the_line_says_how_jobs_ask_and_that_requested_times_are_of_several_kind
     figures = {"given_runs": 0, "given_curves": "invented", "given_requests": "efficiency",
                "given_requested_times": None}  # fmt: skip
     said = given_line(figures)
-    assert said.endswith("curves, requests that know them; requested times of several kinds")
+    assert said.endswith(f"curves, requests that know them; {MIXED}")
     apart = given_line(figures | {"given_requests": "independent"})
     assert "requests independent of them (moldability.requests=independent)" in apart
 
@@ -246,6 +248,6 @@ def test_parts_of_the_default_policy_are_swapped_by_name(group, name, preset):
 
 def test_a_summary_without_requested_times_claims_no_model_of_them():
     known = {"given_runs": 0, "given_requested_times": None}
-    assert given_line(known).endswith("requested times of several kinds")
+    assert given_line(known).endswith(MIXED)
     del known["given_requested_times"]
     assert given_line(known).endswith("requested times of which the summary says nothing")
