@@ -176,9 +176,10 @@ def build_report(
     uses = best_uses(_candidates(model, question, one, means), one)
     chosen = next((use for use in uses if EFFICIENT in use.criterion), uses[0] if uses else None)
     told = _expected(rows if asked is not None else ())
-    following = _next(advice, question.most)
+    rise = _rise(means, observed)
+    last = "" if advice is None and "again" in "".join(rise) else _next(advice, question.most)
     return Report(
-        " ".join([*_rise(means, observed), *told, *advised(uses, means), following]),
+        " ".join([*rise, *told, *advised(uses, means), last]).rstrip(),
         method,
         len(observed),
         rows,

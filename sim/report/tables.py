@@ -5,7 +5,7 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
-from typing import Any, Literal
+from typing import Literal
 
 from sim.report.samples import Group, estimate
 from sim.results.artefacts import mean_summary, same_schedule
@@ -16,8 +16,8 @@ from sim.results.steady_state import in_windows, listed
 from sim.statistics.intervals import Interval
 
 Form = Literal["latex", "markdown"]
-REPETITION = ("applications", "sizes_per_application", "share_moldable", "share_malleable")
-"""Keys of the summary that say how much repeats, and how many jobs are moldable."""
+GIVEN = ("given_", "applications", "sizes_", "share_moldable", "share_malleable", "resized_jobs")
+"""How keys of the summary begin that say what was given, what repeats, and which jobs change."""
 
 
 @dataclass(frozen=True)
@@ -119,11 +119,8 @@ def schedule_sentences(groups: Sequence[Group]) -> list[str]:
 
 def mean_given(group: Group) -> Figures:
     """Return the means of what the sentence needs."""
-
-    def told(one: Mapping[str, Any]) -> Figures:
-        return {k: v for k, v in one.items() if k.startswith("given_") or k in REPETITION}
-
-    return mean_summary(list(map(told, group.summaries)))
+    told = [{k: v for k, v in one.items() if k.startswith(GIVEN)} for one in group.summaries]
+    return mean_summary(told)
 
 
 def _given_to(labels: Sequence[str], groups: int) -> str:

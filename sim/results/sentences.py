@@ -169,9 +169,10 @@ def rests_sentence(figures: Summary) -> str:
     given = given_line(dict(figures))
     if not given:
         return ""
-    shares = ((kind, number_of(figures, f"share_{kind}")) for kind in ("moldable", "malleable"))
-    kinds = [f"{100 * share:.3g} % of the jobs {kind}" for kind, share in shares if share]
-    return f"This rests on: {'; '.join([given, *kinds])}.{_decisive(figures)}"
+    kinds = ("moldable", "malleable") if figures.get("resized_jobs") else ("moldable",)
+    shares = ((kind, number_of(figures, f"share_{kind}")) for kind in kinds)
+    told = [f"{100 * share:.3g} % of the jobs {kind}" for kind, share in shares if share]
+    return f"This rests on: {'; '.join([given, *told])}.{_decisive(figures)}"
 
 
 def _decisive(figures: Summary) -> str:
