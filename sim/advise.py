@@ -359,7 +359,7 @@ def show(console: Console, done: Advised, written: Sequence[Path]) -> None:
     if known:
         console.print(fitting_tables(*advice_rows(known[:SHOWN]), console.width))
     if left := len(done.rows) - len(known[:SHOWN]):
-        console.print(f"Repeating applications in the files alone: {left:,}", style="dim")
+        console.print(f"Further repeating applications, in the files only: {left:,}", style="dim")
     console.print(f"Written: {', '.join(map(str, written))}", markup=False, highlight=False)
 
 

@@ -194,7 +194,7 @@ def backtest(
         shown.show(f"simulates {candidate.name}, {place + 1} of {len(every)}", place / len(every))
         if candidate.is_conservative:
             if missing:
-                left[candidate.name] = "its reservations cannot make room for outages"
+                left[candidate.name] = "its reservations cannot be planned around outages"
                 continue
             easy = (one.start for one in played if one.name.startswith("easy"))
             work = work_of_conservative(found, next(easy, found.start))
@@ -206,7 +206,8 @@ def backtest(
         start = kept_starts(folder, found, candidate, list(missing))
         played.append(compare(found, candidate.name, start))
     if not played:
-        raise ConfigError("backtest.candidates: none can be simulated: " + "; ".join(left.values()))
+        said = "; ".join(map(": ".join, left.items()))
+        raise ConfigError(f"backtest.candidates: none can be simulated: {said}")
     why = tuple(reasons(found, played, log.missing))
     done = Backtest(found, tuple(played), left, why, missing)
     if not own.changes:

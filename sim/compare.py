@@ -117,8 +117,8 @@ def arguments() -> argparse.ArgumentParser:
     )  # fmt: skip
     parser.add_argument(
         "--against", metavar="LABEL",
-        help="group that others are compared with, or its policy, or KEY=VALUE[,KEY=VALUE] in "
-        "which alone the reference of each differs from it (default: a baseline, else rigid jobs)",
+        help="group that others are compared with, or its policy; or KEY=VALUE[,KEY=VALUE]: each "
+        "with the one that has these values and is else the same (default: a baseline, or rigid)",
     )  # fmt: skip
     parser.add_argument(
         "--subject", metavar="LABEL",

@@ -283,7 +283,7 @@ def warnings(run: Figures) -> list[str]:
         lines.append("Batches of jobs are correlated: the run is too short for its intervals.")
     share = run.get("share_assumed_serial_time")
     if isinstance(share, float) and share > 0:
-        lines.append(f"T(1) lies below every measured count for {100 * share:.1f} % of the jobs.")
+        lines.append(f"T(1) was not measured, but assumed, for {100 * share:.1f} % of the jobs.")
     return lines
 
 
@@ -334,8 +334,8 @@ def _changed(sides: Sequence[Side]) -> list[str]:
     said = f"{run.name}: mean response {told}, {change_text(found)} against {base.name}."
     if base.policy == NOBODY:
         said += (
-            " All that the simulated machine does otherwise than the log's is in that: set "
-            "policy=easy to see how much."
+            " That includes all in which the simulated machine differs from the recorded one: "
+            "policy=easy shows how much."
         )
     return [said]
 

@@ -93,7 +93,7 @@ def write_dataset(source: Path, target: Path, partitioned: Sequence[str] | None 
     chosen = usual if partitioned is None else partitioned
     unknown = [key for key in chosen if key not in keys]
     if unknown:
-        raise SimError(f"{unknown[0]}: does not differ between runs; accepted: {', '.join(keys)}")
+        raise SimError(f"--by {unknown[0]}: must be a key in which runs differ: {', '.join(keys)}")
     groups = groups_of(source, table, keys, known)
     target.parent.mkdir(parents=True, exist_ok=True)
     begin = f"{PARTIAL}-"

@@ -78,7 +78,7 @@ def main(given: Sequence[str] | None = None) -> int:
     console = PlainConsole(stderr=True, soft_wrap=True)
     wanted = [t for t in toys() if not asked.only or any(o in t for o in asked.only)]
     if not wanted:
-        console.print(f"{' '.join(asked.only)}: must be parts such as policy=sa, predictor=adept")
+        console.print(f"{' '.join(asked.only)}: no run has that; give parts such as policy=sa")
         return 2
     if asked.processes < 1:
         console.print(f"--processes={asked.processes}: must be at least 1")

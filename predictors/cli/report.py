@@ -309,7 +309,7 @@ def _expected(rows: Sequence[Row]) -> list[str]:
 def _next(advice: Advice | None, most: float | None) -> str:
     """Say what to measure for narrower ranges."""
     if advice is None:
-        below = " below the largest target (--most N: the most to be had)" if most is None else ""
+        below = " below the largest target (--most N allows more)" if most is None else ""
         return f"No further run{below} would narrow the ranges by a tenth."
     return (
         f"Measure {advice.nprocs} next, for about {number(advice.processor_seconds)} "

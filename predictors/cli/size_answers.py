@@ -166,7 +166,7 @@ def answer_size(
         remarks.insert(0, Remark("note", "at_inputs", f"solved at {listed}; --at chooses another"))
     sizes = np.clip(solved, least, most)
     if (sizes != solved).any():
-        text = f"{of} is limited to {least:g} to {most:g}: at a limit the time is another one"
+        text = f"{of} is limited to {least:g} to {most:g}: there it takes another time"
         remarks.insert(0, Remark("warning", "size_limit", text))
     low, high = np.clip(low, least, most), np.clip(high, least, most)
     rows = pd.DataFrame({"nprocs": targets, of: sizes, "low": low, "high": high})

@@ -135,7 +135,7 @@ class LogLogPredictor(InputEstimator):
         kept = runs.log_q >= least - 1e-9
         if not kept.any():
             raise PredictorError(
-                f"smallest={self.smallest}: the largest training count is "
+                f"smallest={self.smallest}: must be at most the largest training count, "
                 f"{2.0 ** runs.levels[-1]:g}"
             )
         return runs if kept.all() else without_constants(runs.take(kept))

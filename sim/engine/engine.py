@@ -134,7 +134,7 @@ class Engine:
         self.clock.run_instants(self._instant)
         book = self.compiled or self.log
         if waiting := len(self.trace.jobs) - book.ended:
-            raise PolicyError(f"jobs that the policy left waiting for ever: {waiting:,}")
+            raise PolicyError(f"the policy left jobs waiting for ever: {waiting:,}")
         for watcher in self.watchers:
             watcher.finished(self._watched())
         records = book.records(self.predictor, self.submit)

@@ -225,7 +225,7 @@ class Evolving:
         except ConfigError as error:
             raise ConfigError(f"evolving.{error}") from error
         if self.asks.memory and self.memory is None:
-            raise ConfigError("evolving.asks.memory=true: needs evolving.memory, cells a processor")
+            raise ConfigError("evolving.asks.memory=true: needs evolving.memory, a number of cells")
         self._jobs()
 
     def _jobs(self) -> EvolvingJobs:

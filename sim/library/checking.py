@@ -110,7 +110,7 @@ def check_plugin(plugin: Any) -> str:
             (k for k, group in groups.items() if plugin in {one.name for one in options(group)}), ""
         )
         if not key:
-            raise ConfigError(f"{plugin}: there is no such option, nor a class without its module")
+            raise ConfigError(f"{plugin}: no such option; a class needs its module (my.Rule)")
         name = plugin
         chosen.append(f"{groups[key]}={name}")
     else:

@@ -226,8 +226,8 @@ def sweep(
                 try:
                     rows.append(_row(one, place, differing, shown))
                 except KeyboardInterrupt:
-                    kept = "" if place is None else f"; what is finished in {place} stays"
-                    raise KeyboardInterrupt(f"the same call goes on{kept}") from None
+                    kept = "" if place is None else f"; finished runs in {place} are kept"
+                    raise KeyboardInterrupt(f"repeat the same call to continue{kept}") from None
     failed = [row for row in rows if row["status"] == "failed"]
     if failed:
         said = f"{len(failed):,} of {len(rows):,} runs failed, first {failed[0]['run']}"

@@ -125,9 +125,8 @@ def schedule(trace: Trace, rule: str) -> Outcome:
         "replan": Conservative(replan=True),
     }
     if rule not in rules or trace.processors is None:
-        raise SimError(
-            f"rule {rule}: must be one of {', '.join(RULES)}, on a machine of known size"
-        )
+        known = ", ".join(RULES)
+        raise SimError(f"rule {rule}: must be one of {known}, on a machine of known size")
     truth = build_truth(trace, NoMoldability(), Streams(1), trace.processors)
     policy = Policy(FirstComeFirstServed(), rules[rule], Request())  # type: ignore[arg-type]
     records = simulate(Setup(trace, truth, policy, UserEstimate(), Dedicated(trace.processors)))

@@ -39,7 +39,7 @@ MARKED = 8
 """Digits of a checksum that mark a row."""
 ABREAST = 32
 """Columns that are made at a time; all at once take four times the memory of the table."""
-LEFT_OUT = "runs left out that repeat one beside another predictor"
+LEFT_OUT = "runs left out, as another with a predictor that changes nothing is the same"
 """How many rows a table lacks, in its ``attrs``."""
 FIXED = ("run", "role", "status", "message")
 """First columns of every row, before the keys that tell runs apart."""

@@ -125,8 +125,8 @@ def verdict(
     unsteady = unsteady_sentence(named)
     if best is None:
         told = (
-            "Nothing is compared: no two groups replay the same jobs and differ as asked "
-            "(see baseline=, --against)."
+            "Nothing is compared: no two groups of the same jobs differ as asked. Run with "
+            "baseline=easy, or name a reference with --against."
         )
         return Verdict("" if unsteady else told, "", "", [], order, unsteady)
     of = f"{_name(figure)} of {best.group.label} against {best.reference.label}"
@@ -255,8 +255,8 @@ def machine_sentence(groups: Sequence[Group]) -> str:
     if not sizes:
         return ""
     return (
-        f"A log without a size of its machine has {' or '.join(f'{n:,}' for n in sorted(sizes))} "
-        "processors, the most that it holds at once."
+        "A log states no machine size; it is assumed to be the most processors that its jobs held "
+        f"at once, {' or '.join(f'{n:,}' for n in sorted(sizes))}."
     )
 
 

@@ -40,12 +40,12 @@ DIFFERENCES = "differences.csv"
 TABLES: dict[Form, str] = {"latex": "comparison.tex", "markdown": "comparison.md"}
 """The key table in other forms, by the names of `Wanted`."""
 JOINT = (
-    "Of several comparisons quote the intervals that hold together; what is read alone is for one "
-    "that was chosen before anybody looked."
+    "Of several comparisons quote the intervals that hold together (simultaneous ones); what is "
+    "read alone is for one comparison that was chosen before anybody saw the results."
 )
 OTHER_CODE = (
-    "Runs of different code are not paired; a sweep that is started anew by its command, which is "
-    "in sweep.log, does those of former code again."
+    "Runs by different versions of the code are not paired. To do older ones again, start the "
+    "sweep again by its command, which is in sweep.log."
 )
 MOST_LOSERS = 3
 """Runs that mold or resize jobs, beside the one that is asked about, of which it is told."""

@@ -181,8 +181,8 @@ def _decisive(figures: Summary) -> str:
     if other is None:
         return ""
     if change is None:
-        return f" Of what else was tried, with {other} a queue does not settle."
-    return f" Of what else was tried, {other} change it most, to {100 * change:+.1f} %."
+        return f" Under one other assumption tried ({other}) a queue does not settle."
+    return f" Of other assumptions tried, {other} change it most, to {100 * change:+.1f} %."
 
 
 def _identity(identity: object) -> str:
@@ -231,8 +231,8 @@ def few_predictions(named: Mapping[str, Sequence[Summary]]) -> list[str]:
         return []
     return [
         f"Predictors answered fewer than {100 * FEW:g} % of the starts themselves in "
-        f"{listed(few)}; requests stood for the rest. Changes there are hardly theirs, and their "
-        "errors are of few jobs."
+        f"{listed(few)}; requested times were used for the rest. Changes there are hardly due "
+        "to these predictors, and their errors are of few jobs."
     ]
 
 
@@ -242,8 +242,8 @@ def killed_sentence(named: Mapping[str, Sequence[Summary]]) -> list[str]:
     Examples
     --------
     >>> told = {"sa": [{"killed_jobs": 5, "jobs": 50}], "easy": [{"killed_jobs": 0, "jobs": 50}]}
-    >>> print(killed_sentence(told)[0][:54])
-    Jobs are killed at their limits, 5 of 50 under sa: the
+    >>> print(killed_sentence(told)[0][:57])
+    Jobs were killed at their time limits (5 of 50 under sa).
     >>> killed_sentence({"sa": told["sa"]})
     []
     """
@@ -256,8 +256,8 @@ def killed_sentence(named: Mapping[str, Sequence[Summary]]) -> list[str]:
         if number
     ]
     return [
-        f"Jobs are killed at their limits, {listed(some)}: their times end there, so that a "
-        "shorter mean is no gain where more are killed."
+        f"Jobs were killed at their time limits ({listed(some)}). A killed job counts only up to "
+        "its limit, so that a shorter mean is no gain where more are killed."
     ]
 
 

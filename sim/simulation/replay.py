@@ -284,7 +284,7 @@ def replicate(
 ) -> Simulated:
     """Run one replication, its baseline and the step between; write all where there is a folder."""
     if config["sim"]["assumptions"] and config["baseline"] is None:
-        raise ConfigError("sim.assumptions=true: must be false without a baseline (baseline=easy)")
+        raise ConfigError("sim.assumptions=true: needs a baseline, such as baseline=easy")
     if show.display is not None:
         show.display.show("sets up the jobs")
     scene = set_scene(config, replication)

@@ -20,7 +20,7 @@ MEANINGS = {
     "capacity": "without what the log shows to have been missing of the machine",
     "estimates": "every limit is the runtime",
     "order": "jobs are taken in the order of their recorded starts",
-    "holds": "jobs come later by what they waited beside a free machine",
+    "holds": "each job is submitted later by its wait while enough was free",
     "partitions": "each partition or queue is a machine of its own, of the most that it ever held",
 }
 """What is changed, by name."""

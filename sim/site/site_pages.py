@@ -146,7 +146,7 @@ def _quarters(figures: Mapping[str, Any]) -> str:
     head = ["", *(f"quarter {k + 1}" for k in range(number))]
     caption = (
         "Mean wait against the recorded one and rank correlation, by quarter of the jobs: "
-        "trust within 20 % and from 0.7 on in every one, care within 50 % and from 0.4 on"
+        "trust: within 20 %, at least 0.7 in each; care: within 50 %, at least 0.4; else distrust"
     )
     return html_table(caption, head, rows)
 
@@ -236,8 +236,8 @@ def advice_sentences(figures: Mapping[str, Any]) -> list[str]:
         f"{figures['repeating']:,} of {figures['applications']:,} applications came three times "
         f"or more ({percent(figures['share_of_jobs_repeating'])} of {figures['jobs']:,} completed "
         f"jobs): {figures['with_scaling']:,} of them say how they scale, "
-        f"{figures['with_walltime']:,} how long to ask for. An application's jobs that ask for "
-        "other times count as another one here."
+        f"{figures['with_walltime']:,} how long to ask for. Jobs of one application that "
+        "request different times are counted here as different applications."
     ]
     if figures["longer_than_asked"]:
         said.append(

@@ -273,8 +273,8 @@ class Sweep:
                 refuse_foreign(place)
             if again := sum((place / SUMMARY).exists() for place in places):
                 logger.warning(
-                    "%d finished runs are done again where their inputs or the code changed; "
-                    "reuse=inputs keeps those of other code; Ctrl-C ends this",
+                    "%d finished runs are done again if their inputs or the code have changed; to "
+                    "keep those of older code stop by Ctrl-C and add reuse=inputs",
                     again,
                 )
             goes_on(self.command)

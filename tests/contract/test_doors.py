@@ -254,7 +254,7 @@ def test_grades_are_two_texts():
 @pytest.mark.parametrize(
     ("decisions", "said"),
     [
-        ([], r"Deciding: jobs that the policy left waiting for ever: \d+"),
+        ([], r"Deciding: the policy left jobs waiting for ever: \d+"),
         ([Start(0, 9), Start(0, 9)], "Deciding: Start of job index 0"),
     ],
 )

@@ -42,7 +42,7 @@ def test_a_run_and_its_comparison_take_and_state_it(command, tmp_path, capsys):
     assert (summary["processors"], summary["processors_by"]) == (HELD, "recorded")
     assert compare([str(tmp_path / "run"), "--table"]) == 0
     shown = " ".join(capsys.readouterr().out.split())
-    assert f"has {HELD} processors, the most that it holds at once." in shown
+    assert f"the most processors that its jobs held at once, {HELD}." in shown
 
 
 @pytest.mark.parametrize(
@@ -74,4 +74,4 @@ def test_jobs_without_recorded_waits_count_one_by_one(tmp_path, caplog):
     assert screen(read_swf(some)).machine == HELD
     with caplog.at_level(logging.WARNING):
         assert workloads(["describe", str(some)]) == 0
-    assert "1 of 4 jobs have no recorded wait and count one by one" in caplog.text
+    assert "1 of 4 jobs have no recorded wait, and each counts by itself" in caplog.text

@@ -207,7 +207,7 @@ def test_applications_with_something_to_say_come_first_and_the_others_wait(
     shown = capsys.readouterr().out
     assert "user 2" in shown
     assert "user 1" not in shown
-    assert "Repeating applications in the files alone: 1" in shown
+    assert "Further repeating applications, in the files only: 1" in shown
     page = next(Path("backtests").glob("*/advice.html")).read_text()
     first, _, rest = page.partition("<details><summary>1 applications</summary>")
     assert "user 2" in first

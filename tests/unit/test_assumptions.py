@@ -58,14 +58,14 @@ def test_a_queue_that_does_not_settle_under_another_assumption_changes_it_most(
     figures = replication.decisive({})
     assert figures == {"assumption": "two", "assumption_change": None}
     said = rests_sentence({"given_runs": 0, **figures})
-    assert said.endswith("Of what else was tried, with two a queue does not settle.")
+    assert said.endswith("Under one other assumption tried (two) a queue does not settle.")
     found["as assumed"] = None
     assert replication.decisive({}) == {}
 
 
 @pytest.mark.fast
 def test_without_a_baseline_nothing_changes() -> None:
-    with pytest.raises(ConfigError, match="must be false without a baseline"):
+    with pytest.raises(ConfigError, match="needs a baseline"):
         sim.run(JOBS, "sim.assumptions=true", "baseline=null")
 
 

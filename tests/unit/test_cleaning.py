@@ -51,7 +51,7 @@ def test_a_rule_can_refuse_the_log_by_its_name(reason):
     with pytest.raises(WorkloadError) as refusal:
         clean(log, actions={reason: "error"})
     assert str(refusal.value) == (
-        f"toy.swf: job 2 {RULES[reason].meaning}, and 1 more; "
+        f"toy.swf: job 2 {RULES[reason].meaning}, like 1 more; "
         f"workload.cleaning.{reason}=skip accepts such logs"
     )
 
@@ -175,7 +175,7 @@ def test_submits_are_sorted_stably_and_keep_their_origin():
     assert cleaned.jobs["job_id"].tolist() == [2, 4, 1, 3]
     assert cleaned.jobs["submit_time"].tolist() == [start, start + 4, start + 5, start + 5]
     assert cleaned.repaired == {"out_of_order": 2}
-    with pytest.raises(WorkloadError, match="job 2 was submitted before a job above it, and 1"):
+    with pytest.raises(WorkloadError, match="job 2 was submitted before a job above it, like 1"):
         clean(log, actions={"out_of_order": "error"})
 
 

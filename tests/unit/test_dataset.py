@@ -58,6 +58,6 @@ def test_refusals(sweep, tmp_path, capsys):
     assert main([str(sweep), str(sweep)]) == 2
     assert "exists already" in capsys.readouterr().err
     assert main([str(sweep), str(tmp_path / "d"), "--by", "seed"]) == 2
-    assert "seed: does not differ between runs" in capsys.readouterr().err
+    assert "--by seed: must be a key in which runs differ" in capsys.readouterr().err
     assert main([str(sweep), str(tmp_path / "d"), "--by", "workload.load"]) == 0
     assert (tmp_path / "d/jobs/role=run/workload.load=0.5/part-0.parquet").is_file()

@@ -56,7 +56,7 @@ def test_accounting_and_frames_keep_theirs(tmp_path):
 def test_advice_names_users_and_executables(table, monkeypatch, capsys):
     monkeypatch.chdir(table.parent)
     assert advise([str(table)]) == 0
-    assert "Repeating applications in the files alone: 4" in capsys.readouterr().out
+    assert "Further repeating applications, in the files only: 4" in capsys.readouterr().out
     (page,) = table.parent.glob("backtests/*/advice.html")
     (lines,) = table.parent.glob("backtests/*/advice.csv")
     for one in SHOWN:

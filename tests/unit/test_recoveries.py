@@ -165,7 +165,7 @@ class TestFailures:
                 return []
 
         trace = trace_of([(0.0, 1, 1.0)])
-        with pytest.raises(PolicyError, match="left waiting for ever: 1"):
+        with pytest.raises(PolicyError, match="left jobs waiting for ever: 1"):
             simulate_recovering(
                 Setup(
                     trace,

@@ -247,8 +247,9 @@ def test_errors_of_few_predictions_are_said_to_be_that():
     asked = {"adept": 0.001, "last_two": 0.5, "oracle": 1.0, "recorded": None}
     named = {name: [{"share_own_predictions": share}] for name, share in asked.items()}
     assert few_predictions(named) == [
-        "Predictors answered fewer than 10 % of the starts themselves in adept (0.1 %); requests "
-        "stood for the rest. Changes there are hardly theirs, and their errors are of few jobs."
+        "Predictors answered fewer than 10 % of the starts themselves in adept (0.1 %); requested "
+        "times were used for the rest. Changes there are hardly due to these predictors, and their "
+        "errors are of few jobs."
     ]
     del named["adept"]
     assert few_predictions(named) == []

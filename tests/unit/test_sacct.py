@@ -173,7 +173,7 @@ def test_starts_and_runtimes_are_reckoned_where_an_export_lacks_them(tmp_path):
     assert (trace.jobs["reference_runtime"] == 0).sum() == 1
     assert trace.named("partition") == [*["small"] * 2, *["whole"] * 4, *["small"] * 2]
     told = (
-        r"requested for 5 jobs; whole nodes for 4, and a count of their own for 1, .* these 1 jobs"
+        r"requested for 5 jobs, whole nodes for 4, and for 1 a number inferred from jobs .* 1 jobs"
     )
     assert re.search(told, read_sacct(path).remarks[0])
 

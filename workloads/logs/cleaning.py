@@ -330,7 +330,7 @@ def _refuse(log: SwfLog, records: pd.DataFrame, name: str, found: BoolArray) -> 
     if not found.any():
         return
     job = records["job_number"].to_numpy()[int(np.argmax(found))]
-    others = f", and {found.sum() - 1} more" if found.sum() > 1 else ""
+    others = f", like {found.sum() - 1} more" if found.sum() > 1 else ""
     instead = next(action for action in RULES[name].actions if action != "error")
     raise WorkloadError(
         f"{log.source}: job {job:g} {RULES[name].meaning}{others}; "

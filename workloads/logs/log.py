@@ -256,7 +256,7 @@ def tell_machine(screened: Screened) -> bool:
         return False
     waits = screened.records["wait_time"].iloc[screened.usable]
     unknown = int((waits < 0).sum())
-    apart = f"; {unknown:,} of {len(waits):,} jobs have no recorded wait and count one by one"
+    apart = f"; {unknown:,} of {len(waits):,} jobs have no recorded wait, and each counts by itself"
     _log.warning(
         "%s: it states no size of its machine, which is taken to be the most processors that it "
         "holds at once, %d (cluster.processors=N says otherwise%s)",

@@ -265,9 +265,9 @@ def _reckoned(table: pd.DataFrame, zone: datetime.tzinfo, file: Path) -> SwfLog:
     remark = (
         f"it has no starts, runtimes or allocated CPUs; they are inferred: start = Submit + "
         f"ResvCPURAW / ReqCPUS, runtime = CPUTimeRAW / CPUs. CPUs are those requested for "
-        f"{len(table) - told - whole:,} jobs; whole nodes for {whole:,}, and a count of their own "
-        f"for {told:,}, as jobs show that ran into their limits. With these {int(beyond.sum()):,} "
-        "jobs would have run more than 5 % past their limits"
+        f"{len(table) - told - whole:,} jobs, whole nodes for {whole:,}, and for {told:,} a number "
+        "inferred from jobs that reached their time limits. On these assumptions "
+        f"{int(beyond.sum()):,} jobs would have run more than 5 % past their limits"
     )
     jobs, found = fields_of(known, len(table)), {"beyond_limit": beyond}
     return SwfLog(jobs, found=found, remarks=(remark,), words=_words(table, partition=partition))
