@@ -2,11 +2,16 @@
 
 import ast
 import gc
+import os
 import re
+import subprocess
+import sys
 
+import numpy as np
 import pytest
 from numba.core.runtime import _nrt_python, rtsys
 
+from sim.policies.molding.candidates import SPAN
 from sim.warm import OTHERS, TOY, warm
 from tests.contract.test_architecture import PACKAGES, ROOT, module_name
 
@@ -154,3 +159,39 @@ def test_no_array_stays_in_memory():
         assert made > 10_000
     finally:
         _nrt_python.memsys_disable_stats()
+
+
+def test_no_field_of_a_record_hides_behind_an_attribute_of_numpy():
+    tables = [
+        (f"{name}.{table}", one.names)
+        for name, module in list(sys.modules.items())
+        if name.partition(".")[0] in PACKAGES
+        for table, one in vars(module).items()
+        if isinstance(one, np.dtype) and one.names
+    ]
+    assert ("sim.policies.molding.candidates.SPAN", SPAN.names) in tables
+    assert not [one for one, names in tables if any(hasattr(np.record, n) for n in names)]
+
+
+PLAIN = """
+import sim
+for policy in ("easy", "sa", "sa_easy", "conservative", "iterative", "fair_share", "aggressive"):
+    asked = ("workload.jobs=60", "baseline=null", "predictor=oracle", f"policy={policy}")
+    jobs = sim.run(*asked, "cluster.processors=256").jobs
+    print(policy, jobs[["start_time", "allocated_processors"]].to_numpy().tolist())
+"""
+
+
+def test_runs_are_the_same_where_nothing_is_compiled():
+    plain, compiled = (
+        subprocess.run(
+            [sys.executable, "-c", PLAIN],
+            env={**os.environ, "NUMBA_DISABLE_JIT": off},
+            capture_output=True,
+            text=True,
+            check=True,
+        ).stdout
+        for off in ("1", "0")
+    )
+    assert plain.count("\n") == 7
+    assert plain == compiled

@@ -142,7 +142,7 @@ def take_free(
     for k in range(first, last):
         if processors[k] == 0:
             continue
-        begin, end = spans[k].begin, spans[k].begin + spans[k].size
+        begin, end = spans[k].begin, spans[k].begin + spans[k].number
         spans[k].low, spans[k].high = end - 1, end
         if waits or free < counts[begin] or is_less(free, share * counts[end - 1]):
             waits = True

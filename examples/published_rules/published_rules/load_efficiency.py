@@ -27,7 +27,7 @@ def aim_at_efficiency(
     Near its least count where none is. Arrays as `OpenQueue` has them.
     """
     for k in range(first, last):
-        begin, end = spans[k].begin, spans[k].begin + spans[k].size
+        begin, end = spans[k].begin, spans[k].begin + spans[k].number
         pick = last_efficient(counts, runtimes, begin, end, serial[k], efficiency)
         spans[k].low, spans[k].high = around(counts, begin, end, float(counts[pick]), tolerance)
 

@@ -64,7 +64,7 @@ def settle_interpolated(
     for k in range(first, last):
         most, average, least = points[job[k], 0], points[job[k], 1], points[job[k], 2]
         target = interpolated(x, most, average, least) * (1 + TIE)
-        begin, end = spans[k].begin, spans[k].begin + spans[k].size
+        begin, end = spans[k].begin, spans[k].begin + spans[k].number
         spans[k].low = last_up_to(counts, begin, end, target)
         spans[k].high = spans[k].low + 1
 

@@ -32,7 +32,7 @@ def _aim(
 ) -> None:
     """Allow everybody what is around the target; see `aim`."""
     for k in range(first, last):
-        begin, end = spans[k].begin, spans[k].begin + spans[k].size
+        begin, end = spans[k].begin, spans[k].begin + spans[k].number
         spans[k].low, spans[k].high = around(counts, begin, end, target[k - first], tolerance)
 
 

@@ -99,7 +99,7 @@ def cut_at_shares(
         own = shares[job[k]]
         if not keeps or np.isnan(own[LIMIT]):
             own[LIMIT] = np.ceil(scale * own[WEIGHT] / total * (1 - TIE))
-        begin, end = spans[k].begin, spans[k].begin + spans[k].size
+        begin, end = spans[k].begin, spans[k].begin + spans[k].number
         spans[k].low = begin
         spans[k].high = last_up_to(counts, begin, end, own[LIMIT]) + 1
 

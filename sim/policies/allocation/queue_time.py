@@ -224,7 +224,7 @@ def settle_heads(
     for k in range(processors.size):
         if processors[k] == 0:
             continue
-        begin, end = spans[k].begin, spans[k].begin + spans[k].size
+        begin, end = spans[k].begin, spans[k].begin + spans[k].number
         spans[k].low, spans[k].high = end - 1, end
         if waits:
             continue

@@ -15,7 +15,7 @@ SPAN = record(
         ("begin", "i8"),
         ("low", "i8"),
         ("high", "i8"),
-        ("size", "i4"),
+        ("number", "i4"),
         ("held", "i1"),
         ("at_once", "i1"),
     ]
@@ -79,7 +79,7 @@ def single_candidates(places: int) -> Spans:
     spans = np.zeros(places, SPAN)
     for k in range(places):
         own = spans[k]
-        own.begin, own.low, own.high, own.size = k, k, k + 1, 1
+        own.begin, own.low, own.high, own.number = k, k, k + 1, 1
     return spans
 
 
@@ -87,7 +87,7 @@ def single_candidates(places: int) -> Spans:
 def allow_all(spans: Spans, first: int, last: int) -> None:
     """Allow everybody all candidates, and hold nobody."""
     for k in range(first, last):
-        spans[k].low, spans[k].high = spans[k].begin, spans[k].begin + spans[k].size
+        spans[k].low, spans[k].high = spans[k].begin, spans[k].begin + spans[k].number
         spans[k].held = 0
 
 
@@ -98,7 +98,7 @@ def settle(
 ) -> None:  # fmt: skip
     """Allow everybody one count; see `OpenQueue.settle`."""
     for k in range(first, last):
-        begin, end = spans[k].begin, spans[k].begin + spans[k].size
+        begin, end = spans[k].begin, spans[k].begin + spans[k].number
         spans[k].low = last_up_to(counts, begin, end, min(target[job[k]], most))
         spans[k].high = spans[k].low + 1
 
@@ -159,7 +159,7 @@ class OpenQueue(WaitingQueue):
     def offer(self, place: int, counts: IntArray, runtimes: FloatArray, serial: float) -> None:
         """Give the job at a place its candidates, all of them allowed."""
         number = counts.size
-        self.spans["size"][place] = 0
+        self.spans["number"][place] = 0
         if self._used + number > self.counts.size:
             self._clear_away(number)
         begin, end = self._used, self._used + number
@@ -172,7 +172,7 @@ class OpenQueue(WaitingQueue):
     def candidates(self, place: int) -> tuple[IntArray, FloatArray]:
         """Return all candidates at a place."""
         begin = self.spans["begin"].item(place)
-        candidates = slice(begin, begin + self.spans["size"].item(place))
+        candidates = slice(begin, begin + self.spans["number"].item(place))
         return self.counts[candidates], self.runtimes[candidates]
 
     def allowed(self, place: int) -> tuple[IntArray, FloatArray]:
@@ -204,7 +204,7 @@ class OpenQueue(WaitingQueue):
         """Make room: forget the candidates of jobs that have started, or grow."""
         places = self.places()
         spans = self.spans[places]
-        sizes = spans["size"].astype(np.int64)
+        sizes = spans["number"].astype(np.int64)
         kept = int(sizes.sum())
         room = max(self.counts.size, 2 * (kept + number))
         counts, runtimes = np.zeros(room, np.int64), np.zeros(room)

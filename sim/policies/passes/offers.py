@@ -89,7 +89,7 @@ def put_offer(
         plan.runtimes, plan.areas = np.zeros(2 * counts.size), np.zeros(2 * counts.size)
         calendar.offered = np.zeros(2 * counts.size)
     own, known, k = plan.offers[job], True, 0
-    own.begin, own.size, own.at_once = 0, counts.size, at_once
+    own.begin, own.number, own.at_once = 0, counts.size, at_once
     for i in range(counts.size):
         while k < ahead[0].size and ahead[0][k] < counts[i]:
             k += 1
@@ -155,7 +155,7 @@ class OfferedCounts:
             offered.append((counts, believed, areas))
         menu = [np.concatenate(column) for column in zip(*offered, strict=True)]
         set_menu(plan, *menu)
-        each = np.repeat(jobs, spans["size"][jobs])
+        each = np.repeat(jobs, spans["number"][jobs])
         runtimes = self._truth.runtimes_at(each, menu[0][first:])
         offer(self._calendar, np.concatenate([offered_in(self._calendar)[:first], runtimes]))
 

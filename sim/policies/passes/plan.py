@@ -202,14 +202,14 @@ def start_found(state: State, queue: Queue, number: int) -> None:
 @compiled(makes_arrays=True)
 def choose(state: State, plan: Plan, job: int) -> None:
     """Let an arriving job choose on the profile as it is, if it was offered anything."""
-    if plan.offers[job].size > 0:
+    if plan.offers[job].number > 0:
         settle_on_profile(state, plan, job, plan.queue.at[0].waiting > 0)
 
 
 @compiled(makes_arrays=True)
 def choose_by_reservations(state: State, plan: Plan, job: int) -> None:
     """Let an arriving job choose where all that wait hold a reservation, in queue order."""
-    if plan.offers[job].size > 1:
+    if plan.offers[job].number > 1:
         at = plan.queue.at[0]
         lay_running(state, plan)
         holes, now = (plan.times, plan.free, plan.span), state.run[0].now
@@ -222,8 +222,8 @@ def settle_on_profile(state: State, plan: Plan, job: int, others_wait: bool) -> 
     """Give a job the count of smallest believed turnaround on the profile as it is (SA)."""
     own, now = plan.offers[job], state.run[0].now
     best = own.begin
-    if own.size > 1:
-        offered = slice(best, best + own.size)
+    if own.number > 1:
+        offered = slice(best, best + own.number)
         counts, beliefs = plan.counts[offered], plan.runtimes[offered]
         waits = earliest_of(plan.times, plan.free, plan.span, now, counts, beliefs) - now
         at_once, areas = own.at_once != 0, plan.areas[offered]
@@ -252,7 +252,7 @@ def choose_anew(state: State, plan: Plan) -> None:
     for k in range(queue.at[0].first, queue.at[0].last):
         if queue.processors[k] > 0:
             job = queue.job[k]
-            if plan.offers[job].size > 0:
+            if plan.offers[job].number > 0:
                 settle_on_profile(state, plan, job, others_wait)
             queue.processors[k], queue.runtime[k] = state.processors[job], state.belief[job]
             place(plan.times, plan.free, plan.span, now, queue.processors[k], queue.runtime[k])
