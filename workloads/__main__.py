@@ -46,9 +46,10 @@ def _describe(asked: argparse.Namespace) -> None:
     from workloads.logs.log import tell_remarks
     from workloads.logs.swf_text import log_file
 
-    log = _source(asked).read_part()
+    source = _source(asked)
+    log = source.read_part()
     tell_remarks(log)
-    found = describe(log, asked.processors)
+    found = describe(log, asked.processors, source.usual)
     if asked.json is not None:
         text = json.dumps(found.sections, indent=2, allow_nan=False) + "\n"
         asked.json.write_text(text, encoding="utf-8")

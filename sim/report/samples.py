@@ -135,7 +135,7 @@ def groups_of(
 ) -> list[Group]:
     """Return the groups of the finished rows of a comparison, in its order.
 
-    Rows of baselines with one setting are the same simulation; the first counts.
+    Rows of one role and setting are the same simulation; the first counts.
 
     Parameters
     ----------
@@ -149,10 +149,9 @@ def groups_of(
     seen: set[str] = set()
     for run, role, _, _, *values in rows.itertuples(index=False, name=None):
         setting = dict(zip(keys, map(_plain, values), strict=True))
-        if role != "run":
-            if repr((role, setting)) in seen:
-                continue
-            seen.add(repr((role, setting)))
+        if repr((role, setting)) in seen:
+            continue
+        seen.add(repr((role, setting)))
         mine = {key: setting[key] for key in own}
         group = groups.setdefault(f"{role} {mine!r}", Group(mine, role))
         group.samples.extend(_samples(root, run, role, known[run, role]))

@@ -154,7 +154,7 @@ def _by(every: pd.DataFrame, kind: str) -> pd.DataFrame:
     table = table.rename(columns={"regret": "change"})
     table.insert(0, "jobs", parts.size() / len(every))
     lost = parts["regret"].sum().sort_values(ascending=False, kind="stable")
-    return table.loc[lost.index]
+    return table.loc[lost.index].drop(index=-1, errors="ignore")  # users unknown
 
 
 def regret_of_jobs(own: pd.DataFrame, oracle: pd.DataFrame) -> pd.DataFrame:

@@ -307,15 +307,18 @@ def distinguishing(runs: Sequence[Configuration]) -> list[Setting]:
     """Return, for each run, the keys that differ between runs with their values.
 
     Keys that stood on a command line come first: a run that left one alone has
-    the value that it took. Where these do not tell all runs apart, chosen
-    options, and then all values of the configurations, join in.
+    the value that it took. Where runs are alike in all of these, those chosen
+    options, and then values, join in that tell such runs apart.
     """
     given = sorted({key for run in runs for key in run.overrides})
     settings = _varying([{key: run.value(key) for key in given} for run in runs])
     for more in ("choices", "values"):
-        if len({repr(setting) for setting in settings}) == len(runs):
-            break
-        extra = _varying([dict(getattr(run, more)) for run in runs])
+        alike: dict[str, list[Mapping[str, Any]]] = {}
+        for setting, run in zip(settings, runs, strict=True):
+            alike.setdefault(repr(setting), []).append(getattr(run, more))
+        several = (list(map(dict, same)) for same in alike.values() if len(same) > 1)
+        telling = sorted({key for same in several for key in _varying(same)[0]})
+        extra = ({key: getattr(run, more).get(key) for key in telling} for run in runs)
         settings = [own | new | own for own, new in zip(settings, extra, strict=True)]
     return settings
 

@@ -337,3 +337,20 @@ def test_of_many_runs_the_first_are_printed(sweep, monkeypatch, capsys):
     out = capsys.readouterr().out
     assert "The first 1 of 3 groups; all are in comparison.csv." in out
     assert "6 rows in" in out
+
+
+def test_keys_join_in_that_tell_alike_runs_apart_and_the_same_run_counts_once(tmp_path):
+    for folder in ("a", "b"):
+        for policy in ("easy", "sa"):
+            values = {"policy": policy, "predictor": {"most_error": 0.7}, "menu": policy}
+            fabricate(
+                tmp_path / folder / policy,
+                [f"policy={policy}"],
+                summary=figures(1.0, seed=1),
+                choices={"policy": policy},
+                config=values if folder == "a" or policy == "easy" else values | {"menu": "all"},
+            )
+    table, keys, known = gather(tmp_path)
+    assert keys == ["menu", "policy"]
+    found = {group.label: len(group.samples) for group in groups_of(tmp_path, table, keys, known)}
+    assert found == {"menu=easy, easy": 1, "menu=sa, sa": 1, "menu=all, sa": 1}

@@ -53,7 +53,9 @@ class Description:
     sections: Sections
 
 
-def describe(log: SwfLog, processors: int | None = None) -> Description:
+def describe(
+    log: SwfLog, processors: int | None = None, actions: Mapping[str, str] | None = None
+) -> Description:
     """Describe a log.
 
     Parameters
@@ -61,6 +63,8 @@ def describe(log: SwfLog, processors: int | None = None) -> Description:
     log : SwfLog
     processors : int, optional
         Size of the machine, where the header does not say.
+    actions : mapping of str to str, optional
+        Of `workloads.logs.cleaning.screen`.
 
     Raises
     ------
@@ -76,7 +80,7 @@ def describe(log: SwfLog, processors: int | None = None) -> Description:
     >>> describe(log).sections["log"]["jobs"]
     100
     """
-    screened = screen(log, processors)
+    screened = screen(log, processors, actions)
     cleaned = screened.take(0, None)
     jobs = cleaned.jobs
     if jobs.empty:
