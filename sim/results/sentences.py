@@ -170,8 +170,8 @@ def rests_sentence(figures: Summary) -> str:
     if not given:
         return ""
     kinds = ("moldable", "malleable") if figures.get("resized_jobs") else ("moldable",)
-    shares = ((kind, number_of(figures, f"share_{kind}")) for kind in kinds)
-    told = [f"{100 * share:.3g} % of the jobs {kind}" for kind, share in shares if share]
+    shares = {kind: number_of(figures, f"share_{kind}") for kind in kinds}
+    told = [f"{100 * s:.3g} % of the jobs {kind}" for kind, s in shares.items() if s is not None]
     return f"This rests on: {'; '.join([given, *told])}.{_decisive(figures)}"
 
 

@@ -185,9 +185,9 @@ def beside_free(found: Recorded, free: Levels) -> Reason | None:
     text = (
         f"{jobs:,} jobs ({percent(jobs / found.judged.sum(), 1)}) waited more than ten minutes "
         f"while each job that waited would have fitted, {np.median(seconds[long]) / HOUR:,.1f} h "
-        f"in the median, {percent(share)} of all waiting. Holds, dependencies, limits or other "
-        f"resources may be why. {int(alone.sum()):,} of them found no other job "
-        f"({percent(alone_share)} of all waiting)."
+        f"in the median, {percent(share)} of all waiting: holds, dependencies, limits or other "
+        f"resources. {int(alone.sum()):,} of them met no other job ({percent(alone_share)} "
+        f"of all waiting)."
     )
     whose = _whose(found, np.where(long, seconds, 0.0))
     evidence = {

@@ -173,7 +173,7 @@ def test_no_field_of_a_record_hides_behind_an_attribute_of_numpy():
     assert not [one for one, names in tables if any(hasattr(np.record, n) for n in names)]
 
 
-PLAIN = """
+SCHEDULES = """
 import sim
 for policy in ("easy", "sa", "sa_easy", "conservative", "iterative", "fair_share", "aggressive"):
     asked = ("workload.jobs=60", "baseline=null", "predictor=oracle", f"policy={policy}")
@@ -185,7 +185,7 @@ for policy in ("easy", "sa", "sa_easy", "conservative", "iterative", "fair_share
 def test_runs_are_the_same_where_nothing_is_compiled():
     plain, compiled = (
         subprocess.run(
-            [sys.executable, "-c", PLAIN],
+            [sys.executable, "-c", SCHEDULES],
             env={**os.environ, "NUMBA_DISABLE_JIT": off},
             capture_output=True,
             text=True,

@@ -100,7 +100,7 @@ def test_the_recorded_schedule_is_a_baseline_as_any(command, log):
     ended, _, jobs = run(command, log, "baseline=recorded", "predictor=adept", SKIP)
     assert not (log.parent / "run/baseline_predictor").exists()  # nobody to ask
     assert "recorded by" not in ended.out
-    assert "set policy=easy to see how much" in " ".join(ended.out.split())
+    assert "policy=easy shows how much" in " ".join(ended.out.split())
     assert ended.out.count("recorded  ") == 1  # as the baseline, not once more
     base = pd.read_parquet(log.parent / "run/baseline/jobs.parquet")
     assert base["start_time"].tolist() == [0, 100, 25]

@@ -7,6 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sim.policies.allocation.iterative import iterate
+from sim.policies.molding.candidates import SPAN
 from sim.state.availability import BelievedEnds, Profile
 
 MACHINE = 8
@@ -78,7 +79,8 @@ def test_kept_plans_lead_to_the_same_counts(queue, by_time):
     profile.lay(5.0, BelievedEnds.of(ends))
     sizes = np.array([len(counts) for counts, _, _ in menus])
     low = np.cumsum(sizes) - sizes
-    spans = np.array([low, sizes, low, low + sizes, 0 * sizes])
+    spans = np.zeros(len(low), SPAN)
+    spans["begin"], spans["number"], spans["low"], spans["high"] = low, sizes, low, low + sizes
     dish = iterate(
         profile.times,
         profile.free,

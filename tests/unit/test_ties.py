@@ -16,6 +16,7 @@ from sim.machine.base import Dedicated
 from sim.policies.allocation.curve import AverageParallelism, EfficiencyAtLeast, Maximum
 from sim.policies.allocation.iterative import Iterative, iterate
 from sim.policies.allocation.sa import SmallestTurnaround
+from sim.policies.molding.candidates import SPAN
 from sim.policies.molding.choice import best_candidate
 from sim.policies.reallocation.equi import DynamicEquipartition
 from sim.policies.reallocation.hesrpt import HeSrpt
@@ -131,7 +132,8 @@ def planned(counts, runtimes, serial, jobs, processors=8, now=7e8):
     profile.lay(now, BelievedEnds.of([]))
     low = size * np.arange(jobs)
     sizes = np.full(jobs, size)
-    spans = np.array([low, sizes, low, low + sizes, 0 * sizes])
+    spans = np.zeros(len(low), SPAN)
+    spans["begin"], spans["number"], spans["low"], spans["high"] = low, sizes, low, low + sizes
     dish = iterate(
         profile.times, profile.free, profile.span, np.tile(counts, jobs),
         np.tile(np.array(runtimes, float), jobs), spans, np.full(jobs, float(serial)), False,
