@@ -19,7 +19,7 @@ from sim.errors import ConfigError
 from sim.help.meanings import column_names, meanings
 from sim.help.misspellings import groups, known_keys, meant
 from sim.help.pages import (
-    ASKED,
+    CONFIG_DIRS,
     WIDTH,
     Option,
     columns,
@@ -177,15 +177,16 @@ def _lines(found: Iterable[tuple[str, str]]) -> str:
 
 def main(given: Sequence[str]) -> int:
     """Show help on a topic; return the exit status."""
-    if not given or given[0] in ("--help", "-h"):
+    more = argparse.ArgumentParser(prog="moldsim help", add_help=False, allow_abbrev=False)
+    more.add_argument("--config-dir", type=Path, action="append", default=[])
+    asked, words = more.parse_known_args(given)
+    CONFIG_DIRS[:] = asked.config_dir
+    if not words or words[0] in ("--help", "-h"):
         show(overview())
         return 0
-    more = argparse.ArgumentParser(add_help=False, allow_abbrev=False)
-    more.add_argument("--config-dir", type=Path, action="append", default=[])
-    asked, (topic, *rest) = more.parse_known_args(given)
-    ASKED[:] = asked.config_dir
+    topic, *rest = words
     if rest and topic not in TABLES:
-        topic, rest = ("=" if topic in groups() else " ").join(given), []
+        topic, rest = ("=" if topic in groups() else " ").join(words), []
     if topic in TABLES and all(one.startswith("--") for one in rest):
         try:
             text: str | None = table(topic, [one.removeprefix("--") for one in rest])

@@ -18,7 +18,7 @@ COLUMN = 34
 """Where descriptions begin."""
 LONGEST = 20
 """Of a default that is shown."""
-ASKED: list[Path] = []
+CONFIG_DIRS: list[Path] = []
 """Folders that ``--config-dir`` names."""
 PLUGINS = "moldsim.plugins"
 """Entry points of packages that bring configuration."""
@@ -184,7 +184,7 @@ def inner_groups(group: str, root: Path | None = None) -> list[str]:
 
 def roots() -> list[Path]:
     """Return the folders of configuration: the program's, of installed packages, and asked for."""
-    return [CONFIG_FOLDER, *plugin_folders().values(), *ASKED]
+    return [CONFIG_FOLDER, *plugin_folders().values(), *CONFIG_DIRS]
 
 
 @cache

@@ -342,3 +342,18 @@ def test_a_run_loads_nothing_that_it_does_not_need(tmp_path):
             capture_output=True, text=True, check=False,
         )  # fmt: skip
     assert done.stdout.splitlines()[-1] == "[]", done.stderr
+
+
+def test_help_knows_presets_of_a_folder_that_is_named(tmp_path, capsys):
+    (tmp_path / "policy").mkdir()
+    (tmp_path / "policy/mine.yaml").write_text(
+        "# My own rule\n# kind: moldable | source: ours\n_target_: mine.Rule\n", encoding="utf-8"
+    )
+    asked = ["help", "--config-dir", str(tmp_path)]
+    assert main.main([*asked, "policy", "mine"]) == 0
+    told = capsys.readouterr().out
+    assert told.startswith("policy=mine: My own rule\n")
+    assert "kind          moldable" in told
+    assert main.main(asked) == 0
+    assert capsys.readouterr().out == main.overview()
+    assert main.main(["help", "policy", "mine"]) == 2  # it is forgotten

@@ -177,3 +177,15 @@ def test_what_is_refused_is_named_in_one_line(tmp_path, capsys, given, problem):
     assert [path.name for path in tmp_path.iterdir()] == ["w.json"]
     assert main(["convert", f"{tmp_path}/w.json", f"{tmp_path}/w.swf", "--speed", "1e9"]) == 0
     assert read_swf(tmp_path / "w.swf").jobs["run_time"].tolist() == [5]
+
+
+def test_one_partition_is_described_and_converted(tmp_path, capsys):
+    lines = (job_line(job_number=k, submit_time=k, partition=1 + k % 3) for k in range(1, 8))
+    path = write_log(tmp_path, *lines)
+    assert main(["describe", str(path), "--partition", "2"]) == 0
+    assert " lines " in (told := capsys.readouterr().out)
+    assert next(line for line in told.splitlines() if " lines " in line).split()[-1] == "3"
+    assert main(["convert", str(path), "--partition", "2", str(tmp_path / "part.swf")]) == 0
+    assert read_swf(tmp_path / "part.swf").jobs["job_number"].tolist() == [1, 4, 7]
+    assert main(["describe", str(path), "--partition", "9"]) == 2
+    assert "workload.partition=9: no job" in capsys.readouterr().err
