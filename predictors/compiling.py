@@ -16,14 +16,13 @@ from collections.abc import Callable
 from contextlib import suppress
 from functools import cache
 from pathlib import Path
-from typing import Any, ParamSpec, Self, TypeVar
+from typing import Any, ParamSpec, Self, TypeVar, overload
 from uuid import uuid4
 
 import numpy as np
 from numba import config, njit, typeof
 from numba.core.caching import UserProvidedCacheLocator
 
-_njit: Callable[..., Callable[..., Any]] = njit
 _settings: Any = config
 Given = ParamSpec("Given")
 Found = TypeVar("Found")
@@ -123,29 +122,30 @@ if OWN_LOCATOR not in _settings.CACHE_LOCATOR_CLASSES:
     _settings.CACHE_LOCATOR_CLASSES = f"{OWN_LOCATOR}, {_others}"
 
 
-def compiled(
-    *, makes_arrays: bool = False, **options: Any
-) -> Callable[[Callable[Given, Found]], Callable[Given, Found]]:
-    """Return what compiles a function, and keeps its code.
+@overload
+def compiled(function: Callable[Given, Found]) -> Callable[Given, Found]: ...
 
-    Whoever gives arrays to a function holds them until it returns. So one that makes none need
-    not count who refers to them, which Numba otherwise does, with an atomic step each time that
-    an array, or a tuple that holds arrays, gets a name or is handed on: four fifths of the time
-    of a short step over many tables. Other threads may run meanwhile, such as the one that an
-    interrupt by the user is to end all by.
+
+@overload
+def compiled(**options: Any) -> Callable[[Callable[Given, Found]], Callable[Given, Found]]: ...
+
+
+def compiled(function: Any = None, **options: Any) -> Any:
+    """Return a compiled function whose code is kept, or what makes such with options.
+
+    Other threads may run meanwhile, such as the one that an interrupt by the user is to end
+    all by.
 
     Parameters
     ----------
-    makes_arrays : bool
-        Whether the function makes arrays, by whatever expression, or returns any. It must
-        be said of each that does: of most others Numba says *NRT required but not enabled*, and
-        what the rest make stays in memory for ever (`tests/contract/test_compiled_functions.py`).
+    function : callable, optional
     **options
         Of `numba.njit`. A short step of a pass says `forceinline`: where it stands in whoever
         calls it, most counts of references cancel out, and there is less to compile. A step
         that one function alone calls says `inline="always"`: it is compiled there only.
     """
-    return _njit(cache=True, nogil=True, _nrt=makes_arrays, **options)
+    compile_it = njit(cache=True, nogil=True, **options)
+    return compile_it if function is None else compile_it(function)
 
 
 def direct(function: Any) -> Callable[..., Any]:

@@ -84,7 +84,7 @@ def observed_curve(nprocs: ArrayLike, runtime: ArrayLike) -> ObservedCurve:
     return _merged(counts, times, np.flatnonzero(distinct))
 
 
-@compiled()
+@compiled
 def _median(ordered: FloatArray) -> float:
     return float(0.5 * (ordered[(ordered.size - 1) // 2] + ordered[ordered.size // 2]))
 
@@ -118,7 +118,7 @@ class Merged(NamedTuple):
     limit: float
 
 
-@compiled(makes_arrays=True)
+@compiled
 def merge_repeats(runtimes: FloatArray) -> Merged:
     """Drop obvious outliers among a few runs at one count and average the rest.
 
@@ -165,7 +165,7 @@ def dropped_of(runtimes: FloatArray) -> list[float]:
     return dropped
 
 
-@compiled(makes_arrays=True)
+@compiled
 def merge_runs(
     counts: IntArray, runs: FloatArray, numbers: FloatArray
 ) -> tuple[FloatArray, FloatArray, tuple[float, int, float]]:
@@ -220,7 +220,7 @@ RISE = 0.03
 """A runtime that ends more than this above the shortest is rising, whatever the scatter."""
 
 
-@compiled()
+@compiled
 def reach_of(degrees_of_freedom: int, log_scatter: float) -> float:
     """Return `scatter_reach` of a curve with this scatter."""
     if degrees_of_freedom == 0:
@@ -228,13 +228,13 @@ def reach_of(degrees_of_freedom: int, log_scatter: float) -> float:
     return 2.0 * max(log_scatter, LEAST_SCATTER)
 
 
-@compiled(makes_arrays=True)
+@compiled
 def is_measured(nprocs: FloatArray, target: float) -> bool:
     """Say whether a count was measured."""
     return bool(np.any(np.abs(nprocs - target) <= SAME * target))
 
 
-@compiled(makes_arrays=True)
+@compiled
 def decline_place(runtime: FloatArray, reach: float) -> int:
     """Return the place of the fastest of some times by count if those beyond it decline, else -1.
 

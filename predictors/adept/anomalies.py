@@ -20,7 +20,7 @@ FALLING_WORK = 0.05
 """Work that falls by more than this from one count to the next is superlinear."""
 
 
-@compiled(makes_arrays=True)
+@compiled
 def paper_metric(nprocs: FloatArray, runtime: FloatArray) -> FloatArray:
     """Return R_i = W_i/W_{i+1} (1 + (n_{i+1} - n_i)/n_{i+1}), shape (m - 1,).
 
@@ -37,7 +37,7 @@ def paper_metric(nprocs: FloatArray, runtime: FloatArray) -> FloatArray:
     return metric
 
 
-@compiled(makes_arrays=True)
+@compiled
 def _jumps(
     nprocs: FloatArray, runtime: FloatArray, is_paper: bool
 ) -> tuple[FloatArray, FloatArray]:
@@ -61,7 +61,7 @@ def _jumps(
     return rise, excess
 
 
-@compiled(makes_arrays=True)
+@compiled
 def unrest_without(
     nprocs: FloatArray,
     runtime: FloatArray,
@@ -87,7 +87,7 @@ def unrest_without(
     return unrest, falls
 
 
-@compiled(makes_arrays=True, inline="always")
+@compiled(inline="always")
 def suspect(nprocs: FloatArray, runtime: FloatArray, is_paper: bool) -> tuple[int, float, bool]:
     """Return the place, the change of the statistic where the test fired, and whether work falls.
 
@@ -117,7 +117,7 @@ def suspect(nprocs: FloatArray, runtime: FloatArray, is_paper: bool) -> tuple[in
     return int(place), change, bool(falls[calmest])
 
 
-@compiled(makes_arrays=True, inline="always")
+@compiled(inline="always")
 def anomalies_of(
     nprocs: FloatArray, runtime: FloatArray, is_paper: bool
 ) -> tuple[IntArray, IntArray, FloatArray]:
@@ -199,7 +199,7 @@ def points_of(
     )
 
 
-@compiled(makes_arrays=True)
+@compiled
 def jumping(nprocs: FloatArray, runtime: FloatArray) -> IntArray:
     """Return the places of inner observations whose work lies below both neighbours' trend.
 

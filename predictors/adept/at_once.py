@@ -50,7 +50,7 @@ Made = tuple[FloatArray, FloatArray, Reading, Fits]
 """Counts and runtimes, how they are read, and what was fitted to them."""
 
 
-@compiled(makes_arrays=True, inline="always")
+@compiled(inline="always")
 def severities(
     nprocs: FloatArray, reading: Reading, fits: Fits, targets: FloatArray, answers: FloatArray
 ) -> tuple[IntArray, IntArray]:
@@ -85,7 +85,7 @@ def severities(
     return found, codes
 
 
-@compiled(makes_arrays=True, inline="always")
+@compiled(inline="always")
 def severity_of_curve(nprocs: FloatArray, runtime: FloatArray, reading: Reading) -> int:
     """Return how severe what `curve_remarks` says is, but of what was left out."""
     if reading.start < 0 and runtime[-1] > (1.0 + RISE) * runtime.min():
@@ -95,7 +95,7 @@ def severity_of_curve(nprocs: FloatArray, runtime: FloatArray, reading: Reading)
     return NOTE if noted or np.any(work[1:] < 0.95 * work[:-1]) else NOTHING
 
 
-@compiled(makes_arrays=True)
+@compiled
 def graded_answer(
     nprocs: FloatArray,
     runtime: FloatArray,

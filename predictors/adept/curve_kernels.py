@@ -80,7 +80,7 @@ class Fits(NamedTuple):
     figures: FloatArray
 
 
-@compiled(makes_arrays=True)
+@compiled
 def read_curve(nprocs: FloatArray, runtime: FloatArray, reach: float, is_paper: bool) -> Reading:
     """Look for a declining end, anomalous points and steps, in this order."""
     used, weight = np.ones(nprocs.size, np.bool_), np.ones(nprocs.size)
@@ -97,7 +97,7 @@ def read_curve(nprocs: FloatArray, runtime: FloatArray, reach: float, is_paper: 
     return Reading(used, weight, starts, points, deviations, start)
 
 
-@compiled(makes_arrays=True)
+@compiled
 def merged_with(lattice: FloatArray, counts: FloatArray) -> FloatArray:
     """Return both, ascending, each value once."""
     found, number, i, j = np.empty(lattice.size + counts.size), 0, 0, 0
@@ -112,7 +112,7 @@ def merged_with(lattice: FloatArray, counts: FloatArray) -> FloatArray:
     return found[:number]
 
 
-@compiled(makes_arrays=True)
+@compiled
 def candidates(nprocs: FloatArray, top: float) -> tuple[FloatArray, IntArray, IntArray]:
     """Return the lattice as `search_free` takes it, ends of its families, and neighbours."""
     lattice = LATTICE[: int(np.log2(REACH * top) * STEPS) + 1]
@@ -146,7 +146,7 @@ def candidates(nprocs: FloatArray, top: float) -> tuple[FloatArray, IntArray, In
     return table, np.array([0, ends[1], ends[2], coarse]), neighbours
 
 
-@compiled(makes_arrays=True)
+@compiled
 def search_evenly(
     nprocs: FloatArray, runtime: FloatArray, kept_weight: FloatArray, farthest: float
 ) -> tuple[FloatArray, BoolArray, IntArray]:
@@ -163,7 +163,7 @@ def search_evenly(
     return values, table[1] > 0.0, neighbours
 
 
-@compiled()
+@compiled
 def residual_of(value: FloatArray, high: bool, count: float, seconds: float) -> float:
     """Return what an instance predicts at a count over what was measured there, minus 1."""
     B, c, r = value[0], value[1], value[2]
@@ -172,7 +172,7 @@ def residual_of(value: FloatArray, high: bool, count: float, seconds: float) -> 
     return float(c * (max(x, 1.0) + r * G) / seconds - 1.0)
 
 
-@compiled(makes_arrays=True, inline="always")
+@compiled(inline="always")
 def fit_part(
     nprocs: FloatArray,
     runtime: FloatArray,
@@ -196,7 +196,7 @@ def fit_part(
     return values, high, neighbours
 
 
-@compiled(makes_arrays=True)
+@compiled
 def whole_of(instances: tuple[FloatArray, BoolArray, IntArray], figures: FloatArray) -> FloatArray:
     """Return B, c in seconds and r of the instance that stands for a phase, and its family."""
     values, high, neighbours = instances
@@ -210,7 +210,7 @@ def whole_of(instances: tuple[FloatArray, BoolArray, IntArray], figures: FloatAr
     return found
 
 
-@compiled()
+@compiled
 def put_instances(
     row: tuple[FloatArray, BoolArray, IntArray], found: tuple[FloatArray, BoolArray, IntArray]
 ) -> None:
@@ -222,7 +222,7 @@ def put_instances(
         row[2][k, 0], row[2][k, 1] = found[2][k, 0], found[2][k, 1]
 
 
-@compiled(makes_arrays=True)
+@compiled
 def fit_phases(
     nprocs: FloatArray,
     runtime: FloatArray,
@@ -264,7 +264,7 @@ def fit_phases(
     return Fits(values, high, neighbours, figures)
 
 
-@compiled(makes_arrays=True)
+@compiled
 def counts_of_parts(reading: Reading) -> IntArray:
     """Return how many observations take part in the whole, and in each phase of several."""
     starts = reading.starts
@@ -277,7 +277,7 @@ def counts_of_parts(reading: Reading) -> IntArray:
     return found
 
 
-@compiled(makes_arrays=True)
+@compiled
 def widened(
     values: FloatArray, high: BoolArray, neighbours: IntArray, room: int
 ) -> tuple[FloatArray, BoolArray, IntArray]:
@@ -293,7 +293,7 @@ def widened(
     return wider, its_high, beside
 
 
-@compiled()
+@compiled
 def scale_of(whole: FloatArray, nprocs: FloatArray, runtime: FloatArray) -> float:
     """Return the factor that brings the whole curve to a phase's observations."""
     total = squares = 0.0
@@ -304,7 +304,7 @@ def scale_of(whole: FloatArray, nprocs: FloatArray, runtime: FloatArray) -> floa
     return float(total / squares)
 
 
-@compiled(makes_arrays=True)
+@compiled
 def phases_of(nprocs: FloatArray, reading: Reading, targets: FloatArray) -> IntArray:
     """Return the phase of the observation nearest to each target, ties to the larger count."""
     found = np.zeros(targets.size, np.int64)
@@ -318,7 +318,7 @@ def phases_of(nprocs: FloatArray, reading: Reading, targets: FloatArray) -> IntA
     return found
 
 
-@compiled(makes_arrays=True, inline="always")
+@compiled(inline="always")
 def answer(
     nprocs: FloatArray, runtime: FloatArray, reading: Reading, fits: Fits, targets: FloatArray
 ) -> FloatArray:
@@ -357,7 +357,7 @@ def answer(
     return found
 
 
-@compiled(makes_arrays=True)
+@compiled
 def observations_of(
     nprocs: FloatArray, runtime: FloatArray, reading: Reading, part: int
 ) -> tuple[FloatArray, FloatArray, FloatArray]:

@@ -14,7 +14,7 @@ _ROUNDS = 4
 _MINIMA = 4
 
 
-@compiled()
+@compiled
 def _sums(
     breakpoint: float, high: float, nprocs: FloatArray, once: FloatArray, twice: FloatArray
 ) -> tuple[float, float, float, float, float]:
@@ -33,7 +33,7 @@ def _sums(
     return FF, FG, GG, F1, G1
 
 
-@compiled()
+@compiled
 def _best(
     sums: tuple[float, float, float, float, float], least: float, most: float
 ) -> tuple[float, float, float]:
@@ -52,7 +52,7 @@ def _best(
     return c, r, max(1.0 - top * c, 0.0)
 
 
-@compiled(makes_arrays=True)
+@compiled
 def _products(breakpoint: FloatArray, high: FloatArray, nprocs: FloatArray) -> FloatArray:
     """Return F·F, F·G, G·G, F and G at each observation, of each candidate, shape (5, m, k)."""
     products = np.empty((5, nprocs.size, breakpoint.size))
@@ -70,7 +70,7 @@ def _products(breakpoint: FloatArray, high: FloatArray, nprocs: FloatArray) -> F
     return products
 
 
-@compiled()
+@compiled
 def _fill_lattice(
     products: FloatArray,
     once: FloatArray,
@@ -93,7 +93,7 @@ def _fill_lattice(
         found[1, k], found[2, k], found[3, k] = _best(own, ends[0, k], ends[1, k])
 
 
-@compiled()
+@compiled
 def _lowest(wssre: FloatArray, begin: int, end: int, places: IntArray) -> None:
     """Write the places of the best few local minima, a plateau counting once, else -1."""
     places[:] = -1
@@ -113,7 +113,7 @@ def _lowest(wssre: FloatArray, begin: int, end: int, places: IntArray) -> None:
         places[at] = k
 
 
-@compiled(makes_arrays=True)
+@compiled
 def _narrow(
     lower: float,
     upper: float,
@@ -143,7 +143,7 @@ def _narrow(
     return max(lower + step * middle + shift * step, 1.0)
 
 
-@compiled(makes_arrays=True)
+@compiled
 def _fill_refined(
     begin: int,
     end: int,
@@ -174,7 +174,7 @@ def _fill_refined(
         found[1, j], found[2, j], found[3, j] = _best(sums, high, most)
 
 
-@compiled()
+@compiled
 def _copy(source: FloatArray, target: FloatArray, columns: int) -> None:
     """Copy the first columns of all rows; assigning slices takes far longer to compile."""
     for i in range(source.shape[0]):
@@ -182,7 +182,7 @@ def _copy(source: FloatArray, target: FloatArray, columns: int) -> None:
             target[i, k] = source[i, k]
 
 
-@compiled(makes_arrays=True)
+@compiled
 def search_free(
     nprocs: FloatArray,
     runtime: FloatArray,
@@ -240,12 +240,12 @@ def search_free(
     return found
 
 
-@compiled()
+@compiled
 def _comes_first(runtime: FloatArray, i: int, j: int) -> bool:
     return runtime[i] < runtime[j] or (runtime[i] == runtime[j] and i < j)
 
 
-@compiled()
+@compiled
 def _lower_median(runtime: FloatArray, weight: FloatArray, places: IntArray, half: float) -> int:
     """Return the first of `places`, by runtime, up to which the weights sum to `half`."""
     first, last, before = 0, places.size - 1, 0.0
@@ -273,7 +273,7 @@ def _lower_median(runtime: FloatArray, weight: FloatArray, places: IntArray, hal
     return int(places[first])
 
 
-@compiled(makes_arrays=True)
+@compiled
 def _family_weights(own: IntArray, high: BoolArray, balanced: bool, out: FloatArray) -> float:
     """Write the weight of each member, the families' sums the same if balanced; return half."""
     sums = np.zeros(2)
@@ -288,7 +288,7 @@ def _family_weights(own: IntArray, high: BoolArray, balanced: bool, out: FloatAr
     return 0.5 * total * (1.0 - 1e-9)
 
 
-@compiled(makes_arrays=True)
+@compiled
 def _beside(found: FloatArray, members: BoolArray, neighbours: IntArray) -> IntArray:
     """Return the places of the members and of those beside them that are within reach."""
     places = np.empty(members.size, np.int64)
@@ -301,7 +301,7 @@ def _beside(found: FloatArray, members: BoolArray, neighbours: IntArray) -> IntA
     return places[:number]
 
 
-@compiled()
+@compiled
 def _describe(found: FloatArray, high: BoolArray, own: IntArray, answer: FloatArray) -> None:
     """Write the extremes of A and of the breakpoint over the members."""
     answer[3], answer[4], answer[5] = np.inf, 0.0, np.inf
@@ -313,7 +313,7 @@ def _describe(found: FloatArray, high: BoolArray, own: IntArray, answer: FloatAr
         answer[5] = min(answer[5], B)
 
 
-@compiled()
+@compiled
 def _evaluate(
     found: FloatArray, family: FloatArray, places: IntArray, n: float, runtime: FloatArray
 ) -> tuple[float, float]:
@@ -328,7 +328,7 @@ def _evaluate(
     return low, high
 
 
-@compiled(makes_arrays=True)
+@compiled
 def choose(
     found: FloatArray,
     high: BoolArray,

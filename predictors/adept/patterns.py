@@ -23,7 +23,7 @@ NAMES = ("powers of 2", "perfect squares", "cubes", *(f"multiples of {n}" for n 
 _BASES = np.array([0, 0, 0, 16, 12, 8, 4])
 
 
-@compiled(makes_arrays=True)
+@compiled
 def members(place: int, counts: FloatArray) -> BoolArray:
     """Say which counts belong to the family at a place of `NAMES`, shape (n,)."""
     found = np.zeros(counts.size, np.bool_)
@@ -38,7 +38,7 @@ def members(place: int, counts: FloatArray) -> BoolArray:
     return found
 
 
-@compiled(makes_arrays=True)
+@compiled
 def may_be_special(nprocs: FloatArray, runtime: FloatArray) -> int:
     """Return the places of `NAMES` that `special_family` has to try, as bits."""
     if nprocs.size < _SPECIAL_LEAST:

@@ -53,7 +53,7 @@ def distance_weights(nprocs: FloatArray, targets: FloatArray, q: float) -> Float
     return np.asarray(weights, float)
 
 
-@compiled()
+@compiled
 def anomaly_factor(deviation: float) -> float:
     """Return the share of its weight that an anomalous point keeps.
 
@@ -94,7 +94,7 @@ class Selection(NamedTuple):
         return Selection(self.chosen[part], self.members[part], self.answers[part])
 
 
-@compiled(makes_arrays=True)
+@compiled
 def total(values: FloatArray) -> float:
     """Return a sum as NumPy makes it, eight at a time: where curves tie, the last digit decides."""
     eights, found = values.size // 8 * 8, 0.0
@@ -109,7 +109,7 @@ def total(values: FloatArray) -> float:
     return found
 
 
-@compiled(makes_arrays=True)
+@compiled
 def noise_of(repeats: IntArray, scatter: float, degrees: int, residual: float, used: int) -> float:
     """Estimate the relative error below which instances cannot be told apart."""
     mean_runs = total(1.0 / repeats) / repeats.size

@@ -44,7 +44,7 @@ POSITIVE = float(np.nextafter(0.0, 1.0))
 """The least number above 0."""
 
 
-@compiled()
+@compiled
 def lie_within(values: FloatArray, least: float) -> bool:
     """Say whether all values, of shape (n,), are finite and at least so much."""
     good = 0
@@ -53,7 +53,7 @@ def lie_within(values: FloatArray, least: float) -> bool:
     return good == values.size
 
 
-@compiled()
+@compiled
 def interpolated(at: float, x: FloatArray, y: FloatArray) -> float:
     """Return what `numpy.interp` does for one place, which is finite."""
     last = x.size - 1
@@ -67,7 +67,7 @@ def interpolated(at: float, x: FloatArray, y: FloatArray) -> float:
     return float(y[k] if x[k] == at else (y[k + 1] - y[k]) / (x[k + 1] - x[k]) * (at - x[k]) + y[k])
 
 
-@compiled(makes_arrays=True)
+@compiled
 def seconds_per_cell(curves: Curves, at: FloatArray, shared: FloatArray) -> FloatArray:
     """Return the time of a cell at each place, linear between numbers of processes.
 
@@ -112,7 +112,7 @@ class Classes(NamedTuple):
     per_byte: FloatArray
 
 
-@compiled()
+@compiled
 def message(costs: Classes, size: float, slower: float) -> float:
     """Return the seconds of a message of so many bytes, rounded up, each so many times slower."""
     whole, kind = float(ceil(size)), costs.first_bytes.size - 1
@@ -121,7 +121,7 @@ def message(costs: Classes, size: float, slower: float) -> float:
     return float(costs.latency[kind] * 1e-6 + whole * slower * costs.per_byte[kind] * 1e-9)
 
 
-@compiled(makes_arrays=True)
+@compiled
 def message_seconds(costs: Classes, size: FloatArray, slower: FloatArray) -> FloatArray:
     """Return `message` for each of some sizes and factors, shape (n,), seconds."""
     found = np.empty(size.size)
@@ -130,7 +130,7 @@ def message_seconds(costs: Classes, size: FloatArray, slower: FloatArray) -> Flo
     return found
 
 
-@compiled(makes_arrays=True)
+@compiled
 def exchange_seconds(
     costs: Classes, numbers: FloatArray, face: FloatArray, count: FloatArray
 ) -> FloatArray:
@@ -163,7 +163,7 @@ def exchange_seconds(
     return found
 
 
-@compiled(makes_arrays=True)
+@compiled
 def _running_sum(values: FloatArray) -> FloatArray:
     """Return the sum of all values before each, and of all."""
     total = np.zeros(values.size + 1)
@@ -172,7 +172,7 @@ def _running_sum(values: FloatArray) -> FloatArray:
     return total
 
 
-@compiled(makes_arrays=True)
+@compiled
 def rates(
     seconds: FloatArray, cells: FloatArray, known: int, window: int, before: FloatArray
 ) -> FloatArray:

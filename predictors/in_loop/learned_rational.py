@@ -180,7 +180,7 @@ class LoadedHistory:
         return np.asarray(runs.runtime / np.maximum(seconds, self._least))
 
 
-@compiled(makes_arrays=True, error_model="numpy")
+@compiled(error_model="numpy")
 def _correct(
     plain: FloatArray, least: float, counts: IntArray, known: IntArray, figures: FloatArray,
     squares: float,

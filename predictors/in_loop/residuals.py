@@ -38,7 +38,7 @@ _ROOM = 8
 """For so many counts there is room at first."""
 
 
-@compiled()
+@compiled
 def prior_runs(raw: FloatArray, numbers: FloatArray, squares: float) -> float:
     """Return p, the number of runs that a model's answer at a measured count weighs as.
 
@@ -67,7 +67,7 @@ def prior_runs(raw: FloatArray, numbers: FloatArray, squares: float) -> float:
     return float(min(noise / error, MOST_PRIOR_RUNS))
 
 
-@compiled(makes_arrays=True)
+@compiled
 def corrected(
     runtimes: FloatArray,
     counts: IntArray,
@@ -162,7 +162,7 @@ class CountTable(NamedTuple):
     sums: FloatArray
 
 
-@compiled()
+@compiled
 def place_of(table: CountTable, nprocs: int) -> int:
     """Return the place of a count among those measured; -1 - where it would be without it."""
     low, high = 0, int(table.sums[COUNTS])
@@ -176,7 +176,7 @@ def place_of(table: CountTable, nprocs: int) -> int:
     return low if is_there else -1 - low
 
 
-@compiled()
+@compiled
 def begin_count(table: CountTable, place: int, nprocs: int) -> None:
     """Put a new count in its place; a model of ratios says 1 there."""
     known, figures, runs, sums = table  # in loops: assigning slices takes far longer to compile
@@ -194,7 +194,7 @@ def begin_count(table: CountTable, place: int, nprocs: int) -> None:
     sums[COUNTS] += 1.0
 
 
-@compiled()
+@compiled
 def take_in(table: CountTable, nprocs: int, runtime: float, tolerance: float) -> int:
     """Add a run, or its ratio; the oldest one at its count goes if too many are kept there.
 
@@ -228,7 +228,7 @@ def take_in(table: CountTable, nprocs: int, runtime: float, tolerance: float) ->
     return 0 if abs(usual - fitted) <= tolerance * fitted else moved
 
 
-@compiled()
+@compiled
 def kept_at(table: CountTable, nprocs: int) -> tuple[int, float]:
     """Return how many runs are kept at a count, and their geometric mean, NaN without any."""
     place = place_of(table, nprocs)
@@ -237,7 +237,7 @@ def kept_at(table: CountTable, nprocs: int) -> tuple[int, float]:
     return int(table.figures[NUMBER, place]), exp(table.figures[MEAN, place])
 
 
-@compiled()
+@compiled
 def compare(table: CountTable, predicted: FloatArray) -> None:
     """Take the residuals against a model, whose runtimes stand in a table by count."""
     figures = table.figures
@@ -247,7 +247,7 @@ def compare(table: CountTable, predicted: FloatArray) -> None:
         figures[RAW, k] = figures[MEAN, k] - figures[LOG_PREDICTED, k]
 
 
-@compiled(makes_arrays=True)
+@compiled
 def believed(table: CountTable, predicted: FloatArray, counts: IntArray) -> FloatArray:
     """Return `corrected` for a model whose runtimes stand in a table by count; nothing without."""
     runtimes, number, figures = np.empty(counts.size), int(table.sums[COUNTS]), table.figures

@@ -95,7 +95,7 @@ class Foci(NamedTuple):
     table: FloatArray
 
 
-@compiled(makes_arrays=True, error_model="numpy")
+@compiled(error_model="numpy")
 def renewed(latest, form, split):  # type: ignore[no-untyped-def]
     """Fit to the latest runs and grade the fit.
 
@@ -123,7 +123,7 @@ def renewed(latest, form, split):  # type: ignore[no-untyped-def]
     return failed, Fit(known, runtime, log_time, splits, coefficients, limits), grade
 
 
-@compiled(makes_arrays=True, error_model="numpy")
+@compiled(error_model="numpy")
 def seconds_by(coefficients, log_count, log_size, has_size):  # type: ignore[no-untyped-def]
     """Return what a model says of one count and size, as `predictors.regression.qr.predicted`."""
     seconds, inputs = 0.0, 2 if has_size else 1
@@ -149,7 +149,7 @@ def inside_of(fit, size) -> tuple[float, float]:  # type: ignore[no-untyped-def]
     return np.log2(inside), size / inside
 
 
-@compiled(makes_arrays=True, error_model="numpy")
+@compiled(error_model="numpy")
 def complete_seconds(fit, count, size):  # type: ignore[no-untyped-def]
     """Return what the fit to all runs says of a job of a size at a count."""
     log_size, factor = inside_of(fit, size)
@@ -195,7 +195,7 @@ def level_anew(latest):  # type: ignore[no-untyped-def]
     span[FIRST] = span[COMPARED] = span[BEGIN]
 
 
-@compiled(makes_arrays=True, error_model="numpy")
+@compiled(error_model="numpy")
 def compare(latest, fit):  # type: ignore[no-untyped-def]
     """Compare the runs with the fit to all runs, those that were not before."""
     table, places, levels, span = latest
@@ -224,7 +224,7 @@ def compare(latest, fit):  # type: ignore[no-untyped-def]
     span[COMPARED] = span[END]
 
 
-@compiled(makes_arrays=True, error_model="numpy")
+@compiled(error_model="numpy")
 def averages(latest, size):  # type: ignore[no-untyped-def]
     """Return the mean ratio at each measured count, runs of like size first, and their number.
 
@@ -280,7 +280,7 @@ def stands(foci, row, fit, seen) -> bool:  # type: ignore[no-untyped-def]
     return True
 
 
-@compiled(makes_arrays=True, error_model="numpy")
+@compiled(error_model="numpy")
 def put_focus(foci, row, coefficients, width, low, high):  # type: ignore[no-untyped-def]
     """Write down a fit at a focal time; without coefficients there is none."""
     own, inputs = foci.table[row], low.size
@@ -292,7 +292,7 @@ def put_focus(foci, row, coefficients, width, low, high):  # type: ignore[no-unt
         own[5 + 3 * p : 6 + 3 * p + inputs] = coefficients[p]
 
 
-@compiled(makes_arrays=True, error_model="numpy")
+@compiled(error_model="numpy")
 def fit_foci(latest, fit, foci, wanted, seen, half_width):  # type: ignore[no-untyped-def]
     """See to it that the fits at focal times are those to the runs of the fit."""
     span = latest.span
@@ -311,7 +311,7 @@ def fit_foci(latest, fit, foci, wanted, seen, half_width):  # type: ignore[no-un
         foci.parts[row, 1] = seen
 
 
-@compiled(makes_arrays=True, error_model="numpy")
+@compiled(error_model="numpy")
 def asked_of(latest, fit, counts, size):  # type: ignore[no-untyped-def]
     """Return counts and then the measured ones in log2, and what the fit to all runs says there.
 
@@ -329,13 +329,13 @@ def asked_of(latest, fit, counts, size):  # type: ignore[no-untyped-def]
     return log_counts, seconds, log_size, factor
 
 
-@compiled(makes_arrays=True, error_model="numpy")
+@compiled(error_model="numpy")
 def foci_of(seconds):  # type: ignore[no-untyped-def]
     """Return the focal times, log2 in steps, at which runs of these times are looked at."""
     return np.rint(np.log2(seconds) * FOCUS_STEPS).astype(np.int64)
 
 
-@compiled(makes_arrays=True, error_model="numpy")
+@compiled(error_model="numpy")
 def focused(latest, fit, foci, asked):  # type: ignore[no-untyped-def]
     """Return what fits in focus say where they can; `asked` is what `asked_of` returned."""
     log_counts, seconds, log_size, _ = asked
@@ -351,7 +351,7 @@ def focused(latest, fit, foci, asked):  # type: ignore[no-untyped-def]
     return found
 
 
-@compiled(makes_arrays=True, error_model="numpy")
+@compiled(error_model="numpy")
 def as_runs_correct(latest, counts, size, asked, seconds):  # type: ignore[no-untyped-def]
     """Return the runtimes `seconds` at counts, as the runs correct them.
 
@@ -367,14 +367,14 @@ def as_runs_correct(latest, counts, size, asked, seconds):  # type: ignore[no-un
     return corrected(own, counts, measured, known, means, runs, squares)
 
 
-@compiled(makes_arrays=True, error_model="numpy")
+@compiled(error_model="numpy")
 def believe(latest, fit, counts, size):  # type: ignore[no-untyped-def]
     """Return what the fit to all runs says of a job of a size, as the runs correct it."""
     asked = asked_of(latest, fit, counts, size)
     return as_runs_correct(latest, counts, size, asked, asked[1])
 
 
-@compiled(makes_arrays=True, error_model="numpy")
+@compiled(error_model="numpy")
 def believe_in_focus(latest, fit, foci, counts, size, seen, half_width):  # type: ignore[no-untyped-def]
     """Return what fits at the job's own times say, as the runs correct it."""
     asked = asked_of(latest, fit, counts, size)
@@ -383,7 +383,7 @@ def believe_in_focus(latest, fit, foci, counts, size, seen, half_width):  # type
     return as_runs_correct(latest, counts, size, asked, seconds)
 
 
-@compiled(makes_arrays=True, error_model="numpy")
+@compiled(error_model="numpy")
 def account(latest, fit, nprocs, size) -> tuple[int, float]:  # type: ignore[no-untyped-def]
     """Return how many runs are kept at a count, and their mean brought to a size; NaN without."""
     compare(latest, fit)

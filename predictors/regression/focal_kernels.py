@@ -33,7 +33,7 @@ ROUNDING = 1e-12
 MUCH_COMMUNICATION = 0.5
 
 
-@compiled(makes_arrays=True, error_model="numpy")
+@compiled(error_model="numpy")
 def varying(known):  # type: ignore[no-untyped-def]
     """Return which rows of the table have several values; the counts' always counts as one."""
     stays = np.ones(known.shape[0], np.bool_)
@@ -42,7 +42,7 @@ def varying(known):  # type: ignore[no-untyped-def]
     return stays
 
 
-@compiled(makes_arrays=True, error_model="numpy")
+@compiled(error_model="numpy")
 def region(known, log_time, centre, half_width):  # type: ignore[no-untyped-def]
     """Return the runs near the focal time, the half-width taken, and how often it was widened.
 
@@ -68,7 +68,7 @@ def region(known, log_time, centre, half_width):  # type: ignore[no-untyped-def]
     return np.ones(distance.size, np.bool_), np.inf, MAX_WIDENINGS
 
 
-@compiled(makes_arrays=True, error_model="numpy")
+@compiled(error_model="numpy")
 def linear_parts(known, runtime, splits, weights):  # type: ignore[no-untyped-def]
     """Fit the total, or both parts where communication is over half at the largest count.
 
@@ -100,7 +100,7 @@ def linear_parts(known, runtime, splits, weights):  # type: ignore[no-untyped-de
     return failed, way, done, gap, uppers
 
 
-@compiled(makes_arrays=True, error_model="numpy")
+@compiled(error_model="numpy")
 def prepared(runs, spread):  # type: ignore[no-untyped-def]
     """Return the latest runs of an application as regressions take them.
 
@@ -144,7 +144,7 @@ def prepared(runs, spread):  # type: ignore[no-untyped-def]
     return known, runtime, log_time, splits, low, high
 
 
-@compiled(makes_arrays=True, error_model="numpy")
+@compiled(error_model="numpy")
 def focal_fit(known, runtime, log_time, splits, centre, half_width):  # type: ignore[no-untyped-def]
     """Fit the runs in focus: region and parts at once.
 

@@ -92,7 +92,7 @@ def without_values(series: int, rule: Rule) -> np.ndarray:
     return banks
 
 
-@compiled()
+@compiled
 def _put(bank, first, steps, newest):  # type: ignore[no-untyped-def]
     """Put values among so many of the newest, in order from a row on; those before these leave.
 
@@ -117,7 +117,7 @@ def _put(bank, first, steps, newest):  # type: ignore[no-untyped-def]
             above[k], at[k] = before, rank
 
 
-@compiled()
+@compiled
 def _keep(bank):  # type: ignore[no-untyped-def]
     """Put values into ring and order; the oldest of 51 leaves both."""
     ranks, at, gone = bank.ranks, bank.at, bank.gone
@@ -144,7 +144,7 @@ def _keep(bank):  # type: ignore[no-untyped-def]
     bank.count += 1
 
 
-@compiled()
+@compiled
 def _lowest(ranks: int) -> int:
     """Return the lowest of a set of ranks, a bit each: how many zeros come before its first one.
 
@@ -189,7 +189,7 @@ def _means(bank):  # type: ignore[no-untyped-def]
         standing[12, k] = total / some
 
 
-@compiled()
+@compiled
 def _windowed(bank, a, c, most, change):  # type: ignore[no-untyped-def]
     """Renew a candidate of an adaptive median, whose window is so much longer than the present."""
     ranks, ordered, windows, half, set_ = (
@@ -217,7 +217,7 @@ def _windowed(bank, a, c, most, change):  # type: ignore[no-untyped-def]
         bank.candidates[a, c, k] = low if number & 1 else (low + high) / 2
 
 
-@compiled()
+@compiled
 def _order_statistics(bank):  # type: ignore[no-untyped-def]
     """Renew medians and trimmed means; places 15 and 16 are written twice."""
     size, standing, candidates = min(bank.count, VALUES), bank.standing, bank.candidates
@@ -239,7 +239,7 @@ def _order_statistics(bank):  # type: ignore[no-untyped-def]
         standing[16, k], standing[17, k] = candidates[0, 0, k], candidates[1, 0, k]
 
 
-@compiled()
+@compiled
 def _adapt(bank):  # type: ignore[no-untyped-def]
     """Move each adaptive window by one towards whichever neighbour erred less on the value."""
     for a in range(2):
@@ -272,7 +272,7 @@ def _forecast(bank):  # type: ignore[no-untyped-def]
     _order_statistics(bank)
 
 
-@compiled()
+@compiled
 def _smallest(bank, choice, number):  # type: ignore[no-untyped-def]
     """Choose the first of so many smallest sums; what differs by rounding alone is a tie."""
     sums, chosen = bank.scores, bank.chosen
@@ -287,7 +287,7 @@ def _smallest(bank, choice, number):  # type: ignore[no-untyped-def]
         chosen[choice, k] = smallest
 
 
-@compiled()
+@compiled
 def _score(bank, spans, squared):  # type: ignore[no-untyped-def]
     """Score the primaries' standing forecasts against the value, for every selector.
 
@@ -311,7 +311,7 @@ def _score(bank, spans, squared):  # type: ignore[no-untyped-def]
             scores[s, j] += error * error if square else error
 
 
-@compiled()
+@compiled
 def _score_selectors(bank, by_squares):  # type: ignore[no-untyped-def]
     """Score the selectors, where there are several to choose from."""
     standing, chosen, value = bank.standing, bank.chosen, bank.value
@@ -323,7 +323,7 @@ def _score_selectors(bank, by_squares):  # type: ignore[no-untyped-def]
                 bank.scores[selectors, s * WIDTH + k] += error * error if by_squares else error
 
 
-@compiled()
+@compiled
 def take_values(bank, rule):  # type: ignore[no-untyped-def]
     """Take in `bank.value`, one of each series; score standing forecasts first, then renew all.
 
@@ -345,7 +345,7 @@ def take_values(bank, rule):  # type: ignore[no-untyped-def]
         _smallest(bank, selectors, selectors)
 
 
-@compiled()
+@compiled
 def begin_with_ones(bank, k):  # type: ignore[no-untyped-def]
     """Let the series in a lane of a bank be one of ones, as many as the others have values."""
     count, size = bank.count, min(bank.count, VALUES)
@@ -362,7 +362,7 @@ def begin_with_ones(bank, k):  # type: ignore[no-untyped-def]
     bank.errors[:, k::WIDTH], bank.scores[:, k::WIDTH] = 0.0, 0.0
 
 
-@compiled()
+@compiled
 def answer_of(bank, k, rule) -> float:  # type: ignore[no-untyped-def]
     """Return the forecast next value of the series in a lane of a bank."""
     if bank.count == 0:
@@ -371,7 +371,7 @@ def answer_of(bank, k, rule) -> float:  # type: ignore[no-untyped-def]
     return float(min(max(standing, rule.low), rule.high))
 
 
-@compiled()
+@compiled
 def take_block(block, banks, each, rule, before):  # type: ignore[no-untyped-def]
     """Take in block[time, series]; write what was forecast of each value.
 
@@ -397,7 +397,7 @@ def take_block(block, banks, each, rule, before):  # type: ignore[no-untyped-def
                 take_values(bank, rule)
 
 
-@compiled(makes_arrays=True)
+@compiled
 def answers_of(banks, places, rule):  # type: ignore[no-untyped-def]
     """Return the forecast next values of the series in some places."""
     found = np.empty(len(places))

@@ -40,7 +40,7 @@ class Parts(NamedTuple):
         return Parts(self.fixed * factors, self.computation * factors, self.communication * factors)
 
 
-@compiled(makes_arrays=True, error_model="numpy")
+@compiled(error_model="numpy")
 def _seconds_of_parts(
     spread: tuple[FloatArray, FloatArray], scaled: FloatArray, coefficients: FloatArray,
     part: IntArray,

@@ -32,7 +32,7 @@ class CpuChunk(NamedTuple):
     values: FloatArray
 
 
-@compiled()
+@compiled
 def _segment(times, row, time) -> int:  # type: ignore[no-untyped-def]
     """Return which segment of a row holds `time`."""
     low, high = 0, times.shape[1] - 1
@@ -45,7 +45,7 @@ def _segment(times, row, time) -> int:  # type: ignore[no-untyped-def]
     return low
 
 
-@compiled()
+@compiled
 def _speed(times, values, own, k, leaf) -> float:  # type: ignore[no-untyped-def]
     """Return the CPU of an own processor in segment k, or where all change together the least."""
     if len(times) > 1:
@@ -56,7 +56,7 @@ def _speed(times, values, own, k, leaf) -> float:  # type: ignore[no-untyped-def
     return least
 
 
-@compiled()
+@compiled
 def _raise(tree, node, value):  # type: ignore[no-untyped-def]
     """Set a leaf of a tournament tree and the minima above it."""
     tree[node] = value
@@ -66,7 +66,7 @@ def _raise(tree, node, value):  # type: ignore[no-untyped-def]
         node //= 2
 
 
-@compiled()
+@compiled
 def _turn(cpu, time, course):  # type: ignore[no-untyped-def]
     """Move to its segment at `time` each own processor, or all of them, that changes by then.
 
@@ -84,7 +84,7 @@ def _turn(cpu, time, course):  # type: ignore[no-untyped-def]
         _raise(speeds, node, _speed(times, values, own, at[leaf], leaf))
 
 
-@compiled(makes_arrays=True)
+@compiled
 def advance(times, values, links, own, nodes, span, task):  # type: ignore[no-untyped-def]
     """Run a job within one chunk; return when it stops and the work then left.
 
@@ -128,7 +128,7 @@ def advance(times, values, links, own, nodes, span, task):  # type: ignore[no-un
     return _steps((times, values, own), course, links, inside, loaded, span, task)
 
 
-@compiled()
+@compiled
 def _steps(cpu, course, links, inside, loaded, span, task) -> tuple[float, float]:  # type: ignore[no-untyped-def]
     """Go from change to change of the job's own processors and links, as `advance` says."""
     (_, changes, speeds), (time, until, _), (work, computation, communication) = course, span, task
@@ -164,13 +164,13 @@ def _steps(cpu, course, links, inside, loaded, span, task) -> tuple[float, float
             return until, max(work, 0.0)
 
 
-@compiled()
+@compiled
 def _joins(links, k, inside) -> bool:  # type: ignore[no-untyped-def]
     """Return whether a link joins two nodes that the job is on."""
     return bool(inside[int(links[SOURCE, k])] and inside[int(links[DESTINATION, k])])
 
 
-@compiled()
+@compiled
 def add_integrals(times, values, own, start, end, totals):  # type: ignore[no-untyped-def]
     """Add to `totals` the integral of each processor's CPU over [start, end) in this chunk."""
     for i in range(len(own)):
@@ -183,7 +183,7 @@ def add_integrals(times, values, own, start, end, totals):  # type: ignore[no-un
             k += 1
 
 
-@compiled()
+@compiled
 def read_cpu(times, values, own, moments, out):  # type: ignore[no-untyped-def]
     """Write the CPU of each processor at each of the ascending times to out[time, processor]."""
     for i in range(len(own)):
@@ -195,7 +195,7 @@ def read_cpu(times, values, own, moments, out):  # type: ignore[no-untyped-def]
             out[j, i] = values[k, own[i]]
 
 
-@compiled(makes_arrays=True)
+@compiled
 def links_during(links, longest, inside, starts, ends):  # type: ignore[no-untyped-def]
     """Return how many links among nodes are loaded in each [start, end], and these in turn."""
     counts, picked, number = np.zeros(len(starts), np.int64), np.empty(ROOM, np.int64), 0

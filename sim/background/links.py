@@ -50,7 +50,7 @@ class LoadedLinks(NamedTuple):
         return float(self.available[own].min(initial=1.0))
 
 
-@compiled()
+@compiled
 def _lane(keys, key, first) -> int:  # type: ignore[no-untyped-def]
     """Return the lane of a link, looked for from `first` on and round, or else a free one."""
     free = len(keys)
@@ -63,7 +63,7 @@ def _lane(keys, key, first) -> int:  # type: ignore[no-untyped-def]
     return free
 
 
-@compiled(makes_arrays=True)
+@compiled
 def _place_links(counts, sampled, keys, loaded_at, before, forget):  # type: ignore[no-untyped-def]
     """Find lanes for the loaded links in samples, and free those of links that are long free.
 
@@ -89,7 +89,7 @@ def _place_links(counts, sampled, keys, loaded_at, before, forget):  # type: ign
     return lanes, len(counts)
 
 
-@compiled(makes_arrays=True)
+@compiled
 def _take_links(counts, lanes, available, keys, before, banks, rule):  # type: ignore[no-untyped-def]
     """Take samples into the series of all links that have a lane."""
     for b in range(len(banks)):

@@ -22,7 +22,7 @@ MOST_LINKS = 2**15
 """Readings of loaded links that are kept."""
 
 
-@compiled()
+@compiled
 def add_noise(values, places, times, key, spread):  # type: ignore[no-untyped-def]
     """Give readings log-normal noise, which is addressed by place and time, bit by bit."""
     golden, other = np.uint64(0x9E3779B97F4A7C15), np.uint64(0xD1B54A32D192ED03)
@@ -34,7 +34,7 @@ def add_noise(values, places, times, key, spread):  # type: ignore[no-untyped-de
         values[i] = min(1.0, max(FLOOR, values[i] * np.exp(spread * normal)))
 
 
-@compiled(makes_arrays=True)
+@compiled
 def _least_of_first(latest, kept, places):  # type: ignore[no-untyped-def]
     """Return the least of the first place, the first two, ..., in each of so many samples."""
     least = np.full((2, len(places), kept), np.inf)

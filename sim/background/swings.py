@@ -67,7 +67,7 @@ def with_rank(ranks: Ranks, doubled: int, swings: FloatArray) -> Ranks:
     return Ranks(ranks.places, np.append(ranks.sizes, size), grown)
 
 
-@compiled()
+@compiled
 def share_left(memory: float, horizon: float, delay: float = 0.0) -> float:
     """Return which share of a deviation lasts, averaged over the horizon after a delay.
 
@@ -84,13 +84,13 @@ def share_left(memory: float, horizon: float, delay: float = 0.0) -> float:
     return exp(-delay / memory) * -expm1(-span) / span
 
 
-@compiled()
+@compiled
 def doublings(seconds) -> int:  # type: ignore[no-untyped-def]
     """Return how many doublings of one second these seconds are, to the nearest."""
     return int(np.rint(log2(max(seconds, 1.0))))
 
 
-@compiled()
+@compiled
 def _met(i, horizon, counts, swings, course, ranks) -> tuple[float, float]:  # type: ignore[no-untyped-def]
     """Return CPU and bandwidth of job i over a horizon; NaN where ranks are missing."""
     usual, present = swings[0, i], swings[1, i]
@@ -108,7 +108,7 @@ def _met(i, horizon, counts, swings, course, ranks) -> tuple[float, float]:  # t
     return cpu / slower, link / slower
 
 
-@compiled(makes_arrays=True)
+@compiled
 def conditions_of(counts, horizon, swings, course, ranks):  # type: ignore[no-untyped-def]
     """Return CPU and bandwidth of jobs of some counts over a horizon each."""
     cpu, bandwidth = np.empty(len(counts)), np.empty(len(counts))
@@ -117,14 +117,14 @@ def conditions_of(counts, horizon, swings, course, ranks):  # type: ignore[no-un
     return cpu, bandwidth
 
 
-@compiled()
+@compiled
 def _under(i, horizon, counts, parts, swings, course, ranks) -> float:  # type: ignore[no-untyped-def]
     """Return the runtime of job i under its load over a horizon; NaN where ranks are missing."""
     cpu, bandwidth = _met(i, horizon, counts, swings, course, ranks)
     return float(parts[0, i] + parts[1, i] / cpu + parts[2, i] / bandwidth)
 
 
-@compiled()
+@compiled
 def _settle(counts, parts, search, swings, course, ranks) -> float:  # type: ignore[no-untyped-def]
     """Find runtimes by `look_up`; return the horizon of a missing rank, or 0."""
     for i in range(len(counts)):

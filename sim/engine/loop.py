@@ -60,7 +60,7 @@ def _maker(state: types.Type, plan: types.Type) -> Callable[..., Rule]:
         types.FunctionType(result.get(name, types.void)(state, plan, *more.get(name, ())))
         for name in FIELDS
     )
-    made: Any = compiled(makes_arrays=True, signature_or_function=signature)(_made)
+    made: Any = compiled(signature_or_function=signature)(_made)
     return cast(Callable[..., Rule], made)
 
 
@@ -75,7 +75,7 @@ def bind(state: State, plan: Any, **functions: Callable[..., Any]) -> Rule:
     return _maker(_typeof(state), _typeof(plan))(*(functions[name] for name in FIELDS))
 
 
-@compiled(makes_arrays=True)
+@compiled
 def advance(state: State, calendar: Calendar, rule: Rule, plan: Any) -> float:
     """Go through instants, each with one pass at its end, as long as no Python is needed.
 

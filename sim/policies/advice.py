@@ -65,7 +65,7 @@ def raised(reading: Reading) -> Reading:
     return Reading(counts, np.asarray(area / counts), serial)
 
 
-@compiled()
+@compiled
 def last_up_to(counts: IntArray, begin: int, end: int, ceiling: float) -> int:
     """Return the last place from `begin` to before `end` with a count up to a ceiling.
 
@@ -86,7 +86,7 @@ def last_up_to(counts: IntArray, begin: int, end: int, ceiling: float) -> int:
     return low
 
 
-@compiled(makes_arrays=True)
+@compiled
 def inside(counts: IntArray, least: float, most: float, request: int) -> IntArray:
     """Return 1, then the counts from the least to the most, and the request, each once."""
     kept, number = np.ones(counts.size + 1, np.int64), 1
@@ -97,7 +97,7 @@ def inside(counts: IntArray, least: float, most: float, request: int) -> IntArra
     return kept[:number]
 
 
-@compiled(makes_arrays=True)
+@compiled
 def useful(runtimes: FloatArray, begin: int) -> FloatArray:
     """Return the running minimum of times from a place on, up to its first least one."""
     lowest = runtimes.copy()

@@ -43,7 +43,7 @@ def is_less_on(one: float, other: float, scale: float) -> bool:
     return one < other and (other == np.inf or other - one > TIE * scale)
 
 
-@compiled()
+@compiled
 def first_least(values: FloatArray) -> int:
     """Return the first place of the least of some figures, equal ones being equal.
 
@@ -65,7 +65,7 @@ def first_least(values: FloatArray) -> int:
     return 0
 
 
-@compiled(makes_arrays=True)
+@compiled
 def ranks(values: FloatArray) -> IntArray:
     """Return the rank of each figure from 0, ascending; equal figures share a rank.
 

@@ -205,7 +205,7 @@ def preemptive_sums(
     if len(release) >= COMPILED_JOBS:
         from predictors.compiling import compiled  # the compiler takes long to import
 
-        run = compiled(makes_arrays=True)(_one_machine)
+        run = compiled(_one_machine)
     return Sums(*run(release, float(origin), area, processors, by_remaining))
 
 

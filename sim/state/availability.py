@@ -35,7 +35,7 @@ def segment(times: FloatArray, span: IntArray, instant: float) -> int:
     return int(low)
 
 
-@compiled()
+@compiled
 def earliest(
     times: FloatArray,
     free: IntArray,
@@ -69,7 +69,7 @@ def earliest(
             return start
 
 
-@compiled()
+@compiled
 def _close_up(times: FloatArray, free: IntArray, span: IntArray) -> None:
     """Move the profile to the begin of its arrays."""
     first, last = span[FIRST], span[LAST]
@@ -141,7 +141,7 @@ def _shift(values: NDArray[Any], first: int, last: int, by: int) -> None:
             after[k] = before[k]
 
 
-@compiled()
+@compiled
 def move_up(
     times: FloatArray, free: IntArray, span: IntArray,
     before: float, start: float, runtime: float, processors: int,
@@ -212,7 +212,7 @@ def advance(times: FloatArray, span: IntArray, now: float) -> None:
     times[i] = now
 
 
-@compiled()
+@compiled
 def lay(
     times: FloatArray,
     free: IntArray,
@@ -251,7 +251,7 @@ COUNTS, RUNTIMES, MANY = 33, 65, 64
 """Size of a table of what was found; and jobs from which on it is worth its room."""
 
 
-@compiled(makes_arrays=True)
+@compiled
 def nothing_found(jobs: int) -> FloatArray:
     """Return a table for `place_next`, before so many jobs are placed; empty for a few."""
     return np.full((COUNTS, RUNTIMES) if jobs > MANY else (0, 0), -np.inf)
@@ -264,7 +264,7 @@ def _octave(number: float, offset: int, above: bool) -> int:
     return exponent + offset + (1 if above and fraction > 0.5 else 0)
 
 
-@compiled()
+@compiled
 def place_next(
     times: FloatArray,
     free: IntArray,
@@ -300,7 +300,7 @@ def place_next(
     return start
 
 
-@compiled(makes_arrays=True)
+@compiled
 def earliest_of(
     times: FloatArray,
     free: IntArray,

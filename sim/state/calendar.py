@@ -69,7 +69,7 @@ class Calendar(structref.StructRefProxy):
 CalendarType = struct_type(Calendar, FIELDS)
 
 
-@compiled(makes_arrays=True)
+@compiled
 def _made(fields: tuple[Any, ...]) -> Calendar:
     return Calendar(*fields)  # type: ignore[no-untyped-call]
 
@@ -82,19 +82,19 @@ def corrections_of(predictor: RuntimePredictor | None) -> FloatArray:
     return np.array(setting(predictor, "corrections", ()), float)
 
 
-@compiled(makes_arrays=True)
+@compiled
 def offer(calendar: Calendar, runtimes: FloatArray) -> None:
     """Put down how long runs take on the counts that jobs may choose from."""
     calendar.offered = runtimes
 
 
-@compiled(makes_arrays=True)
+@compiled
 def offered_in(calendar: Calendar) -> FloatArray:
     """Return how long runs take on the counts that jobs may choose from."""
     return calendar.offered
 
 
-@compiled(makes_arrays=True)
+@compiled
 def set_limits(calendar: Calendar, limit: FloatArray) -> None:
     """Kill jobs that run for so long, seconds."""
     calendar.limit = limit
@@ -111,7 +111,7 @@ def blank_calendar(jobs: int, running: int, corrections: FloatArray) -> Calendar
     return cast(Calendar, structure(_make, tables, grows=("offered", "limit")))
 
 
-@compiled(makes_arrays=True)
+@compiled
 def _is_sooner(calendar: Calendar, one: int, other: int) -> bool:
     time, kind, turn = calendar.event_time, calendar.event_kind, calendar.event_turn
     if time[one] != time[other]:
@@ -121,7 +121,7 @@ def _is_sooner(calendar: Calendar, one: int, other: int) -> bool:
     return bool(turn[one] < turn[other])
 
 
-@compiled(makes_arrays=True, forceinline=True)
+@compiled(forceinline=True)
 def swap(calendar: Calendar, one: int, other: int) -> None:
     """Let two entries of the heap change places."""
     time = calendar.event_time
@@ -130,7 +130,7 @@ def swap(calendar: Calendar, one: int, other: int) -> None:
         column[one], column[other] = column[other], column[one]
 
 
-@compiled(makes_arrays=True)
+@compiled
 def sift_down(calendar: Calendar, here: int, size: int) -> None:
     """Move an entry of the heap down to where it belongs."""
     while True:
@@ -144,7 +144,7 @@ def sift_down(calendar: Calendar, here: int, size: int) -> None:
         here = least
 
 
-@compiled(makes_arrays=True, forceinline=True)
+@compiled(forceinline=True)
 def sift_up(calendar: Calendar, here: int) -> None:
     """Move an entry of the heap up to where it belongs."""
     while here > 0 and _is_sooner(calendar, here, (here - 1) // 2):
@@ -152,7 +152,7 @@ def sift_up(calendar: Calendar, here: int) -> None:
         here = (here - 1) // 2
 
 
-@compiled(makes_arrays=True, forceinline=True)
+@compiled(forceinline=True)
 def write_event(state: State, calendar: Calendar, place: int, job: int) -> None:
     """Write what happens next to a running job into a place of the heap.
 

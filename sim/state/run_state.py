@@ -195,7 +195,7 @@ class State(structref.StructRefProxy):
 StateType = struct_type(State, FIELDS)
 
 
-@compiled(makes_arrays=True)
+@compiled
 def _made(fields: tuple[Any, ...]) -> State:
     return State(*fields)  # type: ignore[no-untyped-call]
 
@@ -203,13 +203,13 @@ def _made(fields: tuple[Any, ...]) -> State:
 _make = direct(_made)
 
 
-@compiled(makes_arrays=True)
+@compiled
 def ranges_of(state: State) -> NDArray[Any]:
     """Return the table of all ranges as it is now."""
     return state.ranges
 
 
-@compiled(makes_arrays=True)
+@compiled
 def wakes_of(state: State) -> FloatArray:
     """Return the table of wake-ups as it is now."""
     return state.wakes
@@ -234,7 +234,7 @@ def idle_state(processors: int, jobs: int, holders: int) -> State:
     return cast(State, structure(_make, tables, grows=GROWING))
 
 
-@compiled(makes_arrays=True)
+@compiled
 def longer(values: NDArray[Any], size: int) -> NDArray[Any]:
     """Return room for so many, with these in front."""
     room = np.zeros(size, values.dtype)
@@ -246,7 +246,7 @@ def longer(values: NDArray[Any], size: int) -> NDArray[Any]:
 # Who holds processors, and until when by belief
 
 
-@compiled(makes_arrays=True)
+@compiled
 def holder_place(state: State, end: float, job: int) -> int:
     """Return where a holder with this believed end stands, or would stand."""
     ends, jobs = state.holder_end, state.holder_job
@@ -260,7 +260,7 @@ def holder_place(state: State, end: float, job: int) -> int:
     return int(low)
 
 
-@compiled(makes_arrays=True, forceinline=True)
+@compiled(forceinline=True)
 def push_holder(state: State, end: float, job: int, processors: int) -> None:
     """Note that processors are believed to be held until then."""
     run, place = state.run[0], holder_place(state, end, job)
@@ -270,14 +270,14 @@ def push_holder(state: State, end: float, job: int, processors: int) -> None:
     _write_holder(state, place, end, job, processors)
 
 
-@compiled(makes_arrays=True, forceinline=True)
+@compiled(forceinline=True)
 def pop_holder(state: State, end: float, job: int) -> None:
     """Take out a holder with this believed end."""
     state.run[0].holders -= 1
     _move_holder(state, holder_place(state, end, job), state.run[0].holders)
 
 
-@compiled(makes_arrays=True)
+@compiled
 def believe_end(state: State, job: int, end: float) -> None:
     """Believe that a running job, with the processors it holds, ends then."""
     before = holder_place(state, state.believed_end[job], job)
@@ -288,7 +288,7 @@ def believe_end(state: State, job: int, end: float) -> None:
     _write_holder(state, after, end, job, state.processors[job])
 
 
-@compiled(makes_arrays=True)
+@compiled
 def _move_holder(state: State, before: int, after: int) -> None:
     """Close the gap at one place of the table of holders, and open one at another."""
     end, job, held = state.holder_end, state.holder_job, state.holder_processors
@@ -301,7 +301,7 @@ def _move_holder(state: State, before: int, after: int) -> None:
         held[k] = held[k + step]
 
 
-@compiled(makes_arrays=True)
+@compiled
 def _write_holder(state: State, place: int, end: float, job: int, processors: int) -> None:
     state.holder_end[place], state.holder_job[place] = end, job
     state.holder_processors[place] = processors
@@ -310,7 +310,7 @@ def _write_holder(state: State, place: int, end: float, job: int, processors: in
 # Processors
 
 
-@compiled(makes_arrays=True)
+@compiled
 def make_room(state: State, more: int) -> None:
     """Let the table of all ranges grow, if so many more might not find room."""
     wanted = state.run[0].ranges + more
@@ -318,7 +318,7 @@ def make_room(state: State, more: int) -> None:
         state.ranges = longer(state.ranges, 2 * wanted)
 
 
-@compiled(makes_arrays=True)
+@compiled
 def allocate(state: State, job: int) -> None:
     """Give a job the lowest-numbered free processors, as many as it will hold; there are enough."""
     run = state.run[0]
@@ -344,12 +344,12 @@ def allocate(state: State, job: int) -> None:
             _copy_range(free, k, k + whole)
 
 
-@compiled(makes_arrays=True)
+@compiled
 def _copy_range(ranges: NDArray[Any], to: int, origin: int) -> None:
     ranges[to].low, ranges[to].high = ranges[origin].low, ranges[origin].high
 
 
-@compiled(makes_arrays=True)
+@compiled
 def release(state: State, low: int, high: int) -> None:
     """Take back processors from low to high; whoever calls counts them as free."""
     free, run = state.free_ranges, state.run[0]
@@ -372,7 +372,7 @@ def release(state: State, low: int, high: int) -> None:
         run.free_ranges += 1
 
 
-@compiled(makes_arrays=True)
+@compiled
 def reallocate(state: State, job: int, count: int) -> None:
     """Give a run the lowest-numbered free processors besides, or keep its lowest-numbered."""
     run = state.run[0]
@@ -414,7 +414,7 @@ def reallocate(state: State, job: int, count: int) -> None:
     run.ranges = end
 
 
-@compiled(makes_arrays=True)
+@compiled
 def allocate_named(state: State, low: int, high: int) -> bool:
     """Take processors from low to high; say whether all were free, else nothing is taken."""
     free, run = state.free_ranges, state.run[0]
@@ -432,7 +432,7 @@ def allocate_named(state: State, low: int, high: int) -> bool:
     return True
 
 
-@compiled(makes_arrays=True)
+@compiled
 def _range_place(state: State, low: int) -> int:
     """Return how many free ranges begin before a processor."""
     where, after = 0, state.run[0].free_ranges

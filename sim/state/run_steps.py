@@ -30,13 +30,13 @@ LEAST_CORRECTION = 0.5
 # What searches look at
 
 
-@compiled(makes_arrays=True, inline="always")
+@compiled(inline="always")
 def waiting_in(state: State) -> Waiting:
     """Return who waits; a place is a job."""
     return Waiting(state.waiting, state.belief, state.reserved_start)
 
 
-@compiled(makes_arrays=True, inline="always")
+@compiled(inline="always")
 def holders_in(state: State) -> BelievedEnds:
     """Return who holds processors, and until when by belief."""
     number = state.run[0].holders
@@ -48,7 +48,7 @@ def holders_in(state: State) -> BelievedEnds:
 # Instants without another reason
 
 
-@compiled(makes_arrays=True)
+@compiled
 def ask_to_wake(state: State, instant: float) -> None:
     """See to it that there is a pass then."""
     run = state.run[0]
@@ -63,7 +63,7 @@ def ask_to_wake(state: State, instant: float) -> None:
     run.wakes += 1
 
 
-@compiled(makes_arrays=True, forceinline=True)
+@compiled(forceinline=True)
 def _wake(state: State, now: float) -> int:
     """Forget who asked for this instant, and count them."""
     wakes, number, past = state.wakes, state.run[0].wakes, 0
@@ -78,7 +78,7 @@ def _wake(state: State, now: float) -> int:
 # Steps
 
 
-@compiled(makes_arrays=True, forceinline=True)
+@compiled(forceinline=True)
 def _happened(state: State, events: int) -> None:
     """Count what happened; there is a pass if anything did."""
     state.run[0].events += events
@@ -86,7 +86,7 @@ def _happened(state: State, events: int) -> None:
         state.run[0].pass_due = 1
 
 
-@compiled(makes_arrays=True)
+@compiled
 def settle(state: State, job: int, processors: int, belief: float, choice: int) -> None:
     """Let a job have a count that it was offered.
 
@@ -110,7 +110,7 @@ def settle(state: State, job: int, processors: int, belief: float, choice: int) 
     state.run[0].chosen += 1
 
 
-@compiled(makes_arrays=True, forceinline=True)
+@compiled(forceinline=True)
 def start(state: State, job: int) -> None:
     """Start a waiting job on the processors that it wants; the loop plans its end."""
     run = state.run[0]
@@ -120,14 +120,14 @@ def start(state: State, job: int) -> None:
     run.started += 1
 
 
-@compiled(makes_arrays=True, forceinline=True)
+@compiled(forceinline=True)
 def _hold(state: State, job: int, believed_end: float) -> None:
     """Let a job hold the processors that it has from now on."""
     state.start_time[job], state.believed_end[job] = state.run[0].now, believed_end
     push_holder(state, believed_end, job, state.processors[job])
 
 
-@compiled(makes_arrays=True, forceinline=True)
+@compiled(forceinline=True)
 def plan_starts(state: State, calendar: Calendar) -> None:
     """Plan the ends of those who started and have none yet.
 
@@ -145,7 +145,7 @@ def plan_starts(state: State, calendar: Calendar) -> None:
     run.planned = run.started
 
 
-@compiled(makes_arrays=True, forceinline=True)
+@compiled(forceinline=True)
 def _plan_run(state: State, calendar: Calendar, job: int, end: float) -> None:
     """Plan what happens to a run that begins."""
     run = state.run[0]
@@ -157,14 +157,14 @@ def _plan_run(state: State, calendar: Calendar, job: int, end: float) -> None:
     run.running += 1
 
 
-@compiled(makes_arrays=True)
+@compiled
 def begin_run(state: State, calendar: Calendar, job: int, end: float, believed_end: float) -> None:
     """Let a job run that has its processors, and plan what happens to it."""
     _hold(state, job, believed_end)
     _plan_run(state, calendar, job, end)
 
 
-@compiled(makes_arrays=True, forceinline=True)
+@compiled(forceinline=True)
 def take_off_at(state: State, calendar: Calendar, job: int, place: int) -> None:
     """Take a job off the machine that stands at this place of the heap."""
     run, ranges = state.run[0], state.ranges
@@ -179,14 +179,14 @@ def take_off_at(state: State, calendar: Calendar, job: int, place: int) -> None:
         sift(state, calendar, place)
 
 
-@compiled(makes_arrays=True, forceinline=True)
+@compiled(forceinline=True)
 def sift(state: State, calendar: Calendar, place: int) -> None:
     """Move an entry of the heap to where it belongs."""
     sift_up(calendar, place)
     sift_down(calendar, place, state.run[0].running)
 
 
-@compiled(makes_arrays=True, forceinline=True)
+@compiled(forceinline=True)
 def process_ends(state: State, calendar: Calendar, now: float) -> int:
     """Take off whose runs end then, note who it was, and count them."""
     run, number = state.run[0], 0
@@ -200,7 +200,7 @@ def process_ends(state: State, calendar: Calendar, now: float) -> int:
     return number
 
 
-@compiled(makes_arrays=True)
+@compiled
 def _corrected(state: State, calendar: Calendar, job: int, total: float) -> float:
     """Return what is believed of a job in all that has outlived its believed total."""
     request, corrections = float(calendar.requested_time[job]), calendar.corrections
@@ -214,7 +214,7 @@ def _corrected(state: State, calendar: Calendar, job: int, total: float) -> floa
     return request
 
 
-@compiled(makes_arrays=True)
+@compiled
 def _expire(state: State, calendar: Calendar, job: int) -> None:
     """Let the believed total grow of the job at the top of the heap, which has outlived it."""
     start_time, believed = state.start_time[job], state.believed_end[job]
@@ -223,7 +223,7 @@ def _expire(state: State, calendar: Calendar, job: int) -> None:
     sift_down(calendar, 0, state.run[0].running)
 
 
-@compiled(makes_arrays=True, forceinline=True)
+@compiled(forceinline=True)
 def next_event_time(state: State, calendar: Calendar) -> float:
     """Return when something happens next, in seconds; infinity if nothing does."""
     run, following = state.run[0], np.inf
@@ -236,7 +236,7 @@ def next_event_time(state: State, calendar: Calendar) -> float:
     return float(following)
 
 
-@compiled(makes_arrays=True, forceinline=True)
+@compiled(forceinline=True)
 def process_instant(state: State, calendar: Calendar, now: float) -> tuple[int, int, int, int, int]:
     """Process ends, expiries, arrivals and wake-ups of an instant.
 
@@ -264,7 +264,7 @@ def process_instant(state: State, calendar: Calendar, now: float) -> tuple[int, 
 # One thing at a time, as rules in Python decide it
 
 
-@compiled(makes_arrays=True)
+@compiled
 def _event_place(calendar: Calendar, job: int) -> int:
     """Return where a running job stands in the heap."""
     jobs, place = calendar.event_job, 0
@@ -273,14 +273,14 @@ def _event_place(calendar: Calendar, job: int) -> int:
     return place
 
 
-@compiled(makes_arrays=True)
+@compiled
 def _plan_anew(state: State, calendar: Calendar, job: int) -> None:
     place = _event_place(calendar, job)
     write_event(state, calendar, place, job)
     sift(state, calendar, place)
 
 
-@compiled(makes_arrays=True)
+@compiled
 def set_true_end(state: State, calendar: Calendar, job: int, end: float) -> None:
     """Let a running job end at another time."""
     calendar.end_time[job] = end
@@ -288,14 +288,14 @@ def set_true_end(state: State, calendar: Calendar, job: int, end: float) -> None
     _plan_anew(state, calendar, job)
 
 
-@compiled(makes_arrays=True)
+@compiled
 def move_believed_end(state: State, calendar: Calendar, job: int, end: float) -> None:
     """Believe that a running job ends at another time."""
     believe_end(state, job, end)
     _plan_anew(state, calendar, job)
 
 
-@compiled(makes_arrays=True)
+@compiled
 def take_off(state: State, calendar: Calendar, job: int) -> None:
     """Take a job off the machine before its end."""
     take_off_at(state, calendar, job, _event_place(calendar, job))

@@ -96,7 +96,7 @@ class Queue(structref.StructRefProxy):
 QueueType = struct_type(Queue, FIELDS)
 
 
-@compiled(makes_arrays=True)
+@compiled
 def _made(fields: tuple[Any, ...]) -> Queue:
     return Queue(*fields)  # type: ignore[no-untyped-call]
 
@@ -104,24 +104,24 @@ def _made(fields: tuple[Any, ...]) -> Queue:
 _make = direct(_made)
 
 
-@compiled(makes_arrays=True)
+@compiled
 def tables_of(queue: Queue) -> tuple[IntArray, IntArray, FloatArray, FloatArray, FloatArray]:
     """Return the tables with an entry a place: job, processors, runtime, start and key."""
     return queue.job, queue.processors, queue.runtime, queue.start, queue.key
 
 
-@compiled(makes_arrays=True)
+@compiled
 def _rest_of(queue: Queue) -> tuple[IntArray, Summaries, FloatArray]:
     return queue.found, Summaries(queue.shortest, queue.summarised), queue.soonest
 
 
-@compiled(makes_arrays=True, inline="always")
+@compiled(inline="always")
 def waiting_in(queue: Queue) -> Waiting:
     """Return what searches look at."""
     return Waiting(queue.processors, queue.runtime, queue.start)
 
 
-@compiled(makes_arrays=True, inline="always")
+@compiled(inline="always")
 def summaries_in(queue: Queue) -> Summaries:
     """Return what is known of the blocks of a queue."""
     return Summaries(queue.shortest, queue.summarised)
@@ -141,7 +141,7 @@ def summaries_of(jobs: int) -> Summaries:
     return Summaries(np.zeros((rows, SIZES)), np.zeros(rows, np.bool_))
 
 
-@compiled()
+@compiled
 def forget(summaries: Summaries, first: int, last: int) -> None:
     """Forget the summaries of blocks to which jobs were added, from one place to another.
 
@@ -150,7 +150,7 @@ def forget(summaries: Summaries, first: int, last: int) -> None:
     summaries.summarised[row(first // BLOCK) : row(last // BLOCK) + 1] = False
 
 
-@compiled(makes_arrays=True, forceinline=True)
+@compiled(forceinline=True)
 def follow(queue: Queue) -> None:
     """Forget the summaries of blocks whose jobs are others than at the last search."""
     at = queue.at[0]
@@ -162,13 +162,13 @@ def follow(queue: Queue) -> None:
     at.searched = at.last
 
 
-@compiled(makes_arrays=True)
+@compiled
 def forget_all(queue: Queue) -> None:
     """Forget all summaries: runtimes have changed."""
     queue.at[0].searched_layout = -1
 
 
-@compiled(makes_arrays=True)
+@compiled
 def _grow(queue: Queue) -> None:
     """Double the room for jobs."""
     size = 2 * queue.job.size
@@ -182,7 +182,7 @@ def _grow(queue: Queue) -> None:
     queue.at[0].layout += 1
 
 
-@compiled(makes_arrays=True)
+@compiled
 def _move(queue: Queue, origin: int, to: int) -> None:
     """Copy the job at one place to another."""
     queue.job[to], queue.processors[to] = queue.job[origin], queue.processors[origin]
@@ -190,7 +190,7 @@ def _move(queue: Queue, origin: int, to: int) -> None:
     queue.key[to] = queue.key[origin]
 
 
-@compiled(makes_arrays=True)
+@compiled
 def close_up(queue: Queue) -> None:
     """Close the gaps; places change."""
     at, number = queue.at[0], 0
@@ -202,7 +202,7 @@ def close_up(queue: Queue) -> None:
     at.layout += 1
 
 
-@compiled(makes_arrays=True, forceinline=True)
+@compiled(forceinline=True)
 def tidy(queue: Queue) -> None:
     """Close the gaps, if most places are empty; places change."""
     at = queue.at[0]
@@ -210,7 +210,7 @@ def tidy(queue: Queue) -> None:
         close_up(queue)
 
 
-@compiled(makes_arrays=True, forceinline=True)
+@compiled(forceinline=True)
 def _rank_of(queue: Queue, key: float) -> int:
     """Return the place behind all of a key or less."""
     at = queue.at[0]
@@ -226,7 +226,7 @@ def _rank_of(queue: Queue, key: float) -> int:
     return int(low)
 
 
-@compiled(makes_arrays=True, forceinline=True)
+@compiled(forceinline=True)
 def push(queue: Queue, job: int, processors: int, runtime: float, key: float) -> int:
     """Add a job behind all of its key or less; return its place."""
     at = queue.at[0]
@@ -247,7 +247,7 @@ def push(queue: Queue, job: int, processors: int, runtime: float, key: float) ->
     return place
 
 
-@compiled(makes_arrays=True, forceinline=True)
+@compiled(forceinline=True)
 def pop(queue: Queue, place: int) -> None:
     """Take out the job at a place."""
     at = queue.at[0]

@@ -30,7 +30,7 @@ WAYS = {
     """,
     "in compiled code": """
         from predictors.compiling import compiled
-        @compiled()
+        @compiled
         def endless(number):
             while number > 0:
                 number = (number * 3) % 1000003 + 1
@@ -54,7 +54,7 @@ WAYS = {
             a: Four
             b: Four
             c: Four
-        @compiled()
+        @compiled
         def many():
             two = Two(1, 2)
             four = Four(two, two, two, two)

@@ -20,14 +20,14 @@ pytestmark = pytest.mark.fast
 
 NEAR = """from predictors.compiling import compiled
 
-@compiled()
+@compiled
 def slack(value):
     return value + {slack}
 """
 RULE = """from predictors.compiling import compiled, kernel_folder
 from sim.near import slack
 
-@compiled()
+@compiled
 def rule(value):
     return 10 * slack(value)
 

@@ -12,7 +12,7 @@ from workloads.truth.options import TruthOptions
 from workloads.truth.scales import Recorded, Scales, grow_shapes
 
 
-@compiled()
+@compiled
 def mixed(value: np.uint64) -> np.uint64:
     """Return the SplitMix64 finaliser (Steele, Lea & Flood, OOPSLA 2014)."""
     value = (value ^ (value >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
@@ -20,7 +20,7 @@ def mixed(value: np.uint64) -> np.uint64:
     return value ^ (value >> np.uint64(31))
 
 
-@compiled()
+@compiled
 def disturbed(share: float, job: int, count: int, key: np.uint64, spread: float) -> float:
     """Return what `disturb` makes of one share."""
     golden = np.uint64(0x9E3779B97F4A7C15)
@@ -34,7 +34,7 @@ def disturbed(share: float, job: int, count: int, key: np.uint64, spread: float)
     return float(communication / (computation + communication))
 
 
-@compiled()
+@compiled
 def disturb(share, jobs, counts, key, spread):  # type: ignore[no-untyped-def]
     """Give both parts of each time a log-normal factor; change `share` to what comes out.
 

@@ -63,7 +63,7 @@ class ByLoad(OpenCounts):
         return ForecastMeter(view, self.window)
 
 
-@compiled()
+@compiled
 def total_at(values: IntArray, places: IntArray) -> int:
     """Return the sum of the values at places."""
     total = 0

@@ -7,7 +7,7 @@ from predictors.compiling import compiled
 from sim.policies.ties import is_less
 
 
-@compiled()
+@compiled
 def lean_candidate(
     counts: IntArray, runtimes: FloatArray, low: int, high: int, deadline: float
 ) -> int:
@@ -24,7 +24,7 @@ def lean_candidate(
     return best
 
 
-@compiled(makes_arrays=True)
+@compiled
 def allot(
     processors: int,
     counts: IntArray,
@@ -71,7 +71,7 @@ def allot(
     return float(bound)
 
 
-@compiled()
+@compiled
 def _area(
     counts: IntArray, runtimes: FloatArray, low: IntArray, high: IntArray,
     deadline: float, pick: IntArray,

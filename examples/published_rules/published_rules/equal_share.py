@@ -132,7 +132,7 @@ class Available(CappedCounts):
         return WhatIsFree(view, self)
 
 
-@compiled()
+@compiled
 def take_free(
     counts: IntArray, spans: Spans, processors: IntArray, first: int, last: int,
     free: int, share: float,

@@ -17,7 +17,7 @@ from sim.policies.ties import is_less
 from sim.state.view import View
 
 
-@compiled()
+@compiled
 def aim_at_efficiency(
     counts: IntArray, runtimes: FloatArray, spans: Spans, serial: FloatArray,
     first: int, last: int, efficiency: float, tolerance: float,
@@ -32,7 +32,7 @@ def aim_at_efficiency(
         spans[k].low, spans[k].high = around(counts, begin, end, float(counts[pick]), tolerance)
 
 
-@compiled()
+@compiled
 def number_below(values: FloatArray, limit: float) -> int:
     """Return how many of the values, ascending, are below a limit."""
     low, high = 0, values.size
@@ -45,7 +45,7 @@ def number_below(values: FloatArray, limit: float) -> int:
     return low
 
 
-@compiled(makes_arrays=True)
+@compiled
 def running_until(left: FloatArray, held: IntArray) -> tuple[FloatArray, FloatArray]:
     """Return sums of processors, and of processor-seconds, of the first runs to end."""
     counts, areas = np.zeros(left.size + 1), np.zeros(left.size + 1)
@@ -55,7 +55,7 @@ def running_until(left: FloatArray, held: IntArray) -> tuple[FloatArray, FloatAr
     return counts, areas
 
 
-@compiled(makes_arrays=True)
+@compiled
 def forecast_counts(
     processors: IntArray, job: IntArray, known: FloatArray, ends: FloatArray, held: IntArray,
     now: float, machine: int, arriving: float,

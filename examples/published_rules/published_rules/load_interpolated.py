@@ -31,7 +31,7 @@ class LoadInterpolated(ByLoad):
         return Interpolator(view, self)
 
 
-@compiled()
+@compiled
 def interpolated(x: float, most: float, average: float, least: float) -> float:
     """Return A+'s count at a load, before it is rounded.
 
@@ -52,7 +52,7 @@ def interpolated(x: float, most: float, average: float, least: float) -> float:
     return average - (2 * x - 1) * (average - least)
 
 
-@compiled()
+@compiled
 def settle_interpolated(
     counts: IntArray, spans: Spans, job: IntArray, first: int, last: int,
     points: FloatArray, x: float,

@@ -9,7 +9,7 @@ from sim.policies.molding.candidates import OpenQueue, Spans
 from sim.policies.ties import TIE
 
 
-@compiled()
+@compiled
 def around(
     counts: IntArray, begin: int, end: int, target: float, tolerance: float
 ) -> tuple[int, int]:
@@ -26,7 +26,7 @@ def around(
     return first, last + 1
 
 
-@compiled()
+@compiled
 def _aim(
     counts: IntArray, spans: Spans, first: int, last: int, target: FloatArray, tolerance: float
 ) -> None:

@@ -16,13 +16,13 @@ from sim.policies.ties import TIE, first_least, is_less
 from sim.state.view import View
 
 
-@compiled(makes_arrays=True)
+@compiled
 def knee(counts: IntArray, runtimes: FloatArray) -> int:
     """Return the place of the least n that maximises S(n)²/n, where n·T² is least."""
     return first_least(counts * (runtimes * runtimes))
 
 
-@compiled()
+@compiled
 def average(counts: IntArray, runtimes: FloatArray, serial: float) -> int:
     """Return the place of the largest count up to A, the largest speedup, rounded.
 
@@ -32,7 +32,7 @@ def average(counts: IntArray, runtimes: FloatArray, serial: float) -> int:
     return last_up_to(counts, 0, counts.size, wanted)
 
 
-@compiled()
+@compiled
 def last_efficient(
     counts: IntArray, runtimes: FloatArray, begin: int, end: int, serial: float, efficiency: float
 ) -> int:

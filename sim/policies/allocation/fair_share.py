@@ -66,7 +66,7 @@ WEIGHT, LIMIT = range(2)
 """Columns of a table of jobs: what their shares are reckoned by, and these; NaN where not yet."""
 
 
-@compiled()
+@compiled
 def cut_at_shares(
     counts: IntArray, spans: Spans, processors: IntArray, job: IntArray,
     shares: FloatArray, running: IntArray, scale: float, keeps: bool,
@@ -104,7 +104,7 @@ def cut_at_shares(
         spans[k].high = last_up_to(counts, begin, end, own[LIMIT]) + 1
 
 
-@compiled(makes_arrays=True)
+@compiled
 def decide(state: State, plan: Plan) -> None:
     """Start who may, on counts up to its share of the work of all who wait."""
     if begin_pass(state, plan):

@@ -27,7 +27,7 @@ COUNT, SECONDS, START = range(3)
 """Rows of a table of jobs: processors, believed runtime and planned start, seconds from now."""
 
 
-@compiled(makes_arrays=True)
+@compiled
 def add_job(
     plans: FloatArray, length: IntArray, row: int, to: int, processors: float, runtime: float
 ) -> float:
@@ -72,7 +72,7 @@ def add_job(
     return float(start)
 
 
-@compiled()
+@compiled
 def loss_of_step(
     counts: IntArray, runtimes: FloatArray, serial: float, pick: int, high: int, by_time: bool
 ) -> float:
@@ -88,7 +88,7 @@ def loss_of_step(
     return float(now - serial / (counts[pick + 1] * runtimes[pick + 1]))
 
 
-@compiled()
+@compiled
 def scale_of_step(
     counts: IntArray, runtimes: FloatArray, serial: float, pick: int, by_time: bool
 ) -> float:
@@ -96,7 +96,7 @@ def scale_of_step(
     return float(runtimes[pick] if by_time else serial / (counts[pick] * runtimes[pick]))
 
 
-@compiled()
+@compiled
 def next_step(losses: FloatArray, scales: FloatArray, counts: IntArray, pick: IntArray) -> int:
     """Return whose step loses least; of equals the one to the smaller count, then the first.
 
@@ -128,7 +128,7 @@ def next_step(losses: FloatArray, scales: FloatArray, counts: IntArray, pick: In
     return place
 
 
-@compiled()
+@compiled
 def try_from(
     plans: FloatArray, length: IntArray, half: IntArray, first: int, jobs: FloatArray,
     total: float, best: float,
@@ -171,7 +171,7 @@ def try_from(
     return total if is_less(total, best) else np.inf
 
 
-@compiled(makes_arrays=True)
+@compiled
 def first_plan(
     times: FloatArray, free: IntArray, span: IntArray, jobs: int
 ) -> tuple[FloatArray, IntArray]:
@@ -192,7 +192,7 @@ def first_plan(
     return plans, length
 
 
-@compiled(makes_arrays=True)
+@compiled
 def iterate(
     times: FloatArray, free: IntArray, span: IntArray, counts: IntArray, runtimes: FloatArray,
     spans: Spans, serial: FloatArray, by_time: bool,
@@ -323,7 +323,7 @@ class Iterative(WholeQueue):
         return IterativePlanner(view, self)
 
 
-@compiled(makes_arrays=True)
+@compiled
 def plan_first(state: State, plan: Plan) -> int:
     """Fix the counts of the first jobs by iteration; return one past the last of them."""
     waiting, depth, run, offers = state.waiting, plan.open.depth, state.run[0], plan.offers
@@ -347,7 +347,7 @@ def plan_first(state: State, plan: Plan) -> int:
     return int(job)
 
 
-@compiled(makes_arrays=True)
+@compiled
 def decide(state: State, plan: Plan) -> None:
     """Start who may of the first jobs, on counts by iteration."""
     if begin_pass(state, plan):

@@ -122,7 +122,7 @@ class LocalAllocation(CurveRule):
         return int(lean[-1]) if lean.size else 0
 
 
-@compiled()
+@compiled
 def balanced(counts: IntArray, runtimes: FloatArray) -> tuple[int, float]:
     """Return the place with the least max(α, β) up to the fastest count, and that ratio."""
     last = first_least(runtimes)

@@ -68,7 +68,7 @@ HELD, CLOCK, WHOLE = range(3)
 ascending, else its age; and ln(longest / age)."""
 
 
-@compiled(makes_arrays=True)
+@compiled
 def _is_over(runs: FloatArray, needed: int, longest: float, wait: float, alone: bool) -> bool:
     """Say whether a predicted wait is over after so many seconds.
 
@@ -92,7 +92,7 @@ def _is_over(runs: FloatArray, needed: int, longest: float, wait: float, alone: 
     return False
 
 
-@compiled()
+@compiled
 def predicted_end(
     runs: FloatArray, needed: int, longest: float, alone: bool, too_short: float,
     runtime: float, least: float,
@@ -130,7 +130,7 @@ def predicted_end(
     return low, high
 
 
-@compiled()
+@compiled
 def believed_best(
     counts: IntArray, runtimes: FloatArray, free: int, held: FloatArray, left: FloatArray
 ) -> int:
@@ -155,7 +155,7 @@ def believed_best(
     return best
 
 
-@compiled(makes_arrays=True)
+@compiled
 def predicted_best(
     counts: IntArray,
     runtimes: FloatArray,
@@ -200,7 +200,7 @@ def predicted_best(
 QUEUE_TIMES = ("believed", "median", "mean")
 
 
-@compiled(makes_arrays=True)
+@compiled
 def settle_heads(
     counts: IntArray, runtimes: FloatArray, spans: Spans, processors: IntArray,
     free: int, runs: FloatArray, queue_time: int, longest: float,

@@ -37,7 +37,7 @@ class Offers(NamedTuple):
     areas: FloatArray | None = None
 
 
-@compiled(makes_arrays=True)
+@compiled
 def least_turnaround(
     waits: FloatArray,
     runtimes: FloatArray,

@@ -27,7 +27,7 @@ class BestTurnaround(OpenCounts):
         return AllCandidates(view, self.advice, self.counts)
 
 
-@compiled(makes_arrays=True)
+@compiled
 def decide(state: State, plan: Plan) -> None:
     """Start who may, on the count with the earliest end."""
     if begin_pass(state, plan):

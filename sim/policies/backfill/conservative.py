@@ -157,7 +157,7 @@ def compress(holes: Holes, now: float, waiting: Waiting, first: int, last: int, 
         freed[1] = max(freed[1], old + runtime)
 
 
-@compiled(makes_arrays=True)
+@compiled
 def repair(holes: Holes, now: float, waiting: Waiting, first: int, last: int, kept: Kept) -> int:
     """Keep, in queue order, the reservations that fit; place the others anew after them.
 
@@ -242,7 +242,7 @@ def due(
     return number, _is_wake_wanted(ends, instants)
 
 
-@compiled(makes_arrays=True, forceinline=True)
+@compiled(forceinline=True)
 def _changes(state: State) -> FloatArray:
     """Return what runs that ended, or outlived their belief, hold otherwise than believed."""
     held, until = state.processors, state.believed_end
@@ -256,7 +256,7 @@ def _changes(state: State) -> FloatArray:
     return changes
 
 
-@compiled(makes_arrays=True)
+@compiled
 def prepare(state: State, plan: Plan) -> None:
     """Bring profile and reservations up to date."""
     make_room_for_all(state, plan)
@@ -278,7 +278,7 @@ def prepare(state: State, plan: Plan) -> None:
     plan.placed = nothing_found(run.arrived - run.newcomer)
 
 
-@compiled(makes_arrays=True)
+@compiled
 def admit(state: State, plan: Plan, job: int) -> None:
     """Let a job that has just arrived wait with a reservation."""
     queue = plan.queue
@@ -288,7 +288,7 @@ def admit(state: State, plan: Plan, job: int) -> None:
     reserve_at(k, begin, waiting_in(queue), Kept(plan.instants, queue.soonest))
 
 
-@compiled(makes_arrays=True)
+@compiled
 def decide(state: State, plan: Plan) -> None:
     """Start those whose reservation begins now, and ask for a pass when the next one does."""
     queue, at = plan.queue, plan.queue.at[0]

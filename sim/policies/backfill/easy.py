@@ -44,7 +44,7 @@ from sim.state.waiting_queue import (
 EVERYBODY = -1
 
 
-@compiled(makes_arrays=True, forceinline=True)
+@compiled(forceinline=True)
 def start_heads(queue: Queue, free: int, rule: NDArray[Any]) -> tuple[int, int, bool]:
     """Let heads start while they fit: the first half of the rule.
 
@@ -68,7 +68,7 @@ def start_heads(queue: Queue, free: int, rule: NDArray[Any]) -> tuple[int, int, 
     return number, free, not own.strict and at.first < at.last
 
 
-@compiled(makes_arrays=True)
+@compiled
 def start_behind(
     queue: Queue, holders: BelievedEnds, free: int, now: float, rule: NDArray[Any]
 ) -> int:
@@ -105,7 +105,7 @@ def start_behind(
     return number
 
 
-@compiled(makes_arrays=True, inline="always")
+@compiled(inline="always")
 def start_newcomers(queue: Queue, free: int, now: float, rule: NDArray[Any], newcomers: int) -> int:
     """Let start who has just arrived and does not delay the head.
 
@@ -127,7 +127,7 @@ def start_newcomers(queue: Queue, free: int, now: float, rule: NDArray[Any], new
     return number
 
 
-@compiled(makes_arrays=True)
+@compiled
 def deep_pass(
     queue: Queue, holders: BelievedEnds, free: int, now: float, rule: NDArray[Any], holes: Holes
 ) -> int:
@@ -147,14 +147,14 @@ def deep_pass(
     return mold_first(holes, now, waiting, singles, at.first, at.last, blocking, queue.found)
 
 
-@compiled(makes_arrays=True)
+@compiled
 def prepare(state: State, plan: Plan) -> None:
     """Take in what is believed otherwise of those who wait."""
     if plan.revised.size > 0:
         believe(state, plan)
 
 
-@compiled(makes_arrays=True)
+@compiled
 def prepare_anew(state: State, plan: Plan) -> None:
     """Take in what is believed otherwise, and let all choose again where that refutes a belief."""
     prepare(state, plan)
@@ -162,7 +162,7 @@ def prepare_anew(state: State, plan: Plan) -> None:
         choose_anew(state, plan)
 
 
-@compiled(makes_arrays=True)
+@compiled
 def decide(state: State, plan: Plan) -> None:
     """Start who may, with a reservation for the first that is blocked, or without any."""
     run, queue, easy = state.run[0], plan.queue, plan.easy
@@ -178,7 +178,7 @@ def decide(state: State, plan: Plan) -> None:
     start_found(state, queue, number)
 
 
-@compiled(makes_arrays=True)
+@compiled
 def decide_deep(state: State, plan: Plan) -> None:
     """Start who may, with reservations for the first that are blocked."""
     run, queue = state.run[0], plan.queue

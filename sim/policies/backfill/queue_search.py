@@ -32,7 +32,7 @@ class Opening(NamedTuple):
     shortest: bool
 
 
-@compiled(makes_arrays=True)
+@compiled
 def _merged(
     ends: FloatArray, held: IntArray, more_ends: FloatArray, more_held: IntArray
 ) -> tuple[FloatArray, IntArray]:
@@ -78,7 +78,7 @@ def reserve(ends: FloatArray, held: IntArray, free: int, wanted: int) -> tuple[f
     return shadow, free - wanted
 
 
-@compiled()
+@compiled
 def _promising(shortest: FloatArray, free: int, spare: int, now: float, shadow: float) -> bool:
     """Say whether a block may hold a job that may start, going by its shortest jobs."""
     size = 0
@@ -91,7 +91,7 @@ def _promising(shortest: FloatArray, free: int, spare: int, now: float, shadow: 
     return False
 
 
-@compiled()
+@compiled
 def _summarise(
     processors: IntArray, runtime: FloatArray, first: int, last: int, shortest: FloatArray
 ) -> None:
@@ -103,7 +103,7 @@ def _summarise(
             shortest[size] = min(shortest[size], runtime[k])
 
 
-@compiled()
+@compiled
 def summarise(
     summaries: Summaries, processors: IntArray, runtime: FloatArray, first: int, last: int
 ) -> None:
@@ -127,7 +127,7 @@ def is_hopeless(summaries: Summaries, block: int, shortest: FloatArray) -> bool:
     return True
 
 
-@compiled()
+@compiled
 def _is_summarised(shortest: FloatArray, summarised: NDArray[np.bool_], group: int) -> bool:
     """Say whether a group has its summary, or can have it now from those of its blocks."""
     if not summarised[group]:
@@ -142,7 +142,7 @@ def _is_summarised(shortest: FloatArray, summarised: NDArray[np.bool_], group: i
     return True
 
 
-@compiled()
+@compiled
 def _fill_shortest(
     counts: IntArray, runtime: FloatArray, first: int, last: int, opening: Opening, found: IntArray
 ) -> tuple[int, int]:
@@ -166,7 +166,7 @@ def _fill_shortest(
         number += 1
 
 
-@compiled()
+@compiled
 def fill(
     processors: IntArray,
     runtime: FloatArray,
@@ -249,7 +249,7 @@ def find_heads(
     return number, first, free
 
 
-@compiled(makes_arrays=True)
+@compiled
 def backfill(
     ends: BelievedEnds,
     waiting: Waiting,

@@ -19,7 +19,7 @@ from sim.state.availability import (
 from sim.state.waiting_queue import BLOCK, SIZES, Summaries, Waiting
 
 
-@compiled(makes_arrays=True, inline="always")
+@compiled(inline="always")
 def reserve_rest(holes: Holes, now: float, waiting: Waiting, first: int, last: int) -> None:
     """Reserve, in queue order, for every waiting job whose start is infinite."""
     counts, runtimes, starts = waiting
@@ -29,7 +29,7 @@ def reserve_rest(holes: Holes, now: float, waiting: Waiting, first: int, last: i
             starts[k] = place_next(*holes, now, counts[k], runtimes[k], found)
 
 
-@compiled(makes_arrays=True)
+@compiled
 def replan(holes: Holes, now: float, waiting: Waiting, first: int, last: int) -> None:
     """Reserve for every waiting job anew, in queue order."""
     waiting.starts[first:last] = np.inf
@@ -89,7 +89,7 @@ def _begins_before(
     return False
 
 
-@compiled()
+@compiled
 def _reserve_before(
     holes: Holes, waiting: Waiting, bounds: Bounds, first: int, k: int, limit: float
 ) -> bool:
@@ -130,7 +130,7 @@ def _reserve_before(
     return False
 
 
-@compiled()
+@compiled
 def replan_soonest(
     holes: Holes, now: float, waiting: Waiting, first: int, last: int, bounds: Bounds,
     found: IntArray,

@@ -73,7 +73,7 @@ class Candidates(NamedTuple):
     runtimes: FloatArray
 
 
-@compiled(makes_arrays=True)
+@compiled
 def single_candidates(places: int) -> Spans:
     """Return spans where the candidate of each place has its number."""
     spans = np.zeros(places, SPAN)
@@ -83,7 +83,7 @@ def single_candidates(places: int) -> Spans:
     return spans
 
 
-@compiled()
+@compiled
 def allow_all(spans: Spans, first: int, last: int) -> None:
     """Allow everybody all candidates, and hold nobody."""
     for k in range(first, last):
@@ -91,7 +91,7 @@ def allow_all(spans: Spans, first: int, last: int) -> None:
         spans[k].held = 0
 
 
-@compiled()
+@compiled
 def settle(
     counts: IntArray, spans: Spans, job: IntArray, first: int, last: int,
     target: FloatArray, most: float,

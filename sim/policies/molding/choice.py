@@ -32,7 +32,7 @@ class Blocking(NamedTuple):
     strict: bool
 
 
-@compiled()
+@compiled
 def best_candidate(
     holes: Holes,
     now: float,
@@ -58,7 +58,7 @@ def best_candidate(
     return best, best_start
 
 
-@compiled()
+@compiled
 def mold_first(
     holes: Holes,
     now: float,
@@ -110,7 +110,7 @@ def mold_first(
     return number
 
 
-@compiled()
+@compiled
 def _earlier_candidate(
     holes: Holes, now: float, own: Own, freed: Freed, candidates: Candidates, k: int
 ) -> tuple[int, float, bool]:
@@ -144,7 +144,7 @@ def _earlier_candidate(
     return best, best_start, out
 
 
-@compiled()
+@compiled
 def compress_candidates(
     holes: Holes,
     now: float,
@@ -193,7 +193,7 @@ def compress_candidates(
         freed[1] = max(freed[1], old_end)
 
 
-@compiled()
+@compiled
 def _copy(
     times: FloatArray, free: IntArray, span: IntArray,
     to_times: FloatArray, to_free: IntArray, to_span: IntArray,
@@ -205,7 +205,7 @@ def _copy(
     to_span[FIRST], to_span[LAST] = 0, number
 
 
-@compiled(makes_arrays=True)
+@compiled
 def fill_idle(
     times: FloatArray, free: IntArray, span: IntArray, now: float,
     counts: IntArray, runtimes: FloatArray, spans: Spans, serial: FloatArray,

@@ -6,23 +6,23 @@ from predictors.compiling import compiled
 from sim.state.run_state import State
 
 
-@compiled(makes_arrays=True)
+@compiled
 def never_ask(state: State, plan: Any) -> bool:
     """Say that no pass waits for what Python says before it."""
     return False
 
 
-@compiled(makes_arrays=True)
+@compiled
 def prepare(state: State, plan: Any) -> None:
     """Do nothing before jobs arrive."""
 
 
-@compiled(makes_arrays=True)
+@compiled
 def choose(state: State, plan: Any, job: int) -> None:
     """Let a job that has just arrived choose nothing yet."""
 
 
-@compiled(makes_arrays=True)
+@compiled
 def admit(state: State, plan: Any, job: int) -> None:
     """Let a job that has just arrived wait."""
     state.waiting[job] = state.processors[job]

@@ -57,7 +57,7 @@ class TrueRuntimes:
         self._runtimes = self._work.runtimes_at(jobs, self._counts)
 
 
-@compiled(makes_arrays=True)
+@compiled
 def put_offer(
     plan: Plan,
     calendar: Calendar,

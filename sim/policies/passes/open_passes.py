@@ -12,7 +12,7 @@ from sim.state.run_state import State
 from sim.state.run_steps import settle, start, waiting_in
 
 
-@compiled(makes_arrays=True)
+@compiled
 def begin_pass(state: State, plan: Plan) -> bool:
     """Say whether anybody waits while processors are free; if so lay out the running jobs."""
     run, waiting = state.run[0], state.waiting
@@ -24,7 +24,7 @@ def begin_pass(state: State, plan: Plan) -> bool:
     return True
 
 
-@compiled(makes_arrays=True)
+@compiled
 def start_allowed(state: State, plan: Plan, last: int) -> None:
     """Start who can and should before a job, on counts that are allowed.
 

@@ -102,7 +102,7 @@ GROWING = "times", "free", "counts", "runtimes", "areas", "revised", "beliefs", 
 PlanType = struct_type(Plan, PLANNED)
 
 
-@compiled(makes_arrays=True)
+@compiled
 def _made(fields: tuple[Any, ...]) -> Plan:
     return Plan(*fields)  # type: ignore[no-untyped-call]
 
@@ -113,19 +113,19 @@ def make_plan(**fields: Any) -> Plan:
     return cast(Plan, structure(_made, ordered, grows=GROWING))
 
 
-@compiled(makes_arrays=True)
+@compiled
 def set_menu(plan: Plan, counts: IntArray, runtimes: FloatArray, areas: FloatArray) -> None:
     """Put down what jobs may choose from."""
     plan.counts, plan.runtimes, plan.areas = counts, runtimes, areas
 
 
-@compiled(makes_arrays=True)
+@compiled
 def menu_of(plan: Plan) -> tuple[IntArray, FloatArray, FloatArray]:
     """Return the counts that jobs may choose from, and believed runtimes and areas there."""
     return plan.counts, plan.runtimes, plan.areas
 
 
-@compiled(makes_arrays=True)
+@compiled
 def make_room(plan: Plan, breakpoints: int) -> None:
     """Let the profile grow, where there is one, if so many breakpoints might not find room."""
     if 1 < plan.times.size < breakpoints:
@@ -136,7 +136,7 @@ def make_room(plan: Plan, breakpoints: int) -> None:
 # What rules do with it
 
 
-@compiled(makes_arrays=True)
+@compiled
 def make_room_for_all(state: State, plan: Plan) -> None:
     """Let the profile hold all who wait and run."""
     run = state.run[0]
@@ -144,7 +144,7 @@ def make_room_for_all(state: State, plan: Plan) -> None:
     make_room(plan, 4 * (run.arrived - run.started + runs + 1) + 64)
 
 
-@compiled(makes_arrays=True)
+@compiled
 def lay_running(state: State, plan: Plan) -> None:
     """Begin the profile anew from the believed ends of running jobs, with room for all."""
     make_room_for_all(state, plan)
@@ -153,7 +153,7 @@ def lay_running(state: State, plan: Plan) -> None:
     lay(*holes, state.run[0].now, processors, ends.end, ends.processors)
 
 
-@compiled(makes_arrays=True)
+@compiled
 def revise(plan: Plan, places: IntArray, beliefs: FloatArray) -> None:
     """Let the next pass plan with other beliefs about waiting jobs.
 
@@ -168,7 +168,7 @@ def revise(plan: Plan, places: IntArray, beliefs: FloatArray) -> None:
     plan.revised, plan.beliefs = places, beliefs
 
 
-@compiled(makes_arrays=True)
+@compiled
 def believe(state: State, plan: Plan) -> bool:
     """Plan with revised beliefs; say whether any became shorter."""
     queue, is_shorter = plan.queue, False
@@ -181,13 +181,13 @@ def believe(state: State, plan: Plan) -> bool:
     return is_shorter
 
 
-@compiled(makes_arrays=True)
+@compiled
 def admit(state: State, plan: Plan, job: int) -> None:
     """Let a job that has just arrived wait."""
     push(plan.queue, job, state.processors[job], state.belief[job], 0.0)
 
 
-@compiled(makes_arrays=True, forceinline=True)
+@compiled(forceinline=True)
 def start_found(state: State, queue: Queue, number: int) -> None:
     """Start the jobs at the first places that were found."""
     for k in queue.found[:number]:
@@ -199,14 +199,14 @@ def start_found(state: State, queue: Queue, number: int) -> None:
 # Counts that are chosen at submit
 
 
-@compiled(makes_arrays=True)
+@compiled
 def choose(state: State, plan: Plan, job: int) -> None:
     """Let an arriving job choose on the profile as it is, if it was offered anything."""
     if plan.offers[job].number > 0:
         settle_on_profile(state, plan, job, plan.queue.at[0].waiting > 0)
 
 
-@compiled(makes_arrays=True)
+@compiled
 def choose_by_reservations(state: State, plan: Plan, job: int) -> None:
     """Let an arriving job choose where all that wait hold a reservation, in queue order."""
     if plan.offers[job].number > 1:
@@ -217,7 +217,7 @@ def choose_by_reservations(state: State, plan: Plan, job: int) -> None:
     choose(state, plan, job)
 
 
-@compiled(makes_arrays=True)
+@compiled
 def settle_on_profile(state: State, plan: Plan, job: int, others_wait: bool) -> None:
     """Give a job the count of smallest believed turnaround on the profile as it is (SA)."""
     own, now = plan.offers[job], state.run[0].now
@@ -232,7 +232,7 @@ def settle_on_profile(state: State, plan: Plan, job: int, others_wait: bool) -> 
     settle(state, job, plan.counts[best], plan.runtimes[best], best)
 
 
-@compiled(makes_arrays=True)
+@compiled
 def is_refuted(state: State, factor: float) -> bool:
     """Say whether a job outlived its belief now and has taken so many times what it was."""
     now = state.run[0].now
@@ -243,7 +243,7 @@ def is_refuted(state: State, factor: float) -> bool:
     return False
 
 
-@compiled(makes_arrays=True, inline="always")
+@compiled(inline="always")
 def choose_anew(state: State, plan: Plan) -> None:
     """Let each waiting job choose given those ahead; see `ChoiceAnew`."""
     queue, now = plan.queue, state.run[0].now
@@ -262,7 +262,7 @@ def choose_anew(state: State, plan: Plan) -> None:
 # When a pass has to wait for what Python says
 
 
-@compiled(makes_arrays=True, forceinline=True)
+@compiled(forceinline=True)
 def _is_news(state: State, plan: Plan) -> bool:
     """Write down who ended at this instant; say whether a job of the same application waits."""
     run, queue, at, concerns = state.run[0], plan.queue, plan.queue.at[0], False
@@ -277,7 +277,7 @@ def _is_news(state: State, plan: Plan) -> bool:
     return concerns
 
 
-@compiled(makes_arrays=True)
+@compiled
 def must_ask(state: State, plan: Plan) -> bool:
     """Say whether jobs choose at this instant by what a predictor has to be asked."""
     run = state.run[0]

@@ -113,12 +113,12 @@ FIELDS = tuple(Sharing.__annotations__)
 SharingType = struct_type(Sharing, FIELDS)
 
 
-@compiled(makes_arrays=True)
+@compiled
 def _made(fields: tuple[Any, ...]) -> Sharing:
     return Sharing(*fields)  # type: ignore[no-untyped-call]
 
 
-@compiled(makes_arrays=True)
+@compiled
 def make_room_for_stretches(sharing: Sharing) -> None:
     """Let the tables of stretches grow, if those of a pass might not find room."""
     size = sharing.stretches.size
@@ -126,12 +126,12 @@ def make_room_for_stretches(sharing: Sharing) -> None:
         sharing.stretches = longer(sharing.stretches, 2 * size)
 
 
-@compiled(makes_arrays=True)
+@compiled
 def _stretches_of(sharing: Sharing) -> NDArray[Any]:
     return sharing.stretches
 
 
-@compiled(makes_arrays=True)
+@compiled
 def _let_know(sharing: Sharing, believed: FloatArray, true: FloatArray, unused: IntArray) -> None:
     """Keep runtimes in these blocks from now on."""
     sharing.believed, sharing.true, sharing.unused = believed, true, unused

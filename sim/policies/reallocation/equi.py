@@ -27,7 +27,7 @@ from sim.state.run_steps import plan_starts, start, waiting_in
 from sim.state.waiting_queue import Summaries, forget
 
 
-@compiled(makes_arrays=True)
+@compiled
 def equal_shares(total: int, least: IntArray, largest: IntArray) -> IntArray:
     """Return the same for all, as far as limits allow; what whole shares leave goes to the first.
 
@@ -44,7 +44,7 @@ def equal_shares(total: int, least: IntArray, largest: IntArray) -> IntArray:
     return apportion(np.ones(least.size), total, least, largest)
 
 
-@compiled(makes_arrays=True)
+@compiled
 def _runtime(sharing: Sharing, blocks: FloatArray, job: int, count: int) -> float:
     """Return a runtime of the table, or of blocks that were asked for, seconds."""
     if sharing.g.size > 0:
@@ -54,7 +54,7 @@ def _runtime(sharing: Sharing, blocks: FloatArray, job: int, count: int) -> floa
     return float(blocks[block, (count - 1) % BLOCK])
 
 
-@compiled(makes_arrays=True)
+@compiled
 def _relative(sharing: Sharing, job: int, count: int) -> float:
     """Return the believed T(n)/T(1); without a curve speedup is perfect."""
     if sharing.jobs[job].curved == 0:
@@ -63,7 +63,7 @@ def _relative(sharing: Sharing, job: int, count: int) -> float:
     return _runtime(sharing, believed, job, count) / _runtime(sharing, believed, job, 1)
 
 
-@compiled(makes_arrays=True)
+@compiled
 def _forget_ended(state: State, sharing: Sharing) -> None:
     """Take those who ended now from the members, and what was known of them."""
     held, members, tally = state.processors, sharing.members, sharing.tally[0]
@@ -85,7 +85,7 @@ def _forget_ended(state: State, sharing: Sharing) -> None:
 # Who starts, while runs hold the least that they can
 
 
-@compiled(makes_arrays=True)
+@compiled
 def _lent_end(state: State, sharing: Sharing, job: int) -> float:
     """Return when a run is believed to end that gave up now all that it can."""
     end, held = state.believed_end[job], state.processors[job]
@@ -102,7 +102,7 @@ def _lent_end(state: State, sharing: Sharing, job: int) -> float:
     return float(now + seconds / _relative(sharing, job, held))
 
 
-@compiled(makes_arrays=True)
+@compiled
 def _lent_ends(state: State, sharing: Sharing) -> BelievedEnds:
     """Return who holds processors, with the least that malleable jobs keep, and until when."""
     running = state.run[0].running
@@ -116,7 +116,7 @@ def _lent_ends(state: State, sharing: Sharing) -> BelievedEnds:
     return BelievedEnds(ends[order], jobs[order], held[order])
 
 
-@compiled(makes_arrays=True)
+@compiled
 def _find_starts(state: State, sharing: Sharing) -> int:
     """Find who starts, in the order of the starts, as EASY decides where the rest is lent."""
     run, waiting, found = state.run[0], waiting_in(state), state.found
@@ -138,7 +138,7 @@ def _find_starts(state: State, sharing: Sharing) -> int:
 # Who gets how many
 
 
-@compiled(makes_arrays=True)
+@compiled
 def _shared(state: State, sharing: Sharing, begun: IntArray) -> tuple[IntArray, IntArray]:
     """Return the malleable jobs that run, then those that start, and what each gets."""
     held, jobs, number = state.processors, sharing.jobs, sharing.tally[0].members
@@ -160,7 +160,7 @@ def _shared(state: State, sharing: Sharing, begun: IntArray) -> tuple[IntArray, 
     return members, equal_shares(total, lowest, highest)
 
 
-@compiled(makes_arrays=True)
+@compiled
 def _ask(sharing: Sharing, job: int, count: int) -> None:
     """See to it that a job's runtime on a count is known before the pass is made."""
     tally, asked, page = sharing.tally[0], sharing.asked, (count - 1) // BLOCK
@@ -174,7 +174,7 @@ def _ask(sharing: Sharing, job: int, count: int) -> None:
     tally.asked += 1
 
 
-@compiled(makes_arrays=True)
+@compiled
 def _ask_of(state: State, sharing: Sharing, members: IntArray, shares: IntArray) -> bool:
     """Ask for what is not known of changes and starts; say whether anything was."""
     for k in range(members.size):
@@ -191,7 +191,7 @@ def _ask_of(state: State, sharing: Sharing, members: IntArray, shares: IntArray)
 # What happens
 
 
-@compiled(makes_arrays=True)
+@compiled
 def _move_ends(state: State, calendar: Calendar, job: int, end: float, believed: float) -> None:
     """Let a run end, and be believed to end, at other times; the heap is not in order then."""
     calendar.end_time[job] = end
@@ -200,7 +200,7 @@ def _move_ends(state: State, calendar: Calendar, job: int, end: float, believed:
     believe_end(state, job, believed)
 
 
-@compiled(makes_arrays=True)
+@compiled
 def _foresee_anew(state: State, calendar: Calendar) -> None:
     """Put the heap of what happens next in order."""
     running = state.run[0].running
@@ -210,7 +210,7 @@ def _foresee_anew(state: State, calendar: Calendar) -> None:
         sift_down(calendar, place, running)
 
 
-@compiled(makes_arrays=True)
+@compiled
 def _begin_stretch(state: State, sharing: Sharing, job: int) -> None:
     """Note what a job holds from now on."""
     place = sharing.jobs[job].stretch = sharing.tally[0].stretches
@@ -220,7 +220,7 @@ def _begin_stretch(state: State, sharing: Sharing, job: int) -> None:
     sharing.tally[0].stretches += 1
 
 
-@compiled(makes_arrays=True)
+@compiled
 def _resize(state: State, sharing: Sharing, job: int, count: int) -> None:
     """Let a run go on with other processors, as `sim.engine.resizing` does."""
     calendar = sharing.calendar
@@ -243,7 +243,7 @@ def _resize(state: State, sharing: Sharing, job: int, count: int) -> None:
     _move_ends(state, calendar, job, end, end if abs(believed - end) <= slack else believed)
 
 
-@compiled(makes_arrays=True)
+@compiled
 def _begin(state: State, sharing: Sharing, job: int, count: int) -> None:
     """Start a job on a count; 0 if it is not malleable."""
     calendar = sharing.calendar
@@ -263,7 +263,7 @@ def _begin(state: State, sharing: Sharing, job: int, count: int) -> None:
     _begin_stretch(state, sharing, job)
 
 
-@compiled(makes_arrays=True)
+@compiled
 def share_pass(state: State, sharing: Sharing) -> None:
     """Make a pass, as `ReallocatingScheduler` does with `Equipartition` around `EasyScheduler`.
 

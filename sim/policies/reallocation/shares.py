@@ -9,7 +9,7 @@ from predictors.base import FloatArray, IntArray
 from predictors.compiling import compiled
 
 
-@compiled(makes_arrays=True)
+@compiled
 def fill_level(
     weights: FloatArray, total: float, least: FloatArray, largest: FloatArray
 ) -> FloatArray:
@@ -50,7 +50,7 @@ def fill_level(
     return shares
 
 
-@compiled(makes_arrays=True)
+@compiled
 def apportion(weights: FloatArray, total: int, least: IntArray, largest: IntArray) -> IntArray:
     """Return whole shares by weight within limits; the largest remainders are rounded up.
 
