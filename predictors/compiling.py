@@ -3,7 +3,8 @@
 Numba keeps a function's code until its own file changes, although the code holds what the
 function calls and the constants that it takes in from other files, too. So code is kept in a
 folder named by what all sources say: an edit of any of them is another folder, and a clone and
-an installed copy that say the same share one.
+an installed copy that say the same share one. Functions of other packages have their code there,
+too, until any source of their package changes.
 """
 
 import hashlib
@@ -12,9 +13,9 @@ import re
 import shutil
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from contextlib import suppress
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from typing import Any, ParamSpec, Self, TypeVar, overload
 from uuid import uuid4
@@ -34,15 +35,19 @@ MOST_KEPT, DAYS_KEPT = 3, 30
 """Of other states of the sources so many folders stay, and all that were used so lately."""
 
 
-@cache
-def state_of_sources(root: Path = ROOT) -> str:
-    """Return a digest of all sources below a folder, which hangs on their names and texts alone."""
+def _digest(root: Path, paths: Iterable[Path]) -> str:
+    """Return a digest of sources, which hangs on their names below a folder and texts alone."""
     digest = hashlib.sha256()
-    for package in PACKAGES:
-        for path in sorted((root / package).rglob("*.py")):
-            text = path.read_bytes()
-            digest.update(f"{path.relative_to(root).as_posix()} {len(text)}\n".encode() + text)
+    for path in sorted(paths):
+        text = path.read_bytes()
+        digest.update(f"{path.relative_to(root).as_posix()} {len(text)}\n".encode() + text)
     return digest.hexdigest()[:32]
+
+
+@cache
+def state_of_sources() -> str:
+    """Return a digest of all sources of the project."""
+    return _digest(ROOT, (path for package in PACKAGES for path in (ROOT / package).rglob("*.py")))
 
 
 def _private_folder() -> Path:
@@ -93,25 +98,31 @@ def kernel_folder() -> Path:
 
 
 class KernelLocator(UserProvidedCacheLocator):
-    """Where Numba keeps the code of one of the project's functions."""
+    """Where Numba keeps the code of a function that is `compiled`."""
 
     def __init__(self, function: Any, source: str) -> None:
         self._lineno = function.__code__.co_firstlineno
-        self._folder = kernel_folder() / ".".join(Path(source).relative_to(ROOT).parts[:-1])
+        self._folder, self._stamp = kernel_folder() / function.__module__, state_of_sources()
+        if not any(Path(source).is_relative_to(ROOT / package) for package in PACKAGES):
+            top = Path(source).parent
+            while (top.parent / "__init__.py").is_file():
+                top = top.parent
+            inside = top.rglob("*.py") if (top / "__init__.py").is_file() else top.glob("*.py")
+            self._stamp += _digest(top, inside)
 
     @classmethod
     def from_function(cls, py_func: Any, py_file: str) -> Self | None:
-        """Return the place of a function; None if it is not one of the project's."""
-        owned = any(py_file.startswith(f"{ROOT / package}{os.sep}") for package in PACKAGES)
-        return cls(py_func, py_file) if owned else None
+        """Return the place of a function; None if it is not `compiled`, or in no file."""
+        is_ours = getattr(py_func, "is_kernel", False) and Path(py_file).is_file()
+        return cls(py_func, py_file) if is_ours else None
 
     def get_cache_path(self) -> str:
         """Return the folder."""
         return str(self._folder)
 
     def get_source_stamp(self) -> str:
-        """Return the state of the sources, by which the folder is named, too."""
-        return state_of_sources()
+        """Return the state of the sources from which the code may have been compiled."""
+        return self._stamp
 
 
 OWN_LOCATOR = f"{__name__}.{KernelLocator.__name__}"
@@ -144,8 +155,10 @@ def compiled(function: Any = None, **options: Any) -> Any:
         calls it, most counts of references cancel out, and there is less to compile. A step
         that one function alone calls says `inline="always"`: it is compiled there only.
     """
-    compile_it = njit(cache=True, nogil=True, **options)
-    return compile_it if function is None else compile_it(function)
+    if function is None:
+        return partial(compiled, **options)
+    function.is_kernel = True
+    return njit(cache=True, nogil=True, **options)(function)
 
 
 def direct(function: Any) -> Callable[..., Any]:

@@ -15,7 +15,7 @@ from sim.state.records import Consultations, Records, Stretches
 from sim.state.run_state import idle_state
 from sim.state.run_steps import next_event_time
 
-_advance, _next_event_time = direct(advance), direct(next_event_time)
+_next_event_time = direct(next_event_time)
 STATES = np.array(["completed", "killed"], object)
 
 
@@ -41,6 +41,7 @@ class CompiledPasses:
             set_limits(self.calendar, engine.jobs.requested_time.astype(float))
         rule.begin(self.state, self.calendar)
         self._bound: Any = bind(self.state, rule.plan, **rule.functions)
+        self._advance = direct(advance)  # of this kind of plan
 
     @property
     def following(self) -> float:
@@ -77,7 +78,7 @@ class CompiledPasses:
 
     def _go_on(self) -> float:
         """Go on to the next instant that needs Python; return when it is."""
-        return float(_advance(self.state, self.calendar, self._bound, self._rule.plan))
+        return float(self._advance(self.state, self.calendar, self._bound, self._rule.plan))
 
     def records(self, predictor: RuntimePredictor, submit: FloatArray) -> Records:
         """Return what happened; runs and their stretches in the order of the starts."""

@@ -14,7 +14,8 @@ import numpy as np
 from numba import config, typeof, types
 from numba.experimental import structref
 
-from predictors.compiling import compiled
+from predictors.compiling import PACKAGES, compiled
+from sim.errors import PolicyError
 from sim.state.calendar import Calendar
 from sim.state.run_state import State, struct_type
 from sim.state.run_steps import next_event_time, plan_starts, process_instant
@@ -69,9 +70,20 @@ def _made(must_ask: Any, prepare: Any, choose: Any, admit: Any, decide: Any) -> 
 
 
 def bind(state: State, plan: Any, **functions: Callable[..., Any]) -> Rule:
-    """Return a rule of these functions; the loop, and each of them, is compiled by itself."""
+    """Return a rule of these functions; the loop, and each of them, is compiled by itself.
+
+    Raises
+    ------
+    PolicyError
+        If the plan is of a type that other processes may not know, as the loop is kept for it.
+    """
     if _numba.DISABLE_JIT:
         return cast(Rule, SimpleNamespace(**functions))
+    if type(plan).__module__.partition(".")[0] not in (*PACKAGES, "builtins", "numpy"):
+        kind = f"{type(plan).__module__}.{type(plan).__qualname__}"
+        raise PolicyError(
+            f"the plan of a compiled rule is of type {kind}; keep its data in Plan.own"
+        )
     return _maker(_typeof(state), _typeof(plan))(*(functions[name] for name in FIELDS))
 
 

@@ -227,6 +227,8 @@ class QueueKeeper:
 
     Attributes
     ----------
+    by_arrival : bool
+        Whether the order is that of arrival, without keys.
     tracks_runs : bool
         Whether it remembers running jobs from one pass to the next.
     """
@@ -239,7 +241,7 @@ class QueueKeeper:
         self.allocation = allocation
         self.queue = WaitingQueue()
         nothing = np.zeros(0)
-        self._keyless = order.keys(0.0, nothing, np.zeros(0, np.int64), nothing) is None
+        self.by_arrival = order.keys(0.0, nothing, np.zeros(0, np.int64), nothing) is None
 
     def reserved_starts(self) -> dict[int, tuple[float, int, float]]:
         """Return start, processors and believed runtime of every reservation of this pass."""
@@ -264,7 +266,7 @@ class QueueKeeper:
     def enqueue(self, job: int, processors: int, runtime: float) -> int:
         """Let a job wait on a count, with a belief in seconds, and return its place."""
         view = self.view
-        if self._keyless:
+        if self.by_arrival:
             key = -np.inf if job in view.changes.ahead else None
             return self.queue.add(job, processors, runtime, key)
         submit = np.array([view.submit_time[job]])
@@ -280,7 +282,7 @@ class QueueKeeper:
 
     def rank(self, whatever: bool = False) -> None:
         """Recompute the order if it has changed since the last pass, or whatever happened."""
-        if self._keyless or not (whatever or self.order.recomputed or self.view.changes.revised):
+        if self.by_arrival or not (whatever or self.order.recomputed or self.view.changes.revised):
             return
         queue, view = self.queue, self.view
         places = queue.places()

@@ -23,7 +23,7 @@ from workloads.shapes.family import ShapeFamily
 ROOT = Path(__file__).resolve().parents[2]
 EXAMPLE = ROOT / "examples" / "mylab"
 PUBLISHED = ROOT / "examples" / "published_rules"
-PARTS = ("workload=mylab_bursts", "policy=mylab_widest_first", "predictor=mylab_proportional")
+PARTS = ("workload=mylab_bursts", "policy=mylab_easy_while_few", "predictor=mylab_proportional")
 MOLDSIM = "import sys; sys.argv[0] = 'moldsim'; from sim.command.main import main; sys.exit(main())"
 ITS_TESTS = ("-m", "pytest", "-q", "-n", "0", "-p", "no:cacheprovider", "tests")
 PROTOCOLS = {
@@ -87,9 +87,9 @@ def run(code, folder, site, *arguments):
 def test_an_installed_package_brings_its_parts_by_name(site, tmp_path):
     ended = run(MOLDSIM, tmp_path, site, "run", *PARTS, "hydra.run.dir=out")
     assert ended.returncode == 0, ended.stderr
-    assert "mylab_widest_first by mylab_proportional" in ended.stdout
+    assert "mylab_easy_while_few by mylab_proportional" in ended.stdout
     manifest = (tmp_path / "out" / "manifest.json").read_text()
-    assert "policy._target_/mylab/rules.py" in manifest
+    assert "policy.backfill._target_/mylab/rules.py" in manifest
     ended = run("", EXAMPLE, site, *ITS_TESTS)
     assert ended.returncode == 0, ended.stdout
 
@@ -105,15 +105,56 @@ def test_published_rules_are_known_by_name_and_pass_their_tests(tmp_path):
     assert ended.returncode == 0, ended.stdout
 
 
+STARTS = """
+import sys, sim
+asked = ("workload.jobs=300", *sys.argv[2:])
+jobs = sim.run(*asked, policy=sys.argv[1], baseline=None).jobs
+print(jobs["start_time"].tolist())
+"""
+
+
+def test_compiled_code_of_a_package_is_its_own_and_never_old(tmp_path):
+    conf = tmp_path / "conf" / "policy"
+    conf.mkdir(parents=True)
+    preset = EXAMPLE / "mylab" / "conf" / "policy" / "mylab_easy_while_few.yaml"
+    shutil.copy(preset, conf / "few.yaml")
+    own = shutil.copytree(EXAMPLE / "mylab", tmp_path / "lib" / "mylab").parent
+
+    def starts(policy, lib):
+        more = () if lib != own else (f"hydra.searchpath=[{conf.parent}]", "policy.backfill.most=2")
+        ended = run(STARTS, tmp_path, lib, policy, *more)
+        assert ended.returncode == 0, ended.stderr
+        return ended.stdout
+
+    few = starts("few", own)
+    fcfs, easy = (starts(name, tmp_path) for name in ("fcfs", "easy"))  # where nobody has mylab
+    assert few not in (fcfs, easy)
+    rules, limit = own / "mylab" / "rules.py", "queue.at[0].waiting - number <= own[0, 0]"
+    (own / "mylab" / "near.py").write_text(NEAR.format(more=0))
+    text = rules.read_text().replace(limit, f"within({limit.replace(' <= ', ', ')})")
+    rules.write_text(text.replace("\n@compiled", "from mylab.near import within\n\n@compiled", 1))
+    assert starts("few", own) == few
+    (own / "mylab" / "near.py").write_text(NEAR.format(more=1000))
+    assert starts("few", own) == fcfs  # though the rule's own file is what it was
+
+
+NEAR = """from predictors.compiling import compiled
+
+@compiled
+def within(waiting, most):
+    return waiting + {more} <= most
+"""
+
+
 def test_help_completion_and_misspellings_know_its_parts(site, tmp_path):
-    shown = run(MOLDSIM, tmp_path, site, "help", "policy=mylab_widest_first").stdout
-    assert "policy.share=0.5" in shown
-    assert "of the machine that a job may have" in shown
+    shown = run(MOLDSIM, tmp_path, site, "help", "policy", "mylab_easy_while_few").stdout
+    assert "policy.backfill.most=5" in shown
+    assert "jobs that may wait while others pass the head" in shown
     words = run(MOLDSIM, tmp_path, site, "completion", "--line", "run policy=myl").stdout
-    assert words.splitlines() == ["policy=mylab_widest_first"]
-    ended = run(MOLDSIM, tmp_path, site, "run", "policy=mylab_widest")
+    assert words.splitlines() == ["policy=mylab_easy_while_few"]
+    ended = run(MOLDSIM, tmp_path, site, "run", "policy=mylab_easy_whil")
     assert ended.returncode == 2
-    assert "did you mean mylab_widest_first?" in ended.stderr
+    assert "did you mean mylab_easy_while_few?" in ended.stderr
 
 
 def test_a_run_is_done_again_when_the_package_has_changed(site, tmp_path):

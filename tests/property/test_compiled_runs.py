@@ -338,7 +338,7 @@ class HeadsAlone(EasyScheduler):
 
     def _find(self, newcomers):
         self.strict, self.rule["strict"] = True, True
-        return super()._find(-1)
+        return super().find_starts(-1)
 
 
 @pytest.mark.parametrize(

@@ -1,52 +1,60 @@
-"""A policy of one's own: widest jobs first, each on at most part of the machine."""
+"""A compiled backfilling rule of one's own: EASY while few jobs wait, FCFS while many do."""
 
 import numpy as np
 
-from sim import Easy, Policy, View
-from sim.engine.protocols import Scheduler
-from sim.policies.base import Outlook
+from predictors.compiling import compiled
+from sim import View
+from sim.engine.engine import Engine
+from sim.policies.backfill import easy
+from sim.policies.base import Allocation
+from sim.policies.order import Order
+from sim.policies.passes.plan import Plan, start_found
+from sim.policies.passes.queue_rule import QueueRule
+from sim.state.run_state import State
+from sim.state.run_steps import holders_in
 
 
-class WidestFirst:
-    """Most processors first, ties by arrival."""
-
-    recomputed = False
-
-    def keys(
-        self, now: float, submit: np.ndarray, processors: np.ndarray, runtime: np.ndarray
-    ) -> np.ndarray:
-        """Return a key a job, the smallest first."""
-        return -processors.astype(float)
+@compiled
+def find(queue, ends, free, now, rule, own):  # type: ignore[no-untyped-def]
+    """Put the places of those who start into ``queue.found``; return how many they are."""
+    number, free, is_blocked = easy.start_heads(queue, free, rule)
+    if is_blocked and queue.at[0].waiting - number <= own[0, 0]:
+        number = easy.start_behind(queue, ends, free, now, rule)
+    return number
 
 
-class PartOfTheMachine:
-    """The request, at most a share of the machine."""
-
-    def __init__(self, share: float) -> None:
-        self.share = share
-
-    def choose(self, job: int, view: View, outlook: Outlook) -> int:
-        """Return the count for a job that has just arrived."""
-        counts = view.counts(job)
-        most = min(view.requested_processors[job], int(self.share * view.processors))
-        fitting = counts[counts <= most]
-        return int(fitting[-1]) if fitting.size else int(counts[0])
+@compiled
+def decide(state: State, plan: Plan) -> None:
+    """Make a pass of a run whose decisions are all compiled."""
+    run, queue = state.run[0], plan.queue
+    if queue.at[0].waiting > 0:
+        ends = holders_in(state)
+        start_found(state, queue, find(queue, ends, run.free, run.now, plan.easy, plan.own))
 
 
-class Rule:
-    """EASY backfilling of widest jobs first.
+class Scheduler(easy.EasyScheduler):
+    """EASY's scheduler but for who starts; `own` is what the rule keeps."""
 
-    Parameters
-    ----------
-    share : float
-        Of the machine that a job may have, above 0 and at most 1.
-    """
+    own: np.ndarray
 
-    def __init__(self, share: float) -> None:
-        if not 0 < share <= 1:
-            raise ValueError(f"share={share}: must lie above 0 and be at most 1")
-        self.share = share
+    def find_starts(self, newcomers: int) -> int:
+        """Find who starts in all other runs, such as checked ones."""
+        view, queue = self.view, self.queue.tables
+        return int(find(queue, view._ends, view.free, view.now, self.rule, self.own))
 
-    def begin(self, view: View) -> Scheduler:
+    def compiled_rule(self, engine: Engine) -> QueueRule | None:
+        """Return the compiled rule, where the run allows one."""
+        return self.queue_rule(engine, {"decide": decide}, own=self.own)
+
+
+class EasyWhileFew:
+    """EASY while at most so many jobs wait."""
+
+    def __init__(self, most: int) -> None:
+        self.most = most
+
+    def begin(self, view: View, order: Order, allocation: Allocation) -> Scheduler:
         """Begin a run."""
-        return Policy(WidestFirst(), Easy(), PartOfTheMachine(self.share)).begin(view)
+        scheduler = Scheduler(view, order, allocation)
+        scheduler.own = np.array([[float(self.most)]])
+        return scheduler

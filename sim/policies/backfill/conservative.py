@@ -383,7 +383,7 @@ class ReplanningScheduler(EasyScheduler):
         forget(self.queue.summaries, place, place)
         return super().start(place)
 
-    def _find(self, newcomers: int) -> int:
+    def find_starts(self, newcomers: int) -> int:
         """Reserve as far as it matters now; return how many places of who starts were found."""
         view, queue, profile = self.view, self.queue, self._profile
         profile.grow(queue.waiting + view._ends.end.size)
@@ -415,7 +415,7 @@ class ConservativeScheduler(QueueKeeper):
 
     def compiled_rule(self, engine: Engine) -> QueueRule | None:
         """Return the rule where jobs choose by a table, if at all, in the order of arrival."""
-        plain = acts_as(self, ConservativeScheduler) and self._keyless
+        plain = acts_as(self, ConservativeScheduler) and self.by_arrival
         if not (plain and has_table(self.allocation, engine)):
             return None
         functions = {"prepare": prepare, "admit": admit, "decide": decide}
@@ -444,7 +444,7 @@ class ConservativeScheduler(QueueKeeper):
     def _newcomers(self) -> Sequence[int]:
         """Return the jobs that have just arrived, in the policy's order by what they ask for."""
         view, jobs = self.view, self.view.arrived
-        if self._keyless or len(jobs) < 2:
+        if self.by_arrival or len(jobs) < 2:
             return jobs
         submit = np.array([view.submit_time[job] for job in jobs])
         asked = np.array([view.requested_processors[job] for job in jobs])

@@ -1,5 +1,6 @@
 """EASY backfilling: reservations for the first k blocked jobs (Lifka 1995)."""
 
+from collections.abc import Mapping
 from typing import Any, Literal
 
 import numpy as np
@@ -294,8 +295,7 @@ class EasyScheduler(QueueKeeper):
 
     def compiled_rule(self, engine: Engine) -> QueueRule | None:
         """Return the rule where jobs choose by a table, if at all, and none is passed over."""
-        plain = self.is_plain and self.reservations > 0
-        if not (plain and has_table(self.allocation, engine)):
+        if not acts_as(self, EasyScheduler) or self.reservations == 0:
             return None
         is_deep, anew = self.reservations > 1, self.anew
         functions = {
@@ -303,7 +303,19 @@ class EasyScheduler(QueueKeeper):
             "decide": decide_deep if is_deep else decide,
         }
         after = None if anew is None else anew.factor
-        return QueueRule(engine, self, functions, has_profile=is_deep, easy=self.rule, anew=after)
+        return self.queue_rule(engine, functions, has_profile=is_deep, anew=after)
+
+    def queue_rule(
+        self, engine: Engine, functions: Mapping[str, Any], **more: Any
+    ) -> QueueRule | None:
+        """Return a rule of these functions and of `more` that `QueueRule` needs.
+
+        None unless jobs choose by a table, if at all, and queue in the order of arrival.
+        """
+        plain = self.by_arrival and isinstance(self.outlook, DryRun)
+        if not (plain and has_table(self.allocation, engine)):
+            return None
+        return QueueRule(engine, self, {"prepare": prepare, **functions}, easy=self.rule, **more)
 
     @property
     def promise(self) -> Promise | None:
@@ -313,7 +325,7 @@ class EasyScheduler(QueueKeeper):
     @property
     def is_plain(self) -> bool:
         """Whether jobs keep the order of arrival, and starts are foreseen by reservations."""
-        plain = acts_as(self, EasyScheduler) and self._keyless
+        plain = acts_as(self, EasyScheduler) and self.by_arrival
         return plain and isinstance(self.outlook, DryRun)
 
     @property
@@ -350,7 +362,7 @@ class EasyScheduler(QueueKeeper):
             return []
         arrivals_only = (
             blocked
-            and self._keyless
+            and self.by_arrival
             and not (
                 view.ended
                 or view.changes.moved_ends
@@ -360,12 +372,12 @@ class EasyScheduler(QueueKeeper):
         )
         if not arrivals_only:
             self.rank()
-        number = self._find(len(view.arrived) if arrivals_only else EVERYBODY)
+        number = self.find_starts(len(view.arrived) if arrivals_only else EVERYBODY)
         decisions: list[Decision] = [self.start(place) for place in queue.found[:number].tolist()]
         queue.tidy()
         return decisions
 
-    def _find(self, newcomers: int) -> int:
+    def find_starts(self, newcomers: int) -> int:
         """Find who starts, and reserve for the next; return how many places were found."""
         view, queue, rule = self.view, self.queue, self.rule
         if self.reservations > 1:

@@ -104,7 +104,7 @@ class OpenScheduler(OpenKeeper):
     def compiled_rule(self, engine: Engine) -> QueueRule | None:
         """Return the rule where it narrows without memory, in the order of arrival."""
         candidates, found = self.candidates, self.candidates.compiled_pass
-        plain = acts_as(self, OpenScheduler) and self._keyless and foresees(engine.predictor)
+        plain = acts_as(self, OpenScheduler) and self.by_arrival and foresees(engine.predictor)
         plain &= not (self.view.predictor.learns or engine.kills)
         if not plain or candidates.looks_ahead or found is None:
             return None

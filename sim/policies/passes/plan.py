@@ -72,6 +72,8 @@ class Plan(structref.StructRefProxy):
         Of each job. These are empty where no predictor learns.
     told : numpy.ndarray of int, shape (1,)
         How many had ended when the predictor was told last.
+    own : numpy.ndarray of float, shape (k, m)
+        What a rule of another package keeps.
     """
 
     queue: Queue
@@ -95,6 +97,7 @@ class Plan(structref.StructRefProxy):
     ended: NDArray[Any]
     application: IntArray
     told: IntArray
+    own: FloatArray
 
 
 PLANNED = tuple(Plan.__annotations__)

@@ -63,6 +63,8 @@ class QueueRule:
         Of counts that stay open, with
     open_plan : OpenPlan
         what is kept of these.
+    own : numpy.ndarray of float, shape (k, m), optional
+        What the functions keep beside, if they are of another package.
     """
 
     functions: Mapping[str, Any]
@@ -79,12 +81,14 @@ class QueueRule:
         anew: float | None = None,
         candidates: Candidates | None = None,
         open_plan: OpenPlan = CLOSED,
+        own: FloatArray | None = None,
     ) -> None:
         self._engine, self._queue = engine, keeper.queue.tables
         self._allocation = allocation = keeper.allocation
         self._learns = engine.predictor.learns
         self._easy = np.zeros(1, RULE) if easy is None else easy
         self._candidates, self._open_plan = candidates, open_plan
+        self._own = np.zeros((0, 0)) if own is None else own
         self._turnaround = allocation if isinstance(allocation, SmallestTurnaround) else None
         is_rigid = isinstance(allocation, Request)
         self._anew = np.inf if anew is None or is_rigid else float(anew)
@@ -125,6 +129,7 @@ class QueueRule:
             ended=np.zeros(jobs if self._learns else 0, ENDED),
             application=engine.jobs.application[: jobs if self._learns else 0],
             told=np.zeros(1, np.int64),
+            own=self._own,
         )
         self._offered = OfferedCounts(engine, self._allocation, self._candidates, calendar)
         if not self._asks:
