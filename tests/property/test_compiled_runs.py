@@ -33,7 +33,11 @@ from sim.policies.base import Policy
 from sim.policies.molding.scheduler import OpenScheduler
 from sim.policies.order import FirstComeFirstServed
 from sim.policies.reallocation.costs import Constant, Phases
-from sim.policies.reallocation.equi import DynamicEquipartition, Equipartition
+from sim.policies.reallocation.equi import DynamicEquipartition, Equipartition, GreedyExpansion
+from sim.policies.reallocation.hesrpt import HeSrpt
+from sim.policies.reallocation.marginal import MarginalEfficiency
+from sim.policies.reallocation.pdpa import PerformanceDriven
+from sim.policies.reallocation.pools import Pools
 from sim.simulation.scene import play, set_scene
 
 RULES = ["none", "easy", "easy2", "conservative"]
@@ -166,24 +170,40 @@ def test_open_counts_are_compiled_where_the_rule_remembers_nothing(allocation, i
     assert (scheduler.compiled_rule(replay_of(view)) is not None) == is_compiled
 
 
-EQUI = Policy(FirstComeFirstServed(), BACKFILLS["easy"], Request(), Equipartition())
+SHARING = {
+    "equi": Equipartition(),
+    "deq": DynamicEquipartition(),
+    "deq, useful": DynamicEquipartition(parallelism="useful"),
+    "expand": GreedyExpansion(),
+    "expand, youngest": GreedyExpansion(victims="youngest"),
+    "pools, min": Pools(strategy="min"),
+    "pools, pref": Pools(strategy="pref"),
+    "pools, average": Pools(strategy="average"),
+    "marginal": MarginalEfficiency(),
+}
 
 
+def sharing(rule):
+    return Policy(FirstComeFirstServed(), BACKFILLS["easy"], Request(), SHARING[rule])
+
+
+@pytest.mark.parametrize("rule", SHARING)
 @settings(max_examples=100)
 @given(rows=traces(), factor=st.sampled_from([1.0, 0.6, 3.0, None]))
-def test_equal_shares_leave_the_same_records(rows, factor):
+def test_shared_processors_leave_the_same_records(rule, rows, factor):
     """With jobs of one count among them, at many instants at once, with a curve and without."""
-    compiled, python = both_molded(rows, EQUI, factor)
+    compiled, python = both_molded(rows, sharing(rule), factor)
     assert compiled == python
 
 
 @pytest.mark.parametrize("factor", [1.0, 0.4, None])
-def test_equal_shares_of_many_jobs_leave_the_same_records(factor):
+@pytest.mark.parametrize("rule", SHARING)
+def test_processors_shared_by_many_jobs_leave_the_same_records(rule, factor):
     """Of 400 jobs whose runtimes lie in several blocks on 700 processors."""
     rows = [(when, count, took, 2.0 * took) for when, count, took, _ in crowd(5, 400, 300)]
-    compiled, python = both_molded(rows, EQUI, factor, processors=700)
+    compiled, python = both_molded(rows, sharing(rule), factor, processors=700)
     assert compiled == python
-    assert len(compiled["stretches"]["job"]) > 800
+    assert len(compiled["stretches"]["job"]) > 450
 
 
 @pytest.mark.parametrize("processors", [64, 700])
@@ -197,19 +217,20 @@ def test_equal_shares_of_many_jobs_leave_the_same_records(factor):
         "predictor=oracle moldability.size_exponent=0.3",
     ],
 )
-def test_equal_shares_leave_the_same_records_with_a_table_and_without(asked, processors):
+@pytest.mark.parametrize("rule", ["equi", "deq", "expand", "pools", "marginal"])
+def test_shared_processors_leave_the_same_records_with_a_table_and_without(rule, asked, processors):
     """Known and noisy beliefs, of requests alone, and of jobs with curves of their own."""
 
     def made(*more):
         config = composed(
-            "policy=equi", *asked.split(), f"cluster.processors={processors}",
+            f"policy={rule}", *asked.split(), f"cluster.processors={processors}",
             "workload.jobs=150", "workload.load=1.1", "baseline=null", *more,
         )  # fmt: skip
         return plain(play(config, config, set_scene(config, 0)).outcome.records)
 
     compiled = made()
     assert compiled == made("sim.check=true")
-    assert len(compiled["stretches"]["job"]) > 300
+    assert len(compiled["stretches"]["job"]) > 250
 
 
 @pytest.mark.parametrize(
@@ -223,10 +244,14 @@ def test_equal_shares_leave_the_same_records_with_a_table_and_without(asked, pro
         ("easy", Equipartition(reclaim=False), False),
         ("easy2", Equipartition(), False),
         ("conservative", Equipartition(), False),
-        ("easy", DynamicEquipartition(), False),
+        ("easy", DynamicEquipartition(), True),
+        ("easy", MarginalEfficiency(), True),
+        ("easy", MarginalEfficiency(weight="work"), False),
+        ("easy", HeSrpt(), False),
+        ("easy", PerformanceDriven(reclaim=True), False),
     ],
 )
-def test_only_free_equal_shares_under_easy_are_compiled(backfill, rule, is_compiled):
+def test_sharing_at_no_cost_under_easy_is_compiled(backfill, rule, is_compiled):
     trace = trace_of([(0.0, 1, 5.0), (1.0, 2, 5.0)])
     truth = ToyTruth(lambda job, n: 8.0 / n, np.array([1, 2]), np.array([4, 4]))
     policy = Policy(FirstComeFirstServed(), BACKFILLS[backfill], Request(), rule)

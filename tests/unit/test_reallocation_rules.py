@@ -83,7 +83,7 @@ def amdahl(number: int) -> ToyTruth:
 def pool(strategy: str, held: list[int], total: int) -> list[int]:
     beliefs = beliefs_of(amdahl(len(held)), 256)
     rule = Pools(strategy=strategy)
-    assert rule.counts(beliefs, 0) == (6, 25, 100)
+    assert rule.read_off(beliefs, 0).tolist() == [6, 25, 100]
     assert rule.queue_count(beliefs, 0) == 6
     return rule.share(beliefs, members_of(beliefs, held, least=6), total).tolist()
 

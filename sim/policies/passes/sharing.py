@@ -1,7 +1,7 @@
-"""What equal shares keep of a run, and the answers to what their compiled passes ask."""
+"""What rules that share out processors keep of a run, and answers to what their passes ask."""
 
-from collections.abc import Callable, Mapping
-from typing import Any, cast
+from collections.abc import Mapping
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 from numba.experimental import structref
@@ -14,6 +14,7 @@ from predictors.in_loop.wrapper import has_curves
 from sim.engine.engine import Engine
 from sim.engine.protocols import acts_as
 from sim.policies.passes import by_job
+from sim.policies.reallocation.beliefs import Beliefs
 from sim.state.calendar import Calendar
 from sim.state.columns import Explanations
 from sim.state.processors import held_ranges
@@ -56,10 +57,11 @@ TALLY = record(
         ("unused", "i8"),
         ("queries", "i8"),
         ("pending", "i8"),
+        ("begun", "i8"),
     ]
 )
 """How much of the tables of their names is in use; `pending` are queries of a pass that is not yet
-made."""
+made, in which so many have `begun`."""
 BLOCK = 256
 """Counts whose runtimes are asked for at once."""
 MOST_PAGES = 1 << 25
@@ -68,8 +70,32 @@ AHEAD = 64
 """Jobs behind one that is asked for whose runtimes are asked for with it."""
 
 
+class Claims(NamedTuple):
+    """Among whom a rule shares out how many processors.
+
+    Attributes
+    ----------
+    readings : numpy.ndarray of float, shape (n, r)
+        What it reads off each job's believed curve.
+    held, least, largest : numpy.ndarray of int, shape (n,)
+        What each holds, 0 if it starts now, and between which counts it may be; those that run
+        come first, oldest first.
+    total : int
+        What they may hold together; at least the sum of `least`.
+    variant : int
+        Of the rule.
+    """
+
+    readings: FloatArray
+    held: IntArray
+    least: IntArray
+    largest: IntArray
+    total: int
+    variant: int
+
+
 class Sharing(structref.StructRefProxy):
-    """What equal shares keep of a run.
+    """What a rule that shares out processors keeps of a run.
 
     Attributes
     ----------
@@ -91,6 +117,10 @@ class Sharing(structref.StructRefProxy):
     g : numpy.ndarray of float, shape (applications, counts)
         All runtimes, as in `workloads.base.Tabled`, where what is believed is what is true or
         without a curve; nothing is asked for then. Else empty.
+    readings : numpy.ndarray of float, shape (n, r)
+        Of all jobs, for `Claims`.
+    variant : int
+        Likewise.
     """
 
     jobs: NDArray[Any]
@@ -106,9 +136,10 @@ class Sharing(structref.StructRefProxy):
     summarised: BoolArray
     calendar: Calendar
     g: FloatArray
+    readings: FloatArray
+    variant: int
 
 
-NO_TABLE: FloatArray = np.zeros((0, 0))
 FIELDS = tuple(Sharing.__annotations__)
 SharingType = struct_type(Sharing, FIELDS)
 
@@ -137,48 +168,35 @@ def _let_know(sharing: Sharing, believed: FloatArray, true: FloatArray, unused: 
     sharing.believed, sharing.true, sharing.unused = believed, true, unused
 
 
-def sharing_of(
-    calendar: Calendar, jobs: int, running: int, pages: int, g: FloatArray = NO_TABLE
-) -> Sharing:
-    """Return room for so many jobs, of which so many run at once, with so many pages each."""
-    room = jobs + 2 * running
-    fields = {
-        "jobs": np.zeros(jobs, JOB),
-        "members": np.zeros(running, np.int64),
-        "stretches": np.zeros(room, STRETCH),
-        "pages": np.full((pages, jobs), -1),
-        "believed": np.zeros((0, BLOCK)),
-        "true": np.zeros((0, BLOCK)),
-        "unused": np.zeros(0, np.int64),
-        "asked": np.zeros(3 * running, ASKED),
-        "tally": np.zeros(1, TALLY),
-        **summaries_of(jobs)._asdict(),
-        "calendar": calendar,
-        "g": g,
-    }
-    return cast(Sharing, structure(_made, fields, grows=("stretches",)))
+def padded(rows: list[FloatArray]) -> FloatArray:
+    """Return rows of unlike length as one table, with -1 behind the end of each."""
+    table = np.full((len(rows), max((row.size for row in rows), default=0)), -1.0)
+    for row, own in zip(table, rows, strict=True):
+        row[: own.size] = own
+    return table
 
 
-class EqualShares:
-    """Equal shares as a compiled rule; it answers what passes ask of a run's jobs.
+class SharingRule:
+    """A compiled rule that shares out processors; it answers what its passes ask of jobs.
 
     Parameters
     ----------
     engine : Engine
-    decide : callable
-        The pass.
+    rule : Reallocation
+        With a compiled pass.
+    beliefs : Beliefs
     """
 
     functions: Mapping[str, Any]
     plan: Any
 
-    def __init__(self, engine: Engine, decide: Callable[..., Any]) -> None:
+    def __init__(self, engine: Engine, rule: Any, beliefs: Beliefs) -> None:
         self._engine, self._view, self._predictor = engine, engine.view, engine.predictor
-        self._truth = engine.work
+        self._rule, self._beliefs, self._truth = rule, beliefs, engine.work
         self._curved = has_curves(engine.predictor)
         known = acts_as(engine.predictor, Oracle) or not self._curved
         self._tabled = engine.work.tabled() if known else None
-        self.functions = {**by_job.FUNCTIONS, "decide": decide}
+        self.functions = {**by_job.FUNCTIONS, "decide": rule.compiled_pass()}
         self.explanations = Explanations()
 
     @property
@@ -188,36 +206,55 @@ class EqualShares:
         Without curves some are kept to their request while others wait, unless nobody waits
         while a processor is free.
         """
-        view, counts, jobs = self._view, self._engine.counts, len(self._engine.submit)
+        processors, counts = self._view.processors, self._engine.counts
         malleable = np.flatnonzero(self._engine.malleable).tolist()
+        jobs, wide = len(self._engine.submit), processors if self._rule.reads_curves else 1
+        room = jobs * max(processors // BLOCK + 1, wide) <= MOST_PAGES
+        if not room or any(counts.special(job) is not None for job in malleable):
+            return False
         fills = len(malleable) == jobs and all(counts.extremes(job)[0] == 1 for job in malleable)
-        pages = jobs * (view.processors // BLOCK + 1)
-        is_supported = pages <= MOST_PAGES and all(counts.special(job) is None for job in malleable)
-        return is_supported and (self._curved or fills)
+        return self._curved or (fills and not self._rule.reads_beliefs)
 
     def begin(self, state: State, calendar: Calendar) -> None:
         """Begin a run whose jobs stand here, and wait for the least that they can use."""
         self._state, self._calendar = state, calendar
-        self._engine.shown.arrive(range(len(self._engine.submit)))
-        view, wanted = self._view, state.processors
-        jobs = np.arange(wanted.size)
-        limits = np.array([view.extremes(job) for job in jobs.tolist()]).T
-        limits[:, ~np.array(view.malleable)] = 0
-        most = 0 if self._tabled else int(limits[1].max(initial=1))
-        g = np.zeros((0, 0)) if self._tabled is None else self._tabled.g
-        sharing = sharing_of(calendar, jobs.size, state.found.size, -(-most // BLOCK), g)
-        own = sharing.jobs
-        own["least"], own["most"] = limits
+        view, wanted, jobs = self._view, state.processors, len(self._engine.submit)
+        self._engine.shown.arrive(range(jobs))
+        own, rows = np.zeros(jobs, JOB), [np.zeros(0)] * jobs
+        for job in np.flatnonzero(self._engine.malleable).tolist():
+            own["least"][job] = self._rule.queue_count(self._beliefs, job)
+            own["most"][job] = view.extremes(job)[1]
+            rows[job] = self._beliefs.read_off(job, self._rule.read_off)
+            own["read"][job] = rows[job].size > 0
+            self._beliefs.forget(job)
         own["request"] = view.jobs.requested_processors
         own["requested_time"] = view.jobs.requested_time
-        wanted[limits[0] > 0] = limits[0, limits[0] > 0]
-        pairs = zip(jobs.tolist(), wanted.tolist(), strict=True)
+        np.copyto(wanted, own["least"], where=own["least"] > 0)
+        pairs = zip(range(jobs), wanted.tolist(), strict=True)
         state.belief[:] = [view.belief(job, count) for job, count in pairs]
-        calendar.runtime[:] = self._truth.runtimes_at(jobs, wanted)
+        calendar.runtime[:] = self._truth.runtimes_at(np.arange(jobs), wanted)
+        pages = -(-int(own["most"].max(initial=1)) // BLOCK)
         if (tabled := self._tabled) is not None:
-            own["row"], own["curved"] = tabled.row, self._curved
+            own["row"], own["curved"], pages = tabled.row, self._curved, 0
             own["reference_runtime"], own["reference_g"] = tabled.runtimes, tabled.reference_g
-        self.plan = sharing
+        running = state.found.size
+        fields = {
+            "jobs": own,
+            "members": np.zeros(running, np.int64),
+            "stretches": np.zeros(jobs + 2 * running, STRETCH),
+            "pages": np.full((pages, jobs), -1),
+            "believed": np.zeros((0, BLOCK)),
+            "true": np.zeros((0, BLOCK)),
+            "unused": np.zeros(0, np.int64),
+            "asked": np.zeros(3 * running, ASKED),
+            "tally": np.zeros(1, TALLY),
+            **summaries_of(jobs)._asdict(),
+            "calendar": calendar,
+            "g": np.zeros((0, 0)) if tabled is None else tabled.g,
+            "readings": padded(rows),
+            "variant": self._rule.variant,
+        }
+        self.plan = cast(Sharing, structure(_made, fields, grows=("stretches",)))
 
     def answer(self) -> None:
         """Write down the runtimes that a pass waits for.

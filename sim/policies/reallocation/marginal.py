@@ -1,15 +1,20 @@
 """Processors go where the predictor says that the next one helps most."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
 
 from predictors.base import FloatArray, IntArray
+from predictors.compiling import compiled
 from sim.errors import SHARE, check_choice
+from sim.policies.passes.malleable import begin_pass, end_pass
+from sim.policies.passes.sharing import Claims, Sharing, padded
 from sim.policies.reallocation.beliefs import Beliefs, Members
 from sim.policies.reallocation.rule import Reallocation
-from sim.policies.ties import TIE, ranks
+from sim.policies.ties import TIE, is_less
+from sim.state.run_state import State
 
 
 def concave_gains(speedup: FloatArray) -> FloatArray:
@@ -46,6 +51,45 @@ def concave_gains(speedup: FloatArray) -> FloatArray:
     return gains
 
 
+@compiled
+def largest_gains(claims: Claims) -> IntArray:
+    """Return the counts that the largest gains lead to.
+
+    Parameters
+    ----------
+    claims : Claims
+        A job's readings are its gains by each processor worth having, from the first on.
+
+    Returns
+    -------
+    numpy.ndarray of int, shape (n,)
+    """
+    gains, shares = claims.readings, claims.least.copy()
+    most, equal = np.minimum(claims.largest, gains.shape[1]), np.inf
+    for _ in range(claims.total - shares.sum()):
+        largest, best = -1.0, -1
+        for k in range(shares.size):
+            if shares[k] < most[k]:
+                largest = max(largest, gains[k, shares[k]])
+        if largest < 0.0:
+            break
+        if is_less(largest, equal):
+            equal = largest
+        for k in range(shares.size):
+            is_next = best < 0 or shares[k] < shares[best]
+            if shares[k] < most[k] and is_next and not is_less(gains[k, shares[k]], equal):
+                best = k
+        shares[best] += 1
+    return shares
+
+
+@compiled
+def share_by_gain(state: State, sharing: Sharing) -> None:
+    """Make a pass of marginal efficiency."""
+    jobs, claims = begin_pass(state, sharing)
+    end_pass(state, sharing, jobs, largest_gains(claims))
+
+
 @dataclass(frozen=True)
 class MarginalEfficiency(Reallocation):
     """Each further processor goes to the job with the largest predicted gain in speedup.
@@ -66,6 +110,9 @@ class MarginalEfficiency(Reallocation):
         Least marginal efficiency of a processor, in [0, 1].
     """
 
+    shares, decide = staticmethod(largest_gains), staticmethod(share_by_gain)
+    reads_beliefs = reads_curves = True
+
     weight: Literal["none", "work"] = "none"
     minimum: float = 0.1
 
@@ -74,29 +121,22 @@ class MarginalEfficiency(Reallocation):
         check_choice(("none", "work"), weight=self.weight)
         SHARE.check(minimum=self.minimum)
 
-    def _gains(self, beliefs: Beliefs, job: int) -> FloatArray:
+    def read_off(self, beliefs: Beliefs, job: int) -> FloatArray:
         """Return the predicted gain in speedup by each processor worth having, falling."""
         gains = concave_gains(1.0 / beliefs.table(job)[1:])
         return gains[: int(np.searchsorted(-gains, -self.minimum - TIE, side="left"))]
 
+    def compiled_pass(self) -> Callable[[State, Sharing], None] | None:
+        """Return the pass; None where work counts, which gets less while jobs run."""
+        return super().compiled_pass() if self.weight == "none" else None
+
     def share(self, beliefs: Beliefs, members: Members, total: int) -> IntArray:
-        """Return the counts that the largest gains lead to."""
-        shares = members.least.copy()
-        left = total - int(shares.sum())
-        if left <= 0:
-            return shares
-        weights = np.ones(len(members))
-        if self.weight == "work":
-            weights = 1.0 / np.maximum(beliefs.work_left(members), 1e-12)
-        least, largest = members.least.tolist(), members.largest.tolist()
-        values, sizes = [], []
-        for place, job in enumerate(members.job):
-            most = min(largest[place], least[place] + left)
-            gains = beliefs.read_off(job, self._gains)[least[place] : most]
-            values.append(gains if self.weight == "none" else gains * weights[place])
-            sizes.append(gains.size)
-        value, owner = np.concatenate(values), np.repeat(np.arange(len(members)), sizes)
-        count = np.concatenate([np.arange(size) + n for n, size in zip(least, sizes, strict=True)])
-        chosen = owner[np.lexsort((owner, count, ranks(-value)))[:left]]
-        found: IntArray = shares + np.bincount(chosen, minlength=len(members))
+        """Return the counts that the largest gains lead to, by weight."""
+        if self.weight == "none" or total <= members.least.sum():
+            return super().share(beliefs, members, total)
+        weights = 1.0 / np.maximum(beliefs.work_left(members), 1e-12)
+        gains = padded([beliefs.read_off(job, self.read_off) for job in members.job])
+        held, least, largest = members.held, members.least, members.largest
+        claims = Claims(gains * weights[:, None], held, least, largest, total, self.variant)
+        found: IntArray = self.shares(claims)
         return found

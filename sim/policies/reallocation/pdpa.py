@@ -135,7 +135,7 @@ class PerformanceDriven(Reallocation):
         if left < 0:
             worst = sorted(range(len(shares)), key=lambda k: searches[members.job[k]].efficiency)
             lowered = np.array(shares)
-            make_room(lowered, members.least, total, worst)
+            make_room(lowered, members.least, total, np.array(worst))
             shares = lowered.tolist()
             left = total - sum(shares)
         for place in reversed(range(len(shares))):

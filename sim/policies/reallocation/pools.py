@@ -5,12 +5,92 @@ from typing import Literal
 
 import numpy as np
 
-from predictors.base import IntArray
+from predictors.base import FloatArray, IntArray
+from predictors.compiling import compiled
 from sim.errors import check_choice
-from sim.policies.reallocation.beliefs import Beliefs, Members
+from sim.policies.passes.malleable import begin_pass, end_pass
+from sim.policies.passes.sharing import Claims, Sharing
+from sim.policies.reallocation.beliefs import Beliefs
 from sim.policies.reallocation.rule import Reallocation
 from sim.policies.reallocation.shares import hand_out, level, make_room
 from sim.policies.ties import TIE
+from sim.state.run_state import State
+
+STRATEGIES = "min", "pref", "average"
+
+
+@compiled
+def pooled(claims: Claims) -> IntArray:
+    """Return what each holds after shrinking for starts and expanding into the rest.
+
+    Parameters
+    ----------
+    claims : Claims
+        A job's readings are its minimum, preferred and maximum count.
+
+    Returns
+    -------
+    numpy.ndarray of int, shape (n,)
+    """
+    held, least, total, strategy = claims.held, claims.least, claims.total, claims.variant
+    shares = np.maximum(held, least)
+    if total == shares.sum() and (strategy != 1 or held.all()):
+        return shares
+    counts = claims.readings.astype(np.int64)
+    largest = np.minimum(np.maximum(counts[:, 2], least), claims.largest)
+    if strategy == 2:
+        level(shares, least, np.maximum(largest, shares), total)
+    elif strategy == 1:
+        preferred = np.minimum(np.maximum(counts[:, 1], least), largest)
+        _prefer(shares, preferred, claims)
+        for limits in (preferred, largest):
+            hand_out(shares, limits, total, (shares < limits).nonzero()[0])
+    elif shares.sum() > total:
+        make_room(shares, least, total, np.argsort(least - shares, kind="mergesort"))
+    else:
+        hand_out(shares, largest, total, np.argsort(shares - least, kind="mergesort"))
+    return shares
+
+
+@compiled
+def _prefer(shares: IntArray, preferred: IntArray, claims: Claims) -> None:
+    """Let one starter after the other in, and shrink the others as far as that needs.
+
+    Where its least count is free, a starter gets what is free up to its
+    preferred count. Else it gets the preferred count if the others can keep
+    theirs, and its least count if not.
+    """
+    starting = (claims.held == 0).nonzero()[0]
+    wanted = shares[starting]
+    shares[starting] = 0
+    room = claims.total - shares.sum()
+    for k in range(starting.size):
+        place, least, most = starting[k], wanted[k], preferred[starting[k]]
+        if room >= least:
+            shares[place] = min(most, room)
+            room -= shares[place]
+            continue
+        spare = np.maximum(shares - preferred, 0).sum()
+        shares[place] = most if most <= room + spare else least
+        _shrink(shares, preferred, claims)
+        room = claims.total - shares.sum()
+    if room < 0:
+        _shrink(shares, preferred, claims)
+
+
+@compiled
+def _shrink(shares: IntArray, preferred: IntArray, claims: Claims) -> None:
+    """Take from those most above their preferred count, then from those above their least."""
+    for limits in (preferred, claims.least):
+        above = np.argsort(limits - shares, kind="mergesort")
+        make_room(shares, np.minimum(shares, limits), claims.total, above)
+
+
+@compiled
+def share_by_pools(state: State, sharing: Sharing) -> None:
+    """Make a pass of pools."""
+    jobs, claims = begin_pass(state, sharing)
+    end_pass(state, sharing, jobs, pooled(claims))
 
 
 @dataclass(frozen=True)
@@ -41,6 +121,9 @@ class Pools(Reallocation):
         preferred count at most its request.
     """
 
+    shares, decide = staticmethod(pooled), staticmethod(share_by_pools)
+    reads_beliefs = True
+
     strategy: Literal["min", "pref", "average"] = "average"
     min_efficiency: float = 0.95
     preferred_efficiency: float = 0.8
@@ -48,7 +131,7 @@ class Pools(Reallocation):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        check_choice(("min", "pref", "average"), strategy=self.strategy)
+        check_choice(STRATEGIES, strategy=self.strategy)
         least, preferred, largest = self._efficiencies
         if not 1 >= least >= preferred >= largest >= 0:
             raise ValueError(
@@ -60,11 +143,13 @@ class Pools(Reallocation):
     def _efficiencies(self) -> tuple[float, float, float]:
         return self.min_efficiency, self.preferred_efficiency, self.max_efficiency
 
-    def counts(self, beliefs: Beliefs, job: int) -> tuple[int, int, int]:
-        """Return a job's minimum, preferred and maximum count."""
-        return beliefs.read_off(job, self._read_off)
+    @property
+    def variant(self) -> int:
+        """The place of the strategy."""
+        return STRATEGIES.index(self.strategy)
 
-    def _read_off(self, beliefs: Beliefs, job: int) -> tuple[int, int, int]:
+    def read_off(self, beliefs: Beliefs, job: int) -> FloatArray:
+        """Return a job's minimum, preferred and maximum count, shape (3,)."""
         least, largest = beliefs.view.extremes(job)
         table = beliefs.table(job)
         efficiency = 1.0 / (table[1:] * np.arange(1, table.size))
@@ -74,71 +159,8 @@ class Pools(Reallocation):
             count = int(enough[-1]) + 1 if enough.size else 1
             found.append(min(max(count, least), largest))
         low, preferred = (max(beliefs.within_request(job, n), least) for n in found[:2])
-        return low, preferred, found[2]
+        return np.array([low, preferred, found[2]], float)
 
     def queue_count(self, beliefs: Beliefs, job: int) -> int:
         """Return the largest feasible count up to the job's minimum."""
-        return beliefs.feasible(job, self.counts(beliefs, job)[0])
-
-    def share(self, beliefs: Beliefs, members: Members, total: int) -> IntArray:
-        """Return what each holds after shrinking for starts and expanding into the rest."""
-        shares = np.maximum(members.held, members.least)
-        left = total - int(shares.sum())
-        if left == 0 and (self.strategy != "pref" or members.held.all()):
-            return shares
-        found = [self.counts(beliefs, job) for job in members.job]
-        most = np.array([counts[2] for counts in found])
-        largest = np.minimum(np.maximum(most, members.least), members.largest)
-        if self.strategy == "average":
-            level(shares, members.least, np.maximum(largest, shares), total)
-        elif self.strategy == "min":
-            self._even_out(shares, largest, members, total)
-        else:
-            wanted = np.array([counts[1] for counts in found])
-            preferred = np.minimum(np.maximum(wanted, members.least), largest)
-            self._prefer(shares, preferred, members, total)
-            for limits in (preferred, largest):
-                hand_out(shares, limits, total, (shares < limits).nonzero()[0].tolist())
-        return shares
-
-    @staticmethod
-    def _even_out(shares: IntArray, largest: IntArray, members: Members, total: int) -> None:
-        """Take from those most above their least count, or give to those least above it."""
-        above = shares - members.least
-        if int(shares.sum()) > total:
-            make_room(shares, members.least, total, np.argsort(-above, kind="stable").tolist())
-        else:
-            hand_out(shares, largest, total, above.argsort(kind="stable").tolist())
-
-    @staticmethod
-    def _prefer(shares: IntArray, preferred: IntArray, members: Members, total: int) -> None:
-        """Let one starter after the other in, and shrink the others as far as that needs.
-
-        Where its least count is free, a starter gets what is free up to its
-        preferred count. Else it gets the preferred count if the others can keep
-        theirs, and its least count if not.
-        """
-        starting = (members.held == 0).nonzero()[0]
-        wanted = shares[starting]
-        shares[starting] = 0
-        room = total - int(shares.sum())
-        for place, least in zip(starting.tolist(), wanted.tolist(), strict=True):
-            most = preferred.item(place)
-            if room >= least:
-                shares[place] = min(most, room)
-                room -= shares.item(place)
-                continue
-            spare = int(np.maximum(shares - preferred, 0).sum())
-            shares[place] = most if most <= room + spare else least
-            Pools._shrink(shares, preferred, members.least, total)
-            room = total - int(shares.sum())
-        if room < 0:
-            Pools._shrink(shares, preferred, members.least, total)
-
-    @staticmethod
-    def _shrink(shares: IntArray, preferred: IntArray, least: IntArray, total: int) -> None:
-        """Take from those most above their preferred count, then from those above their least."""
-        above = np.argsort(preferred - shares, kind="stable").tolist()
-        make_room(shares, np.minimum(shares, preferred), total, above)
-        most = np.argsort(least - shares, kind="stable").tolist()
-        make_room(shares, np.minimum(shares, least), total, most)
+        return beliefs.feasible(job, int(beliefs.read_off(job, self.read_off)[0]))

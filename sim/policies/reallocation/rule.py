@@ -1,17 +1,21 @@
 """A reallocation rule, and how it shares out what order and backfilling leave."""
 
-from abc import abstractmethod
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from typing import Any, ClassVar
 
 import numpy as np
 
-from predictors.base import IntArray
+from predictors.base import FloatArray, IntArray
+from predictors.in_loop.oracle import foresees
 from sim.engine.engine import Engine
-from sim.engine.protocols import CompiledRule, Promise, Scheduler
+from sim.engine.protocols import CompiledRule, Promise, Scheduler, acts_as
 from sim.errors import AT_LEAST_0, FINITE
+from sim.policies.allocation.rigid import Request
+from sim.policies.backfill.easy import EasyScheduler
 from sim.policies.base import Allocation, Backfill, Outlook, QueueKeeper
 from sim.policies.order import Order
+from sim.policies.passes.sharing import Claims, Sharing, SharingRule, padded
 from sim.policies.reallocation.beliefs import Beliefs, Members
 from sim.policies.reallocation.costs import FREE, CostModel
 from sim.policies.reallocation.lending import Deferral, LendingView
@@ -19,6 +23,7 @@ from sim.policies.reallocation.shares import snap
 from sim.policies.reallocation.weighing import Weighing
 from sim.state.decisions import Decision, Resize, Start, WakeAt
 from sim.state.machine_state import Run
+from sim.state.run_state import State
 from sim.state.view import View
 
 
@@ -66,11 +71,17 @@ class Reallocation:
         Whether the rule shrinks jobs on its own account, `reclaim` or not.
     defers : bool
         Whether jobs wait whose share rounds to nothing; without `reclaim` they do not.
+    shares, decide : callable
+        Compiled: the processors of each who shares, of `Claims`; and the pass around it, of a
+        state and its `Sharing`, for runs whose decisions are all compiled.
+    reads_beliefs, reads_curves : bool
+        Whether it reads anything off believed curves, and as much as they are long.
     """
 
-    shrinks_unasked = False
-    defers = False
+    shrinks_unasked = defers = reads_beliefs = reads_curves = False
     reallocates = True
+    shares: ClassVar[Any] = None
+    decide: ClassVar[Any] = None
 
     cost: CostModel = FREE
     gain_factor: float = 1.0
@@ -81,9 +92,8 @@ class Reallocation:
         AT_LEAST_0.check(gain_factor=self.gain_factor)
         FINITE.check(distance=self.distance)
 
-    @abstractmethod
     def share(self, beliefs: Beliefs, members: Members, total: int) -> IntArray:
-        """Return the processors of each member.
+        """Return the processors of each member: by default what `shares` gives.
 
         Parameters
         ----------
@@ -92,6 +102,24 @@ class Reallocation:
         total : int
             What they may hold together; at least the sum of ``members.least``.
         """
+        held, least, largest = members.held, members.least, members.largest
+        readings = padded([beliefs.read_off(job, self.read_off) for job in members.job])
+        found: IntArray = self.shares(Claims(readings, held, least, largest, total, self.variant))
+        return found
+
+    def read_off(self, beliefs: Beliefs, job: int) -> FloatArray:
+        """Return what `shares` needs of a job's believed curve, shape (r,)."""
+        return np.zeros(0)
+
+    @property
+    def variant(self) -> int:
+        """By which `shares` tells how the rule is set."""
+        return 0
+
+    def compiled_pass(self) -> Callable[[State, Sharing], None] | None:
+        """Return the pass that is compiled for the rule as it is set, if there is one."""
+        decide: Callable[[State, Sharing], None] | None = self.decide
+        return decide
 
     def queue_count(self, beliefs: Beliefs, job: int) -> int:
         """Return with how many processors a job starts, and below which it never falls."""
@@ -103,12 +131,6 @@ class Reallocation:
 
     def wake(self, beliefs: Beliefs) -> float | None:
         """Return when the rule wants to share anew, None if only when something happens."""
-        return None
-
-    def compiled_rule(
-        self, scheduler: "ReallocatingScheduler", engine: Engine
-    ) -> CompiledRule | None:
-        """Return the compiled rule by which it decides, if by one."""
         return None
 
     @property
@@ -195,8 +217,32 @@ class ReallocatingScheduler:
             self._deferral = Deferral(view, self._share, self._limits, self.beliefs)
 
     def compiled_rule(self, engine: Engine) -> CompiledRule | None:
-        """Return the compiled rule by which it decides, if by one."""
-        return self.rule.compiled_rule(self, engine)
+        """Return the compiled rule where the rule has a pass, and it is that of `begin_pass`.
+
+        It is under EASY in the order of arrival, where changes are free, every count
+        between the least and the largest of a malleable job is feasible, the predictor
+        does not learn, and nobody is kept to the request.
+        """
+        inner, rule = self.inner, self.rule
+        is_free = rule.cost.free and rule.cost.start(1) == rule.distance == 0 and rule.reclaim
+        kind = next(one for one in type(rule).__mro__ if "decide" in vars(one))
+        if (
+            not acts_as(rule, kind)
+            or rule.compiled_pass() is None
+            or not is_free
+            or self.view.predictor.learns
+            or engine.kills
+            or not foresees(engine.predictor)
+            or not (isinstance(inner, EasyScheduler) and inner.is_plain)
+            or inner.strict
+            or inner.rule["shortest"][0]
+            or inner.reservations != 1
+            or inner.anew is not None
+            or not acts_as(self.allocation, Request)
+        ):
+            return None
+        compiled = SharingRule(engine, rule, self.beliefs)
+        return compiled if compiled.is_supported else None
 
     def _share(self, members: Members, total: int) -> IntArray:
         """Return what the rule gives each member."""

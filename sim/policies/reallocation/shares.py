@@ -1,7 +1,6 @@
 """Whole shares of a number of processors within each job's limits, and moves in an order."""
 
 import heapq
-from collections.abc import Iterable
 
 import numpy as np
 
@@ -106,13 +105,14 @@ def snap(shares: IntArray, total: int, allowed: list[IntArray | None]) -> IntArr
     return snapped
 
 
-def make_room(counts: IntArray, least: IntArray, total: int, victims: Iterable[int]) -> None:
+@compiled
+def make_room(counts: IntArray, least: IntArray, total: int, victims: IntArray) -> None:
     """Lower counts in place, one victim after the other, until they fit in the total.
 
     Examples
     --------
     >>> counts = np.array([4, 4, 2])
-    >>> make_room(counts, np.array([1, 1, 2]), 7, [0, 1])
+    >>> make_room(counts, np.array([1, 1, 2]), 7, np.array([0, 1]))
     >>> counts.tolist()
     [1, 4, 2]
     """
@@ -125,13 +125,14 @@ def make_room(counts: IntArray, least: IntArray, total: int, victims: Iterable[i
         over -= given
 
 
-def hand_out(counts: IntArray, limits: IntArray, total: int, takers: Iterable[int]) -> None:
+@compiled
+def hand_out(counts: IntArray, limits: IntArray, total: int, takers: IntArray) -> None:
     """Raise counts in place up to limits, one taker after the other, as the total allows.
 
     Examples
     --------
     >>> counts = np.array([1, 1])
-    >>> hand_out(counts, np.array([4, 9]), 8, [0, 1])
+    >>> hand_out(counts, np.array([4, 9]), 8, np.array([0, 1]))
     >>> counts.tolist()
     [4, 4]
     """
@@ -145,12 +146,13 @@ def hand_out(counts: IntArray, limits: IntArray, total: int, takers: Iterable[in
             left -= taken
 
 
+@compiled
 def level(counts: IntArray, least: IntArray, largest: IntArray, total: int) -> None:
     """Take or give processor by processor, always from the highest or to the lowest rank.
 
     The rank is (n - least)/(largest - least); ties go to the first.
     """
-    width: FloatArray = np.maximum(largest - least, 1).astype(float)
+    width: FloatArray = np.maximum(largest - least, 1).astype(np.float64)
     change = total - int(counts.sum())
     step = 1 if change > 0 else -1
     heap = [
