@@ -16,7 +16,7 @@ from sim.state.run_state import idle_state
 from sim.state.run_steps import next_event_time
 
 _next_event_time = direct(next_event_time)
-STATES = np.array(["completed", "killed"], object)
+STATUSES = np.array(["completed", "killed"], object)
 
 
 class CompiledPasses:
@@ -72,7 +72,7 @@ class CompiledPasses:
             self._engine.state.now = following
             self._rule.answer()
             following = self._go_on()
-            self._rule.answered()
+            self._rule.take_in_pass()
         if following == np.inf:
             self._rule.finish()
 
@@ -116,7 +116,7 @@ class CompiledPasses:
             run_start=start,
             allocated=allocated,
             believed_runtime=state.belief,
-            status=STATES[state.killed.view(np.int8)].tolist(),
+            status=STATUSES[state.killed.view(np.int8)].tolist(),
             restarts=np.broadcast_to(np.int64(0), submitted),
             stretches=stretches,
             consultations=asked,

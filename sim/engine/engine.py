@@ -130,7 +130,7 @@ class Engine:
         """Run until nothing is left to happen."""
         if self.compiled is not None:
             self._bind_counters(self.compiled.state)
-        self.expect()
+        self.expect_next()
         self.clock.run_instants(self._instant)
         book = self.compiled or self.log
         if waiting := len(self.trace.jobs) - book.ended:
@@ -164,7 +164,7 @@ class Engine:
         """Let the policy decide at this instant."""
         self._run["pass_due"] = 1
 
-    def expect(self) -> None:
+    def expect_next(self) -> None:
         """See to it that the clock stops when something happens next."""
         following, expected = (self.compiled or self.books).following, self._next
         is_due = expected is not None and expected.callbacks and expected.time <= following
@@ -272,7 +272,7 @@ class Engine:
             Seconds, not before now.
         """
         self.books.set_believed_end(run, end)
-        self.expect()
+        self.expect_next()
 
     # What is decided
 
@@ -293,7 +293,7 @@ class Engine:
                 self._expire(run, now)
             if self._pass_due.item():
                 self._pass(now)
-        self.expect()
+        self.expect_next()
 
     def _tell_progress(self) -> None:
         """Tell whoever watches how far the run is, now and then."""
@@ -330,9 +330,9 @@ class Engine:
                 self._wake_at(decision, now)
             else:
                 self._carry_out(decision, now)
-        self.state.settle()
+        self.state.forget_news()
         if self._under_load is not None:
-            self._under_load.settle()
+            self._under_load.forget_news()
         if self.watchers:
             self._tell_progress()
 

@@ -18,7 +18,7 @@ from predictors.compiling import PACKAGES, compiled
 from sim.errors import PolicyError
 from sim.state.calendar import Calendar
 from sim.state.run_state import State, struct_type
-from sim.state.run_steps import next_event_time, plan_starts, process_instant
+from sim.state.run_steps import next_event_time, plan_ends, process_instant
 
 INSTANTS = 256
 """Instants between two chances for Python to show progress and to be interrupted."""
@@ -118,7 +118,7 @@ def advance(state: State, calendar: Calendar, rule: Rule, plan: Any) -> float:
             rule.decide(state, plan)
             if run.asks:
                 return float(run.now)
-            plan_starts(state, calendar)
+            plan_ends(state, calendar)
             run.pass_due = 0
             run.passes += 1
             if run.passes % INSTANTS == 0:

@@ -115,7 +115,7 @@ class CompiledRule(Protocol):
     def answer(self) -> None:
         """Answer what the pass of this instant waits for."""
 
-    def answered(self) -> None:
+    def take_in_pass(self) -> None:
         """Take in what that pass did."""
 
     def finish(self) -> None:

@@ -173,7 +173,7 @@ class Resizer:
         engine, before = self._engine, run.processors
         seconds = engine.view.seconds_left(run)
         if pending is None:
-            pending = engine.work.bank(run, now)
+            pending = engine.work.add_progress(run, now)
         elif run.resumes <= now:
             seconds = max(seconds - pending, 0.0)
         pause = cost + pending
@@ -238,7 +238,7 @@ class Resizer:
         work, job = self._engine.work, run.job
         if not work.segments(job):
             return ((run.processors, now - run.resumes, {}),)
-        work.bank(run, now)
+        work.add_progress(run, now)
         segments = work.segments(job)
         whole = sum(seconds for seconds, _ in segments.values())
         return tuple(

@@ -138,7 +138,7 @@ class RunsUnderLoad:
             return None
         return max(self._load.runtime(parts, as_numbers(run.nodes), self._form), LEAST_BELIEF)
 
-    def settle(self) -> None:
+    def forget_news(self) -> None:
         """Believe what was predicted of runs that have just started, unless they were changed."""
         for run, before, after in self._begun:
             if run.believed_end == before:

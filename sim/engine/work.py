@@ -101,10 +101,10 @@ class Work:
         return 0.0 if isnan(share) else share
 
     def done(self, job: int) -> float:
-        """Return the share of a job that was banked so far."""
+        """Return the share of a job that was done so far."""
         return self._done.get(job, 0.0)
 
-    def bank(self, run: Run, now: float) -> float:
+    def add_progress(self, run: Run, now: float) -> float:
         """Add up what a run has done with its present processors.
 
         Returns
@@ -129,7 +129,7 @@ class Work:
         return 0.0
 
     def segments(self, job: int) -> dict[int, tuple[float, float]]:
-        """Return seconds and share of the job that were banked, by processor count."""
+        """Return seconds and share of the job that were done, by processor count."""
         return self._segments.get(job, {})
 
     def completion(self, run: Run, now: float) -> float:

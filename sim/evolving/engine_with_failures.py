@@ -121,7 +121,7 @@ class RecoveringEngine(Engine):
     def run(self) -> Records:
         """Run until every job has ended or was given up."""
         if self._outages is not None:
-            self._outages.expect()
+            self._outages.expect_next()
         records = super().run()
         counters = {
             "node_failures": 0.0 if self._outages is None else float(self._outages.failures),

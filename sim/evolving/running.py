@@ -262,7 +262,7 @@ class NodeOutages:
         failures = machine.failures
         self._events: Iterator[NodeEvent] = iter(()) if failures is None else failures.events()
 
-    def expect(self) -> None:
+    def expect_next(self) -> None:
         """Wait for the next failure or repair."""
         event = next(self._events, None)
         if event is not None:
@@ -291,7 +291,7 @@ class NodeOutages:
         else:
             self._repair(event.node)
         self._disturb()
-        self.expect()
+        self.expect_next()
 
     def _disturb(self) -> None:
         state = self._engine.state

@@ -256,7 +256,7 @@ class Stages(Work):
         super().drop(job)
         self._stages.pop(job, None)
 
-    def bank(self, run: Run, now: float) -> float:
+    def add_progress(self, run: Run, now: float) -> float:
         """Go on after a resize from the cycles that are finished.
 
         Returns
@@ -266,14 +266,14 @@ class Stages(Work):
         """
         job = run.job
         if job not in self._stages:
-            return super().bank(run, now)
+            return super().add_progress(run, now)
         since = self._since[job]
         if now <= since:
             return since - now
-        self._bank_at(run, now, self.account(run, now))
+        self._add_progress_at(run, now, self.account(run, now))
         return 0.0
 
-    def _bank_at(self, run: Run, now: float, account: Account) -> None:
+    def _add_progress_at(self, run: Run, now: float, account: Account) -> None:
         """Settle what a run has done by `now`, and go on from its last finished cycle."""
         job, stage = run.job, self._stages[run.job]
         assert stage.attempt is not None
@@ -370,7 +370,7 @@ class Stages(Work):
         found = self._cycle_end(run, now) if now > self._since[run.job] else None
         attempt = self._stages[run.job].attempt
         if found is not None and attempt is not None:
-            self._bank_at(run, max(found[0], now), attempt.account(found[1]))
+            self._add_progress_at(run, max(found[0], now), attempt.account(found[1]))
 
     def measured(
         self, run: Run, after: float, until: float

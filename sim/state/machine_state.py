@@ -164,7 +164,7 @@ class MachineState:
         self.measured: set[int] = set()
         self.load: Any = None
 
-    def settle(self) -> None:
+    def forget_news(self) -> None:
         """Forget what was new: the policy has seen it."""
         for news in (self.arrived, self.ended, self.moved_ends, self.revised):
             news.clear()

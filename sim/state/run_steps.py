@@ -31,7 +31,7 @@ LEAST_CORRECTION = 0.5
 
 
 @compiled(inline="always")
-def waiting_in(state: State) -> Waiting:
+def waiting_jobs(state: State) -> Waiting:
     """Return who waits; a place is a job."""
     return Waiting(state.waiting, state.belief, state.reserved_start)
 
@@ -87,7 +87,7 @@ def _happened(state: State, events: int) -> None:
 
 
 @compiled
-def settle(state: State, job: int, processors: int, belief: float, choice: int) -> None:
+def give_count(state: State, job: int, processors: int, belief: float, choice: int) -> None:
     """Let a job have a count that it was offered.
 
     Parameters
@@ -128,7 +128,7 @@ def _hold(state: State, job: int, believed_end: float) -> None:
 
 
 @compiled(forceinline=True)
-def plan_starts(state: State, calendar: Calendar) -> None:
+def plan_ends(state: State, calendar: Calendar) -> None:
     """Plan the ends of those who started and have none yet.
 
     What they really take on the counts that they chose was put down with what they were offered.

@@ -361,8 +361,8 @@ class StrictBackfill(Easy):
 class HeadsAlone(EasyScheduler):
     """Nobody passes the head."""
 
-    def _find(self, newcomers):
-        self.strict, self.rule["strict"] = True, True
+    def find_starts(self, newcomers):
+        self.strict, self.backfilling["strict"] = True, True
         return super().find_starts(-1)
 
 

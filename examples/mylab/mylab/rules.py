@@ -15,11 +15,11 @@ from sim.state.run_steps import holders_in
 
 
 @compiled
-def find(queue, ends, free, now, rule, own):  # type: ignore[no-untyped-def]
+def find(queue, ends, free, now, kept, own):  # type: ignore[no-untyped-def]
     """Put the places of those who start into ``queue.found``; return how many they are."""
-    number, free, is_blocked = easy.start_heads(queue, free, rule)
+    number, free, is_blocked = easy.start_heads(queue, free, kept)
     if is_blocked and queue.at[0].waiting - number <= own[0, 0]:
-        number = easy.start_behind(queue, ends, free, now, rule)
+        number = easy.start_behind(queue, ends, free, now, kept)
     return number
 
 
@@ -29,7 +29,7 @@ def decide(state: State, plan: Plan) -> None:
     run, queue = state.run[0], plan.queue
     if queue.at[0].waiting > 0:
         ends = holders_in(state)
-        start_found(state, queue, find(queue, ends, run.free, run.now, plan.easy, plan.own))
+        start_found(state, queue, find(queue, ends, run.free, run.now, plan.backfilling, plan.own))
 
 
 class Scheduler(easy.EasyScheduler):
@@ -40,7 +40,7 @@ class Scheduler(easy.EasyScheduler):
     def find_starts(self, newcomers: int) -> int:
         """Find who starts in all other runs, such as checked ones."""
         view, queue = self.view, self.queue.tables
-        return int(find(queue, view._ends, view.free, view.now, self.rule, self.own))
+        return int(find(queue, view._ends, view.free, view.now, self.backfilling, self.own))
 
     def compiled_rule(self, engine: Engine) -> QueueRule | None:
         """Return the compiled rule, where the run allows one."""

@@ -46,7 +46,7 @@ class Hell(Reallocation):
                 left -= count - least[k]
                 shares[k] = count
                 served.append(k)
-        hand_out(shares, members.largest, total, served)
+        hand_out(shares, members.largest, total, np.array(served, np.int64))
         return shares
 
 
@@ -122,7 +122,7 @@ class KneeFirst(Reallocation):
                 shares[place] += taken
                 left -= taken
         found: IntArray = np.array(shares)
-        hand_out(found, members.largest, total, reversed(order))
+        hand_out(found, members.largest, total, np.array(order[::-1], np.int64))
         return found
 
     def _knee(self, losses: list[float], work: float) -> int:

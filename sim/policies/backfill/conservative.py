@@ -275,7 +275,7 @@ def prepare(state: State, plan: Plan) -> None:
         at.first += 1
     if early and at.first < at.last:
         compress(holes, now, waiting, at.first, at.last, kept)
-    plan.placed = nothing_found(run.arrived - run.newcomer)
+    plan.placements = nothing_found(run.arrived - run.newcomer)
 
 
 @compiled
@@ -284,7 +284,7 @@ def admit(state: State, plan: Plan, job: int) -> None:
     queue = plan.queue
     k = push(queue, job, state.processors[job], state.belief[job], 0.0)
     holes, now = (plan.times, plan.free, plan.span), state.run[0].now
-    begin = place_next(*holes, now, queue.processors[k], queue.runtime[k], plan.placed)
+    begin = place_next(*holes, now, queue.processors[k], queue.runtime[k], plan.placements)
     reserve_at(k, begin, waiting_in(queue), Kept(plan.instants, queue.soonest))
 
 

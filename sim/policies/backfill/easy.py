@@ -20,7 +20,7 @@ from sim.policies.molding.choice import Blocking, mold_first
 from sim.policies.molding.scheduler import OpenScheduler
 from sim.policies.order import Order
 from sim.policies.passes.plan import (
-    RULE,
+    BACKFILLING,
     Plan,
     believe,
     choose_anew,
@@ -46,7 +46,7 @@ EVERYBODY = -1
 
 
 @compiled(forceinline=True)
-def start_heads(queue: Queue, free: int, rule: NDArray[Any]) -> tuple[int, int, bool]:
+def start_heads(queue: Queue, free: int, backfilling: NDArray[Any]) -> tuple[int, int, bool]:
     """Let heads start while they fit: the first half of the rule.
 
     Parameters
@@ -55,7 +55,7 @@ def start_heads(queue: Queue, free: int, rule: NDArray[Any]) -> tuple[int, int, 
         Places are written to `found`.
     free : int
         Processors.
-    rule : numpy.ndarray of RULE, shape (1,)
+    backfilling : numpy.ndarray of BACKFILLING, shape (1,)
 
     Returns
     -------
@@ -63,7 +63,7 @@ def start_heads(queue: Queue, free: int, rule: NDArray[Any]) -> tuple[int, int, 
         How many places, how many processors stay free, and whether others may start behind
         a head that is blocked.
     """
-    at, own = queue.at[0], rule[0]
+    at, own = queue.at[0], backfilling[0]
     number, at.first, free = find_heads(queue.processors, at.first, at.last, free, queue.found)
     own.heads = number
     return number, free, not own.strict and at.first < at.last
@@ -71,7 +71,7 @@ def start_heads(queue: Queue, free: int, rule: NDArray[Any]) -> tuple[int, int, 
 
 @compiled
 def start_behind(
-    queue: Queue, holders: BelievedEnds, free: int, now: float, rule: NDArray[Any]
+    queue: Queue, holders: BelievedEnds, free: int, now: float, backfilling: NDArray[Any]
 ) -> int:
     """Reserve for the head that is blocked, and let start who does not delay it: the second half.
 
@@ -83,7 +83,7 @@ def start_behind(
         Processors that the heads left.
     now : float
         Seconds.
-    rule : numpy.ndarray of RULE, shape (1,)
+    backfilling : numpy.ndarray of BACKFILLING, shape (1,)
 
     Returns
     -------
@@ -91,7 +91,12 @@ def start_behind(
         How many places `found` holds now, those of heads among them.
     """
     follow(queue)
-    at, own, waiting, summaries = queue.at[0], rule[0], waiting_in(queue), summaries_in(queue)
+    at, own, waiting, summaries = (
+        queue.at[0],
+        backfilling[0],
+        waiting_in(queue),
+        summaries_in(queue),
+    )
     if own.reservations == 0:
         around = Opening(free, 0, now, np.inf, own.shortest != 0)
         number, _ = fill(
@@ -107,13 +112,15 @@ def start_behind(
 
 
 @compiled(inline="always")
-def start_newcomers(queue: Queue, free: int, now: float, rule: NDArray[Any], newcomers: int) -> int:
+def start_newcomers(
+    queue: Queue, free: int, now: float, backfilling: NDArray[Any], newcomers: int
+) -> int:
     """Let start who has just arrived and does not delay the head.
 
     While nothing but arrivals happens, free processors and the reservation stay as they are,
     and who could not start before cannot start now.
     """
-    at, own = queue.at[0], rule[0]
+    at, own = queue.at[0], backfilling[0]
     own.heads = 0
     if own.strict or free == 0:
         return 0
@@ -130,7 +137,12 @@ def start_newcomers(queue: Queue, free: int, now: float, rule: NDArray[Any], new
 
 @compiled
 def deep_pass(
-    queue: Queue, holders: BelievedEnds, free: int, now: float, rule: NDArray[Any], holes: Holes
+    queue: Queue,
+    holders: BelievedEnds,
+    free: int,
+    now: float,
+    backfilling: NDArray[Any],
+    holes: Holes,
 ) -> int:
     """Reserve for the first blocked jobs, and find who starts without moving them.
 
@@ -144,7 +156,7 @@ def deep_pass(
     waiting = waiting_in(queue)
     lay(*holes, now, free + holders.processors.sum(), holders.end, holders.processors)
     singles = Candidates(single_candidates(at.last), waiting.counts, waiting.runtimes)
-    blocking = Blocking(rule[0].reservations, False)
+    blocking = Blocking(backfilling[0].reservations, False)
     return mold_first(holes, now, waiting, singles, at.first, at.last, blocking, queue.found)
 
 
@@ -159,23 +171,23 @@ def prepare(state: State, plan: Plan) -> None:
 def prepare_anew(state: State, plan: Plan) -> None:
     """Take in what is believed otherwise, and let all choose again where that refutes a belief."""
     prepare(state, plan)
-    if state.run[0].expired_now > 0 and is_refuted(state, plan.anew):
+    if state.run[0].expired_now > 0 and is_refuted(state, plan.refuted_at):
         choose_anew(state, plan)
 
 
 @compiled
 def decide(state: State, plan: Plan) -> None:
     """Start who may, with a reservation for the first that is blocked, or without any."""
-    run, queue, easy = state.run[0], plan.queue, plan.easy
+    run, queue, kept = state.run[0], plan.queue, plan.backfilling
     newcomers = run.arrived - run.newcomer
     if queue.at[0].waiting == 0:
         return
     if queue.at[0].waiting > newcomers and not run.more_than_arrivals:
-        number = start_newcomers(queue, run.free, run.now, easy, newcomers)
+        number = start_newcomers(queue, run.free, run.now, kept, newcomers)
     else:
-        number, free, is_blocked = start_heads(queue, run.free, easy)
+        number, free, is_blocked = start_heads(queue, run.free, kept)
         if is_blocked:
-            number = start_behind(queue, holders_in(state), free, run.now, easy)
+            number = start_behind(queue, holders_in(state), free, run.now, kept)
     start_found(state, queue, number)
 
 
@@ -186,7 +198,7 @@ def decide_deep(state: State, plan: Plan) -> None:
     make_room_for_all(state, plan)
     if queue.at[0].waiting > 0:
         holes = plan.times, plan.free, plan.span
-        number = deep_pass(queue, holders_in(state), run.free, run.now, plan.easy, holes)
+        number = deep_pass(queue, holders_in(state), run.free, run.now, plan.backfilling, holes)
         start_found(state, queue, number)
 
 
@@ -245,7 +257,7 @@ class Easy:
                 raise PolicyError(f"candidates=shortest does not go with {name}; choose queue")
             return OpenScheduler(view, order, allocation, self.reservations)
         scheduler = EasyScheduler(view, order, allocation, self.reservations)
-        scheduler.rule["shortest"] = self.candidates == "shortest"
+        scheduler.backfilling["shortest"] = self.candidates == "shortest"
         if self.anew is not None:
             scheduler.anew = ChoiceAnew(scheduler, self.anew)
         return scheduler
@@ -272,7 +284,7 @@ class EasyScheduler(QueueKeeper):
     ----------
     outlook : callable
         Predicts starts for allocation rules.
-    rule : numpy.ndarray of RULE, shape (1,)
+    backfilling : numpy.ndarray of BACKFILLING, shape (1,)
     anew : ChoiceAnew or None
         When waiting jobs choose their counts again; None if never.
     """
@@ -287,8 +299,8 @@ class EasyScheduler(QueueKeeper):
     ) -> None:
         super().__init__(view, order, allocation)
         self.reservations, self.strict = reservations, strict
-        self.rule = np.zeros(1, RULE)
-        self.rule["reservations"], self.rule["strict"] = reservations, strict
+        self.backfilling = np.zeros(1, BACKFILLING)
+        self.backfilling["reservations"], self.backfilling["strict"] = reservations, strict
         self.outlook: Outlook = DryRun(self)
         self._profile = Profile(view.processors)
         self.anew: ChoiceAnew | None = None
@@ -303,7 +315,7 @@ class EasyScheduler(QueueKeeper):
             "decide": decide_deep if is_deep else decide,
         }
         after = None if anew is None else anew.factor
-        return self.queue_rule(engine, functions, has_profile=is_deep, anew=after)
+        return self.queue_rule(engine, functions, has_profile=is_deep, refuted_at=after)
 
     def queue_rule(
         self, engine: Engine, functions: Mapping[str, Any], **more: Any
@@ -315,7 +327,9 @@ class EasyScheduler(QueueKeeper):
         plain = self.by_arrival and isinstance(self.outlook, DryRun)
         if not (plain and has_table(self.allocation, engine)):
             return None
-        return QueueRule(engine, self, {"prepare": prepare, **functions}, easy=self.rule, **more)
+        return QueueRule(
+            engine, self, {"prepare": prepare, **functions}, backfilling=self.backfilling, **more
+        )
 
     @property
     def promise(self) -> Promise | None:
@@ -331,12 +345,12 @@ class EasyScheduler(QueueKeeper):
     @property
     def heads(self) -> int:
         """How many of the last decisions started heads of the queue."""
-        return int(self.rule["heads"].item())
+        return int(self.backfilling["heads"].item())
 
     @property
     def shadow_time(self) -> float:
         """When the reservation of the head begins, seconds."""
-        return float(self.rule["shadow_time"].item())
+        return float(self.backfilling["shadow_time"].item())
 
     def reserved_starts(self) -> dict[int, tuple[float, int, float]]:
         """Return start, processors and believed runtime of every reservation of this pass."""
@@ -379,25 +393,25 @@ class EasyScheduler(QueueKeeper):
 
     def find_starts(self, newcomers: int) -> int:
         """Find who starts, and reserve for the next; return how many places were found."""
-        view, queue, rule = self.view, self.queue, self.rule
+        view, queue, kept = self.view, self.queue, self.backfilling
         if self.reservations > 1:
             if view.free == 0:
                 return 0
             self._profile.grow(queue.waiting + view._ends.end.size)
             holes = self._profile.holes
-            return int(_deep_pass(queue.tables, view._ends, view.free, view.now, rule, holes))
+            return int(_deep_pass(queue.tables, view._ends, view.free, view.now, kept, holes))
         if newcomers != EVERYBODY:
-            return int(_start_newcomers(queue.tables, view.free, view.now, rule, newcomers))
-        number, free, is_blocked = _start_heads(queue.tables, view.free, rule)
+            return int(_start_newcomers(queue.tables, view.free, view.now, kept, newcomers))
+        number, free, is_blocked = _start_heads(queue.tables, view.free, kept)
         if not is_blocked:
             return int(number)
         ends = view._ends if self.reservations else NOBODY
-        number = int(_start_behind(queue.tables, ends, free, view.now, rule))
-        if rule["extra_nodes"][0] < 0:
+        number = int(_start_behind(queue.tables, ends, free, view.now, kept))
+        if kept["extra_nodes"][0] < 0:
             job, wanted = queue.job.item(queue.first), queue.processors.item(queue.first)
             raise PolicyError(
                 f"job index {job} wants {wanted} processors; "
-                f"only {wanted + rule['extra_nodes'].item()} will be free"
+                f"only {wanted + kept['extra_nodes'].item()} will be free"
             )
         return number
 

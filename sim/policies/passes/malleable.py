@@ -15,7 +15,7 @@ from sim.state.availability import BelievedEnds
 from sim.state.calendar import Calendar, sift_down, write_event
 from sim.state.predicted import LEAST_BELIEF
 from sim.state.run_state import State, believe_end, reallocate
-from sim.state.run_steps import plan_starts, start, waiting_in
+from sim.state.run_steps import plan_ends, start, waiting_jobs
 from sim.state.waiting_queue import Summaries, forget
 
 
@@ -94,7 +94,7 @@ def _lent_ends(state: State, sharing: Sharing) -> BelievedEnds:
 @compiled
 def _find_starts(state: State, sharing: Sharing) -> int:
     """Find who starts, in the order of the starts, as EASY decides where the rest is lent."""
-    run, waiting, found = state.run[0], waiting_in(state), state.found
+    run, waiting, found = state.run[0], waiting_jobs(state), state.found
     last, free = run.arrived, run.free
     forget(Summaries(sharing.shortest, sharing.summarised), run.newcomer, last)
     while run.head < last and waiting.counts[run.head] == 0:
@@ -250,7 +250,7 @@ def _begin(state: State, sharing: Sharing, job: int, count: int) -> None:
         state.processors[job] = count
     state.waiting[job] = 0
     start(state, job)
-    plan_starts(state, calendar)
+    plan_ends(state, calendar)
     sharing.jobs[job].since = state.run[0].now
     _begin_stretch(state, sharing, job)
 

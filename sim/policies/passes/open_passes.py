@@ -9,7 +9,7 @@ from sim.policies.molding.candidates import Candidates
 from sim.policies.molding.choice import Blocking, mold_first
 from sim.policies.passes.plan import Plan, lay_running
 from sim.state.run_state import State
-from sim.state.run_steps import settle, start, waiting_in
+from sim.state.run_steps import give_count, start, waiting_jobs
 
 
 @compiled
@@ -40,13 +40,13 @@ def start_allowed(state: State, plan: Plan, last: int) -> None:
     candidates = Candidates(spans, counts, plan.runtimes)
     blocking = Blocking(plan.open.reservations, plan.open.strict)
     number = mold_first(
-        (plan.times, plan.free, plan.span), state.run[0].now, waiting_in(state), candidates,
+        (plan.times, plan.free, plan.span), state.run[0].now, waiting_jobs(state), candidates,
         state.run[0].head, last, blocking, found,
     )  # fmt: skip
     for job in found[:number]:
         pick = spans[job].begin
         while counts[pick] != waiting[job]:
             pick += 1
-        settle(state, job, waiting[job], state.belief[job], pick)
+        give_count(state, job, waiting[job], state.belief[job], pick)
         waiting[job] = 0
         start(state, job)

@@ -12,12 +12,12 @@ from sim.policies.backfill.reservations import replan
 from sim.policies.molding.candidates import OpenPlan, Spans
 from sim.state.availability import earliest_of, lay, place
 from sim.state.run_state import State, longer, struct_type, structure
-from sim.state.run_steps import holders_in, settle, start
+from sim.state.run_steps import give_count, holders_in, start
 from sim.state.waiting_queue import Queue, forget_all, pop, push, tidy, waiting_in
 
 ENDED = record([("job", "i8"), ("started", "i8")])
 """Who ended, and how many had started before that."""
-RULE = record(
+BACKFILLING = record(
     [
         ("reservations", "i8"),
         ("strict", "i8"),
@@ -39,13 +39,13 @@ class Plan(structref.StructRefProxy):
     ----------
     queue : Queue
         Who waits, in order of arrival.
-    easy : numpy.ndarray of RULE, shape (1,)
+    backfilling : numpy.ndarray of BACKFILLING, shape (1,)
     revised : numpy.ndarray of int, shape (r,)
     beliefs : numpy.ndarray of float, shape (r,), seconds
         Of `revise`.
     instants : numpy.ndarray of float, shape (4,), seconds
         Of `sim.policies.backfill.conservative.Kept`.
-    placed : numpy.ndarray of float
+    placements : numpy.ndarray of float
         Of `sim.state.availability.place_next`, at this instant.
     times, free, span : numpy.ndarray
         The profile of `sim.state.availability`.
@@ -60,28 +60,28 @@ class Plan(structref.StructRefProxy):
         Of `sim.policies.allocation.sa.least_turnaround`.
     most_area : tuple of (float, float)
         Likewise, while nobody else waits and while others do.
-    anew : float
+    refuted_at : float
         Waiting jobs choose anew when a running one has taken so many times its belief.
     open : OpenPlan
         Of a rule for open counts; `offers` are its spans then.
-    asks : bool
+    asks_predictor : bool
         Whether a predictor is asked as jobs choose.
     ended : numpy.ndarray of ENDED, shape (n,)
         In turn.
     application : numpy.ndarray of int, shape (n,)
         Of each job. These are empty where no predictor learns.
-    told : numpy.ndarray of int, shape (1,)
+    ends_told : numpy.ndarray of int, shape (1,)
         How many had ended when the predictor was told last.
     own : numpy.ndarray of float, shape (k, m)
         What a rule of another package keeps.
     """
 
     queue: Queue
-    easy: NDArray[Any]
+    backfilling: NDArray[Any]
     revised: IntArray
     beliefs: FloatArray
     instants: FloatArray
-    placed: FloatArray
+    placements: FloatArray
     times: FloatArray
     free: IntArray
     span: IntArray
@@ -91,17 +91,17 @@ class Plan(structref.StructRefProxy):
     areas: FloatArray
     margin: float
     most_area: tuple[float, float]
-    anew: float
+    refuted_at: float
     open: OpenPlan
-    asks: bool
+    asks_predictor: bool
     ended: NDArray[Any]
     application: IntArray
-    told: IntArray
+    ends_told: IntArray
     own: FloatArray
 
 
 PLANNED = tuple(Plan.__annotations__)
-GROWING = "times", "free", "counts", "runtimes", "areas", "revised", "beliefs", "placed"
+GROWING = "times", "free", "counts", "runtimes", "areas", "revised", "beliefs", "placements"
 PlanType = struct_type(Plan, PLANNED)
 
 
@@ -232,7 +232,7 @@ def settle_on_profile(state: State, plan: Plan, job: int, others_wait: bool) -> 
         at_once, areas = own.at_once != 0, plan.areas[offered]
         most = plan.most_area[int(others_wait)]
         best += least_turnaround(waits, beliefs, areas, at_once, plan.margin, most)
-    settle(state, job, plan.counts[best], plan.runtimes[best], best)
+    give_count(state, job, plan.counts[best], plan.runtimes[best], best)
 
 
 @compiled
@@ -270,7 +270,7 @@ def _is_news(state: State, plan: Plan) -> bool:
     """Write down who ended at this instant; say whether a job of the same application waits."""
     run, queue, at, concerns = state.run[0], plan.queue, plan.queue.at[0], False
     for i in range(run.ended_now):
-        job, place = state.ended_jobs[i], run.ended - run.ended_now + i - plan.told[0]
+        job, place = state.ended_jobs[i], run.ended - run.ended_now + i - plan.ends_told[0]
         plan.ended[place].job, plan.ended[place].started = job, run.started
         for k in range(at.first, at.last):
             if concerns:
@@ -285,8 +285,8 @@ def must_ask(state: State, plan: Plan) -> bool:
     """Say whether jobs choose at this instant by what a predictor has to be asked."""
     run = state.run[0]
     changes_its_mind = plan.application.size > 0 and _is_news(state, plan)
-    return plan.asks and (
+    return plan.asks_predictor and (
         run.newcomer < run.arrived
         or changes_its_mind
-        or (run.expired_now > 0 and is_refuted(state, plan.anew))
+        or (run.expired_now > 0 and is_refuted(state, plan.refuted_at))
     )

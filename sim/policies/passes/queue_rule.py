@@ -17,8 +17,8 @@ from sim.policies.molding.candidates import CLOSED, SPAN, OpenPlan
 from sim.policies.passes import by_job
 from sim.policies.passes.offers import OfferedCounts
 from sim.policies.passes.plan import (
+    BACKFILLING,
     ENDED,
-    RULE,
     admit,
     choose,
     choose_by_reservations,
@@ -33,9 +33,9 @@ from sim.state.predicted import LEAST_BELIEF
 from sim.state.run_state import State
 from sim.state.waiting_queue import places_in, tables_of
 
-TOGETHER = 65_536
+JOBS_AT_ONCE = 65_536
 """Jobs whose counts to choose from are put down together."""
-PROFILE = 256
+FIRST_BREAKPOINTS = 256
 """Breakpoints that a profile has room for at first."""
 
 
@@ -56,8 +56,8 @@ class QueueRule:
         Whether all that wait hold a reservation, by which a job that chooses knows its starts.
     has_profile : bool
         Whether the functions need an availability profile, if no choice does.
-    easy : numpy.ndarray of RULE, shape (1,), optional
-    anew : float, optional
+    backfilling : numpy.ndarray of BACKFILLING, shape (1,), optional
+    refuted_at : float, optional
         Jobs that wait choose anew when a running one has taken so many times its belief.
     candidates : Candidates, optional
         Of counts that stay open, with
@@ -77,8 +77,8 @@ class QueueRule:
         functions: Mapping[str, Any],
         keeps_reservations: bool = False,
         has_profile: bool = False,
-        easy: np.ndarray[Any, Any] | None = None,
-        anew: float | None = None,
+        backfilling: np.ndarray[Any, Any] | None = None,
+        refuted_at: float | None = None,
         candidates: Candidates | None = None,
         open_plan: OpenPlan = CLOSED,
         own: FloatArray | None = None,
@@ -86,15 +86,15 @@ class QueueRule:
         self._engine, self._queue = engine, keeper.queue.tables
         self._allocation = allocation = keeper.allocation
         self._learns = engine.predictor.learns
-        self._easy = np.zeros(1, RULE) if easy is None else easy
+        self._backfilling = np.zeros(1, BACKFILLING) if backfilling is None else backfilling
         self._candidates, self._open_plan = candidates, open_plan
         self._own = np.zeros((0, 0)) if own is None else own
         self._turnaround = allocation if isinstance(allocation, SmallestTurnaround) else None
         is_rigid = isinstance(allocation, Request)
-        self._anew = np.inf if anew is None or is_rigid else float(anew)
-        chooses = self._turnaround is not None or self._anew < np.inf
+        self._refuted_at = np.inf if refuted_at is None or is_rigid else float(refuted_at)
+        chooses = self._turnaround is not None or self._refuted_at < np.inf
         self._has_profile = keeps_reservations or has_profile or chooses
-        self._asks = self._learns or not foresees(engine.predictor) or self._anew < np.inf
+        self._asks = self._learns or not foresees(engine.predictor) or self._refuted_at < np.inf
         settles = by_job.choose if is_rigid and not self._asks else choose
         if chooses and not keeps_reservations:
             settles = choose_by_reservations
@@ -106,14 +106,14 @@ class QueueRule:
         """Begin a run whose jobs stand here; ask for all beliefs, if none is asked for later."""
         self._state, self._calendar, engine = state, calendar, self._engine
         jobs, turnaround = state.processors.size, self._turnaround
-        holes = PROFILE if self._has_profile else 1
+        holes = FIRST_BREAKPOINTS if self._has_profile else 1
         self.plan = make_plan(
             queue=self._queue,
-            easy=self._easy,
+            backfilling=self._backfilling,
             revised=np.zeros(0, np.int64),
             beliefs=np.zeros(0),
             instants=np.array([np.inf, np.inf, np.inf, -np.inf]),
-            placed=np.zeros((0, 0)),
+            placements=np.zeros((0, 0)),
             times=np.zeros(holes),
             free=np.full(holes, engine.view.processors),
             span=np.array([0, 1]),
@@ -123,12 +123,12 @@ class QueueRule:
             areas=np.zeros(0),
             margin=0.0 if turnaround is None else float(turnaround.margin),
             most_area=(np.inf, np.inf) if turnaround is None else turnaround.most_area,
-            anew=self._anew,
+            refuted_at=self._refuted_at,
             open=self._open_plan,
-            asks=self._asks,
+            asks_predictor=self._asks,
             ended=np.zeros(jobs if self._learns else 0, ENDED),
             application=engine.jobs.application[: jobs if self._learns else 0],
-            told=np.zeros(1, np.int64),
+            ends_told=np.zeros(1, np.int64),
             own=self._own,
         )
         self._offered = OfferedCounts(engine, self._allocation, self._candidates, calendar)
@@ -143,8 +143,8 @@ class QueueRule:
             self._calendar.runtime[:] = engine.work.runtimes_at(jobs, state.processors)
         else:
             engine.shown.arrive(jobs.tolist())
-            for first in range(0, jobs.size, TOGETHER):
-                self._offered.put(self.plan, jobs[first : first + TOGETHER], keep=True)
+            for first in range(0, jobs.size, JOBS_AT_ONCE):
+                self._offered.put(self.plan, jobs[first : first + JOBS_AT_ONCE], keep=True)
 
     def _beliefs(self, jobs: IntArray, processors: IntArray) -> FloatArray:
         """Return what is believed of jobs that run on what they request."""
@@ -166,7 +166,7 @@ class QueueRule:
         elif choosing:
             self._offered.put(self.plan, np.array(choosing))
 
-    def answered(self) -> None:
+    def take_in_pass(self) -> None:
         """Let the view keep what those who chose believe of their choice."""
         state, believe = self._state, self._engine.beliefs.keep
         for job in self._choosing:
@@ -183,7 +183,7 @@ class QueueRule:
         Ask it what the beliefs rest on of those who started, before it is told of later ends.
         """
         state, engine, plan = self._state, self._engine, self.plan
-        new = int(state.run["ended"].item() - plan.told[0])
+        new = int(state.run["ended"].item() - plan.ends_told[0])
         for job, before in plan.ended[:new].tolist():
             self._explain_started(before)
             processors = state.processors.item(job)
@@ -192,7 +192,7 @@ class QueueRule:
                 engine.learn(job, processors, end - start, end, {}, {})
             engine.beliefs.forget([job])
             engine.shown.leave(job)
-        plan.told[0] += new
+        plan.ends_told[0] += new
         self._explain_started(state.run["started"].item())
         self._revise()
 
@@ -221,7 +221,7 @@ class QueueRule:
         newcomers = list(range(run["newcomer"].item(), run["arrived"].item()))
         if self._asks and newcomers:
             self._engine.shown.arrive(newcomers)
-        if run["expired_now"] and is_refuted(self._state, self.plan.anew):
+        if run["expired_now"] and is_refuted(self._state, self.plan.refuted_at):
             queue = self.plan.queue
             waiting: list[int] = tables_of(queue)[0][places_in(queue)].tolist()
             return waiting + newcomers

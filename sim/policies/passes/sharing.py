@@ -66,7 +66,7 @@ BLOCK = 256
 """Counts whose runtimes are asked for at once."""
 MOST_PAGES = 1 << 25
 """So many times `BLOCK` counts of all jobs are kept in tables, and no more."""
-AHEAD = 64
+JOBS_AHEAD = 64
 """Jobs behind one that is asked for whose runtimes are asked for with it."""
 
 
@@ -265,7 +265,7 @@ class SharingRule:
         tally, jobs = sharing.tally, sharing.jobs
         wanted = sharing.asked[: tally["asked"].item()].tolist()
         last = max(job for job, _ in wanted) + 1
-        later = slice(last, last + AHEAD)
+        later = slice(last, last + JOBS_AHEAD)
         coming = (jobs["most"][later] > 0) & (sharing.pages[0, later] < 0)
         for job in (coming.nonzero()[0] + last).tolist():
             most = (jobs["most"].item(job) - 1) // BLOCK
@@ -291,7 +291,7 @@ class SharingRule:
             true = self._truth.runtimes(job, counts[skipped:])
             sharing.true[block, skipped : counts.size] = true
 
-    def answered(self) -> None:
+    def take_in_pass(self) -> None:
         """Take in nothing: the tables of the pass hold it."""
 
     def finish(self) -> None:

@@ -235,7 +235,7 @@ class ReallocatingScheduler:
             or not foresees(engine.predictor)
             or not (isinstance(inner, EasyScheduler) and inner.is_plain)
             or inner.strict
-            or inner.rule["shortest"][0]
+            or inner.backfilling["shortest"][0]
             or inner.reservations != 1
             or inner.anew is not None
             or not acts_as(self.allocation, Request)
