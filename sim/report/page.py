@@ -171,7 +171,7 @@ def _verdict(verdict: Verdict) -> str:
 def _foresight(kept: str, answers: Answers) -> str:
     """Return what predictors keep of perfect foresight, and below it, folded, who pays."""
     if not kept:
-        return "<p>No oracle is among the runs: run predictor=oracle beside the others.</p>"
+        return "<p>No policy has runs both with predictor=oracle and with another predictor.</p>"
     note = (
         "<p>100 % is what the oracle of runtimes gains under the same policy. A predictor may gain "
         "more, and the oracle may do worse than the reference: rules decide job by job, and what "

@@ -283,7 +283,11 @@ def _recorded(best: Difference) -> str:
 def _foresight_tile(
     best: Difference, groups: Sequence[Group], found: Sequence[Difference], figure: str
 ) -> Tile:
-    oracle = oracle_of(best.group, groups)
+    is_ideal = all(
+        one.get("given_truth") and one.get("prediction_p90_error") == 0.0
+        for one in best.group.summaries
+    )
+    oracle = best.group if is_ideal else oracle_of(best.group, groups)
     ideal = next((one for one in found if one.group is oracle), None)
     if ideal is None:
         return Tile("foresight", "–", "with perfect predictions: predictor=oracle under "

@@ -113,7 +113,7 @@ def write_table(table: pd.DataFrame | Columns, path: Path) -> None:
     """Write a table as Parquet: NaN as null, units of columns in the schema.
 
     The same table gives the same bytes; neither index nor time is stored. It is written
-    piece by piece, each a row group.
+    piece by piece, each a row group. Numbers with fractions hardly repeat: no dictionaries.
     """
     import pyarrow as pa
     import pyarrow.parquet as pq
@@ -125,7 +125,9 @@ def write_table(table: pd.DataFrame | Columns, path: Path) -> None:
             part = pa.Table.from_pandas(piece, preserve_index=False)
             if writer is None:
                 schema = pa.schema([_described(field) for field in part.schema])
-                writer = stack.enter_context(pq.ParquetWriter(path, schema, compression="zstd"))
+                repeated = [one.name for one in schema if not pa.types.is_floating(one.type)]
+                made = pq.ParquetWriter(path, schema, compression="zstd", use_dictionary=repeated)
+                writer = stack.enter_context(made)
             writer.write_table(part.cast(schema))
 
 
