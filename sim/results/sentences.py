@@ -300,6 +300,9 @@ def recorded_sentences(schedules: Sequence[Mapping[str, Any]], in_windows: bool)
 BACKTESTS = Path("backtests")
 """Below the working folder."""
 BACKTEST = "backtest.json"
+SAMPLE = "sample.swf.gz"
+"""The log in the package."""
+_GENERATED = "sample is a generated log, which no site ran: for answers about a site take its own."
 _NONE = (
     "No backtest of {log} in {folder}/: how far simulated schedules are from the recorded one is "
     "unknown (moldsim backtest, for logs with waits)."
@@ -388,6 +391,8 @@ def backtest_sentences(runs: Iterable[Path]) -> list[str]:
             found = find_backtest(source, checksum)
             none = _NONE.format(log=source, folder=BACKTESTS)
             said.append(none if found is None else distance(found))
+            if source == SAMPLE:
+                said.append(_GENERATED)
     return said
 
 
