@@ -171,8 +171,8 @@ def _is_own(kind: type) -> bool:
     return kind.__module__.partition(".")[0] not in ("builtins", "predictors", "sim")
 
 
-def instance(kind: type, key: str) -> object:
-    """Return an object of a class without arguments.
+def instance(kind: type, key: str, **arguments: object) -> object:
+    """Return an object of a class.
 
     Raises
     ------
@@ -180,7 +180,7 @@ def instance(kind: type, key: str) -> object:
         If it cannot be made.
     """
     try:
-        return kind()
+        return kind(**arguments)
     except (Exception, SystemExit) as error:
         said = f"{key}={kind.__name__}: raised {raised(error)}; give an object instead"
         raise ConfigError(said) from error

@@ -7,6 +7,8 @@ from collections.abc import Mapping, Sequence
 from pydoc import ErrorDuringImport, locate
 from typing import Any
 
+import yaml
+
 from predictors.in_loop.learned import CurvePerApplication
 from sim.composition import configuration
 from sim.errors import BAD_INPUT, ConfigError, PluginError, SimError, one_line
@@ -23,10 +25,11 @@ UNDER = {"predictor": ("easy", "sa", "equi"), "policy.reallocation": ("equi",)}
 """Policies under which toy jobs are played; EASY where nothing else is said."""
 BEGINS = {1: "policy", 2: "policy.placement", 3: "policy.backfill"}
 """What begins with so many arguments."""
-USAGE = """usage: moldsim check NAME ...
+USAGE = """usage: moldsim check NAME [KEY=VALUE ...] ...
 
 Simulates toy jobs with a part of your own, and says which of its answers cannot be used. NAME is a
-class, such as my.Predictor, or an option, such as that of a package's policy.
+class, such as my.Predictor, or an option, such as that of a package's policy. KEY=VALUE behind it
+are arguments of the class, or keys of the option.
 """
 
 
@@ -77,14 +80,16 @@ def _play(key: str, overrides: Sequence[str], node: Mapping[str, Any]) -> None:
         summarise(play(config, config, set_scene(config, 0)).outcome)
 
 
-def check_plugin(plugin: Any) -> str:
+def check_plugin(plugin: Any, **arguments: Any) -> str:
     """Play toy jobs with a part of your own, as a run would.
 
     Parameters
     ----------
     plugin : object, class or str
         A policy or a part of one, a predictor, a model of curves, a workload: an object, a
-        class without arguments, a class's dotted name, or an option's name.
+        class, its dotted name, or an option's name.
+    **arguments
+        Of the class, or keys of the option.
 
     Returns
     -------
@@ -113,9 +118,10 @@ def check_plugin(plugin: Any) -> str:
             raise ConfigError(f"{plugin}: no such option; a class needs its module (my.Rule)")
         name = plugin
         chosen.append(f"{groups[key]}={name}")
+        chosen += [f"{key}.{one}={value}" for one, value in arguments.items()]
     else:
         made: Any = _located(plugin) if isinstance(plugin, str) else plugin
-        made = instance(made, "check") if inspect.isclass(made) else made
+        made = instance(made, "check", **arguments) if inspect.isclass(made) else made
         name, key = type(made).__name__, taken_for(made)
         if key == "predictor.model":
             key, made = "predictor", CurvePerApplication(made, name)
@@ -141,9 +147,16 @@ def main(given: Sequence[str]) -> int:
         sys.stdout.write(USAGE)
         return 0 if given else BAD_STATUS
     status = 0
-    for name in given:
+    asked: list[tuple[str, dict[str, Any]]] = []
+    for word in given:
+        key, sign, value = word.partition("=")
+        if sign and asked:
+            asked[-1][1][key] = yaml.safe_load(value)
+        else:
+            asked.append((word, {}))
+    for name, arguments in asked:
         try:
-            sys.stdout.write(f"{check_plugin(name)}\n")
+            sys.stdout.write(f"{check_plugin(name, **arguments)}\n")
         except SimError as error:
             sys.stderr.writelines(f"error: {line}\n" for line in str(error).split("\n"))
             status = BAD_STATUS

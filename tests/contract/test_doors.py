@@ -465,6 +465,17 @@ def test_an_author_is_told_before_any_run(tmp_path, monkeypatch, capsys):
     assert capsys.readouterr().out.startswith("sjf: taken for policy.order; toy jobs policy=easy")
     assert main(["no_such_option", "no.such.Class"]) == 2
     assert capsys.readouterr().err.count("error: no") == 2
+    (tmp_path / "somebodys_sizes.py").write_text(
+        "class Always:\n    def __init__(self, count): self.count = count\n"
+        "    def choose(self, job, view, outlook): return self.count\n"
+    )
+    own = "somebodys_sizes.Always"
+    assert main([own, "count=1", "sjf", own, "count=0", "fixed", "allocation.processors=2"]) == 2
+    shown = capsys.readouterr()
+    assert [line.partition(":")[0] for line in shown.out.splitlines()] == ["Always", "sjf", "fixed"]
+    assert "answered 0; must be a whole number" in shown.err
+    assert main([own]) == 2
+    assert "missing 1 required positional argument: 'count'" in capsys.readouterr().err
 
 
 class UserEstimateWithout:
