@@ -11,7 +11,7 @@ import numpy as np
 
 from predictors.adept.anomalies import anomalies_of
 from predictors.adept.kernels import choose, search_free
-from predictors.adept.search import LARGEST_SIGMA, MINIMA, REACH, STEPS
+from predictors.adept.search import LARGEST_SIGMA, REACH, candidates
 from predictors.adept.selection import (
     EXACT,
     LARGEST,
@@ -29,7 +29,6 @@ from predictors.base import BoolArray, FloatArray, IntArray
 from predictors.compiling import compiled
 from predictors.observations import decline_place
 
-LATTICE = 2.0 ** (np.arange(64 * STEPS) / STEPS)
 AHEAD = 2.0
 """The curve as a whole is settled for this many times the last count."""
 UNIT, FLOOR, BALANCED, FIRST, LAST, COUNTS, WORST, SCALE = range(8)
@@ -95,55 +94,6 @@ def read_curve(nprocs: FloatArray, runtime: FloatArray, reach: float, is_paper: 
     if points.size and np.sum(weight[:end] > 0.0) < LEAST:
         weight = np.maximum(weight, LAST_RESORT)
     return Reading(used, weight, starts, points, deviations, start)
-
-
-@compiled
-def merged_with(lattice: FloatArray, counts: FloatArray) -> FloatArray:
-    """Return both, ascending, each value once."""
-    found, number, i, j = np.empty(lattice.size + counts.size), 0, 0, 0
-    while i < lattice.size or j < counts.size:
-        if j == counts.size or (i < lattice.size and lattice[i] <= counts[j]):
-            value, i = lattice[i], i + 1
-        else:
-            value, j = counts[j], j + 1
-        if number == 0 or value > found[number - 1]:
-            found[number] = value
-            number += 1
-    return found[:number]
-
-
-@compiled
-def candidates(nprocs: FloatArray, top: float) -> tuple[FloatArray, IntArray, IntArray]:
-    """Return the lattice as `search_free` takes it, ends of its families, and neighbours."""
-    lattice = LATTICE[: int(np.log2(REACH * top) * STEPS) + 1]
-    within = merged_with(LATTICE[: int(np.log2(top) * STEPS) + 1], nprocs)
-    low, high = merged_with(within, 0.5 * (nprocs + 1.0)), merged_with(lattice, nprocs)
-    flat_low = np.sum(2.0 * low - 1.0 <= nprocs[0])
-    flat_high = np.sum(high <= nprocs[0])
-    ends = np.cumsum(np.array([0, low.size, high.size, flat_low, flat_high]))
-    coarse = ends[4]
-    table, neighbours = (
-        np.ones((4, coarse + 2 * MINIMA)),
-        np.empty((coarse + 2 * MINIMA, 2), np.int64),
-    )
-    for family in range(4):
-        is_high = family % 2 == 1
-        kind = 1.0 if is_high else 0.0
-        source = high if is_high else low
-        for k in range(ends[family], ends[family + 1]):
-            most = LARGEST_SIGMA if is_high else 1.0
-            table[0, k], table[1, k], table[3, k] = source[k - ends[family]], kind, most
-            table[2, k] = most if family > 1 else kind
-            neighbours[k, 0] = max(k - 1, ends[family])
-            neighbours[k, 1] = min(k + 1, ends[family + 1] - 1)
-    for j in range(2 * MINIMA):
-        is_high = j >= MINIMA
-        kind = 1.0 if is_high else 0.0
-        k = coarse + j
-        table[1, k], table[2, k] = kind, kind
-        table[3, k] = LARGEST_SIGMA if is_high else 1.0
-        neighbours[k] = k
-    return table, np.array([0, ends[1], ends[2], coarse]), neighbours
 
 
 @compiled

@@ -12,13 +12,13 @@ For given B, the best r and c follow from five weighted sums.
 """
 
 from dataclasses import dataclass
-from functools import lru_cache
-from itertools import pairwise
 from typing import Literal
 
 import numpy as np
 
+from predictors.adept.kernels import search_free
 from predictors.base import BoolArray, FloatArray, IntArray
+from predictors.compiling import compiled
 
 Scale = Literal["free", "unit", "serial"]
 
@@ -28,6 +28,8 @@ REACH = 4.0
 """Candidates for A go this far beyond the targets and the observations; those for N, twice."""
 STEPS = 16
 """Candidates in a doubling."""
+LATTICE = 2.0 ** (np.arange(64 * STEPS) / STEPS)
+"""Candidates beside those that the observations give."""
 MINIMA = 4
 """Local minima of each family that are refined."""
 _ROUNDS = 4
@@ -117,42 +119,6 @@ class Instances:
         return Instances(self.values[part], self.high, self.neighbours)
 
 
-@dataclass(frozen=True)
-class Candidates:
-    """The lattice of breakpoints, low variance first, then high, then those of flat curves.
-
-    Attributes
-    ----------
-    breakpoint : numpy.ndarray of float, shape (k,)
-    high : numpy.ndarray of bool, shape (k,)
-    least, most : numpy.ndarray of float, shape (k,)
-        Ends of the ratio.
-    neighbours : numpy.ndarray of int, shape (k, 2)
-    edges : numpy.ndarray of int, shape (4,)
-        Ends of the families: 0, of the low, of the high, of all.
-    """
-
-    breakpoint: FloatArray
-    high: BoolArray
-    least: FloatArray
-    most: FloatArray
-    neighbours: IntArray
-    edges: IntArray
-
-    def with_refined(self) -> "Candidates":
-        """Return the same with places for the refined minima at the end."""
-        fill = np.repeat([0.0, 1.0], MINIMA)
-        places = len(self.high) + np.arange(2 * MINIMA)
-        return Candidates(
-            np.concatenate([self.breakpoint, np.ones(2 * MINIMA)]),
-            np.concatenate([self.high, fill > 0.0]),
-            np.concatenate([self.least, fill]),
-            np.concatenate([self.most, np.where(fill > 0.0, LARGEST_SIGMA, 1.0)]),
-            np.concatenate([self.neighbours, np.stack([places, places], axis=1)]),
-            self.edges,
-        )
-
-
 def basis(
     breakpoint: FloatArray, high: FloatArray, nprocs: FloatArray
 ) -> tuple[FloatArray, FloatArray]:
@@ -163,70 +129,79 @@ def basis(
     return np.maximum(x, 1.0), np.maximum(G, high)
 
 
+@compiled
+def merged_with(lattice: FloatArray, counts: FloatArray) -> FloatArray:
+    """Return both, ascending, each value once."""
+    found, number, i, j = np.empty(lattice.size + counts.size), 0, 0, 0
+    while i < lattice.size or j < counts.size:
+        if j == counts.size or (i < lattice.size and lattice[i] <= counts[j]):
+            value, i = lattice[i], i + 1
+        else:
+            value, j = counts[j], j + 1
+        if number == 0 or value > found[number - 1]:
+            found[number] = value
+            number += 1
+    return found[:number]
+
+
+@compiled
+def candidates(nprocs: FloatArray, top: float) -> tuple[FloatArray, IntArray, IntArray]:
+    """Return the lattice as `search_free` takes it, ends of its families, and neighbours.
+
+    Low variance comes first, then high, then those of flat curves, whose ratio is open: both
+    its ends stand for it.
+    """
+    lattice = LATTICE[: int(np.log2(REACH * top) * STEPS) + 1]
+    within = merged_with(LATTICE[: int(np.log2(top) * STEPS) + 1], nprocs)
+    low, high = merged_with(within, 0.5 * (nprocs + 1.0)), merged_with(lattice, nprocs)
+    flat_low = np.sum(2.0 * low - 1.0 <= nprocs[0])
+    flat_high = np.sum(high <= nprocs[0])
+    ends = np.cumsum(np.array([0, low.size, high.size, flat_low, flat_high]))
+    coarse = ends[4]
+    table, neighbours = (
+        np.ones((4, coarse + 2 * MINIMA)),
+        np.empty((coarse + 2 * MINIMA, 2), np.int64),
+    )
+    for family in range(4):
+        is_high = family % 2 == 1
+        kind = 1.0 if is_high else 0.0
+        source = high if is_high else low
+        for k in range(ends[family], ends[family + 1]):
+            most = LARGEST_SIGMA if is_high else 1.0
+            table[0, k], table[1, k], table[3, k] = source[k - ends[family]], kind, most
+            table[2, k] = most if family > 1 else kind
+            neighbours[k, 0] = max(k - 1, ends[family])
+            neighbours[k, 1] = min(k + 1, ends[family + 1] - 1)
+    for j in range(2 * MINIMA):
+        is_high = j >= MINIMA
+        kind = 1.0 if is_high else 0.0
+        k = coarse + j
+        table[1, k], table[2, k] = kind, kind
+        table[3, k] = LARGEST_SIGMA if is_high else 1.0
+        neighbours[k] = k
+    return table, np.array([0, ends[1], ends[2], coarse]), neighbours
+
+
 def search(problem: Problem) -> Instances:
-    """Evaluate the lattice of candidates and refine the best local minima of each family."""
-    top = float(problem.reach.max())
+    """Evaluate the lattice of candidates and refine the best local minima of each family.
+
+    With a fitted scale all of it is compiled.
+    """
+    table, edges, neighbours = candidates(problem.nprocs, float(problem.reach.max()))
+    is_high = table[1] > 0.0
     if problem.scale == "free":
-        return _search_free(problem, top)
-    lattice = _candidates(problem.nprocs.tobytes(), top)
-    c, r, w = solve(
-        problem,
-        lattice.breakpoint[None, :],
-        lattice.least,
-        lattice.most,
-        lattice.high.astype(float),
-    )
-    limit = problem.reach[:, None] * np.where(lattice.high, REACH, 1.0)
-    w = np.where(lattice.breakpoint > limit, np.inf, w)
-    spread = np.broadcast_to(lattice.breakpoint, w.shape)
-    coarse = Instances(np.stack([spread, c, r, w], axis=1), lattice.high, lattice.neighbours)
-    _, low, both, _ = lattice.edges.tolist()
+        reach = np.stack([problem.reach, REACH * problem.reach])
+        observed = problem.nprocs, problem.runtime, problem.weights
+        values = search_free(*observed, table, edges, reach, LARGEST_SIGMA)
+        return Instances(values, is_high, neighbours)
+    _, low, both, end = edges.tolist()
+    breakpoint, high, least, most = table[:, :end]
+    c, r, w = solve(problem, breakpoint[None, :], least, most, high)
+    limit = problem.reach[:, None] * np.where(is_high[:end], REACH, 1.0)
+    w = np.where(breakpoint > limit, np.inf, w)
+    spread = np.broadcast_to(breakpoint, w.shape)
+    coarse = Instances(np.stack([spread, c, r, w], axis=1), is_high[:end], neighbours[:end])
     return _joined(coarse, _refined(problem, coarse, low, both - low))
-
-
-def _search_free(problem: Problem, top: float) -> Instances:
-    """Search with a fitted scale, compiled; numba is imported when it is first needed."""
-    from predictors.adept.kernels import search_free
-
-    lattice, table = _wider_candidates(problem.nprocs.tobytes(), top)
-    reach = np.stack([problem.reach, REACH * problem.reach])
-    values = search_free(
-        problem.nprocs,
-        problem.runtime,
-        problem.weights,
-        table,
-        lattice.edges,
-        reach,
-        LARGEST_SIGMA,
-    )
-    return Instances(values, lattice.high, lattice.neighbours)
-
-
-@lru_cache(maxsize=1024)
-def _wider_candidates(nprocs: bytes, top: float) -> tuple[Candidates, FloatArray]:
-    """Return the lattice with places for refined minima, also as a table of shape (4, k)."""
-    wider = _candidates(nprocs, top).with_refined()
-    table = np.stack([wider.breakpoint, wider.high.astype(float), wider.least, wider.most])
-    return wider, table
-
-
-@lru_cache(maxsize=64)
-def _candidates(nprocs: bytes, top: float) -> Candidates:
-    """Return the candidates for A and N, and those below all observations once more."""
-    n = np.frombuffer(nprocs)
-    octaves = np.log2(REACH * top)
-    lattice = 2.0 ** (np.arange(int(octaves * STEPS) + 1) / STEPS)
-    within = lattice[: int(np.log2(top) * STEPS) + 1]
-    low = np.unique(np.concatenate([within, n, 0.5 * (n + 1.0)]))
-    high = np.unique(np.concatenate([lattice, n]))
-    parts = [low, high, low[2.0 * low - 1.0 <= n[0]], high[high <= n[0]]]
-    sizes = [len(part) for part in parts]
-    is_high = np.repeat([False, True, False, True], sizes)
-    least, most = is_high.astype(float), np.where(is_high, LARGEST_SIGMA, 1.0)
-    # A flat curve through all points leaves r open: both ends stand for it.
-    least[sizes[0] + sizes[1] :] = most[sizes[0] + sizes[1] :]
-    edges = np.array([0, sizes[0], sizes[0] + sizes[1], sum(sizes)])
-    return Candidates(np.concatenate(parts), is_high, least, most, _neighbours(sizes), edges)
 
 
 def solve(
@@ -343,16 +318,6 @@ def _narrowed(
     step = 0.5 * (upper - lower)
     vertex = flat[middle].reshape(lower.shape) + np.clip(shift, -1, 1).reshape(lower.shape) * step
     return np.asarray(np.maximum(vertex, 1.0), float)
-
-
-def _neighbours(sizes: list[int]) -> IntArray:
-    places = np.arange(sum(sizes))
-    before, after = places - 1, places + 1
-    edges = np.cumsum([0, *sizes])
-    for begin, end in pairwise(edges):
-        if end > begin:
-            before[begin], after[end - 1] = begin, end - 1
-    return np.stack([before, after], axis=1)
 
 
 def _joined(coarse: Instances, fine: Instances) -> Instances:
