@@ -53,7 +53,6 @@ class Predictor(Protocol):
 
     def fit(self, observations: pd.DataFrame) -> Self:
         """Learn from finished runs, a row a run, with columns ``nprocs`` and ``runtime``."""
-        ...
 
     def predict(
         self, nprocs: ArrayLike, *, strict: bool = False, **inputs: ArrayLike
@@ -63,17 +62,14 @@ class Predictor(Protocol):
         With ``strict=True`` a target graded ``unusable`` is refused with
         `UndeterminedError`.
         """
-        ...
 
     def predict_range(
         self, nprocs: ArrayLike, level: float = 0.8, **inputs: ArrayLike
     ) -> tuple[FloatArray, FloatArray]:
         """Return the low and high ends of a range around each prediction."""
-        ...
 
     def reliability(self, nprocs: ArrayLike, **inputs: ArrayLike) -> list[Remark]:
         """Say how far to trust the predictions, and where to measure next."""
-        ...
 
 
 class Estimator:
@@ -337,7 +333,6 @@ class Inquisitive(Protocol):
 
     def wanted(self, job: int, nprocs: int) -> int | None:
         """Return the count to measure for better predictions of `job` at `nprocs`."""
-        ...
 
 
 @runtime_checkable
@@ -346,7 +341,6 @@ class Selective(Protocol):
 
     def offered(self, job: int, counts: IntArray) -> BoolArray | None:
         """Return which counts `job`'s application is made for; None if all are alike."""
-        ...
 
 
 class RuntimePredictor(Protocol):
@@ -375,7 +369,6 @@ class RuntimePredictor(Protocol):
 
     def attach(self, jobs: VisibleJobs) -> None:
         """Begin a run with these jobs; forget all observations."""
-        ...
 
     def curve(self, job: int, counts: IntArray) -> FloatArray | None:
         """Return the believed runtimes of job index `job` at each count, seconds.
@@ -387,12 +380,9 @@ class RuntimePredictor(Protocol):
         processor-seconds counts, as without a curve. Where the request alone is
         known it stands.
         """
-        ...
 
     def observe(self, observation: Observation) -> bool:
         """Take in a finished run; True if beliefs about its application changed."""
-        ...
 
     def explain(self, job: int, nprocs: int) -> Explanation:
         """Say which method a belief comes from, on how many observations."""
-        ...

@@ -173,7 +173,6 @@ class IntervalRule(Protocol):
 
     def interval(self, cost: ArrayLike, mtbf: ArrayLike) -> FloatArray:
         """Return seconds between checkpoints; infinite means none."""
-        ...
 
 
 @dataclass(frozen=True)

@@ -27,15 +27,12 @@ class CurveModel(Protocol):
 
     def fit_arrays(self, nprocs: ArrayLike, runtime: ArrayLike) -> Self:
         """Learn from runs, an entry a run."""
-        ...
 
     def predict_model(self, nprocs: ArrayLike) -> FloatArray:
         """Return the plain model's runtimes, finite and positive."""
-        ...
 
     def reliability(self, nprocs: ArrayLike) -> list[Remark]:
         """Say how far to trust the predictions."""
-        ...
 
 
 @runtime_checkable
@@ -49,14 +46,12 @@ class FastCurveModel(Protocol):
 
         The first three are as `predictors.observations.merged_curve` takes them.
         """
-        ...
 
     def judgements(self, nprocs: ArrayLike) -> list[tuple[str, str]]:
         """Return the worst grade of the remarks about each count, empty without any.
 
         Beside it the code of what makes a count unusable, else nothing.
         """
-        ...
 
 
 class Family(Protocol):
@@ -65,11 +60,9 @@ class Family(Protocol):
     @property
     def restricts(self) -> bool:
         """Whether any count is left out."""
-        ...
 
     def holds(self, nprocs: ArrayLike) -> BoolArray:
         """Say which counts belong to it."""
-        ...
 
 
 class History:

@@ -34,7 +34,6 @@ class NeedsTruth(Protocol):
 
     def bind_truth(self, runtimes: TrueRuntimes, key: int) -> None:
         """Take the true runtimes, and a 64-bit key for errors drawn by counter."""
-        ...
 
 
 def foresees(predictor: RuntimePredictor) -> bool:

@@ -38,19 +38,15 @@ class RunHistory(Protocol):
 
     def add(self, run: Observation) -> bool:
         """Add a run; True if what was last predicted no longer stands."""
-        ...
 
     def believe(self, counts: IntArray, size: float) -> FloatArray | None:
         """Return the believed runtimes of a job of that size (NaN where hidden) at each count."""
-        ...
 
     def explain(self, method: str, nprocs: int, size: float) -> Explanation | None:
         """Say what the belief about such a job rests on; None if there is none."""
-        ...
 
     def grade(self, nprocs: int, size: float) -> tuple[str, str] | None:
         """Return reliability and code of what `explain` says; None if there is no belief."""
-        ...
 
 
 History = TypeVar("History", bound=RunHistory)

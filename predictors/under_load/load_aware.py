@@ -88,7 +88,6 @@ class ExpectedLoad(Protocol):
         form : {"effective", "min_avg_avail", "min_avail"}
             What is meant by the load of several processors.
         """
-        ...
 
 
 @runtime_checkable
@@ -105,11 +104,9 @@ class NeedsLoad(Protocol):
 
     def bind_load(self, load: ExpectedLoad) -> None:
         """Take the handle on what is believed of the load."""
-        ...
 
     def parts(self, job: int, counts: IntArray) -> Parts | None:
         """Return the parts of a job at each count; None if too little was seen."""
-        ...
 
 
 ASKED, LOW, HIGH, LOOKED_UP = range(4)

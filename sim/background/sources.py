@@ -35,7 +35,6 @@ class CpuSource(Protocol):
 
     def chunk(self, start: float, end: float) -> CpuChunk:
         """Return the load over [start, end), the continuation of the last call."""
-        ...
 
 
 class LoadModel(Protocol):
@@ -45,11 +44,9 @@ class LoadModel(Protocol):
         self, processors: int, per_node: int, rng: np.random.Generator, origin: float
     ) -> CpuSource:
         """Begin the load of that many processors at `origin`."""
-        ...
 
     def links(self, nodes: int, rng: np.random.Generator, origin: float) -> "LinkRows":
         """Begin the load of the links between that many nodes at `origin`."""
-        ...
 
 
 def check_interval(name: str, interval: Pair, low: float, high: float) -> None:

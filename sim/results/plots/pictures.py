@@ -95,11 +95,9 @@ class Again(Protocol):
 
     def speedups(self, applications: Sequence[int], most: int) -> list[Speedups]:
         """Return those of the applications, of the most frequent ones where none is named."""
-        ...
 
     def background(self) -> LoadSeries:
         """Return the load of the machine, true and believed."""
-        ...
 
 
 def title_of(policy: str, predictor: str, workload: str, summary: Figures) -> str:
