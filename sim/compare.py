@@ -19,10 +19,7 @@ from sim.report.gathering import FIXED, LEFT_OUT, Gathered, distinct, gather
 from sim.report.samples import Group
 from sim.report.tables import key_table
 from sim.results.durable import SUMMARY, answering, write_csv
-from sim.sweeps.configurations import (
-    read_configuration,
-    shared_names,
-)
+from sim.sweeps.configurations import read_configuration, shared_names
 
 if TYPE_CHECKING:
     from sim.report.answer_tables import Answers

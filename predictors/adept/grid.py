@@ -11,14 +11,7 @@ from predictors.adept.envelope import (
     derive_envelope,
     serial_sigma,
 )
-from predictors.adept.search import (
-    LARGEST_SIGMA,
-    REACH,
-    Instances,
-    Problem,
-    basis,
-    solve,
-)
+from predictors.adept.search import LARGEST_SIGMA, REACH, Instances, Problem, basis, solve
 from predictors.base import BoolArray, FloatArray
 
 FIRST_PASS = 5000

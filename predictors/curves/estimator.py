@@ -11,12 +11,7 @@ from numpy.typing import ArrayLike
 from predictors.base import BoolArray, Estimator, FloatArray, Remark, asked_of, run_table
 from predictors.curves.measured import Evidence
 from predictors.errors import NotFittedError, PredictorError
-from predictors.observations import (
-    ObservedCurve,
-    checked_targets,
-    observed_curve,
-    observed_frame,
-)
+from predictors.observations import ObservedCurve, checked_targets, observed_curve, observed_frame
 from predictors.remarks import (
     check_level,
     data_remarks,

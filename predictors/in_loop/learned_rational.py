@@ -11,14 +11,7 @@ from predictors.base import Explanation, FloatArray, IntArray, Observation
 from predictors.compiling import compiled
 from predictors.errors import AT_LEAST_0, AT_LEAST_1, PredictorError
 from predictors.in_loop.per_application import PerApplication, or_unit
-from predictors.in_loop.residuals import (
-    COUNTS,
-    NUMBER,
-    RAW,
-    SQUARES,
-    MeasuredCounts,
-    corrected,
-)
+from predictors.in_loop.residuals import COUNTS, NUMBER, RAW, SQUARES, MeasuredCounts, corrected
 from predictors.least_squares import Method, Weights
 from predictors.under_load.load_aware import ExpectedLoad, Parts
 from predictors.under_load.observed_load import LoadedRuns, LoadForm

@@ -5,20 +5,10 @@ from typing import Literal, Self
 
 from predictors.base import Remark
 from predictors.errors import check_choice
-from predictors.regression.model_choice import (
-    Form,
-    Split,
-    choose_model,
-)
+from predictors.regression.model_choice import Form, Split, choose_model
 from predictors.regression.predictor import LogLogPredictor
-from predictors.regression.training_runs import (
-    OPTIONAL_INPUT,
-    TrainingRuns,
-)
-from predictors.regression.validation import (
-    choice_remarks,
-    fit_remarks,
-)
+from predictors.regression.training_runs import OPTIONAL_INPUT, TrainingRuns
+from predictors.regression.validation import choice_remarks, fit_remarks
 
 
 class LogLogRegression(LogLogPredictor):

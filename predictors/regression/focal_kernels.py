@@ -19,12 +19,7 @@ from predictors.regression.loglog_kernels import (
     logs_of,
     usable,
 )
-from predictors.regression.qr import (
-    DETERMINED,
-    collinear_column,
-    design_factor,
-    solve_triangular,
-)
+from predictors.regression.qr import DETERMINED, collinear_column, design_factor, solve_triangular
 
 WIDEN = 0.1
 SPARE_ROWS = 3

@@ -12,13 +12,7 @@ from numpy.typing import ArrayLike
 
 from predictors.base import FloatArray, IntArray
 from predictors.errors import AT_LEAST_0, PredictorError, check_choice
-from predictors.under_load.forecasters import (
-    WIDTH,
-    Rule,
-    answers_of,
-    take_block,
-    without_values,
-)
+from predictors.under_load.forecasters import WIDTH, Rule, answers_of, take_block, without_values
 
 Selection = Literal["mae_50", "mse", "mae"]
 

@@ -9,13 +9,7 @@ from numpy.typing import ArrayLike
 
 from predictors.base import BoolArray, Estimator, FloatArray, Remark, asked_of, run_table
 from predictors.errors import NotFittedError, PredictorError, UndeterminedError
-from predictors.least_squares import (
-    LinearFit,
-    Method,
-    Weights,
-    check_method,
-    fit_linear,
-)
+from predictors.least_squares import LinearFit, Method, Weights, check_method, fit_linear
 from predictors.remarks import check_level, refuse_unusable
 from predictors.under_load.complexity import GROWTHS, RationalForm, Term, complexity_choices
 from predictors.under_load.judgement import (

@@ -7,14 +7,7 @@ import sys
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
-from sim.command.main import (
-    BAD_STATUS,
-    SUBCOMMANDS,
-    carry_out,
-    overview,
-    subcommands,
-    there_are,
-)
+from sim.command.main import BAD_STATUS, SUBCOMMANDS, carry_out, overview, subcommands, there_are
 from sim.errors import ConfigError
 from sim.help.meanings import column_names, meanings
 from sim.help.misspellings import groups, known_keys, meant
@@ -62,11 +55,8 @@ WHAT = {
 
 def topics() -> list[str]:
     """Return what help there is: groups, keys, subcommands and columns."""
-    return [
-        *dict.fromkeys(
-            [*groups(), *known_keys(), *there_are(), "keys", "subcommands", *column_names()]
-        )
-    ]
+    words = [*groups(), *known_keys(), *there_are(), "keys", "subcommands", *column_names()]
+    return list(dict.fromkeys(words))
 
 
 def text_of(topic: str) -> str | None:
