@@ -7,7 +7,6 @@ the truth. Beside the engine's the truth is asked once: for what it cost a job
 not to get what it asked for.
 """
 
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 from math import ceil, inf
 from typing import Any
@@ -16,13 +15,13 @@ import numpy as np
 
 from predictors.cycles.remaining import CellTrend, Remaining, RemainingTime
 from predictors.errors import NotFittedError
-from sim.engine.clock import WAKE, Clock, Occurrence
+from sim.engine.clock import WAKE, Occurrence
+from sim.engine.engine import Engine
 from sim.engine.runs_under_load import RENEWAL_SHARE
 from sim.evolving.settings import EvolvingScene
 from sim.evolving.stages import Stages
-from sim.state.machine_state import MachineState, Request, Run
+from sim.state.machine_state import Request, Run
 from sim.state.records import Asked, Requests
-from sim.state.view import View
 
 WINDOW = 32
 """Latest cycles from which a job takes its speed."""
@@ -74,31 +73,18 @@ class Asker:
     ----------
     scene : EvolvingScene
     work : Stages
-    view : View
-    state : MachineState
-        Where the policy finds the standing requests.
-    clock : Clock
-    limit : callable or None
-        Run to the time at which it is killed; None where nothing is.
-    ask_for_pass : callable or None
-        Lets the policy decide at this instant; None where it refuses whatever is asked.
+    engine : Engine
+        Only where it kills jobs at their limits do they ask for time; whatever is asked is
+        refused at once where its policy answers nobody.
     """
 
-    def __init__(
-        self,
-        scene: EvolvingScene,
-        work: Stages,
-        view: View,
-        state: MachineState,
-        clock: Clock,
-        limit: Callable[[Run], float] | None,
-        ask_for_pass: Callable[[], None] | None,
-    ) -> None:
+    def __init__(self, scene: EvolvingScene, work: Stages, engine: Engine) -> None:
         self.asked: list[Asked] = []
         self.denied_wait = 0.0
-        self._asks, self._scene, self._work, self._view = scene.asks, scene, work, view
-        self._clock, self._limit, self._ask_for_pass = clock, limit, ask_for_pass
-        self._requests = state.requests
+        self._asks, self._scene, self._work, self._view = scene.asks, scene, work, engine.view
+        self._clock, self._requests = engine.clock, engine.state.requests
+        self._limit = engine.resizer.limit if engine.kills else None
+        self._ask_for_pass = engine.ask_for_pass if engine.preferences.answers else None
         self._jobs: dict[int, _Self] = {}
         self._rows: dict[tuple[int, str], int] = {}
         self._denied: dict[int, _Denied] = {}
@@ -146,7 +132,7 @@ class Asker:
         run, now = own.run, self._clock._now
         if self._jobs.get(run.job) is not own or own.turn != turn:
             return
-        cells, seconds, _ = self._work.measured(run, own.seen, until)
+        cells, seconds = self._work.measured(run, own.seen, until)
         own.seen = until
         if cells.size:
             own.trend.update(cells * run.processors)
@@ -200,8 +186,8 @@ class Asker:
     def _wanted(self, own: _Self) -> int:
         """Return the count that a job would have by its own predictions."""
         run, asks = own.run, self._asks
-        efficient = None if asks.efficiency is None else self._efficient(run.job)
-        count = run.processors if efficient is None else efficient
+        bound = asks.efficiency
+        count = run.processors if bound is None else self._efficient(run, bound)
         memory = self._scene.saving.memory
         if asks.memory and memory is not None and own.trend.count:
             pause = max(asks.every, RENEWAL_SHARE * (self._clock._now - run.start))
@@ -211,12 +197,12 @@ class Asker:
         place = int(np.searchsorted(counts, count, side="left"))
         return int(counts[min(place, counts.size - 1)])
 
-    def _efficient(self, job: int) -> int | None:
-        """Return the most processors that are predicted to keep the efficiency asked for."""
-        bound, counts = self._asks.efficiency, self._view.counts(job)
-        curve = self._view.curve(job, np.concatenate(([1], counts)))
-        if curve is None or bound is None:
-            return None
+    def _efficient(self, run: Run, bound: float) -> int:
+        """Return the most processors that are predicted to keep an efficiency."""
+        counts = self._view.counts(run.job)
+        curve = self._view.curve(run.job, np.concatenate(([1], counts)))
+        if curve is None:
+            return run.processors
         good = counts[curve[0] >= bound * counts * curve[1:]]
         return int(good[-1]) if good.size else int(counts[0])
 

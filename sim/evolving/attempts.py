@@ -299,9 +299,8 @@ class Checkpointing:
 
     def _never(self, nodes: int) -> bool:
         """Say whether no checkpoint is ever due, whatever the cells."""
-        if self.cost.seconds_per_cell != 0.0:
-            return False
-        return bool(np.isinf(self.rule.interval(self.cost.seconds, self.node_mtbf / nodes)))
+        between = self.rule.interval(self.cost.seconds, self.node_mtbf / nodes)
+        return self.cost.seconds_per_cell == 0.0 and bool(np.isinf(between))
 
     def _laid_out(
         self,

@@ -77,10 +77,9 @@ def chosen_jobs(records: Records, scene: EvolvingScene) -> list[int]:
     pieces = np.bincount(held.job, minlength=len(records.submit_time))
     found: dict[tuple[int, int], int] = {}
     for job in np.flatnonzero(pieces == 1).tolist():
-        at = job - scene.before
-        if at < 0 or not scene.runs.evolving[at] or records.status[job] != "completed":
-            continue
-        found.setdefault((int(scene.runs.deck[at]), int(records.allocated[job])), job)
+        if scene.evolves(job) and records.status[job] == "completed":
+            deck = int(scene.runs.deck[job - scene.before])
+            found.setdefault((deck, int(records.allocated[job])), job)
     return sorted(found.values())[:PANELS]
 
 

@@ -25,7 +25,7 @@ from sim.evolving.stages import Stages
 from sim.machine.failing import FailingMachine
 from sim.state.decisions import Decision, Grant, Refuse, Requeue, Start
 from sim.state.machine_state import MachineState, Run
-from sim.state.records import Outages, Records, Recoveries
+from sim.state.records import Outages, Ranges, Records, Recoveries
 
 TRIES, MOST_STARTS = 10, 1000
 """Of a job that begins from zero: interruptions after which it is asked whether it can be
@@ -99,18 +99,8 @@ class RecoveringEngine(Engine):
         self._asker: Asker | None = None
         self._granting: Granting | None = None
         if evolving is not None and evolving.asks.any:
-            limit = self.resizer.limit if self.kills else None
-            self._asker = Asker(
-                evolving,
-                self.work,
-                self.view,
-                self.state,
-                self.clock,
-                limit,
-                self.ask_for_pass if self.preferences.answers else None,
-            )
-            parts = self.resizer, self.work, self._asker
-            self._granting = Granting(self, *parts, self._expect_outcome)
+            self._asker = Asker(evolving, self.work, self)
+            self._granting = Granting(self, self.work, self._asker, self._expect_outcome)
 
     def _begun(self, setup: Setup) -> MachineState:
         state = super()._begun(setup)
@@ -162,25 +152,17 @@ class RecoveringEngine(Engine):
 
     def _lose(self, first: int, last: int) -> None:
         """End what runs on processors from first to last, or let it go on without them."""
-        hit = [
-            run
-            for run in self.state.running.values()
-            if any(low <= last and high >= first for low, high in run.nodes)
-        ]
-        for run in sorted(hit, key=lambda run: run.job):
-            if not self._shrinks_off(run, first, last):
+        for run in sorted(self.state.running.values(), key=lambda run: run.job):
+            spans = [(max(low, first), min(high, last)) for low, high in run.nodes]
+            lost = tuple((low, high) for low, high in spans if low <= high)
+            if lost and not self._shrinks_off(run, lost):
                 self._interrupt(run)
 
-    def _shrinks_off(self, run: Run, first: int, last: int) -> bool:
-        """Let a run go on without the processors from first to last, if it may and can."""
+    def _shrinks_off(self, run: Run, lost: Ranges) -> bool:
+        """Let a run go on without the processors that it loses, if it may and can."""
         machine = self._failing
         if machine is None or not machine.shrink_off_failed:
             return False
-        lost = tuple(
-            (max(low, first), min(high, last))
-            for low, high in run.nodes
-            if low <= last and high >= first
-        )
         now = self.clock._now
         if not self.resizer.shrink_off(run, lost, machine.shrink_seconds, now):
             return False
@@ -346,7 +328,7 @@ class RecoveringEngine(Engine):
                 continue
             told = health.setdefault(job, [])
             elapsed = (work.elapsed(run, time) for time in (max(self._noted, run.start), now))
-            cells, seconds, _ = work.measured(run, *elapsed)
+            cells, seconds = work.measured(run, *elapsed)
             if cells.size:
                 told.append((now, seconds / model.predict(run.processors, cells=cells)))
         self._noted = now

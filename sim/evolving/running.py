@@ -12,7 +12,6 @@ from predictors.cycles.offline import OfflineCyclePredictor
 from predictors.cycles.remaining import Remaining
 from sim.engine.clock import EXPIRY, FAILURE, REPAIR, Occurrence
 from sim.engine.engine import Engine
-from sim.engine.resizing import Resizer
 from sim.engine.runs_under_load import RENEWAL_SHARE
 from sim.errors import PolicyError
 from sim.evolving.asking import Asker
@@ -54,15 +53,12 @@ class Renews(Protocol):
         offline: OfflineCyclePredictor | None = None,
     ) -> Remaining | None:
         """Take in cycles of a running job and say how long it will still take."""
-        ...
 
     def believed_seconds(self, remaining: Remaining) -> float:
         """Return the remaining time to believe in, seconds."""
-        ...
 
     def forget(self, job: int) -> None:
         """Drop the cycles of a job that runs no more."""
-        ...
 
 
 class Renewal:
@@ -124,7 +120,7 @@ class Renewal:
         elapsed = work.elapsed(run, now)
         if attempt is None or elapsed <= seen:
             return False
-        cells, seconds, _ = work.measured(run, seen, elapsed)
+        cells, seconds = work.measured(run, seen, elapsed)
         self._running[job] = (run, elapsed)
         account = attempt.account(elapsed)
         left = attempt.first + attempt.left - account.finished
@@ -152,7 +148,6 @@ class Granting:
     Parameters
     ----------
     engine : Engine
-    resizer : Resizer
     work : Stages
     asker : Asker
     expect : callable
@@ -160,15 +155,9 @@ class Granting:
     """
 
     def __init__(
-        self,
-        engine: Engine,
-        resizer: Resizer,
-        work: Stages,
-        asker: Asker,
-        expect: Callable[[Run, float, str], None],
+        self, engine: Engine, work: Stages, asker: Asker, expect: Callable[[Run, float, str], None]
     ) -> None:
-        self._engine, self._resizer, self._work = engine, resizer, work
-        self._asker, self._expect = asker, expect
+        self._engine, self._work, self._asker, self._expect = engine, work, asker, expect
 
     def reply(self, decision: Grant | Refuse, now: float) -> None:
         """Carry out what a policy says to a request.
@@ -206,7 +195,7 @@ class Granting:
         else:
             self._answer(grant, "granted")
             self._work.finish_cycle(run, now)
-            self._resizer.grant(run, asked.processors, grant.cost, pending, now)
+            engine.resizer.grant(run, asked.processors, grant.cost, pending, now)
 
     def _lengthen(self, occurrence: Any) -> None:
         """Let a run go on for as long as it asked for before it is killed."""
@@ -216,12 +205,12 @@ class Granting:
             return
         self._answer(grant, "granted")
         now = engine.clock._now
-        self._resizer.extend(run, asked.until)
+        engine.resizer.extend(run, asked.until)
         end, outcome = self._work.extend(run, asked.until)
         self._expect(run, end, outcome)
         self._asker.go_on(run, now)
         later = max(run.believed_end, asked.until)
-        engine.move_believed_end(run, self._resizer.rounded(later, end, now))
+        engine.move_believed_end(run, engine.resizer.rounded(later, end, now))
 
     def _standing(self, run: Run, grant: Grant) -> Request | None:
         """Return the request that is granted, if its run still goes on and still wants it."""

@@ -100,12 +100,15 @@ class EvolvingScene:
     before: int = 0
     asks: Asks = field(default_factory=Asks)
 
+    def evolves(self, job: int) -> bool:
+        """Say whether a job evolves."""
+        return job >= self.before and bool(self.runs.evolving[job - self.before])
+
     def benchmark(self, job: int) -> OfflineCyclePredictor | None:
         """Return the benchmarked model of a job's application, if there is one."""
-        at = job - self.before
-        if at < 0 or not self.offline or not self.runs.evolving[at]:
+        if not self.offline or not self.evolves(job):
             return None
-        return self.offline[int(self.runs.deck[at])]
+        return self.offline[int(self.runs.deck[job - self.before])]
 
     def after(self, jobs: int) -> "EvolvingScene":
         """Return the scene with so many more jobs ahead of it in the table."""

@@ -83,12 +83,7 @@ class Stages(Work):
 
     def evolves(self, job: int) -> bool:
         """Say whether a job evolves."""
-        scene = self._scene
-        return (
-            scene is not None
-            and job >= scene.before
-            and bool(scene.runs.evolving[job - scene.before])
-        )
+        return self._scene is not None and self._scene.evolves(job)
 
     def done(self, job: int) -> float:
         """Return the share of a job that its present run did not have to do."""
@@ -124,8 +119,7 @@ class Stages(Work):
         job = run.job
         stage = self._stages.get(job)
         if stage is None:
-            stage = Stage(self._scene.runs.run(job - self._scene.before))
-            self._stages[job] = stage
+            stage = self._stages[job] = Stage(self._scene.runs.run(job - self._scene.before))
         self._since[job] = now
         saving = self._scene.saving
         if stage.reading and saving.restart >= limit:
@@ -372,9 +366,7 @@ class Stages(Work):
         if found is not None and attempt is not None:
             self._add_progress_at(run, max(found[0], now), attempt.account(found[1]))
 
-    def measured(
-        self, run: Run, after: float, until: float
-    ) -> tuple[FloatArray, FloatArray, FloatArray]:
+    def measured(self, run: Run, after: float, until: float) -> tuple[FloatArray, FloatArray]:
         """Return the cycles of a run that ended in (after, until], as the job measures them.
 
         Parameters
@@ -385,15 +377,15 @@ class Stages(Work):
 
         Returns
         -------
-        cells, seconds, ends : numpy.ndarray of float, shape (m,)
+        cells, seconds : numpy.ndarray of float, shape (m,)
             Cells per processor, and wall times without checkpoints.
         """
         attempt = self._stages[run.job].attempt
         if attempt is None:
-            return np.empty(0), np.empty(0), np.empty(0)
+            return np.empty(0), np.empty(0)
         cells, begins, ends = attempt.cycles(after, until)
         if not isinstance(self._speed, Disturbed) or not ends.size:
-            return cells, ends - begins, ends
+            return cells, ends - begins
         since = self._since[run.job]
         both = self._speed.walls(since, np.concatenate([begins, ends]), run.nodes)
-        return cells, both[ends.size :] - both[: ends.size], ends
+        return cells, both[ends.size :] - both[: ends.size]
