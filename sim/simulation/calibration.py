@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pandas as pd
@@ -18,21 +18,6 @@ if TYPE_CHECKING:
 
 USUAL_RUNS = 3
 """Calibration runs of each application of a model."""
-
-
-class CalibrationRun(NamedTuple):
-    """One run before the start; `runtime` in seconds, `size` NaN where hidden."""
-
-    application: int
-    size_class: int
-    nprocs: int
-    runtime: float
-    size: float
-
-    @property
-    def area(self) -> float:
-        """Processor-seconds."""
-        return self.nprocs * self.runtime
 
 
 def runs_before(asked: int | None, trace: Trace) -> int:
@@ -51,8 +36,8 @@ def runs_before(asked: int | None, trace: Trace) -> int:
 
 
 def plan_calibration(
-    truth: Truth, runs: int, processors: int, streams: Streams
-) -> list[CalibrationRun]:
+    truth: Truth, runs: int, processors: int, streams: Streams, time: float = 0.0
+) -> list[Observation]:
     """Plan so many runs of every application, and of every class where sizes are hidden.
 
     Parameters
@@ -64,6 +49,8 @@ def plan_calibration(
         Size of the machine.
     streams : Streams
         The stream ``calibration`` is used.
+    time : float, seconds
+        When they are known.
     """
     rng = streams("calibration")
     hidden = np.isnan(truth.size)
@@ -73,19 +60,11 @@ def plan_calibration(
     for application, label in kinds if runs else []:
         for count in truth.calibration.counts(application, runs, processors).tolist():
             runtime, size = truth.calibration.run(application, label, count, rng)
-            plan.append(CalibrationRun(application, label, count, runtime, size))
+            plan.append(Observation(application, label, size, count, runtime, time))
     return plan
 
 
-def observations(plan: Sequence[CalibrationRun], time: float) -> list[Observation]:
-    """Return what a predictor learns from runs that are free of charge."""
-    return [
-        Observation(run.application, run.size_class, run.size, run.nprocs, run.runtime, time)
-        for run in plan
-    ]
-
-
-def charge(trace: Trace, truth: Truth, plan: Sequence[CalibrationRun]) -> tuple[Trace, GroundTruth]:
+def charge(trace: Trace, truth: Truth, plan: Sequence[Observation]) -> tuple[Trace, GroundTruth]:
     """Submit calibration runs as rigid jobs at the first submit time, ahead of all others.
 
     Returns
@@ -106,13 +85,9 @@ def charge(trace: Trace, truth: Truth, plan: Sequence[CalibrationRun]) -> tuple[
             "requested_processors": [run.nprocs for run in plan],
             "reference_runtime": runtimes,
             "requested_time": runtimes,
-            "user": -1,
-            "executable": -1,
-            "preceding_job": -1,
-            "think_time": -1.0,
         }
     )
-    rows = rows.reindex(columns=trace.jobs.columns, fill_value=-1)  # what logs say of jobs alone
+    rows = rows.reindex(columns=trace.jobs.columns, fill_value=-1)  # of all else nothing is known
     rows = rows.astype(trace.jobs.dtypes.to_dict())
     jobs = pd.concat([rows, trace.jobs], ignore_index=True)
     models = {
@@ -129,10 +104,10 @@ class ChargedTruth:
     ----------
     truth : Truth
         Of the trace's own jobs.
-    plan : sequence of CalibrationRun
+    plan : sequence of Observation
     """
 
-    def __init__(self, truth: Truth, plan: Sequence[CalibrationRun]) -> None:
+    def __init__(self, truth: Truth, plan: Sequence[Observation]) -> None:
         def joined(field: str, rest: np.ndarray) -> np.ndarray:
             return np.concatenate([[getattr(run, field) for run in plan], rest])
 

@@ -22,14 +22,7 @@ from sim.results.metrics import history_figures
 from sim.results.outcome import Outcome, outcome
 from sim.results.steady_state import STEADY
 from sim.simulation.build import accepted, build, menu_name, with_menu
-from sim.simulation.calibration import (
-    CalibrationRun,
-    charge,
-    observations,
-    plan_calibration,
-    runs_before,
-    under_load,
-)
+from sim.simulation.calibration import charge, plan_calibration, runs_before, under_load
 from sim.simulation.parts import OBJECT, is_own
 from sim.simulation.progress import Progress, ProgressGuard, ProgressWatcher, longest_wait
 from sim.simulation.recorded_schedule import RecordedSchedule, is_recorded
@@ -220,8 +213,7 @@ def prepare(
     if plan and setting(predictor, "charge", True):
         trace, truth = charge(trace, scene.truth, plan)
     else:
-        known = observations(plan, float(trace.jobs["submit_time"].iloc[0]))
-        known = under_load(known, scene.machine, truth, scene.streams)
+        known = under_load(plan, scene.machine, truth, scene.streams)
     holder = provider(predictor, NeedsTruth)
     if holder is not None:
         holder.bind_truth(truth.runtimes, scene.streams.key("predictor"))
@@ -280,12 +272,13 @@ def play(
     return Played(outcome(setup.trace, setup.truth, records), setup.known, told, menu)
 
 
-def calibration_plan(predictor: RuntimePredictor, scene: Scene) -> list[CalibrationRun]:
+def calibration_plan(predictor: RuntimePredictor, scene: Scene) -> list[Observation]:
     """Return the runs that a learning predictor asks for before the start."""
     runs = runs_before(setting(predictor, "calibration", 0), scene.trace)
     if not predictor.learns or runs == 0 or not scene.truth.known:
         return []
-    return plan_calibration(scene.truth, runs, scene.machine.processors, scene.streams)
+    first = float(scene.trace.jobs["submit_time"].iloc[0])
+    return plan_calibration(scene.truth, runs, scene.machine.processors, scene.streams, first)
 
 
 LOADS = tuple(tenth / 10 for tenth in range(1, 10))

@@ -8,7 +8,7 @@ from toys import ToyEstimate, rigid
 from sim.engine.run import simulate
 from sim.engine.setup import Setup
 from sim.machine.base import Dedicated
-from sim.simulation.calibration import charge, observations, plan_calibration
+from sim.simulation.calibration import charge, plan_calibration
 from tests.former import build_truth
 from workloads.models.lublin import Lublin
 from workloads.shapes.analytic import Downey
@@ -51,7 +51,7 @@ def test_every_application_gets_its_runs_spread_over_counts(scene) -> None:
 def test_free_runs_are_known_from_the_start(scene) -> None:
     _, truth, streams = scene
     plan = plan_calibration(truth, 3, MACHINE, streams)
-    known = observations(plan, 5.0)
+    known = plan_calibration(truth, 3, MACHINE, streams, 5.0)
     assert [(k.nprocs, k.runtime, k.time, k.job) for k in known] == [
         (run.nprocs, run.runtime, 5.0, -1) for run in plan
     ]
