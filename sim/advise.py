@@ -173,13 +173,11 @@ class Advised:
 
     Attributes
     ----------
-    source : str
     rows : tuple of Advice
     figures : dict
         What ``advice.json`` says beside the rows.
     """
 
-    source: str
     rows: tuple[Advice, ...]
     figures: dict[str, Any]
 
@@ -219,7 +217,7 @@ def advise(jobs: Jobs, own: Options) -> Advised:
         "stretch": factor,
         "judged": _judged(later, limits),
     }
-    return Advised(jobs.source, tuple(rows), figures)
+    return Advised(tuple(rows), figures)
 
 
 def _judged(later: pd.DataFrame, limits: pd.Series) -> dict[str, Any] | None:
@@ -270,35 +268,29 @@ def advice_frame(rows: Sequence[Advice]) -> pd.DataFrame:
     start) are those of ``recommended``, the one of the fastest and the efficient count that
     is expected to end first, or the usual count where nothing is known of others.
     """
-    lines = []
-    for one in rows:
-        count = one.recommended
-        own = next(choice for choice in one.choices if choice.count == count)
-        known = one.fastest is not None
-        lines.append(
-            {
-                "application": one.application,
-                "jobs": one.jobs,
-                "counts": " ".join(f"{n}:{k}" for n, k in one.counts.items()),
-                "fastest": one.fastest.count if one.fastest else None,
-                "efficient": one.efficient.count if one.efficient else None,
-                "predicted": own.predicted if known else None,
-                "low": own.low if known else None,
-                "high": own.high if known else None,
-                "walltime": one.walltime_on(count),
-                "measure_next": one.measure_next,
-                "expected_start": own.expected_start,
-                "evidence": one.evidence,
-                "recommended": count,
-                "asked": one.asked,
-                "sbatch": one.sbatch,
-            }
-        )
-    columns = ["application", "jobs", "counts", "fastest", "efficient", "predicted", "low", "high",
-               "walltime", "measure_next", "expected_start", "evidence", "recommended", "asked",
-               "sbatch"]  # fmt: skip
+    recommended = [
+        next(choice for choice in one.choices if choice.count == one.recommended) for one in rows
+    ]
+    known = [own if one.fastest else None for one, own in zip(rows, recommended, strict=True)]
+    columns = {
+        "application": [one.application for one in rows],
+        "jobs": [one.jobs for one in rows],
+        "counts": [" ".join(f"{n}:{k}" for n, k in one.counts.items()) for one in rows],
+        "fastest": [one.fastest.count if one.fastest else None for one in rows],
+        "efficient": [one.efficient.count if one.efficient else None for one in rows],
+        "predicted": [own.predicted if own else None for own in known],
+        "low": [own.low if own else None for own in known],
+        "high": [own.high if own else None for own in known],
+        "walltime": [one.walltime_on(one.recommended) for one in rows],
+        "measure_next": [one.measure_next for one in rows],
+        "expected_start": [own.expected_start for own in recommended],
+        "evidence": [one.evidence for one in rows],
+        "recommended": [one.recommended for one in rows],
+        "asked": [one.asked for one in rows],
+        "sbatch": [one.sbatch for one in rows],
+    }
     whole = dict.fromkeys(("jobs", "fastest", "efficient", "measure_next", "recommended"), "Int64")
-    return pd.DataFrame(lines, columns=columns).astype(whole)
+    return pd.DataFrame(columns).astype(whole)
 
 
 def write(done: Advised, folder: Path) -> list[Path]:

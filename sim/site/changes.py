@@ -1,7 +1,7 @@
 """What a distance is made of: a candidate is played again with one thing changed."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -56,23 +56,8 @@ class RecordedOrder:
         return np.asarray(self._place[found], float)
 
 
-@dataclass(frozen=True)
-class Change:
-    """A candidate's distance with one thing changed.
-
-    Attributes
-    ----------
-    name : str
-        Of `MEANINGS`.
-    compared : Compared
-    """
-
-    name: str
-    compared: Compared
-
-
-def changes(found: Recorded, name: str, config: Mapping[str, Any]) -> list[Change]:
-    """Return how far a candidate is as it is and with each thing changed alone.
+def changes(found: Recorded, name: str, config: Mapping[str, Any]) -> list[Compared]:
+    """Return how far a candidate is as it is and with each thing changed alone, by `MEANINGS`.
 
     Parameters
     ----------
@@ -94,7 +79,7 @@ def changes(found: Recorded, name: str, config: Mapping[str, Any]) -> list[Chang
     }
     if found.trace.jobs["partition"].nunique() > 1:
         played["partitions"] = _apart(found, plain)
-    return [Change(what, compare(found, name, start)) for what, start in played.items()]
+    return [compare(found, what, start) for what, start in played.items()]
 
 
 def _ordered(found: Recorded, plain: Candidate) -> Candidate:

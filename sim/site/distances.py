@@ -7,7 +7,6 @@ from typing import Any
 import pandas as pd
 
 from sim.site.causes import Reason
-from sim.site.changes import Change
 from sim.site.comparison import Compared, class_tables, nearest_of, recorded_figures
 from sim.site.log_schedule import Recorded
 from sim.site.outages import Outage
@@ -26,7 +25,7 @@ class Backtest:
     reasons : tuple of Reason
     outages : tuple of Outage
         What replays went without.
-    changes : tuple of Change
+    changes : tuple of Compared
         The nearest candidate with one thing changed.
     """
 
@@ -35,7 +34,7 @@ class Backtest:
     left_out: Mapping[str, str]
     reasons: tuple[Reason, ...]
     outages: tuple[Outage, ...]
-    changes: tuple[Change, ...] = ()
+    changes: tuple[Compared, ...] = ()
 
     @property
     def nearest(self) -> Compared:
@@ -68,7 +67,7 @@ class Backtest:
             "verdict": nearest.verdict,
             "reasons": [asdict(one) for one in self.reasons],
             "changes": [
-                {"name": one.name, **one.compared.figures, "verdict": one.compared.verdict}
+                {"name": one.name, **one.figures, "verdict": one.verdict}
                 for one in self.changes
             ],
             "classes": class_tables(found, nearest),

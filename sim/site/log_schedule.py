@@ -35,13 +35,11 @@ class Levels:
 
     def at(self, instants: FloatArray) -> FloatArray:
         """Return the values at these instants."""
-        place = np.searchsorted(self.times, instants, side="right")
-        return np.append(0.0, self.values)[place]
+        return np.append(0.0, self.values)[np.searchsorted(self.times, instants, side="right")]
 
     def before(self, instants: FloatArray) -> FloatArray:
         """Return the values just before these instants."""
-        place = np.searchsorted(self.times, instants, side="left")
-        return np.append(0.0, self.values)[place]
+        return np.append(0.0, self.values)[np.searchsorted(self.times, instants, side="left")]
 
     def area(self, instants: FloatArray) -> FloatArray:
         """Return the integral from the first step to each instant."""

@@ -346,7 +346,7 @@ def test_partitions_that_are_machines_of_their_own_are_found(tmp_path, easy):
     table.to_csv(log, index=False)
     more = ["backtest.candidates=[easy]", "backtest.changes=true", "backtest.begin=0"]
     done = backtest(of_log([str(log), f"cluster.processors={2 * PROCESSORS}"]), options(more))
-    figures = {one.name: one.compared.figures for one in done.changes}
+    figures = {one.name: one.figures for one in done.changes}
     assert figures["partitions"]["spearman_wait"] == pytest.approx(1.0)
     assert figures["partitions"]["mean_wait_difference"] == pytest.approx(0.0, abs=1e-9)
     assert figures["nothing"]["spearman_wait"] < 0.9
@@ -372,7 +372,7 @@ def test_what_a_distance_is_made_of_is_found_by_changing_it(tmp_path, easy):
     assert not table["start_time"].equals(easy["start_time"])
     log = write_log(tmp_path / "log.csv", table)
     done = run(log, "backtest.candidates=[easy]", "backtest.changes=true", "backtest.begin=0")
-    ranks = {one.name: one.compared.figures["spearman_wait"] for one in done.changes}
+    ranks = {one.name: one.figures["spearman_wait"] for one in done.changes}
     assert list(ranks) == ["nothing", "capacity", "estimates", "order", "holds"]
     assert ranks["nothing"] == done.candidates[0].figures["spearman_wait"]
     assert ranks["order"] > ranks["nothing"]
