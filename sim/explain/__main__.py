@@ -182,14 +182,8 @@ def _wait(wait: Account, number: int, at: Clock) -> Iterator[str]:
     if refused:
         passes = "pass" if len(refused) == 1 else "passes"
         yield f"It was refused in {len(refused):,} scheduling {passes}:"
-        spans = list(_spans(wait))
-        parts = [
-            list(part)
-            for _, part in groupby(
-                spans,
-                lambda span: (span[1], span[0]["wanted"], span[0]["first_ahead"]),
-            )
-        ]
+        alike = groupby(_spans(wait), lambda s: (s[1], s[0]["wanted"], s[0]["first_ahead"]))
+        parts = [list(part) for _, part in alike]
         longest = sorted(parts, key=lambda part: -sum(span[2] for span in part))[:MOST_TOLD]
         for part in parts:
             if part in longest:

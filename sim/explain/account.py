@@ -1,16 +1,15 @@
 """What became of a job in a run: its folder is replayed with a recorder, as plain data."""
 
-import math
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pandas as pd
 from rich.console import Console
 
 from sim.errors import SimError
 from sim.explain.recorder import Recorder, Wait
+from sim.results.metrics import plain
 from sim.simulation.progress import Progress
 from sim.simulation.recorded_run import recorded_run
 from sim.simulation.replay import beginning
@@ -78,17 +77,11 @@ def explained(folder: Path, job: int, console: Console | None = None) -> Account
     }
 
 
-def _plain(value: Any) -> Any:
-    """Return a figure as plain data; None where it is undefined."""
-    plain = value.item() if isinstance(value, np.generic) else value
-    return None if isinstance(plain, float) and not math.isfinite(plain) else plain
-
-
 def _row(row: pd.Series) -> Account:
     keys = ("submit_time", "start_time", "end_time", "wait_time", "requested_processors",
             "requested_time", "allocated_processors", "believed_runtime", "runtime", "status",
             "restarts", "application")  # fmt: skip
-    return {key: _plain(row[key]) for key in keys}
+    return {key: plain(row[key]) for key in keys}
 
 
 def _agreement(jobs: pd.DataFrame, records: Records, place: int) -> Account:
@@ -97,7 +90,7 @@ def _agreement(jobs: pd.DataFrame, records: Records, place: int) -> Account:
     same = recorded.size == records.start_time.size
     other = int((recorded != records.start_time).sum()) if same else max(recorded.size, 1)
     return {
-        "replayed_start_time": _plain(records.start_time[place]),
+        "replayed_start_time": plain(records.start_time[place]),
         "agrees": bool(same and recorded[place] == records.start_time[place]),
         "other_starts": other,
     }
@@ -115,7 +108,7 @@ def _story(recorder: Recorder, names: Sequence[int]) -> Account:
             "chosen": one.chosen or None,
             "counts": one.counts.tolist(),
             "runtimes": one.runtimes.tolist(),
-            "starts": list(map(_plain, one.starts)),
+            "starts": list(map(plain, one.starts)),
         }
         for time, one in recorder.weighed
     ]
@@ -137,13 +130,13 @@ def _waited(wait: Wait, named: Callable[[Sequence[int]], list[int | str]]) -> Ac
             {
                 **vars(one),
                 "first_ahead": None if head is None else named([head])[0],
-                "own_reservation": _plain(one.own_reservation),
+                "own_reservation": plain(one.own_reservation),
                 "must_not_move": None if promise is None else {
                     "job": named([promise.job])[0],
-                    "start": _plain(promise.start),
+                    "start": plain(promise.start),
                     "processors": promise.processors,
                 },
-                "enough_free_at": _plain(one.enough_free_at),
+                "enough_free_at": plain(one.enough_free_at),
                 "once_these_end": named(one.once_these_end),
                 "passed_by": named(one.passed_by),
             }

@@ -202,7 +202,6 @@ class Recorder(Watcher):
         self.resized: list[tuple[float, int, int]] = []
         self._said: dict[int, float] = {}
         self._open = False
-        self._waiting = False
 
     def around(self, setup: Setup) -> Setup:
         """Return a setup of which this is told.
@@ -249,12 +248,11 @@ class Recorder(Watcher):
         view, job = engine.view, self.job
         if job in view.arrived:
             self.waits.append(Wait(view.now))
-            self._waiting = True
-        if not self._waiting:
+        wait = self.waits[-1] if self.waits else None
+        if wait is None or wait.start is not None:
             self._note_resize(view, decisions)
             return
         self._note_beliefs(view)
-        wait = self.waits[-1]
         keeper = _keeper(engine.scheduler)
         starts = [one for one in decisions if type(one) is Start]
         own = next((one for one in starts if one.job == job), None)
@@ -264,7 +262,6 @@ class Recorder(Watcher):
         wait.start, wait.processors = view.now, own.processors
         wait.ended = tuple(run.job for run in view.ended)
         wait.overtook = len(_ahead(keeper, view, job))
-        self._waiting = False
         self._said.clear()
 
     def _note_beliefs(self, view: View) -> None:
@@ -273,9 +270,7 @@ class Recorder(Watcher):
         if found is None or found.counts.size < 2:
             return
         before = self.weighed[-1][1] if self.weighed else None
-        if before is None or before.counts.size != found.counts.size or (
-            before.runtimes.tolist() != found.runtimes.tolist()
-        ):  # fmt: skip
+        if before is None or before.runtimes.tolist() != found.runtimes.tolist():
             self.weighed.append((view.now, found))
         self._said.clear()
 

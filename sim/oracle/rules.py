@@ -150,10 +150,7 @@ class _Validator:
         to_come = [job for job in self.jobs.values() if job.job_id in self.spans]
         to_come.sort(key=lambda job: job.submit)
         now = -inf
-        while True:
-            now = self._next(now, to_come)
-            if now == inf:
-                break
+        while (now := self._next(now, to_come)) < inf:
             early = self._take_ends(now)
             grown = self._take_expiries(now)
             arrived = []
