@@ -11,15 +11,7 @@ import numpy as np
 
 from sim.report.details import QUANTILES, Details
 from sim.report.samples import Group, estimate
-from sim.results.plots.style import (
-    COLOURS,
-    clock,
-    legend,
-    line,
-    new_figure,
-    tidy,
-    write_svg,
-)
+from sim.results.plots.style import COLOURS, clock, legend, line, new_figure, tidy, write_svg
 from sim.results.rows import unit_of
 from sim.results.steady_state import listed
 
@@ -126,7 +118,6 @@ def _bars(groups: Sequence[Group], key: str, figure: "Figure") -> None:
     axes.set_ylim(bottom=0.0)
     if any(predictors):
         legend(axes, "predictor")
-    tidy(axes)
 
 
 def _load(drawn: Drawn, figure: "Figure") -> None:
@@ -139,8 +130,6 @@ def _load(drawn: Drawn, figure: "Figure") -> None:
     queued.set(ylabel="waiting jobs", xlabel=f"time since the first submit ({at.unit})")
     queued.set_ylim(bottom=0)
     legend(busy)
-    for axes in (busy, queued):
-        tidy(axes)
 
 
 def _slowdowns(drawn: Drawn, figure: "Figure") -> None:
@@ -150,7 +139,6 @@ def _slowdowns(drawn: Drawn, figure: "Figure") -> None:
     axes.set_xscale("log")
     axes.set(xlabel="bounded slowdown", ylabel="jobs at or below (%)", ylim=(0, 101))
     legend(axes)
-    tidy(axes)
 
 
 def _errors(drawn: Drawn, column: str, label: str, figure: "Figure") -> None:
@@ -171,7 +159,6 @@ def _errors(drawn: Drawn, column: str, label: str, figure: "Figure") -> None:
     axes.set(xlabel=label, ylabel="median error of prediction (%)")
     axes.set_ylim(bottom=0)
     legend(axes)
-    tidy(axes)
 
 
 def losses_of(found: Iterable[Details]) -> list[tuple[str, str, str, str]]:
@@ -197,8 +184,6 @@ def _losses(drawn: Drawn, figure: "Figure") -> None:
     wrong.set_xlabel("planned wrongly (%)")
     wrong.set_xlim(left=0)
     figure.legend(loc="outside upper center", ncols=2, frameon=False, fontsize=8)
-    for each in (axes, wrong):
-        tidy(each)
 
 
 def _waits(groups: Sequence[Group], figure: "Figure") -> None:
@@ -215,7 +200,6 @@ def _waits(groups: Sequence[Group], figure: "Figure") -> None:
     axes.invert_yaxis()
     axes.set_xlabel(label)
     legend(axes)
-    tidy(axes)
 
 
 def in_turn(groups: Sequence[Group], most: int) -> list[Group]:
@@ -287,6 +271,8 @@ def save(plot: Plot, folder: Path) -> str:
     """Write a plot as SVG, light and dark, and return the light one's text."""
     with new_figure((7.4, 4.4), 150, {"font.size": 9}) as figure:
         plot.draw(figure)
+        for axes in figure.axes:
+            tidy(axes)
         if plot.left_out:
             said = textwrap.fill(plot.left_out, NOTE_WIDTH)
             figure.supxlabel(said, x=0.01, ha="left", fontsize=7)

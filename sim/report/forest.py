@@ -12,7 +12,7 @@ from sim.report.answers import Curve, Difference
 from sim.report.figures import MANY, MARKERS, MOST_BARS, MOST_LINES, Plot, not_drawn
 from sim.report.html import Cell, table
 from sim.report.samples import Group, jobs_of
-from sim.results.plots.style import LINE_COLOURS, legend, line, tidy
+from sim.results.plots.style import LINE_COLOURS, legend, line
 from sim.statistics.intervals import Interval
 
 if TYPE_CHECKING:
@@ -179,7 +179,6 @@ def interval_bars(rows: Labelled, label: str, figure: "Figure", mark: float = 0.
     axes.set_yticks(places, [name for name, _ in rows])
     axes.set_ylim(len(rows) - 0.5, -0.5)
     axes.set_xlabel(label)
-    tidy(axes)
 
 
 def load_lines(curves: Sequence[Curve], label: str, scale: float, figure: "Figure") -> None:
@@ -200,7 +199,6 @@ def load_lines(curves: Sequence[Curve], label: str, scale: float, figure: "Figur
     axes.set(xlabel="offered load", ylabel=label)
     axes.set_ylim(bottom=0)
     legend(axes)
-    tidy(axes)
 
 
 def answer_plots(

@@ -112,10 +112,10 @@ def text_table(caption: str, frame: pd.DataFrame, words: Sequence[str] = ()) -> 
     return table(caption, list(map(str, frame.columns)), rows, words)
 
 
-def image(content: bytes, kind: str, alternative: str) -> str:
-    """Return a picture within the page."""
+def image(content: bytes, alternative: str) -> str:
+    """Return a PNG within the page."""
     data = base64.b64encode(content).decode()
-    return f'<img src="data:image/{kind};base64,{data}" alt="{escape(alternative)}">'
+    return f'<img src="data:image/png;base64,{data}" alt="{escape(alternative)}">'
 
 
 def fold(title: str, content: str) -> str:

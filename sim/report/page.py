@@ -354,7 +354,6 @@ def _gantt(groups: Sequence[Group], asked: Sequence[str]) -> str:
         f'<figure data-gantt="{place}"{" hidden" if place else ""}>'
         + image(
             picture,
-            "png",
             f"Gantt chart of {sample.name}: processors over time, utilisation and queue below. "
             f"{sample.summary.get('jobs')} jobs on {sample.summary.get('processors')} processors.",
         )
