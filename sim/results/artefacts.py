@@ -51,9 +51,7 @@ UNITS = {
         (
             *("submit_time", "start_time", "end_time", "wait_time", "response_time", "time"),
             *("requested_time", "reference_runtime", "runtime", "believed_runtime"),
-            "recorded_start_time",
-            *("predicted", "actual", "wanted_time", "time_low", "time_high"),
-            "weak_runtime",
+            *("recorded_start_time", "predicted", "actual"),
             *("wanted_seconds", "answered_time", "denied_time"),
         ),
         "s",
@@ -140,10 +138,10 @@ def _described(field: "pa.Field") -> "pa.Field":
     return pa.field(field.name, pa.string() if worded else field.type, metadata=unit)
 
 
-def _write_ends(
+def write_ends(
     folder: Path, summary: Figures, manifest: Mapping[str, object], below: Sequence[Path]
 ) -> None:
-    """Write the summary, and the manifest with the checksums of all else."""
+    """Write the summary, and the manifest with the checksums of all else, of folders below too."""
     (folder / SUMMARY).write_text(as_json(summary), encoding="utf-8")
     whole = {**manifest, CHECKSUMS: checksums(folder, below)}
     if (folder / HYDRA).is_dir():
@@ -184,7 +182,7 @@ def write_run(
         write_svg(figure, folder / name)
     if run.export is not None:
         run.export(folder)
-    _write_ends(folder, run.summary, run.manifest, list(played))
+    write_ends(folder, run.summary, run.manifest, list(played))
 
 
 def replication_folder(folder: Path, replication: int) -> Path:
@@ -256,24 +254,6 @@ def mean_of_replications(parts: Sequence[Figures], more: Figures) -> Figures:
     """Return the summary of a run of several replications: means, and `more` figures of it."""
     same = {"replications_identical": True} if same_schedule(parts) else {}
     return dict(sorted((mean_summary(parts) | more | same).items()))
-
-
-def write_means(
-    folder: Path, replications: int, manifest: Mapping[str, object], summary: Figures
-) -> None:
-    """Write the summary of a run of several replications.
-
-    Parameters
-    ----------
-    folder : pathlib.Path
-        The run's folder, in which ``replication=0/`` and so on are finished.
-    replications : int
-    manifest : mapping
-    summary : dict
-        As `mean_of_replications` returns it.
-    """
-    places = [replication_folder(folder, k) for k in range(replications)]
-    _write_ends(folder, summary, manifest, places)
 
 
 def _files(folder: Path) -> list[Path]:

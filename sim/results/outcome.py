@@ -26,18 +26,14 @@ def demand(trace: Trace, truth: GroundTruth, counted: NDArray[np.bool_]) -> Dema
     return Demand(requested, truth.min_processors, jobs["reference_runtime"].to_numpy(), counted)
 
 
-FIELDS = {
-    "time": "times",
-    "busy_processors": "busy",
-    "queued_jobs": "queued_jobs",
-    "queued_processors": "queued_processors",
-}
-"""Columns of the timeline, and what of `Steps` they are."""
-
-
 def timeline_table(steps: Steps) -> Columns:
     """Return the table of ``timeline.parquet``: a row a change of machine or queue."""
-    columns = {name: getattr(steps, field) for name, field in FIELDS.items()}
+    columns = {
+        "time": steps.times,
+        "busy_processors": steps.busy,
+        "queued_jobs": steps.queued_jobs,
+        "queued_processors": steps.queued_processors,
+    }
     changed = np.zeros(len(steps.times), np.bool_)
     changed[:1] = True
     for name, values in columns.items():

@@ -19,7 +19,7 @@ from sim.results.artefacts import (
     mean_of_replications,
     mean_summary,
     replication_folder,
-    write_means,
+    write_ends,
     write_run,
     write_table,
 )
@@ -378,7 +378,8 @@ def run(
     more = {} if rule is None else rule.figures(every)
     means = mean_of_replications([results[0] for results in every], more)
     if folder is not None:
-        write_means(folder, len(every), identity, means)
+        places = [replication_folder(folder, k) for k in range(len(every))]
+        write_ends(folder, means, identity, places)
     base, step = (_mean_of([results[place] for results in every]) for place in (1, 2))
     return means, base, step
 

@@ -13,8 +13,8 @@ from sim.results.artefacts import (
     is_finished,
     mean_of_replications,
     mean_summary,
+    write_ends,
     write_failure,
-    write_means,
     write_run,
 )
 from sim.results.metrics import summarise
@@ -157,13 +157,13 @@ def test_run_without_baseline_leaves_no_old_one_and_what_is_not_of_a_run(tmp_pat
 
 
 def test_means_over_replications(tmp_path):
-    summaries = []
-    for k in range(3):
+    summaries, places = [], [tmp_path / f"replication={k}" for k in range(3)]
+    for k, place in enumerate(places):
         run = made(seed=k)
-        write_run(tmp_path / f"replication={k}", run)
+        write_run(place, run)
         summaries.append(run.summary)
     summary = mean_of_replications(summaries, {})
-    write_means(tmp_path, 3, {"host": "x"}, summary)
+    write_ends(tmp_path, summary, {"host": "x"}, places)
     assert json.loads((tmp_path / "summary.json").read_text()) == summary
     assert summary["replications"] == 3
     responses = [s["mean_response_time"] for s in summaries]

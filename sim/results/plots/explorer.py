@@ -68,15 +68,9 @@ def _packed(one: RunFolder, begin: float) -> dict[str, object]:
         held["end_time"].to_numpy() - begin,
         list(map(parsed, held["nodes"])),
     )
-    order = np.argsort(shape.begin, kind="stable")
-    columns: dict[str, np.ndarray] = {
-        "begin": shape.begin[order],
-        "end": shape.end[order],
-        "low": shape.low[order],
-        "high": shape.high[order],
-        "row": row[shape.stretch[order]],
-        "held": held["processors"].to_numpy()[shape.stretch[order]],
-    }
+    stretch, *edges = shape.part(np.argsort(shape.begin, kind="stable"))
+    columns = dict(zip(("begin", "end", "low", "high"), edges, strict=True))
+    columns |= {"row": row[stretch], "held": held["processors"].to_numpy()[stretch]}
     for name in COLUMNS:
         values = jobs[name].to_numpy(np.float64)
         columns[f"job.{name}"] = values - begin if name in COLUMNS[1:4] else values

@@ -49,7 +49,7 @@ class Rectangles(NamedTuple):
     low: FloatArray
     high: FloatArray
 
-    def part(self, some: "slice | BoolArray") -> "Rectangles":
+    def part(self, some: "slice | BoolArray | IntArray") -> "Rectangles":
         """Return some of the rectangles."""
         return Rectangles._make(values[some] for values in self)
 

@@ -102,9 +102,8 @@ def clock(begin: float, end: float, epoch: object = None) -> Clock:
     """
     length = max(end - begin, 1e-9)
     name, seconds = [unit for unit in TIME_UNITS if length >= 4 * unit[1] or unit[0] == "s"][-1]
-    return Clock(
-        begin, begin + length, name, seconds, epoch if isinstance(epoch, int | float) else None
-    )
+    known = epoch if isinstance(epoch, int | float) else None
+    return Clock(begin, begin + length, name, seconds, known)
 
 
 def resample(times: FloatArray, values: FloatArray, edges: FloatArray) -> FloatArray:
