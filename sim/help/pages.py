@@ -5,6 +5,7 @@ import textwrap
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cache
+from importlib.machinery import ModuleSpec
 from importlib.metadata import entry_points
 from importlib.util import find_spec
 from pathlib import Path
@@ -133,26 +134,24 @@ def key_lines(group: str, found: list[Option]) -> Iterator[tuple[str, str]]:
 
     A key that not every option has, or that means something else in some, names its options.
     """
-    meanings: dict[str, dict[str, list[Option]]] = {}
-    defaults: dict[tuple[str, str], str] = {}
+    meanings: dict[str, dict[str, list[tuple[str, Key]]]] = {}
     for option in found:
         for key in option.keys:
             by_comment = meanings.setdefault(key.name, {})
-            by_comment.setdefault(key.comment, []).append(option)
-            defaults.setdefault((key.name, key.comment), key.default)
+            by_comment.setdefault(key.comment, []).append((option.name, key))
     for name, by_comment in meanings.items():
         said = {comment: has for comment, has in by_comment.items() if comment}
         silent = by_comment.get("", [])
         for comment, has in said.items():
             having = has + silent if len(said) == 1 else has
-            default = defaults[name, comment]
+            default = has[0][1].default
             shown = f"={default}" if default and len(default) <= LONGEST else ""
             whose = "" if len(having) == len(found) else _names(having) + ": "
             yield f"{group}{name}{shown}", whose + comment
 
 
-def _names(having: list[Option], most: int = 4) -> str:
-    names = [option.name for option in having]
+def _names(having: list[tuple[str, Key]], most: int = 4) -> str:
+    names = [name for name, _ in having]
     return ", ".join(names) if len(names) <= most else ", ".join([*names[:most], "…"])
 
 
@@ -187,6 +186,14 @@ def roots() -> list[Path]:
     return [CONFIG_FOLDER, *plugin_folders().values(), *CONFIG_DIRS]
 
 
+def package_spec(name: str) -> ModuleSpec | None:
+    """Return where a package or module is, None where it cannot be found."""
+    try:
+        return find_spec(name)
+    except (ImportError, ValueError):
+        return None
+
+
 @cache
 def plugin_folders() -> dict[str, Path]:
     """Return the folders of configuration of installed packages, by their dotted names.
@@ -195,10 +202,7 @@ def plugin_folders() -> dict[str, Path]:
     """
     found = {}
     for point in entry_points(group=PLUGINS):
-        try:
-            spec = find_spec(point.value)
-        except (ImportError, ValueError):
-            spec = None
+        spec = package_spec(point.value)
         for place in (spec.submodule_search_locations or []) if spec else []:
             found[point.value] = Path(place)
     return found

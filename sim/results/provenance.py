@@ -9,10 +9,10 @@ import json
 import os
 import tokenize
 from collections.abc import Iterator, Mapping
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
+from sim.help.pages import package_spec
 from sim.results.durable import (
     MANIFEST,
     SUMMARY,
@@ -119,10 +119,7 @@ def foreign_sources(target: str) -> dict[str, Path]:
     top = target.partition(".")[0]
     if top in PACKAGES:
         return {}
-    try:
-        spec = find_spec(top)
-    except (ImportError, ValueError):
-        return {}
+    spec = package_spec(top)
     if spec is None or not spec.submodule_search_locations:
         origin = None if spec is None else spec.origin
         return {f"{top}.py": Path(origin)} if origin and origin.endswith(".py") else {}

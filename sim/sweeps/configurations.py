@@ -358,10 +358,14 @@ def group_of(key: str) -> str:
     return key.replace("/", ".").partition(".")[0]
 
 
+def _replaced(setting: Setting, named: Setting) -> Setting:
+    """Return a setting with other options of some groups, of whose own keys nothing is known."""
+    return {k: named.get(k) if group_of(k) in named else v for k, v in setting.items()}
+
+
 def asking(setting: Setting, predictor: str | None = None) -> Setting:
     """Return the setting of a run that asked the `predictor` of its policy, or nobody."""
-    asked = {"predictor": predictor}
-    return {k: asked.get(k) if group_of(k) == "predictor" else v for k, v in setting.items()}
+    return _replaced(setting, {"predictor": predictor})
 
 
 def of_baseline(setting: Setting, run: Configuration, with_predictor: bool = False) -> Setting:
@@ -373,8 +377,4 @@ def of_baseline(setting: Setting, run: Configuration, with_predictor: bool = Fal
     named = {"policy": run.value("baseline")}
     if not with_predictor:
         named["predictor"] = "user_estimate"
-    own: Setting = {}
-    for key, value in setting.items():
-        group = group_of(key)
-        own[key] = named.get(key) if group in named else value
-    return own
+    return _replaced(setting, named)

@@ -124,9 +124,8 @@ class SweepProgress:
         elif is_news and not self._quiet:
             sys.stderr.write(f"{line}\n")
             sys.stderr.flush()
-        if not is_news:
-            return
-        _note(self._log.parent, line)
+        if is_news:
+            _note(self._log.parent, line)
 
     def __enter__(self) -> Self:
         if self._waiting:
