@@ -330,9 +330,7 @@ class LoadOutlook(Prospect):
             left = 1.0 - ran * _pace(computation, communication, seen, form)
         if left <= 0.0:
             return None
-        rest = Parts(
-            *(np.array([seconds]) for seconds in (0.0, computation * left, communication * left))
-        )
+        rest = Parts(np.zeros(1), parts.computation * left, parts.communication * left)
         return self.runtime(rest, processors, form)
 
     def expected(

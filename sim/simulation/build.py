@@ -40,10 +40,8 @@ def _alternatives(hint: Any) -> tuple[Any, ...]:
 def _fits_one(value: object, hint: Any) -> bool:
     if get_origin(hint) is Literal:
         return value in get_args(hint)
-    if hint is float:
-        return isinstance(value, int | float) and not isinstance(value, bool)
-    if hint is int:
-        return isinstance(value, int) and not isinstance(value, bool)
+    if hint in (int, float):  # a whole number may stand for any other
+        return isinstance(value, int | hint) and not isinstance(value, bool)
     if hint in (str, Path):
         return isinstance(value, str)
     if hint in (bool, type(None)):
@@ -123,14 +121,9 @@ def _where(module: str) -> str:
     return "" if known else "; its package must be installed, or its folder in PYTHONPATH"
 
 
-def accepted(target: object, key: str) -> tuple[str, ...]:
-    """Return the names of the arguments that a ``_target_`` takes."""
-    return tuple(inspect.signature(_located(target, key)).parameters)
-
-
-def default(target: object, name: str, key: str) -> Any:
-    """Return what an argument of a ``_target_`` is where the configuration does not say."""
-    return inspect.signature(_located(target, key)).parameters[name].default
+def accepted(target: object, key: str) -> Mapping[str, inspect.Parameter]:
+    """Return the arguments that a ``_target_`` takes, by name."""
+    return inspect.signature(_located(target, key)).parameters
 
 
 def _hints(factory: Any) -> dict[str, Any]:
@@ -299,4 +292,5 @@ def menu_name(policy: Mapping[str, Any], menu: str | None = None) -> str | None:
     if not has_menu(policy):
         return None
     allocation = with_menu(policy, menu)["allocation"]
-    return str(allocation.get("counts", default(allocation["_target_"], "counts", KEY)))
+    usual = accepted(allocation["_target_"], KEY)["counts"].default
+    return str(allocation.get("counts", usual))

@@ -139,15 +139,9 @@ class RecordedRun:
             job = int(np.flatnonzero((of == application) & own & setup.truth.moldable)[-1])
             counts = _some_counts(setup, job)
             believed = setup.predictor.curve(job, counts)
-            found.append(
-                Speedups(
-                    application,
-                    number[application],
-                    counts,
-                    _speedup(counts, setup.truth.runtimes(job, counts)),
-                    None if believed is None else _speedup(counts, believed),
-                )
-            )
+            thought = None if believed is None else _speedup(counts, believed)
+            true = _speedup(counts, setup.truth.runtimes(job, counts))
+            found.append(Speedups(application, number[application], counts, true, thought))
         return found
 
     def background(self) -> LoadSeries:

@@ -20,7 +20,7 @@ from sim.results.rows import EASY_PLUS, KEPT, number_of
 from sim.results.steady_state import STEADY, Trim
 from sim.simulation.progress import Progress
 from sim.simulation.scene import Scene, play, set_scene
-from sim.statistics.intervals import Interval, t_interval
+from sim.statistics.intervals import t_interval
 from workloads.truth.options import TRUTH_KEYS
 
 Pair = Sequence[Figures | None]
@@ -75,13 +75,9 @@ class Precision:
                 f"that come before the first decision"
             )
 
-    def interval(self, values: Sequence[float]) -> Interval:
-        """Return the interval of the replications so far, by Student's t."""
-        return t_interval(values)
-
     def met(self, values: Sequence[float]) -> bool:
-        """Return whether the interval is as narrow as asked."""
-        return len(values) >= self.least and self.interval(values).relative <= self.relative
+        """Return whether the interval by Student's t is as narrow as asked."""
+        return len(values) >= self.least and t_interval(values).relative <= self.relative
 
     def enough(self, values: Sequence[float]) -> bool:
         """Return whether to stop: as narrow as asked, or as many as allowed."""
@@ -159,7 +155,7 @@ class Stopping:
         values = [self.objective.value(pair) for pair in pairs]
         if len(values) > 1 and len(set(values)) == 1:  # the same again and again is no precision
             return {"precision_reached": None, "precision_met": None}
-        reached = self.precision.interval(values).relative
+        reached = t_interval(values).relative
         return {
             "precision_reached": reached if isfinite(reached) else None,  # a mean of 0
             "precision_met": self.precision.met(values),
