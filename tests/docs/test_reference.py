@@ -39,6 +39,7 @@ def written(request):
     return artefacts(config, play(config, config, scene), scene, 1.0, ""), scene
 
 
+@pytest.mark.slow
 def test_help_has_every_group_and_key_and_all_columns():
     assert [one for one in set(known_keys()) if not text_of(one)] == []
     shown = text_of("columns") or ""

@@ -45,9 +45,9 @@ def test_snapping_hands_on_what_it_frees() -> None:
 
 def test_moves_follow_their_order() -> None:
     counts = np.array([5, 5, 5])
-    make_room(counts, np.array([1, 4, 1]), 9, [1, 2, 0])
+    make_room(counts, np.array([1, 4, 1]), 9, np.array([1, 2, 0]))
     assert counts.tolist() == [4, 4, 1]
-    hand_out(counts, np.array([9, 9, 3]), 14, [2, 0])
+    hand_out(counts, np.array([9, 9, 3]), 14, np.array([2, 0]))
     assert counts.tolist() == [7, 4, 3]
 
 

@@ -96,6 +96,7 @@ def test_an_edit_of_a_function_that_another_file_calls_is_noticed(copy):
     assert answer(begin(root)) == (20, "1", folder)
 
 
+@pytest.mark.slow
 def test_an_edit_is_noticed_in_a_folder_that_the_user_names(copy, tmp_path):
     root, mine = copy("clone"), tmp_path / "mine"
     given, _, folder = answer(begin(root, NUMBA_CACHE_DIR=str(mine)))
@@ -107,6 +108,7 @@ def test_an_edit_is_noticed_in_a_folder_that_the_user_names(copy, tmp_path):
     assert answer(begin(root, NUMBA_CACHE_DIR=str(mine)))[:2] == (30, "0")
 
 
+@pytest.mark.slow
 def test_two_processes_at_once_are_both_right(copy):
     root = copy("clone")
     both = [begin(root), begin(root)]
@@ -114,6 +116,7 @@ def test_two_processes_at_once_are_both_right(copy):
     assert answer(begin(root))[:2] == (20, "1")
 
 
+@pytest.mark.slow
 def test_without_a_home_code_goes_to_a_private_folder(copy, tmp_path):
     root = copy("clone")
     given, _, folder = answer(begin(root, XDG_CACHE_HOME="/proc/nowhere"))
