@@ -39,7 +39,7 @@ from sim.state.availability import (
 )
 from sim.state.decisions import Decision, Start, WakeAt
 from sim.state.run_state import State
-from sim.state.run_steps import ask_to_wake, holders_in
+from sim.state.run_steps import ask_to_wake
 from sim.state.view import View
 from sim.state.waiting_queue import BLOCK, Waiting, follow, forget, push, waiting_in
 
@@ -191,7 +191,7 @@ def reserve_at(k: int, start: float, waiting: Waiting, kept: Kept) -> None:
 
 
 @compiled(forceinline=True)
-def _is_wake_wanted(ends: FloatArray, instants: FloatArray) -> bool:
+def is_wake_wanted(ends: FloatArray, instants: FloatArray) -> bool:
     """Say whether a pass is to be asked for when the next reservation begins, and note it.
 
     Most begin when a running job is believed to end, when there is one anyway.
@@ -207,10 +207,7 @@ def _is_wake_wanted(ends: FloatArray, instants: FloatArray) -> bool:
 
 
 @compiled(forceinline=True)
-def due(
-    ends: FloatArray, waiting: Waiting, first: int, last: int, now: float, kept: Kept,
-    found: IntArray,
-) -> tuple[int, bool]:  # fmt: skip
+def due(waiting: Waiting, first: int, last: int, now: float, kept: Kept, found: IntArray) -> int:
     """Find the jobs whose time has come, and when the next one's comes.
 
     A block whose time has not come is passed over, any other is brought up to date for the
@@ -218,14 +215,14 @@ def due(
 
     Returns
     -------
-    tuple of (int, bool)
-        How many places were written to `found`, and whether to ask for a pass then.
+    int
+        How many places were written to `found`.
     """
     counts, _, starts = waiting
     instants, soonest = kept
     number, following = 0, np.inf
     if instants[NEXT] > now:
-        return 0, _is_wake_wanted(ends, instants)
+        return 0
     for block in range(first // BLOCK, (last - 1) // BLOCK + 1):
         if soonest[block] <= now:
             least = np.inf
@@ -239,7 +236,7 @@ def due(
             soonest[block] = least
         following = min(following, soonest[block])
     instants[NEXT] = following
-    return number, _is_wake_wanted(ends, instants)
+    return number
 
 
 @compiled(forceinline=True)
@@ -263,7 +260,11 @@ def prepare(state: State, plan: Plan) -> None:
     run, now, queue, at = state.run[0], state.run[0].now, plan.queue, plan.queue.at[0]
     holes, waiting = (plan.times, plan.free, plan.span), waiting_in(queue)
     kept = Kept(plan.instants, queue.soonest)
-    early, is_broken = follow_changes(holes, now, _changes(state), kept)
+    early, is_broken = False, False
+    if run.ended_now + run.expired_now > 0:
+        early, is_broken = follow_changes(holes, now, _changes(state), kept)
+    else:
+        advance(plan.times, plan.span, now)
     if is_broken:
         lay_running(state, plan)
         repair(holes, now, waiting, at.first, at.last, kept)
@@ -275,7 +276,8 @@ def prepare(state: State, plan: Plan) -> None:
         at.first += 1
     if early and at.first < at.last:
         compress(holes, now, waiting, at.first, at.last, kept)
-    plan.placements = nothing_found(run.arrived - run.newcomer)
+    if run.arrived - run.newcomer > 1 or plan.placements.size > 0:
+        plan.placements = nothing_found(run.arrived - run.newcomer)
 
 
 @compiled
@@ -291,20 +293,22 @@ def admit(state: State, plan: Plan, job: int) -> None:
 @compiled
 def decide(state: State, plan: Plan) -> None:
     """Start those whose reservation begins now, and ask for a pass when the next one does."""
-    queue, at = plan.queue, plan.queue.at[0]
-    kept = Kept(plan.instants, queue.soonest)
-    if at.soonest_layout != at.layout:
-        at.soonest_layout = at.layout
-        kept.soonest[:] = -np.inf
-    ends, now = holders_in(state).end, state.run[0].now
-    number, wants_wake = due(ends, waiting_in(queue), at.first, at.last, now, kept, queue.found)
-    if wants_wake:
+    now, number, queue = state.run[0].now, 0, plan.queue
+    if plan.instants[NEXT] <= now:
+        at, kept = queue.at[0], Kept(plan.instants, queue.soonest)
+        if at.soonest_layout != at.layout:
+            at.soonest_layout = at.layout
+            kept.soonest[:] = -np.inf
+        number = due(waiting_in(queue), at.first, at.last, now, kept, queue.found)
+    if is_wake_wanted(state.holder_end[: state.run[0].holders], plan.instants):
         ask_to_wake(state, plan.instants[NEXT])
-    start_found(state, queue, number)
+    if number > 0:
+        start_found(state, queue, number)
 
 
 _NO_CHANGES: FloatArray = np.zeros((0, 3))
 _compress, _due, _follow = direct(compress), direct(due), direct(follow_changes)
+_is_wake_wanted = direct(is_wake_wanted)
 _replan_soonest = direct(replan_soonest)
 
 
@@ -513,10 +517,8 @@ class ConservativeScheduler(QueueKeeper):
         if kept.soonest.size <= queue.last // BLOCK:
             kept = self.kept = kept._replace(soonest=np.zeros(queue.job.size // BLOCK + 1))
         kept.soonest[:] = -np.inf  # places may have changed
-        number, wants_wake = _due(
-            view._ends.end, queue.table, queue.first, queue.last, view.now, kept,
-            queue.found,
-        )  # fmt: skip
+        number = _due(queue.table, queue.first, queue.last, view.now, kept, queue.found)
+        wants_wake = _is_wake_wanted(view._ends.end, kept.instants)
         decisions: list[Decision] = [self.start(place) for place in queue.found[:number].tolist()]
         if wants_wake:
             decisions.append(WakeAt(kept.instants.item(NEXT)))
