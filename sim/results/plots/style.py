@@ -116,14 +116,18 @@ def resample(times: FloatArray, values: FloatArray, edges: FloatArray) -> FloatA
     edges : numpy.ndarray of float, shape (k,)
         Ascending.
     """
-    times = np.append(-np.inf, times)
-    values = np.append(0.0, values)
-    finite = np.append(min(edges[0], times[1] if len(times) > 1 else edges[0]), times[1:])
-    area = np.append(0.0, np.cumsum(values[:-1] * np.diff(finite)))
-    at = np.searchsorted(times, edges, side="right") - 1
-    whole = area[at] + values[at] * (edges - finite[at])
+    if not len(times):
+        return np.zeros((3, len(edges) - 1))
+    at = np.searchsorted(times, edges, side="right")
+    begun = np.maximum(at - 1, 0)
+    area = np.diff(times, prepend=times[:1])  # in place: a function may have millions of steps
+    area[1:] *= values[:-1]
+    np.cumsum(area, out=area)
+    whole = area[begun] + values[begun] * np.where(at > 0, edges - times[begun], 0.0)
+    del area
+    padded = np.zeros(len(values) + 2)
+    padded[1:-1], padded[-1] = values, values[-1]
     first_last = np.stack([at[:-1], at[1:] + 1], axis=1).ravel()
-    padded = np.append(values, values[-1])
     low = np.minimum.reduceat(padded, first_last)[::2]
     high = np.maximum.reduceat(padded, first_last)[::2]
     return np.array([np.diff(whole) / np.diff(edges), low, high])
