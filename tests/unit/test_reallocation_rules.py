@@ -6,9 +6,10 @@ from malleables import beliefs_of, members_of, play, power_truth, stretches_of
 from toys import ToyEstimate, ToyTruth
 
 from sim.engine.invariants import Checker
+from sim.policies.passes.sharing import Claims
 from sim.policies.reallocation.equi import DynamicEquipartition, Equipartition, GreedyExpansion
 from sim.policies.reallocation.hesrpt import HeSrpt
-from sim.policies.reallocation.marginal import MarginalEfficiency, concave_gains
+from sim.policies.reallocation.marginal import MarginalEfficiency, concave_gains, largest_gains
 from sim.policies.reallocation.pools import Pools
 
 
@@ -68,6 +69,16 @@ def test_marginal_gains_equalise() -> None:
     bounded = share(MarginalEfficiency(minimum=0.2), [90.0], [0.5], [1], 16)
     steps = np.diff(np.sqrt(np.arange(0, 17)))
     assert bounded == [int((steps >= 0.2).sum())]
+
+
+def test_of_equal_gains_the_smaller_count_comes_first() -> None:
+    """As under perfect speedup; a gain of -1 is none, and nothing is given for it."""
+    held, least, largest = np.array([0, 0]), np.array([1, 2]), np.array([8, 8])
+    gains = np.ones((2, 8))
+    assert largest_gains(Claims(gains, held, least, largest, 10, 0)).tolist() == [5, 5]
+    gains[0, 3:] = -1.0
+    assert largest_gains(Claims(gains, held, least, largest, 10, 0)).tolist() == [3, 7]
+    assert largest_gains(Claims(gains, held, least, largest, 14, 0)).tolist() == [3, 8]
 
 
 def test_marginal_gains_see_beyond_a_flat_start() -> None:
