@@ -119,7 +119,7 @@ def test_what_breaks_on_the_way_leaves_them_too(command, tmp_path, run, monkeypa
     def broken(*_):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("sim.results.artefacts._write_ends", broken)
+    monkeypatch.setattr("sim.results.artefacts.write_ends", broken)
     assert command(*TINY, "seed=2", "hydra.run.dir=run").status == 130
     assert everything(tmp_path) == run
 

@@ -7,6 +7,7 @@ from known_queue import Study, draw, expected_waits
 from scipy import stats
 
 from sim.simulation.replication import Precision
+from sim.statistics.intervals import t_interval
 
 
 def test_the_chain_knows_the_waits_of_a_queue_from_empty():
@@ -42,8 +43,8 @@ def test_precision_reaches_what_was_asked_and_no_earlier():
         rng, values = np.random.default_rng([seed, 200_000]), []
         while not asked.enough(values):
             values.append(rng.normal(1000.0, 200.0))
-        assert asked.interval(values).relative <= 0.05 < asked.interval(values[:-1]).relative
-        covered += asked.interval(values).contains(1000.0)
+        assert t_interval(values).relative <= 0.05 < t_interval(values[:-1]).relative
+        covered += t_interval(values).contains(1000.0)
         spent.append(len(values))
     numbers = np.arange(10, 2001)
     half = stats.t.ppf(0.975, numbers - 1) * 200.0 / np.sqrt(numbers)
