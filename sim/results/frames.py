@@ -85,8 +85,11 @@ class Columns:
         return Columns(self._rows, self._columns, order)
 
     def _whole(self, column: Column) -> Any:
-        """Return a column; numbers are worked out piece by piece."""
+        """Return a column; what is not there already is worked out piece by piece."""
         first = column(self._rows_at(0))
+        if isinstance(first, pd.Series) and len(self) > GROUP_ROWS:
+            begins = range(0, len(self), GROUP_ROWS)
+            return pd.concat([column(self._rows_at(one)) for one in begins], ignore_index=True)
         worked_out = isinstance(first, np.ndarray) and (
             first.base is None or self._order is not None
         )

@@ -57,8 +57,8 @@ class Explanations:
 
     def columns(self, runs: int) -> dict[str, Any]:
         """Return them as columns of consultations with an entry a run."""
-        each = runs // len(self)
-        words = {"method": self._methods * each, "reliability": self._grades * each}
         names = "observations", "runs_at_count", "mean_at_count"
-        numbers = zip(names, self._numbers.arrays(), strict=True)
-        return {**words, **{name: np.broadcast_to(one, runs) for name, one in numbers}}
+        found = dict(zip(names, self._numbers.arrays(), strict=True))
+        found["method"] = np.array(self._methods, object)
+        found["reliability"] = np.array(self._grades, object)
+        return {name: np.broadcast_to(one, runs) for name, one in found.items()}
