@@ -5,11 +5,13 @@ import shutil
 import subprocess
 import sys
 from pathlib import Path
+from typing import NamedTuple
 
 import pytest
 
 from predictors.base import RuntimePredictor
-from sim.errors import ConfigError
+from sim.engine.loop import bind
+from sim.errors import ConfigError, PolicyError
 from sim.help.pages import roots
 from sim.machine.base import Machine
 from sim.policies.base import Allocation, Backfill, Grants, OpenAllocation, Placement, Reallocation
@@ -17,6 +19,7 @@ from sim.policies.order import Order
 from sim.results.provenance import foreign_sources
 from sim.simulation.build import build
 from sim.simulation.parts import NEEDED
+from sim.state.run_state import idle_state
 from workloads.base import Workload
 from workloads.shapes.family import ShapeFamily
 
@@ -136,6 +139,18 @@ def test_compiled_code_of_a_package_is_its_own_and_never_old(tmp_path):
     assert starts("few", own) == few
     (own / "mylab" / "near.py").write_text(NEAR.format(more=1000))
     assert starts("few", own) == fcfs  # though the rule's own file is what it was
+
+
+class Kept(NamedTuple):
+    """What a rule of somebody else keeps, in a type of its own."""
+
+    seen: int
+
+
+@pytest.mark.fast
+def test_a_plan_of_a_type_that_others_cannot_import_is_refused():
+    with pytest.raises(PolicyError, match=r"is of type .*\.Kept; keep its data in Plan\.own"):
+        bind(idle_state(4, 1, 4), Kept(0))
 
 
 NEAR = """from predictors.compiling import compiled
