@@ -74,11 +74,15 @@ def test_marginal_gains_equalise() -> None:
 def test_of_equal_gains_the_smaller_count_comes_first() -> None:
     """As under perfect speedup; a gain of -1 is none, and nothing is given for it."""
     held, least, largest = np.array([0, 0]), np.array([1, 2]), np.array([8, 8])
-    gains = np.ones((2, 8))
-    assert largest_gains(Claims(gains, held, least, largest, 10, 0)).tolist() == [5, 5]
+    gains, none = np.ones((2, 8)), np.zeros(0)
+
+    def claims(total):
+        return Claims(gains, held, least, largest, total, none, none, np.zeros(1))
+
+    assert largest_gains(claims(10)).tolist() == [5, 5]
     gains[0, 3:] = -1.0
-    assert largest_gains(Claims(gains, held, least, largest, 10, 0)).tolist() == [3, 7]
-    assert largest_gains(Claims(gains, held, least, largest, 14, 0)).tolist() == [3, 8]
+    assert largest_gains(claims(10)).tolist() == [3, 7]
+    assert largest_gains(claims(14)).tolist() == [3, 8]
 
 
 def test_marginal_gains_see_beyond_a_flat_start() -> None:

@@ -1,38 +1,48 @@
 """The compiled pass of malleable jobs: EASY starts jobs, then a rule shares out what they hold.
 
 Jobs start as if each run kept no more than its least. A rule's pass is `begin_pass`, its own
-function of what is claimed, and `end_pass`.
+function of what is claimed, and `end_pass`. Where a job may get nothing, `claim_all` and `defer`
+come before, as `Deferral` has it.
 """
 
 import numpy as np
 
 from predictors.base import FloatArray, IntArray
 from predictors.compiling import compiled
-from sim.policies.backfill.queue_search import Opening, backfill, find_heads
-from sim.policies.passes.sharing import BLOCK, Claims, Sharing, make_room_for_stretches
+from sim.policies.backfill.easy import start_behind, start_heads
+from sim.policies.passes.sharing import (
+    Claims,
+    Sharing,
+    admit,
+    equal_counts,
+    make_room_for_stretches,
+)
 from sim.policies.reallocation.beliefs import TABLED
 from sim.state.availability import BelievedEnds
 from sim.state.calendar import Calendar, sift_down, write_event
 from sim.state.predicted import LEAST_BELIEF
 from sim.state.run_state import State, believe_end, reallocate
-from sim.state.run_steps import plan_ends, start, waiting_jobs
-from sim.state.waiting_queue import Summaries, forget
+from sim.state.run_steps import plan_ends, start
+from sim.state.waiting_queue import pop, tidy
 
 
 @compiled
-def _runtime(sharing: Sharing, blocks: FloatArray, job: int, count: int) -> float:
-    """Return a runtime of the table, or of blocks that were asked for, seconds."""
+def _runtime(sharing: Sharing, runtimes: FloatArray, job: int, count: int) -> float:
+    """Return a runtime of the table of applications if there is one, else of jobs, seconds."""
     if sharing.g.size > 0:
         own = sharing.jobs[job]
         return float(own.reference_runtime * (sharing.g[own.row, count] / own.reference_g))
-    block = sharing.pages[(count - 1) // BLOCK, job]
-    return float(blocks[block, (count - 1) % BLOCK])
+    return float(runtimes[job, count - 1])
 
 
 @compiled
 def _relative(sharing: Sharing, job: int, count: int) -> float:
-    """Return the believed T(n)/T(1); without a curve speedup is perfect."""
-    if sharing.jobs[job].curved == 0:
+    """Return the believed T(n)/T(1), as `Beliefs` does; without a curve speedup is perfect."""
+    own, tally = sharing.jobs[job], sharing.tally[0]
+    if own.read == 0 and count != 1:
+        own.read = own.most <= TABLED
+        tally.queries += 1
+    if own.curved == 0:
         return 1.0 / count
     believed = sharing.believed
     return _runtime(sharing, believed, job, count) / _runtime(sharing, believed, job, 1)
@@ -44,11 +54,6 @@ def _forget_ended(state: State, sharing: Sharing) -> None:
     held, members, tally = state.processors, sharing.members, sharing.tally[0]
     for job in state.ended_jobs[: state.run[0].ended_now]:
         held[job], sharing.jobs[job].most = 0, 0
-        for page in range(sharing.pages.shape[0]):
-            if sharing.pages[page, job] >= 0:
-                sharing.unused[tally.unused] = sharing.pages[page, job]
-                sharing.pages[page, job] = -1
-                tally.unused += 1
     left = 0
     for member in members[: tally.members]:
         if held[member] > 0:
@@ -64,14 +69,9 @@ def _forget_ended(state: State, sharing: Sharing) -> None:
 def _lent_end(state: State, sharing: Sharing, job: int) -> float:
     """Return when a run is believed to end that gave up now all that it can."""
     end, held = state.believed_end[job], state.processors[job]
-    least, tally, now = sharing.jobs[job].least, sharing.tally[0], state.run[0].now
+    least, now = sharing.jobs[job].least, state.run[0].now
     if least == 0 or least == held:
         return float(end)
-    if sharing.jobs[job].read == 0 and sharing.jobs[job].most > TABLED:
-        tally.pending += (least != 1) + 1
-    elif sharing.jobs[job].read == 0:
-        sharing.jobs[job].read = 1
-        tally.queries += 1
     seconds = max(end - now, 0.0)
     seconds *= _relative(sharing, job, least)
     return float(now + seconds / _relative(sharing, job, held))
@@ -94,23 +94,52 @@ def _lent_ends(state: State, sharing: Sharing) -> BelievedEnds:
 @compiled
 def _find_starts(state: State, sharing: Sharing) -> int:
     """Find who starts, in the order of the starts, as EASY decides where the rest is lent."""
-    run, waiting, found = state.run[0], waiting_jobs(state), state.found
-    last, free = run.arrived, run.free
-    forget(Summaries(sharing.shortest, sharing.summarised), run.newcomer, last)
-    while run.head < last and waiting.counts[run.head] == 0:
-        run.head += 1
+    queue, free = sharing.queue, state.run[0].free
     for job in sharing.members[: sharing.tally[0].members]:
         free += state.processors[job] - sharing.jobs[job].least
-    heads, head, free = find_heads(waiting.counts, run.head, last, free, found)
-    if head == last:
-        return heads
-    opening = Opening(free, 0, run.now, 0.0, False)
-    ends = _lent_ends(state, sharing)
-    summaries = Summaries(sharing.shortest, sharing.summarised)
-    return backfill(ends, waiting, head, last, opening, summaries, heads, found)[0]
+    number, free, is_blocked = start_heads(queue, free, sharing.backfilling)
+    if is_blocked:
+        ends = _lent_ends(state, sharing)
+        number = start_behind(queue, ends, free, state.run[0].now, sharing.backfilling)
+    return number
 
 
 # Who gets how many
+
+
+@compiled
+def _begin(state: State, sharing: Sharing) -> None:
+    make_room_for_stretches(sharing)
+    _forget_ended(state, sharing)
+
+
+@compiled
+def _claims(state: State, sharing: Sharing, jobs: IntArray, total: int) -> Claims:
+    """Return what is claimed by jobs, of whom the members come first."""
+    own, members = sharing.jobs, sharing.tally[0].members
+    holding, least, largest = np.zeros_like(jobs), own["least"][jobs], own["most"][jobs]
+    holding[:members] = state.processors[jobs[:members]]
+    work = stretch = np.empty(0)
+    if sharing.weighs_work and jobs.size > 0:
+        work, stretch = _work_left(state, sharing, jobs, equal_counts(largest, total))
+    readings = sharing.readings[jobs]
+    return Claims(readings, holding, least, largest, total, work, stretch, sharing.parameters)
+
+
+@compiled
+def _work_left(
+    state: State, sharing: Sharing, jobs: IntArray, counts: IntArray
+) -> tuple[FloatArray, FloatArray]:
+    """Return each job's believed work left, and its T(n)/T(1) on a count."""
+    work, stretch = np.empty(jobs.size), np.empty(jobs.size)
+    members, now = sharing.tally[0].members, state.run[0].now
+    for k in range(jobs.size):
+        job = jobs[k]
+        work[k], stretch[k] = sharing.jobs[job].serial, _relative(sharing, job, counts[k])
+        if k < members:
+            seconds = max(state.believed_end[job] - now, 0.0)
+            work[k] = seconds / _relative(sharing, job, state.processors[job])
+    return work, stretch
 
 
 @compiled
@@ -129,12 +158,10 @@ def begin_pass(state: State, sharing: Sharing) -> tuple[IntArray, Claims]:
     claims : Claims
         What they may have.
     """
-    make_room_for_stretches(sharing)
+    _begin(state, sharing)
     held, own, tally = state.processors, sharing.jobs, sharing.tally[0]
-    tally.asked = tally.pending = 0
-    _forget_ended(state, sharing)
     tally.begun = _find_starts(state, sharing)
-    begun, number = state.found[: tally.begun], tally.members
+    begun, number = sharing.queue.job[sharing.queue.found[: tally.begun]], tally.members
     jobs = np.empty(number + begun.size, np.int64)
     jobs[:number] = sharing.members[:number]
     total = state.run[0].free + held[jobs[:number]].sum()
@@ -144,40 +171,71 @@ def begin_pass(state: State, sharing: Sharing) -> tuple[IntArray, Claims]:
             number += 1
         else:
             total -= held[job]
-    jobs = jobs[:number]
-    holding, least, largest = np.zeros(number, np.int64), np.empty_like(jobs), np.empty_like(jobs)
-    for k in range(number):
-        least[k], largest[k] = own[jobs[k]].least, own[jobs[k]].most
-    holding[: tally.members] = held[jobs[: tally.members]]
-    return jobs, Claims(sharing.readings[jobs], holding, least, largest, total, sharing.variant)
+    return jobs[:number], _claims(state, sharing, jobs[:number], total)
+
+
+# Where a job may get nothing, it is deferred
 
 
 @compiled
-def _ask(sharing: Sharing, job: int, count: int) -> None:
-    """See to it that a job's runtime on a count is known before the pass is made."""
-    tally, asked, page = sharing.tally[0], sharing.asked, (count - 1) // BLOCK
-    last = tally.asked
-    if sharing.g.size > 0 or sharing.pages[page, job] >= 0:
-        return
-    for k in range(max(last - 2, 0), last):
-        if asked[k].job == job and asked[k].page == page:
-            return
-    asked[last].job, asked[last].page = job, page
-    tally.asked += 1
+def _claims_with(
+    state: State, sharing: Sharing, jobs: IntArray, candidates: IntArray, total: int
+) -> Claims:
+    """Return what is claimed by jobs and by candidates, which come last and may get nothing."""
+    claims = _claims(state, sharing, np.concatenate((jobs, candidates)), total)
+    claims.least[jobs.size :] = 0
+    return claims
 
 
 @compiled
-def _ask_of(state: State, sharing: Sharing, members: IntArray, shares: IntArray) -> bool:
-    """Ask for what is not known of changes and starts; say whether anything was."""
-    for k in range(members.size):
-        job = members[k]
-        if k >= sharing.tally[0].members:
-            _ask(sharing, job, 1)
-            _ask(sharing, job, sharing.jobs[job].least)
-            _ask(sharing, job, shares[k])
-        elif shares[k] != state.processors[job]:
-            _ask(sharing, job, shares[k])
-    return bool(sharing.tally[0].asked > 0)
+def claim_all(state: State, sharing: Sharing) -> tuple[IntArray, Claims]:
+    """Say what malleable jobs claim that run, are deferred, or have just arrived.
+
+    The parameters and what is returned are those of `begin_pass`; nobody is there if nobody is
+    deferred or has arrived.
+    """
+    _begin(state, sharing)
+    run, tally, nobody = state.run[0], sharing.tally[0], np.zeros(0, np.int64)
+    new = np.arange(run.newcomer, run.arrived)
+    new = new[sharing.jobs["least"][new] > 0]
+    candidates = np.concatenate((sharing.deferred[: tally.deferred], new))
+    if candidates.size == 0:
+        return nobody, _claims(state, sharing, nobody, 0)
+    members = sharing.members[: tally.members]
+    total = run.free + state.processors[members].sum()
+    everybody = np.concatenate((members, candidates))
+    return everybody, _claims_with(state, sharing, members, candidates, total)
+
+
+@compiled
+def defer(state: State, sharing: Sharing, shares: IntArray) -> None:
+    """Let jobs queue, but for those who claimed all and get nothing: they are deferred.
+
+    Parameters
+    ----------
+    state : State
+    sharing : Sharing
+    shares : numpy.ndarray of int, shape (n,)
+        Of those of `claim_all`.
+    """
+    run, tally = state.run[0], sharing.tally[0]
+    before, place = sharing.deferred[: tally.deferred].copy(), tally.members
+    tally.deferred = 0
+    for job in np.concatenate((before, np.arange(run.newcomer, run.arrived))):
+        is_malleable = sharing.jobs[job].least > 0
+        if is_malleable and shares[place] == 0:
+            sharing.deferred[tally.deferred] = job
+            tally.deferred += 1
+        else:
+            admit(state, sharing, job)
+        place += is_malleable
+
+
+@compiled
+def claim_beside_deferred(state: State, sharing: Sharing, jobs: IntArray, total: int) -> Claims:
+    """Return what is claimed by jobs and by those who are deferred, who come last."""
+    deferred = sharing.deferred[: sharing.tally[0].deferred]
+    return _claims_with(state, sharing, jobs, deferred, total)
 
 
 # What happens
@@ -236,7 +294,7 @@ def _resize(state: State, sharing: Sharing, job: int, count: int) -> None:
 
 
 @compiled
-def _begin(state: State, sharing: Sharing, job: int, count: int) -> None:
+def _start(state: State, sharing: Sharing, job: int, count: int) -> None:
     """Start a job on a count; 0 if it is not malleable."""
     calendar = sharing.calendar
     if count > 0:
@@ -248,7 +306,6 @@ def _begin(state: State, sharing: Sharing, job: int, count: int) -> None:
                 believed = _runtime(sharing, sharing.believed, job, count)
             state.belief[job] = max(believed, LEAST_BELIEF)
         state.processors[job] = count
-    state.waiting[job] = 0
     start(state, job)
     plan_ends(state, calendar)
     sharing.jobs[job].since = state.run[0].now
@@ -259,8 +316,6 @@ def _begin(state: State, sharing: Sharing, job: int, count: int) -> None:
 def end_pass(state: State, sharing: Sharing, jobs: IntArray, shares: IntArray) -> None:
     """Let jobs shrink, start and grow, as `ReallocatingScheduler` does.
 
-    Nothing happens where runtimes are asked for: the pass is to be made again.
-
     Parameters
     ----------
     state : State
@@ -270,23 +325,22 @@ def end_pass(state: State, sharing: Sharing, jobs: IntArray, shares: IntArray) -
     shares : numpy.ndarray of int, shape (n,)
         What each gets.
     """
-    tally = sharing.tally[0]
-    if _ask_of(state, sharing, jobs, shares):
-        state.run[0].asks = 1
-        return
-    tally.queries += tally.pending
+    tally, queue = sharing.tally[0], sharing.queue
     number = tally.members
     before = state.processors[jobs[:number]]
     for k in range(number):
         if shares[k] < before[k]:
             _resize(state, sharing, jobs[k], shares[k])
     new = number
-    for job in state.found[: tally.begun]:
+    for place in queue.found[: tally.begun]:
+        job = queue.job[place]
         if sharing.jobs[job].least > 0:
-            _begin(state, sharing, job, shares[new])
+            _start(state, sharing, job, shares[new])
             new += 1
         else:
-            _begin(state, sharing, job, 0)
+            _start(state, sharing, job, 0)
+        pop(queue, place)
+    tidy(queue)
     for k in range(number):
         if shares[k] > before[k]:
             _resize(state, sharing, jobs[k], shares[k])

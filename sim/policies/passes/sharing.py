@@ -14,14 +14,13 @@ from predictors.in_loop.wrapper import has_curves
 from sim.engine.engine import Engine
 from sim.engine.protocols import acts_as
 from sim.policies.passes import by_job
-from sim.policies.reallocation.beliefs import Beliefs
+from sim.policies.reallocation.beliefs import TABLED, Beliefs
 from sim.state.calendar import Calendar
 from sim.state.columns import Explanations
 from sim.state.processors import held_ranges
 from sim.state.records import Stretches
 from sim.state.run_state import State, longer, struct_type, structure
-from sim.state.waiting_queue import summaries_of
-from workloads.base import BoolArray
+from sim.state.waiting_queue import Queue, places_in, push, tables_of
 
 JOB = record(
     [
@@ -32,6 +31,7 @@ JOB = record(
         ("read", "i8"),
         ("request", "i8"),
         ("requested_time", "f8"),
+        ("serial", "f8"),
         ("done", "f8"),
         ("since", "f8"),
         ("row", "i8"),
@@ -40,34 +40,27 @@ JOB = record(
     ]
 )
 """Of a job: the counts between which it may be if it is malleable, else 0; its present stretch;
-whether it is believed to have a curve, and that was read; its request; the share that was `done`
-until an instant, `since`; its row in `Sharing.g`, and runtime and g at its reference count."""
+whether it is believed to have a curve, and that was read; its request, and its believed runtime on
+one processor if the rule weighs work; the share that was `done` until an instant, `since`; its row
+in `Sharing.g`, and runtime and g at its reference count."""
 STRETCH = record(
     [("job", "i8"), ("processors", "i8"), ("first_range", "i8"), ("begun", "f8"), ("over", "f8")]
 )
 """Whose, on how many processors, where they begin in `State.ranges`, and from when until when; the
 last of a job ends with it."""
-ASKED = record([("job", "i8"), ("page", "i8")])
-"""Runtimes that a pass waits for."""
 TALLY = record(
     [
         ("members", "i8"),
+        ("deferred", "i8"),
         ("stretches", "i8"),
-        ("asked", "i8"),
-        ("unused", "i8"),
-        ("queries", "i8"),
-        ("pending", "i8"),
         ("begun", "i8"),
+        ("queries", "i8"),
     ]
 )
-"""How much of the tables of their names is in use; `pending` are queries of a pass that is not yet
-made, in which so many have `begun`."""
-BLOCK = 256
-"""Counts whose runtimes are asked for at once."""
-MOST_PAGES = 1 << 25
-"""So many times `BLOCK` counts of all jobs are kept in tables, and no more."""
-JOBS_AHEAD = 64
-"""Jobs behind one that is asked for whose runtimes are asked for with it."""
+"""How much of the tables of their names is in use, how many begin in a pass, and how often a
+predictor would have been asked."""
+MOST_RUNTIMES = 1 << 25
+"""So many runtimes of all jobs, believed and true each, are kept in tables, and no more."""
 
 
 class Claims(NamedTuple):
@@ -82,8 +75,11 @@ class Claims(NamedTuple):
         come first, oldest first.
     total : int
         What they may hold together; at least the sum of `least`.
-    variant : int
-        Of the rule.
+    work, stretch : numpy.ndarray of float, shape (n,)
+        If the rule weighs work: each job's believed work left in seconds on one processor, and
+        its believed T(n)/T(1) on an equal share n of the total; else empty.
+    parameters : numpy.ndarray of float, shape (p,)
+        Those of the rule.
     """
 
     readings: FloatArray
@@ -91,7 +87,15 @@ class Claims(NamedTuple):
     least: IntArray
     largest: IntArray
     total: int
-    variant: int
+    work: FloatArray
+    stretch: FloatArray
+    parameters: FloatArray
+
+
+@compiled
+def equal_counts(largest: IntArray, total: int) -> IntArray:
+    """Return equal shares of a total, at least 2 if a job may have as many."""
+    return np.minimum(largest, max(total // largest.size, 2))
 
 
 class Sharing(structref.StructRefProxy):
@@ -100,44 +104,44 @@ class Sharing(structref.StructRefProxy):
     Attributes
     ----------
     jobs : numpy.ndarray of JOB, shape (n,)
+    queue : Queue
+        Who waits, for the least that it can use.
+    backfilling : numpy.ndarray of BACKFILLING, shape (1,)
+        Of EASY.
     members : numpy.ndarray of int, shape (r,)
         Malleable jobs that run, in the order of their starts.
+    deferred : numpy.ndarray of int, shape (n,)
+        Malleable jobs that have arrived and may not queue yet, in the order of arrival.
     stretches : numpy.ndarray of STRETCH, shape (s,)
-    pages : numpy.ndarray of int, shape (p, n)
-        For each `BLOCK` counts of a job the block that holds its runtimes; -1 if none does.
-    believed, true : numpy.ndarray of float, shape (b, BLOCK), seconds
-    unused : numpy.ndarray of int, shape (b,)
-        Blocks that hold nothing.
-    asked : numpy.ndarray of ASKED, shape (a,)
     tally : numpy.ndarray of TALLY, shape (1,)
-    shortest, summarised : numpy.ndarray
-        Of `sim.state.waiting_queue.Summaries`, a place being a job.
     calendar : Calendar
         When runs really end.
+    believed, true : numpy.ndarray of float, shape (n, counts), seconds
+        Runtimes of each job from one processor on.
     g : numpy.ndarray of float, shape (applications, counts)
         All runtimes, as in `workloads.base.Tabled`, where what is believed is what is true or
-        without a curve; nothing is asked for then. Else empty.
+        without a curve; the tables of jobs are empty then. Else empty.
     readings : numpy.ndarray of float, shape (n, r)
         Of all jobs, for `Claims`.
-    variant : int
-        Likewise.
+    weighs_work : bool
+    parameters : numpy.ndarray of float, shape (p,)
+        Both of the rule.
     """
 
     jobs: NDArray[Any]
+    queue: Queue
+    backfilling: NDArray[Any]
     members: IntArray
+    deferred: IntArray
     stretches: NDArray[Any]
-    pages: IntArray
+    tally: NDArray[Any]
+    calendar: Calendar
     believed: FloatArray
     true: FloatArray
-    unused: IntArray
-    asked: NDArray[Any]
-    tally: NDArray[Any]
-    shortest: FloatArray
-    summarised: BoolArray
-    calendar: Calendar
     g: FloatArray
     readings: FloatArray
-    variant: int
+    weighs_work: bool
+    parameters: FloatArray
 
 
 FIELDS = tuple(Sharing.__annotations__)
@@ -163,9 +167,9 @@ def _stretches_of(sharing: Sharing) -> NDArray[Any]:
 
 
 @compiled
-def _let_know(sharing: Sharing, believed: FloatArray, true: FloatArray, unused: IntArray) -> None:
-    """Keep runtimes in these blocks from now on."""
-    sharing.believed, sharing.true, sharing.unused = believed, true, unused
+def admit(state: State, sharing: Sharing, job: int) -> None:
+    """Let a job that has just arrived wait."""
+    push(sharing.queue, job, state.processors[job], state.belief[job], 0.0)
 
 
 def padded(rows: list[FloatArray]) -> FloatArray:
@@ -177,7 +181,7 @@ def padded(rows: list[FloatArray]) -> FloatArray:
 
 
 class SharingRule:
-    """A compiled rule that shares out processors; it answers what its passes ask of jobs.
+    """A compiled rule that shares out processors; all that it may ask of jobs is asked before.
 
     Parameters
     ----------
@@ -185,18 +189,22 @@ class SharingRule:
     rule : Reallocation
         With a compiled pass.
     beliefs : Beliefs
+    easy : EasyScheduler
+        Whose queue it is.
     """
 
     functions: Mapping[str, Any]
     plan: Any
 
-    def __init__(self, engine: Engine, rule: Any, beliefs: Beliefs) -> None:
+    def __init__(self, engine: Engine, rule: Any, beliefs: Beliefs, easy: Any) -> None:
         self._engine, self._view, self._predictor = engine, engine.view, engine.predictor
+        self._queue, self._backfilling = easy.queue.tables, easy.backfilling
         self._rule, self._beliefs, self._truth = rule, beliefs, engine.work
         self._curved = has_curves(engine.predictor)
         known = acts_as(engine.predictor, Oracle) or not self._curved
         self._tabled = engine.work.tabled() if known else None
-        self.functions = {**by_job.FUNCTIONS, "decide": rule.compiled_pass()}
+        admits = by_job.choose if rule.defers else admit
+        self.functions = {**by_job.FUNCTIONS, "admit": admits, "decide": rule.decide}
         self.explanations = Explanations()
 
     @property
@@ -208,9 +216,12 @@ class SharingRule:
         """
         processors, counts = self._view.processors, self._engine.counts
         malleable = np.flatnonzero(self._engine.malleable).tolist()
-        jobs, wide = len(self._engine.submit), processors if self._rule.reads_curves else 1
-        room = jobs * max(processors // BLOCK + 1, wide) <= MOST_PAGES
-        if not room or any(counts.special(job) is not None for job in malleable):
+        jobs = len(self._engine.submit)
+        wide = processors if self._tabled is None or self._rule.reads_curves else 1
+        has_room = jobs * wide <= MOST_RUNTIMES and not (
+            self._rule.weighs_work and processors > TABLED
+        )
+        if not has_room or any(counts.special(job) is not None for job in malleable):
             return False
         fills = len(malleable) == jobs and all(counts.extremes(job)[0] == 1 for job in malleable)
         return self._curved or (fills and not self._rule.reads_beliefs)
@@ -225,7 +236,9 @@ class SharingRule:
             own["least"][job] = self._rule.queue_count(self._beliefs, job)
             own["most"][job] = view.extremes(job)[1]
             rows[job] = self._beliefs.read_off(job, self._rule.read_off)
-            own["read"][job] = rows[job].size > 0
+            own["read"][job] = self._beliefs.has_table(job)
+            if self._rule.weighs_work:
+                own["serial"][job] = self._beliefs.serial(job)
             self._beliefs.forget(job)
         own["request"] = view.jobs.requested_processors
         own["requested_time"] = view.jobs.requested_time
@@ -233,63 +246,46 @@ class SharingRule:
         pairs = zip(range(jobs), wanted.tolist(), strict=True)
         state.belief[:] = [view.belief(job, count) for job, count in pairs]
         calendar.runtime[:] = self._truth.runtimes_at(np.arange(jobs), wanted)
-        pages = -(-int(own["most"].max(initial=1)) // BLOCK)
-        if (tabled := self._tabled) is not None:
-            own["row"], own["curved"], pages = tabled.row, self._curved, 0
+        believed = true = g = np.zeros((0, 0))
+        if (tabled := self._tabled) is None:
+            believed, true = self._tables(own)
+        else:
+            own["row"], own["curved"], g = tabled.row, self._curved, tabled.g
             own["reference_runtime"], own["reference_g"] = tabled.runtimes, tabled.reference_g
         running = state.found.size
         fields = {
             "jobs": own,
+            "queue": self._queue,
+            "backfilling": self._backfilling,
             "members": np.zeros(running, np.int64),
+            "deferred": np.zeros(jobs, np.int64),
             "stretches": np.zeros(jobs + 2 * running, STRETCH),
-            "pages": np.full((pages, jobs), -1),
-            "believed": np.zeros((0, BLOCK)),
-            "true": np.zeros((0, BLOCK)),
-            "unused": np.zeros(0, np.int64),
-            "asked": np.zeros(3 * running, ASKED),
             "tally": np.zeros(1, TALLY),
-            **summaries_of(jobs)._asdict(),
             "calendar": calendar,
-            "g": np.zeros((0, 0)) if tabled is None else tabled.g,
+            "believed": believed,
+            "true": true,
+            "g": g,
             "readings": padded(rows),
-            "variant": self._rule.variant,
+            "weighs_work": self._rule.weighs_work,
+            "parameters": np.array(self._rule.parameters, float),
         }
         self.plan = cast(Sharing, structure(_made, fields, grows=("stretches",)))
 
+    def _tables(self, own: NDArray[Any]) -> tuple[FloatArray, FloatArray]:
+        """Return what is believed and what is true of each job by count; note who has a curve."""
+        jobs, most = len(own), int(own["most"].max(initial=1))
+        believed, true = np.zeros((jobs, most)), np.zeros((jobs, most))
+        for job in np.flatnonzero(own["most"]).tolist():
+            last = own["most"].item(job)
+            counts, first = np.arange(1, last + 1), own["least"].item(job) - 1
+            curve = self._predictor.curve(job, counts)
+            own["curved"][job] = curve is not None
+            believed[job, :last] = 0.0 if curve is None else curve
+            true[job, first:last] = self._truth.runtimes(job, counts[first:])
+        return believed, true
+
     def answer(self) -> None:
-        """Write down the runtimes that a pass waits for.
-
-        Those of some later jobs come along, which will soon be asked for.
-        """
-        sharing = self.plan
-        tally, jobs = sharing.tally, sharing.jobs
-        wanted = sharing.asked[: tally["asked"].item()].tolist()
-        last = max(job for job, _ in wanted) + 1
-        later = slice(last, last + JOBS_AHEAD)
-        coming = (jobs["most"][later] > 0) & (sharing.pages[0, later] < 0)
-        for job in (coming.nonzero()[0] + last).tolist():
-            most = (jobs["most"].item(job) - 1) // BLOCK
-            wanted += [(job, 0), (job, most)] if most > 0 else [(job, 0)]
-        tally["asked"] = 0
-        if tally["unused"] < len(wanted):
-            _add_blocks(sharing, max(len(wanted), sharing.unused.size))
-        for job, page in wanted:
-            tally["unused"] -= 1
-            block = sharing.pages[page, job] = sharing.unused[tally["unused"].item()]
-            self._fill(sharing, job, page * BLOCK, block)
-
-    def _fill(self, sharing: Sharing, job: int, low: int, block: int) -> None:
-        """Ask for a job's runtimes on the counts above one, and put them into a block."""
-        own = sharing.jobs[job]
-        counts = np.arange(low + 1, min(low + BLOCK, own["most"]) + 1)
-        believed = self._predictor.curve(job, counts)
-        own["curved"] = believed is not None
-        if believed is not None:
-            sharing.believed[block, : counts.size] = believed
-        skipped = max(own["least"] - 1 - low, 0)
-        if skipped < counts.size:
-            true = self._truth.runtimes(job, counts[skipped:])
-            sharing.true[block, skipped : counts.size] = true
+        """Answer nothing: no pass asks."""
 
     def take_in_pass(self) -> None:
         """Take in nothing: the tables of the pass hold it."""
@@ -298,8 +294,10 @@ class SharingRule:
         """Take in nothing more."""
 
     def queued(self) -> IntArray:
-        """Return nobody beside those whom the state has waiting."""
-        return np.zeros(0, np.int64)
+        """Return who waits."""
+        sharing = self.plan
+        waiting = tables_of(sharing.queue)[0][places_in(sharing.queue)]
+        return np.concatenate([waiting, sharing.deferred[: sharing.tally["deferred"].item()]])
 
     def stretches(self) -> Stretches:
         """Return the stretches of all runs, in the order of their begins, when all have ended."""
@@ -313,16 +311,3 @@ class SharingRule:
             made[name].copy() for name in ("job", "begun", "over", "processors")
         )
         return Stretches(job, np.zeros_like(job), begun, over, processors, nodes)
-
-
-def _add_blocks(sharing: Sharing, more: int) -> None:
-    """Make room for the runtimes of so many more blocks."""
-    before, tally = sharing.unused.size, sharing.tally
-    room = np.zeros((more, BLOCK))
-    believed, true = (np.concatenate([old, room]) for old in (sharing.believed, sharing.true))
-    unused = np.concatenate([sharing.unused, np.zeros(more, np.int64)])
-    last = tally["unused"].item()
-    unused[last : last + more] = np.arange(before, before + more)
-    tally["unused"] += more
-    _let_know(sharing, believed, true, unused)
-    sharing.believed, sharing.true, sharing.unused = believed, true, unused

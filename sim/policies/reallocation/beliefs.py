@@ -104,6 +104,10 @@ class Beliefs:
             self._tables[job] = table
         return table
 
+    def has_table(self, job: int) -> bool:
+        """Say whether a job's whole curve was read."""
+        return job in self._tables
+
     def within_request(self, job: int, wanted: int) -> int:
         """Return a count, at most the request where the predictor has no curve for the job."""
         known = self._has_curve.get(job)

@@ -59,7 +59,7 @@ def expanded(claims: Claims) -> IntArray:
     """Return what each holds, less or more as there is need or room; see `equal_shares`."""
     shares = np.maximum(claims.held, claims.least)
     running, starting = (claims.held > 0).nonzero()[0], (claims.held == 0).nonzero()[0]
-    oldest = np.arange(running.size) if claims.variant == 0 else np.arange(running.size)[::-1]
+    oldest = np.arange(running.size) if claims.parameters[0] == 0 else np.arange(running.size)[::-1]
     make_room(shares, claims.least, claims.total, running[oldest])
     hand_out(shares, claims.largest, claims.total, starting)
     hand_out(shares, claims.largest, claims.total, running)
@@ -138,6 +138,6 @@ class GreedyExpansion(Reallocation):
         check_choice(("oldest", "youngest"), victims=self.victims)
 
     @property
-    def variant(self) -> int:
-        """1 if the youngest shrink first."""
-        return int(self.victims == "youngest")
+    def parameters(self) -> tuple[float, ...]:
+        """Whether the youngest shrink first."""
+        return (self.victims == "youngest",)

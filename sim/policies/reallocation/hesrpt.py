@@ -6,15 +6,26 @@ from typing import Literal
 import numpy as np
 
 from predictors.base import FloatArray, IntArray
+from predictors.compiling import compiled
 from sim.errors import BETWEEN_0_AND_1, check_choice
-from sim.policies.reallocation.beliefs import Beliefs, Members
+from sim.policies.passes.malleable import (
+    begin_pass,
+    claim_all,
+    claim_beside_deferred,
+    defer,
+    end_pass,
+)
+from sim.policies.passes.sharing import Claims, Sharing, equal_counts
+from sim.policies.reallocation.beliefs import Beliefs
 from sim.policies.reallocation.rule import Reallocation
 from sim.policies.reallocation.shares import apportion
 from sim.policies.ties import ranks
+from sim.state.run_state import State
 
-_EXPONENTS = (0.01, 0.99)
+_LEAST_EXPONENT, _LARGEST_EXPONENT = 0.01, 0.99
 
 
+@compiled
 def thetas(work: FloatArray, exponent: float, weights: FloatArray | None = None) -> FloatArray:
     """Return the share of the machine of each job, for jobs that speed up as k^p.
 
@@ -35,13 +46,63 @@ def thetas(work: FloatArray, exponent: float, weights: FloatArray | None = None)
     >>> (9 * thetas(np.array([1.0, 7.0, 3.0]), 0.5)).round(12).tolist()
     [5.0, 1.0, 3.0]
     """
-    order = np.argsort(ranks(-work), kind="stable")
+    order = np.argsort(ranks(-work), kind="mergesort")
     weight = np.ones(work.size) if weights is None else weights[order]
     cumulated = np.cumsum(weight)
-    powers = np.concatenate([[0.0], (cumulated / cumulated[-1]) ** (1.0 / (1.0 - exponent))])
+    powers = np.zeros(work.size + 1)
+    powers[1:] = (cumulated / cumulated[-1]) ** (1.0 / (1.0 - exponent))
     shares = np.empty(work.size)
     shares[order] = np.diff(powers)
     return shares
+
+
+@compiled
+def _mean_exponent(claims: Claims) -> float:
+    """Return the mean of ln S(k)/ln k at an equal share, within each job's limits."""
+    counts = equal_counts(claims.largest, claims.total)
+    several = counts > 1
+    if not several.any():
+        return 0.5
+    exponents = -np.log(claims.stretch[several]) / np.log(counts[several])
+    return min(max(float(exponents.mean()), _LEAST_EXPONENT), _LARGEST_EXPONENT)
+
+
+@compiled
+def shares_by_work(claims: Claims) -> IntArray:
+    """Return the whole shares nearest to heSRPT's.
+
+    Parameters
+    ----------
+    claims : Claims
+
+    Returns
+    -------
+    numpy.ndarray of int, shape (n,)
+    """
+    if claims.least.size == 0:
+        return claims.least
+    exponent, counts_slowdown = claims.parameters[0], claims.parameters[1] > 0
+    if exponent == 0:
+        exponent = _mean_exponent(claims)
+    weights = 1.0 / claims.readings[:, 0] if counts_slowdown else np.ones(claims.work.size)
+    shares = np.maximum(thetas(claims.work, exponent, weights), 1e-12)
+    return apportion(shares, claims.total, claims.least, claims.largest)
+
+
+@compiled
+def share_by_work(state: State, sharing: Sharing) -> None:
+    """Make a pass of heSRPT."""
+    everybody, all_claims = claim_all(state, sharing)
+    found = shares_by_work(all_claims)
+    defer(state, sharing, found)
+    jobs, claims = begin_pass(state, sharing)
+    shares, asked = found[found > 0], everybody[found > 0]
+    as_found = claims.total == all_claims.total and np.array_equal(jobs, asked)
+    if not as_found or (shares < claims.least).any():
+        shares = shares_by_work(claim_beside_deferred(state, sharing, jobs, claims.total))
+        if shares[jobs.size :].any():
+            shares = shares_by_work(claims)
+    end_pass(state, sharing, jobs, shares[: jobs.size])
 
 
 @dataclass(frozen=True)
@@ -65,7 +126,8 @@ class HeSrpt(Reallocation):
         What the shares minimise.
     """
 
-    defers = True
+    shares, decide = staticmethod(shares_by_work), staticmethod(share_by_work)
+    defers = reads_beliefs = True
 
     exponent: float | None = None
     objective: Literal["response", "slowdown"] = "response"
@@ -75,25 +137,16 @@ class HeSrpt(Reallocation):
         BETWEEN_0_AND_1.check_or_null(exponent=self.exponent)
         check_choice(("response", "slowdown"), objective=self.objective)
 
-    def share(self, beliefs: Beliefs, members: Members, total: int) -> IntArray:
-        """Return the whole shares nearest to heSRPT's."""
-        weights = None
-        if self.objective == "slowdown":
-            serial = [beliefs.serial(job) for job in members.job]
-            weights = 1.0 / np.array(serial)
-        exponent = self.exponent or _mean_exponent(beliefs, members, total)
-        shares = thetas(beliefs.work_left(members), exponent, weights)
-        return apportion(np.maximum(shares, 1e-12), total, members.least, members.largest)
+    @property
+    def weighs_work(self) -> bool:
+        """Always."""
+        return True
 
+    @property
+    def parameters(self) -> tuple[float, ...]:
+        """The exponent, 0 if it is read off, and whether slowdowns count."""
+        return (self.exponent or 0.0, self.objective == "slowdown")
 
-def _mean_exponent(beliefs: Beliefs, members: Members, total: int) -> float:
-    """Return the mean of ln S(k)/ln k at an equal share, within each job's limits."""
-    equal = max(total // len(members), 2)
-    counts = np.minimum(members.largest, equal)
-    relative = beliefs.relative
-    times = [relative(j, n) for j, n in zip(members.job, counts.tolist(), strict=True)]
-    several = counts > 1
-    if not several.any():
-        return 0.5
-    exponents = -np.log(np.array(times)[several]) / np.log(counts[several])
-    return min(max(float(exponents.mean()), _EXPONENTS[0]), _EXPONENTS[1])
+    def read_off(self, beliefs: Beliefs, job: int) -> FloatArray:
+        """Return the work of a job where slowdowns count, seconds on one processor, shape (1,)."""
+        return np.array([beliefs.serial(job)] if self.objective == "slowdown" else [])

@@ -1,6 +1,5 @@
 """Processors go where the predictor says that the next one helps most."""
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Literal
 
@@ -10,8 +9,8 @@ from predictors.base import FloatArray, IntArray
 from predictors.compiling import compiled
 from sim.errors import SHARE, check_choice
 from sim.policies.passes.malleable import begin_pass, end_pass
-from sim.policies.passes.sharing import Claims, Sharing, padded
-from sim.policies.reallocation.beliefs import Beliefs, Members
+from sim.policies.passes.sharing import Claims, Sharing
+from sim.policies.reallocation.beliefs import Beliefs
 from sim.policies.reallocation.rule import Reallocation
 from sim.policies.ties import TIE, is_less
 from sim.state.run_state import State
@@ -58,7 +57,8 @@ def largest_gains(claims: Claims) -> IntArray:
     Parameters
     ----------
     claims : Claims
-        A job's readings are its gains by each processor worth having, from the first on.
+        A job's readings are its gains by each processor worth having, from the first on; they
+        count over its work left if the parameter says so.
 
     Returns
     -------
@@ -66,18 +66,21 @@ def largest_gains(claims: Claims) -> IntArray:
     """
     gains, shares = claims.readings, claims.least.copy()
     most, equal = np.minimum(claims.largest, gains.shape[1]), np.inf
+    weights = np.ones(shares.size)
+    if claims.parameters[0] > 0:
+        weights = 1.0 / np.maximum(claims.work, 1e-12)
     for _ in range(claims.total - shares.sum()):
         largest, best = -1.0, -1
         for k in range(shares.size):
             if shares[k] < most[k]:
-                largest = max(largest, gains[k, shares[k]])
+                largest = max(largest, gains[k, shares[k]] * weights[k])
         if largest < 0.0:
             break
         if is_less(largest, equal):
             equal = largest
         for k in range(shares.size):
-            is_next = best < 0 or shares[k] < shares[best]
-            if shares[k] < most[k] and is_next and not is_less(gains[k, shares[k]], equal):
+            is_next = shares[k] < most[k] and (best < 0 or shares[k] < shares[best])
+            if is_next and not is_less(gains[k, shares[k]] * weights[k], equal):
                 best = k
         shares[best] += 1
     return shares
@@ -121,22 +124,17 @@ class MarginalEfficiency(Reallocation):
         check_choice(("none", "work"), weight=self.weight)
         SHARE.check(minimum=self.minimum)
 
+    @property
+    def weighs_work(self) -> bool:
+        """Whether gains count over the work that is left."""
+        return self.weight == "work"
+
+    @property
+    def parameters(self) -> tuple[float, ...]:
+        """Whether they do."""
+        return (self.weighs_work,)
+
     def read_off(self, beliefs: Beliefs, job: int) -> FloatArray:
         """Return the predicted gain in speedup by each processor worth having, falling."""
         gains = concave_gains(1.0 / beliefs.table(job)[1:])
         return gains[: int(np.searchsorted(-gains, -self.minimum - TIE, side="left"))]
-
-    def compiled_pass(self) -> Callable[[State, Sharing], None] | None:
-        """Return the pass; None where work counts, which gets less while jobs run."""
-        return super().compiled_pass() if self.weight == "none" else None
-
-    def share(self, beliefs: Beliefs, members: Members, total: int) -> IntArray:
-        """Return the counts that the largest gains lead to, by weight."""
-        if self.weight == "none" or total <= members.least.sum():
-            return super().share(beliefs, members, total)
-        weights = 1.0 / np.maximum(beliefs.work_left(members), 1e-12)
-        gains = padded([beliefs.read_off(job, self.read_off) for job in members.job])
-        held, least, largest = members.held, members.least, members.largest
-        claims = Claims(gains * weights[:, None], held, least, largest, total, self.variant)
-        found: IntArray = self.shares(claims)
-        return found

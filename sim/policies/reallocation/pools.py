@@ -32,7 +32,7 @@ def pooled(claims: Claims) -> IntArray:
     -------
     numpy.ndarray of int, shape (n,)
     """
-    held, least, total, strategy = claims.held, claims.least, claims.total, claims.variant
+    held, least, total, strategy = claims.held, claims.least, claims.total, claims.parameters[0]
     shares = np.maximum(held, least)
     if total == shares.sum() and (strategy != 1 or held.all()):
         return shares
@@ -144,9 +144,9 @@ class Pools(Reallocation):
         return self.min_efficiency, self.preferred_efficiency, self.max_efficiency
 
     @property
-    def variant(self) -> int:
+    def parameters(self) -> tuple[float, ...]:
         """The place of the strategy."""
-        return STRATEGIES.index(self.strategy)
+        return (STRATEGIES.index(self.strategy),)
 
     def read_off(self, beliefs: Beliefs, job: int) -> FloatArray:
         """Return a job's minimum, preferred and maximum count, shape (3,)."""

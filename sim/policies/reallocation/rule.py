@@ -1,6 +1,6 @@
 """A reallocation rule, and how it shares out what order and backfilling leave."""
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -15,7 +15,7 @@ from sim.policies.allocation.rigid import Request
 from sim.policies.backfill.easy import EasyScheduler
 from sim.policies.base import Allocation, Backfill, Outlook, QueueKeeper
 from sim.policies.order import Order
-from sim.policies.passes.sharing import Claims, Sharing, SharingRule, padded
+from sim.policies.passes.sharing import Claims, SharingRule, equal_counts, padded
 from sim.policies.reallocation.beliefs import Beliefs, Members
 from sim.policies.reallocation.costs import FREE, CostModel
 from sim.policies.reallocation.lending import Deferral, LendingView
@@ -23,7 +23,6 @@ from sim.policies.reallocation.shares import snap
 from sim.policies.reallocation.weighing import Weighing
 from sim.state.decisions import Decision, Resize, Start, WakeAt
 from sim.state.machine_state import Run
-from sim.state.run_state import State
 from sim.state.view import View
 
 
@@ -104,7 +103,14 @@ class Reallocation:
         """
         held, least, largest = members.held, members.least, members.largest
         readings = padded([beliefs.read_off(job, self.read_off) for job in members.job])
-        found: IntArray = self.shares(Claims(readings, held, least, largest, total, self.variant))
+        work = stretch = np.zeros(0)
+        if self.weighs_work:
+            work = beliefs.work_left(members)
+            places = zip(members.job, equal_counts(largest, total).tolist(), strict=True)
+            stretch = np.array([beliefs.relative(job, count) for job, count in places])
+        parameters = np.array(self.parameters, float)
+        claims = Claims(readings, held, least, largest, total, work, stretch, parameters)
+        found: IntArray = self.shares(claims)
         return found
 
     def read_off(self, beliefs: Beliefs, job: int) -> FloatArray:
@@ -112,14 +118,14 @@ class Reallocation:
         return np.zeros(0)
 
     @property
-    def variant(self) -> int:
-        """By which `shares` tells how the rule is set."""
-        return 0
+    def weighs_work(self) -> bool:
+        """Whether `shares` needs the work that is left."""
+        return False
 
-    def compiled_pass(self) -> Callable[[State, Sharing], None] | None:
-        """Return the pass that is compiled for the rule as it is set, if there is one."""
-        decide: Callable[[State, Sharing], None] | None = self.decide
-        return decide
+    @property
+    def parameters(self) -> tuple[float, ...]:
+        """By which `shares` tells how the rule is set."""
+        return ()
 
     def queue_count(self, beliefs: Beliefs, job: int) -> int:
         """Return with how many processors a job starts, and below which it never falls."""
@@ -228,20 +234,18 @@ class ReallocatingScheduler:
         kind = next(one for one in type(rule).__mro__ if "decide" in vars(one))
         if (
             not acts_as(rule, kind)
-            or rule.compiled_pass() is None
+            or rule.decide is None
             or not is_free
             or self.view.predictor.learns
             or engine.kills
             or not foresees(engine.predictor)
             or not (isinstance(inner, EasyScheduler) and inner.is_plain)
-            or inner.strict
-            or inner.backfilling["shortest"][0]
             or inner.reservations != 1
             or inner.anew is not None
             or not acts_as(self.allocation, Request)
         ):
             return None
-        compiled = SharingRule(engine, rule, self.beliefs)
+        compiled = SharingRule(engine, rule, self.beliefs, inner)
         return compiled if compiled.is_supported else None
 
     def _share(self, members: Members, total: int) -> IntArray:
