@@ -18,6 +18,7 @@ from predictors.cli.uses import (
     advised,
     best_uses,
     number,
+    rival_of,
 )
 from predictors.observations import observed_curve
 from predictors.remarks import GRADES, SEVERITY, UNUSABLE
@@ -28,6 +29,8 @@ WIDE = ((2.0, "warning"), (1.5, "note"))
 
 A method that grades its ranges itself says so by `grades_ranges`.
 """
+FAR_APART = 1.5
+"""So many times as long as another run on the same count is a run that something disturbed."""
 _PARAMETERS = ("A", "sigma", "floor", "serial", "parallel", "scale", "contention", "coherency")
 """Fitted attributes, without the closing underscore, that are reported where there."""
 
@@ -173,13 +176,15 @@ def build_report(
     runs = observed_curve(observed, runtime)
     means = dict(zip(runs.nprocs.tolist(), runs.runtime.tolist(), strict=True))
     rows = _rows(model, targets, one, question.level, remarks, means)
-    uses = best_uses(_candidates(model, question, one, means), one)
+    choices = _candidates(model, question, one, means)
+    uses = best_uses(choices, one)
+    rival = rival_of(uses, choices)
     chosen = next((use for use in uses if EFFICIENT in use.criterion), uses[0] if uses else None)
     told = _expected(rows if asked is not None else ())
-    rise = _rise(means, observed)
-    last = "" if advice is None and "again" in "".join(rise) else _next(advice, question.most)
+    doubts = [*_scatter(observed, runtime), *_rise(means, observed)]
+    last = "" if "again" in "".join(doubts) else _next(advice, rival, question.most)
     return Report(
-        " ".join([*rise, *told, *advised(uses, means), last]).rstrip(),
+        " ".join([*doubts, *told, *advised(uses, means), last]).rstrip(),
         method,
         len(observed),
         rows,
@@ -194,8 +199,8 @@ def build_report(
         {f"{least:g}": count for least, count in efficient.items()},
         end,
         remarks,
-        advice.nprocs if advice else None,
-        advice,
+        int(rival.nprocs) if rival else advice.nprocs if advice else None,
+        None if rival else advice,
     )
 
 
@@ -279,6 +284,17 @@ def _at_efficiency(
     return end if enough[-1] == len(counts) - 1 else float(counts[enough[-1]])
 
 
+def _scatter(observed: FloatArray, runtime: FloatArray) -> list[str]:
+    """Say where runs on one count took times that are far apart."""
+    found = []
+    for count in np.unique(observed).tolist():
+        least, most = runtime[observed == count].min(), runtime[observed == count].max()
+        if most > FAR_APART * least:
+            took = f"{number(least)} and {number(most)} s"
+            found.append(f"First of all run {count:g} again: runs there took {took}.")
+    return found
+
+
 def _rise(means: Mapping[float, float], observed: FloatArray) -> list[str]:
     """Say where measured runtimes rise, and by how much."""
     best = min(means, key=lambda count: (means[count], count))
@@ -306,11 +322,16 @@ def _expected(rows: Sequence[Row]) -> list[str]:
     ]
 
 
-def _next(advice: Advice | None, most: float | None) -> str:
-    """Say what to measure for narrower ranges."""
+def _next(advice: Advice | None, rival: Row | None, most: float | None) -> str:
+    """Say what to measure, as it may be faster, or for narrower ranges."""
+    if rival is not None:
+        return (
+            f"Measure {rival.nprocs:g} next, for about {number(rival.cost)} processor-seconds: "
+            f"it may be faster, at {number(rival.low)} to {number(rival.high)} s."
+        )
     if advice is None:
-        below = " below the largest target (--most N allows more)" if most is None else ""
-        return f"No further run{below} would narrow the ranges by a tenth."
+        more = "; --most N allows larger counts" if most is None else ""
+        return f"No further run would narrow the ranges by a tenth{more}."
     return (
         f"Measure {advice.nprocs} next, for about {number(advice.processor_seconds)} "
         f"processor-seconds: the range at {advice.target:g} should narrow from "

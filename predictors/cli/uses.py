@@ -1,7 +1,8 @@
 """Which count to use by which criterion, of those that somebody would order."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from operator import attrgetter
 
 import numpy as np
 
@@ -60,6 +61,11 @@ class Row:
         """Return the measured runtime where there is one, else the predicted one."""
         return self.runtime if self.measured_runtime is None else self.measured_runtime
 
+    @property
+    def cost(self) -> float:
+        """Processor-seconds."""
+        return self.nprocs * self.seconds
+
 
 @dataclass(frozen=True)
 class Use:
@@ -115,15 +121,17 @@ def orderable(observed: FloatArray, most: float) -> FloatArray:
 def best_uses(rows: Sequence[Row], one: float) -> tuple[Use, ...]:
     """Return the best count by each criterion, those alike in one.
 
-    A count that was measured is never left for one that was measured slower; one that is
-    only believed in must be faster than the fastest measured by more than `SAME`.
+    A count that was measured is never left for one that was measured slower or dearer; one that
+    is only believed in must be better than the best measured by more than `SAME`.
     """
     if len(rows) < 2:
         return ()
-    efficient = [row for row in rows if one >= LEAST_EFFICIENCY * row.nprocs * row.seconds]
-    least = min(row.nprocs * row.seconds for row in rows)
-    cheap = [row for row in rows if row.nprocs * row.seconds <= least * (1.0 + SAME)]
-    best = {FASTEST: _fastest(rows), EFFICIENT: _fastest(efficient), CHEAPEST: _fastest(cheap)}
+    efficient = [row for row in rows if one >= LEAST_EFFICIENCY * row.cost]
+    best = {
+        FASTEST: _least(rows, attrgetter("seconds")),
+        EFFICIENT: _least(efficient, attrgetter("seconds")),
+        CHEAPEST: _least(rows, attrgetter("cost")),
+    }
     criteria: dict[Row, list[str]] = {}
     for criterion, row in best.items():
         if row is not None:
@@ -136,16 +144,30 @@ def best_uses(rows: Sequence[Row], one: float) -> tuple[Use, ...]:
     )
 
 
-def _fastest(rows: Sequence[Row]) -> Row | None:
-    """Return the fastest row, the least count of those believed in that are alike."""
+def _least(rows: Sequence[Row], figure: Callable[[Row], float]) -> Row | None:
+    """Return the row of the least figure, the least count of those believed in that are alike."""
     measured = [row for row in rows if row.measured]
     believed = [row for row in rows if not row.measured]
-    best = min(measured, key=lambda row: (row.seconds, row.nprocs), default=None)
-    least = min((row.seconds for row in believed), default=np.inf)
-    if best is not None and least * (1.0 + SAME) >= best.seconds:
+    best = min(measured, key=lambda row: (figure(row), row.nprocs), default=None)
+    least = min((figure(row) for row in believed), default=np.inf)
+    if best is not None and least * (1.0 + SAME) >= figure(best):
         return best
-    alike = (row for row in believed if row.seconds <= least * (1.0 + SAME))
+    alike = (row for row in believed if figure(row) <= least * (1.0 + SAME))
     return min(alike, key=lambda row: row.nprocs, default=best)
+
+
+def rival_of(uses: Sequence[Use], rows: Sequence[Row]) -> Row | None:
+    """Return which count between measured ones may be faster than the fastest of these.
+
+    None if what is advised as fastest was not measured.
+    """
+    fastest = next((use for use in uses if FASTEST in use.criterion and use.measured), None)
+    if fastest is None:
+        return None
+    most = max(row.nprocs for row in rows if row.measured)
+    between = (row for row in rows if not row.measured and row.nprocs < most)
+    may = (row for row in between if row.low * (1.0 + SAME) < fastest.runtime)
+    return min(may, key=attrgetter("seconds"), default=None)
 
 
 def advised(uses: Sequence[Use], means: Mapping[float, float]) -> list[str]:

@@ -82,8 +82,9 @@ FIGURES = {
     "jobs *_jobs users starts restarts unfinished_jobs": (
         "how many: all that count, completed, killed, failed, dropped at load, evolving"
     ),
-    "molded_jobs resized_jobs decisions_by_belief": (
-        "jobs that start on other processors than requested, that have others while they run; "
+    "molded_jobs jobs_below_requests resized_jobs decisions_by_belief": (
+        "jobs that start on other processors than requested, on fewer than any job requests, that "
+        "have others while they run; "
         "starts decided on a prediction of the predictor's own"
     ),
     "mean_* median_* p95_* p99_* max_*": "over jobs, or over time for queues",

@@ -111,9 +111,9 @@ def history_figures(run: Outcome) -> Figures:
 def treatment_figures(run: Outcome) -> Figures:
     """Return how many jobs were treated otherwise than they asked, and on what beliefs.
 
-    Jobs are molded that start on other processors than they request, resized that have others
-    while a run lasts. Decisions by belief are starts decided on a prediction of the predictor's
-    own, be it an oracle's.
+    Jobs are molded that start on other processors than they request, below requests on fewer
+    than any job requests, resized that have others while a run lasts. Decisions by belief are
+    starts decided on a prediction of the predictor's own, be it an oracle's.
     """
     records, held, counted = run.records, run.records.stretches, run.counted
     asked, requested = records.consultations, run.trace.jobs["requested_processors"].to_numpy()
@@ -125,6 +125,7 @@ def treatment_figures(run: Outcome) -> Figures:
     read = counted[asked.job] & asked.decided & ~are(asked.method, STATED)
     return {
         "molded_jobs": int((counted & (records.allocated != requested)).sum()),
+        "jobs_below_requests": int((counted & (records.allocated < requested.min())).sum()),
         "resized_jobs": int(counted[resized].sum()),
         "decisions_by_belief": int(read.sum()),
     }

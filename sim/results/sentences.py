@@ -145,7 +145,9 @@ def treated_sentence(own: Sequence[Summary], other: Sequence[Summary] = ()) -> s
     molded, resized, read = (total(own, key) for key in TREATED)
     if molded is None or resized is None or read is None:
         return ""
-    said = f"{molded_text(own)} jobs molded, {resized:,.0f} resized"
+    below = total(own, "jobs_below_requests")
+    fewer = f" ({below:,.0f} to fewer processors than any job requests)" if below else ""
+    said = f"{molded_text(own)} jobs molded{fewer}, {resized:,.0f} resized"
     if not molded + resized:
         more, theirs = (total(other, key) or 0.0 for key in TREATED[:2])
         if more + theirs:

@@ -240,9 +240,10 @@ def advice_sentences(figures: Mapping[str, Any]) -> list[str]:
         "request different times are counted here as different applications."
     ]
     if figures["longer_than_asked"]:
+        later = f": later runtimes of this log were up to {figures['stretch']:.3g} times the former"
         said.append(
-            f"{figures['longer_than_asked']:,} walltimes are longer than what is asked for now: "
-            f"later runtimes of this log were up to {figures['stretch']:.3g} times the former."
+            f"{figures['longer_than_asked']:,} walltimes are longer than what is asked for now"
+            f"{later if figures['stretch'] >= 1.005 else ''}."
         )
     if figures["not_completed"]:
         said.append(

@@ -113,6 +113,11 @@ def test_only_completed_runs_say_how_long_to_ask_for(tmp_path, completed, wallti
     log.write_text("submit,runtime,cpus,user\n" + "\n".join(r.rpartition(",")[0] for r in rows))
     silent = advise(read_jobs([str(log)]), options(["advise.starts=false"]))
     assert silent.figures["not_completed"] == 0  # nobody says how any job ended
+    log.write_text(
+        log.read_text().replace(",user\n", ",user,state\n").replace(",ann", ",ann,FAILED")
+    )
+    same = advise(read_jobs([str(log)]), options(["advise.starts=false"]))
+    assert same.figures["not_completed"] == 0  # as in a log whose status is 0 in every line
 
 
 def write_log(path, jobs=400):

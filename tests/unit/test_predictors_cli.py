@@ -115,6 +115,36 @@ def test_the_answer_is_a_sentence_first(runs, capsys):
     assert re.search(r"the range at \d+ should narrow from a factor of", first)
 
 
+SOLVER = [(4, 1350), (8, 700), (16, 370), (64, 214)]
+
+
+def test_a_count_between_that_may_be_faster_than_the_fastest_is_measured_next(tmp_path, capsys):
+    """32 is slower by belief, but its range begins below 214 s."""
+    report = answer(capsys, written(tmp_path, SOLVER))
+    assert report["answer"].startswith("Fastest: use 64 (214 s, measured).")
+    assert report["measure_next"] == 32
+    assert "Measure 32 next, for about 7,5" in report["answer"]
+    after = answer(capsys, written(tmp_path, [*SOLVER, (32, 193)]))
+    assert "use 32 (193 s, measured)" in after["answer"]
+    assert after["measure_next"] != 32
+
+
+def test_runs_on_one_count_that_are_far_apart_are_made_again_first(tmp_path, capsys):
+    doubtful = [*SOLVER, (32, 193), (32, 389)]
+    said = answer(capsys, written(tmp_path, doubtful))["answer"]
+    assert said.startswith("First of all run 32 again: runs there took 193 and 389 s.")
+    assert "next" not in said
+    said = answer(capsys, written(tmp_path, [*SOLVER, (32, 193), (32, 280)]))["answer"]
+    assert "again: runs" not in said
+
+
+def test_the_cheapest_is_the_least_that_was_measured(tmp_path, capsys):
+    """5,319 processor-seconds on 2 are more than 5,200 on 1, though by less than 3 %."""
+    report = answer(capsys, written(tmp_path, [(1, 5200), (2, 2659.5), *SOLVER]))
+    assert report["uses"][-1]["criterion"] == "cheapest in processor-seconds"
+    assert report["uses"][-1]["nprocs"] == 1
+
+
 def test_targets_come_first_and_the_most_bounds_what_to_use_and_measure(runs, capsys):
     report = answer(capsys, runs, "--target", "64", "--most", "24", "--free")
     assert report["answer"].startswith("64 processors take about")

@@ -6,9 +6,11 @@ import io
 import re
 
 import numpy as np
+import pandas as pd
 import pytest
 from rich.console import Console
 
+import sim
 from scripts.composing import composed
 from sim.console import RESPONSE, Side, compared, print_results, verdict_lines
 from sim.results.rows import MOLDED
@@ -150,6 +152,22 @@ def test_each_sentence_is_what_the_tables_say(kind):
         assert lines[-1] == rests_sentence(summary)
         assert f"{100 * summary['share_moldable']:.3g} % of the jobs moldable" in lines[-1]
         assert other["jobs"] == jobs
+
+
+def test_jobs_below_all_requests_are_counted_and_said():
+    """A machine whose users ask for 128 processors at least may have no smaller allocations."""
+    run = {"molded_jobs": 18, "resized_jobs": 0, "jobs": 100, "decisions_by_belief": 4}
+    assert treated_sentence([run | {"jobs_below_requests": 5}] * 2).startswith(
+        "36 of 200 jobs molded (10 to fewer processors than any job requests), 0 resized"
+    )
+    rows = pd.DataFrame({"job_id": range(40), "submit_time": 100.0 * np.arange(40),
+                         "requested_processors": 32, "runtime": 2000.0})  # fmt: skip
+    asked = {"processors": 64, "policy": "sa_easy", "predictor": "oracle"}
+    found = sim.run("moldability.share=1", jobs=rows, **asked)
+    below = (found.jobs["allocated_processors"] < 32).sum()
+    assert found.summary["jobs_below_requests"] == below > 0
+    narrow = sim.run("moldability.share=1", jobs=rows.assign(requested_processors=1), **asked)
+    assert narrow.summary["jobs_below_requests"] == 0
 
 
 def check_treated(line, one, molded, resized):
