@@ -5,7 +5,7 @@ from functools import reduce
 
 import numpy as np
 
-from predictors.base import BoolArray, FloatArray, Remark
+from predictors.base import FloatArray, Remark
 from predictors.errors import BETWEEN_0_AND_1, UndeterminedError
 from predictors.observations import ObservedCurve
 
@@ -85,17 +85,11 @@ def data_remarks(curve: ObservedCurve) -> list[Remark]:
     return found
 
 
-def are_far(curve: ObservedCurve, targets: FloatArray) -> BoolArray:
-    """Say which targets are more than four times outside the observed counts."""
-    low, high = curve.nprocs[0], curve.nprocs[-1]
-    return np.asarray((targets > FAR_FACTOR * high) | (targets < low / FAR_FACTOR), bool)
-
-
 def far_remarks(curve: ObservedCurve, targets: FloatArray) -> list[Remark]:
     """Warn of targets more than four times outside the observed counts."""
     low, high = curve.nprocs[0], curve.nprocs[-1]
-    found = []
-    for target in np.unique(targets[are_far(curve, targets)]):
+    far, found = (targets > FAR_FACTOR * high) | (targets < low / FAR_FACTOR), []
+    for target in np.unique(targets[far]):
         factor, end = (target / high, high) if target > high else (low / target, low)
         text = f"{target:g} is {factor:.3g} times outside the observations, which end at {end:g}"
         found.append(Remark("warning", "far", text, measure_between(end, target), float(target)))

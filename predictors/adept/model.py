@@ -28,7 +28,6 @@ from predictors.adept.phase import (
 )
 from predictors.adept.reliability import (
     curve_remarks,
-    judged,
     open_remarks,
     phase_remarks,
     point_remarks,
@@ -40,6 +39,7 @@ from predictors.curves.estimator import AnchoredEstimator
 from predictors.curves.measured import Evidence
 from predictors.errors import PredictorError, check_choice
 from predictors.observations import ObservedCurve, merged_curve
+from predictors.remarks import UNUSABLE, gravest
 
 
 class Adept(AnchoredEstimator):
@@ -158,9 +158,15 @@ class Adept(AnchoredEstimator):
         """
         if self._fits is not None:
             return self._fits.judgements(np.ravel(nprocs))
-        targets = self._targets(nprocs).ravel()
-        parts = self._by_phase(targets)
-        return judged((self.curve_, self._layout, self._evidence), parts, self._instances, targets)
+        targets, found = self._targets(nprocs).ravel(), {}
+        for _, places in self._by_phase(targets):
+            about: dict[float | None, list[Remark]] = {None: []}
+            for one in self.reliability(targets[places]):
+                about.setdefault(one.target, []).append(one)
+            for target in targets[places].tolist():
+                grade, code = gravest(about[None] + about.get(target, []))
+                found[target] = grade, code if grade == UNUSABLE else ""
+        return [found[target] for target in targets.tolist()]
 
     def curve(self, nprocs: float | None = None) -> DowneyCurve:
         """Return one curve for all targets, for plots, knees and parameters.

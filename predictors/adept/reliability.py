@@ -1,6 +1,5 @@
 """How far to trust a prediction (ADEPT paper, Table 3, completed), and where to measure next."""
 
-from collections.abc import Callable
 from typing import cast
 
 import numpy as np
@@ -25,16 +24,12 @@ from predictors.base import BoolArray, FloatArray, Grade, IntArray, Remark
 from predictors.curves.measured import Evidence
 from predictors.observations import ObservedCurve
 from predictors.remarks import (
-    DECLINING,
     GRADES,
     INFEASIBLE,
-    SEVERITY,
     SINGLE,
-    are_far,
     data_remarks,
     far_remarks,
     few_remark,
-    worst_grade,
 )
 
 APART = 0.20
@@ -100,14 +95,6 @@ def _in_linear_section(phase: Phase, answers: Answers, targets: FloatArray) -> B
     return np.asarray(answers.unbent & (targets > phase.curve.nprocs[-1]), bool)
 
 
-def open_codes(phase: Phase, answers: Answers, targets: FloatArray) -> np.ndarray:
-    """Return the code of what `open_remarks` says of each target, if it says anything."""
-    if len(phase.curve.nprocs) == 1:
-        return np.full(len(targets), "single_observation")
-    linear = _in_linear_section(phase, answers, targets)
-    return np.where(linear, "linear_section", "runner_up")
-
-
 def open_remarks(
     phase: Phase, answers: Answers, targets: FloatArray, layout: Layout
 ) -> list[Remark]:
@@ -117,23 +104,24 @@ def open_remarks(
     instance's A is asked for (the paper's Table 3): one on fewer may lie there as well.
     """
     grades = open_grades(phase, answers, targets)
-    codes = open_codes(phase, answers, targets).tolist()
+    linear = _in_linear_section(phase, answers, targets)
     advice = measure_next(phase, layout.feasible, layout.start is not None)
     found = []
     for place in np.flatnonzero(grades > NOTHING).tolist():
         target, grade = targets.item(place), cast(Grade, GRADES[grades[place]])
         A_low, A_high = answers.A_low[place], answers.A_high[place]
         between = f"{answers.low[place]:.4g} to {answers.high[place]:.4g} s"
-        code, measure = codes[place], advice
-        if code == "single_observation":
-            text = SINGLE
-        elif code == "linear_section":
-            measure = layout.feasible.at_least(_bend(answers, place))
+        measure = advice
+        if len(phase.curve.nprocs) == 1:
+            code, text = "single_observation", SINGLE
+        elif linear[place]:
+            code, measure = "linear_section", layout.feasible.at_least(_bend(answers, place))
             text = (
                 f"all observations lie before the curve bends, so any A from {A_low:.3g} on fits; "
                 f"at {target:g} that means {between}"
             )
         else:
+            code = "runner_up"
             text = (
                 f"curves with A from {A_low:.3g} to {A_high:.3g} fit equally well; "
                 f"at {target:g} they predict {between}"
@@ -155,54 +143,6 @@ def _infeasible_grades(layout: Layout, evidence: Evidence, targets: FloatArray) 
     believed = evidence.measured(targets) & (layout.special is not None)
     outside = np.where(believed, WARNING, UNUSABLE)
     return np.where(layout.feasible.holds(targets), NOTHING, outside)
-
-
-def point_grades(
-    curve: ObservedCurve, layout: Layout, evidence: Evidence, targets: FloatArray
-) -> IntArray:
-    """Grade what `point_remarks` says of each target."""
-    grades = np.where(are_far(curve, targets), WARNING, NOTHING)
-    for point in layout.points:
-        grades[targets == point.nprocs] = WARNING
-    return np.maximum(grades, _infeasible_grades(layout, evidence, targets))
-
-
-def judged(
-    read: tuple[ObservedCurve, Layout, Evidence],
-    parts: list[tuple[Phase, np.ndarray]],
-    answers_of: Callable[[FloatArray], Answers],
-    targets: FloatArray,
-) -> list[tuple[str, str]]:
-    """Return the worst grade of the remarks about each target, and why it is unusable.
-
-    Parameters
-    ----------
-    read : tuple
-        The curve, how it is read, and what answers keep to.
-    parts : list of (Phase, numpy.ndarray of int)
-        Each phase that has targets, with the places of these.
-    answers_of : callable
-        From targets to what the instances say of them.
-    targets : numpy.ndarray of float, shape (t,)
-    """
-    curve, layout, evidence = read
-    answers, found = answers_of(targets), point_grades(curve, layout, evidence, targets)
-    codes = np.full(len(targets), INFEASIBLE, dtype="U18")
-    for phase, places in parts:
-        own, asked = answers.rows(places), targets[places]
-        severity = open_grades(phase, own, asked)
-        unusable = severity == UNUSABLE
-        codes[places[unusable]] = open_codes(phase, own, asked)[unusable]
-        general = SEVERITY[worst_grade(phase_remarks(phase, evidence.declines_after))]
-        found[places] = np.maximum(found[places], np.maximum(severity, general))
-    declining = evidence.declining(targets)
-    found[declining] = [SEVERITY[one] for one in evidence.declining_grades(targets[declining])]
-    codes[declining] = DECLINING
-    found = np.maximum(found, SEVERITY[worst_grade(curve_remarks(curve, layout))])
-    return [
-        (GRADES[place], code if place == UNUSABLE else "")
-        for place, code in zip(found.tolist(), codes.tolist(), strict=True)
-    ]
 
 
 def point_remarks(

@@ -175,10 +175,6 @@ class Evidence:
             high = np.where(followed, kept * wide, high)
         return np.minimum(low, kept), np.maximum(high, kept)
 
-    def declining_grades(self, targets: FloatArray) -> list[Grade]:
-        """Return the grades of targets in or beyond a declining end."""
-        return ["warning" if known else "unusable" for known in self.measured(targets).tolist()]
-
     def remarks(self, targets: FloatArray) -> list[Remark]:
         """Say which distinct targets lie in or beyond a declining end."""
         out = targets[self.declining(targets)]
@@ -192,9 +188,10 @@ class Evidence:
             f"{curve.nprocs[-1]:g}: "
         )
         found = []
-        for target, grade in zip(out.tolist(), self.declining_grades(out), strict=True):
+        for target, known in zip(out.tolist(), self.measured(out).tolist(), strict=True):
+            grade: Grade = "warning" if known else "unusable"
             own = "beyond it the measured runtimes are repeated"
-            if grade == "unusable":
+            if not known:
                 own = "beyond it nothing is predicted except at measured counts"
             found.append(Remark(grade, DECLINING, text + own, None, target))
         return found
