@@ -165,15 +165,9 @@ class CountTable(NamedTuple):
 @compiled
 def place_of(table: CountTable, nprocs: int) -> int:
     """Return the place of a count among those measured; -1 - where it would be without it."""
-    low, high = 0, int(table.sums[COUNTS])
-    while low < high:
-        middle = (low + high) // 2
-        if table.known[middle] < nprocs:
-            low = middle + 1
-        else:
-            high = middle
-    is_there = low < table.sums[COUNTS] and table.known[low] == nprocs
-    return low if is_there else -1 - low
+    known = table.known[: int(table.sums[COUNTS])]
+    place = int(np.searchsorted(known, nprocs))
+    return place if place < known.size and known[place] == nprocs else -1 - place
 
 
 @compiled

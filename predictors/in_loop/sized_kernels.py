@@ -160,14 +160,7 @@ def complete_seconds(fit, count, size):  # type: ignore[no-untyped-def]
 @compiled(error_model="numpy")
 def level_of(latest, count) -> int:  # type: ignore[no-untyped-def]
     """Return the place of a count among those measured, or where it would be."""
-    low, high = 0, latest.span[LEVELS]
-    while low < high:
-        middle = (low + high) // 2
-        if latest.levels[0, middle] < count:
-            low = middle + 1
-        else:
-            high = middle
-    return low
+    return int(np.searchsorted(latest.levels[0, : latest.span[LEVELS]], count))
 
 
 @compiled(error_model="numpy")

@@ -35,14 +35,8 @@ class CpuChunk(NamedTuple):
 @compiled
 def _segment(times, row, time) -> int:  # type: ignore[no-untyped-def]
     """Return which segment of a row holds `time`."""
-    low, high = 0, times.shape[1] - 1
-    while high - low > 1:
-        middle = (low + high) // 2
-        if times[row, middle] <= time:
-            low = middle
-        else:
-            high = middle
-    return low
+    after = np.searchsorted(times[row], time, "right")
+    return int(min(max(after, 1), times.shape[1] - 1)) - 1
 
 
 @compiled
