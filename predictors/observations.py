@@ -81,7 +81,11 @@ def observed_curve(nprocs: ArrayLike, runtime: ArrayLike) -> ObservedCurve:
     distinct[1:] = counts[1:] > counts[:-1]
     if distinct.all():
         return ObservedCurve(counts, times, np.ones(len(counts), np.int64), times, times)
-    return _merged(counts, times, np.flatnonzero(distinct))
+    starts = np.flatnonzero(distinct)
+    repeats = np.diff(starts, append=len(counts))
+    runs = np.zeros((len(starts), repeats.max()))
+    runs[np.arange(repeats.max()) < repeats[:, None]] = times
+    return merged_curve(counts[starts], runs, repeats.astype(float))
 
 
 @compiled
@@ -122,7 +126,7 @@ class Merged(NamedTuple):
 def merge_repeats(runtimes: FloatArray) -> Merged:
     """Drop obvious outliers among a few runs at one count and average the rest.
 
-    The rule is that of `observed_curve`, which is faster for many runs at once.
+    The rule is that of `observed_curve`.
 
     Parameters
     ----------
@@ -167,7 +171,7 @@ def dropped_of(runtimes: FloatArray) -> list[float]:
 
 @compiled
 def merge_runs(
-    counts: IntArray, runs: FloatArray, numbers: FloatArray
+    counts: IntArray | FloatArray, runs: FloatArray, numbers: FloatArray
 ) -> tuple[FloatArray, FloatArray, tuple[float, int, float]]:
     """Merge good runs by count; parameters are those of `merged_curve`.
 
@@ -188,12 +192,14 @@ def merge_runs(
     return counts.astype(np.float64), figures, (scatter, degrees, log_scatter)
 
 
-def merged_curve(counts: IntArray, runs: FloatArray, numbers: FloatArray) -> ObservedCurve:
+def merged_curve(
+    counts: IntArray | FloatArray, runs: FloatArray, numbers: FloatArray
+) -> ObservedCurve:
     """Return the curve of runs that are good.
 
     Parameters
     ----------
-    counts : numpy.ndarray of int, shape (m,), ascending
+    counts : numpy.ndarray of int or float, shape (m,), ascending
     runs : numpy.ndarray of float, shape (m, room), seconds
         Those at each count come first.
     numbers : numpy.ndarray of float, shape (m,)
@@ -316,49 +322,3 @@ def _checked(nprocs: ArrayLike, runtime: ArrayLike) -> tuple[FloatArray, FloatAr
                 f"{name} in row {row} is {values[row]:g}; it must be finite and {accepted}"
             )
     return counts, times
-
-
-def _merged(counts: FloatArray, times: FloatArray, starts: IntArray) -> ObservedCurve:
-    """Merge runs sorted by count, then time; `starts` is where each count begins."""
-    repeats = np.diff(starts, append=len(counts))
-    group = np.repeat(np.arange(len(starts)), repeats)
-    outlying = _outlying(times, starts, repeats, group)
-    some_dropped = bool(outlying.any())
-    dropped: tuple[tuple[float, float], ...] = ()
-    if some_dropped:
-        dropped = tuple(zip(counts[outlying].tolist(), times[outlying].tolist(), strict=True))
-        times, group = times[~outlying], group[~outlying]
-        repeats = np.bincount(group, minlength=len(starts))
-    means = np.bincount(group, times) / repeats
-    relative = times / means[group] - 1.0
-    degrees = len(times) - len(starts)
-    scatter = float(np.sqrt(relative @ relative / degrees)) if degrees else 0.0
-    logs = np.log(times)
-    spread = logs - (np.bincount(group, logs) / repeats)[group]
-    log_scatter = float(np.sqrt(spread @ spread / degrees)) if degrees else 0.0
-    ends = np.cumsum(repeats)
-    shortest, longest = times[ends - repeats], times[ends - 1]
-    return ObservedCurve(
-        counts[starts],
-        means,
-        repeats,
-        shortest,
-        longest,
-        scatter,
-        degrees,
-        log_scatter,
-        dropped,
-    )
-
-
-def _outlying(
-    times: FloatArray, starts: IntArray, repeats: IntArray, group: IntArray
-) -> np.ndarray:
-    """Say which runs are outliers among the three or more at their count."""
-    lower, upper = starts + (repeats - 1) // 2, starts + repeats // 2
-    middle = (0.5 * (times[lower] + times[upper]))[group]
-    distance = np.abs(times - middle)
-    ordered = distance[np.lexsort((distance, group))]
-    spread = (0.5 * (ordered[lower] + ordered[upper]))[group]
-    far = distance > _OUTLIER_DISTANCE * spread + 1e-9 * middle
-    return np.asarray(far & (repeats[group] >= 3), bool)
