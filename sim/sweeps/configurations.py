@@ -80,31 +80,22 @@ class Configuration:
 
 
 LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+
+
+class PlainLoader(LOADER):  # type: ignore[misc, valid-type]
+    """Reads YAML; text in it is shown plainly, and trees too deep for Python are refused."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__(text)
+        self.deep_construct = True
+
+
+PlainLoader.add_constructor(
+    "tag:yaml.org,2002:str",
+    lambda loader, node: shown_plainly(loader.construct_scalar(node)),
+)
 LARGEST_YAML = 2**22
 """Bytes of a run's configuration that is read."""
-
-
-def _content(text: str) -> Any:
-    """Return what YAML says; in half the time of ``yaml.load``, which allows for much more."""
-    loader = LOADER(text)
-    try:
-        return _built(loader.get_single_node(), loader)
-    finally:
-        loader.dispose()
-
-
-def _built(node: Any, loader: Any) -> Any:
-    """Return mappings, lists and text of a tree without aliases; others as YAML makes them."""
-    if isinstance(node, yaml.MappingNode) and node.tag == "tag:yaml.org,2002:map":
-        keys = [_built(key, loader) for key, _ in node.value]
-        if all(isinstance(key, str) for key in keys):
-            values = (_built(value, loader) for _, value in node.value)
-            return dict(zip(keys, values, strict=True))
-    if isinstance(node, yaml.SequenceNode) and node.tag == "tag:yaml.org,2002:seq":
-        return [_built(one, loader) for one in node.value]
-    if isinstance(node, yaml.ScalarNode) and node.tag == "tag:yaml.org,2002:str":
-        return shown_plainly(node.value)
-    return None if node is None else loader.construct_document(node)
 
 
 def _text(path: Path) -> str | None:
@@ -144,7 +135,7 @@ def load_yaml(path: Path) -> Any:
         aliases = "*" in text and any(
             isinstance(event, yaml.AliasEvent) for event in yaml.parse(text, LOADER)
         )
-        content = None if aliases else _content(text)
+        content = None if aliases else yaml.load(text, PlainLoader)
     except (ValueError, RecursionError, yaml.YAMLError) as error:
         raise _unreadable(path, error) from None
     if aliases:
@@ -184,7 +175,7 @@ def _shape(marked: str) -> tuple[Setting, list[str]] | None:
     if "*" in marked:
         return None
     try:
-        content = _content(marked)
+        content = yaml.load(marked, PlainLoader)
         leaves = flatten(content) if isinstance(content, dict) else {}
     except (ValueError, RecursionError, yaml.YAMLError):
         return None
@@ -196,7 +187,7 @@ def _shape(marked: str) -> tuple[Setting, list[str]] | None:
 @lru_cache(4096)
 def _word(text: str) -> str | int | float | bool | None:
     """Return what a plain value of one word is."""
-    return flatten({"": _content(text)})[""]
+    return flatten({"": yaml.load(text, PlainLoader)})[""]
 
 
 def _values(path: Path) -> Setting:
