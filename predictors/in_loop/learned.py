@@ -10,7 +10,6 @@ from numpy.typing import ArrayLike
 from predictors.base import (
     BoolArray,
     Estimator,
-    Explanation,
     FloatArray,
     IntArray,
     Observation,
@@ -142,11 +141,10 @@ class History:
         self.measured.compare(self._predicted)
         self._is_compared = True
 
-    def explain(self, method: str, nprocs: int, size: float) -> Explanation:
-        """Say what a belief about a job of that size at a count rests on, and how it is graded."""
-        grade, code = self.grade(nprocs, size)
+    def kept_at(self, nprocs: int, size: float) -> tuple[int, float]:
+        """Return how many runs are kept at a count, and their mean, brought to that size."""
         runs, mean = self.measured.kept_at(nprocs)
-        return Explanation(method, self.number, grade, code, runs, mean * or_unit(size))
+        return runs, mean * or_unit(size)
 
     def grade(self, nprocs: int, size: float) -> tuple[str, str]:
         """Return the grade and the gravest remark's code; each count is judged once a fit.

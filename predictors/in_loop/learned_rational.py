@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from predictors.base import Explanation, FloatArray, IntArray, Observation
+from predictors.base import FloatArray, IntArray, Observation
 from predictors.compiling import compiled
 from predictors.errors import AT_LEAST_0, AT_LEAST_1, PredictorError
 from predictors.in_loop.per_application import PerApplication, or_unit
@@ -137,14 +137,12 @@ class LoadedHistory:
         """Return the believed runtimes of a job of that size at each count."""
         return self._under_load(self.parts(counts, or_unit(size)), counts)
 
-    def explain(self, method: str, nprocs: int, size: float) -> Explanation:
-        """Say on how many runs a belief rests, and whether the count lies among them."""
-        grade, code = self.grade(nprocs, size)
+    def kept_at(self, nprocs: int, size: float) -> tuple[int, float]:
+        """Return how many runs are kept at a count, and their mean, brought to size and load."""
         count, compared = np.array([nprocs]), self._compared()
         runs, mean = compared.kept_at(nprocs)
         parts = self._plain_parts(count, or_unit(size)).scaled(np.array([mean]))
-        mean = self._under_load(parts, count).item() if runs else nan
-        return Explanation(method, self.number, grade, code, runs, mean)
+        return runs, self._under_load(parts, count).item() if runs else nan
 
     def grade(self, nprocs: int, size: float) -> tuple[str, str]:
         """Return how a belief about a count is graded, and the code of why."""

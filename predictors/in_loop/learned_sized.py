@@ -5,7 +5,7 @@ from math import log2, nan
 
 import numpy as np
 
-from predictors.base import Explanation, FloatArray, IntArray, Observation
+from predictors.base import FloatArray, IntArray, Observation
 from predictors.compiling import direct
 from predictors.errors import AT_LEAST_0, PredictorError
 from predictors.in_loop.per_application import PerApplication
@@ -210,13 +210,10 @@ class SizedHistory:
         found = as_runs_correct(self._latest, counts, size, asked, seconds)
         return found
 
-    def explain(self, method: str, nprocs: int, size: float) -> Explanation | None:
-        """Say what a belief about a job of that size at a count rests on, and how it is graded."""
-        graded = self.grade(nprocs, size)
-        if graded is None:
-            return None
+    def kept_at(self, nprocs: int, size: float) -> tuple[int, float]:
+        """Return how many runs are kept at a count, and their mean, brought to that size."""
         runs, mean = _account(self._latest, self._fit, nprocs, float(size))
-        return Explanation(method, self.number, *graded, runs, mean)
+        return runs, mean
 
     def grade(self, nprocs: int, size: float) -> tuple[str, str] | None:
         """Return how a belief about a count is graded, and the code of why; None without one."""

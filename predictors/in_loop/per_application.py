@@ -34,7 +34,15 @@ Chosen on seeds 1000 to 1010: three early runs of unlike sizes made a curve that
 
 
 class RunHistory(Protocol):
-    """The finished runs of one pool, and the model fitted to them."""
+    """The finished runs of one pool, and the model fitted to them.
+
+    Attributes
+    ----------
+    number : int
+        Of the runs.
+    """
+
+    number: int
 
     def add(self, run: Observation) -> bool:
         """Add a run; True if what was last predicted no longer stands."""
@@ -42,11 +50,11 @@ class RunHistory(Protocol):
     def believe(self, counts: IntArray, size: float) -> FloatArray | None:
         """Return the believed runtimes of a job of that size (NaN where hidden) at each count."""
 
-    def explain(self, method: str, nprocs: int, size: float) -> Explanation | None:
-        """Say what the belief about such a job rests on; None if there is none."""
-
     def grade(self, nprocs: int, size: float) -> tuple[str, str] | None:
-        """Return reliability and code of what `explain` says; None if there is no belief."""
+        """Return reliability and code of the belief about such a job; None if there is none."""
+
+    def kept_at(self, nprocs: int, size: float) -> tuple[int, float]:
+        """Return how many runs are kept at a count, and their mean, as `Explanation` has it."""
 
 
 History = TypeVar("History", bound=RunHistory)
@@ -175,23 +183,23 @@ class PerApplication(ABC, Generic[History]):
 
     def explain(self, job: int, nprocs: int) -> Explanation:
         """Say on how many runs a belief rests, and how the model grades it."""
-        history, found = self._history(job), None
-        if history is not None:
-            size = self._size(job)
-            found = history.explain(self.method, nprocs, size)
-            if found is not None and isnan(size) and self._is_unlike(job, history):
-                found = found._replace(reliability=UNUSABLE, code=UNLIKE)
-        return Explanation("requested_time", 0, "") if found is None else found
+        history, graded = self._history(job), self._graded(job, nprocs)
+        if history is None or graded is None:
+            return Explanation("requested_time", 0, "")
+        kept = history.kept_at(nprocs, self._size(job))
+        return Explanation(self.method, history.number, *graded, *kept)
 
     def grade_of(self, job: int, nprocs: int) -> tuple[str, str]:
         """Return reliability and code of what `explain` says."""
-        history, found = self._history(job), None
-        if history is not None:
-            size = self._size(job)
-            found = history.grade(nprocs, size)
-            if found is not None and isnan(size) and self._is_unlike(job, history):
-                found = UNUSABLE, UNLIKE
-        return ("", "") if found is None else found
+        return self._graded(job, nprocs) or ("", "")
+
+    def _graded(self, job: int, nprocs: int) -> tuple[str, str] | None:
+        """Return reliability and code of a belief, None where there is none."""
+        history, size = self._history(job), self._size(job)
+        found = None if history is None else history.grade(nprocs, size)
+        if history is not None and found and isnan(size) and self._is_unlike(job, history):
+            return UNUSABLE, UNLIKE
+        return found
 
     def _is_unlike(self, job: int, history: History) -> bool:
         """Return whether a job asks for far longer than is believed of it at its request."""
