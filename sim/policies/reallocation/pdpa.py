@@ -9,7 +9,7 @@ import numpy as np
 from predictors.base import IntArray
 from sim.policies.reallocation.beliefs import Beliefs, Members
 from sim.policies.reallocation.rule import Reallocation
-from sim.policies.reallocation.shares import make_room
+from sim.policies.reallocation.shares import hand_out, make_room
 from sim.state.machine_state import Run
 from sim.state.view import View
 
@@ -40,13 +40,6 @@ class Progress:
     processors: int = 0
     bad: bool = False
     blocked: int = 0
-
-
-def _within(counts: list[int], least: list[int], largest: list[int]) -> list[int]:
-    return [
-        low if count < low else high if count > high else count
-        for count, low, high in zip(counts, least, largest, strict=True)
-    ]
 
 
 @dataclass(frozen=True)
@@ -123,29 +116,19 @@ class PerformanceDriven(Reallocation):
 
     def share(self, beliefs: Beliefs, members: Members, total: int) -> IntArray:
         """Return each job's count by its own measurements, as far as there is room."""
-        least, largest = members.least.tolist(), members.largest.tolist()
         searches: dict[int, Progress] = beliefs.notes
+        places = zip(members.job, members.run, members.least.tolist(), strict=True)
         asked = [
-            self._begun(beliefs, job) if run is None else self._asked(beliefs, run, low)
-            for job, run, low in zip(members.job, members.run, least, strict=True)
+            self._begun(beliefs, job) if run is None else self._asked(beliefs, run, least)
+            for job, run, least in places
         ]
-        wanted = _within(asked, least, largest)
-        shares = _within(members.held.tolist(), least, wanted)
-        left = total - sum(shares)
-        if left < 0:
-            worst = sorted(range(len(shares)), key=lambda k: searches[members.job[k]].efficiency)
-            lowered = np.array(shares)
-            make_room(lowered, members.least, total, np.array(worst))
-            shares = lowered.tolist()
-            left = total - sum(shares)
-        for place in reversed(range(len(shares))):
-            if left <= 0:
-                break
-            taken = min(left, wanted[place] - shares[place])
-            shares[place] += taken
-            left -= taken
-        self._note_changes(beliefs, members, shares, asked)
-        return np.array(shares)
+        wanted = np.clip(asked, members.least, members.largest)
+        shares: IntArray = np.clip(members.held, members.least, wanted)
+        worst = np.argsort([searches[job].efficiency for job in members.job], kind="stable")
+        make_room(shares, members.least, total, worst)
+        hand_out(shares, wanted, total, np.arange(len(members))[::-1])
+        self._note_changes(beliefs, members, shares.tolist(), asked)
+        return shares
 
     def _begun(self, beliefs: Beliefs, job: int) -> int:
         """Begin the search of a job that starts, and return the count that it asks for."""
