@@ -7,6 +7,7 @@ import contextlib
 import gc
 import logging
 import os
+import re
 import sys
 import traceback
 from collections.abc import Callable, Mapping, Sequence
@@ -122,7 +123,8 @@ def _sides(
     from sim.results.sentences import NOBODY
 
     chosen, (run, base, step) = HydraConfig.get().runtime.choices, results
-    policy, predictor = str(chosen["policy"]), _predictor(chosen)
+    changed = [one for one in HydraConfig.get().overrides.task if re.match(r"\+*policy[/.]", one)]
+    policy, predictor = ", ".join([str(chosen["policy"]), *changed]), _predictor(chosen)
     own, bases, steps = ([f for one in parts if (f := one[k]) is not None] for k in range(3))
     several = run.get("replications")
     numbers = range(several) if isinstance(several, int) else ()

@@ -14,6 +14,7 @@ from sim.report.html import Cell, table
 from sim.report.samples import Group, jobs_of
 from sim.results.plots.style import LINE_COLOURS, legend, line
 from sim.statistics.intervals import Interval
+from sim.statistics.paired import LEAST_PAIRS
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -97,7 +98,10 @@ def forest(order: Sequence[Group], found: Sequence[Difference], figure: str) -> 
         return ""
     against = " or ".join(dict.fromkeys(reference_names(found).values()))
     unit = "pp" if found[0].is_share else "%"
-    caption = f"Change of {figure} against {against}: simultaneous 95 % intervals; * excludes 0"
+    spans = "simultaneous 95 % intervals; * excludes 0"
+    if all(math.isnan(one.change.low) for one in found):
+        spans = f"ranges of the pairs, as intervals need at least {LEAST_PAIRS}"
+    caption = f"Change of {figure} against {against}: {spans}"
     axis = f"{100 * ends[0]:.0f} to {100 * ends[1]:.0f} {unit}"
     return table(caption, ["runs", "change", axis], rows, ["runs"], "forest")
 

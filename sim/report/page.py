@@ -171,6 +171,9 @@ def _verdict(verdict: Verdict) -> str:
 def _foresight(kept: str, answers: Answers) -> str:
     """Return what predictors keep of perfect foresight, and below it, folded, who pays."""
     if not kept:
+        why = {one.kept for one in answers.differences if isinstance(one.kept, str)} - {""}
+        if why:
+            return f"<p>No share of the oracle's gain is told: {', '.join(sorted(why))}.</p>"
         return "<p>No policy has runs both with predictor=oracle and with another predictor.</p>"
     note = (
         "<p>100 % is what the oracle of runtimes gains under the same policy. A predictor may gain "

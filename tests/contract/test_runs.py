@@ -75,7 +75,8 @@ def test_the_summary_says_how_noisily_sizes_repeat(command, tmp_path):
 
 def test_policy_overrides_do_not_reach_the_baseline(command, tmp_path):
     molded = ("policy/backfill=none", "policy/order=sjf", "policy.allocation.adopters=0.5")
-    command(*TINY, *molded, "hydra.run.dir=run")
+    shown = command(*TINY, *molded, "hydra.run.dir=run").out
+    assert f", {', '.join(molded)} by " in " ".join(shown.split())
     command(*TINY, "policy=easy", "predictor=user_estimate", "baseline=null", "hydra.run.dir=easy")
     assert same_bytes(tmp_path / "run/baseline", tmp_path / "easy")
     assert not same_bytes(tmp_path / "run", tmp_path / "easy")

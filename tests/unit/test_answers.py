@@ -2,6 +2,7 @@
 
 import json
 from dataclasses import replace
+from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
@@ -11,14 +12,17 @@ from test_report import FIGURES, tables
 
 from sim.compare import main
 from sim.report import answers as answering
+from sim.report import page
 from sim.report.answer_tables import OVER_LOAD, answers, difference_figures
 from sim.report.answers import NO_GAIN, load_curves, regrets
+from sim.report.forest import forest
 from sim.report.gathering import gather
 from sim.report.samples import Group, Sample, groups_of
 from sim.report.verdict import best_of, verdict
 from sim.report.winners import most_affected
 from sim.results.steady_state import SAME_JOBS, replications_of, windows_sentences
-from sim.statistics.paired import compare, log_ratios, share_of_gain
+from sim.statistics.intervals import Interval
+from sim.statistics.paired import Comparison, compare, log_ratios, share_of_gain
 
 pytestmark = pytest.mark.fast
 
@@ -536,6 +540,29 @@ def test_a_rule_that_had_nothing_to_go_by_is_called_untried(study):
             group.samples[:] = [told(sample, **idle) for sample in group.samples]
     said = verdict(every, differences(every), RESPONSE, None).molding
     assert "Molding is untried under sa, adept, where hardly any start was decided" in said
+
+
+def test_a_page_of_few_pairs_speaks_of_ranges_and_of_the_oracle_that_ran(study):
+    """Three pairs give no interval; an oracle without a certain gain is there all the same."""
+    every = groups(study)
+    found = differences(every)
+    few = [
+        replace(
+            one, kept=NO_GAIN, comparison=Comparison(Interval(0.1, np.nan, np.nan, 3), 0.0, 0.2)
+        )
+        for one in found
+    ]
+    assert "ranges of the pairs, as intervals need at least 8" in forest(every, few, RESPONSE)
+    assert "simultaneous 95 % intervals" in forest(every, found, RESPONSE)
+    told = page._foresight("", SimpleNamespace(differences=few))
+    assert told == f"<p>No share of the oracle's gain is told: {NO_GAIN}.</p>"
+    none = page._foresight("", SimpleNamespace(differences=[]))
+    assert none.startswith("<p>No policy has runs both with predictor=oracle")
+    others = [one for one in every if one.policy != "sa" or one.predictor != "oracle"]
+    honest = [one for one in every if "oracle" not in one.predictor]
+    for some, said in ((others, "no run under sa has any"), (honest, "predictor=oracle under sa")):
+        tile = verdict(some, differences(some), RESPONSE, None).tiles[1]
+        assert f"with perfect predictions: {said}" in tile.text
 
 
 def test_who_loses_is_told_of_other_runs_that_mold_too(study, capsys):
