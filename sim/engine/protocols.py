@@ -113,13 +113,16 @@ class CompiledRule(Protocol):
         """Begin a run whose jobs stand here, and who all request what `state.processors` says."""
 
     def answer(self) -> None:
-        """Answer what the pass of this instant waits for."""
+        """Answer what the pass of this instant waits for; nothing by default."""
+        return
 
     def take_in_pass(self) -> None:
-        """Take in what that pass did."""
+        """Take in what that pass did; nothing by default."""
+        return
 
     def finish(self) -> None:
-        """Take in what happened since, when nothing is left to happen."""
+        """Take in what happened since, when nothing is left to happen; nothing by default."""
+        return
 
     def queued(self) -> IntArray:
         """Return who waits."""

@@ -105,16 +105,13 @@ class GrantingScheduler(AroundScheduler):
             run = view.running[request.job]
             if not granted and self._fits(request, run, free, starts):
                 cost = self.rule.cost.change(run.processors, request.processors)
-                replies.append(Grant(request.job, request.kind, self._cost(request, cost)))
+                charged = cost if request.kind == "processors" else 0.0
+                replies.append(Grant(request.job, request.kind, charged))
                 granted = True
             elif not granted and (not self.rule.wait or request.processors < run.processors):
                 # What is given back is given at the end of a cycle, or not at all.
                 replies.append(Refuse(request.job, request.kind))
         return replies
-
-    @staticmethod
-    def _cost(request: Request, cost: float) -> float:
-        return cost if request.kind == "processors" else 0.0
 
     def _fits(self, request: Request, run: Run, free: int, starts: Sequence[Start]) -> bool:
         """Say whether a request can be granted now."""
@@ -153,14 +150,10 @@ class GrantingScheduler(AroundScheduler):
             promises = list(inner.reserved_starts().values())
         if promises:
             return promises
-        _, wanted, runtime = self._waiting(inner, inner.queue.head())
+        queue, head = inner.queue, inner.queue.head()
+        wanted, runtime = queue.processors.item(head), queue.runtime.item(head)
         start, _ = shadow_time(ends, free, wanted, self.view.now)
         return [(start, wanted, runtime)]
-
-    @staticmethod
-    def _waiting(inner: QueueKeeper, place: int) -> tuple[float, int, float]:
-        queue = inner.queue
-        return queue.start.item(place), queue.processors.item(place), queue.runtime.item(place)
 
 
 def _room(ends: list[tuple[float, int]], free: int, reserved: Reserved, now: float) -> int:

@@ -181,27 +181,17 @@ def move_up(
 
 
 @compiled(forceinline=True)
-def least_free(times: FloatArray, free: IntArray, span: IntArray, start: float, end: float) -> int:
-    """Return the least number of free processors in [start, end)."""
+def free_between(
+    times: FloatArray, free: IntArray, span: IntArray, start: float, end: float
+) -> tuple[int, int]:
+    """Return the least and the largest number of free processors in [start, end)."""
     i = segment(times, span, start)
-    least = free[i]
+    least = most = free[i]
     i += 1
     while i < span[LAST] and times[i] < end:
-        least = min(least, free[i])
+        least, most = min(least, free[i]), max(most, free[i])
         i += 1
-    return int(least)
-
-
-@compiled(forceinline=True)
-def most_free(times: FloatArray, free: IntArray, span: IntArray, start: float, end: float) -> int:
-    """Return the largest number of free processors in [start, end)."""
-    i = segment(times, span, start)
-    most = free[i]
-    i += 1
-    while i < span[LAST] and times[i] < end:
-        most = max(most, free[i])
-        i += 1
-    return int(most)
+    return int(least), int(most)
 
 
 @compiled(forceinline=True)

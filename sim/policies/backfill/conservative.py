@@ -29,8 +29,7 @@ from sim.state.availability import (
     Profile,
     advance,
     earliest,
-    least_free,
-    most_free,
+    free_between,
     move_up,
     nothing_found,
     occupy,
@@ -111,7 +110,7 @@ def follow_changes(holes: Holes, now: float, changes: FloatArray, kept: Kept) ->
                 occupy(times, free, span, begin, end, more)
                 _note_freed(kept, begin, end)
                 early = True
-        elif is_broken or least_free(times, free, span, begin, end) < more:
+        elif is_broken or free_between(times, free, span, begin, end)[0] < more:
             is_broken = True
         else:
             occupy(times, free, span, begin, end, more)
@@ -134,7 +133,7 @@ def compress(holes: Holes, now: float, waiting: Waiting, first: int, last: int, 
     if high <= now:
         return
     low = max(low, now)
-    most = most_free(*holes, low, high)
+    most = free_between(*holes, low, high)[1]
     for k in range(first, last):
         wanted = counts[k]
         old = starts[k]
@@ -152,7 +151,7 @@ def compress(holes: Holes, now: float, waiting: Waiting, first: int, last: int, 
         starts[k] = start
         low = min(low, old)
         high = max(high, old + runtime)
-        most = max(most, most_free(*holes, old, old + runtime))
+        most = max(most, free_between(*holes, old, old + runtime)[1])
         freed[0] = min(freed[0], old)
         freed[1] = max(freed[1], old + runtime)
 
@@ -170,7 +169,7 @@ def repair(holes: Holes, now: float, waiting: Waiting, first: int, last: int, ke
         if counts[k] == 0:
             continue
         end = starts[k] + runtimes[k]
-        if starts[k] >= now and least_free(*holes, starts[k], end) >= counts[k]:
+        if starts[k] >= now and free_between(*holes, starts[k], end)[0] >= counts[k]:
             occupy(*holes, starts[k], end, counts[k])
         else:
             lost[found] = k

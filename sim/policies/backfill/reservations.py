@@ -11,7 +11,7 @@ from sim.policies.backfill.queue_search import is_hopeless, summarise
 from sim.state.availability import (
     Holes,
     earliest,
-    most_free,
+    free_between,
     nothing_found,
     occupy,
     place_next,
@@ -151,7 +151,7 @@ def replan_soonest(
     starts[first:last] = np.inf
     summarise(summaries, counts, runtimes, first, last)
     bounds.starts[first:last], shortest[:] = now, np.inf
-    soonest, most = np.inf, most_free(*holes, now, np.inf)
+    soonest, most = np.inf, free_between(*holes, now, np.inf)[1]
     for block in range(first // BLOCK, (last - 1) // BLOCK + 1):
         if is_hopeless(summaries, block, shortest):
             continue
@@ -169,6 +169,6 @@ def replan_soonest(
                 found[number] = k
                 number += 1
             if soonest < np.inf:
-                most = most_free(*holes, now, soonest)
+                most = free_between(*holes, now, soonest)[1]
                 shortest[frexp(most)[1] :] = -np.inf
     return number, soonest

@@ -8,7 +8,7 @@ from predictors.base import FloatArray, IntArray
 from predictors.compiling import compiled
 from sim.policies.molding.candidates import Candidates, Spans
 from sim.policies.ties import is_less
-from sim.state.availability import FIRST, LAST, Holes, earliest, most_free, occupy, place
+from sim.state.availability import FIRST, LAST, Holes, earliest, free_between, occupy, place
 from sim.state.waiting_queue import Waiting
 
 Own = tuple[int, float, float]
@@ -167,7 +167,7 @@ def compress_candidates(
     if end <= now:
         return
     begin = max(begin, now)
-    most = most_free(*holes, begin, end)
+    most = free_between(*holes, begin, end)[1]
     for k in range(first, last):
         own = processors[k]
         if own == 0 or starts[k] == np.inf:
@@ -188,7 +188,7 @@ def compress_candidates(
         processors[k], runtime[k], starts[k] = counts[best], runtimes[best], best_start
         begin = min(begin, old)
         end = max(end, old_end)
-        most = max(most, most_free(*holes, old, old_end))
+        most = max(most, free_between(*holes, old, old_end)[1])
         freed[0] = min(freed[0], old)
         freed[1] = max(freed[1], old_end)
 

@@ -178,16 +178,6 @@ def begin_pass(state: State, sharing: Sharing) -> tuple[IntArray, Claims]:
 
 
 @compiled
-def _claims_with(
-    state: State, sharing: Sharing, jobs: IntArray, candidates: IntArray, total: int
-) -> Claims:
-    """Return what is claimed by jobs and by candidates, which come last and may get nothing."""
-    claims = _claims(state, sharing, np.concatenate((jobs, candidates)), total)
-    claims.least[jobs.size :] = 0
-    return claims
-
-
-@compiled
 def claim_all(state: State, sharing: Sharing) -> tuple[IntArray, Claims]:
     """Say what malleable jobs claim that run, are deferred, or have just arrived.
 
@@ -204,7 +194,9 @@ def claim_all(state: State, sharing: Sharing) -> tuple[IntArray, Claims]:
     members = sharing.members[: tally.members]
     total = run.free + state.processors[members].sum()
     everybody = np.concatenate((members, candidates))
-    return everybody, _claims_with(state, sharing, members, candidates, total)
+    claims = _claims(state, sharing, everybody, total)
+    claims.least[members.size :] = 0
+    return everybody, claims
 
 
 @compiled
@@ -235,7 +227,9 @@ def defer(state: State, sharing: Sharing, shares: IntArray) -> None:
 def claim_beside_deferred(state: State, sharing: Sharing, jobs: IntArray, total: int) -> Claims:
     """Return what is claimed by jobs and by those who are deferred, who come last."""
     deferred = sharing.deferred[: sharing.tally[0].deferred]
-    return _claims_with(state, sharing, jobs, deferred, total)
+    claims = _claims(state, sharing, np.concatenate((jobs, deferred)), total)
+    claims.least[jobs.size :] = 0
+    return claims
 
 
 # What happens

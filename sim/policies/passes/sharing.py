@@ -1,6 +1,5 @@
 """What rules that share out processors keep of a run, and answers to what their passes ask."""
 
-from collections.abc import Mapping
 from typing import Any, NamedTuple, cast
 
 import numpy as np
@@ -12,7 +11,7 @@ from predictors.compiling import compiled, record
 from predictors.in_loop.oracle import Oracle
 from predictors.in_loop.wrapper import has_curves
 from sim.engine.engine import Engine
-from sim.engine.protocols import acts_as
+from sim.engine.protocols import CompiledRule, acts_as
 from sim.policies.passes import by_job
 from sim.policies.reallocation.beliefs import TABLED, Beliefs
 from sim.state.calendar import Calendar
@@ -180,7 +179,7 @@ def padded(rows: list[FloatArray]) -> FloatArray:
     return table
 
 
-class SharingRule:
+class SharingRule(CompiledRule):
     """A compiled rule that shares out processors; all that it may ask of jobs is asked before.
 
     Parameters
@@ -192,9 +191,6 @@ class SharingRule:
     easy : EasyScheduler
         Whose queue it is.
     """
-
-    functions: Mapping[str, Any]
-    plan: Any
 
     def __init__(self, engine: Engine, rule: Any, beliefs: Beliefs, easy: Any) -> None:
         self._engine, self._view, self._predictor = engine, engine.view, engine.predictor
@@ -283,15 +279,6 @@ class SharingRule:
             believed[job, :last] = 0.0 if curve is None else curve
             true[job, first:last] = self._truth.runtimes(job, counts[first:])
         return believed, true
-
-    def answer(self) -> None:
-        """Answer nothing: no pass asks."""
-
-    def take_in_pass(self) -> None:
-        """Take in nothing: the tables of the pass hold it."""
-
-    def finish(self) -> None:
-        """Take in nothing more."""
 
     def queued(self) -> IntArray:
         """Return who waits."""
