@@ -62,13 +62,9 @@ class Reallocation(Protocol):
 
     Attributes
     ----------
-    reallocates : bool
-        False for the rule that leaves every job on what it starts on.
     cost : CostModel
         What changes cost.
     """
-
-    reallocates: bool
 
     @property
     def cost(self) -> CostModel: ...  # noqa: D102
@@ -85,19 +81,15 @@ class Grants(Protocol):
 
     Attributes
     ----------
-    answers : bool
-        False for the rule that refuses everything.
     cost : CostModel
         What changes cost.
     """
-
-    answers: bool
 
     @property
     def cost(self) -> CostModel: ...  # noqa: D102
 
     def begin(self, view: View, scheduler: Scheduler) -> Scheduler:
-        """Begin a run: return a scheduler that answers requests, or the same if nobody does."""
+        """Begin a run: return a scheduler that answers requests."""
         ...
 
 
@@ -167,20 +159,16 @@ class Policy:
     name: str | None = None
     predictor: RuntimePredictor | None = None
 
-    @property
-    def _reallocates(self) -> bool:
-        return self.reallocation is not None and self.reallocation.reallocates
-
     def __post_init__(self) -> None:
         if self.error_quantile is not None:
             PastErrors(self.error_quantile)
-        if self._reallocates and isinstance(self.allocation, OpenAllocation):
+        if self.reallocation is not None and isinstance(self.allocation, OpenAllocation):
             raise PolicyError(
                 f"policy.reallocation={type(self.reallocation).__name__} does not go with "
                 f"policy.allocation={type(self.allocation).__name__}, which keeps counts open "
                 "until the start; choose an allocation that decides at submit, such as request"
             )
-        if self._reallocates and self.grants is not None and self.grants.answers:
+        if self.reallocation is not None and self.grants is not None:
             raise PolicyError(
                 f"policy.grants={type(self.grants).__name__} does not go with "
                 f"policy.reallocation={type(self.reallocation).__name__}: both would change the "
@@ -189,12 +177,11 @@ class Policy:
 
     def preferences(self) -> Preferences:
         """Return what the policy wants of a new run besides what it decides."""
-        reallocates, answers = self._reallocates, self.grants is not None and self.grants.answers
-        changing = self.reallocation if reallocates else self.grants
+        changing = self.grants if self.reallocation is None else self.reallocation
         return Preferences(
             (FREE if changing is None else changing.cost).change,
-            reallocates,
-            answers,
+            self.reallocation is not None,
+            self.grants is not None,
             None if self.error_quantile is None else PastErrors(self.error_quantile),
             getattr(self.placement, "picks_fastest", False),
         )
@@ -207,11 +194,7 @@ class Policy:
         return scheduler if self.placement is None else self.placement.begin(view, scheduler)
 
     def _begin(self, view: View) -> Scheduler:
-        if (
-            self.reallocation is not None
-            and self._reallocates
-            and not isinstance(self.allocation, OpenAllocation)
-        ):
+        if self.reallocation is not None and not isinstance(self.allocation, OpenAllocation):
             return self.reallocation.begin(view, self.order, self.backfill, self.allocation)
         return self.backfill.begin(view, self.order, self.allocation)
 

@@ -20,17 +20,6 @@ Reserved = Sequence[tuple[float, int, float]]
 """Start (seconds), processors and believed runtime (seconds) of each reservation."""
 
 
-class NoGrants:
-    """Every request is refused."""
-
-    answers = False
-    cost = FREE
-
-    def begin(self, view: View, scheduler: Scheduler) -> Scheduler:
-        """Leave the scheduler as it is: nobody answers."""
-        return scheduler
-
-
 class Grants:
     """Requests are granted as far as what is free allows, after all starts of the pass.
 
@@ -53,8 +42,6 @@ class Grants:
     ValueError
         If `longest` is not positive.
     """
-
-    answers = True
 
     def __init__(
         self,

@@ -17,14 +17,6 @@ if TYPE_CHECKING:
     from sim.background.load_outlook import LoadOutlook
 
 
-class Lowest:
-    """The lowest-numbered free processors, whatever their load."""
-
-    def begin(self, view: View, scheduler: Scheduler) -> Scheduler:
-        """Leave it to the engine, which takes the lowest."""
-        return scheduler
-
-
 class Fastest:
     """The free processors on which the job is predicted to end first.
 

@@ -12,6 +12,10 @@ OBJECT = "_object_"
 """Key of an object that was handed over instead of a class; every use gets a copy."""
 
 
+def nothing() -> None:
+    """Stand for a part that there is none of."""
+
+
 class Needs(NamedTuple):
     """What a part must have: methods, of which its class is asked, and attributes, of the object.
 
@@ -27,9 +31,9 @@ NEEDED: Mapping[str, Needs] = {
     "policy.order": Needs(("keys",), ("recomputed",)),
     "policy.backfill": Needs(("begin",)),
     "policy.allocation": Needs(("choose|open",)),
-    "policy.reallocation": Needs(("begin",), ("cost", "reallocates")),
+    "policy.reallocation": Needs(("begin",), ("cost",)),
     "policy.placement": Needs(("begin",)),
-    "policy.grants": Needs(("begin",), ("answers", "cost")),
+    "policy.grants": Needs(("begin",), ("cost",)),
     "predictor": Needs(("attach", "curve", "explain", "observe"), ("learns",)),
     "predictor.model": Needs(("fit_arrays", "predict_model", "reliability")),
     "workload": Needs(("trace",)),

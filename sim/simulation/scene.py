@@ -126,7 +126,8 @@ def set_scene(config: Mapping[str, Any], replication: int, trace: Trace | None =
     if isinstance(machine, Failing):
         machine = machine.bound(streams, float(trace.jobs["submit_time"].iloc[0]))
     counts = trace.jobs["requested_processors"].to_numpy()
-    evolving = build(config["evolving"], "evolving").scene(counts, streams, machine)
+    changing = build(config["evolving"], "evolving")
+    evolving = None if changing is None else changing.scene(counts, streams, machine)
     return Scene(trace, truth, machine, streams, evolving)
 
 

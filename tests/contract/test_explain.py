@@ -240,7 +240,7 @@ def test_other_input_files_are_refused(command, capsys):
 
 def test_a_run_of_parts_that_are_gone_is_refused_in_a_line(study, capsys):
     config = study / ".hydra/config.yaml"
-    config.write_text(config.read_text().replace("NoEvolving", "NothingOfTheKind"))
+    config.write_text(config.read_text().replace("parts.nothing", "parts.NothingOfTheKind"))
     error = refused(capsys, study / "replication=0", 20)
     assert "it cannot be made again" in error
     assert "NothingOfTheKind: there is no such class" in error

@@ -14,7 +14,7 @@ from sim.machine.shared import Shared
 from sim.policies.allocation.rigid import Request
 from sim.policies.backfill.easy import Easy
 from sim.policies.base import Policy
-from sim.policies.grants import Grants, NoGrants
+from sim.policies.grants import Grants
 from sim.policies.order import FirstComeFirstServed
 from sim.policies.reallocation.costs import Constant
 from sim.policies.reallocation.equi import Equipartition
@@ -294,7 +294,7 @@ def test_grants_and_reallocation_do_not_go_together():
     parts = (FirstComeFirstServed(), Easy(), Request(), Equipartition())
     with pytest.raises(PolicyError, match="does not go with"):
         Policy(*parts, grants=Grants())
-    Policy(*parts, grants=NoGrants())
+    Policy(*parts, grants=None)
 
 
 def test_answers_to_nothing_are_refused():

@@ -26,19 +26,6 @@ from sim.state.machine_state import Run
 from sim.state.view import View
 
 
-class NoReallocation:
-    """Malleable jobs keep the processors they start on."""
-
-    reallocates = False
-    cost = FREE
-
-    def begin(
-        self, view: View, order: Order, backfill: Backfill, allocation: Allocation
-    ) -> Scheduler:
-        """Begin a run without reallocation."""
-        return backfill.begin(view, order, allocation)
-
-
 @dataclass(frozen=True)
 class Reallocation:
     """A reallocation rule, and how it may act.
@@ -78,7 +65,6 @@ class Reallocation:
     """
 
     shrinks_unasked = defers = reads_beliefs = reads_curves = False
-    reallocates = True
     shares: ClassVar[Any] = None
     decide: ClassVar[Any] = None
 
