@@ -3,6 +3,7 @@
 import re
 from array import array
 from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import lru_cache
 from itertools import count
@@ -201,9 +202,10 @@ def _values(path: Path) -> Setting:
 
     shape = None if text is None or MARK in text else _shape(SIMPLE.sub(marked, text))
     try:
-        if shape is None:
-            return flatten(_load(path, dict))
-        return shape[0] | dict(zip(shape[1], map(_word, words), strict=True))
+        if shape is not None:
+            with suppress(ValueError):  # of a word, which is told with its file below
+                return shape[0] | dict(zip(shape[1], map(_word, words), strict=True))
+        return flatten(_load(path, dict))
     except RecursionError:
         raise SimError(f"{path}: it is nested too deeply") from None
 
@@ -230,7 +232,8 @@ def _choices(path: Path) -> Mapping[str, str]:
     """Return the option that a run chose of each group."""
     found = CHOICES.findall(_text(path) or "")
     if len(found) == 1:
-        return _told(found[0])
+        with suppress(ValueError):
+            return _told(found[0])
     choices = _load(path, dict)
     for name in ("hydra", "runtime", "choices"):
         inner = choices.get(name)

@@ -317,6 +317,16 @@ def test_what_is_read_once_for_texts_alike_is_what_yaml_says(text, tmp_path):
         assert repr(dict(found)) == repr(expected)
 
 
+@pytest.mark.parametrize("word", ["2020-13-41", "0x_"])
+@pytest.mark.parametrize("name", ["config.yaml", "hydra.yaml"])
+def test_a_word_that_yaml_cannot_read_is_told_with_its_file(name, word, tmp_path):
+    (tmp_path / ".hydra").mkdir()
+    text = f"hydra:\n  runtime:\n    choices:\n      policy: {word}\n"
+    (tmp_path / ".hydra" / name).write_text(text, "utf-8")
+    with pytest.raises(SimError, match=rf"{name}: it is not valid YAML \("):
+        read_configuration(tmp_path)
+
+
 def test_choices_are_found_in_all_that_hydra_writes(tmp_path):
     (tmp_path / ".hydra").mkdir()
     path = tmp_path / ".hydra" / "hydra.yaml"
