@@ -107,7 +107,7 @@ def test_a_part_of_the_log_counts_its_own_lines():
     assert rest.dropped == {"zero_runtime": 1, "unknown_runtime": 1}
     later = screen(log, actions={"unknown_runtime": "error"})
     assert later.take(1, 1).jobs["job_id"].tolist() == [4]
-    with pytest.raises(WorkloadError, match="job 6 has a negative runtime"):
+    with pytest.raises(WorkloadError, match="job 6 has not ended, or has no valid runtime"):
         later.take(2, None)
 
 

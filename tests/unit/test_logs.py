@@ -71,8 +71,8 @@ def test_what_is_left_out_is_named_in_one_warning(path, caplog):
         trace = SwfWorkload(path).trace(STREAMS)
     assert trace.dropped == {"unknown_runtime": 1, "wider_than_machine": 1}
     assert [record.getMessage() for record in caplog.records] == [
-        "log.swf: 2 of 5 jobs left out: 1 unknown_runtime (has a negative runtime), "
-        "1 wider_than_machine (needs more processors than the machine has)"
+        "log.swf: 2 of 5 jobs left out: 1 unknown_runtime (has not ended, or has no valid "
+        "runtime), 1 wider_than_machine (needs more processors than the machine has)"
     ]
 
 
@@ -244,7 +244,9 @@ def test_a_log_without_runnable_jobs_is_refused(tmp_path):
 
 
 def test_cleaning_is_configurable(path):
-    with pytest.raises(WorkloadError, match=r"log.swf: job 2 has a negative runtime; workload.cl"):
+    with pytest.raises(
+        WorkloadError, match=r"log.swf: job 2 has not ended, or has no valid runtime; workload.cl"
+    ):
         SwfWorkload(path, cleaning={"unknown_runtime": "error"}).trace(STREAMS)
 
 

@@ -41,10 +41,11 @@ def test_fields_of_a_dump(tmp_path):
     assert jobs["executable"].tolist() == [1, 2, 2, 3, 3]
 
 
-def test_jobs_of_a_dump(tmp_path):
+def test_jobs_of_a_dump(tmp_path, caplog):
     trace = SacctWorkload(dump(tmp_path)).trace(Streams(1))
     assert trace.jobs["job_id"].tolist() == [17, 18, 21]
     assert trace.dropped == {"cancelled_before_start": 1, "unknown_runtime": 1}
+    assert "1 unknown_runtime (has not ended, or has no valid runtime)" in caplog.text
     assert trace.repaired["repeated_number"] == 1
     assert trace.processors == 10  # held at once; the widest job has 8
 

@@ -39,7 +39,7 @@ RULES: Mapping[str, Rule] = {
     "duplicate": Rule("repeats an earlier line in all 18 fields", ("skip", "error")),
     "unknown_submit": Rule("has no submit time (-1)", ("skip", "error")),
     "cancelled_before_start": Rule("was cancelled (status 5) and never ran", ("skip", "error")),
-    "unknown_runtime": Rule("has a negative runtime", ("skip", "error")),
+    "unknown_runtime": Rule("has not ended, or has no valid runtime", ("skip", "error")),
     "beyond_limit": Rule("would have run more than 5 % past its limit", ("skip", "error")),
     "zero_runtime": Rule("ran for 0 seconds", ("skip", "keep", "repair", "error"), "1 second"),
     "cancelled_while_running": Rule(
