@@ -39,6 +39,8 @@ FEW = 0.01
 """Share of jobs without a limit up to which how these are filled does not matter."""
 STRICT = "fcfs"
 """Believes in no limit."""
+OF_LOG = ("workload=", "workload.path=", "workload.name=", "workload.partition=")
+"""Overrides that say which log it is, or which part of it."""
 
 
 @dataclass
@@ -209,7 +211,8 @@ def backtest(
         said = "; ".join(map(": ".join, left.items()))
         raise ConfigError(f"backtest.candidates: none can be simulated: {said}")
     why = tuple(reasons(found, played, log.missing))
-    done = Backtest(found, tuple(played), left, why, missing)
+    given = tuple(one for one in overrides if not one.startswith(OF_LOG))
+    done = Backtest(found, tuple(played), left, why, missing, given=given)
     if not own.changes:
         return done
     near = next(one for one in every if one.name == done.nearest.name)

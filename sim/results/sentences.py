@@ -345,11 +345,11 @@ def distance(found: Mapping[str, Any]) -> str:
 Spearman's rank correlation of waits 0.43."
     """
     own = next(one for one in found["candidates"] if one["name"] == found["nearest"])
-    near = "comes nearest to"
+    near, log = "comes nearest to", ", with ".join([found["log"], *found.get("given", ())])
     if found["verdict"] == "distrust":
         near = "is the least far from, but not near,"
     return (
-        f"Backtest of {found['log']}: {found['verdict']}. {found['nearest']} {near} the "
+        f"Backtest of {log}: {found['verdict']}. {found['nearest']} {near} the "
         f"recorded schedule: mean wait {relative(own['mean_wait_difference'])}, Spearman's rank "
         f"correlation of waits {ranks(own['spearman_wait'])}."
     )

@@ -27,6 +27,8 @@ class Backtest:
         What replays went without.
     changes : tuple of Compared
         The nearest candidate with one thing changed.
+    given : tuple of str
+        Overrides that set something otherwise than the log and the defaults say.
     """
 
     found: Recorded
@@ -35,6 +37,7 @@ class Backtest:
     reasons: tuple[Reason, ...]
     outages: tuple[Outage, ...]
     changes: tuple[Compared, ...] = ()
+    given: tuple[str, ...] = ()
 
     @property
     def nearest(self) -> Compared:
@@ -46,6 +49,7 @@ class Backtest:
         found, nearest = self.found, self.nearest
         return {
             "log": found.trace.source,
+            **({"given": list(self.given)} if self.given else {}),
             "checksum": found.trace.checksum,
             "jobs": int(found.judged.sum()),
             "jobs_without_wait": int((~found.known).sum()),

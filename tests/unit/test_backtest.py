@@ -283,7 +283,8 @@ def test_files_line_and_page(tmp_path, easy, monkeypatch, capsys):
     made.mkdir()
     manifest = {"source": "log.csv", "checksum": figures["checksum"]}
     (made / "manifest.json").write_text(json.dumps(manifest))
-    assert "easy comes nearest" in backtest_sentences([made])[0]
+    told = f"Backtest of log.csv, with cluster.processors={PROCESSORS}: trust. easy comes nearest "
+    assert backtest_sentences([made])[0].startswith(told)
     (made / "manifest.json").write_text(json.dumps(manifest | {"checksum": "0"}))
     assert backtest_sentences([made])[0].startswith("No backtest of log.csv in backtests/")
     (made / "manifest.json").write_text(json.dumps({"source": "lublin", "checksum": None}))
