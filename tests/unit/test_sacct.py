@@ -3,6 +3,7 @@ import re
 import pytest
 
 from workloads.errors import WorkloadError
+from workloads.logs.formats import guess_format
 from workloads.logs.sacct import NEEDED, SACCT, SacctWorkload, read_sacct
 from workloads.streams import Streams
 
@@ -95,6 +96,22 @@ def test_raw_columns_are_preferred(tmp_path):
     assert log.jobs["submit_time"].tolist() == [100]
     assert log.jobs["requested_time"].tolist() == [-1]
     assert log.jobs["status"].tolist() == [0]
+
+
+@pytest.mark.parametrize("delimiter", [";", ",", "\t"])
+def test_other_delimiters_are_read_by_the_same_rules(tmp_path, delimiter):
+    expected = read_sacct(dump(tmp_path)).jobs
+    rows = [row.replace("|", delimiter) for row in ROWS]
+    path = dump(tmp_path, HEADER.replace("|", delimiter), rows)
+    assert guess_format(path) == "sacct"
+    assert read_sacct(path).jobs.equals(expected)
+    quoted = [row.replace("ann", f'"a{delimiter}n"') for row in rows]  # as spreadsheets write
+    ended = [row + delimiter for row in (HEADER.replace("|", delimiter), *quoted)]
+    log = read_sacct(dump(tmp_path, ended[0], ended[1:]))
+    assert log.jobs.equals(expected)
+    assert log.words["user"] == {1: r"a\tn" if delimiter == "\t" else f"a{delimiter}n", 2: "bob"}
+    with pytest.raises(WorkloadError, match="line 2: 2 fields, the header has 12"):
+        read_sacct(dump(tmp_path, HEADER.replace("|", delimiter), [f"17{delimiter}ann"]))
 
 
 def test_runtime_from_start_and_end(tmp_path):

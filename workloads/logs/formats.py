@@ -5,7 +5,7 @@ from collections.abc import Mapping
 
 from workloads.logs.batsim import BatsimWorkload
 from workloads.logs.log import FileWorkload, SwfWorkload
-from workloads.logs.sacct import SacctWorkload, is_reckoned
+from workloads.logs.sacct import NEEDED, SacctWorkload, delimiter_of, is_reckoned
 from workloads.logs.swf_text import FIELDS, log_file, unpack
 from workloads.logs.table import TableWorkload
 from workloads.logs.table_columns import DELIMITERS
@@ -18,7 +18,7 @@ FORMATS: Mapping[str, type[FileWorkload]] = {
 }
 """What a file may be."""
 _OF_SACCT = ({"JobID"}, {"JobIDRaw"}, {"Submit", "State"})
-"""Columns by which an accounting dump is known."""
+"""Columns by which an accounting dump is known, all that it needs with another delimiter."""
 
 
 def guess_format(path: str | os.PathLike[str]) -> str:
@@ -45,11 +45,15 @@ def _of_line(first: str) -> str:
     --------
     >>> [_of_line(line) for line in ('{"jobs": []}', "JobID|State|Start", "user,submit", "1 2 3")]
     ['batsim', 'sacct', 'table', 'swf']
+    >>> [_of_line(f"JobID;Submit;Start;End;{last}") for last in ("NCPUS;State", "CPUs")]
+    ['sacct', 'table']
     """
     if first.startswith(("{", "[")):
         return "batsim"
-    names = set(first.split("|"))
-    if is_reckoned(names) or any(own <= names for own in _OF_SACCT):
+    delimiter = delimiter_of(first)
+    names = set(first.split(delimiter))
+    barred = delimiter == "|" and any(own <= names for own in _OF_SACCT)
+    if barred or is_reckoned(names) or all(names & {*own} for own in NEEDED.values()):
         return "sacct"
     delimited = any(delimiter in first for delimiter in DELIMITERS)
     return "table" if delimited and not _is_job(first) else "swf"

@@ -33,6 +33,7 @@ from workloads.logs.cells import (
 from workloads.logs.log import FileWorkload
 from workloads.logs.swf import Comment, SwfLog
 from workloads.logs.swf_text import check_lines, unpack
+from workloads.logs.table_columns import DELIMITERS, Layout, body, rows_of
 
 SACCT = (
     "sacct --allusers --allocations --parsable2 --noconvert --starttime=2024-01-01 "
@@ -133,8 +134,17 @@ def check_sacct(timezone: str, unit: str) -> datetime.tzinfo:
 
 
 def _table(text: str, file: Path) -> pd.DataFrame:
-    """Split lines at ``|``; further ones in the last column belong to its text."""
+    """Split lines at delimiters; further ones in the last column belong to its text.
+
+    With another one than ``|`` there may be quotation marks, as in a table.
+    """
     lines = text.split("\n")
+    if (delimiter := delimiter_of(lines[0])) != "|":
+        (_, names), *rest = rows_of(text, file, Layout())
+        last = len(names) - 1
+        for _, cells in rest:
+            cells[last:] = cells[last:] and [delimiter.join(cells[last:])]
+        return body(names, rest, file)
     header = lines[0].rstrip("|").split("|")
     trailing = lines[0].endswith("|")  # --parsable ends lines with a delimiter
     rows, numbers = [], []
@@ -208,6 +218,11 @@ PAST_LIMIT = 1.05
 """Times the limit: a longer runtime shows that the count behind it is wrong."""
 WHOLE_NODES = 0.05
 """Relative difference of counts a node that are counts of the same node."""
+
+
+def delimiter_of(header: str) -> str:
+    """Return what stands between the columns of a header, a bar where nothing does."""
+    return max(f"|{DELIMITERS}", key=header.count)
 
 
 def is_reckoned(columns: Iterable[str]) -> bool:

@@ -157,7 +157,7 @@ def choose(
     for _, names in reversed(heads):
         chosen, problem = _named(names, file, layout)
         if problem is None:
-            return chosen, _body(names, rows[layout.header :], file, layout)
+            return chosen, body(names, rows[layout.header :], file)
     assert problem is not None
     raise problem
 
@@ -204,9 +204,8 @@ def _lacking(chosen: Mapping[str, str], file: Path, shown: str) -> WorkloadError
     )
 
 
-def _body(
-    names: list[str], rows: list[tuple[int, list[str]]], file: Path, layout: Layout
-) -> pd.DataFrame:
+def body(names: list[str], rows: list[tuple[int, list[str]]], file: Path) -> pd.DataFrame:
+    """Return the cells below a header by their lines, or refuse a line of other fields."""
     for number, cells in rows:
         if len(cells) != len(names):
             raise WorkloadError(
