@@ -114,6 +114,17 @@ def test_other_delimiters_are_read_by_the_same_rules(tmp_path, delimiter):
         read_sacct(dump(tmp_path, HEADER.replace("|", delimiter), [f"17{delimiter}ann"]))
 
 
+@pytest.mark.parametrize("delimiter", ["|", ";"])
+def test_months_that_are_joined_have_their_headers_left_out(tmp_path, delimiter):
+    """What ``cat`` makes of two exports."""
+    header, *rows = (line.replace("|", delimiter) for line in (HEADER, *ROWS))
+    expected = read_sacct(dump(tmp_path, header, rows))
+    assert expected.remarks == ()
+    log = read_sacct(dump(tmp_path, header, [*rows[:3], header, *rows[3:], header]))
+    assert log.jobs.equals(expected.jobs)
+    assert log.remarks == ("lines that repeat the header, left out: 2 (line 5 first)",)
+
+
 def test_runtime_from_start_and_end(tmp_path):
     path = dump(tmp_path, "JobID|Submit|Start|End|NCPUS|State", ["5|100|110|150|3|COMPLETED"])
     assert read_sacct(path).jobs["run_time"].tolist() == [40]

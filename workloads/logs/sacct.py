@@ -90,14 +90,18 @@ def read_sacct(
     stored, text = unpack(file, "an accounting dump", limits=limits)
     check_lines(text, file, limits)
     table = _table(text.decode("utf-8", "replace"), file)
+    again = table.index[(table == list(table.columns)).all(axis=1)]
     comments = tuple(
         Comment(0, f"; {line}")
         for line in (f"Note: times are seconds since 1970, read as {timezone}", "UnixStartTime: 0")
     )
     reckons = is_reckoned(table.columns) and unit == "cpus"
-    log = _reckoned(table, zone, file) if reckons else _recorded(table, zone, unit, file)
+    jobs = table.drop(again)
+    log = _reckoned(jobs, zone, file) if reckons else _recorded(jobs, zone, unit, file)
     checksum = hashlib.sha256(stored).hexdigest()
-    return replace(log, comments=comments, source=file.name, checksum=checksum)
+    told = f"lines that repeat the header, left out: {len(again):,} (line {again.min()} first)"
+    remarks = (*log.remarks, told) if len(again) else log.remarks
+    return replace(log, comments=comments, source=file.name, checksum=checksum, remarks=remarks)
 
 
 def _recorded(table: pd.DataFrame, zone: datetime.tzinfo, unit: str, file: Path) -> SwfLog:
