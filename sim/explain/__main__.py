@@ -4,6 +4,7 @@ import argparse
 import contextlib
 import json
 import logging
+import re
 import sys
 import textwrap
 from collections.abc import Callable, Iterator, Sequence
@@ -14,6 +15,7 @@ import pandas as pd
 
 from predictors.cli.terminal import PlainConsole
 from predictors.plain import shown_plainly
+from sim.errors import SimError
 from sim.explain.account import Account, explained
 from sim.explain.recorder import KEPT_BACK, ORDER, PROCESSORS, RESERVATION, RULE
 from sim.results.durable import answering
@@ -285,12 +287,19 @@ def main(given: Sequence[str] | None = None) -> int:
         description="Why a job waited: replays its run and shows each scheduling pass.",
     )
     parser.add_argument("run", type=Path, help="folder of a run, a replication or a baseline")
-    parser.add_argument("job", type=int, help="its number, job_id in jobs.parquet")
+    parser.add_argument("job", help="its number, job_id in jobs.parquet")
     parser.add_argument("--json", action="store_true", help="every pass, for programs")
     asked = parser.parse_args(given)
+    if not re.fullmatch(r"-?\d{1,18}", asked.job):
+        raise SimError(
+            f"job {asked.job}: must be a whole number, job_id in jobs.parquet; a task of an array, "
+            "such as 17_3, has the number of its JobIDRaw there; in accounting without that column "
+            "the first has the array's, 17, the others have numbers after the highest of the log, "
+            "and submit_time tells which"
+        )
     messages = PlainConsole(stderr=True)
     logging.basicConfig(level=logging.ERROR)  # what the run was warned of it has said itself
-    told = explained(asked.run, asked.job, messages)
+    told = explained(asked.run, int(asked.job), messages)
     if asked.json:
         sys.stdout.write(json.dumps(told, indent=1) + "\n")
     else:

@@ -178,6 +178,13 @@ def refused(capsys, *asked):
     return error
 
 
+@pytest.mark.parametrize("job", ["4102_3", "-", "1.0", "9" * 5000])
+def test_a_job_that_is_no_number_is_told_how_numbers_are_given(job, capsys):
+    error = refused(capsys, "run", job)
+    assert error.startswith(f"error: job {job}: must be a whole number, job_id in jobs.parquet; ")
+    assert "such as 17_3, has the number of its JobIDRaw there" in error
+
+
 @pytest.mark.slow
 def test_what_cannot_be_explained_is_one_line(study, capsys):
     error = refused(capsys, study, 31)
