@@ -35,6 +35,8 @@ from workloads.logs.swf import Comment, SwfLog
 from workloads.logs.swf_text import check_lines, unpack
 from workloads.logs.table_columns import DELIMITERS, Layout, body, rows_of
 
+Column = Callable[[str, Callable[[str], float]], np.ndarray]
+"""A column's name, and what reads a cell of it, to its numbers."""
 SACCT = (
     "sacct --allusers --allocations --parsable2 --noconvert --starttime=2024-01-01 "
     "--endtime=2024-07-01 --format=JobIDRaw,User,Group,Partition,Submit,Start,End,"
@@ -91,10 +93,8 @@ def read_sacct(
     check_lines(text, file, limits)
     table = _table(text.decode("utf-8", "replace"), file)
     again = table.index[(table == list(table.columns)).all(axis=1)]
-    comments = tuple(
-        Comment(0, f"; {line}")
-        for line in (f"Note: times are seconds since 1970, read as {timezone}", "UnixStartTime: 0")
-    )
+    notes = f"Note: times are seconds since 1970, read as {timezone}", "UnixStartTime: 0"
+    comments = tuple(Comment(0, f"; {line}") for line in notes)
     reckons = is_reckoned(table.columns) and unit == "cpus"
     jobs = table.drop(again)
     log = _reckoned(jobs, zone, file) if reckons else _recorded(jobs, zone, unit, file)
@@ -200,11 +200,17 @@ def _fields(
     asked = "ReqCPUS" if unit == "cpus" else "ReqNodes"
     wait = np.where((start >= 0) & (submit >= 0), start - submit, -1.0)
     negative = (wait < 0) & (start >= 0) & (submit >= 0)
+    name = chosen["runtime"]
+    if name == "End":
+        end = column("End", lambda text: instant(text, zone))
+        runtime = np.where((end >= 0) & (start >= 0), end - start, -1.0)
+    else:
+        runtime = column(name, duration if name == "Elapsed" else _count)
     known = {
         "job_number": _numbers(table[chosen["job"]]),
         "submit_time": submit,
         "wait_time": np.where(negative, -1.0, wait),
-        "run_time": _runtime(table, chosen["runtime"], start, state, column, zone),
+        "run_time": np.where(state.isin(_UNFINISHED), -1.0, runtime),
         "allocated_processors": column(chosen["processors"], _count),
         "requested_processors": column(asked, _count),
         "requested_time": _requested(table, column),
@@ -324,25 +330,7 @@ def _parsed(cells: pd.Series, parse: Callable[[str], float], file: Path) -> np.n
     return parsed(cells, parse, file, lambda text, _: f": {text} {asks}")
 
 
-def _runtime(
-    table: pd.DataFrame,
-    name: str,
-    start: np.ndarray,
-    state: pd.Series,
-    column: Callable[[str, Callable[[str], float]], np.ndarray],
-    zone: datetime.tzinfo,
-) -> np.ndarray:
-    if name == "End":
-        end = column("End", lambda text: instant(text, zone))
-        runtime = np.where((end >= 0) & (start >= 0), end - start, -1.0)
-    else:
-        runtime = column(name, duration if name == "Elapsed" else _count)
-    return np.where(state.isin(_UNFINISHED), -1.0, runtime)
-
-
-def _requested(
-    table: pd.DataFrame, column: Callable[[str, Callable[[str], float]], np.ndarray]
-) -> np.ndarray:
+def _requested(table: pd.DataFrame, column: Column) -> np.ndarray:
     if "TimelimitRaw" in table.columns:
         minutes = column("TimelimitRaw", lambda text: _count(text) if text.isdecimal() else -1.0)
         return np.where(minutes > 0, 60.0 * minutes, -1.0)
