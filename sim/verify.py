@@ -7,7 +7,7 @@ from pathlib import Path
 
 from predictors.plain import shown_plainly
 from sim.errors import SimError
-from sim.report.gathering import find_runs
+from sim.report.gathering import find_runs, never_begun
 from sim.results.artefacts import FAILURE, is_finished, read_failure
 from sim.results.durable import CHECKSUMS, MANIFEST, SUMMARY, answering, damage, read_object
 from sim.sweeps.configurations import read_configuration
@@ -64,14 +64,17 @@ def main(given: Sequence[str] | None = None) -> int:
         description="Check the files of all runs below a folder against their checksums.",
     )
     parser.add_argument("folder", type=Path, help="folder of a run or a multirun")
+    folder: Path = parser.parse_args(given).folder
     counts = dict.fromkeys(STATES, 0)
-    for name, found, said in list(states(parser.parse_args(given).folder)):
+    every = list(states(folder))
+    for name, found, said in every:
         counts[found] += 1
         if found != "finished":
             sys.stdout.write(shown_plainly(f"{found}: {name}: {said}") + "\n")
-    said = ", ".join(f"{number} {name}" for name, number in counts.items() if number)
-    sys.stdout.write(f"{said}\n")
-    return 0 if counts["finished"] == sum(counts.values()) else 1
+    left = never_begun(folder, {folder / name for name, *_ in every})
+    told = [f"{number} {name}" for name, number in counts.items() if number]
+    sys.stdout.write(shown_plainly(", ".join(filter(None, [*told, left]))) + "\n")
+    return 0 if counts["finished"] == len(every) and not left else 1
 
 
 if __name__ == "__main__":

@@ -2,7 +2,7 @@
 
 import os
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -41,6 +41,8 @@ ABREAST = 32
 """Columns that are made at a time; all at once take four times the memory of the table."""
 LEFT_OUT = "runs left out, as another with a predictor that changes nothing is the same"
 """How many rows a table lacks, in its ``attrs``."""
+UNBEGUN = "never begun"
+"""What `never_begun` says of a table's folder, in its ``attrs``."""
 FIXED = ("run", "role", "status", "message")
 """First columns of every row, before the keys that tell runs apart."""
 
@@ -70,6 +72,33 @@ def find_runs(folder: Path) -> list[Path]:
     if not found:
         raise SimError(f"{folder}: there is no run below it (a folder with {SUMMARY} or .hydra/)")
     return sorted(found, key=lambda path: _natural(path.relative_to(folder).as_posix()))
+
+
+def never_begun(folder: Path, begun: Collection[Path]) -> str:
+    """Return how many runs that sweeps at or below a folder were asked for are not there.
+
+    Parameters
+    ----------
+    folder : pathlib.Path
+    begun : collection of pathlib.Path
+        Folders of the runs that are there.
+
+    Returns
+    -------
+    str
+        With the names of the files that ask for them; empty if all are there.
+    """
+    asked = {plan: _asked(plan) for plan in sorted(folder.rglob("multirun*.yaml"))}
+    every: set[Path] = set().union(*asked.values())
+    left = every.difference(begun)
+    files = ", ".join(str(plan.relative_to(folder)) for plan, runs in asked.items() if runs & left)
+    return f"{len(left)} of {len(every)} never begun (asked for in {files})" if left else ""
+
+
+def _asked(plan: Path) -> set[Path]:
+    from sim.sweeps.resume import asked_of  # late: Hydra is needed for sweeps alone
+
+    return asked_of(plan)
 
 
 Summaries = dict[tuple[str, str], Mapping[str, Any]]
@@ -216,7 +245,7 @@ def gather(folder: Path) -> Gathered:
     ended = [row for row in rows if row.state["status"] == "finished"]
     known = {(str(row.state["run"]), str(row.state["role"])): row.figures for row in ended}
     table = _table(rows, keys)
-    table.attrs[LEFT_OUT] = repeated
+    table.attrs |= {LEFT_OUT: repeated, UNBEGUN: never_begun(folder, runs)}
     return table, keys, known
 
 

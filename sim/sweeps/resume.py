@@ -12,10 +12,12 @@ from pathlib import Path
 from typing import Any, NamedTuple, Self
 
 from predictors.cli.display import duration
+from sim.errors import SimError
 from sim.help.interrupts import goes_on
 from sim.results.durable import FAILURE, LOCK, SUMMARY, write_failure
 from sim.results.run_folder import foreign
 from sim.sweeps.callback import folder_name
+from sim.sweeps.configurations import load_yaml
 from sim.sweeps.locks import PAUSE, holder, refuse_foreign
 from sim.sweeps.marks import is_marked
 from sim.sweeps.packing import batch_size, spread
@@ -332,3 +334,17 @@ class Sweep:
         for part in (left[:middle], left[middle:]):
             if part:
                 self._carry_out(part)
+
+
+def asked_of(plan: Path) -> set[Path]:
+    """Return the folders of the runs that a ``multirun.yaml`` asks for, as far as it tells them."""
+    from sim.composition import combinations
+
+    try:
+        hydra = load_yaml(plan)["hydra"]
+        given = [f"{key}={value}" for key, value in (hydra["sweeper"]["params"] or {}).items()]
+        every = combinations([*given, *hydra["overrides"]["task"]])
+        sweep = Sweep(plan.parent, hydra, every, print)
+        return {sweep.place(one) for one in every if hydra["sweep"]["subdir"] == SUBDIR}
+    except (AttributeError, KeyError, TypeError, SimError):
+        return set()

@@ -132,6 +132,33 @@ def test_missing_failed_and_foreign_runs_are_told_apart(command, swept, capsys):
     assert verify([str(swept / "nowhere")]) == 2
 
 
+def test_runs_that_a_sweep_never_began_are_told(command, swept, tmp_path, capsys):
+    for seed in (2, 3):
+        shutil.rmtree(run_of(swept, seed))
+    left = "2 of 3 never begun (asked for in multirun.yaml)"
+    assert verify([str(swept)]) == 1
+    assert capsys.readouterr().out == f"1 finished, {left}\n"
+    assert compare([str(swept)]) == 0
+    assert capsys.readouterr().out.startswith(f"Runs are missing: {left}.\n")
+    assert f" finished, {left}; " in (swept / "comparison.html").read_text()
+    (run_of(swept, 1) / "summary.json").unlink()
+    assert verify([str(swept)]) == 1
+    assert capsys.readouterr().out.endswith(f"\n1 missing, {left}\n")
+    assert verify([str(run_of(swept, 1))]) == 1
+    assert capsys.readouterr().out.endswith("\n1 missing\n")
+    assert command(*TINY, "seed=1,2", "baseline=easy").status == 0
+    assert command(*TINY[:-1], "seed=4,5", "hydra.sweep.dir=other").status == 0
+    shutil.rmtree(run_of(tmp_path / "other", 4))
+    assert verify([str(tmp_path)]) == 1
+    files = "other/multirun.yaml, sweep/multirun-1.yaml"
+    assert capsys.readouterr().out == f"3 finished, 2 of 5 never begun (asked for in {files})\n"
+    (swept / "multirun-1.yaml").write_text("hydra: [")
+    assert verify([str(swept)]) == 0
+    kept = (swept / "multirun.yaml").read_text()
+    (swept / "multirun-1.yaml").write_text(kept.replace("seed=1,2", "seed=range(1,9999999999)"))
+    assert verify([str(swept)]) == 0
+
+
 def test_replications_are_checked_too(command, tmp_path):
     asked = ("-m", "workload.jobs=20", "replications=2", "hydra.sweep.dir=sweep", "policy=fcfs")
     assert command(*asked).status == 0
