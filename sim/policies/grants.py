@@ -1,6 +1,7 @@
 """What a policy says to running jobs that ask for processors or a longer walltime."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from math import inf
 
 import numpy as np
@@ -20,6 +21,7 @@ Reserved = Sequence[tuple[float, int, float]]
 """Start (seconds), processors and believed runtime (seconds) of each reservation."""
 
 
+@dataclass(frozen=True)
 class Grants:
     """Requests are granted as far as what is free allows, after all starts of the pass.
 
@@ -43,18 +45,13 @@ class Grants:
         If `longest` is not positive.
     """
 
-    def __init__(
-        self,
-        wait: bool = True,
-        harmless: bool = True,
-        longest: float | None = None,
-        cost: CostModel = FREE,
-    ) -> None:
-        POSITIVE_AND_FINITE.check_or_null(longest=longest)
-        self.wait = wait
-        self.harmless = harmless
-        self.longest = inf if longest is None else longest
-        self.cost = cost
+    wait: bool = True
+    harmless: bool = True
+    longest: float | None = None
+    cost: CostModel = FREE
+
+    def __post_init__(self) -> None:
+        POSITIVE_AND_FINITE.check_or_null(longest=self.longest)
 
     def begin(self, view: View, scheduler: Scheduler) -> Scheduler:
         """Begin a run."""
@@ -102,7 +99,8 @@ class GrantingScheduler(AroundScheduler):
 
     def _fits(self, request: Request, run: Run, free: int, starts: Sequence[Start]) -> bool:
         """Say whether a request can be granted now."""
-        if request.kind == "walltime" and request.until > run.start + self.rule.longest:
+        longest = inf if self.rule.longest is None else self.rule.longest
+        if request.kind == "walltime" and request.until > run.start + longest:
             return False
         if request.processors - run.processors > free:
             return False

@@ -1,6 +1,7 @@
 """EASY backfilling: reservations for the first k blocked jobs (Lifka 1995)."""
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
@@ -207,6 +208,7 @@ _start_newcomers, _deep_pass = direct(start_newcomers), direct(deep_pass)
 NOBODY = BelievedEnds.of([])
 
 
+@dataclass(frozen=True)
 class Easy:
     """EASY backfilling.
 
@@ -232,22 +234,18 @@ class Easy:
     {'completed'}
     """
 
-    def __init__(
-        self,
-        reservations: int = 1,
-        anew: float | None = None,
-        candidates: Literal["queue", "shortest"] = "queue",
-    ) -> None:
-        AT_LEAST_1.check(reservations=reservations)
-        self.reservations = reservations
-        AT_LEAST_1.check_or_null(anew=anew)
-        if anew is not None and reservations != 1:
-            raise ValueError(f"anew needs reservations=1, got {reservations}")
-        self.anew = anew
-        check_choice(("queue", "shortest"), candidates=candidates)
-        if candidates == "shortest" and reservations != 1:
-            raise ValueError(f"candidates=shortest needs reservations=1, got {reservations}")
-        self.candidates = candidates
+    reservations: int = 1
+    anew: float | None = None
+    candidates: Literal["queue", "shortest"] = "queue"
+
+    def __post_init__(self) -> None:
+        AT_LEAST_1.check(reservations=self.reservations)
+        AT_LEAST_1.check_or_null(anew=self.anew)
+        check_choice(("queue", "shortest"), candidates=self.candidates)
+        alone = {"anew": self.anew is not None, "candidates=shortest": self.candidates != "queue"}
+        for name, is_asked in alone.items():
+            if is_asked and self.reservations != 1:
+                raise ValueError(f"{name} needs reservations=1, got {self.reservations}")
 
     def begin(self, view: View, order: Order, allocation: Allocation | OpenAllocation) -> Scheduler:
         """Begin a run."""

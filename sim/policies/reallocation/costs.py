@@ -12,8 +12,10 @@ from sim.errors import FINITE, POSITIVE_AND_FINITE
 class CostModel(Protocol):
     """Seconds of lost progress."""
 
-    free: bool
-    """Whether every change is free."""
+    @property
+    def free(self) -> bool:
+        """Whether every change is free."""
+        ...
 
     def change(self, before: int, after: int) -> float:
         """Return what it costs a run to go from one count to another."""
@@ -27,7 +29,10 @@ class CostModel(Protocol):
 class NoCost:
     """Changes are free, as theory has it."""
 
-    free = True
+    @property
+    def free(self) -> bool:
+        """Whether both a growth and a shrink are free."""
+        return self.change(1, 2) == self.change(2, 1) == 0.0
 
     def change(self, before: int, after: int) -> float:
         """Return 0."""
@@ -52,7 +57,6 @@ class Constant(NoCost):
     def __init__(self, seconds: float = 10.0) -> None:
         FINITE.check(seconds=seconds)
         self.seconds = seconds
-        self.free = seconds == 0
 
     def change(self, before: int, after: int) -> float:
         """Return the constant."""
@@ -73,7 +77,6 @@ class ProcessManagement(NoCost):
     def __init__(self, seconds: float = 1.0, expand: float = 0.1, shrink: float = 0.02) -> None:
         FINITE.check(seconds=seconds, expand=expand, shrink=shrink)
         self.seconds, self.expand, self.shrink = seconds, expand, shrink
-        self.free = seconds == expand == shrink == 0
 
     def change(self, before: int, after: int) -> float:
         """Return c0 + c1·|m - n|, c1 by direction."""
@@ -98,7 +101,6 @@ class Redistribution(NoCost):
         FINITE.check(seconds=seconds, volume=volume)
         POSITIVE_AND_FINITE.check(bandwidth=bandwidth)
         self.seconds, self.volume, self.bandwidth = seconds, volume, bandwidth
-        self.free = seconds == volume == 0
 
     def change(self, before: int, after: int) -> float:
         """Return the time to move what changes its place."""
@@ -123,7 +125,6 @@ class CheckpointRestart(NoCost):
         FINITE.check(volume=volume, restart=restart)
         POSITIVE_AND_FINITE.check(bandwidth=bandwidth)
         self.volume, self.bandwidth, self.restart = volume, bandwidth, restart
-        self.free = volume == restart == 0
 
     def change(self, before: int, after: int) -> float:
         """Return the time to write, restart and read."""
@@ -150,7 +151,6 @@ class Phases(NoCost):
     ) -> None:
         FINITE.check(initial=initial, reconfigure=reconfigure, prepare=prepare)
         self.initial, self.reconfigure, self.prepare = initial, reconfigure, prepare
-        self.free = reconfigure == prepare == 0
 
     def change(self, before: int, after: int) -> float:
         """Return the phases of a change."""
