@@ -10,11 +10,7 @@ from sim.engine.work import Work
 from sim.errors import PolicyError
 from sim.state.decisions import Preferences, Resize
 from sim.state.machine_state import MachineState, Run, rewrite
-from sim.state.processors import (
-    count_processors,
-    remove_ranges,
-    split_ranges,
-)
+from sim.state.processors import count_processors, remove_ranges, split_ranges
 from sim.state.records import SHOWN_SHARE, Ranges
 from sim.state.sensors import EfficiencySensor
 from sim.state.view import View

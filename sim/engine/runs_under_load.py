@@ -95,11 +95,7 @@ class RunsUnderLoad:
     """
 
     def __init__(
-        self,
-        view: View,
-        load: "LoadOutlook",
-        form: LoadForm,
-        move: Callable[[Run, float], None],
+        self, view: View, load: "LoadOutlook", form: LoadForm, move: Callable[[Run, float], None]
     ) -> None:
         self.renewals = 0
         self._view = view

@@ -16,13 +16,7 @@ from sim.background.load_outlook import LoadOutlook
 from sim.background.load_sensors import LoadSensors
 from sim.background.models import ConstantLoad
 from sim.background.sources import LoadModel
-from sim.errors import (
-    AT_LEAST_1_AND_FINITE,
-    FINITE,
-    POSITIVE_AND_FINITE,
-    ConfigError,
-    check_choice,
-)
+from sim.errors import AT_LEAST_1_AND_FINITE, FINITE, POSITIVE_AND_FINITE, ConfigError, check_choice
 from sim.state.records import Ranges
 from workloads.base import GroundTruth
 from workloads.streams import Streams

@@ -88,17 +88,13 @@ def never_begun(folder: Path, begun: Collection[Path]) -> str:
     str
         With the names of the files that ask for them; empty if all are there.
     """
-    asked = {plan: _asked(plan) for plan in sorted(folder.rglob("multirun*.yaml"))}
+    from sim.sweeps.resume import asked_of  # late: Hydra is needed for sweeps alone
+
+    asked = {plan: asked_of(plan) for plan in sorted(folder.rglob("multirun*.yaml"))}
     every: set[Path] = set().union(*asked.values())
     left = every.difference(begun)
     files = ", ".join(str(plan.relative_to(folder)) for plan, runs in asked.items() if runs & left)
     return f"{len(left)} of {len(every)} never begun (asked for in {files})" if left else ""
-
-
-def _asked(plan: Path) -> set[Path]:
-    from sim.sweeps.resume import asked_of  # late: Hydra is needed for sweeps alone
-
-    return asked_of(plan)
 
 
 Summaries = dict[tuple[str, str], Mapping[str, Any]]

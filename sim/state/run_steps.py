@@ -4,15 +4,7 @@ import numpy as np
 
 from predictors.compiling import compiled
 from sim.state.availability import BelievedEnds
-from sim.state.calendar import (
-    ENDING,
-    EXPIRING,
-    Calendar,
-    sift_down,
-    sift_up,
-    swap,
-    write_event,
-)
+from sim.state.calendar import ENDING, EXPIRING, Calendar, sift_down, sift_up, swap, write_event
 from sim.state.run_state import (
     State,
     allocate,

@@ -222,11 +222,7 @@ def iterate(
     high = spans["high"]
     plans, length = first_plan(times, free, span, pick.size)
     half, done = np.zeros(pick.size + 1, np.int64), np.zeros(pick.size + 1)
-    jobs, losses, scales = (
-        np.empty((3, pick.size)),
-        np.empty(pick.size),
-        np.empty(pick.size),
-    )
+    jobs, losses, scales = (np.empty((3, pick.size)), np.empty(pick.size), np.empty(pick.size))
     for i in range(pick.size):
         jobs[COUNT, i], jobs[SECONDS, i] = counts[pick[i]], runtimes[pick[i]]
         losses[i] = loss_of_step(counts, runtimes, serial[i], pick[i], high[i], by_time)

@@ -16,13 +16,7 @@ from sim.policies.base import Allocation, OpenAllocation, QueueKeeper
 from sim.policies.molding.choice import best_candidate, compress_candidates
 from sim.policies.molding.scheduler import ALL, OpenKeeper, OpenScheduler
 from sim.policies.order import Order
-from sim.policies.passes.plan import (
-    Plan,
-    believe,
-    lay_running,
-    make_room_for_all,
-    start_found,
-)
+from sim.policies.passes.plan import Plan, believe, lay_running, make_room_for_all, start_found
 from sim.policies.passes.queue_rule import QueueRule
 from sim.state.availability import (
     Holes,

@@ -35,13 +35,7 @@ from sim.state.decisions import Decision
 from sim.state.run_state import State
 from sim.state.run_steps import holders_in
 from sim.state.view import View
-from sim.state.waiting_queue import (
-    Queue,
-    follow,
-    forget_all,
-    summaries_in,
-    waiting_in,
-)
+from sim.state.waiting_queue import Queue, follow, forget_all, summaries_in, waiting_in
 
 EVERYBODY = -1
 

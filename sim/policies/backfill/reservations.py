@@ -8,14 +8,7 @@ import numpy as np
 from predictors.base import FloatArray, IntArray
 from predictors.compiling import compiled
 from sim.policies.backfill.queue_search import is_hopeless, summarise
-from sim.state.availability import (
-    Holes,
-    earliest,
-    free_between,
-    nothing_found,
-    occupy,
-    place_next,
-)
+from sim.state.availability import Holes, earliest, free_between, nothing_found, occupy, place_next
 from sim.state.waiting_queue import BLOCK, SIZES, Summaries, Waiting
 
 

@@ -48,13 +48,7 @@ STRETCH = record(
 """Whose, on how many processors, where they begin in `State.ranges`, and from when until when; the
 last of a job ends with it."""
 TALLY = record(
-    [
-        ("members", "i8"),
-        ("deferred", "i8"),
-        ("stretches", "i8"),
-        ("begun", "i8"),
-        ("queries", "i8"),
-    ]
+    [("members", "i8"), ("deferred", "i8"), ("stretches", "i8"), ("begun", "i8"), ("queries", "i8")]
 )
 """How much of the tables of their names is in use, how many begin in a pass, and how often a
 predictor would have been asked."""
