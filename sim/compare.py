@@ -57,7 +57,7 @@ def print_comparison(
     cut = [f"The first {LISTED} of {len(groups)} groups; all are in {COMPARISON}."]
     for sentence in [*(cut if len(groups) > LISTED else []), *said]:
         console.print(sentence, style="dim", markup=False, highlight=False)
-    for _, row in table[table["status"] != "finished"].iterrows():
+    for _, row in table[(table["status"] != "finished") | (table["message"] != "")].iterrows():
         console.print(
             f"[red]{row['status']}[/] {escape(str(row['run']))}: {escape(row['message'])}"
         )

@@ -12,6 +12,7 @@ import pandas as pd
 from sim.errors import SimError
 from sim.results.artefacts import BASELINE, STEP, figures_of
 from sim.results.durable import (
+    CHECKSUMS,
     FAILURE,
     MANIFEST,
     SUMMARY,
@@ -127,7 +128,12 @@ def _read(root: Path, run: Path) -> tuple[list[_Row], Origin]:
             wrong = unlike_manifest(run, manifest or {}, complete=False)
     except ValueError as error:
         wrong = str(error) if ended else None
-    return list(_rows(root, run, summary, wrong)), _origin(manifest)
+    rows = list(_rows(root, run, summary, wrong))
+    known = (manifest or {}).get(CHECKSUMS, ()) if rows[0].state["status"] == "finished" else ()
+    gone = [name for name in known if name.startswith("replication=") and not (run / name).exists()]
+    if gone:
+        rows[0].state["message"] = f"{', '.join(gone)} is missing; what is there is compared"
+    return rows, _origin(manifest)
 
 
 def _rows(root: Path, run: Path, summary: Figures | None, wrong: str | None) -> Iterator[_Row]:

@@ -159,7 +159,7 @@ def test_runs_that_a_sweep_never_began_are_told(command, swept, tmp_path, capsys
     assert verify([str(swept)]) == 0
 
 
-def test_replications_are_checked_too(command, tmp_path):
+def test_replications_are_checked_too(command, tmp_path, capsys):
     asked = ("-m", "workload.jobs=20", "replications=2", "hydra.sweep.dir=sweep", "policy=fcfs")
     assert command(*asked).status == 0
     run = next((tmp_path / "sweep").glob("policy*"))
@@ -168,3 +168,7 @@ def test_replications_are_checked_too(command, tmp_path):
     assert damage(run) == "replication=1/jobs.parquet is damaged: its checksum differs"
     assert command(*asked).status == 0
     assert damage(run) is None
+    shutil.rmtree(run / "replication=1")
+    assert compare([str(tmp_path / "sweep"), "--table"]) == 0
+    gone = "replication=1/manifest.json is missing; what is there is compared"
+    assert f"\nfinished {run.name}: {gone}\n" in capsys.readouterr().out
