@@ -345,6 +345,7 @@ def asked_of(plan: Path) -> set[Path]:
         given = [f"{key}={value}" for key, value in (hydra["sweeper"]["params"] or {}).items()]
         every = combinations([*given, *hydra["overrides"]["task"]])
         sweep = Sweep(plan.parent, hydra, every, print)
-        return {sweep.place(one) for one in every if hydra["sweep"]["subdir"] == SUBDIR}
+        own = str(hydra["sweeper"]["_target_"]).endswith(".MoldsimSweeper")  # none that searches
+        return {sweep.place(one) for one in every if own and hydra["sweep"]["subdir"] == SUBDIR}
     except (AttributeError, KeyError, TypeError, SimError):
         return set()
