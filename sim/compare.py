@@ -15,7 +15,7 @@ from predictors.cli.display import Display
 from predictors.cli.fitting import fitting_tables
 from predictors.cli.terminal import PlainConsole
 from sim.errors import SimError
-from sim.report.gathering import FIXED, LEFT_OUT, UNBEGUN, Gathered, distinct, gather
+from sim.report.gathering import FIXED, LEFT_OUT, NOT_THERE, Gathered, distinct, gather
 from sim.report.samples import Group
 from sim.report.tables import key_table
 from sim.results.durable import SUMMARY, answering, write_csv
@@ -141,7 +141,7 @@ def main(given: Sequence[str] | None = None) -> int:
         write_csv(distinct(table), path)
         report = _report(folder, gathered, wanted, progress)
     console = PlainConsole() if sys.stdout.isatty() else PlainConsole(width=UNFOLDED)
-    left = [f"Runs are missing: {one}." for one in (table.attrs[UNBEGUN],) if one]
+    left = [f"Runs are missing: {one}." for one in (table.attrs[NOT_THERE],) if one]
     for sentence in [*left, *report.verdict.sentences, *report.loses]:
         console.print(sentence, markup=False, highlight=False)
     console.print()

@@ -2,7 +2,6 @@
 
 import contextlib
 import itertools
-import math
 import re
 import threading
 import time
@@ -27,8 +26,6 @@ from sim.sweeps.callback import HYDRA, folder_name
 from sim.sweeps.configurations import load_yaml
 from sim.sweeps.shapes import compose_once
 
-MOST_RUNS = 1_000_000
-"""Of a sweep that is asked for from Python, or by a file whose writer nobody knows."""
 _one_at_a_time = threading.RLock()
 """Hydra composes for one caller at a time."""
 
@@ -299,7 +296,4 @@ def combinations(overrides: Sequence[str]) -> list[list[str]]:
     with _alone(overrides):
         parser = OverridesParser.create(config_loader=GlobalHydra.instance().config_loader())
         parsed = parser.parse_overrides(list(overrides))
-        axes = (one.sweep_string_iterator() for one in parsed if one.is_sweep_override())
-        if math.prod(len([*itertools.islice(axis, MOST_RUNS + 1)]) for axis in axes) > MOST_RUNS:
-            raise ConfigError(f"{' '.join(overrides)}: a sweep has at most {MOST_RUNS:,} runs")
         return [list(one) for one in BasicSweeper.split_arguments(parsed, None)[0]]

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from predictors.plain import shown_plainly
 from sim.errors import SimError
-from sim.report.gathering import find_runs, never_begun
+from sim.report.gathering import find_runs, missing_runs
 from sim.results.artefacts import FAILURE, is_finished, read_failure
 from sim.results.durable import CHECKSUMS, MANIFEST, SUMMARY, answering, damage, read_object
 from sim.sweeps.configurations import read_configuration
@@ -71,7 +71,7 @@ def main(given: Sequence[str] | None = None) -> int:
         counts[found] += 1
         if found != "finished":
             sys.stdout.write(shown_plainly(f"{found}: {name}: {said}") + "\n")
-    left = never_begun(folder, {folder / name for name, *_ in every})
+    left = missing_runs(folder, {folder / name for name, *_ in every})
     told = [f"{number} {name}" for name, number in counts.items() if number]
     sys.stdout.write(shown_plainly(", ".join(filter(None, [*told, left]))) + "\n")
     return 0 if counts["finished"] == len(every) and not left else 1

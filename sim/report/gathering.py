@@ -42,8 +42,8 @@ ABREAST = 32
 """Columns that are made at a time; all at once take four times the memory of the table."""
 LEFT_OUT = "runs left out, as another with a predictor that changes nothing is the same"
 """How many rows a table lacks, in its ``attrs``."""
-UNBEGUN = "never begun"
-"""What `never_begun` says of a table's folder, in its ``attrs``."""
+NOT_THERE = "runs that are not there"
+"""What `missing_runs` says of a table's folder, in its ``attrs``."""
 FIXED = ("run", "role", "status", "message")
 """First columns of every row, before the keys that tell runs apart."""
 
@@ -75,7 +75,7 @@ def find_runs(folder: Path) -> list[Path]:
     return sorted(found, key=lambda path: _natural(path.relative_to(folder).as_posix()))
 
 
-def never_begun(folder: Path, begun: Collection[Path]) -> str:
+def missing_runs(folder: Path, begun: Collection[Path]) -> str:
     """Return how many runs that sweeps at or below a folder were asked for are not there.
 
     Parameters
@@ -89,13 +89,13 @@ def never_begun(folder: Path, begun: Collection[Path]) -> str:
     str
         With the names of the files that ask for them; empty if all are there.
     """
-    from sim.sweeps.resume import asked_of  # late: Hydra is needed for sweeps alone
+    from sim.sweeps.resume import asked_of
 
     asked = {plan: asked_of(plan) for plan in sorted(folder.rglob("multirun*.yaml"))}
     every: set[Path] = set().union(*asked.values())
     left = every.difference(begun)
     files = ", ".join(str(plan.relative_to(folder)) for plan, runs in asked.items() if runs & left)
-    return f"{len(left)} of {len(every)} never begun (asked for in {files})" if left else ""
+    return f"{len(left)} of {len(every)} asked for in {files} are not there" if left else ""
 
 
 Summaries = dict[tuple[str, str], Mapping[str, Any]]
@@ -247,7 +247,7 @@ def gather(folder: Path) -> Gathered:
     ended = [row for row in rows if row.state["status"] == "finished"]
     known = {(str(row.state["run"]), str(row.state["role"])): row.figures for row in ended}
     table = _table(rows, keys)
-    table.attrs |= {LEFT_OUT: repeated, UNBEGUN: never_begun(folder, runs)}
+    table.attrs |= {LEFT_OUT: repeated, NOT_THERE: missing_runs(folder, runs)}
     return table, keys, known
 
 

@@ -22,7 +22,7 @@ from sim.report.answer_tables import (
 from sim.report.details import Details
 from sim.report.figures import Plot, losses_of
 from sim.report.forest import forest, maps
-from sim.report.gathering import LEFT_OUT, UNBEGUN
+from sim.report.gathering import LEFT_OUT, NOT_THERE
 from sim.report.html import Cell, fold, image, table, text_table
 from sim.report.samples import SUFFIXES, Group, Sample
 from sim.report.tables import Column, halves, key_rows, number, size
@@ -121,8 +121,8 @@ def page(
     counted = ", ".join(f"{count:,} {escape(str(state))}" for state, count in states.items())
     if table.attrs.get(LEFT_OUT):
         counted += f" ({LEFT_OUT}: {table.attrs[LEFT_OUT]:,})"
-    if table.attrs.get(UNBEGUN):
-        counted += f", {escape(table.attrs[UNBEGUN])}"
+    if table.attrs.get(NOT_THERE):
+        counted += f", {escape(table.attrs[NOT_THERE])}"
     held = (sample.summary.get("processors") for group in groups for sample in group.samples)
     sizes = sorted({int(size) for size in held if isinstance(size, int | float)})
     machine = " or ".join(f"{size:,}" for size in sizes)

@@ -337,15 +337,19 @@ class Sweep:
 
 
 def asked_of(plan: Path) -> set[Path]:
-    """Return the folders of the runs that a ``multirun.yaml`` asks for, as far as it tells them."""
-    from sim.composition import combinations
+    """Return the folders of the runs that a ``multirun.yaml`` asks for.
+
+    Empty where it does not tell: of a sweeper that searches, of other folders, of axes with
+    ``glob`` or more than a million runs.
+    """
+    from sim.sweeps.shapes import runs_of  # late: Hydra is needed for sweeps alone
 
     try:
         hydra = load_yaml(plan)["hydra"]
         given = [f"{key}={value}" for key, value in (hydra["sweeper"]["params"] or {}).items()]
-        every = combinations([*given, *hydra["overrides"]["task"]])
+        every = runs_of([*given, *hydra["overrides"]["task"]])
         sweep = Sweep(plan.parent, hydra, every, print)
-        own = str(hydra["sweeper"]["_target_"]).endswith(".MoldsimSweeper")  # none that searches
+        own = str(hydra["sweeper"]["_target_"]).endswith(".MoldsimSweeper")
         return {sweep.place(one) for one in every if own and hydra["sweep"]["subdir"] == SUBDIR}
     except (AttributeError, KeyError, TypeError, SimError):
         return set()

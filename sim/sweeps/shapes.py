@@ -13,6 +13,8 @@ import pickle
 import sys
 from collections.abc import Callable, Sequence
 from importlib.util import find_spec
+from itertools import islice
+from math import prod
 from pathlib import Path
 from typing import Any
 
@@ -20,8 +22,10 @@ import hydra
 import omegaconf
 from hydra._internal import hydra as commands
 from hydra._internal.config_loader_impl import ConfigLoaderImpl, get_overrides_dirname
+from hydra._internal.core_plugins.basic_sweeper import BasicSweeper
 from hydra.core.override_parser.overrides_parser import OverridesParser
 from hydra.core.override_parser.types import Override
+from hydra.errors import HydraException
 from omegaconf import DictConfig, OmegaConf
 
 from sim.errors import ConfigError
@@ -30,6 +34,8 @@ from sim.results.durable import replaced
 
 MOST = 200
 """Shapes that are kept, in memory and in the cache."""
+MOST_RUNS = 1_000_000
+"""Of a sweep whose plan is read from a file."""
 OWN = {"pkg://hydra.conf", f"file://{CONFIG_FOLDER}", "structured://"}
 """Where configuration is from if nobody adds to it; what others add is kept in memory alone."""
 _kept: dict[str, bytes] = {}
@@ -204,3 +210,14 @@ def _remember(key: str, whole: bytes, *, lasts: bool) -> None:
         kept = sorted(folder.iterdir(), key=lambda path: path.stat().st_mtime_ns)
         for path in kept[:-MOST]:
             path.unlink(missing_ok=True)
+
+
+def runs_of(overrides: Sequence[str]) -> list[Sequence[str]]:
+    """Return the overrides of each run of a sweep; none of a million or more, or with ``glob``."""
+    try:
+        parsed = OverridesParser.create().parse_overrides(list(overrides))
+        axes = (one.sweep_string_iterator() for one in parsed if one.is_sweep_override())
+        runs = prod(len([*islice(axis, MOST_RUNS)]) for axis in axes)
+        return [] if runs >= MOST_RUNS else [*BasicSweeper.split_arguments(parsed, None)[0]]
+    except (AssertionError, HydraException):
+        return []
