@@ -43,10 +43,13 @@ JOINT = (
     "Of several comparisons quote the intervals that hold together (simultaneous ones); what is "
     "read alone is for one comparison that was chosen before anybody saw the results."
 )
-OTHER_CODE = (
-    "Runs by different versions of the code are not paired. To do older ones again, start the "
-    "sweep again by its command, which is in sweep.log."
-)
+KEPT_APART = {
+    "code": "Runs by different versions of the code are not paired. To do older ones again, start "
+    "the sweep again by its command, which is in sweep.log.",
+    "input": "Runs with other input files, or by other code of a package, are not paired: see the "
+    "column input of comparison.csv. Delete the folders of older ones to pair the rest.",
+}
+"""What is said of runs that such a key tells apart."""
 MOST_LOSERS = 3
 """Runs that mold or resize jobs, beside the one that is asked about, of which it is told."""
 MOST_ASKED = 20
@@ -184,7 +187,7 @@ def write_report(
     said_first = verdict(groups, every, wanted.figure, who[0] if who else None)
     pairs = zip(told_of, who, strict=False)
     loses = [one.sentence(not of.refused) for of, one in pairs if one is not None]
-    loses += [OTHER_CODE] if "code" in keys else []
+    loses += [said for key, said in KEPT_APART.items() if key in keys]
     unit = axis_of(wanted.figure, groups)
     words = unit[0].partition(" (")[0]
     told = [one for one in who if one is not None]

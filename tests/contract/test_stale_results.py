@@ -78,12 +78,14 @@ def test_other_code_is_run_unless_that_is_accepted(command, swept, monkeypatch, 
     assert "code" not in gather(swept)[1]
 
 
-def test_runs_of_other_files_under_one_name_are_no_pairs(command, swept, tmp_path):
+def test_runs_of_other_files_under_one_name_are_no_pairs(command, swept, tmp_path, capsys):
     log(tmp_path, 75)
     assert command(*TINY, "seed=1,2", "policy=easy").status == 0
     table, keys, _ = gather(swept)
     assert "input" in keys
     assert len(set(table["input"])) == 2
+    assert compare([str(swept), "--table"]) == 0
+    assert "or by other code of a package, are not paired" in capsys.readouterr().out
 
 
 def test_a_missing_input_changes_nothing(command, swept, tmp_path):
