@@ -175,7 +175,7 @@ def _foresight(kept: str, answers: Answers) -> str:
     if not kept:
         why = {one.kept for one in answers.differences if isinstance(one.kept, str)} - {""}
         if why:
-            return f"<p>No share of the oracle's gain is told: {', '.join(sorted(why))}.</p>"
+            return f"<p>No share of the oracle's gain is known: {', '.join(sorted(why))}.</p>"
         return "<p>No policy has runs both with predictor=oracle and with another predictor.</p>"
     note = (
         "<p>100 % is what the oracle of runtimes gains under the same policy. A predictor may gain "

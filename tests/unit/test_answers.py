@@ -555,7 +555,7 @@ def test_a_page_of_few_pairs_speaks_of_ranges_and_of_the_oracle_that_ran(study):
     assert "ranges of the pairs, as intervals need at least 8" in forest(every, few, RESPONSE)
     assert "simultaneous 95 % intervals" in forest(every, found, RESPONSE)
     told = page._foresight("", SimpleNamespace(differences=few))
-    assert told == f"<p>No share of the oracle's gain is told: {NO_GAIN}.</p>"
+    assert told == f"<p>No share of the oracle's gain is known: {NO_GAIN}.</p>"
     none = page._foresight("", SimpleNamespace(differences=[]))
     assert none.startswith("<p>No policy has runs both with predictor=oracle")
     others = [one for one in every if one.policy != "sa" or one.predictor != "oracle"]
