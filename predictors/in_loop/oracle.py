@@ -1,10 +1,11 @@
 """Predictors that hold a handle on the truth: the yardsticks for all others."""
 
 from collections.abc import Callable
-from typing import Protocol, runtime_checkable
+from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 import scipy
+from numpy.typing import NDArray
 
 from predictors.base import (
     Explanation,
@@ -24,8 +25,8 @@ _MASK = (1 << 64) - 1
 _GOLDEN = 0x9E3779B97F4A7C15
 _FIRST = 0xBF58476D1CE4E5B9
 _SECOND = 0x94D049BB133111EB
-_STEPS = tuple(map(np.uint64, (30, _FIRST, 27, _SECOND, 31, 11, _GOLDEN)))
 _LARGEST = 1.0 - 2.0**-53
+_normal: Any = scipy.special.ndtri
 
 
 @runtime_checkable
@@ -41,14 +42,20 @@ def foresees(predictor: RuntimePredictor) -> bool:
     return not has_curves(predictor) or provider(predictor, NeedsTruth) is not None
 
 
-def _mixed(value: int) -> int:
-    """Return the 64-bit SplitMix finaliser of a Python integer."""
+def _mixed(value: Any) -> Any:
+    """Return the 64-bit SplitMix finaliser of a Python integer, or of an array of uint64."""
     value = (value ^ (value >> 30)) * _FIRST & _MASK
     value = (value ^ (value >> 27)) * _SECOND & _MASK
     return value ^ (value >> 31)
 
 
-def normal_draws(key: int, job: int, counts: IntArray) -> FloatArray:
+def _uniform(key: int, job: Any, count: Any) -> Any:
+    """Return uniform numbers above 0, by key, job and count; 1 is possible by rounding."""
+    state = _mixed((count * _GOLDEN + _mixed((key + _GOLDEN * (job + 1)) & _MASK)) & _MASK)
+    return ((state >> 11) + 0.5) * 2.0**-53
+
+
+def normal_draws(key: int, job: int | NDArray[np.uint64], counts: IntArray) -> FloatArray:
     """Return standard normal numbers addressed by key, job and count.
 
     The same address always gives the same number, in any order of asking, so
@@ -59,7 +66,7 @@ def normal_draws(key: int, job: int, counts: IntArray) -> FloatArray:
     ----------
     key : int
         64-bit key of the replication.
-    job : int
+    job : int, or numpy.ndarray of numpy.uint64, shape (m,)
         Job index.
     counts : numpy.ndarray of int, shape (m,)
 
@@ -67,21 +74,7 @@ def normal_draws(key: int, job: int, counts: IntArray) -> FloatArray:
     -------
     numpy.ndarray of float, shape (m,)
     """
-    shift_1, factor_1, shift_2, factor_2, shift_3, to_53_bits, golden = _STEPS
-    state = counts.astype(np.uint64)
-    state *= golden
-    state += np.uint64(_mixed((key + _GOLDEN * (job + 1)) & _MASK))
-    state ^= state >> shift_1
-    state *= factor_1
-    state ^= state >> shift_2
-    state *= factor_2
-    state ^= state >> shift_3
-    state >>= to_53_bits
-    uniform = state.astype(np.float64)
-    uniform += 0.5
-    uniform *= 2.0**-53
-    np.minimum(uniform, _LARGEST, out=uniform)
-    draws: FloatArray = scipy.special.ndtri(uniform, uniform)
+    draws: FloatArray = _normal(np.minimum(_uniform(key, job, counts.astype(np.uint64)), _LARGEST))
     return draws
 
 
@@ -93,8 +86,7 @@ def normal_draw(key: int, job: int, count: int) -> float:
     >>> normal_draw(7, 3, 16) == normal_draws(7, 3, np.array([16])).item()
     True
     """
-    state = _mixed((count * _GOLDEN + _mixed((key + _GOLDEN * (job + 1)) & _MASK)) & _MASK)
-    return float(scipy.special.ndtri(min(((state >> 11) + 0.5) * 2.0**-53, _LARGEST)))
+    return float(_normal(min(_uniform(key, job, count), _LARGEST)))
 
 
 class Oracle:

@@ -31,12 +31,12 @@ class CompiledPasses:
 
     def __init__(self, engine: Any, rule: CompiledRule) -> None:
         self._engine, self._rule = engine, rule
-        # Jobs to come stand here, so it is not the state that a view leads to.
-        self.state = idle_state(
-            engine.view.processors, len(engine.submit), engine.state.tables.found.size
-        )
-        self.calendar = engine.books.calendar
-        self.state.processors[:] = engine.jobs.requested_processors
+        self.state, self.calendar = engine.state.tables, engine.books.calendar
+        if not rule.asks_at_arrivals:  # jobs to come stand in a state that no view leads to
+            self.state = idle_state(
+                engine.view.processors, len(engine.submit), self.state.found.size
+            )
+            self.state.processors[:] = engine.jobs.requested_processors
         if engine.kills:
             set_limits(self.calendar, engine.jobs.requested_time.astype(float))
         rule.begin(self.state, self.calendar)
@@ -66,19 +66,17 @@ class CompiledPasses:
 
     def advance(self, instant: float) -> None:
         """Go through instants from this one on, each with its pass, up to a chance for Python."""
-        pass_due = self.state.run["pass_due"]
-        following = self._go_on()
-        while pass_due[0]:
-            self._engine.state.now = following
-            self._rule.answer()
-            following = self._go_on()
-            self._rule.take_in_pass()
+        engine, rule, go_on = self._engine, self._rule, self._advance
+        pass_due, tables = self.state.run["pass_due"], (self.state, self.calendar)
+        following = go_on(*tables, self._bound, rule.plan)
+        while pass_due.item():
+            engine.state.is_behind = rule.asks_at_arrivals
+            engine.come_to(following)
+            rule.answer()
+            following = go_on(*tables, self._bound, rule.plan)
+            rule.take_in_pass()
         if following == np.inf:
-            self._rule.finish()
-
-    def _go_on(self) -> float:
-        """Go on to the next instant that needs Python; return when it is."""
-        return float(self._advance(self.state, self.calendar, self._bound, self._rule.plan))
+            rule.finish()
 
     def records(self, predictor: RuntimePredictor, submit: FloatArray) -> Records:
         """Return what happened; runs and their stretches in the order of the starts."""
@@ -116,7 +114,7 @@ class CompiledPasses:
             run_start=start,
             allocated=allocated,
             believed_runtime=state.belief,
-            status=STATUSES[state.killed.view(np.int8)].tolist(),
+            status=STATUSES[self.calendar.killed.view(np.int8)].tolist(),
             restarts=np.broadcast_to(np.int64(0), submitted),
             stretches=stretches,
             consultations=asked,

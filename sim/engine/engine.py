@@ -21,6 +21,7 @@ from sim.engine.setup import Setup
 from sim.engine.watcher import Watched
 from sim.engine.work import Work, followers, refuse_misfits, visible
 from sim.errors import PolicyError
+from sim.state.calendar import limits_of
 from sim.state.decisions import Decision, Preferences, Resize, Start, WakeAt
 from sim.state.feasible_counts import FeasibleCounts
 from sim.state.machine_state import MachineState, Run
@@ -309,9 +310,7 @@ class Engine:
     def _pass(self, now: float) -> None:
         self._pass_due[0] = 0
         self._passes += 1
-        if self.state.measured and self.state.now != now:
-            self.sensor.renew()
-        self.state.now = now
+        self.come_to(now)
         if self.load is not None:
             self.load.now = now
         if self._under_load is not None:
@@ -335,6 +334,20 @@ class Engine:
             self._under_load.forget_news()
         if self.watchers:
             self._tell_progress()
+
+    def come_to(self, now: float) -> None:
+        """Let an instant be seen, with what is measured anew then."""
+        if self.state.measured and self.state.now != now:
+            self.sensor.renew()
+        self.state.now = now
+
+    def put_down(self, job: int, processors: int) -> None:
+        """Put down what a job will take on the count that it has chosen."""
+        calendar = self.books.calendar
+        runtime = calendar.runtime[job] = self.work.runtime(job, processors)
+        if self.kills:
+            limits_of(calendar)[job] = self.resizer.whole_limit(job, processors)
+        self.sensor.measure(job, processors, runtime)
 
     def _watched(self) -> Watched:
         """Return what whoever watches may see."""

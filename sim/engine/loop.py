@@ -35,15 +35,17 @@ class Rule(structref.StructRefProxy):
         Says whether the pass of this instant has to wait for what Python says.
     prepare : callable
         Brings up to date what the rule keeps.
-    choose, admit : callable
-        Lets a job that has arrived choose its count, and wait.
+    choose : callable
+        Lets a job that has arrived choose its count; says whether it did, or Python has to.
+    admit : callable
+        Lets it wait.
     decide : callable
-        Starts who may; sets ``run.asks`` where that has to be done again after Python spoke.
+        Starts who may.
     """
 
     must_ask: Callable[[State, Any], bool]
     prepare: Callable[[State, Any], None]
-    choose: Callable[[State, Any, int], None]
+    choose: Callable[[State, Any, int], bool]
     admit: Callable[[State, Any, int], None]
     decide: Callable[[State, Any], None]
 
@@ -55,7 +57,7 @@ RuleType = struct_type(Rule, FIELDS)
 @cache
 def _maker(state: types.Type, plan: types.Type) -> Callable[..., Rule]:
     """Return what makes rules for this kind of plan of typed pointers."""
-    result = {"must_ask": types.boolean}
+    result = {"must_ask": types.boolean, "choose": types.boolean}
     more = {"choose": (types.int64,), "admit": (types.int64,)}
     signature = tuple(
         types.FunctionType(result.get(name, types.void)(state, plan, *more.get(name, ())))
@@ -92,7 +94,8 @@ def advance(state: State, calendar: Calendar, rule: Rule, plan: Any) -> float:
     """Go through instants, each with one pass at its end, as long as no Python is needed.
 
     It is when an instant was taken in whose pass has to wait for what Python says, which
-    `pass_due` tells; and after every 256th pass.
+    `pass_due` tells, or when in a pass it `asks` how many processors a job gets; and after
+    every 256th pass.
 
     Parameters
     ----------
@@ -110,14 +113,17 @@ def advance(state: State, calendar: Calendar, rule: Rule, plan: Any) -> float:
     run = state.run[0]
     while True:
         if run.pass_due:
-            run.chosen = run.asks = 0
-            rule.prepare(state, plan)
-            for job in range(run.newcomer, run.arrived):
-                rule.choose(state, plan, job)
-                rule.admit(state, plan, job)
+            if not run.asks:
+                run.chosen, run.admitted = 0, run.newcomer
+                rule.prepare(state, plan)
+            while run.admitted < run.arrived:
+                if not (run.asks or rule.choose(state, plan, run.admitted)):
+                    run.asks = 1
+                    return float(run.now)
+                run.asks = 0
+                rule.admit(state, plan, run.admitted)
+                run.admitted += 1
             rule.decide(state, plan)
-            if run.asks:
-                return float(run.now)
             plan_ends(state, calendar)
             run.pass_due = 0
             run.passes += 1

@@ -97,6 +97,8 @@ class CompiledRule(Protocol):
 
     Attributes
     ----------
+    asks_at_arrivals : bool
+        Whether jobs that arrive choose in Python, which sees the state by the view.
     functions : mapping of str to callable
         Those of `sim.engine.loop.Rule`.
     plan : object
@@ -105,12 +107,13 @@ class CompiledRule(Protocol):
         What beliefs rested on as jobs started, as far as anybody was asked.
     """
 
+    asks_at_arrivals: bool = False
     functions: Mapping[str, Any]
     plan: Any
     explanations: Explanations
 
     def begin(self, state: State, calendar: Calendar) -> None:
-        """Begin a run whose jobs stand here, and who all request what `state.processors` says."""
+        """Begin a run in this state; `processors` are requests there, unless Python is asked."""
 
     def answer(self) -> None:
         """Answer what the pass of this instant waits for; nothing by default."""

@@ -113,7 +113,7 @@ class Resizer:
 
     def extend(self, run: Run, until: float) -> None:
         """Let a run that keeps its processors go on until then before it is killed."""
-        more = (until - self.limit(run)) / self._whole_limit(run.job, run.processors)
+        more = (until - self.limit(run)) / self.whole_limit(run.job, run.processors)
         key = (run.job, run.number)
         self._spent[key] = self._spent.get(key, 0.0) - more
 
@@ -176,13 +176,13 @@ class Resizer:
         if processors != before:
             seconds *= engine.view.stretch_factors(run.job, before, np.array([processors])).item()
         if self._limited:
-            spent = (now - run.changed) / self._whole_limit(run.job, before)
+            spent = (now - run.changed) / self.whole_limit(run.job, before)
             key = (run.job, run.number)
             self._spent[key] = self._spent.get(key, 0.0) + spent
         self._pause_time += cost
         self._pause_area += pause * processors - pending * before
         rewrite(run, nodes=nodes, processors=processors, changed=now, resumes=now + pause)
-        engine.sensor.measure(run)
+        engine.sensor.measure(run.job, processors)
         engine.log.resize(run, now)
         end = engine.plan_completion(run, now + pause)
         engine.move_believed_end(run, self.rounded(now + pause + seconds, end, now))
@@ -251,9 +251,9 @@ class Resizer:
         Each stretch uses up the requested time at its own count.
         """
         left = max(1.0 - self._spent.get((run.job, run.number), 0.0), 0.0)
-        return run.changed + left * self._whole_limit(run.job, run.processors)
+        return run.changed + left * self.whole_limit(run.job, run.processors)
 
-    def _whole_limit(self, job: int, processors: int) -> float:
+    def whole_limit(self, job: int, processors: int) -> float:
         """Return the requested time, scaled by the believed curve when molded.
 
         Without a curve a job is given the time that its requested processor-seconds

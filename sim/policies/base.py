@@ -242,7 +242,7 @@ class QueueKeeper:
     def admit(self, job: int, outlook: Outlook) -> int:
         """Choose the count of a job that has just arrived, queue it, return its place."""
         view = self.view
-        view._others_wait = self.queue.waiting > 0
+        view._state.others_wait = self.queue.waiting > 0
         processors = self.allocation.choose(job, view, outlook)
         return self.enqueue(job, processors, view.belief(job, processors))
 

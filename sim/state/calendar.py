@@ -8,6 +8,7 @@ from typing import Any, cast
 
 import numpy as np
 from numba.experimental import structref
+from numpy.typing import NDArray
 
 from predictors.base import FloatArray, IntArray, RuntimePredictor
 from predictors.compiling import compiled, direct
@@ -21,6 +22,7 @@ FIELDS = {
     "runtime": float,
     "offered": float,
     "limit": float,
+    "killed": bool,
     "end_time": float,
     "requested_time": float,
     "event_time": float,
@@ -42,6 +44,8 @@ class Calendar(structref.StructRefProxy):
         How long runs take on the counts that jobs may choose from.
     limit : numpy.ndarray of float, shape (n,), seconds
         How long each may run before it is killed; empty where nobody is.
+    killed : numpy.ndarray of bool, shape (n,)
+        Who is, or will be.
     requested_time : numpy.ndarray of float, shape (n,), seconds
         Up to how long its belief is corrected.
     event_time : numpy.ndarray of float, shape (r,), seconds
@@ -57,6 +61,7 @@ class Calendar(structref.StructRefProxy):
     runtime: FloatArray
     offered: FloatArray
     limit: FloatArray
+    killed: NDArray[np.bool_]
     end_time: FloatArray
     requested_time: FloatArray
     event_time: FloatArray
@@ -92,6 +97,12 @@ def offer(calendar: Calendar, runtimes: FloatArray) -> None:
 def offered_in(calendar: Calendar) -> FloatArray:
     """Return how long runs take on the counts that jobs may choose from."""
     return calendar.offered
+
+
+@compiled
+def limits_of(calendar: Calendar) -> FloatArray:
+    """Return how long each job may run before it is killed."""
+    return calendar.limit
 
 
 @compiled

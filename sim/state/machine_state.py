@@ -127,6 +127,8 @@ class MachineState:
         ratios of measured to benchmarked time of cycles that were done by an instant.
     revised : set of int
         Applications about which the predictor changed its mind since the last pass.
+    others_wait : bool
+        Whether any other job waits while one chooses its count.
     requests : dict of (int, str) to Request
         What running jobs ask for, by job and kind, in the order of asking; a request
         that is neither granted nor refused stands.
@@ -137,6 +139,9 @@ class MachineState:
         Running jobs of which a policy has read that.
     load : LoadOutlook or None
         What is believed of the load, on a shared machine.
+    is_behind : bool
+        Whether compiled passes have changed the tables, so that runs and what is new of them
+        are only there after `catch_up`.
     """
 
     def __init__(self, processors: int, jobs: int) -> None:
@@ -150,7 +155,7 @@ class MachineState:
         self.arrived: list[int] = []
         self.ended: list[Run] = []
         self.moved_ends: dict[Run, float] = {}
-        self.disturbed = False
+        self.disturbed = self.others_wait = False
         self.resized: set[Run] = set()
         self.outages: dict[int, tuple[float, int]] = {}
         self.outages_changed = False
@@ -163,12 +168,35 @@ class MachineState:
         self.efficiency: dict[int, float] = {}
         self.measured: set[int] = set()
         self.load: Any = None
+        self.is_behind, self._named = False, 0
 
     def forget_news(self) -> None:
         """Forget what was new: the policy has seen it."""
         for news in (self.arrived, self.ended, self.moved_ends, self.revised):
             news.clear()
         self.disturbed = self.outages_changed = False
+
+    def catch_up(self) -> None:
+        """Name runs, and what is new at this instant, where compiled passes have changed them."""
+        if not self.is_behind:
+            return
+        self.is_behind, tables, run = False, self.tables, self.tables.run[0]
+        known = self.running | {one.job: one for one in self.ended}
+        started = run["started"].item()
+        for job in tables.start_order[self._named : started].tolist():
+            begun, processors = tables.start_time.item(job), tables.processors.item(job)
+            end = tables.believed_end.item(job)
+            known[job] = Run(job, 0, self._held(job), processors, begun, end)
+        self._named = started
+        self.ended = [known[job] for job in tables.ended_jobs[: run["ended_now"]].tolist()]
+        holding = set(tables.holder_job[: run["holders"]].tolist())
+        for job, one in known.items():
+            rewrite(one, believed_end=tables.believed_end.item(job))
+        self.running = {job: one for job, one in known.items() if job in holding}
+        expired = tables.expired_jobs[: run["expired_now"]].tolist()
+        self.moved_ends = {self.running[job]: run["now"].item() for job in expired}
+        self.arrived = list(range(run["newcomer"], run["arrived"]))
+        self.disturbed = run["woken_now"] > 0
 
     # Processors
 

@@ -92,7 +92,7 @@ class SeenPredictor(ReadAlone):
         return max(seconds * self._left.get(job, 1.0), LEAST_BELIEF)
 
     def _requested(self, job: int, processors: int) -> float:
-        count, seconds = (column[job] for column in self._request)
+        count, seconds = self._request[0][job], self._request[1][job]
         if self._preferences.scales_requests and self._malleable[job]:
             return float(seconds * count / processors)
         return float(seconds)

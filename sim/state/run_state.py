@@ -74,7 +74,7 @@ RUN = record(
         ("ended", "i8"),
         ("ended_now", "i8"),
         ("expired_now", "i8"),
-        ("more_than_arrivals", "i8"),
+        ("woken_now", "i8"),
         ("wakes", "i8"),
         ("pass_due", "i8"),
         ("passes", "i8"),
@@ -82,14 +82,17 @@ RUN = record(
         ("turns", "i8"),
         ("planned", "i8"),
         ("chosen", "i8"),
+        ("admitted", "i8"),
         ("asks", "i8"),
     ]
 )
 """What there is one of. `free` counts free processors; `free_ranges`, `ranges`, `holders`,
 `running`, `wakes` say how much of the tables of their names is in use. Jobs from `head` up to
 `arrived` may wait, those from `newcomer` on only since this instant; `ended_now` and
-`expired_now` count whose run ended, and whose belief expired, at it. `pass_due` is 1 while the
-pass of an instant that was processed is to come; `asks` is 1 where it waits for what Python says.
+`expired_now` count whose run ended, and whose belief expired, at it, and `woken_now` who woke.
+`pass_due` is 1 while the pass of an instant that was processed is to come; in it jobs up to
+`admitted` have been let wait, and `asks` is 1 while Python is asked how many processors the next
+one gets.
 `turns` numbers what is planned; the ends of the first `planned` who started are. `chosen` counts
 who chose a count in this pass."""
 
@@ -104,7 +107,6 @@ FIELDS = {
     "reserved_start": float,
     "processors": int,
     "waiting": int,
-    "killed": bool,
     "first_range": int,
     "last_range": int,
     "planned": int,
@@ -141,7 +143,6 @@ class State(structref.StructRefProxy):
         That it holds or will ask for.
     waiting : numpy.ndarray of int, shape (n,)
         The same of those that wait, else 0; of rules whose queue is no table of its own.
-    killed : numpy.ndarray of bool, shape (n,)
     first_range, last_range : numpy.ndarray of int, shape (n,)
         Where its processors stand in `ranges`, and one past that.
     planned : numpy.ndarray of int, shape (n,)
@@ -173,7 +174,6 @@ class State(structref.StructRefProxy):
     reserved_start: FloatArray
     processors: IntArray
     waiting: IntArray
-    killed: NDArray[np.bool_]
     first_range: IntArray
     last_range: IntArray
     planned: IntArray

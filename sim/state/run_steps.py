@@ -132,7 +132,7 @@ def plan_ends(state: State, calendar: Calendar) -> None:
         end = now + calendar.runtime[job]
         if calendar.limit.size > 0 and now + calendar.limit[job] < end:
             end = max(now + calendar.limit[job], now)
-            state.killed[job] = True
+            calendar.killed[job] = True
         _plan_run(state, calendar, job, end)
     run.planned = run.started
 
@@ -247,10 +247,9 @@ def process_instant(state: State, calendar: Calendar, now: float) -> tuple[int, 
     while last < calendar.submit_time.size and calendar.submit_time[last] == now:
         last += 1
     run.arrived = last
-    woken = _wake(state, now)
-    _happened(state, expired + (last > run.newcomer) + woken)
-    run.more_than_arrivals = ended + expired > 0
-    return ended, expired, run.newcomer, last, woken
+    run.woken_now = _wake(state, now)
+    _happened(state, expired + (last > run.newcomer) + run.woken_now)
+    return ended, expired, run.newcomer, last, run.woken_now
 
 
 # One thing at a time, as rules in Python decide it

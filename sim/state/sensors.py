@@ -1,11 +1,14 @@
 """What can be measured of a running job from the outside: instruments, with their noise."""
 
 from collections.abc import Callable
+from functools import cached_property
 from math import exp
 from typing import NamedTuple
 
+import numpy as np
+
 from predictors.base import FloatArray
-from predictors.in_loop.oracle import normal_draw
+from predictors.in_loop.oracle import normal_draw, normal_draws
 from sim.state.machine_state import MachineState, Run
 
 
@@ -58,31 +61,42 @@ class EfficiencySensor:
         self._key, self._spread = noise
         self._number: dict[int, int] = {}
 
-    def measure(self, run: Run, anew: bool = False) -> None:
+    def measure(
+        self, job: int, processors: int, runtime: float | None = None, anew: bool = False
+    ) -> None:
         """Write down how efficient a run is measured to be on what it holds.
 
         Parameters
         ----------
-        run : Run
+        job, processors : int
+        runtime : float, optional
+            The true runtime there, in seconds, where that is at hand.
         anew : bool
             Whether this is another measurement than the last one of the job.
         """
-        job, processors = run.job, run.processors
         number = self._number[job] = self._number.get(job, 0) + anew
-        area = processors * self._runtime(job, processors)
-        measured = float(self._serial_time[job]) / area if area > 0.0 else 1.0
+        area = processors * (self._runtime(job, processors) if runtime is None else runtime)
+        measured = self._serial_time.item(job) / area if area > 0.0 else 1.0
         if self._spread > 0.0:
-            measured *= exp(self._spread * normal_draw(self._key, job, number))
+            draw = normal_draw(self._key, job, number) if number else self._first_draws[job]
+            measured *= exp(self._spread * draw)
         self._state.efficiency[job] = measured
+
+    @cached_property
+    def _first_draws(self) -> FloatArray:
+        """Of each job, the draw of its first measurement."""
+        jobs = np.arange(self._serial_time.size, dtype=np.uint64)
+        return normal_draws(self._key, jobs, np.zeros(jobs.size, np.int64))
 
     def begin(self, run: Run) -> None:
         """Measure a run that begins; anew, if a former one of the job was read."""
-        self.measure(run, anew=run.job in self._state.measured)
+        self.measure(run.job, run.processors, anew=run.job in self._state.measured)
         self._state.measured.discard(run.job)
 
     def renew(self) -> None:
         """Measure again what a policy has read at an earlier instant."""
+        self._state.catch_up()
         read, running = self._state.measured, self._state.running
         for job in read & running.keys():
-            self.measure(running[job], anew=True)
+            self.measure(job, running[job].processors, anew=True)
         read.difference_update(running)

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from predictors.base import FloatArray, IntArray, VisibleJobs
 from sim.errors import PolicyError
 from sim.state.availability import BelievedEnds
-from sim.state.feasible_counts import FeasibleCounts, sealed
+from sim.state.feasible_counts import FeasibleCounts, one_by_one, sealed
 from sim.state.machine_state import MachineState, Request, Run
 from sim.state.records import Ranges
 
@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from sim.background.load_outlook import LoadOutlook
 
 Value = TypeVar("Value")
+MANY = 8
+"""Jobs that are shown column by column."""
 
 
 class ShownJobs:
@@ -55,6 +57,10 @@ class ShownJobs:
             name: np.zeros(len(column), column.dtype) for name, column in self._known.items()
         }
         self._ask, self._special = special, dict[int, IntArray]()
+        self._columns: Any = [
+            (one_by_one(self._written[name]), one_by_one(known))
+            for name, known in self._known.items()
+        ]
         shown = {name: sealed(column) for name, column in self._written.items()}
         self.jobs = VisibleJobs(**{name: shown[name] for name in vars(jobs)})
         self.more = {name: shown[name] for name in more}
@@ -64,10 +70,12 @@ class ShownJobs:
 
     def arrive(self, jobs: Sequence[int]) -> None:
         """Show jobs that have arrived."""
-        at = jobs[0] if len(jobs) == 1 else jobs
-        for name, column in self._written.items():
-            column[at] = self._known[name][at]
+        if len(jobs) > MANY:
+            for name, column in self._written.items():
+                column[jobs] = self._known[name][jobs]
         for job in jobs:
+            for written, known in self._columns if len(jobs) <= MANY else ():
+                written[job] = known[job]
             if self._known["least"][job] != self._known["largest"][job]:
                 special = self._ask(job)
                 if special is not None:
@@ -99,6 +107,14 @@ class OfState(Generic[Value]):
         return found if self._sealed is None else self._sealed(found)
 
 
+class OfRuns(OfState[Value]):
+    """The same of runs, and of what is new, which the state may have to catch up with."""
+
+    def __get__(self, view: Any, owner: type) -> Value:
+        view._state.catch_up()
+        return super().__get__(view, owner)
+
+
 class ReadAlone:
     """What is handed out: its public names cannot be written."""
 
@@ -114,7 +130,7 @@ class Changes(ReadAlone):
     def __init__(self, state: MachineState) -> None:
         self._state = state
 
-    moved_ends = OfState[Mapping[Run, float]](MappingProxyType)
+    moved_ends = OfRuns[Mapping[Run, float]](MappingProxyType)
     """Runs whose believed end changed, with the former one."""
     revised = OfState[Set[int]](frozenset)
     """Applications about which the predictor changed its mind."""
@@ -122,7 +138,7 @@ class Changes(ReadAlone):
     """Runs whose processors a policy has changed behind a scheduler's back."""
     outages_changed = OfState[bool]()
     """Whether nodes failed or came back, or are believed back otherwise."""
-    disturbed = OfState[bool]()
+    disturbed = OfRuns[bool]()
     """Whether anything else happened (a wake-up, a failure)."""
     ahead = OfState[Set[int]](frozenset)
     """Jobs that go to the head of the queue when they arrive again."""
@@ -165,12 +181,14 @@ class SeenState(ReadAlone):
     """Seconds."""
     processors = OfState[int]()
     """Size of the machine."""
-    running = OfState[Mapping[int, Run]](MappingProxyType)
+    running = OfRuns[Mapping[int, Run]](MappingProxyType)
     """Who runs, by job index."""
-    arrived = OfState[Sequence[int]](tuple)
+    arrived = OfRuns[Sequence[int]](tuple)
     """Jobs that arrived since the last pass, in queue order."""
-    ended = OfState[Sequence[Run]](tuple)
+    ended = OfRuns[Sequence[Run]](tuple)
     """Runs that ended since the last pass."""
+    others_wait = OfState[bool]()
+    """Whether any other job waits while one chooses its count."""
     requests = OfState[Mapping[tuple[int, str], Request]](MappingProxyType)
     """What running jobs ask for, by job and kind, in the order of asking."""
 
@@ -203,7 +221,7 @@ class SeenState(ReadAlone):
         PolicyError
             If the job does not run.
         """
-        if job not in self._state.running:
+        if job not in self.running:
             raise PolicyError(
                 f"the efficiency of job index {job} was asked for, which does not run: "
                 "only running jobs can be measured"

@@ -63,7 +63,7 @@ class View(SeenState):
         more: Mapping[str, NDArray[Any]],
         preferences: Preferences | None = None,
     ) -> None:
-        self._state, self._feasible, self._others_wait = state, feasible, False
+        self._state, self._feasible = state, feasible
         self._changes, self._machine = Changes(state), SeenMachine(state)
         self._jobs = SeenJobs(**vars(jobs), adopter_draws=more["adopter_draws"])
         about = jobs, feasible, more["malleable"], state.left, preferences or Preferences()
@@ -90,11 +90,6 @@ class View(SeenState):
     def predictor(self) -> SeenPredictor:
         """What the predictor says besides curves, and what its beliefs rest on."""
         return self._beliefs.predictor
-
-    @property
-    def others_wait(self) -> bool:
-        """Whether any other job waits while one chooses its count."""
-        return self._others_wait
 
     requested_processors: Sequence[int] = _column("requested_processors")
     """Of each job."""

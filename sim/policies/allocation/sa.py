@@ -6,12 +6,9 @@ import numpy as np
 
 from predictors.base import FloatArray, IntArray
 from predictors.compiling import compiled
-from sim.engine.engine import Engine
 from sim.engine.protocols import acts_as
 from sim.errors import AT_LEAST_0, AT_LEAST_1, SHARE, check_choice
 from sim.policies.advice import Advice, Counts, Reading, check_counts, round_down, tried
-from sim.policies.allocation.curve import AverageParallelism, EfficiencyAtLeast, Maximum
-from sim.policies.allocation.rigid import Fixed, Request
 from sim.policies.base import Allocation, Outlook
 from sim.policies.ties import first_least, is_less
 from sim.state.view import View
@@ -213,27 +210,6 @@ class UsualTurnaround(SmallestTurnaround):
             return super().choose(job, view, outlook)
 
 
-BY_ITSELF = (Request, Fixed, Maximum, AverageParallelism, EfficiencyAtLeast)
-"""Rules that give a count without regard to the queue."""
-
-
-def has_table(allocation: Allocation, engine: Engine) -> bool:
-    """Say whether counts hang on nothing but starts and on what is believed of a job.
-
-    Where runs end at limits, believed ends hang on the requested time, too.
-    """
-    known = (*BY_ITSELF, SmallestTurnaround, UsualTurnaround)
-    is_settled = acts_as(allocation, Request) or not engine.kills
-    is_known = any(acts_as(allocation, kind) for kind in known)
-    return is_known and is_settled and engine.view.load is None
-
-
-def offers_of(allocation: Allocation, job: int, view: View) -> Offers:
-    """Return what a job may choose from now under a rule that has a table."""
-    if isinstance(allocation, SmallestTurnaround):
-        return allocation.offers(job, view)
-    return Offers(np.array([allocation.choose(job, view, _nowhere)]))
-
-
-def _nowhere(counts: IntArray, runtimes: FloatArray) -> FloatArray:
-    raise AssertionError("a rule that does not look at the queue asked when jobs could start")
+def chooses_by_offers(allocation: Allocation) -> bool:
+    """Say whether counts hang on what jobs are offered and on when they could start, alone."""
+    return any(acts_as(allocation, kind) for kind in (SmallestTurnaround, UsualTurnaround))

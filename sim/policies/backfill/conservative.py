@@ -9,7 +9,6 @@ from predictors.base import FloatArray, IntArray
 from predictors.compiling import compiled, direct
 from sim.engine.engine import Engine
 from sim.engine.protocols import Promise, Scheduler, acts_as
-from sim.policies.allocation.sa import has_table
 from sim.policies.backfill.easy import EasyScheduler
 from sim.policies.backfill.reservations import no_bounds, replan_soonest, reserve_rest
 from sim.policies.base import Allocation, OpenAllocation, QueueKeeper
@@ -17,7 +16,7 @@ from sim.policies.molding.choice import best_candidate, compress_candidates
 from sim.policies.molding.scheduler import ALL, OpenKeeper, OpenScheduler
 from sim.policies.order import Order
 from sim.policies.passes.plan import Plan, believe, lay_running, make_room_for_all, start_found
-from sim.policies.passes.queue_rule import QueueRule
+from sim.policies.passes.queue_rule import QueueRule, is_compiled
 from sim.state.availability import (
     Holes,
     Profile,
@@ -411,9 +410,8 @@ class ConservativeScheduler(QueueKeeper):
         self.kept = nothing_kept()
 
     def compiled_rule(self, engine: Engine) -> QueueRule | None:
-        """Return the rule where jobs choose by a table, if at all, in the order of arrival."""
-        plain = acts_as(self, ConservativeScheduler) and self.by_arrival
-        if not (plain and has_table(self.allocation, engine)):
+        """Return the rule where jobs queue in the order of arrival."""
+        if not (acts_as(self, ConservativeScheduler) and is_compiled(self, engine)):
             return None
         functions = {"prepare": prepare, "admit": admit, "decide": decide}
         return QueueRule(engine, self, functions, keeps_reservations=True)

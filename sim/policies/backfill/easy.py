@@ -12,7 +12,8 @@ from predictors.compiling import compiled, direct
 from sim.engine.engine import Engine
 from sim.engine.protocols import Promise, Scheduler, acts_as
 from sim.errors import AT_LEAST_1, PolicyError, check_choice
-from sim.policies.allocation.sa import has_table
+from sim.policies.allocation.rigid import Request
+from sim.policies.allocation.sa import chooses_by_offers
 from sim.policies.backfill.queue_search import Opening, backfill, fill, find_heads
 from sim.policies.backfill.reservations import replan
 from sim.policies.base import Allocation, OpenAllocation, Outlook, QueueKeeper
@@ -29,7 +30,7 @@ from sim.policies.passes.plan import (
     make_room_for_all,
     start_found,
 )
-from sim.policies.passes.queue_rule import QueueRule
+from sim.policies.passes.queue_rule import QueueRule, is_compiled
 from sim.state.availability import BelievedEnds, Holes, Profile, lay
 from sim.state.decisions import Decision
 from sim.state.run_state import State
@@ -177,7 +178,7 @@ def decide(state: State, plan: Plan) -> None:
     newcomers = run.arrived - run.newcomer
     if queue.at[0].waiting == 0:
         return
-    if queue.at[0].waiting > newcomers and not run.more_than_arrivals:
+    if queue.at[0].waiting > newcomers and run.ended_now + run.expired_now == 0:
         number = start_newcomers(queue, run.free, run.now, kept, newcomers)
     else:
         number, free, is_blocked = start_heads(queue, run.free, kept)
@@ -298,10 +299,15 @@ class EasyScheduler(QueueKeeper):
         self.anew: ChoiceAnew | None = None
 
     def compiled_rule(self, engine: Engine) -> QueueRule | None:
-        """Return the rule where jobs choose by a table, if at all, and none is passed over."""
-        if not acts_as(self, EasyScheduler) or self.reservations == 0:
+        """Return the rule where no job is passed over, nor chooses again in a way of its own."""
+        is_deep, anew, allocation = self.reservations > 1, self.anew, self.allocation
+        chooses_again = anew is not None and not acts_as(allocation, Request)
+        if (
+            not acts_as(self, EasyScheduler)
+            or self.reservations == 0
+            or (chooses_again and (engine.kills or not chooses_by_offers(allocation)))
+        ):
             return None
-        is_deep, anew = self.reservations > 1, self.anew
         functions = {
             "prepare": prepare if anew is None else prepare_anew,
             "decide": decide_deep if is_deep else decide,
@@ -314,10 +320,9 @@ class EasyScheduler(QueueKeeper):
     ) -> QueueRule | None:
         """Return a rule of these functions and of `more` that `QueueRule` needs.
 
-        None unless jobs choose by a table, if at all, and queue in the order of arrival.
+        None unless starts are foreseen by reservations, in the order of arrival.
         """
-        plain = self.by_arrival and isinstance(self.outlook, DryRun)
-        if not (plain and has_table(self.allocation, engine)):
+        if not (is_compiled(self, engine) and isinstance(self.outlook, DryRun)):
             return None
         return QueueRule(
             engine, self, {"prepare": prepare, **functions}, backfilling=self.backfilling, **more
@@ -474,7 +479,7 @@ class ChoiceAnew:
         view, queue, profile = self._keeper.view, self._keeper.queue, self._profile
         profile.grow(queue.waiting + len(view.running))
         profile.lay(view.now, view._ends)
-        changed, view._others_wait = False, queue.waiting > 1
+        changed, view._state.others_wait = False, queue.waiting > 1
         for place in queue.places().tolist():
             job = queue.job.item(place)
             count = self._keeper.allocation.choose(

@@ -18,8 +18,20 @@ def prepare(state: State, plan: Any) -> None:
 
 
 @compiled
-def choose(state: State, plan: Any, job: int) -> None:
+def choose(state: State, plan: Any, job: int) -> bool:
     """Let a job that has just arrived choose nothing yet."""
+    return True
+
+
+@compiled
+def ask(state: State, plan: Any, job: int) -> bool:
+    """Let Python say how many processors a job gets that has just arrived."""
+    return False
+
+
+@compiled
+def hold_back(state: State, plan: Any, job: int) -> None:
+    """Let a job that has just arrived not wait yet."""
 
 
 @compiled

@@ -64,8 +64,6 @@ class Plan(structref.StructRefProxy):
         Waiting jobs choose anew when a running one has taken so many times its belief.
     open : OpenPlan
         Of a rule for open counts; `offers` are its spans then.
-    asks_predictor : bool
-        Whether a predictor is asked as jobs choose.
     ended : numpy.ndarray of ENDED, shape (n,)
         In turn.
     application : numpy.ndarray of int, shape (n,)
@@ -93,7 +91,6 @@ class Plan(structref.StructRefProxy):
     most_area: tuple[float, float]
     refuted_at: float
     open: OpenPlan
-    asks_predictor: bool
     ended: NDArray[Any]
     application: IntArray
     ends_told: IntArray
@@ -203,21 +200,41 @@ def start_found(state: State, queue: Queue, number: int) -> None:
 
 
 @compiled
-def choose(state: State, plan: Plan, job: int) -> None:
-    """Let an arriving job choose on the profile as it is, if it was offered anything."""
-    if plan.offers[job].number > 0:
-        settle_on_profile(state, plan, job, plan.queue.at[0].waiting > 0)
+def choose(state: State, plan: Plan, job: int) -> bool:
+    """Let an arriving job choose on the profile as it is."""
+    settle_on_profile(state, plan, job, plan.queue.at[0].waiting > 0)
+    return True
 
 
 @compiled
-def choose_by_reservations(state: State, plan: Plan, job: int) -> None:
+def choose_by_reservations(state: State, plan: Plan, job: int) -> bool:
     """Let an arriving job choose where all that wait hold a reservation, in queue order."""
     if plan.offers[job].number > 1:
-        at = plan.queue.at[0]
-        lay_running(state, plan)
-        holes, now = (plan.times, plan.free, plan.span), state.run[0].now
-        replan(holes, now, waiting_in(plan.queue), at.first, at.last)
-    choose(state, plan, job)
+        _lay_reservations(state, plan)
+    return choose(state, plan, job)
+
+
+@compiled
+def _lay_reservations(state: State, plan: Plan) -> None:
+    """Give all that wait a reservation beside the running jobs, in queue order."""
+    at, now = plan.queue.at[0], state.run[0].now
+    lay_running(state, plan)
+    replan((plan.times, plan.free, plan.span), now, waiting_in(plan.queue), at.first, at.last)
+
+
+@compiled
+def foresee(state: State, plan: Plan, counts: IntArray, runtimes: FloatArray) -> FloatArray:
+    """Return the earliest start of each (count, runtime) on the profile as it is."""
+    return earliest_of(plan.times, plan.free, plan.span, state.run[0].now, counts, runtimes)
+
+
+@compiled
+def foresee_by_reservations(
+    state: State, plan: Plan, counts: IntArray, runtimes: FloatArray
+) -> FloatArray:
+    """Return the same where all that wait hold a reservation, in queue order."""
+    _lay_reservations(state, plan)
+    return foresee(state, plan, counts, runtimes)
 
 
 @compiled
@@ -228,7 +245,7 @@ def settle_on_profile(state: State, plan: Plan, job: int, others_wait: bool) -> 
     if own.number > 1:
         offered = slice(best, best + own.number)
         counts, beliefs = plan.counts[offered], plan.runtimes[offered]
-        waits = earliest_of(plan.times, plan.free, plan.span, now, counts, beliefs) - now
+        waits = foresee(state, plan, counts, beliefs) - now
         at_once, areas = own.at_once != 0, plan.areas[offered]
         most = plan.most_area[int(others_wait)]
         best += least_turnaround(waits, beliefs, areas, at_once, plan.margin, most)
@@ -282,11 +299,6 @@ def _is_news(state: State, plan: Plan) -> bool:
 
 @compiled
 def must_ask(state: State, plan: Plan) -> bool:
-    """Say whether jobs choose at this instant by what a predictor has to be asked."""
-    run = state.run[0]
+    """Say whether who waits is believed otherwise at this instant, or has to choose again."""
     changes_its_mind = plan.application.size > 0 and _is_news(state, plan)
-    return plan.asks_predictor and (
-        run.newcomer < run.arrived
-        or changes_its_mind
-        or (run.expired_now > 0 and is_refuted(state, plan.refuted_at))
-    )
+    return changes_its_mind or is_refuted(state, plan.refuted_at)

@@ -6,28 +6,33 @@ from typing import Any
 import numpy as np
 
 from predictors.base import FloatArray, IntArray
+from predictors.compiling import direct
 from predictors.in_loop.oracle import foresees
 from predictors.in_loop.wrapper import has_curves
 from sim.engine.engine import Engine
+from sim.engine.protocols import acts_as
 from sim.policies.allocation.rigid import Request
-from sim.policies.allocation.sa import SmallestTurnaround
+from sim.policies.allocation.sa import chooses_by_offers
 from sim.policies.base import QueueKeeper
 from sim.policies.molding.base import Candidates
 from sim.policies.molding.candidates import CLOSED, SPAN, OpenPlan
 from sim.policies.passes import by_job
-from sim.policies.passes.offers import OfferedCounts
 from sim.policies.passes.plan import (
     BACKFILLING,
     ENDED,
     admit,
     choose,
     choose_by_reservations,
+    foresee,
+    foresee_by_reservations,
     is_refuted,
     make_plan,
+    menu_of,
     must_ask,
     revise,
+    set_menu,
 )
-from sim.state.calendar import Calendar
+from sim.state.calendar import Calendar, offer, offered_in
 from sim.state.columns import Explanations
 from sim.state.predicted import LEAST_BELIEF
 from sim.state.run_state import State
@@ -37,13 +42,23 @@ JOBS_AT_ONCE = 65_536
 """Jobs whose counts to choose from are put down together."""
 FIRST_BREAKPOINTS = 256
 """Breakpoints that a profile has room for at first."""
+_NOBODY = np.zeros(0, np.int64)
+_foresee, _foresee_by_reservations = direct(foresee), direct(foresee_by_reservations)
+
+
+def is_compiled(keeper: QueueKeeper, engine: Engine) -> bool:
+    """Say whether compiled passes can keep a queue: by arrival, with limits known at submit."""
+    settled = acts_as(keeper.allocation, Request) or not (engine.kills and engine.predictor.learns)
+    return keeper.by_arrival and settled
 
 
 class QueueRule:
     """A compiled rule under which jobs settle their counts as they arrive, or keep them open.
 
-    A predictor that learns is told of each run as it ends, and asked as jobs choose; one that
-    does not is asked for all beliefs at once, if no job chooses twice.
+    Jobs that get what they request, and those that choose by offers (SA), do so in compiled
+    code; any other allocation is asked as each job arrives. A predictor that learns is told of
+    each run as it ends, and asked as jobs choose; one that does not is asked for all beliefs at
+    once, if no job chooses twice and no allocation is asked.
 
     Parameters
     ----------
@@ -89,22 +104,30 @@ class QueueRule:
         self._backfilling = np.zeros(1, BACKFILLING) if backfilling is None else backfilling
         self._candidates, self._open_plan = candidates, open_plan
         self._own = np.zeros((0, 0)) if own is None else own
-        self._turnaround = allocation if isinstance(allocation, SmallestTurnaround) else None
-        is_rigid = isinstance(allocation, Request)
+        by_offers = chooses_by_offers(allocation) and not engine.kills
+        self._turnaround = allocation if by_offers else None
+        is_rigid = candidates is not None or acts_as(allocation, Request)
         self._refuted_at = np.inf if refuted_at is None or is_rigid else float(refuted_at)
-        chooses = self._turnaround is not None or self._refuted_at < np.inf
-        self._has_profile = keeps_reservations or has_profile or chooses
-        self._asks = self._learns or not foresees(engine.predictor) or self._refuted_at < np.inf
-        settles = by_job.choose if is_rigid and not self._asks else choose
-        if chooses and not keeps_reservations:
-            settles = choose_by_reservations
+        self._has_profile = keeps_reservations or has_profile or not is_rigid
+        foresees_all = not self._learns and foresees(engine.predictor)
+        is_settled = (by_offers or is_rigid) and self._refuted_at == np.inf
+        self.asks_at_arrivals = not (foresees_all and is_settled)
+        settles = by_job.choose
+        if self.asks_at_arrivals:
+            settles = by_job.ask
+        elif by_offers:
+            settles = choose if keeps_reservations else choose_by_reservations
+        self._keeper = keeper
+        self._foresee = _foresee if keeps_reservations else _foresee_by_reservations
         self.functions = {"must_ask": must_ask, "choose": settles, "admit": admit, **functions}
         self.explanations, self._explained = Explanations(), 0
-        self._choosing: list[int] = []
 
     def begin(self, state: State, calendar: Calendar) -> None:
         """Begin a run whose jobs stand here; ask for all beliefs, if none is asked for later."""
         self._state, self._calendar, engine = state, calendar, self._engine
+        counters = state.run["asks"], state.run["admitted"], state.run["newcomer"]
+        self._is_asked, self._asking, self._newcomer = counters
+        self._arrived = state.run["arrived"]
         jobs, turnaround = state.processors.size, self._turnaround
         holes = FIRST_BREAKPOINTS if self._has_profile else 1
         self.plan = make_plan(
@@ -125,26 +148,53 @@ class QueueRule:
             most_area=(np.inf, np.inf) if turnaround is None else turnaround.most_area,
             refuted_at=self._refuted_at,
             open=self._open_plan,
-            asks_predictor=self._asks,
             ended=np.zeros(jobs if self._learns else 0, ENDED),
             application=engine.jobs.application[: jobs if self._learns else 0],
             ends_told=np.zeros(1, np.int64),
             own=self._own,
         )
-        self._offered = OfferedCounts(engine, self._allocation, self._candidates, calendar)
-        if not self._asks:
+        if not self.asks_at_arrivals:
             self._take_beliefs(np.arange(jobs))
 
     def _take_beliefs(self, jobs: IntArray) -> None:
         """Ask what is believed of all jobs, and what each may choose from."""
         state, engine = self._state, self._engine
-        if isinstance(self._allocation, Request):
+        if self._turnaround is None and self._candidates is None:
             state.belief[:] = self._beliefs(jobs, state.processors)
             self._calendar.runtime[:] = engine.work.runtimes_at(jobs, state.processors)
         else:
             engine.shown.arrive(jobs.tolist())
             for first in range(0, jobs.size, JOBS_AT_ONCE):
-                self._offered.put(self.plan, jobs[first : first + JOBS_AT_ONCE], keep=True)
+                self._offer(jobs[first : first + JOBS_AT_ONCE])
+
+    def _offer(self, jobs: IntArray) -> None:
+        """Put down in the plan what jobs choose from, beside what others do if none is asked."""
+        plan, spans, open_counts = self.plan, self.plan.offers, self._candidates
+        former = menu_of(plan)
+        first = end = 0 if self.asks_at_arrivals else former[0].size
+        offered = [tuple(known[:first] for known in former)]
+        for job in jobs.tolist():
+            if open_counts is None:
+                counts, believed, at_once, areas = self._settled(job)
+            else:
+                counts, believed, plan.open.serial[job] = open_counts.of(job)
+                at_once, areas = False, believed
+            spans[job] = end, 0, 0, counts.size, 0, at_once
+            end += counts.size
+            offered.append((counts, believed, areas))
+        menu = [np.concatenate(column) for column in zip(*offered, strict=True)]
+        set_menu(plan, *menu)
+        each = np.repeat(jobs, spans["number"][jobs])
+        runtimes = self._engine.work.runtimes_at(each, menu[0][first:])
+        offer(self._calendar, np.concatenate([offered_in(self._calendar)[:first], runtimes]))
+
+    def _settled(self, job: int) -> tuple[IntArray, FloatArray, bool, FloatArray]:
+        """Return what a job chooses from that does so on the profile, all of it there."""
+        view = self._engine.view
+        counts, believed, at_once, areas = self._allocation.offers(job, view)
+        if believed is None:
+            believed = np.array([view.belief(job, counts.item(0))])
+        return counts, believed, at_once, np.ones(counts.size) if areas is None else areas
 
     def _beliefs(self, jobs: IntArray, processors: IntArray) -> FloatArray:
         """Return what is believed of jobs that run on what they request."""
@@ -157,19 +207,36 @@ class QueueRule:
         return np.array([view.belief(job, count) for job, count in pairs])
 
     def answer(self) -> None:
-        """Tell the predictor who ended, and put down what who chooses now may choose from."""
+        """Tell the predictor who ended, and let who arrives, or has to choose again, do so."""
         if self._learns:
             self._tell()
-        self._choosing = choosing = self._who_chooses()
-        if len(choosing) == 1 and self._candidates is None:
-            self._offered.put_one(self.plan, choosing[0])
-        elif choosing:
-            self._offered.put(self.plan, np.array(choosing))
+        self._choosing: IntArray = _NOBODY
+        if self._is_asked.item():
+            self._choose(self._asking.item())
+        elif self._state.run["expired_now"] and is_refuted(self._state, self.plan.refuted_at):
+            self._choosing = tables_of(self.plan.queue)[0][places_in(self.plan.queue)]
+            self._offer(self._choosing)
+
+    def _choose(self, job: int) -> None:
+        """Let the allocation say how many processors a job gets that has just arrived."""
+        engine, state, view = self._engine, self._state, self._engine.view
+        if job == self._newcomer.item():
+            engine.shown.arrive(range(job, self._arrived.item()))
+        engine.state.others_wait = self._keeper.queue.waiting > 0
+        count = self._allocation.choose(job, view, self._outlook)
+        state.processors[job], state.belief[job] = count, engine.beliefs.belief(job, count)
+        engine.put_down(job, count)
+
+    def _outlook(self, counts: IntArray, runtimes: FloatArray) -> FloatArray:
+        """Return the earliest start of each (count, runtime), given all that runs and waits."""
+        asked = np.array(counts, np.int64), np.array(runtimes, float)
+        starts: FloatArray = self._foresee(self._state, self.plan, *asked)
+        return starts
 
     def take_in_pass(self) -> None:
         """Let the view keep what those who chose believe of their choice."""
         state, believe = self._state, self._engine.beliefs.keep
-        for job in self._choosing:
+        for job in self._choosing.tolist():
             believe(job, state.processors.item(job), state.belief.item(job))
 
     def finish(self) -> None:
@@ -188,7 +255,7 @@ class QueueRule:
             self._explain_started(before)
             processors = state.processors.item(job)
             start, end = state.start_time.item(job), self._calendar.end_time.item(job)
-            if end > start and not state.killed.item(job):
+            if end > start and not self._calendar.killed.item(job):
                 engine.learn(job, processors, end - start, end, {}, {})
             engine.beliefs.forget([job])
             engine.shown.leave(job)
@@ -211,21 +278,6 @@ class QueueRule:
         revised.clear()
         if places:
             revise(self.plan, np.array(places, np.int64), np.array(beliefs))
-
-    def _who_chooses(self) -> list[int]:
-        """Return who chooses now: newcomers, and where a belief is refuted, all.
-
-        Newcomers are seen from now on, where they were not foreseen.
-        """
-        run = self._state.run
-        newcomers = list(range(run["newcomer"].item(), run["arrived"].item()))
-        if self._asks and newcomers:
-            self._engine.shown.arrive(newcomers)
-        if run["expired_now"] and is_refuted(self._state, self.plan.refuted_at):
-            queue = self.plan.queue
-            waiting: list[int] = tables_of(queue)[0][places_in(queue)].tolist()
-            return waiting + newcomers
-        return newcomers
 
     def _explain_started(self, until: int) -> None:
         """Ask what the beliefs rest on of those who started, up to this one of them."""

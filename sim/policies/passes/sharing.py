@@ -193,7 +193,7 @@ class SharingRule(CompiledRule):
         self._curved = has_curves(engine.predictor)
         known = acts_as(engine.predictor, Oracle) or not self._curved
         self._tabled = engine.work.tabled() if known else None
-        admits = by_job.choose if rule.defers else admit
+        admits = by_job.hold_back if rule.defers else admit
         self.functions = {**by_job.FUNCTIONS, "admit": admits, "decide": rule.decide}
         self.explanations = Explanations()
 
