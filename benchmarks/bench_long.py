@@ -23,7 +23,7 @@ RUN = (
     *("baseline=null", "hydra.run.dir=run"),
 )
 FLOOR_JOBS = 1_000_000
-LIMITS = {1_000_000: (7.0, 1.0), 10_000_000: (8.0, 1.5)}
+LIMITS = {1_000_000: (7.0, 1.0), 10_000_000: (8.0, 4.0)}
 """Floors and 10^9 bytes that so many jobs may take."""
 
 

@@ -83,17 +83,15 @@ class CompiledPasses:
         state, engine, submitted = self.state, self._engine, len(submit)
         order = state.start_order.astype(np.min_scalar_type(-submitted))
         end, start, allocated = self.calendar.end_time, state.start_time, state.processors
-        begun = start[order]
+        begun, first_run = start[order], np.broadcast_to(np.int64(0), submitted)
         stretches = self._rule.stretches()
         if stretches is None:
-            nodes, first = (
-                held_ranges(state, state.first_range[order]),
-                np.zeros(submitted, np.int64),
-            )
-            stretches = Stretches(order, first, begun, end[order], allocated[order], nodes)
+            nodes, held = held_ranges(state, state.first_range[order]), allocated[order]
+            stretches = Stretches(order, first_run, begun, end[order], held, nodes)
         else:
             allocated = allocated.copy()
             allocated[stretches.job[::-1]] = stretches.processors[::-1]
+            held = allocated[order]
         explanations = self._rule.explanations
         if not explanations:
             first = order.item(0)
@@ -101,7 +99,7 @@ class CompiledPasses:
         asked = Consultations(
             job=order,
             time=begun,
-            nprocs=allocated[order],
+            nprocs=held,
             predicted=state.belief[order],
             **explanations.columns(submitted),
             decided=~np.isin(order, list(engine.preferences.undecided)),
@@ -115,7 +113,7 @@ class CompiledPasses:
             allocated=allocated,
             believed_runtime=state.belief,
             status=STATUSES[self.calendar.killed.view(np.int8)].tolist(),
-            restarts=np.broadcast_to(np.int64(0), submitted),
+            restarts=first_run,
             stretches=stretches,
             consultations=asked,
             counters={"starts": float(submitted)},

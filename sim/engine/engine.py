@@ -89,10 +89,10 @@ class Engine:
 
     def _begun(self, setup: Setup) -> MachineState:
         """Return the state before anything has happened; open the books."""
-        self.submit = setup.trace.jobs["submit_time"].to_numpy().copy()
-        submit = self.submit.copy()
+        self.submit = submit = setup.trace.jobs["submit_time"].to_numpy()
         dependent = {job for following in self._followers.values() for job, _ in following}
         if dependent:  # the books take them for submitted with who comes before them
+            self.submit, submit = submit.copy(), submit.copy()
             submit[list(dependent)] = -np.inf
             submit = np.maximum.accumulate(submit)
         self._awaited = len(dependent)

@@ -101,7 +101,7 @@ def jain(values: FloatArray) -> float | None:
 
 def _fairness(slowdown: FloatArray, user: NDArray[np.int64]) -> Figures:
     known = user >= 0
-    _, index = np.unique(user[known], return_inverse=True)
+    index, _ = pd.factorize(user[known], sort=True)
     by_user = np.bincount(index, slowdown[known]) / np.maximum(np.bincount(index), 1)
     return {
         "jain_slowdown": jain(slowdown),

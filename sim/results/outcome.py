@@ -1,13 +1,15 @@
 """One finished simulation: who ran, what happened, and the tables made of it."""
 
 from dataclasses import dataclass
+from functools import partial
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from sim.results.frames import Columns, Tables, tables
 from sim.results.steps import Demand, Steps, steps_of
-from sim.state.records import Records
+from sim.state.records import Records, Rows
 from workloads.base import GroundTruth, Trace
 
 
@@ -39,8 +41,14 @@ def timeline_table(steps: Steps) -> Columns:
     for name, values in columns.items():
         if name != "time":
             changed[1:] |= values[1:] != values[:-1]
-    parts = {name: values.__getitem__ for name, values in columns.items()}
-    return Columns(len(steps.times), parts, np.flatnonzero(changed))
+    parts = {name: partial(_wide, values) for name, values in columns.items()}
+    order = np.flatnonzero(changed).astype(np.min_scalar_type(-changed.size))
+    return Columns(len(steps.times), parts, order)
+
+
+def _wide(values: NDArray[Any], rows: Rows) -> NDArray[Any]:
+    """Return values of some rows, whole numbers in eight bytes each."""
+    return values[rows].astype(np.promote_types(values.dtype, np.int64))
 
 
 @dataclass(frozen=True)

@@ -1,7 +1,7 @@
 """The state of machine and queue over time, as piecewise-constant functions."""
 
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,7 +11,7 @@ from sim.results.job_metrics import Figures
 from sim.results.steady_state import STEADY
 from sim.state.records import Records
 
-NOBODY = np.iinfo(np.int64).max
+NOBODY = np.iinfo(np.int32).max
 """Stands for "no job waits" where the least count of the waiting jobs is asked."""
 
 
@@ -75,7 +75,7 @@ def _waits_for_restart(records: Records) -> tuple[IntArray, FloatArray, FloatArr
     return job[gap], stretches.end_time[order][gap], stretches.start_time[order][gap + 1]
 
 
-def least_over(begin: IntArray, end: IntArray, value: IntArray, length: int) -> IntArray:
+def least_over(begin: IntArray, end: IntArray, value: IntArray, length: int) -> Any:
     """Return, for each of `length` steps, the least value among the ranges that cover it.
 
     Parameters
@@ -96,7 +96,8 @@ def least_over(begin: IntArray, end: IntArray, value: IntArray, length: int) -> 
     and blocks are halved from the largest size to single steps.
     """
     level = np.frexp((end - begin).astype(np.float64))[1] - 1
-    least = np.full(length, NOBODY)
+    least: NDArray[Any] = np.full(length, NOBODY, np.int32)
+    value = value.astype(least.dtype)
     for power in range(int(level.max(initial=0)), -1, -1):
         here = level == power
         np.minimum.at(least, begin[here], value[here])
@@ -115,6 +116,13 @@ def _level(begin: IntArray, end: IntArray, weight: FloatArray | None, length: in
     up = np.bincount(begin, weight, minlength=length + 1)
     down = np.bincount(end, weight, minlength=length + 1)
     return np.cumsum(up - down)[:length]
+
+
+def _whole(begin: IntArray, end: IntArray, weight: IntArray | None, length: int) -> Any:
+    """Return such a level of whole numbers, in as few bytes as all but immense ones need."""
+    level = _level(begin, end, None if weight is None else weight.astype(np.float64), length)
+    kind: Any = np.int32 if level.max(initial=0.0) < NOBODY else np.int64
+    return level.astype(kind)
 
 
 def steps_of(records: Records, demand: Demand) -> Steps:
@@ -138,13 +146,13 @@ def steps_of(records: Records, demand: Demand) -> Steps:
     size, requested = len(times), demand.requested[job]
     return Steps(
         times,
-        _level(on, off, busy.value.astype(np.float64), size).astype(np.int64),
-        _level(join, leave, None, size).astype(np.int64),
-        _level(join, leave, requested.astype(np.float64), size).astype(np.int64),
+        _whole(on, off, busy.value, size),
+        _whole(join, leave, None, size),
+        _whole(join, leave, requested, size),
         np.maximum(_level(join, leave, requested * demand.runtime[job], size), 0.0),
         least_over(join, leave, np.minimum(demand.least[job], requested), size),
         least_over(join, leave, requested, size),
-        _level(fail, repair, down.value.astype(np.float64), size).astype(np.int64),
+        _whole(fail, repair, down.value, size),
     )
 
 
@@ -189,8 +197,10 @@ def _outages(records: Records) -> _Spans:
 
 
 def _durations(steps: Steps, begin: float, end: float) -> FloatArray:
-    edges = np.clip(steps.times, begin, end)
-    return np.diff(edges, append=edges[-1])
+    durations = np.clip(steps.times, begin, end)
+    durations[:-1] = np.diff(durations)
+    durations[-1] = 0.0
+    return durations
 
 
 def _lost_capacity(idle: IntArray, least: IntArray, durations: FloatArray) -> float:

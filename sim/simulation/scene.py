@@ -148,9 +148,7 @@ def watchers(
     """Return who watches the engine: a guard on progress, its display, a checker."""
     asked = config["sim"]
     most = asked["stall_time"] or longest_wait(trace, truth)
-    found: list[Watcher] = [
-        ProgressGuard(asked["stall_events"], most, trace.jobs["job_id"].tolist())
-    ]
+    found: list[Watcher] = [ProgressGuard(asked["stall_events"], most, trace.jobs["job_id"].array)]
     if progress is not None:
         found.append(ProgressWatcher(progress, trace))
     if asked["check"]:

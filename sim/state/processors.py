@@ -196,5 +196,5 @@ def held_ranges(state: State, first: IntArray) -> NodeSets:
     """Return all that stands in the table of ranges, as sets that begin at these places."""
     ranges = ranges_of(state)[: state.run["ranges"].item()]
     kind = np.min_scalar_type(ranges["high"].max(initial=0))
-    bounds = np.append(first, ranges.size)
+    bounds = np.append(first, ranges.size).astype(np.min_scalar_type(-ranges.size - 1))
     return NodeSets(ranges["low"].astype(kind), ranges["high"].astype(kind), bounds)

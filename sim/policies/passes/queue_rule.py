@@ -125,9 +125,8 @@ class QueueRule:
     def begin(self, state: State, calendar: Calendar) -> None:
         """Begin a run whose jobs stand here; ask for all beliefs, if none is asked for later."""
         self._state, self._calendar, engine = state, calendar, self._engine
-        counters = state.run["asks"], state.run["admitted"], state.run["newcomer"]
-        self._is_asked, self._asking, self._newcomer = counters
-        self._arrived = state.run["arrived"]
+        counters = (state.run[name] for name in ("asks", "admitted", "newcomer", "arrived"))
+        self._is_asked, self._asking, self._newcomer, self._arrived = counters
         jobs, turnaround = state.processors.size, self._turnaround
         holes = FIRST_BREAKPOINTS if self._has_profile else 1
         self.plan = make_plan(
