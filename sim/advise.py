@@ -169,7 +169,7 @@ def _of_run(path: Path) -> Jobs:
 
 @dataclass(frozen=True)
 class Advised:
-    """Advice by application, those that scale first, and how it was judged.
+    """Advice by application, those that scale first, then the largest, and how it was judged.
 
     Attributes
     ----------
@@ -189,10 +189,15 @@ def advise(jobs: Jobs, own: Options) -> Advised:
     past, later = (part[part["completed"]] for part in parts)
     limits, factor = walltimes(past)
     sizes = past["group"].value_counts()
+    area = (past["nprocs"] * past["runtime"]).groupby(past["group"]).sum()
     groups = dict(list(past.groupby("group")))
     rows = [
-        advice_of(jobs.names[group], groups[group], limits.get(group), jobs.processors)
-        for group in sizes.index[sizes >= REPEATED].tolist()
+        replace(
+            advice_of(jobs.names[group], groups[group], limits.get(group), jobs.processors),
+            in_nodes=jobs.config.get("workload", {}).get("unit") == "nodes",
+        )
+        for group in area.sort_values(ascending=False, kind="stable").index.tolist()
+        if sizes[group] >= REPEATED
     ]
     if own.starts and jobs.trace is not None:
         rows = _with_starts(rows, jobs, first)

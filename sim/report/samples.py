@@ -234,7 +234,7 @@ def reference_among(groups: Sequence[Group], named: str | None = None) -> Group 
         On the same jobs.
     named : str, optional
         A label; without it a baseline, else rigid jobs by users' estimates, else
-        rigid jobs. None if there is none of these.
+        rigid jobs, else users' estimates under the only policy. None if there is none of these.
     """
     if named is not None:
         return next((group for group in groups if group.label == named), None)
@@ -242,9 +242,15 @@ def reference_among(groups: Sequence[Group], named: str | None = None) -> Group 
     def rank(group: Group) -> tuple[bool, bool, int]:
         if group.role == BASELINE:
             return False, False, 0
-        return True, group.predictor not in ("", "user_estimate"), RIGID.index(group.policy)
+        return (
+            True,
+            group.predictor not in ("", "user_estimate"),
+            (*RIGID, group.policy).index(group.policy),
+        )
 
     known = [group for group in groups if group.role == BASELINE or group.policy in RIGID]
+    if not known and all("policy" not in group.setting for group in groups):
+        known = [group for group in groups if group.predictor == "user_estimate"]
     return min(known, key=rank, default=None)
 
 

@@ -90,6 +90,8 @@ class Advice:
         What is known, or why nothing is.
     usual_start : float or None
         Mean time from submit to start on the usual count, seconds.
+    in_nodes : bool
+        Whether counts are of whole nodes.
     """
 
     application: str
@@ -104,6 +106,7 @@ class Advice:
     measure_next: int | None
     evidence: str
     usual_start: float | None = None
+    in_nodes: bool = False
 
     @property
     def says_something(self) -> bool:
@@ -145,7 +148,8 @@ class Advice:
     def sbatch(self) -> str:
         """A line for Slurm with what evidence advises, count or walltime; empty without any."""
         walltime = self.walltime_on(self.recommended)
-        count = [] if self.fastest is None else [f"--ntasks={self.recommended}"]
+        option = "nodes" if self.in_nodes else "ntasks"
+        count = [] if self.fastest is None else [f"--{option}={self.recommended}"]
         limit = [] if walltime is None else [f"--time={clock_time(walltime)}"]
         return " ".join(["sbatch", *count, *limit, "job.sh"]) if count or limit else ""
 
@@ -323,6 +327,14 @@ def advice_of(name: str, runs: pd.DataFrame, walltime: float | None, processors:
         fastest, efficient, problem = choose(
             model, scatter, [int(n) for n in sizes.index], processors
         )
+        if fastest is not None and fastest.count < usual:
+            slower = model.predict(np.array([usual])).item() / fastest.predicted
+            if slower > np.exp(SCATTER):
+                problem = (
+                    f"no evidence of scaling: runs on {fastest.count} end {slower:.1f} times as "
+                    f"soon as those on {usual}: they are of different work"
+                )
+                fastest = efficient = None
         evidence = problem or evidence
         wanted = [one.count for one in (fastest, efficient) if one is not None]
         if wanted:

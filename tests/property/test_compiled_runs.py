@@ -40,7 +40,7 @@ from sim.policies.reallocation.pdpa import PerformanceDriven
 from sim.policies.reallocation.pools import Pools
 from sim.simulation.scene import play, set_scene
 
-RULES = ["none", "easy", "easy2", "conservative"]
+RULES = ["none", "skip", "easy", "easy2", "conservative"]
 
 
 def plain(thing):
@@ -412,9 +412,9 @@ class StrictBackfill(Easy):
 class HeadsAlone(EasyScheduler):
     """Nobody passes the head."""
 
-    def find_starts(self, newcomers):
+    def find_starts(self):
         self.strict, self.backfilling["strict"] = True, True
-        return super().find_starts(-1)
+        return super().find_starts()
 
 
 @pytest.mark.parametrize(

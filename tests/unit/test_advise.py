@@ -71,6 +71,40 @@ def test_no_evidence_is_said_and_nothing_is_recommended(runs, said):
     assert told.sbatch == ""
 
 
+def shorter_on_fewer(times):
+    """Return many runs on 32 processors, and two each on fewer, so many times as short."""
+    few = pd.DataFrame({"nprocs": [4, 4, 8, 8], "runtime": [100.0 / times, 101.0 / times] * 2})
+    many = pd.DataFrame({"nprocs": [32] * 9, "runtime": np.linspace(98.0, 102.0, 9)})
+    return pd.concat([few, many], ignore_index=True).assign(asked=7200.0)
+
+
+def test_runs_that_are_shorter_on_fewer_processors_are_of_other_work():
+    told = advice_of("a", shorter_on_fewer(4.0), None, PROCESSORS)
+    assert told.fastest is None
+    assert "end 3.9 times as soon as those on 32: they are of different work" in told.evidence
+    assert told.sbatch == ""
+    assert advice_of("a", shorter_on_fewer(1.2), None, PROCESSORS).fastest.count < 32
+
+
+@pytest.mark.parametrize(("more", "option"), [(["workload.unit=nodes"], "nodes"), ([], "ntasks")])
+def test_the_largest_come_first_and_whole_nodes_are_asked_for_as_such(tmp_path, more, option):
+    small = runs_of([1, 2, 4, 8], repeats=9).assign(user="ann")
+    large = runs_of([1, 2, 4, 8, 16], serial=1000.0, parallel=320000.0).assign(user="bob")
+    began = pd.Timestamp("2026-01-05")
+    rows = ["JobID|User|Submit|Start|End|State|NNodes|AllocCPUS|ReqCPUS|Timelimit|JobName"]
+    for job, run in enumerate(pd.concat([small, large]).itertuples(), start=1):
+        end = (began + pd.Timedelta(seconds=round(run.runtime))).isoformat()
+        ran = f"{began.isoformat()}|{began.isoformat()}|{end}|COMPLETED"
+        rows.append(f"{job}|{run.user}|{ran}|{run.nprocs}|{run.nprocs}|{run.nprocs}|5-00:00:00|a")
+    log = tmp_path / "log.txt"
+    log.write_text("\n".join(rows) + "\n")
+    asked = [str(log), *more, "cluster.processors=64"]
+    first, second = advise(read_jobs(asked), options(["advise.starts=false"])).rows
+    assert ("bob" in first.application, "ann" in second.application) == (True, True)
+    assert first.jobs < second.jobs
+    assert f"--{option}=32" in first.sbatch
+
+
 def test_walltimes_hold_as_often_as_they_should_though_runtimes_drift():
     rng = np.random.default_rng(3)
     number = 6000

@@ -310,6 +310,16 @@ def test_the_reference_may_be_named_and_a_baseline_comes_first(study):
     assert (found.reference.role, found.comparison.least) == ("baseline", pytest.approx(8 / 11 - 1))
 
 
+def test_under_one_policy_others_are_compared_with_requested_times():
+    learned, requests = (
+        Group({"predictor": name}, "run", [sample(name, 1, response)])
+        for name, response in (("last_two", 9.0), ("user_estimate", 10.0))
+    )
+    (found,) = differences([learned, requests])
+    assert (found.group, found.reference) == (learned, requests)
+    assert differences([learned, Group({"predictor": "adept"}, "run", [sample("b", 1, 8.0)])]) == []
+
+
 def sample(name, seed, response, **more):
     return Sample(None, name, {"seed": seed, "mean_response_time": response, **more})
 

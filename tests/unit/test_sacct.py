@@ -207,6 +207,13 @@ def test_starts_and_runtimes_are_reckoned_where_an_export_lacks_them(tmp_path):
     assert re.search(told, read_sacct(path).remarks[0])
 
 
+def test_the_only_partition_has_a_name(tmp_path):
+    path = dump(tmp_path, RECKONED, ("60|1|1|10|100|10|small|COMPLETED",))
+    assert len(SacctWorkload(path, partition="small").trace(Streams(1)).jobs) == 1
+    with pytest.raises(WorkloadError, match=r"no job of .* was for it; there are small"):
+        SacctWorkload(path, partition="batch").trace(Streams(1))
+
+
 def test_an_export_without_starts_of_a_real_machine(traces):
     log = read_sacct(traces / "kabre-sacct-2024.csv.gz", "America/Costa_Rica")
     assert len(log.jobs) == 30_376

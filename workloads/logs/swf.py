@@ -120,7 +120,8 @@ class SwfLog:
     @property
     def parts(self) -> str:
         """Field that says which part of the machine a job was for: partition or queue."""
-        return "partition" if self.jobs["partition"].nunique() > 1 else "queue"
+        is_one = self.jobs["partition"].nunique() < 2
+        return "queue" if is_one and not self.jobs["queue"].max() < 0 else "partition"
 
     def of_part(self, name: str) -> "SwfLog":
         """Return the log of the jobs for one partition, or queue, by name or number.

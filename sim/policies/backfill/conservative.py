@@ -379,7 +379,7 @@ class ReplanningScheduler(EasyScheduler):
         forget(self.queue.summaries, place, place)
         return super().start(place)
 
-    def find_starts(self, newcomers: int) -> int:
+    def find_starts(self) -> int:
         """Reserve as far as it matters now; return how many places of who starts were found."""
         view, queue, profile = self.view, self.queue, self._profile
         profile.grow(queue.waiting + view._ends.end.size)

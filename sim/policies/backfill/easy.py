@@ -38,8 +38,6 @@ from sim.state.run_steps import holders_in
 from sim.state.view import View
 from sim.state.waiting_queue import Queue, follow, forget_all, summaries_in, waiting_in
 
-EVERYBODY = -1
-
 
 @compiled(forceinline=True)
 def start_heads(queue: Queue, free: int, backfilling: NDArray[Any]) -> tuple[int, int, bool]:
@@ -199,7 +197,7 @@ def decide_deep(state: State, plan: Plan) -> None:
 
 
 _start_heads, _start_behind = direct(start_heads), direct(start_behind)
-_start_newcomers, _deep_pass = direct(start_newcomers), direct(deep_pass)
+_deep_pass = direct(deep_pass)
 NOBODY = BelievedEnds.of([])
 
 
@@ -259,10 +257,6 @@ class Easy:
 class EasyScheduler(QueueKeeper):
     """Starts whoever fits and does not delay the first blocked jobs.
 
-    While nothing but arrivals happens, free processors and a single reservation stay
-    as they are, and whoever could not start before cannot start now: only the
-    newcomers are tried.
-
     Parameters
     ----------
     view : View
@@ -302,11 +296,8 @@ class EasyScheduler(QueueKeeper):
         """Return the rule where no job is passed over, nor chooses again in a way of its own."""
         is_deep, anew, allocation = self.reservations > 1, self.anew, self.allocation
         chooses_again = anew is not None and not acts_as(allocation, Request)
-        if (
-            not acts_as(self, EasyScheduler)
-            or self.reservations == 0
-            or (chooses_again and (engine.kills or not chooses_by_offers(allocation)))
-        ):
+        is_known = not chooses_again or (chooses_by_offers(allocation) and not engine.kills)
+        if not (acts_as(self, EasyScheduler) and is_known):
             return None
         functions = {
             "prepare": prepare if anew is None else prepare_anew,
@@ -361,34 +352,22 @@ class EasyScheduler(QueueKeeper):
     def decide(self) -> list[Decision]:
         """Start heads while they fit, then fill around the reservation of the next."""
         view, queue = self.view, self.queue
-        blocked = queue.waiting > 0
         if view.changes.revised and self.refresh():
             forget_all(queue.tables)
-        if blocked and self.anew is not None and self.anew.is_due and self.anew.choose():
+        if queue.waiting > 0 and self.anew is not None and self.anew.is_due and self.anew.choose():
             forget_all(queue.tables)
             self.rank(whatever=True)
         for job in view.arrived:
             self.admit(job, self.outlook)
         if queue.waiting == 0:
             return []
-        arrivals_only = (
-            blocked
-            and self.by_arrival
-            and not (
-                view.ended
-                or view.changes.moved_ends
-                or view.changes.revised
-                or view.changes.disturbed
-            )
-        )
-        if not arrivals_only:
-            self.rank()
-        number = self.find_starts(len(view.arrived) if arrivals_only else EVERYBODY)
+        self.rank()
+        number = self.find_starts()
         decisions: list[Decision] = [self.start(place) for place in queue.found[:number].tolist()]
         queue.tidy()
         return decisions
 
-    def find_starts(self, newcomers: int) -> int:
+    def find_starts(self) -> int:
         """Find who starts, and reserve for the next; return how many places were found."""
         view, queue, kept = self.view, self.queue, self.backfilling
         if self.reservations > 1:
@@ -397,8 +376,6 @@ class EasyScheduler(QueueKeeper):
             self._profile.grow(queue.waiting + view._ends.end.size)
             holes = self._profile.holes
             return int(_deep_pass(queue.tables, view._ends, view.free, view.now, kept, holes))
-        if newcomers != EVERYBODY:
-            return int(_start_newcomers(queue.tables, view.free, view.now, kept, newcomers))
         number, free, is_blocked = _start_heads(queue.tables, view.free, kept)
         if not is_blocked:
             return int(number)

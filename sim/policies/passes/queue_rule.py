@@ -98,7 +98,7 @@ class QueueRule:
         open_plan: OpenPlan = CLOSED,
         own: FloatArray | None = None,
     ) -> None:
-        self._engine, self._queue = engine, keeper.queue.tables
+        self._engine, self._keeper = engine, keeper
         self._allocation = allocation = keeper.allocation
         self._learns = engine.predictor.learns
         self._backfilling = np.zeros(1, BACKFILLING) if backfilling is None else backfilling
@@ -117,7 +117,6 @@ class QueueRule:
             settles = by_job.ask
         elif by_offers:
             settles = choose if keeps_reservations else choose_by_reservations
-        self._keeper = keeper
         self._foresee = _foresee if keeps_reservations else _foresee_by_reservations
         self.functions = {"must_ask": must_ask, "choose": settles, "admit": admit, **functions}
         self.explanations, self._explained = Explanations(), 0
@@ -130,7 +129,7 @@ class QueueRule:
         jobs, turnaround = state.processors.size, self._turnaround
         holes = FIRST_BREAKPOINTS if self._has_profile else 1
         self.plan = make_plan(
-            queue=self._queue,
+            queue=self._keeper.queue.tables,
             backfilling=self._backfilling,
             revised=np.zeros(0, np.int64),
             beliefs=np.zeros(0),
