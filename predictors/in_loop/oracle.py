@@ -26,7 +26,6 @@ _GOLDEN = 0x9E3779B97F4A7C15
 _FIRST = 0xBF58476D1CE4E5B9
 _SECOND = 0x94D049BB133111EB
 _LARGEST = 1.0 - 2.0**-53
-_normal: Any = scipy.special.ndtri
 
 
 @runtime_checkable
@@ -74,7 +73,9 @@ def normal_draws(key: int, job: int | NDArray[np.uint64], counts: IntArray) -> F
     -------
     numpy.ndarray of float, shape (m,)
     """
-    draws: FloatArray = _normal(np.minimum(_uniform(key, job, counts.astype(np.uint64)), _LARGEST))
+    draws: FloatArray = scipy.special.ndtri(
+        np.minimum(_uniform(key, job, counts.astype(np.uint64)), _LARGEST)
+    )
     return draws
 
 
@@ -86,7 +87,7 @@ def normal_draw(key: int, job: int, count: int) -> float:
     >>> normal_draw(7, 3, 16) == normal_draws(7, 3, np.array([16])).item()
     True
     """
-    return float(_normal(min(_uniform(key, job, count), _LARGEST)))
+    return float(scipy.special.ndtri(min(_uniform(key, job, count), _LARGEST)))
 
 
 class Oracle:

@@ -157,7 +157,8 @@ def treated_sentence(own: Sequence[Summary], other: Sequence[Summary] = ()) -> s
         area = (total(own, "reallocation_area") or 0.0) / HOUR
         said += f" at {f'{area:,.4g} processor-hours' if area else 'no cost'}"
     beliefs = f"by beliefs read in {read:,.0f} decisions" if read else "by no prediction"
-    return f"{said}, {beliefs}."
+    others = ", the others by no prediction" if 0 < read < molded and not resized else ""
+    return f"{said}, {beliefs}{others}."
 
 
 def rests_sentence(figures: Summary) -> str:

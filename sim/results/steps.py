@@ -121,8 +121,7 @@ def _level(begin: IntArray, end: IntArray, weight: FloatArray | None, length: in
 def _whole(begin: IntArray, end: IntArray, weight: IntArray | None, length: int) -> Any:
     """Return such a level of whole numbers, in as few bytes as all but immense ones need."""
     level = _level(begin, end, None if weight is None else weight.astype(np.float64), length)
-    kind: Any = np.int32 if level.max(initial=0.0) < NOBODY else np.int64
-    return level.astype(kind)
+    return level.astype(np.int32 if level.max(initial=0.0) < NOBODY else np.int64)
 
 
 def steps_of(records: Records, demand: Demand) -> Steps:

@@ -157,8 +157,9 @@ def test_each_sentence_is_what_the_tables_say(kind):
 def test_jobs_below_all_requests_are_counted_and_said():
     """A machine whose users ask for 128 processors at least may have no smaller allocations."""
     run = {"molded_jobs": 18, "resized_jobs": 0, "jobs": 100, "decisions_by_belief": 4}
-    assert treated_sentence([run | {"jobs_below_requests": 5}] * 2).startswith(
-        "36 of 200 jobs molded (10 to fewer processors than any job requests), 0 resized"
+    assert treated_sentence([run | {"jobs_below_requests": 5}] * 2) == (
+        "36 of 200 jobs molded (10 to fewer processors than any job requests), 0 resized, "
+        "by beliefs read in 8 decisions, the others by no prediction."
     )
     rows = pd.DataFrame({"job_id": range(40), "submit_time": 100.0 * np.arange(40),
                          "requested_processors": 32, "runtime": 2000.0})  # fmt: skip
@@ -182,7 +183,9 @@ def check_treated(line, one, molded, resized):
     assert ("at no cost" in line) == (resized > 0 and summary["reallocation_area"] == 0)
     assert ("processor-hours" in line) == (resized > 0 and summary["reallocation_area"] > 0)
     read = summary["decisions_by_belief"]
-    assert ("by no prediction" in line) == (not none and not read)
+    others = not resized and read < molded
+    assert ("by no prediction" in line) == (not none and (not read or others))
+    assert ("the others by no prediction" in line) == bool(read and others)
     assert (f"by beliefs read in {read:,} decisions" in line) == (not none and read > 0)
 
 
