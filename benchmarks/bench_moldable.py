@@ -10,11 +10,13 @@ import json
 import time
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
 from benchmarks.floor import best_of, replay_bare, show
 from predictors.in_loop.oracle import Oracle
+from predictors.in_loop.user_estimate import UserEstimate
 from sim.engine.run import simulate
 from sim.engine.setup import Setup
 from sim.machine.base import Dedicated
@@ -22,6 +24,7 @@ from sim.policies.allocation.fair_share import FairShare
 from sim.policies.allocation.iterative import Iterative, UtilizationBased
 from sim.policies.allocation.local import Fair, LocalAllocation
 from sim.policies.allocation.queue_time import QueueTimeAware
+from sim.policies.allocation.rigid import Request
 from sim.policies.allocation.turnaround import BestTurnaround
 from sim.policies.backfill.conservative import Conservative
 from sim.policies.backfill.easy import Easy
@@ -56,19 +59,31 @@ LIMITS = {"fair_share": 25.0, "iterative, depth 32": 20.0}
 """Times the floor; 40 for the other rules that look at jobs one by one."""
 
 
-class Bench:
-    """A trace with its truth, and how to replay it."""
+class Half:
+    """Half of the request: the allocation of README, in Python."""
 
-    def __init__(self, trace: Trace) -> None:
+    def choose(self, job, view, outlook):
+        """Return the count for a job that has just arrived."""
+        counts = view.counts(job)
+        half = view.requested_processors[job] // 2
+        return int(counts[counts <= max(half, counts[0])][-1])
+
+
+class Bench:
+    """A trace with its truth, and how to replay it with a predictor, usually the truth."""
+
+    def __init__(self, trace: Trace, predictor: Any = Oracle) -> None:
         self.trace = trace
+        self.predictor = predictor
         self.truth = build_truth(trace, Downey(), Streams(SEED), MACHINE)
 
     def replay(self, rule):
         """Simulate under a rule and return the records."""
-        oracle = Oracle()
-        oracle.bind_truth(self.truth.runtimes, 0)
+        predictor = self.predictor()
+        if isinstance(predictor, Oracle):
+            predictor.bind_truth(self.truth.runtimes, 0)
         policy = Policy(FirstComeFirstServed(), *rule)
-        return simulate(Setup(self.trace, self.truth, policy, oracle, Dedicated(MACHINE)))
+        return simulate(Setup(self.trace, self.truth, policy, predictor, Dedicated(MACHINE)))
 
 
 def measure(bench: Bench, name: str, rule, rounds: int, limit: float | str) -> dict:
@@ -115,6 +130,9 @@ def main() -> None:
         measure(bench, n, rule, arguments.rounds, LIMITS.get(n, "1000 us"))
         for n, rule in PLANNED.items()
     ]
+    by_request = Bench(bench.trace, UserEstimate)
+    for name, allocation, limit in (("EASY", Request(), 0.7), ("half, in Python", Half(), 5.7)):
+        rows.append(measure(by_request, name, (Easy(), allocation), arguments.rounds, limit))
     for name, jobs in (("aggressive", 10_000), ("greedy", 10_000), ("fair_share", 2_000)):
         rows.append(measure_long_queue(name, PLAIN[name], jobs))
     for name in ("iterative, depth 32", "iterative, depth 40", "utilization, depth 32"):

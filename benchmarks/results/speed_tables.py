@@ -11,6 +11,7 @@ RULES = {
     "sa": "SA on conservative, oracle",
     "replan": "conservative, `replan=true`", "iterative": "`iterative`",
     "fair_share": "fair share, oracle", "iterative, depth 32": "iterative, oracle",
+    "half, in Python": "the allocation of README, in Python, requested times",
 }  # fmt: skip
 """How rules of benchmarks are called on the page, where otherwise."""
 

@@ -105,5 +105,4 @@ class Books:
     @property
     def following(self) -> float:
         """When something happens next, seconds; infinity if nothing does."""
-        following: float = _next_event_time(self.state.tables, self.calendar)
-        return following
+        return float(_next_event_time(self.state.tables, self.calendar))

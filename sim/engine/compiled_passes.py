@@ -46,8 +46,7 @@ class CompiledPasses:
     @property
     def following(self) -> float:
         """When something happens next, seconds; infinity if nothing does."""
-        following: float = _next_event_time(self.state, self.calendar)
-        return following
+        return float(_next_event_time(self.state, self.calendar))
 
     @property
     def ended(self) -> int:

@@ -95,8 +95,8 @@ def sentences(told: Account) -> Iterator[str]:
     yield from _answer(told, at)
     if told["agrees"]:
         others = told["other_starts"]
-        all_of_it = "the whole schedule is the recorded one" if not others else (
-            f"other jobs that start otherwise than recorded: {others:,}")  # fmt: skip
+        all_of_it = "all jobs start as in the run" if not others else (
+            f"other jobs that start otherwise than in the run: {others:,}")  # fmt: skip
         yield f"The replay starts it when the run did; {all_of_it}."
     else:
         yield (

@@ -1,6 +1,7 @@
 """What was probably meant: misspelt keys, groups, options and commands, each in one line."""
 
 import difflib
+import os
 import re
 from collections.abc import Iterable, Sequence
 
@@ -85,7 +86,11 @@ def refusal(error: BaseException, given: Sequence[str]) -> str:
     if kind == "MissingConfigException" and (missing := getattr(error, "missing_cfg_file", None)):
         return _no_such_option(str(missing), getattr(error, "options", None))
     if kind == "OverrideParseException":
-        return f"{getattr(error, 'override', '')}: cannot be read as KEY=VALUE ({first})"
+        if os.path.isfile(word := getattr(error, "override", "")):  # noqa: PTH113 - any word
+            from workloads.logs.formats import guess_format  # most errors need no pandas
+
+            return f"{word}: a log is workload={guess_format(word)} workload.path={word}"
+        return f"{word}: cannot be read as KEY=VALUE ({first})"
     if several := re.match(r"Ambiguous value for argument '(.*)'", first):
         return f"{several[1]}: several values make a multirun: moldsim sweep"
     if unknown := re.search(r"Could not (?:override|delete|append).*?'([^']*)'", first):

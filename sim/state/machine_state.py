@@ -185,8 +185,7 @@ class MachineState:
         started = run["started"].item()
         for job in tables.start_order[self._named : started].tolist():
             begun, processors = tables.start_time.item(job), tables.processors.item(job)
-            end = tables.believed_end.item(job)
-            known[job] = Run(job, 0, self._held(job), processors, begun, end)
+            known[job] = Run(job, 0, self._held(job), processors, begun, believed_end=begun)
         self._named = started
         self.ended = [known[job] for job in tables.ended_jobs[: run["ended_now"]].tolist()]
         holding = set(tables.holder_job[: run["holders"]].tolist())

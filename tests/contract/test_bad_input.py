@@ -183,6 +183,14 @@ def test_what_hydra_refuses_is_one_line(command, tmp_path, override, said):
     assert [path for path in tmp_path.rglob("*") if path.name in FILES] == []
 
 
+def test_a_log_in_the_place_of_an_override_is_told_its_keys(command, tmp_path):
+    (tmp_path / "log.swf").write_text("; MaxProcs: 8\n" + JOB)
+    ended = command(*TINY, "log.swf")
+    assert (ended.status, ended.out) == (2, "")
+    assert ended.err == "error: log.swf: a log is workload=swf workload.path=log.swf\n"
+    assert command(*TINY, "x" * 5000).status == 2
+
+
 def test_a_recoverable_defect_is_counted_and_the_run_goes_on(command, tmp_path):
     bad = JOB.replace("1 0", "2 10", 1).replace(" 60 4", " -1 4", 1)
     (tmp_path / "log.swf").write_text("; MaxProcs: 8\n" + JOB + bad)

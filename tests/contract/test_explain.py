@@ -148,9 +148,7 @@ def test_replications_baselines_and_the_step_between_are_replayed_too(study, cap
     assert main([str(study / "replication=1"), "20"]) == 0
     lines = capsys.readouterr().out.splitlines()
     assert lines[0].startswith("Job 20 ")
-    assert lines[1] == (
-        "The replay starts it when the run did; the whole schedule is the recorded one."
-    )
+    assert lines[1] == ("The replay starts it when the run did; all jobs start as in the run.")
     assert main([str(study / "replication=1"), "20", "--json"]) == 0
     assert json.loads(capsys.readouterr().out) == explained(study / "replication=1", 20)
 

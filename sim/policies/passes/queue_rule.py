@@ -228,8 +228,7 @@ class QueueRule:
     def _outlook(self, counts: IntArray, runtimes: FloatArray) -> FloatArray:
         """Return the earliest start of each (count, runtime), given all that runs and waits."""
         asked = np.array(counts, np.int64), np.array(runtimes, float)
-        starts: FloatArray = self._foresee(self._state, self.plan, *asked)
-        return starts
+        return np.asarray(self._foresee(self._state, self.plan, *asked))
 
     def take_in_pass(self) -> None:
         """Let the view keep what those who chose believe of their choice."""
