@@ -6,36 +6,25 @@ says of any schedule which job breaks which rule.
 
 import argparse
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 
-from predictors.in_loop.user_estimate import UserEstimate
 from predictors.plain import shown_plainly
-from sim.engine.run import simulate
-from sim.engine.setup import Setup
 from sim.errors import SimError
-from sim.machine.base import Dedicated
+from sim.library.result import Result
+from sim.library.simulations import run
 from sim.oracle.rules import RULES, RigidJob, Violation, check_schedule
-from sim.policies.allocation.rigid import Request
-from sim.policies.backfill.conservative import Conservative
-from sim.policies.backfill.easy import Easy
-from sim.policies.backfill.none import NoBackfill
-from sim.policies.base import Policy
-from sim.policies.order import FirstComeFirstServed
 from sim.results.durable import answering
 from sim.results.formats import batsim_table
-from sim.results.outcome import Outcome, outcome
 from workloads.base import Trace
 from workloads.logs.batsim import write_batsim
 from workloads.logs.formats import FORMATS, guess_format
 from workloads.logs.swf import log_of_trace, read_swf, write_swf
 from workloads.models.lublin import Lublin
-from workloads.shapes.family import NoMoldability
 from workloads.streams import Streams
-from workloads.truth.build import build_truth
 
 TINY = (
     # submit, processors, runtime, estimate: the head waits, one may pass, one may not
@@ -104,8 +93,8 @@ def pack_traces(seed: int) -> list[Trace]:
     return traces + [modelled(streams, estimates) for estimates in ("exact", "tsafrir")]
 
 
-def schedule(trace: Trace, rule: str) -> Outcome:
-    """Return the schedule of a rigid trace under one of `RULES`.
+def schedule(trace: Trace, rule: str) -> Result:
+    """Run a rigid trace under one of `RULES`.
 
     Raises
     ------
@@ -115,22 +104,17 @@ def schedule(trace: Trace, rule: str) -> Outcome:
     Examples
     --------
     >>> trace = rigid_trace(TINY, 4, "tiny")
-    >>> schedule(trace, "easy").tables.jobs["start_time"].tolist()[:4]
+    >>> schedule(trace, "easy").jobs["start_time"].tolist()[:4]
     [0.0, 10.0, 2.0, 10.0]
     """
-    rules: Mapping[str, object] = {
-        "fcfs": NoBackfill(),
-        "easy": Easy(),
-        "conservative": Conservative(),
-        "replan": Conservative(replan=True),
-    }
-    if rule not in rules or trace.processors is None:
+    if rule not in RULES or trace.processors is None:
         known = ", ".join(RULES)
         raise SimError(f"rule {rule}: must be one of {known}, on a machine of known size")
-    truth = build_truth(trace, NoMoldability(), Streams(1), trace.processors)
-    policy = Policy(FirstComeFirstServed(), rules[rule], Request())  # type: ignore[arg-type]
-    records = simulate(Setup(trace, truth, policy, UserEstimate(), Dedicated(trace.processors)))
-    return outcome(trace, truth, records)
+    policy = ["policy=conservative", "policy.backfill.replan=true"]
+    policy = policy if rule == "replan" else [f"policy={rule}"]
+    jobs = trace.jobs.rename(columns={"reference_runtime": "runtime"})
+    rigid = {"predictor": "user_estimate", "moldability": "none", "baseline": None}
+    return run(*policy, jobs=jobs, processors=trace.processors, **rigid)
 
 
 def write_pack(folder: Path, seed: int = 1) -> pd.DataFrame:
@@ -148,13 +132,13 @@ def write_pack(folder: Path, seed: int = 1) -> pd.DataFrame:
         write_swf(folder / f"{trace.source}.swf", log_of_trace(trace))
         write_batsim(folder / f"{trace.source}.json", trace)
         for rule in RULES:
-            tables = schedule(trace, rule).tables
+            done = schedule(trace, rule)
             name = f"{trace.source}.{rule}.csv"
-            table = batsim_table(tables.jobs, tables.allocations)
+            table = batsim_table(done.jobs, done.allocations)
             table.to_csv(folder / name, index=False, lineterminator="\n")
             row = {"workload": f"{trace.source}.swf", "rule": rule, "schedule": name}
             size = {"jobs": len(trace.jobs), "processors": trace.processors}
-            rows.append({**row, **size, "mean_wait_time": float(tables.jobs["wait_time"].mean())})
+            rows.append({**row, **size, "mean_wait_time": float(done.jobs["wait_time"].mean())})
     index = pd.DataFrame(rows)
     index.to_csv(folder / "index.csv", index=False, lineterminator="\n")
     rules = "\n".join(f"- `{name}`: {text}" for name, text in RULES.items())

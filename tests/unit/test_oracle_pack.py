@@ -66,7 +66,7 @@ def test_a_job_started_later_is_named(rule):
     for seed in range(30):
         rng = np.random.default_rng(seed)
         trace = rigid_trace(crowded_rows(rng, 25, 6), 6, "toy")
-        jobs = schedule(trace, rule).tables.jobs
+        jobs = schedule(trace, rule).jobs
         assert check_schedule(rigid_jobs(trace), spans_of(jobs), 6, rule) == []
         row = int(rng.integers(len(jobs)))
         spans = spans_of(jobs)
@@ -96,7 +96,7 @@ def test_each_rule_is_named():
 @pytest.mark.fast
 def test_tiny_example_by_hand():
     # 4 processors: job 1 holds 3 until 10; 3 may end by 12, when 2 was to start; 4 may not pass
-    starts = schedule(rigid_trace(TINY, 4, "tiny"), "easy").tables.jobs["start_time"].tolist()
+    starts = schedule(rigid_trace(TINY, 4, "tiny"), "easy").jobs["start_time"].tolist()
     assert starts[:4] == [0.0, 10.0, 2.0, 10.0]
 
 
