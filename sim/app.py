@@ -105,13 +105,9 @@ def _show(
     from predictors.cli.terminal import PlainConsole
     from sim.console import print_results
     from sim.results.durable import output
-    from sim.results.sentences import backtest_sentences
 
     with output(f"; the artefacts are in {folder}"), contextlib.suppress(SystemExit):
-        console = PlainConsole()
-        print_results(console, _sides(config, results, parts, folder), folder)
-        for sentence in backtest_sentences([folder]):
-            console.print(sentence, style="dim", markup=False, highlight=False)
+        print_results(PlainConsole(), _sides(config, results, parts, folder), folder)
 
 
 def _sides(

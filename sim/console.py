@@ -18,6 +18,7 @@ from sim.results.rows import (
     EASY_PLUS,
     ERROR,
     MOLDED,
+    ONE_PAIR,
     POINTS,
     SECONDS,
     SECTIONS,
@@ -33,6 +34,7 @@ from sim.results.rows import (
 )
 from sim.results.sentences import (
     NOBODY,
+    backtest_sentences,
     few_predictions,
     is_recorded,
     killed_sentence,
@@ -90,7 +92,7 @@ class Side:
         return f"{self.policy} by {self.predictor}" if self.predictor else self.policy
 
 
-RESPONSE = "mean_response_time"
+RESPONSE, MEDIAN = "mean_response_time", "median_response_time"
 ROOMY = 100
 """Columns of a terminal from which on all cells of a first row say of how many jobs they are."""
 RECORDED = "recorded_"
@@ -327,17 +329,29 @@ def _changed(sides: Sequence[Side]) -> list[str]:
     run, base = sides[0], sides[-1]
     if unsteady or len(sides) < 2:
         return [unsteady] if unsteady else []
-    (found,) = read_together(run.samples, base.samples, [RESPONSE]).comparisons
+    found, median = (
+        read_together(run.samples, base.samples, [key]).comparisons[0] for key in (RESPONSE, MEDIAN)
+    )
     if np.isnan(found.change.mean):
         return []
     told, _ = texts([side.figures.get(RESPONSE) for side in (run, base)], SECONDS)
-    said = f"{run.name}: mean response {told}, {change_text(found)} against {base.name}."
+    other = median.change.mean * found.change.mean < 0
+    change = change_text(found) + (f" (median {100 * median.change.mean:+.1f} %)" if other else "")
+    said = f"{run.name}: mean response {told}, {change} against {base.name}."
     if base.policy == NOBODY:
         said += (
             " That includes all in which the simulated machine differs from the recorded one: "
             "policy=easy shows how much."
         )
     return [said]
+
+
+def _doubts(sides: Sequence[Side], folder: Path | None) -> list[str]:
+    """Return how sure a change is, and how far the log's own schedule is from a simulated one."""
+    own, base = (side.figures.get(RESPONSE) for side in (sides[0], sides[-1]))
+    alone = own != base and len(sides[0].samples) == 1
+    backtest = [] if folder is None else backtest_sentences([folder])
+    return [*([f"{ONE_PAIR.capitalize()}."] if alone else []), *backtest]
 
 
 def _without_molding(sides: Sequence[Side]) -> list[str]:
@@ -387,6 +401,8 @@ def print_results(console: Console, sides: Sequence[Side], folder: Path | None =
     named = {side.name: side.samples for side in sides}
     for line in verdict_lines(sides):
         console.print(line, style="bold", markup=False, highlight=False)
+    for line in _doubts(sides, folder):
+        console.print(line, markup=False, highlight=False)
     console.print(result_table(sides, console.width))
     bounds = bound_notes(run) if len(sides) > 2 or recorded(sides) else []
     weighed = weighing_notes(len(sides[0].samples) if len(sides) > 1 else 0)

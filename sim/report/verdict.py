@@ -9,7 +9,7 @@ from sim.report.answers import Difference
 from sim.report.samples import Group, jobs_of, no_such_group, oracle_of
 from sim.report.tables import mean_given, number
 from sim.report.winners import Winners
-from sim.results.rows import IDENTICAL, MORE, SECONDS, SECTIONS, percent, texts
+from sim.results.rows import IDENTICAL, MORE, ONE_PAIR, SECONDS, SECTIONS, percent, texts
 from sim.results.sentences import FEW, killed_sentence, rests_sentence, treated_sentence
 from sim.results.steady_state import in_windows, listed, unsteady_sentence
 from sim.statistics.intervals import Interval
@@ -124,10 +124,12 @@ def verdict(
     named = {group.label: group.summaries for group in groups}
     unsteady = unsteady_sentence(named)
     if best is None:
-        told = (
-            "Nothing is compared: no two groups of the same jobs differ as asked. Run with "
-            "baseline=easy, or name a reference with --against."
-        )
+        told = "Nothing is compared: no run is finished."
+        if groups:
+            told = (
+                "Nothing is compared: no group has a reference on its jobs. Add policy=easy, or "
+                f'baseline=easy, to the runs, or name a group: --against "{groups[0].label}".'
+            )
         return Verdict("" if unsteady else told, "", "", [], order, unsteady)
     of = f"{_name(figure)} of {best.group.label} against {best.reference.label}"
     tiles = [
@@ -232,7 +234,7 @@ def sureness(best: Difference) -> str:
     """Return in words how sure a difference is."""
     same = best.comparison.identical
     if best.pairs == 1:
-        return "one pair of runs does not show how sure that is (replications=10 would)"
+        return ONE_PAIR
     if same == "runs":
         return f"as they are alike to the last bit in each of {best.pairs} pairs"
     if same:

@@ -115,6 +115,7 @@ def _sentences(groups: Sequence[Group], names: Mapping[str, str], family: Family
     own = {group.label: group.summaries for group in groups}
     machine = machine_sentence(groups)
     return [
+        *backtest_sentences(sample.folder for group in groups for sample in group.samples[:1]),
         *(ALL.format(key, name) for key, name in names.items()),
         *given_sentences(groups),
         *few_predictions(own),
@@ -123,7 +124,6 @@ def _sentences(groups: Sequence[Group], names: Mapping[str, str], family: Family
         *schedule_sentences(groups),
         *([machine] if machine else []),
         *windows_sentences(own, family.block, family.correlation),
-        *backtest_sentences(sample.folder for group in groups for sample in group.samples[:1]),
     ]
 
 

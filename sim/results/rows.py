@@ -319,6 +319,9 @@ def weighing_notes(simulations: int) -> list[str]:
     ]
 
 
+ONE_PAIR = "one pair of runs does not show how sure that is (replications=10 would)"
+
+
 def change_text(found: Comparison, unit: str = PERCENT) -> str:
     """Return a change as text: with its interval, with few pairs with their range."""
     text = percent(found.change, unit)

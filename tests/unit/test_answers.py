@@ -411,7 +411,8 @@ def test_one_run_each_and_foresight_that_does_worse_are_said(study):
         "An oracle is not ranked, as no site has one."
     )
     assert "True runtimes do worse here than predictions" in said.tiles[1].text
-    assert verdict(alone, [], RESPONSE, None).best.startswith("Nothing is compared")
+    assert verdict(alone, [], RESPONSE, None).best.endswith('--against "easy, oracle".')
+    assert verdict([], [], RESPONSE, None).best == "Nothing is compared: no run is finished."
 
 
 def test_over_several_settings_the_verdict_says_in_how_many_it_holds():

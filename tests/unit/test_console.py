@@ -47,6 +47,20 @@ def test_the_verdict_comes_first():
     assert printed(RUN).splitlines()[0].split()[0] == "sa"
 
 
+def test_one_pair_and_a_median_that_moves_the_other_way_are_said():
+    sure = "One pair of runs does not show how sure that is (replications=10 would)."
+    assert sure in printed(RUN, STEP, BASE).splitlines()
+    assert sure not in printed(RUN)
+    assert sure not in printed(RUN, Side(RUN.figures, "easy", is_baseline=True))
+    parts = [{"mean_response_time": one} for one in (60.0, 70.0)]
+    several = (Side(one.figures, one.policy, parts=parts) for one in (RUN, BASE))
+    assert sure not in printed(*several)
+    run, base = ({**side.figures, "median_response_time": 10.0} for side in (RUN, BASE))
+    longer = printed(Side(run | {"median_response_time": 12.5}, "sa"), Side(base, "easy"))
+    assert longer.startswith("sa: mean response 60.0 s, -62.5 % (median +25.0 %) against easy.")
+    assert "median +" not in printed(Side(run, "sa"), Side(base, "easy")).splitlines()[0]
+
+
 def test_shares_and_errors_differ_by_percentage_points():
     run = {"prediction_within_20": 0.75, "utilization": 0.5, "prediction_median_error": 0.09}
     base = {"prediction_within_20": 0.08, "utilization": 0.625, "prediction_median_error": 2.5}
