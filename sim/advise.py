@@ -14,7 +14,7 @@ from rich.console import Console
 
 from predictors.cli.display import Display
 from predictors.cli.fitting import fitting_tables
-from predictors.cli.terminal import PlainConsole, warnings_last
+from predictors.cli.terminal import PlainConsole, table_console, warnings_last
 from sim.composition import options_below
 from sim.errors import ConfigError, SimError
 from sim.results.durable import answering, as_json, write_csv, write_whole
@@ -340,7 +340,7 @@ def _answer(asked: argparse.Namespace) -> int:
     part = "" if own.until == 1 else f"until={own.until:g}"
     usual = backtest_folder(jobs.source, jobs.checksum) / part
     written = write(done, Path(own.folder) if own.folder else usual)
-    show(PlainConsole() if sys.stdout.isatty() else PlainConsole(width=400), done, written)
+    show(table_console(), done, written)
     return 0
 
 

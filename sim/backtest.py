@@ -13,7 +13,7 @@ from rich.console import Console
 
 from predictors.cli.display import Display
 from predictors.cli.fitting import fitting_tables
-from predictors.cli.terminal import PlainConsole, warnings_last
+from predictors.cli.terminal import PlainConsole, table_console, warnings_last
 from sim.composition import options_below
 from sim.config import CONFIG_FOLDER
 from sim.errors import ConfigError
@@ -291,7 +291,7 @@ def _answer(asked: argparse.Namespace) -> int:
     with Display(PlainConsole(stderr=True), "backtest") as progress:
         done = backtest(rest, own, progress, keep=True)
     written = write(done, folder_of(own, done.found.trace))
-    show(PlainConsole() if sys.stdout.isatty() else PlainConsole(width=400), done, written)
+    show(table_console(), done, written)
     return 0
 
 

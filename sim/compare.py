@@ -13,7 +13,7 @@ from rich.markup import escape
 
 from predictors.cli.display import Display
 from predictors.cli.fitting import fitting_tables
-from predictors.cli.terminal import PlainConsole
+from predictors.cli.terminal import PlainConsole, table_console
 from sim.errors import SimError
 from sim.report.gathering import FIXED, LEFT_OUT, NOT_THERE, Gathered, distinct, gather
 from sim.report.samples import Group
@@ -140,8 +140,10 @@ def main(given: Sequence[str] | None = None) -> int:
         path = folder / COMPARISON
         write_csv(distinct(table), path)
         report = _report(folder, gathered, wanted, progress)
-    console = PlainConsole() if sys.stdout.isatty() else PlainConsole(width=UNFOLDED)
+    console = table_console(UNFOLDED)
     left = [f"Runs are missing: {one}." for one in (table.attrs[NOT_THERE],) if one]
+    if bad := table.loc[table["status"] != "finished", "run"].nunique():
+        left.append(f"Runs that do not count, named below the first table: {bad}.")
     for sentence in [*left, *report.verdict.sentences, *report.loses]:
         console.print(sentence, markup=False, highlight=False)
     console.print()

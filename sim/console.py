@@ -44,7 +44,7 @@ from sim.results.sentences import (
     rests_sentence,
     treated_sentence,
 )
-from sim.results.steady_state import unsteady_sentence, windows_sentences
+from sim.results.steady_state import partly_unsteady, unsteady_sentence, windows_sentences
 
 
 def _words(name: str) -> str:
@@ -351,7 +351,7 @@ def _doubts(sides: Sequence[Side], folder: Path | None) -> list[str]:
     own, base = (side.figures.get(RESPONSE) for side in (sides[0], sides[-1]))
     alone = own != base and len(sides[0].samples) == 1
     backtest = [] if folder is None else backtest_sentences([folder])
-    return [*([f"{ONE_PAIR.capitalize()}."] if alone else []), *backtest]
+    return [*([f"({ONE_PAIR.capitalize()}.)"] if alone else []), *backtest]
 
 
 def _without_molding(sides: Sequence[Side]) -> list[str]:
@@ -369,10 +369,11 @@ def _without_molding(sides: Sequence[Side]) -> list[str]:
 def _of_windows(sides: Sequence[Side]) -> list[str]:
     """Return what windows of a log are, and in how many a queue does not settle."""
     named = {side.name: side.samples for side in sides}
+    some = partly_unsteady(named)
     if len(sides) < 2:
-        return windows_sentences(named)
+        return [*some, *windows_sentences(named)]
     family = read_together(sides[0].samples, sides[-1].samples, [RESPONSE])
-    return windows_sentences(named, family.block, family.correlation)
+    return [*some, *windows_sentences(named, family.block, family.correlation)]
 
 
 def _losers(sides: Sequence[Side]) -> list[str]:

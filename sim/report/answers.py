@@ -15,7 +15,7 @@ from sim.report.winners import Winners, regret_of_jobs, winners
 from sim.results.rows import MORE, SHARES, TOO_WIDE, changes_of, tells
 from sim.results.steady_state import Summary, in_order, in_windows, is_refused
 from sim.statistics.intervals import Interval, t_interval
-from sim.statistics.paired import Comparison, Family, compare, share_of_gain
+from sim.statistics.paired import LEAST_PAIRS, Comparison, Family, compare, share_of_gain
 
 FIGURE = "mean_response_time"
 LOAD = "workload.load"
@@ -70,6 +70,12 @@ class Difference:
     def change(self) -> Interval:
         """The relative change, or the difference of shares."""
         return self.comparison.change
+
+    @property
+    def span(self) -> Interval:
+        """The change with its interval, or with the range of pairs too few for one."""
+        one, few = self.comparison, 1 < self.change.count < LEAST_PAIRS
+        return replace(one.change, low=one.least, high=one.most) if few else one.change
 
     @property
     def certain(self) -> bool:

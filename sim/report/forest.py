@@ -30,7 +30,7 @@ def limits(found: Sequence[Difference]) -> tuple[float, float]:
     """Return the ends of the axis: 0, all means, and the ends of intervals within four spans."""
     means = [one.change.mean for one in found if math.isfinite(one.change.mean)]
     low, high = min([0.0, *means]), max([0.0, *means])
-    ends = [v for one in found for v in (one.change.low, one.change.high) if math.isfinite(v)]
+    ends = [v for one in found for v in (one.span.low, one.span.high) if math.isfinite(v)]
     room = 3.0 * max(high - low, 1e-9)
     low = max(min([low, *ends]), low - room)
     high = min(max([high, *ends]), high + room)
@@ -93,7 +93,7 @@ def forest(order: Sequence[Group], found: Sequence[Difference], figure: str) -> 
         text, _, span = told.partition(" [")
         mark = (f"[{span}" if span else "") + (" *" if one.certain else "")
         rows.append([Cell(group.label), Cell(text, mark),
-                     Cell("", html=bar(one.change, ends), value=str(one.change.mean))])  # fmt: skip
+                     Cell("", html=bar(one.span, ends), value=str(one.change.mean))])  # fmt: skip
     if not rows:
         return ""
     against = " or ".join(dict.fromkeys(reference_names(found).values()))
@@ -219,9 +219,10 @@ def answer_plots(
         the figure's own.
     """
     plots = []
-    paired = "On the same jobs, pair by pair; whiskers are 95 % intervals."
+    paired = "On the same jobs, pair by pair; whiskers are 95 % intervals"
+    paired += f", of fewer than {LEAST_PAIRS} pairs their range."
     known = [one for one in found if np.isfinite(one.change.mean)]
-    changes = [(one.group.label, one.change) for one in known[:MOST_BARS]]
+    changes = [(one.group.label, one.span) for one in known[:MOST_BARS]]
     if changes:
         why = {id(one): changed(one) for one in found if one not in known}
         why |= {id(one): MANY for one in known[MOST_BARS:]}
@@ -229,7 +230,7 @@ def answer_plots(
         against = " or ".join(dict.fromkeys(one.reference.label for one in found))
         points = "percentage points" if found[0].is_share else "%"
         draw = partial(interval_bars, changes, f"change of {unit[0].partition(' (')[0]} ({points})")
-        together = f"{paired} All hold together."
+        together = f"{paired} All intervals hold together."
         plots.append(Plot("change", f"Change against {against}", together, draw, missing))
     kept = [(one.group.label, one.kept) for one in found if one.kept]
     shares = [(label, share) for label, share in kept if isinstance(share, Interval)]

@@ -25,12 +25,14 @@ from sim.results.provenance import CODE, INPUTS
 from sim.results.run_folder import summary_beside
 from sim.results.sentences import is_recorded
 from sim.sweeps.configurations import (
+    NAMED,
     OWN_PREDICTOR,
     Configuration,
     Setting,
     SharedNames,
     asking,
     distinguishing,
+    group_of,
     of_baseline,
     read_configuration,
     with_names,
@@ -178,7 +180,7 @@ def with_origins(
     """Return the settings, with ``code`` and ``input`` where runs differ in them unasked.
 
     Runs of another code, or of another file under the same name, are no pairs; so they
-    differ in a key.
+    differ in a key: of the files of a policy, or predictor, in one of that group.
     """
     found = [dict(setting) for setting in settings]
     if len({code for code, _ in origins} - {None}) > 1:
@@ -188,10 +190,16 @@ def with_origins(
     for run, (_, inputs) in zip(runs, origins, strict=True):
         for key, checksum in inputs.items():
             files.setdefault((key, run.value(key.partition("/")[0])), set()).add(checksum)
-    if any(len(checksums) > 1 for checksums in files.values()):
+    for part in sorted({_input_of(key) for (key, _), sums in files.items() if len(sums) > 1}):
         for setting, (_, inputs) in zip(found, origins, strict=True):
-            setting["input"] = " ".join(sums[:MARKED] for sums in inputs.values()) or "none"
+            own = (sums[:MARKED] for key, sums in inputs.items() if _input_of(key) == part)
+            setting[part] = " ".join(own) or None
     return found
+
+
+def _input_of(key: str) -> str:
+    """Return the key by which an input file tells runs apart."""
+    return f"{group_of(key)}.input" if group_of(key) in NAMED else "input"
 
 
 def gather(folder: Path) -> Gathered:

@@ -27,9 +27,8 @@ from sim.report.html import Cell, fold, image, table, text_table
 from sim.report.samples import SUFFIXES, Group, Sample
 from sim.report.tables import Column, halves, key_rows, number, size
 from sim.report.verdict import Verdict
-from sim.report.winners import MOST_ROWS, Winners, most_affected
+from sim.report.winners import MEANING, MOST_ROWS, Winners, most_affected
 from sim.results.artefacts import has_tables, read_tables
-from sim.results.job_metrics import NARROW_PROCESSORS
 from sim.results.plots.schedule import schedule_figure
 from sim.results.plots.style import picture
 from sim.results.rows import MOLDED, molded_text
@@ -50,8 +49,8 @@ SHARES_BELOW = ["25 %", "50 %", "75 %", "90 %", "95 %", "100 %"]
 Drawn = Sequence[tuple[str, Details]]
 """What tables of jobs say of a group, by its label."""
 DIFFERENCES = (
-    "Differences on the same jobs: mean paired log ratio as a change, 95 % intervals that hold "
-    "together"
+    "Differences on the same jobs: mean paired log ratio as a change; 95 % intervals, from eight "
+    "pairs on, hold together"
 )
 
 
@@ -233,7 +232,7 @@ def _loss_tables(who: Winners) -> str:
             ]
             for name, line in shown.iterrows()
         ]
-        most = f" (wide: more than {NARROW_PROCESSORS} processors; long: more than an hour)"
+        most = MEANING
         if kind != "class":
             most = f" (of {len(frame):,} those that lose and gain most in all)" if cut else ""
             most += " in the first simulation; each draws its own" if who.anew else ""

@@ -70,7 +70,7 @@ class Group:
         """Name the group by its values."""
         asks = not self.is_recorded
         own = [key for key in self.setting if asks or group_of(key) != "predictor"]
-        values = [_text(key, self.setting[key]) for key in own]
+        values = [_text(key, self.setting[key]) for key in own if self.setting[key] != "–"]
         name = ", ".join(values) if values else self.role
         kind = SUFFIXES.get(self.role)
         return f"{name} ({kind})" if kind is not None and values else name

@@ -11,7 +11,7 @@ from sim.report.tables import mean_given, number
 from sim.report.winners import Winners
 from sim.results.rows import IDENTICAL, MORE, ONE_PAIR, SECONDS, SECTIONS, percent, texts
 from sim.results.sentences import FEW, killed_sentence, rests_sentence, treated_sentence
-from sim.results.steady_state import in_windows, listed, unsteady_sentence
+from sim.results.steady_state import in_windows, listed, partly_unsteady, unsteady_sentence
 from sim.statistics.intervals import Interval
 from sim.statistics.paired import LEAST_PAIRS
 
@@ -52,7 +52,7 @@ class Verdict:
     order : list of Group
         The groups, best first among those on the same jobs.
     unsteady : str
-        Whose queue does not settle; empty where all do.
+        Whose queue does not settle, in all or in some simulations; empty where all do.
     molding : str
         Where jobs are killed, and how those do that mold jobs, unless one of them is best.
     """
@@ -122,7 +122,7 @@ def verdict(
     best = best_of(found, figure)
     order = best_first(groups, found, figure)
     named = {group.label: group.summaries for group in groups}
-    unsteady = unsteady_sentence(named)
+    unsteady = " ".join(filter(None, [unsteady_sentence(named), *partly_unsteady(named)]))
     if best is None:
         told = "Nothing is compared: no run is finished."
         if groups:
@@ -130,7 +130,7 @@ def verdict(
                 "Nothing is compared: no group has a reference on its jobs. Add policy=easy, or "
                 f'baseline=easy, to the runs, or name a group: --against "{groups[0].label}".'
             )
-        return Verdict("" if unsteady else told, "", "", [], order, unsteady)
+        return Verdict("" if unsteady_sentence(named) else told, "", "", [], order, unsteady)
     of = f"{_name(figure)} of {best.group.label} against {best.reference.label}"
     tiles = [
         Tile("best", changed(best), of),
@@ -148,6 +148,9 @@ def verdict(
     oracles = ["oracle" in one.group.predictor for one in (best, *found)]
     if any(oracles) and not oracles[0]:
         first += " An oracle is not ranked, as no site has one."
+    without = [one for one in found if one.group.role == "run" and math.isnan(one.change.mean)]
+    if names := [one.group.label for one in without if not one.refused]:
+        first += f" Not ranked, for want of a ratio (0 or nothing in some run): {listed(names)}."
     treated = treated_sentence(best.group.summaries, best.reference.summaries)
     treated = treated and f"{best.group.label}: {treated}"
     told = (

@@ -8,12 +8,14 @@ from pathlib import Path
 import pandas as pd
 
 from sim.errors import StatisticsError
-from sim.results.job_metrics import count_bin, job_class
+from sim.results.job_metrics import NARROW_PROCESSORS, count_bin, job_class
 from sim.results.rows import duration
 
 KINDS = ("class", "user", "application")
 """By what jobs are told apart."""
 CLASSES = ("class", "classes")
+MEANING = f" (wide: more than {NARROW_PROCESSORS} processors; long: more than an hour)"
+"""What classes are."""
 MOST_ROWS = 10
 """Users, or applications, that a table shows: half that lose most in all, half that gain most."""
 MOST_JOBS = 1_000_000
@@ -50,6 +52,8 @@ class Winners:
         of the first alone.
     most : float
         By how much one job's response is longer at most, seconds.
+    losing : tuple of int
+        Users of each simulation that respond later in the mean.
     """
 
     own: str
@@ -61,6 +65,7 @@ class Winners:
     there: int
     anew: bool = False
     most: float = 0.0
+    losing: tuple[int, ...] = ()
 
     @property
     def counted(self) -> str:
@@ -84,11 +89,13 @@ class Winners:
             if later.size:
                 part = 100 * table.loc[later.index[0], "longer"]
                 worst = f"{kind} {later.index[0]}, by {duration(later.iloc[0])} a job"
-                worst += f" ({part:.3g} % of them later)"
+                worst += f" ({part:.3g} % of them later)" + (MEANING if kind == "class" else "")
                 said += f"; so do {later.size:,} of {len(table):,} {many} in the mean, most in all "
                 said += worst
                 break
             said += f"; no {kind} does in the mean"
+        if means and self.anew and self.losing:
+            said += f"; so do {min(self.losing)} to {max(self.losing)} users of a simulation"
         return f"{said} ({self.counted})."
 
 
@@ -137,6 +144,7 @@ def winners(
         len(pairs),
         anew and len(read) > 1,
         float(every["regret"].max()),
+        tuple(int((_by(one, "user")["change"] > SAME).sum()) for one in read if "user" in one),
     )
 
 

@@ -28,7 +28,6 @@ from sim.results.plots.pictures import RunFolder
 from sim.results.rows import weighing_notes
 from sim.results.sentences import backtest_sentences, few_predictions
 from sim.results.steady_state import windows_sentences
-from sim.statistics.intervals import Interval
 from sim.statistics.paired import Family
 from sim.sweeps.configurations import Configuration
 
@@ -46,8 +45,9 @@ JOINT = (
 KEPT_APART = {
     "code": "Runs by different versions of the code are not paired. To do older ones again, start "
     "the sweep again by its command, which is in sweep.log.",
-    "input": "Runs with other input files, or by other code of a package, are not paired: see the "
-    "column input of comparison.csv. Delete the folders of older ones to pair the rest.",
+    "input": "Runs with other input files, or by other code of a package, are not paired: see "
+    "columns that end in input of comparison.csv. To do older ones again, start the sweep again "
+    "by its command, which is in sweep.log.",
 }
 """What is said of runs that such a key tells apart."""
 MOST_LOSERS = 3
@@ -132,9 +132,9 @@ def _treats(one: Difference) -> bool:
     return any(one.group.values(key).sum() > 0 for key in ("molded_jobs", "resized_jobs"))
 
 
-def _told_as(one: Difference) -> tuple[str, Interval]:
+def _told_as(one: Difference) -> tuple[str, float]:
     """Return what is the same of runs of a policy between which no predictor makes a difference."""
-    return one.group.policy, one.change
+    return one.group.policy, one.change.mean
 
 
 def write_report(
@@ -165,6 +165,12 @@ def write_report(
     shown.show("compares the groups")
     table, keys, known = gathered
     groups = groups_of(folder, table, keys, known)
+    labels = {group.label.replace(", ", ","): group.label for group in groups}
+    against, subject = (
+        labels.get((asked or "").replace(", ", ","), asked)
+        for asked in (wanted.against, wanted.subject)
+    )
+    wanted = replace(wanted, against=against, subject=subject)
     found_answers = answers(groups, wanted.figure, wanted.against, wanted.detail)
     said = _sentences(groups, names, found_answers.family)
     written = [write_parquet(table, folder), *_write_differences(found_answers, folder)]
@@ -174,9 +180,9 @@ def write_report(
             written.append(folder / name)
     best = best_of(found_answers.differences, wanted.figure)
     every = found_answers.differences
-    subject = best if wanted.subject is None else subject_of(every, wanted.subject)
-    chosen = [] if subject is None else [subject]
-    own = None if subject is None else _told_as(subject)
+    asked = best if wanted.subject is None else subject_of(every, wanted.subject)
+    chosen = [] if asked is None else [asked]
+    own = None if asked is None else _told_as(asked)
     treats = {_told_as(one): one for one in reversed(every) if _treats(one)}
     treating = [one for told, one in reversed(treats.items()) if told != own][:MOST_LOSERS]
     told_of = [*chosen, *treating] if wanted.subject is None else chosen
@@ -187,7 +193,11 @@ def write_report(
     said_first = verdict(groups, every, wanted.figure, who[0] if who else None)
     pairs = zip(told_of, who, strict=False)
     loses = [one.sentence(not of.refused) for of, one in pairs if one is not None]
-    loses += [said for key, said in KEPT_APART.items() if key in keys]
+    others = {_told_as(one) for one in every if one.group.role == "run"}
+    if more := len(others.difference(map(_told_as, told_of))) if wanted.subject is None else 0:
+        loses.append(f"Who loses under {more} more: --subject RUNS, as the first column has them.")
+    ends = {key.rpartition(".")[2] for key in keys}
+    loses += [said for key, said in KEPT_APART.items() if key in ends]
     unit = axis_of(wanted.figure, groups)
     words = unit[0].partition(" (")[0]
     told = [one for one in who if one is not None]

@@ -319,12 +319,14 @@ def weighing_notes(simulations: int) -> list[str]:
     ]
 
 
-ONE_PAIR = "one pair of runs does not show how sure that is (replications=10 would)"
+ONE_PAIR = "one pair of runs does not show how sure that is; replications=10 would"
 
 
 def change_text(found: Comparison, unit: str = PERCENT) -> str:
     """Return a change as text: with its interval, with few pairs with their range."""
     text = percent(found.change, unit)
+    if found.change.mean > 0 and text[0].isdigit():
+        text = f"+{text}"
     if found.identical:
         told = IDENTICAL[found.identical]
         return told if found.identical == "runs" else f"{text}, {told}"

@@ -244,7 +244,7 @@ def unsteady_sentence(named: Mapping[str, Sequence[Summary]]) -> str:
 def windows_sentences(
     named: Mapping[str, Sequence[Summary]], block: int = 1, correlation: float = math.nan
 ) -> list[str]:
-    """Return what windows of a log are, and in how many simulations a queue does not settle.
+    """Return what windows of a log are.
 
     Parameters
     ----------
@@ -262,10 +262,8 @@ def windows_sentences(
     ...     print(one[:58])
     Windows of one log are not independent draws of a site.
     Replications that draw weeks of the log again do not count
-    The queue does not settle in 1 of 2 simulations of easy: t
     """
     lines = []
-    shown = {name: [own[k] for k in in_order(own)] for name, own in named.items()}
     if any(in_windows(own) for own in named.values()):
         known = not math.isnan(correlation)
         how = f"; neighbours' changes correlate by {correlation:.2f}" if known else ""
@@ -279,19 +277,30 @@ def windows_sentences(
             f"Replications of {listed(same, MOST_NAMED)} are {SAME_JOBS}: their intervals say "
             "nothing of other weeks (workload.jobs=500 replications=10 replays windows)."
         )
-    again = max((len(own) - len(shown[name]) for name, own in named.items()), default=0)
+    again = max((len(own) - len(in_order(own)) for own in named.values()), default=0)
     if again:
         lines.append(
             f"Replications that draw weeks of the log again do not count as windows: {again}."
         )
+    return lines
+
+
+def partly_unsteady(named: Mapping[str, Sequence[Summary]]) -> list[str]:
+    """Return in how many simulations a queue does not settle of which changes are told.
+
+    Examples
+    --------
+    >>> own = [{"steady": False}, {"steady": True}]
+    >>> print(partly_unsteady({"easy": own})[0][:61])
+    The queue does not settle in 1 of 2 simulations of easy: they
+    """
+    shown = {name: [own[k] for k in in_order(own)] for name, own in named.items()}
     some = [
-        f"{unsteady(own)} of {len(own)} simulations of {name}"
+        f"{unsteady(own)} of {len(own)} simulations of {name}{_settling_load(own)}"
         for name, own in shown.items()
         if unsteady(own) and not is_refused(own)
     ]
-    if some:
-        lines.append(
-            f"The queue does not settle in {listed(some, MOST_NAMED)}: they count, and their "
-            "ratios depend on the length of the windows."
-        )
-    return lines
+    if not some:
+        return []
+    told = listed(some, MOST_NAMED)
+    return [f"The queue does not settle in {told}: they count, and changes hang on their length."]

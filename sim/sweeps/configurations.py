@@ -297,6 +297,10 @@ def _varying(settings: Sequence[Setting]) -> list[Setting]:
     return [{key: setting.get(key) for key in differ} for setting in settings]
 
 
+HOW = ("sim.progress", "reuse", "picture")
+"""Keys of how runs are done, not of what they are."""
+
+
 def distinguishing(runs: Sequence[Configuration]) -> list[Setting]:
     """Return, for each run, the keys that differ between runs with their values.
 
@@ -304,7 +308,7 @@ def distinguishing(runs: Sequence[Configuration]) -> list[Setting]:
     the value that it took. Where runs are alike in all of these, those chosen
     options, and then values, join in that tell such runs apart.
     """
-    given = sorted({key for run in runs for key in run.overrides})
+    given = sorted({key for run in runs for key in run.overrides if key not in HOW})
     settings = _varying([{key: run.value(key) for key in given} for run in runs])
     for more in ("choices", "values"):
         alike: dict[str, list[Mapping[str, Any]]] = {}

@@ -293,6 +293,29 @@ def test_a_run_that_is_not_finished_is_no_run_of_other_code():
     assert [one["code"] for one in other] == ["abc", "unknown", "unknown"]
 
 
+def test_other_code_of_a_policys_package_leaves_rigid_jobs_to_compare_with(tmp_path, capsys):
+    """A rule that was edited between runs is two policies on the same jobs."""
+    own = {"_target_": "mylab.half.Half"}
+    for name, policy, inputs in (
+        ("old", "half", {"policy.allocation._target_/mylab/half.py": "a" * 64}),
+        ("new", "half", {"policy.allocation._target_/mylab/half.py": "b" * 64}),
+        ("rigid", "easy", {}),
+    ):
+        allocation = own if policy == "half" else {"_target_": "sim.Request"}
+        place = fabricate(tmp_path / name, [f"policy={policy}", f"+reuse={name}"],
+                          summary=figures(len(name) * 2.0, seed=1), choices={"policy": policy},
+                          config={"seed": 1, "policy": {"allocation": allocation}})  # fmt: skip
+        (place / "manifest.json").write_text(json.dumps({"code": "c" * 64, "inputs": inputs}))
+    assert main([str(tmp_path), "--table"]) == 0
+    shown = " ".join(capsys.readouterr().out.split())
+    differences = shown.partition("Differences on the same jobs")[2]
+    assert all(f"half, policy.input={mark * 8}" in differences for mark in "ab")
+    assert "In all rows: against easy; change -40.0 %; pairs 1." in differences
+    assert "=–" not in shown
+    assert "reuse" not in shown
+    assert "start the sweep again by its command" in shown
+
+
 ODD = (
     "a: 1\nb:\n  c: null\n  d: .5\n  e: 2001-01-01\n  f: 0x1F\n  g: 1_000\n",
     "a: true\nb:\n- c: 1\n  d: 2\n- x\ne: []\nf: {}\ng: off\n",

@@ -48,7 +48,7 @@ def test_the_verdict_comes_first():
 
 
 def test_one_pair_and_a_median_that_moves_the_other_way_are_said():
-    sure = "One pair of runs does not show how sure that is (replications=10 would)."
+    sure = "(One pair of runs does not show how sure that is; replications=10 would.)"
     assert sure in printed(RUN, STEP, BASE).splitlines()
     assert sure not in printed(RUN)
     assert sure not in printed(RUN, Side(RUN.figures, "easy", is_baseline=True))
