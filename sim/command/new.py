@@ -62,7 +62,8 @@ def package_at(here: Path) -> Path:
     if len(found) != 1:
         names = ", ".join(folder.name for folder in found) or "none"
         raise SimError(
-            f"{here}: one package is needed, a folder with __init__.py; there are: {names}"
+            f"{here}: one package is needed, a folder with __init__.py (mkdir mylab; touch "
+            f"mylab/__init__.py); there are: {names}"
         )
     return found[0]
 

@@ -83,6 +83,8 @@ def refusal(error: BaseException, given: Sequence[str]) -> str:
     """
     first, *_ = [line.strip() for line in str(error).splitlines() if line.strip()] or [""]
     kind = type(error).__name__
+    if (mark := getattr(error, "problem_mark", None)) is not None:  # of YAML
+        return f"{mark.name}, line {mark.line + 1}: {first}"
     if kind == "MissingConfigException" and (missing := getattr(error, "missing_cfg_file", None)):
         return _no_such_option(str(missing), getattr(error, "options", None))
     if kind == "OverrideParseException":

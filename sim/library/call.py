@@ -182,7 +182,7 @@ def instance(kind: type, key: str, **arguments: object) -> object:
     try:
         return kind(**arguments)
     except (Exception, SystemExit) as error:
-        said = f"{key}={kind.__name__}: raised {raised(error)}; give an object instead"
+        said = f"{key}={kind.__name__}: raised {raised(error)}; give an object, or its arguments defaults"
         raise ConfigError(said) from error
 
 

@@ -147,12 +147,12 @@ class Result(Frames):
             log ratio, less 1 (of shares the mean difference); ``change_low`` and
             ``change_high``, which hold for all rows at once; ``pairs`` of replications, and
             ``set``, how many intervals that are. No limits below eight pairs; nothing of
-            queues that do not settle.
+            queues that do not settle in most of the replications.
 
         Raises
         ------
         SimError
-            If the two did not run the same jobs.
+            If the two did not run the same jobs, or there is no such figure.
 
         Examples
         --------
@@ -174,6 +174,9 @@ class Result(Frames):
                 "seed and replications"
             )
         keys = [key for key in figures or self.summary if number_of(self.summary, key) is not None]
+        for key in figures:
+            if key not in self.summary:
+                raise SimError(f"figures={key}: no run has such a figure")
         mine, theirs = ([one.summary for one in each] for each in (own, others))
         family = read_together(mine, theirs, keys, level)
         rows = {}

@@ -199,7 +199,7 @@ def _beside_oracles(
 
 
 def _kept(one: Difference, oracle: Difference | None, figure: str) -> Interval | str:
-    if oracle is None or oracle is one or one.refused:
+    if oracle is None or oracle is one or np.isnan(one.change.mean):
         return ""
     if not oracle.certain or (oracle.change.mean > 0.0) != (figure in MORE):
         return NO_GAIN

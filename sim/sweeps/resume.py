@@ -245,15 +245,16 @@ class Sweep:
         self.launch = launch
         self.runs_per_job = runs_per_job
         found = hydra.get("runtime", {}).get("config_sources", ())
-        sources = {str(one["provider"]) for one in found}
-        elsewhere = bool(hydra.get("searchpath")) or "command-line" in sources
-        self.known = hydra["sweep"]["subdir"] == SUBDIR and not elsewhere
+        added = [str(one["path"]) for one in found if one["provider"] == "command-line"]
+        self.known = hydra["sweep"]["subdir"] == SUBDIR
+        self.marked = self.known and not (hydra.get("searchpath") or added)
         self.excluded = hydra["job"]["config"]["override_dirname"]["exclude_keys"]
         self.combinations = combinations
         self.next = 0
         asked = hydra.get("overrides", {})
         words = [one for part in ("task", "hydra") for one in asked.get(part, ())]
         words = [one for one in words if not one.startswith(("hydra.mode=", SWEEP_FOLDER))]
+        words = [word for path in added for word in ("--config-dir", path)] + words
         self.command = ["moldsim", "sweep", *words, f"{SWEEP_FOLDER}{folder}"]
 
     def place(self, combination: Combination) -> Path:
@@ -262,7 +263,7 @@ class Sweep:
 
     def run(self, most: int | None) -> None:
         """Carry out what is not finished, in parts of at most so many runs."""
-        left = [c for c in self.combinations if not (self.known and self.finished(c))]
+        left = [c for c in self.combinations if not (self.marked and self.finished(c))]
         done = len(self.combinations) - len(left)
         if done:
             logger.warning("%d of %d runs are finished already", done, len(self.combinations))

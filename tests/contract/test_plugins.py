@@ -196,6 +196,21 @@ def test_a_folder_of_configuration_serves_without_an_installation(way, tmp_path)
     assert (tmp_path / "out" / "baseline" / "summary.json").is_file()
 
 
+def test_a_sweep_with_a_folder_of_configuration_can_be_gone_on_with(tmp_path):
+    conf = shutil.copytree(EXAMPLE / "mylab" / "conf", tmp_path / "conf")
+    asked = ["sweep", "--config-dir", "conf", *PARTS, "workload.jobs=20", "seed=1,2",
+             "picture=none", "baseline=null", "hydra.sweep.dir=out"]  # fmt: skip
+    first = run(MOLDSIM, tmp_path, EXAMPLE, *asked)
+    assert "2 of 2 done, 0 failed" in first.stderr
+    command = (tmp_path / "out" / "sweep.log").read_text().splitlines()[0]
+    assert f"moldsim sweep --config-dir {conf} " in command
+    summaries = sorted((tmp_path / "out").glob("*/summary.json"))
+    before = [path.stat().st_mtime_ns for path in summaries]
+    again = run(MOLDSIM, tmp_path, EXAMPLE, *asked)
+    assert "2 finished runs are done again if their inputs" in again.stdout
+    assert [path.stat().st_mtime_ns for path in summaries] == before
+
+
 CLASSES = '''
 class Empty:
     """No policy."""

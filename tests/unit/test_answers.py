@@ -295,7 +295,7 @@ def test_windows_are_told_in_the_order_of_the_log_and_drawn_weeks_do_not_count()
     assert "correlate by 0.95 and are read in blocks of 2" in said[0]
     assert said[1].endswith("do not count as windows: 2.")
     assert partly_unsteady(own) == ["The queue does not settle in 4 of 30 simulations of sa: they "
-                                    "count, and changes hang on their length."]  # fmt: skip
+                                    "count, and changes depend on their length."]  # fmt: skip
 
 
 def test_only_simulations_that_both_have_are_paired(study):
@@ -595,3 +595,44 @@ def test_who_loses_is_told_of_other_runs_that_mold_too(study, capsys):
     assert "Of several comparisons quote the intervals that hold together" in shown
     assert main([str(study), "--table", "--subject", "sa, noisy_oracle"]) == 0
     assert capsys.readouterr().out.count("Who loses: ") == 1
+
+
+def test_runs_that_are_not_ranked_or_settle_in_part_are_said_first(study):
+    every = groups(study)
+    for group in every:
+        if group.label == "sa, adept":
+            group.samples[:2] = [told(one, steady=False, steady_load=0.6)
+                                 for one in group.samples[:2]]  # fmt: skip
+            group.samples[:] = [told(one, steady=one.summary.get("steady", True))
+                                for one in group.samples]  # fmt: skip
+        if group.label == "sa, noisy_oracle":
+            group.samples[0] = told(group.samples[0], mean_response_time=0.0)
+    said = verdict(every, differences(every), RESPONSE, None)
+    assert said.unsteady == (
+        "The queue does not settle in 2 of 12 simulations of sa, adept (its jobs settle up to load "
+        "0.6): they count, and changes depend on their length."
+    )
+    assert " Not ranked, for want of a ratio (0 or nothing in some run): sa, noisy_oracle." in (
+        said.best
+    )
+    assert (
+        "Not ranked" not in verdict(groups(study), differences(groups(study)), RESPONSE, None).best
+    )
+
+
+def test_ranges_of_few_pairs_are_drawn(study):
+    few = [Group(one.setting, one.role, one.samples[:3]) for one in groups(study)]
+    found = by_label(differences(few))["sa, adept"]
+    assert np.isnan(found.change.low)
+    assert (found.span.low, found.span.high) == (found.comparison.least, found.comparison.most)
+    assert found.span.low < found.change.mean < found.span.high
+    whole = by_label(differences(groups(study)))["sa, adept"]
+    assert whole.span == whole.change
+
+
+def test_a_run_that_does_not_count_is_said_first(study, capsys):
+    (study / "policy=sa,predictor=adept,seed=2/summary.json").write_text("{")
+    assert main([str(study), "--table"]) == 0
+    shown = capsys.readouterr().out
+    assert shown.startswith("Runs that do not count, named below the first table: 1.\n")
+    assert "damaged policy=sa,predictor=adept,seed=2" in shown

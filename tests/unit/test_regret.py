@@ -12,6 +12,7 @@ from predictors.in_loop.partial_oracle import CLASSES, PartialOracle
 from predictors.in_loop.wrapper import setting
 from sim.errors import StatisticsError
 from sim.report.answers import regret_by, regret_of_jobs
+from sim.report.winners import winners
 
 pytestmark = pytest.mark.fast
 
@@ -42,6 +43,20 @@ def test_regret_adds_up_to_the_difference_of_mean_responses():
         table = regret_by([regret], key)
         assert table["regret"].sum() == pytest.approx(whole) == 12.5
         np.testing.assert_allclose(table["waiting"] + table["running"], table["regret"])
+
+
+def test_users_that_lose_are_counted_by_simulation_where_each_draws_its_own():
+    pairs = [
+        (table.assign(user=users), ORACLE)
+        for table, users in ((OWN, [1, 1, 2, 2]), (ORACLE, [1, 2, 3, 4]), (OWN, [1, 2, 3, 4]))
+    ]
+    who = winners("sa", "easy", pairs, anew=True)
+    assert who.losing == (2, 0, 2)
+    assert "; so do 0 to 2 users of a simulation (simulations: 3 of 3)." in who.sentence()
+    assert "users of a simulation" not in who.sentence(means=False)
+    alike = winners("sa", "easy", pairs)
+    assert "users of a simulation" not in alike.sentence()
+    assert "so do 3 of 4 users in the mean, most in all user 2" in alike.sentence()
 
 
 def test_regret_names_jobs_and_counts():
