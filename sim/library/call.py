@@ -182,8 +182,8 @@ def instance(kind: type, key: str, **arguments: object) -> object:
     try:
         return kind(**arguments)
     except (Exception, SystemExit) as error:
-        said = f"{key}={kind.__name__}: raised {raised(error)}; give an object, or its arguments defaults"
-        raise ConfigError(said) from error
+        said = f"{key}={kind.__name__}: raised {raised(error)}"
+        raise ConfigError(f"{said}; give an object, or its arguments defaults") from error
 
 
 def several(key: str, given: object) -> list[Any]:
