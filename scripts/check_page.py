@@ -20,7 +20,7 @@ FLAGS = (
 )
 
 
-SIZES = ((375, 812), (1280, 800), (1600, 1000))
+SIZES = ((360, 812), (1280, 800), (1600, 1000))
 QUESTIONS = ("best-sentence", "tile-best", "tile-foresight", "tile-losers", "rests-on")
 """Best rule, how sure, with perfect predictors; who loses, how far from the real machine."""
 
