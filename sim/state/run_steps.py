@@ -58,7 +58,10 @@ def ask_to_wake(state: State, instant: float) -> None:
 @compiled(forceinline=True)
 def _wake(state: State, now: float) -> int:
     """Forget who asked for this instant, and count them."""
-    wakes, number, past = state.wakes, state.run[0].wakes, 0
+    number, past = state.run[0].wakes, 0
+    if number == 0:
+        return 0
+    wakes = state.wakes
     while past < number and wakes[past] == now:
         past += 1
     for k in range(past, number):
@@ -128,7 +131,8 @@ def plan_ends(state: State, calendar: Calendar) -> None:
     run, now = state.run[0], state.run[0].now
     for k in range(run.chosen):
         calendar.runtime[state.chooser[k]] = calendar.offered[state.choice[k]]
-    for job in state.start_order[run.planned : run.started]:
+    for place in range(run.planned, run.started):
+        job = state.start_order[place]
         end = now + calendar.runtime[job]
         if calendar.limit.size > 0 and now + calendar.limit[job] < end:
             end = max(now + calendar.limit[job], now)

@@ -49,11 +49,11 @@ for name, overrides in json.loads(sys.argv[1]).items():
         found[name] = str(error)
 print(json.dumps(found))
 """
-FIND_HEADS = "find_heads(queue.processors, at.first, at.last, free, queue.found)"
+FIND_HEADS = "find_heads(queue, free)"
 BEST = "    best = first_least(turnarounds)\n"
 EARLIER = "is_less(start - now + runtime, least)"
 DUE = "found[number] = k\n                        number += 1"
-FOUND = "own.heads, queue.found\n    )\n    return number"
+FOUND = "around, own.heads)\n    return number"
 EDITS = {
     "easy": ("backfill/easy.py", FOUND, FOUND.replace("number", "int(own.heads)")),
     "fcfs": ("backfill/easy.py", FIND_HEADS, FIND_HEADS.replace("free", "free // 2")),

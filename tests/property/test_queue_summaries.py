@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sim.policies.backfill.queue_search import Opening, fill
-from sim.state.waiting_queue import BLOCK, GROUP, forget, summaries_of
+from sim.state.waiting_queue import BLOCK, GROUP, WaitingQueue, forget, summaries_in
 
 pytestmark = pytest.mark.fast
 JOBS = 3 * BLOCK * GROUP
@@ -30,8 +30,11 @@ def test_summaries_of_blocks_and_groups_hide_nobody(seed, least):
     rng = np.random.default_rng(seed)
     processors = rng.integers(least, 65, JOBS)
     runtime = rng.exponential(100.0, JOBS).round() + 1.0
-    summaries = summaries_of(JOBS)
-    found = np.zeros(JOBS, np.int64)
+    tables = WaitingQueue()
+    for job in range(JOBS):
+        tables.add(job, int(processors[job]), float(runtime[job]), 0.0)
+    queue, processors, found = tables.tables, tables.processors, tables.found
+    summaries = summaries_in(queue)
     first, last, seen, passes = 0, JOBS - BLOCK * GROUP, [], 0
     while last < JOBS:
         first += rng.integers(0, 3 * BLOCK) if passes % 4 == 3 else 0
@@ -43,7 +46,7 @@ def test_summaries_of_blocks_and_groups_hide_nobody(seed, least):
         state = (first, min(last, JOBS), free, spare, now, shadow)
         expected = plainly(processors, runtime, *state)
         opening = Opening(*state[2:], False)
-        number, _ = fill(processors, runtime, *state[:2], opening, True, summaries, found)
+        number, _ = fill(queue, *state[:2], opening, True, 0)
         assert found[:number].tolist() == expected
         processors[found[:number]] = 0
         seen.append((number, summaries.summarised[:: GROUP + 1].sum()))

@@ -36,7 +36,7 @@ from sim.state.decisions import Decision
 from sim.state.run_state import State
 from sim.state.run_steps import holders_in
 from sim.state.view import View
-from sim.state.waiting_queue import Queue, follow, forget_all, summaries_in, waiting_in
+from sim.state.waiting_queue import Queue, follow, forget_all, waiting_in
 
 
 @compiled(forceinline=True)
@@ -58,12 +58,12 @@ def start_heads(queue: Queue, free: int, backfilling: NDArray[Any]) -> tuple[int
         a head that is blocked.
     """
     at, own = queue.at[0], backfilling[0]
-    number, at.first, free = find_heads(queue.processors, at.first, at.last, free, queue.found)
+    number, free = find_heads(queue, free)
     own.heads = number
     return number, free, not own.strict and at.first < at.last
 
 
-@compiled
+@compiled(inline="always")
 def start_behind(
     queue: Queue, holders: BelievedEnds, free: int, now: float, backfilling: NDArray[Any]
 ) -> int:
@@ -85,23 +85,12 @@ def start_behind(
         How many places `found` holds now, those of heads among them.
     """
     follow(queue)
-    at, own, waiting, summaries = (
-        queue.at[0],
-        backfilling[0],
-        waiting_in(queue),
-        summaries_in(queue),
-    )
+    at, own = queue.at[0], backfilling[0]
+    around = Opening(free, 0, now, np.inf, own.shortest != 0)
     if own.reservations == 0:
-        around = Opening(free, 0, now, np.inf, own.shortest != 0)
-        number, _ = fill(
-            waiting.counts, waiting.runtimes, at.first + 1, at.last, around, True, summaries,
-            queue.found[own.heads :],
-        )  # fmt: skip
-        return int(own.heads + number)
-    around = Opening(free, 0, now, 0.0, own.shortest != 0)
-    number, own.shadow_time, own.extra_nodes = backfill(
-        holders, waiting, at.first, at.last, around, summaries, own.heads, queue.found
-    )
+        number, _ = fill(queue, at.first + 1, at.last, around, True, own.heads)
+    else:
+        number, own.shadow_time, own.extra_nodes = backfill(queue, holders, around, own.heads)
     return number
 
 
@@ -122,10 +111,7 @@ def start_newcomers(
     extra_nodes = 0 if own.reservations == 0 else own.extra_nodes
     shadow_time = np.inf if own.reservations == 0 else own.shadow_time
     around = Opening(free, extra_nodes, now, shadow_time, own.shortest != 0)
-    number, own.extra_nodes = fill(
-        queue.processors, queue.runtime, at.last - newcomers, at.last, around, False,
-        summaries_in(queue), queue.found,
-    )  # fmt: skip
+    number, own.extra_nodes = fill(queue, at.last - newcomers, at.last, around, False, 0)
     return number
 
 

@@ -4,13 +4,12 @@ from math import frexp
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from predictors.base import FloatArray, IntArray
 from predictors.compiling import compiled
 from sim.state.availability import BelievedEnds
 from sim.state.run_state import longer
-from sim.state.waiting_queue import BLOCK, GROUP, SIZES, Summaries, Waiting, row
+from sim.state.waiting_queue import BLOCK, GROUP, SIZES, Queue, Summaries, row
 
 
 class Opening(NamedTuple):
@@ -79,12 +78,13 @@ def reserve(ends: FloatArray, held: IntArray, free: int, wanted: int) -> tuple[f
 
 
 @compiled
-def _promising(shortest: FloatArray, free: int, spare: int, now: float, shadow: float) -> bool:
-    """Say whether a block may hold a job that may start, going by its shortest jobs."""
+def _promising(queue: Queue, own: int, free: int, spare: int, now: float, shadow: float) -> bool:
+    """Say whether a row's jobs may hold one that may start, going by its shortest."""
     size = 0
     least = 1
     while least <= free and size < SIZES:
-        if now + shortest[size] <= shadow or (least <= spare and shortest[size] < np.inf):
+        shortest = queue.shortest[own, size]
+        if now + shortest <= shadow or (least <= spare and shortest < np.inf):
             return True
         size += 1
         least *= 2
@@ -128,8 +128,9 @@ def is_hopeless(summaries: Summaries, block: int, shortest: FloatArray) -> bool:
 
 
 @compiled
-def _is_summarised(shortest: FloatArray, summarised: NDArray[np.bool_], group: int) -> bool:
+def _is_summarised(queue: Queue, group: int) -> bool:
     """Say whether a group has its summary, or can have it now from those of its blocks."""
+    shortest, summarised = queue.shortest, queue.summarised
     if not summarised[group]:
         for own in range(group + 1, group + 1 + GROUP):
             if not summarised[own]:
@@ -144,11 +145,12 @@ def _is_summarised(shortest: FloatArray, summarised: NDArray[np.bool_], group: i
 
 @compiled
 def _fill_shortest(
-    counts: IntArray, runtime: FloatArray, first: int, last: int, opening: Opening, found: IntArray
+    queue: Queue, first: int, last: int, opening: Opening, number: int
 ) -> tuple[int, int]:
     """Do what `fill` does, the shortest jobs by belief first, of equal ones the first in line."""
+    counts, runtime = queue.processors, queue.runtime
     free, spare, now, shadow, _ = opening
-    number, best, shortest = 0, -1, -np.inf
+    best, shortest = -1, -np.inf
     while True:
         before, longest, best = best, shortest, -1
         for k in range(first, last):
@@ -162,20 +164,13 @@ def _fill_shortest(
         if now + shortest > shadow:
             spare -= counts[best]
         free -= counts[best]
-        found[number] = best
+        queue.found[number] = best
         number += 1
 
 
 @compiled
 def fill(
-    processors: IntArray,
-    runtime: FloatArray,
-    first: int,
-    last: int,
-    opening: Opening,
-    whole: bool,
-    summaries: Summaries,
-    found: IntArray,
+    queue: Queue, first: int, last: int, opening: Opening, whole: bool, number: int
 ) -> tuple[int, int]:
     """Find the jobs that may start ahead of the reservation, in queue order or the shortest first.
 
@@ -184,16 +179,25 @@ def fill(
     `whole` says that the search began at its first job), and a group once all its
     blocks are.
 
+    Parameters
+    ----------
+    queue : Queue
+    first, last : int
+        Places between which is searched.
+    opening : Opening
+    whole : bool
+    number : int
+        So many places stand in `found` already.
+
     Returns
     -------
     tuple of (int, int)
-        How many places were written to `found`, and what the reservation leaves over now.
+        How many places stand in `found`, and what the reservation leaves over now.
     """
     if opening.shortest:
-        return _fill_shortest(processors, runtime, first, last, opening, found)
+        return _fill_shortest(queue, first, last, opening, number)
     free, spare, now, shadow, _ = opening
-    shortest, summarised = summaries
-    number = 0
+    processors, runtime = queue.processors, queue.runtime
     k = first
     while k < last and free > 0:
         block = k // BLOCK
@@ -202,13 +206,13 @@ def fill(
         if (
             (k == first or block % GROUP == 0)
             and beyond <= last
-            and _is_summarised(shortest, summarised, group)
-            and not _promising(shortest[group], free, spare, now, shadow)
+            and _is_summarised(queue, group)
+            and not _promising(queue, group, free, spare, now, shadow)
         ):
             k = beyond
             continue
         end = min(last, (block + 1) * BLOCK)
-        if summarised[own] and not _promising(shortest[own], free, spare, now, shadow):
+        if queue.summarised[own] and not _promising(queue, own, free, spare, now, shadow):
             k = end
             continue
         begin, before = k, number
@@ -218,63 +222,51 @@ def fill(
                 if now + runtime[k] > shadow:
                     spare -= wanted
                 free -= wanted
-                found[number] = k
+                queue.found[number] = k
                 number += 1
             k += 1
         if whole and k == end and number == before and last - first > BLOCK:
-            _summarise(processors, runtime, begin, end, shortest[own])
-            summarised[own], summarised[group] = True, False
+            _summarise(processors, runtime, begin, end, queue.shortest[own])
+            queue.summarised[own], queue.summarised[group] = True, False
     return number, spare
 
 
-@compiled(forceinline=True)
-def find_heads(
-    counts: IntArray, first: int, last: int, free: int, found: IntArray
-) -> tuple[int, int, int]:
-    """Find the first jobs of the queue, as long as they fit.
+@compiled(inline="always")
+def find_heads(queue: Queue, free: int) -> tuple[int, int]:
+    """Find the first jobs of the queue, as long as they fit; it begins with who does not.
 
     Returns
     -------
-    tuple of (int, int, int)
-        How many places were written to `found`, the place of the first job that does not fit
-        (`last` if all do), and how many processors stay free.
+    tuple of (int, int)
+        How many places were written to `found`, and how many processors stay free.
     """
-    number = 0
-    while first < last and counts[first] <= free:
-        if counts[first] > 0:
-            free -= counts[first]
-            found[number] = first
+    at, number = queue.at[0], 0
+    while at.first < at.last and queue.processors[at.first] <= free:
+        wanted = queue.processors[at.first]
+        if wanted > 0:
+            free -= wanted
+            queue.found[number] = at.first
             number += 1
-        first += 1
-    return number, first, free
+        at.first += 1
+    return number, free
 
 
-@compiled
+@compiled(inline="always")
 def backfill(
-    ends: BelievedEnds,
-    waiting: Waiting,
-    head: int,
-    last: int,
-    opening: Opening,
-    summaries: Summaries,
-    heads: int,
-    found: IntArray,
+    queue: Queue, ends: BelievedEnds, opening: Opening, heads: int
 ) -> tuple[int, float, int]:
     """Reserve for the head of the queue, and find the jobs behind it that may start now.
 
     Parameters
     ----------
+    queue : Queue
+        Its first job does not fit.
     ends : BelievedEnds
-    waiting : Waiting
-    head, last : int
-        The place of the head, which does not fit, and one past the last place.
     opening : Opening
         Its free processors, its instant and who is tried first count.
-    summaries : Summaries
     heads : int
-        So many places in `found` are of jobs before the head, which start now.
-    found : numpy.ndarray of int
-        The places of others are written behind them.
+        So many places in `found` are of jobs before the head, which start now; those of others
+        are written behind them.
 
     Returns
     -------
@@ -282,15 +274,17 @@ def backfill(
         How many places `found` holds, the shadow time in seconds, and what the reservation
         leaves over, below 0 if the head can never start.
     """
-    counts, runtimes, _ = waiting
-    now, until, held = opening.now, ends.end, ends.processors
+    at, now = queue.at[0], opening.now
+    wanted = queue.processors[at.first]
     if heads > 0:
         begun, more = np.empty(heads), np.empty(heads, np.int64)
         for k in range(heads):
-            begun[k], more[k] = now + runtimes[found[k]], counts[found[k]]
-        until, held = _merged(until, held, begun, more)
-    shadow, spare = reserve(until, held, opening.free, counts[head])
+            place = queue.found[k]
+            begun[k], more[k] = now + queue.runtime[place], queue.processors[place]
+        until, held = _merged(ends.end, ends.processors, begun, more)
+        shadow, spare = reserve(until, held, opening.free, wanted)
+    else:
+        shadow, spare = reserve(ends.end, ends.processors, opening.free, wanted)
     around = Opening(opening.free, spare, now, shadow, opening.shortest)
-    rest = found[heads:]
-    number, spare = fill(counts, runtimes, head + 1, last, around, True, summaries, rest)
-    return heads + number, shadow, spare
+    number, spare = fill(queue, at.first + 1, at.last, around, True, heads)
+    return number, shadow, spare

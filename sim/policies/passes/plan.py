@@ -190,9 +190,10 @@ def admit(state: State, plan: Plan, job: int) -> None:
 @compiled(forceinline=True)
 def start_found(state: State, queue: Queue, number: int) -> None:
     """Start the jobs at the first places that were found."""
-    for k in queue.found[:number]:
-        start(state, queue.job[k])
-        pop(queue, k)
+    for k in range(number):
+        place = queue.found[k]
+        start(state, queue.job[place])
+        pop(queue, place)
     tidy(queue)
 
 
@@ -256,7 +257,8 @@ def settle_on_profile(state: State, plan: Plan, job: int, others_wait: bool) -> 
 def is_refuted(state: State, factor: float) -> bool:
     """Say whether a job outlived its belief now and has taken so many times what it was."""
     now = state.run[0].now
-    for job in state.expired_jobs[: state.run[0].expired_now]:
+    for k in range(state.run[0].expired_now):
+        job = state.expired_jobs[k]
         believed = state.belief[job]
         if now - state.start_time[job] >= factor * believed * (1.0 - 1e-9):
             return True
