@@ -110,8 +110,8 @@ def read_curves(
     frame, units = _table(path, columns)
     for condition in where:
         frame = _chosen(path, frame, condition)
-    told_apart = bool(inputs) and all(name in frame.columns for name in inputs)
     frame = _in_numbers(path, frame, units)
+    told_apart = {*inputs} <= {*frame} and any(frame[name].nunique() > 1 for name in inputs)
     column = _curve_column(frame, inputs, told_apart)
     if column is None:
         return {"": frame.reset_index(drop=True)}
@@ -139,7 +139,7 @@ def _refuse_weak_scaling(path: Path, frame: pd.DataFrame, column: str) -> None:
     if column in ("size", "problem_size") and not frame.duplicated(column).any():
         raise PredictorError(
             f"{path}: every run has a {column} of its own; "
-            "choose --method regression, which learns from sizes, or remove the column"
+            f"choose --method regression --inputs {column}, which learns from it, or remove it"
         )
 
 
@@ -178,14 +178,11 @@ def _table(path: Path, columns: Sequence[str]) -> tuple[pd.DataFrame, dict[str, 
             raise PredictorError(
                 f"{path}:{line}: {len(row)} fields where the header has {len(titles)}"
             )
-    repeats = [place for place, title in enumerate(titles) if is_repeat(title)]
-    doubled = [
-        p
-        for p, title in enumerate(titles)
-        if heading(title).name == "runtime" and titles.count(title) > 1
-    ]
-    repeats = repeats if len(repeats) > 1 else doubled
     headings = [heading(title) for title in titles]
+    repeats = [place for place, title in enumerate(titles) if is_repeat(title)]
+    if len(repeats) < 2:
+        times = [place for place, one in enumerate(headings) if one.name == "runtime"]
+        repeats = [place for place in times if titles.count(titles[place]) > 1]
     _name(path, titles, headings, repeats)
     frame = pd.DataFrame([row for _, row in cells], dtype=object)
     frame.index = pd.Index([line for line, _ in cells], name="line")
@@ -204,7 +201,7 @@ def _located(path: Path, text: str, columns: Sequence[str]) -> tuple[Rows, int]:
             raise PredictorError(f"{long}; at most {LONGEST_LINE:,} are read")
     if not any(line.strip() for line in lines):
         raise PredictorError(f"{path}: the file is empty; a header and rows are needed")
-    fallback: tuple[Rows, int] | None = None
+    first: Rows = []
     for delimiter in (*sorted("\t;,|", key=text.count, reverse=True), " "):
         rows = _split(lines, delimiter)
         for place, (_, row) in enumerate(rows[:30]):
@@ -217,9 +214,8 @@ def _located(path: Path, text: str, columns: Sequence[str]) -> tuple[Rows, int]:
             if "nprocs" in names and _is_transposed(rows, place):
                 turned = zip(*(row for _, row in rows[place:]), strict=True)
                 return [(rows[place][0], list(cells)) for cells in turned], 0
-        fallback = fallback or (rows, 0)
-    assert fallback is not None
-    header = fallback[0][0][1] if fallback[0] else []
+        first = first or rows
+    header = first[0][1] if first else []
     wanted = "runtime" if any(heading(cell).name == "nprocs" for cell in header) else "nprocs"
     raise PredictorError(
         f"{path}: no column for {wanted}; accepted are {', '.join(SPELLINGS[wanted])}; "

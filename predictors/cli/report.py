@@ -51,8 +51,8 @@ class Question:
         Of the ranges.
     free : bool
         Whether runs to measure next cost nothing.
-    serial_known : bool
-        Whether a run on one processor is one of the problem asked about.
+    known : bool
+        Whether the runs are of the problem asked about.
     """
 
     counts: FloatArray
@@ -60,7 +60,7 @@ class Question:
     most: float | None = None
     level: float = 0.8
     free: bool = False
-    serial_known: bool = True
+    known: bool = True
 
 
 @dataclass(frozen=True)
@@ -152,7 +152,7 @@ def build_report(
     targets = default_targets(observed, question.most) if asked is None else asked
     remarks = tuple(dict.fromkeys(model.reliability(targets)))
     at_one = observed == 1.0
-    measured = question.serial_known and bool(at_one.any())
+    measured = question.known and bool(at_one.any())
     one = float(
         observed_curve(observed[at_one], runtime[at_one]).runtime[0]
         if measured
@@ -175,13 +175,14 @@ def build_report(
     )
     runs = observed_curve(observed, runtime)
     means = dict(zip(runs.nprocs.tolist(), runs.runtime.tolist(), strict=True))
+    means = means if question.known else {}
     rows = _rows(model, targets, one, question.level, remarks, means)
     choices = _candidates(model, question, one, means)
     uses = best_uses(choices, one)
     rival = rival_of(uses, choices)
     chosen = next((use for use in uses if EFFICIENT in use.criterion), uses[0] if uses else None)
     told = _expected(rows if asked is not None else ())
-    doubts = [*_scatter(observed, runtime), *_rise(means, observed)]
+    doubts = [*_scatter(observed, runtime), *_rise(means, observed)] if question.known else []
     last = "" if "again" in "".join(doubts) else _next(advice, rival, question.most)
     return Report(
         " ".join([*doubts, *told, *advised(uses, means), last]).rstrip(),

@@ -102,6 +102,13 @@ def fixed_inputs(options: argparse.Namespace, frame: pd.DataFrame) -> tuple[dict
     return {**largest, **chosen}, note
 
 
+def alike(frame: pd.DataFrame, inputs: dict[str, float]) -> pd.DataFrame:
+    """Return the runs with the values of inputs, of each of which there are any."""
+    for name, value in inputs.items():
+        frame = frame[frame[name] == value] if (frame[name] == value).any() else frame
+    return frame
+
+
 def conditions(options: argparse.Namespace) -> tuple[dict[str, float], dict[str, float]]:
     """Return the values that ``--condition`` names, and the bands around them, by column.
 
@@ -170,9 +177,7 @@ def answer_size(
         remarks.insert(0, Remark("warning", "size_limit", text))
     low, high = np.clip(low, least, most), np.clip(high, least, most)
     rows = pd.DataFrame({"nprocs": targets, of: sizes, "low": low, "high": high})
-    like = frame
-    for name, value in others.items():
-        like = like[like[name] == value] if (like[name] == value).any() else like
+    like = alike(frame, others)
     top = like[like["nprocs"] == like["nprocs"].max()]
     nearest = top.loc[(np.log(top["runtime"] / seconds)).abs().idxmin()]
     rows["weak scaling"] = nearest[of] * targets / nearest["nprocs"]

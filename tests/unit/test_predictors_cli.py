@@ -202,7 +202,7 @@ def test_several_curves_are_a_table_or_chosen_by_number(tmp_path, capsys):
     assert out.startswith("2 curves; --curve K shows one of them.")
     assert "lu" in out
     for words, message in (
-        (["--curve", "3"], "--curve 3: a number from 1 to 2 is needed"),
+        (["--curve", "3"], "a number from 1 to 2 is needed; 1 is code=lu, 2 is code=cg"),
         (["--plot", str(tmp_path / "x.png")], "2 curves; choose one with --curve 1 to 2"),
     ):
         assert main([str(path), *words]) == 2
