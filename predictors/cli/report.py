@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
-from math import isclose, isfinite
+from math import isfinite
 from typing import Any
 
 import numpy as np
@@ -21,7 +21,7 @@ from predictors.cli.uses import (
     rival_of,
 )
 from predictors.observations import observed_curve
-from predictors.remarks import GRADES, SEVERITY, UNUSABLE
+from predictors.remarks import SEVERITY, UNUSABLE, worse
 
 EFFICIENCIES = (0.8, LEAST_EFFICIENCY)
 WIDE = ((2.0, "warning"), (1.5, "note"))
@@ -176,7 +176,7 @@ def build_report(
     runs = observed_curve(observed, runtime)
     means = dict(zip(runs.nprocs.tolist(), runs.runtime.tolist(), strict=True))
     means = means if question.known else {}
-    rows = _rows(model, targets, one, question.level, remarks, means)
+    rows = _rows(model, targets, one, question.level, means)
     choices = _candidates(model, question, one, means)
     uses = best_uses(choices, one)
     rival = rival_of(uses, choices)
@@ -210,17 +210,16 @@ def _rows(
     targets: FloatArray,
     one: float,
     level: float,
-    remarks: tuple[Remark, ...],
     means: Mapping[float, float],
 ) -> tuple[Row, ...]:
     predicted = model.predict(targets)
     low, high = model.predict_range(targets, level)
     graded = getattr(model, "grades_ranges", False)
-    grades = _grades(remarks, targets, np.sqrt(high / low) if not graded else np.ones(len(low)))
-    columns = (targets.tolist(), predicted.tolist(), low.tolist(), high.tolist(), grades)
+    widths = np.sqrt(high / low) if not graded else np.ones(len(low))
+    columns = (each.tolist() for each in (targets, predicted, low, high, widths))
     return tuple(
-        Row(n, t, a, b, one / t, one / t / n, grade, n in means, means.get(n))
-        for n, t, a, b, grade in zip(*columns, strict=True)
+        Row(n, t, a, b, one / t, one / t / n, _grade(model, n, w), n in means, means.get(n))
+        for n, t, a, b, w in zip(*columns, strict=True)
     )
 
 
@@ -233,26 +232,20 @@ def _candidates(
     held = counts if feasible is None else counts[feasible(counts) | np.isin(counts, known)]
     if not held.size:
         return ()
-    remarks = tuple(model.reliability(held))
-    rows = _rows(model, held, one, question.level, remarks, means)
+    rows = _rows(model, held, one, question.level, means)
     return tuple(row for row in rows if row.measured or row.grade != UNUSABLE)
 
 
-def _grades(remarks: tuple[Remark, ...], targets: FloatArray, factors: FloatArray) -> list[str]:
-    """Return the worst grade that concerns each target, by its remarks and its range.
+def _grade(model: Predictor, target: float, factor: float) -> str:
+    """Return the worst grade that concerns a target, by its own remarks and its range.
 
     A note on the curve as a whole is none on a target.
     """
-    grades: list[str] = []
-    for target, factor in zip(targets.tolist(), factors.tolist(), strict=True):
-        wide = next((grade for least, grade in WIDE if factor > least), "")
-        worst = [SEVERITY[wide]]
-        for remark in remarks:
-            if remark.target is None or isclose(remark.target, target):
-                severity = SEVERITY[remark.grade]
-                worst.append(severity if severity > 1 or remark.target is not None else 0)
-        grades.append(GRADES[max(worst)] or "good")
-    return grades
+    grade = next((grade for least, grade in WIDE if factor > least), "")
+    for remark in model.reliability([target]):
+        if remark.target is not None or SEVERITY[remark.grade] > 1:
+            grade = worse(grade, remark.grade)
+    return grade or "good"
 
 
 def _parameters(model: Predictor) -> dict[str, float]:

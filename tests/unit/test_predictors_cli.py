@@ -228,6 +228,19 @@ def test_no_count_is_advised_that_was_measured_slower_than_another(tmp_path, cap
     assert report["rows"][0]["measured_runtime"] == 100
 
 
+STEPPED = [(1, 152.515), (2, 67.766), (4, 36.319), (8, 20.944), (16, 17.396), (32, 10.738)]
+
+
+def test_a_count_has_one_grade_whatever_else_is_asked(tmp_path, capsys):
+    """The run on 1 is a phase of its own, of which one run says little; 64 is of another."""
+    path = written(tmp_path, STEPPED)
+    report = answer(capsys, path, "--target", "64")
+    assert report["rows"][0]["grade"] == report["uses"][0]["grade"] == "note"
+    assert report["answer"].count("6.84 to 15 s, note)") == 2
+    grades = {row["nprocs"]: row["grade"] for row in answer(capsys, path)["rows"]}
+    assert (grades[1], grades[64]) == ("warning", "note")
+
+
 def test_one_run_praises_nothing(tmp_path, capsys):
     report = answer(capsys, written(tmp_path, [(4, 100)]))
     assert report["uses"] == []
