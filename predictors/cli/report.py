@@ -21,7 +21,7 @@ from predictors.cli.uses import (
     rival_of,
 )
 from predictors.observations import observed_curve
-from predictors.remarks import SEVERITY, UNUSABLE, worse
+from predictors.remarks import CONTRADICTED, SEVERITY, UNUSABLE, worse
 
 EFFICIENCIES = (0.8, LEAST_EFFICIENCY)
 WIDE = ((2.0, "warning"), (1.5, "note"))
@@ -183,6 +183,9 @@ def build_report(
     chosen = next((use for use in uses if EFFICIENT in use.criterion), uses[0] if uses else None)
     told = _expected(rows if asked is not None else ())
     doubts = [*_scatter(observed, runtime), *_rise(means, observed)] if question.known else []
+    against = next((remark.measure_at for remark in remarks if remark.code == CONTRADICTED), None)
+    if against:
+        doubts.insert(0, f"First of all run {against} again: its runtime contradicts the others.")
     last = "" if "again" in "".join(doubts) else _next(advice, rival, question.most)
     return Report(
         " ".join([*doubts, *told, *advised(uses, means), last]).rstrip(),
@@ -200,8 +203,8 @@ def build_report(
         {f"{least:g}": count for least, count in efficient.items()},
         end,
         remarks,
-        int(rival.nprocs) if rival else advice.nprocs if advice else None,
-        None if rival else advice,
+        against or (int(rival.nprocs) if rival else advice.nprocs if advice else None),
+        None if against or rival else advice,
     )
 
 
@@ -243,6 +246,8 @@ def _grade(model: Predictor, target: float, factor: float) -> str:
     """
     grade = next((grade for least, grade in WIDE if factor > least), "")
     for remark in model.reliability([target]):
+        if remark.code == CONTRADICTED and target > (remark.measure_at or np.inf):
+            grade = worse(grade, "warning")
         if remark.target is not None or SEVERITY[remark.grade] > 1:
             grade = worse(grade, remark.grade)
     return grade or "good"

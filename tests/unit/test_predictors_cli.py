@@ -241,6 +241,21 @@ def test_a_count_has_one_grade_whatever_else_is_asked(tmp_path, capsys):
     assert (grades[1], grades[64]) == ("warning", "note")
 
 
+def test_beyond_a_last_run_that_the_curve_does_without_nothing_is_good(tmp_path, capsys):
+    """13.2 s were measured on 32, where the curve says 25 s; 64 was good at 25 s."""
+    times = ((1, 138.4), (2, 73.75), (4, 40.01), (8, 29.68), (16, 25.11), (32, 13.23))
+    runs = [(n, t * f) for n, t in times for f in ((0.999, 1.001) if n == 1 else (1.0,))]
+    path = written(tmp_path, runs)
+    report = answer(capsys, path, "--target", "16", "64")
+    assert [row["grade"] for row in report["rows"]] == ["good", "warning"]
+    assert report["rows"][1]["runtime"] > 25
+    assert report["answer"].startswith("First of all run 32 again: its runtime contradicts")
+    assert "next" not in report["answer"]
+    assert (report["measure_next"], report["advice"]) == (32, None)
+    texts = {remark["code"]: remark["text"] for remark in report["remarks"]}
+    assert texts["contradicted"].endswith("so it contradicts what is said of larger counts")
+
+
 def test_one_run_praises_nothing(tmp_path, capsys):
     report = answer(capsys, written(tmp_path, [(4, 100)]))
     assert report["uses"] == []
