@@ -166,11 +166,12 @@ def build_report(
     efficient = {e: _at_efficiency(counts, speedup, e, end) for e in EFFICIENCIES}
     fastest = float(counts[int(np.argmax(speedup >= speedup.max() * (1.0 - 1e-6)))])
     matters = [*efficient.values(), fastest] if asked is None else asked.tolist()
+    reach = question.most or (None if asked is None else max(asked.max(), observed.max()))
     advice = measure_next(
         model,
         observed,
         [count for count in matters if count is not None and (not end or count <= end)],
-        end if question.most is None else min(question.most, end or question.most),
+        end if reach is None else min(reach, end or reach),
         question.free,
     )
     runs = observed_curve(observed, runtime)

@@ -256,6 +256,15 @@ def test_beyond_a_last_run_that_the_curve_does_without_nothing_is_good(tmp_path,
     assert texts["contradicted"].endswith("so it contradicts what is said of larger counts")
 
 
+def test_a_target_can_be_measured_unless_the_most_forbids_it(tmp_path, capsys):
+    path = written(tmp_path, STEPPED)
+    report = answer(capsys, path, "--target", "64")
+    assert report["measure_next"] == 64
+    assert "Measure 64 next" in report["answer"]
+    assert answer(capsys, path, "--target", "48", "--free")["measure_next"] == 48
+    assert answer(capsys, path, "--target", "64", "--most", "32")["measure_next"] is None
+
+
 def test_one_run_praises_nothing(tmp_path, capsys):
     report = answer(capsys, written(tmp_path, [(4, 100)]))
     assert report["uses"] == []
