@@ -14,6 +14,7 @@ from rich.console import Console
 
 import predictors
 from predictors.base import FloatArray, Predictor
+from predictors.cli.columns import as_number
 from predictors.cli.measurements import read_curves
 from predictors.cli.output import print_curves, print_report, save_plot, write_json
 from predictors.cli.report import Question, Report, build_report, default_targets
@@ -55,18 +56,13 @@ WITH_INPUTS = ("regression", "focused", "consensus")
 """Methods that also learn from inputs such as a size, so several curves can be one question."""
 
 READ_BY = {
-    "allowed": ("adept",),
-    "inputs": WITH_INPUTS,
-    "at": WITH_INPUTS,
-    "form": ("regression",),
-    "split": ("regression",),
-    "focal_time": ("focused",),
-    "tolerance": ("focused",),
-    "influence": ("focused",),
-    "condition": ("focused",),
-    "smallest": ("regression", "focused"),
+    ("adept",): ("allowed",),
+    WITH_INPUTS: ("inputs", "at"),
+    ("regression",): ("form", "split"),
+    ("focused",): ("focal_time", "tolerance", "influence", "condition"),
+    ("regression", "focused"): ("smallest",),
 }
-"""Options that some methods alone read."""
+"""Methods, and the options that they alone read."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -321,7 +317,8 @@ def _check_belonging(options: argparse.Namespace) -> None:
         Naming the option and the methods that read it.
     """
     usual = vars(_parser().parse_args([str(options.measurements)]))
-    for name, methods in READ_BY.items():
+    owned = ((name, methods) for methods, names in READ_BY.items() for name in names)
+    for name, methods in owned:
         if getattr(options, name) != usual[name] and options.method not in methods:
             raise PredictorError(
                 f"--{name.replace('_', '-')} is read by --method {', '.join(methods)}; "
@@ -358,12 +355,11 @@ def _counts(option: str, words: Sequence[str] | None) -> FloatArray | None:
     counts: list[float] = []
     for word in (part for text in words for part in text.split(",") if part):
         first, dash, last = word.partition("-")
-        try:
-            ends = [float(first), float(last) if dash else float(first)]
-        except ValueError:
+        ends = [as_number(first), as_number(last if dash else first)]
+        if np.isnan(ends).any():
             raise PredictorError(
                 f"{option} {word}: a processor count or a range such as 4-8 is needed"
-            ) from None
+            )
         if not all(np.isfinite(ends)) or ends[0] > ends[1] or ends[1] - ends[0] > 1e5:
             raise PredictorError(
                 f"{option} {word}: the range must run upwards and have at most 100,000 counts"
@@ -376,14 +372,12 @@ def _counts(option: str, words: Sequence[str] | None) -> FloatArray | None:
 
 def _smallest(text: str | None) -> float | Literal["auto"]:
     """Return the count, or the choice, that ``--smallest`` names."""
-    if text is None:
-        return 1.0
     if text == "auto":
         return "auto"
-    try:
-        return float(text)
-    except ValueError:
-        raise PredictorError(f"--smallest {text}: a processor count or auto is needed") from None
+    count = as_number(text or "1")
+    if np.isnan(count):
+        raise PredictorError(f"--smallest {text}: a processor count or auto is needed")
+    return count
 
 
 def _allowed(text: str | None) -> list[int] | str | None:

@@ -231,22 +231,6 @@ def _clock_seconds(cell: str, unit: str, clock: "re.Match[str]") -> float:
     return (int(first) * 60 + int(second) + rest) * (1.0 if of_minutes else 60.0)
 
 
-def checked_unit(name: str, unit: str) -> str:
-    """Return a unit that is known, or refuse it.
-
-    Raises
-    ------
-    PredictorError
-        Naming the column and the units that are known.
-    """
-    if unit and unit not in UNITS and unit not in CLOCKS:
-        raise PredictorError(
-            f"the unit {unit!r} of column {name} is not known; known are s, ms, us, ns, min, h, "
-            "d and hh:mm:ss"
-        )
-    return unit
-
-
 def named_by_hand(text: str) -> tuple[str, str]:
     """Return a heading in small letters, and the name and unit that it stands for.
 
@@ -280,9 +264,14 @@ def refuse_unclear(path: Path, titles: list[str], place: int) -> None:
         )
 
 
+def as_number(text: str) -> float:
+    """Return the number that a text is, NaN if it is none."""
+    try:
+        return float(text)
+    except ValueError:
+        return float("nan")
+
+
 def equal(cell: str, value: str) -> bool:
     """Say whether a cell is a value, as a number or as text."""
-    try:
-        return float(cell) == float(value)
-    except ValueError:
-        return cell == value
+    return cell == value or as_number(cell) == as_number(value)

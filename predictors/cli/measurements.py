@@ -10,12 +10,13 @@ import numpy as np
 import pandas as pd
 
 from predictors.cli.columns import (
+    CLOCKS,
     MEANS,
     MISSING,
     SPELLINGS,
     TIMED,
+    UNITS,
     Heading,
-    checked_unit,
     count,
     decimal_mark,
     equal,
@@ -188,7 +189,13 @@ def _table(path: Path, columns: Sequence[str]) -> tuple[pd.DataFrame, dict[str, 
     frame.index = pd.Index([line for line, _ in cells], name="line")
     frame, units = _stacked(frame, headings, titles, repeats)
     frame = _without_unit_row(frame, units)
-    return frame, {name: checked_unit(name, unit) for name, unit in units.items()}
+    for name, unit in units.items():
+        if unit and unit not in (*UNITS, *CLOCKS):
+            raise PredictorError(
+                f"the unit {unit!r} of column {name} is not known; known are s, ms, us, ns, min, "
+                "h, d and hh:mm:ss"
+            )
+    return frame, units
 
 
 def _located(path: Path, text: str, columns: Sequence[str]) -> tuple[Rows, int]:
@@ -205,10 +212,16 @@ def _located(path: Path, text: str, columns: Sequence[str]) -> tuple[Rows, int]:
     for delimiter in (*sorted("\t;,|", key=text.count, reverse=True), " "):
         rows = _split(lines, delimiter)
         for place, (_, row) in enumerate(rows[:30]):
-            if named and set(named) <= {cell.lower() for cell in row}:
+            unknown = set(named) - {cell.lower() for cell in row}
+            if not unknown:
                 row[:] = [named.get(cell.lower(), cell) for cell in row]
             names = {heading(cell).name for cell in row}
             has_time = "runtime" in names or sum(map(is_repeat, row)) > 1
+            if "nprocs" in names and has_time and unknown:
+                raise PredictorError(
+                    f"{path}: no column {', '.join(sorted(unknown))}, which --columns names; "
+                    f"the columns are {', '.join(row)}"
+                )
             if "nprocs" in names and has_time:
                 return _without_empty_ends(rows, place), place
             if "nprocs" in names and _is_transposed(rows, place):

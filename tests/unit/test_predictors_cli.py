@@ -310,6 +310,17 @@ def test_columns_are_named_by_hand(tmp_path, capsys):
     assert "NAME=HEADING is needed, with a name of nprocs" in capsys.readouterr().err
 
 
+@pytest.mark.parametrize("wrong", ["nprocs=Prozesoren", "runtime=Dauerr"])
+def test_a_column_that_is_not_there_is_not_guessed(tmp_path, capsys, wrong):
+    path = tmp_path / "runs.csv"
+    path.write_text("Kerne;Prozessoren;Dauer\n9;1;2\n9;2;1\n9;4;0,6\n", encoding="utf-8")
+    assert answer(capsys, path, "--columns", "nprocs=Prozessoren")["serial_time"] == 2
+    assert main([str(path), "--columns", wrong]) == 2
+    error = capsys.readouterr().err
+    assert f"no column {wrong.partition('=')[2].lower()}, which --columns names" in error
+    assert error.endswith("the columns are Kerne, Prozessoren, Dauer\n")
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
