@@ -1,7 +1,7 @@
 """What a column of measurements holds: its name and unit by the heading, and its numbers."""
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from pathlib import Path
 from typing import NamedTuple
 
@@ -83,18 +83,12 @@ def heading(cell: str) -> Heading:
         unit = "s"
     words = plain.split("_")
     is_mean = len(words) > 1 and words[0] in MEANS
-    for name in (plain, "_".join(words[1:]) if is_mean else "", _bare(words)):
+    bare = "_".join(word for word in words if word not in _FILLERS)
+    for name in (plain, "_".join(words[1:]) if is_mean else "", bare):
         for canonical, spellings in SPELLINGS.items():
             if name in spellings or (canonical == "nprocs" and f"{name}s" in spellings):
                 return Heading(canonical, "" if canonical == "nprocs" else unit, is_mean)
-    if plain in TIMED:
-        return Heading(plain, unit)
-    return Heading(plain)
-
-
-def _bare(words: Sequence[str]) -> str:
-    """Return a heading without such words as "number of"."""
-    return "_".join(word for word in words if word not in _FILLERS)
+    return Heading(plain, unit if plain in TIMED else "")
 
 
 def is_repeat(cell: str) -> bool:

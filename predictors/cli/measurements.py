@@ -2,6 +2,7 @@
 
 import codecs
 import csv
+import logging
 import re
 from collections.abc import Sequence
 from pathlib import Path
@@ -29,12 +30,14 @@ from predictors.cli.columns import (
     seconds,
 )
 from predictors.errors import PredictorError
+from predictors.plain import shown_plainly
 
 CURVES = (
     *("problem", "application", "app", "code", "program", "benchmark", "case", "curve", "name"),
     *("dataset", "input", "machine", "system", "cluster", "compiler", "version", "label"),
 )
 """Columns whose values tell several curves apart; ``size`` does where it is no input."""
+logger = logging.getLogger(__name__)
 Rows = list[tuple[int, list[str]]]
 
 LONGEST_LINE = 10_000
@@ -95,7 +98,7 @@ def read(
         listed = "; ".join(text.partition("=")[2] for text in list(found)[:5])
         raise PredictorError(
             f"{path}: {len(found)} curves in column {name}; choose one with "
-            f"--where {name}=VALUE, where VALUE is one of: {listed}{more}"
+            f"where=['{name}=VALUE'], where VALUE is one of: {listed}{more}"
         )
     return next(iter(found.values()))
 
@@ -111,6 +114,10 @@ def read_curves(
     frame, units = _table(path, columns)
     for condition in where:
         frame = _chosen(path, frame, condition)
+    empty = frame["runtime"].str.lower().isin(MISSING)
+    if empty.any() and not empty.all():
+        lines, frame = ", ".join(map(str, frame.index[empty])), frame[~empty]
+        logger.warning(shown_plainly(f"{path}: lines without a runtime are left out: {lines}"))
     frame = _in_numbers(path, frame, units)
     told_apart = {*inputs} <= {*frame} and any(frame[name].nunique() > 1 for name in inputs)
     column = _curve_column(frame, inputs, told_apart)
@@ -297,9 +304,10 @@ def _name(path: Path, titles: list[str], headings: list[Heading], repeats: list[
                 headings[place] = Heading(f"{titles[place].strip().lower()}")
             own = exact
         if len(own) > 1:
+            named = sorted(titles[p].lower() for p in own)
             raise PredictorError(
-                f"{path}: columns {' and '.join(sorted(titles[p].lower() for p in own))} could all "
-                f"be {canonical}; name one of them {canonical}"
+                f"{path}: columns {' and '.join(named)} could all be {canonical}; choose one: "
+                f"--columns {' or '.join(f'{canonical}={name}' for name in named)}"
             )
         if canonical == "runtime" and own:
             refuse_unclear(path, titles, own[0])
@@ -365,13 +373,12 @@ def _brief(error: PredictorError) -> str:
 def _in_numbers(path: Path, frame: pd.DataFrame, units: dict[str, str]) -> pd.DataFrame:
     """Return counts and times as numbers, other columns too where all of their cells are."""
     frame = frame.copy()
-    required = ("nprocs", "runtime")
     try:
-        mark = decimal_mark(cell for name in required for cell in frame[name])
+        mark = decimal_mark([*frame["nprocs"], *frame["runtime"]])
     except PredictorError as error:
         raise PredictorError(f"{path}: {_brief(error)}") from None
     for name in frame.columns:
-        if name in required or name in TIMED:
+        if name in ("nprocs", *TIMED):
             values = [
                 _value(f"{path}:{line}: {name}", name, cell, units.get(name, ""), mark)
                 for line, cell in frame[name].items()

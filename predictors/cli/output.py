@@ -22,8 +22,6 @@ _LABELS = {
     "serial": "serial part (s)",
     "parallel": "parallel part (s)",
     "scale": "scale (s)",
-    "contention": "contention",
-    "coherency": "coherency",
 }
 
 
