@@ -123,7 +123,11 @@ def read_curves(
     column = _curve_column(frame, inputs, told_apart)
     if column is None:
         return {"": frame.reset_index(drop=True)}
-    _refuse_weak_scaling(path, frame, column)
+    if column in ("size", "problem_size") and not frame.duplicated(column).any():
+        raise PredictorError(
+            f"{path}: every run has a {column} of its own; "
+            f"choose --method regression --inputs {column}, which learns from it, or remove it"
+        )
     curves = {}
     for value, part in frame.groupby(column, sort=False):
         shown = f"{value:g}" if isinstance(value, float) else value
@@ -141,14 +145,6 @@ def _curve_column(frame: pd.DataFrame, inputs: Sequence[str], told_apart: bool) 
     least = {name: 1 if name in (*CURVES[:2], "size", "problem_size") else 0 for name in kinds}
     varying = [name for name, n in kinds.items() if 1 < n < len(frame) + least[name]]
     return max(varying, key=kinds.__getitem__) if varying else None
-
-
-def _refuse_weak_scaling(path: Path, frame: pd.DataFrame, column: str) -> None:
-    if column in ("size", "problem_size") and not frame.duplicated(column).any():
-        raise PredictorError(
-            f"{path}: every run has a {column} of its own; "
-            f"choose --method regression --inputs {column}, which learns from it, or remove it"
-        )
 
 
 def _text(path: Path) -> str:

@@ -201,12 +201,25 @@ def test_several_curves_are_a_table_or_chosen_by_number(tmp_path, capsys):
     out = capsys.readouterr().out
     assert out.startswith("2 curves; --curve K shows one of them.")
     assert "lu" in out
+    assert "Use: fastest at an efficiency of at least 0.5. Runtimes with a grade are" in out
     for words, message in (
         (["--curve", "3"], "a number from 1 to 2 is needed; 1 is code=lu, 2 is code=cg"),
         (["--plot", str(tmp_path / "x.png")], "2 curves; choose one with --curve 1 to 2"),
     ):
         assert main([str(path), *words]) == 2
         assert message in capsys.readouterr().err
+
+
+def test_what_is_predicted_for_several_curves_has_a_grade(tmp_path, capsys):
+    path = tmp_path / "runs.csv"
+    measured = {"lu": (91, 46, 23.5, 12.25), "cg": (41, 21, 11, 6, 6), "far": (9, 4.6, 2.3)}
+    rows = [f"{app},{2**k},{t}" for app, times in measured.items() for k, t in enumerate(times)]
+    path.write_text("code,cores,time\n" + "\n".join(rows), encoding="utf-8")
+    assert main([str(path), "--target", "16"]) == 0
+    out = capsys.readouterr().out
+    cells = [line.split("│")[4].strip() for line in out.splitlines() if re.match(r"│ \d", line)]
+    assert cells == ["3.813, warning", "6", "0.6446, warning"]
+    assert (out.count("warning"), out.count("good")) == (4, 1)  # two on 16, which is asked for
 
 
 def test_a_plot_is_written(runs, tmp_path, capsys):
