@@ -4,6 +4,7 @@ import argparse
 import os
 import sys
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Literal
 
@@ -13,11 +14,13 @@ from rich.console import Console
 
 import predictors
 from predictors.base import FloatArray, Predictor
+from predictors.cli.columns import as_number
 from predictors.cli.measurements import read_curves
 from predictors.cli.output import print_curves, print_report, save_plot, write_json
 from predictors.cli.report import Question, Report, build_report, default_targets
 from predictors.cli.size_answers import (
     AtInputs,
+    alike,
     answer_focal,
     answer_size,
     conditions,
@@ -53,18 +56,13 @@ WITH_INPUTS = ("regression", "focused", "consensus")
 """Methods that also learn from inputs such as a size, so several curves can be one question."""
 
 READ_BY = {
-    "allowed": ("adept",),
-    "inputs": WITH_INPUTS,
-    "at": WITH_INPUTS,
-    "form": ("regression",),
-    "split": ("regression",),
-    "focal_time": ("focused",),
-    "tolerance": ("focused",),
-    "influence": ("focused",),
-    "condition": ("focused",),
-    "smallest": ("regression", "focused"),
+    ("adept",): ("allowed",),
+    WITH_INPUTS: ("inputs", "at"),
+    ("regression",): ("form", "split"),
+    ("focused",): ("focal_time", "tolerance", "influence", "condition"),
+    ("regression", "focused"): ("smallest",),
 }
-"""Options that some methods alone read."""
+"""Methods, and the options that they alone read."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -165,7 +163,7 @@ def _add_counts(parser: argparse.ArgumentParser) -> None:
 def _add_regression_options(parser: argparse.ArgumentParser) -> None:
     group = parser.add_argument_group("regressions and consensus")
     group.add_argument(
-        "--inputs", metavar="NAME,...", help="columns to regress on (size, where there is one)"
+        "--inputs", metavar="NAME,...", help="take runs that differ in these (size) as one curve"
     )
     group.add_argument(
         "--at", action="append", default=[], metavar="NAME=VALUE", help="input to predict at"
@@ -221,14 +219,15 @@ def _answer(options: argparse.Namespace) -> None:
         about_size = options.size_for_time is not None or options.focal_levels is not None
         options.method = "focused" if about_size else "adept"
     _check_belonging(options)
-    inputs = input_names(options) if options.method in WITH_INPUTS else ()
+    pooling = (options.inputs, options.at, options.size_for_time, options.focal_levels)
+    asked = options.method in WITH_INPUTS and any(pooling)
+    inputs = input_names(options) if asked else ()
     found = read_curves(options.measurements, options.where, inputs, options.columns)
     curves = _chosen(found, options.curve)
     if len(curves) > 1:
         _answer_all(options, curves)
         return
     frame = next(iter(curves.values()))
-    observed, runtime = (frame[name].to_numpy(float) for name in ("nprocs", "runtime"))
     targets = _counts("--target", options.target)
     if options.focal_levels is not None:
         answer_focal(options, frame, None if targets is None else int(targets[0]))
@@ -236,13 +235,10 @@ def _answer(options: argparse.Namespace) -> None:
     if options.size_for_time is not None:
         options.focal_time = options.focal_time or options.size_for_time
         model = METHODS[options.method](options).fit(_fitting_columns(frame, options))
-        answer_size(
-            options, model, frame, default_targets(observed) if targets is None else targets
-        )
+        usual = default_targets(frame["nprocs"].to_numpy(float))
+        answer_size(options, model, frame, usual if targets is None else targets)
         return
-    model, report = _reported(options, frame, inputs, targets)
-    if options.plot:
-        save_plot(options.plot, model, observed, runtime, report)
+    report = _reported(options, frame, targets)
     if options.json:
         write_json(report.as_dict())
     else:
@@ -250,22 +246,28 @@ def _answer(options: argparse.Namespace) -> None:
 
 
 def _reported(
-    options: argparse.Namespace,
-    frame: pd.DataFrame,
-    inputs: Sequence[str],
-    targets: FloatArray | None,
-) -> tuple[Predictor, Report]:
-    """Fit the method to a curve and ask it everything."""
-    observed, runtime = (frame[name].to_numpy(float) for name in ("nprocs", "runtime"))
+    options: argparse.Namespace, frame: pd.DataFrame, targets: FloatArray | None
+) -> Report:
+    """Fit the method to a curve, ask it everything, and draw it where that is wanted."""
     model = METHODS[options.method](options).fit(_fitting_columns(frame, options))
-    at, note = fixed_inputs(options, frame) if inputs else ({}, "")
+    at, note = fixed_inputs(options, frame) if options.method in WITH_INPUTS else ({}, "")
     if at:
         model = AtInputs(model, at, note)
+    own = alike(frame, at)
+    observed, runtime = (own[name].to_numpy(float) for name in ("nprocs", "runtime"))
     counts = _counts("--counts", options.counts)
     if counts is None:
         counts = orderable(observed, options.most or 4.0 * float(observed.max()))
-    question = Question(counts, targets, options.most, options.level, options.free, not at)
-    return model, build_report(options.method, model, observed, runtime, question)
+    known = all((own[name] == value).all() for name, value in at.items())
+    question = Question(counts, targets, options.most, options.level, options.free, known)
+    report = build_report(options.method, model, observed, runtime, question)
+    if at:
+        listed = ", ".join(f"{name} = {value:g}" for name, value in at.items())
+        said = f"All {len(frame)} runs are one curve, asked at {listed}. {report.answer}"
+        report = replace(report, answer=said, observations=len(frame))
+    if options.plot:
+        save_plot(options.plot, model, observed, runtime, report)
+    return report
 
 
 def _chosen(curves: dict[str, pd.DataFrame], wanted: str | None) -> dict[str, pd.DataFrame]:
@@ -279,7 +281,10 @@ def _chosen(curves: dict[str, pd.DataFrame], wanted: str | None) -> dict[str, pd
     if wanted is None:
         return curves
     if not wanted.isdigit() or not 1 <= int(wanted) <= len(curves):
-        raise PredictorError(f"--curve {wanted}: a number from 1 to {len(curves)} is needed")
+        named = (f"{k} is {name or 'all runs'}" for k, name in enumerate(list(curves)[:20], 1))
+        raise PredictorError(
+            f"--curve {wanted}: a number from 1 to {len(curves)} is needed; {', '.join(named)}"
+        )
     name = list(curves)[int(wanted) - 1]
     return {name: curves[name]}
 
@@ -292,7 +297,7 @@ def _answer_all(options: argparse.Namespace, curves: dict[str, pd.DataFrame]) ->
             f"{len(curves)} for --plot, --size-for-time or --focal-levels"
         )
     targets = _counts("--target", options.target)
-    reports = {name: _reported(options, frame, (), targets)[1] for name, frame in curves.items()}
+    reports = {name: _reported(options, frame, targets) for name, frame in curves.items()}
     if options.json:
         write_json({"curves": {name: report.as_dict() for name, report in reports.items()}})
     else:
@@ -312,7 +317,8 @@ def _check_belonging(options: argparse.Namespace) -> None:
         Naming the option and the methods that read it.
     """
     usual = vars(_parser().parse_args([str(options.measurements)]))
-    for name, methods in READ_BY.items():
+    owned = ((name, methods) for methods, names in READ_BY.items() for name in names)
+    for name, methods in owned:
         if getattr(options, name) != usual[name] and options.method not in methods:
             raise PredictorError(
                 f"--{name.replace('_', '-')} is read by --method {', '.join(methods)}; "
@@ -349,12 +355,11 @@ def _counts(option: str, words: Sequence[str] | None) -> FloatArray | None:
     counts: list[float] = []
     for word in (part for text in words for part in text.split(",") if part):
         first, dash, last = word.partition("-")
-        try:
-            ends = [float(first), float(last) if dash else float(first)]
-        except ValueError:
+        ends = [as_number(first), as_number(last if dash else first)]
+        if np.isnan(ends).any():
             raise PredictorError(
                 f"{option} {word}: a processor count or a range such as 4-8 is needed"
-            ) from None
+            )
         if not all(np.isfinite(ends)) or ends[0] > ends[1] or ends[1] - ends[0] > 1e5:
             raise PredictorError(
                 f"{option} {word}: the range must run upwards and have at most 100,000 counts"
@@ -367,14 +372,12 @@ def _counts(option: str, words: Sequence[str] | None) -> FloatArray | None:
 
 def _smallest(text: str | None) -> float | Literal["auto"]:
     """Return the count, or the choice, that ``--smallest`` names."""
-    if text is None:
-        return 1.0
     if text == "auto":
         return "auto"
-    try:
-        return float(text)
-    except ValueError:
-        raise PredictorError(f"--smallest {text}: a processor count or auto is needed") from None
+    count = as_number(text or "1")
+    if np.isnan(count):
+        raise PredictorError(f"--smallest {text}: a processor count or auto is needed")
+    return count
 
 
 def _allowed(text: str | None) -> list[int] | str | None:

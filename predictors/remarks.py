@@ -15,6 +15,8 @@ HIGH_ERROR = 0.10
 """A relative fitting error that is high (ADEPT paper, section IX)."""
 UNUSABLE = "unusable"
 """The worst grade."""
+CONTRADICTED = "contradicted"
+"""Code of the remark on the last measured count where the curve does without it."""
 DECLINING = "declining"
 """Code of the remarks on counts beyond the fastest of a declining end."""
 INFEASIBLE = "infeasible"

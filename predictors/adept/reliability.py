@@ -24,6 +24,7 @@ from predictors.base import BoolArray, FloatArray, Grade, IntArray, Remark
 from predictors.curves.measured import Evidence
 from predictors.observations import ObservedCurve
 from predictors.remarks import (
+    CONTRADICTED,
     GRADES,
     INFEASIBLE,
     SINGLE,
@@ -40,12 +41,14 @@ def curve_remarks(curve: ObservedCurve, layout: Layout) -> list[Remark]:
     """Say what was found in the observations and what was done about it."""
     found = data_remarks(curve)
     for point in layout.points:
+        weight, code = layout.kept_weight[point.place], "anomalous_point"
         text = (
             f"the runtime on {point.nprocs:g} is off the trend of the others "
-            f"(deviation {point.deviation:.1f}); its weight is "
-            f"{layout.kept_weight[point.place]:.2f} of what it would be"
+            f"(deviation {point.deviation:.1f}); its weight is {weight:.2f} of what it would be"
         )
-        found.append(Remark("note", "anomalous_point", text, round(point.nprocs)))
+        if weight == 0.0 and point.place == len(curve.nprocs) - 1:
+            text, code = f"{text}, so it contradicts what is said of larger counts", CONTRADICTED
+        found.append(Remark("note", code, text, round(point.nprocs)))
     if len(layout.starts) > 1:
         breaks = ", ".join(
             f"{curve.nprocs[start - 1]:g} and {curve.nprocs[start]:g}"

@@ -1,7 +1,7 @@
 """What a column of measurements holds: its name and unit by the heading, and its numbers."""
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from pathlib import Path
 from typing import NamedTuple
 
@@ -83,18 +83,12 @@ def heading(cell: str) -> Heading:
         unit = "s"
     words = plain.split("_")
     is_mean = len(words) > 1 and words[0] in MEANS
-    for name in (plain, "_".join(words[1:]) if is_mean else "", _bare(words)):
+    bare = "_".join(word for word in words if word not in _FILLERS)
+    for name in (plain, "_".join(words[1:]) if is_mean else "", bare):
         for canonical, spellings in SPELLINGS.items():
             if name in spellings or (canonical == "nprocs" and f"{name}s" in spellings):
                 return Heading(canonical, "" if canonical == "nprocs" else unit, is_mean)
-    if plain in TIMED:
-        return Heading(plain, unit)
-    return Heading(plain)
-
-
-def _bare(words: Sequence[str]) -> str:
-    """Return a heading without such words as "number of"."""
-    return "_".join(word for word in words if word not in _FILLERS)
+    return Heading(plain, unit if plain in TIMED else "")
 
 
 def is_repeat(cell: str) -> bool:
@@ -231,22 +225,6 @@ def _clock_seconds(cell: str, unit: str, clock: "re.Match[str]") -> float:
     return (int(first) * 60 + int(second) + rest) * (1.0 if of_minutes else 60.0)
 
 
-def checked_unit(name: str, unit: str) -> str:
-    """Return a unit that is known, or refuse it.
-
-    Raises
-    ------
-    PredictorError
-        Naming the column and the units that are known.
-    """
-    if unit and unit not in UNITS and unit not in CLOCKS:
-        raise PredictorError(
-            f"the unit {unit!r} of column {name} is not known; known are s, ms, us, ns, min, h, "
-            "d and hh:mm:ss"
-        )
-    return unit
-
-
 def named_by_hand(text: str) -> tuple[str, str]:
     """Return a heading in small letters, and the name and unit that it stands for.
 
@@ -280,9 +258,14 @@ def refuse_unclear(path: Path, titles: list[str], place: int) -> None:
         )
 
 
+def as_number(text: str) -> float:
+    """Return the number that a text is, NaN if it is none."""
+    try:
+        return float(text)
+    except ValueError:
+        return float("nan")
+
+
 def equal(cell: str, value: str) -> bool:
     """Say whether a cell is a value, as a number or as text."""
-    try:
-        return float(cell) == float(value)
-    except ValueError:
-        return cell == value
+    return cell == value or as_number(cell) == as_number(value)

@@ -2,6 +2,7 @@
 
 import codecs
 import csv
+import logging
 import re
 from collections.abc import Sequence
 from pathlib import Path
@@ -10,12 +11,13 @@ import numpy as np
 import pandas as pd
 
 from predictors.cli.columns import (
+    CLOCKS,
     MEANS,
     MISSING,
     SPELLINGS,
     TIMED,
+    UNITS,
     Heading,
-    checked_unit,
     count,
     decimal_mark,
     equal,
@@ -28,12 +30,14 @@ from predictors.cli.columns import (
     seconds,
 )
 from predictors.errors import PredictorError
+from predictors.plain import shown_plainly
 
 CURVES = (
     *("problem", "application", "app", "code", "program", "benchmark", "case", "curve", "name"),
     *("dataset", "input", "machine", "system", "cluster", "compiler", "version", "label"),
 )
 """Columns whose values tell several curves apart; ``size`` does where it is no input."""
+logger = logging.getLogger(__name__)
 Rows = list[tuple[int, list[str]]]
 
 LONGEST_LINE = 10_000
@@ -94,7 +98,7 @@ def read(
         listed = "; ".join(text.partition("=")[2] for text in list(found)[:5])
         raise PredictorError(
             f"{path}: {len(found)} curves in column {name}; choose one with "
-            f"--where {name}=VALUE, where VALUE is one of: {listed}{more}"
+            f"where=['{name}=VALUE'], where VALUE is one of: {listed}{more}"
         )
     return next(iter(found.values()))
 
@@ -110,12 +114,20 @@ def read_curves(
     frame, units = _table(path, columns)
     for condition in where:
         frame = _chosen(path, frame, condition)
-    told_apart = bool(inputs) and all(name in frame.columns for name in inputs)
+    empty = frame["runtime"].str.lower().isin(MISSING)
+    if empty.any() and not empty.all():
+        lines, frame = ", ".join(map(str, frame.index[empty])), frame[~empty]
+        logger.warning(shown_plainly(f"{path}: lines without a runtime are left out: {lines}"))
     frame = _in_numbers(path, frame, units)
+    told_apart = {*inputs} <= {*frame} and any(frame[name].nunique() > 1 for name in inputs)
     column = _curve_column(frame, inputs, told_apart)
     if column is None:
         return {"": frame.reset_index(drop=True)}
-    _refuse_weak_scaling(path, frame, column)
+    if column in ("size", "problem_size") and not frame.duplicated(column).any():
+        raise PredictorError(
+            f"{path}: every run has a {column} of its own; "
+            f"choose --method regression --inputs {column}, which learns from it, or remove it"
+        )
     curves = {}
     for value, part in frame.groupby(column, sort=False):
         shown = f"{value:g}" if isinstance(value, float) else value
@@ -133,14 +145,6 @@ def _curve_column(frame: pd.DataFrame, inputs: Sequence[str], told_apart: bool) 
     least = {name: 1 if name in (*CURVES[:2], "size", "problem_size") else 0 for name in kinds}
     varying = [name for name, n in kinds.items() if 1 < n < len(frame) + least[name]]
     return max(varying, key=kinds.__getitem__) if varying else None
-
-
-def _refuse_weak_scaling(path: Path, frame: pd.DataFrame, column: str) -> None:
-    if column in ("size", "problem_size") and not frame.duplicated(column).any():
-        raise PredictorError(
-            f"{path}: every run has a {column} of its own; "
-            "choose --method regression, which learns from sizes, or remove the column"
-        )
 
 
 def _text(path: Path) -> str:
@@ -178,20 +182,23 @@ def _table(path: Path, columns: Sequence[str]) -> tuple[pd.DataFrame, dict[str, 
             raise PredictorError(
                 f"{path}:{line}: {len(row)} fields where the header has {len(titles)}"
             )
-    repeats = [place for place, title in enumerate(titles) if is_repeat(title)]
-    doubled = [
-        p
-        for p, title in enumerate(titles)
-        if heading(title).name == "runtime" and titles.count(title) > 1
-    ]
-    repeats = repeats if len(repeats) > 1 else doubled
     headings = [heading(title) for title in titles]
+    repeats = [place for place, title in enumerate(titles) if is_repeat(title)]
+    if len(repeats) < 2:
+        times = [place for place, one in enumerate(headings) if one.name == "runtime"]
+        repeats = [place for place in times if titles.count(titles[place]) > 1]
     _name(path, titles, headings, repeats)
     frame = pd.DataFrame([row for _, row in cells], dtype=object)
     frame.index = pd.Index([line for line, _ in cells], name="line")
     frame, units = _stacked(frame, headings, titles, repeats)
     frame = _without_unit_row(frame, units)
-    return frame, {name: checked_unit(name, unit) for name, unit in units.items()}
+    for name, unit in units.items():
+        if unit and unit not in (*UNITS, *CLOCKS):
+            raise PredictorError(
+                f"the unit {unit!r} of column {name} is not known; known are s, ms, us, ns, min, "
+                "h, d and hh:mm:ss"
+            )
+    return frame, units
 
 
 def _located(path: Path, text: str, columns: Sequence[str]) -> tuple[Rows, int]:
@@ -204,22 +211,27 @@ def _located(path: Path, text: str, columns: Sequence[str]) -> tuple[Rows, int]:
             raise PredictorError(f"{long}; at most {LONGEST_LINE:,} are read")
     if not any(line.strip() for line in lines):
         raise PredictorError(f"{path}: the file is empty; a header and rows are needed")
-    fallback: tuple[Rows, int] | None = None
+    first: Rows = []
     for delimiter in (*sorted("\t;,|", key=text.count, reverse=True), " "):
         rows = _split(lines, delimiter)
         for place, (_, row) in enumerate(rows[:30]):
-            if named and set(named) <= {cell.lower() for cell in row}:
+            unknown = set(named) - {cell.lower() for cell in row}
+            if not unknown:
                 row[:] = [named.get(cell.lower(), cell) for cell in row]
             names = {heading(cell).name for cell in row}
             has_time = "runtime" in names or sum(map(is_repeat, row)) > 1
+            if "nprocs" in names and has_time and unknown:
+                raise PredictorError(
+                    f"{path}: no column {', '.join(sorted(unknown))}, which --columns names; "
+                    f"the columns are {', '.join(row)}"
+                )
             if "nprocs" in names and has_time:
                 return _without_empty_ends(rows, place), place
             if "nprocs" in names and _is_transposed(rows, place):
                 turned = zip(*(row for _, row in rows[place:]), strict=True)
                 return [(rows[place][0], list(cells)) for cells in turned], 0
-        fallback = fallback or (rows, 0)
-    assert fallback is not None
-    header = fallback[0][0][1] if fallback[0] else []
+        first = first or rows
+    header = first[0][1] if first else []
     wanted = "runtime" if any(heading(cell).name == "nprocs" for cell in header) else "nprocs"
     raise PredictorError(
         f"{path}: no column for {wanted}; accepted are {', '.join(SPELLINGS[wanted])}; "
@@ -288,9 +300,10 @@ def _name(path: Path, titles: list[str], headings: list[Heading], repeats: list[
                 headings[place] = Heading(f"{titles[place].strip().lower()}")
             own = exact
         if len(own) > 1:
+            named = sorted(titles[p].lower() for p in own)
             raise PredictorError(
-                f"{path}: columns {' and '.join(sorted(titles[p].lower() for p in own))} could all "
-                f"be {canonical}; name one of them {canonical}"
+                f"{path}: columns {' and '.join(named)} could all be {canonical}; choose one: "
+                f"--columns {' or '.join(f'{canonical}={name}' for name in named)}"
             )
         if canonical == "runtime" and own:
             refuse_unclear(path, titles, own[0])
@@ -356,13 +369,12 @@ def _brief(error: PredictorError) -> str:
 def _in_numbers(path: Path, frame: pd.DataFrame, units: dict[str, str]) -> pd.DataFrame:
     """Return counts and times as numbers, other columns too where all of their cells are."""
     frame = frame.copy()
-    required = ("nprocs", "runtime")
     try:
-        mark = decimal_mark(cell for name in required for cell in frame[name])
+        mark = decimal_mark([*frame["nprocs"], *frame["runtime"]])
     except PredictorError as error:
         raise PredictorError(f"{path}: {_brief(error)}") from None
     for name in frame.columns:
-        if name in required or name in TIMED:
+        if name in ("nprocs", *TIMED):
             values = [
                 _value(f"{path}:{line}: {name}", name, cell, units.get(name, ""), mark)
                 for line, cell in frame[name].items()

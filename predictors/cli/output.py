@@ -13,6 +13,7 @@ from rich.table import Table
 
 from predictors.base import FloatArray, Predictor, Remark
 from predictors.cli.report import Report
+from predictors.cli.uses import EFFICIENT
 from predictors.plain import shown_plainly
 
 _LABELS = {
@@ -22,8 +23,6 @@ _LABELS = {
     "serial": "serial part (s)",
     "parallel": "parallel part (s)",
     "scale": "scale (s)",
-    "contention": "contention",
-    "coherency": "coherency",
 }
 
 
@@ -51,6 +50,7 @@ def print_report(report: Report, console: Console) -> None:
 def print_curves(reports: dict[str, Report], console: Console) -> None:
     """Write a line a curve: what to use, what to expect there, what to measure next."""
     console.print(f"{len(reports)} curves; --curve K shows one of them.")
+    console.print(f"Use: {EFFICIENT}. Runtimes with a grade are predicted.")
     table = Table()
     for heading in ("K", "curve", "use", "runtime (s)", "efficiency 0.5 up to", "measure next"):
         table.add_column(heading, justify="left" if heading == "curve" else "right")
@@ -59,17 +59,19 @@ def print_curves(reports: dict[str, Report], console: Console) -> None:
     if single:
         table.add_column(f"on {asked[0].nprocs:g} (s)", justify="right")
     for number, (name, report) in enumerate(reports.items(), 1):
+        believed = [use for use in report.uses if use.nprocs == report.use and not use.measured]
+        told = f", {believed[0].grade}" if believed else ""
         cells = [
             str(number),
             name.partition("=")[2],
             "-" if report.use is None else f"{report.use:g}",
-            "-" if report.use_runtime is None else f"{report.use_runtime:.4g}",
+            "-" if report.use_runtime is None else f"{report.use_runtime:.4g}{told}",
             "-" if report.at_efficiency["0.5"] is None else f"{report.at_efficiency['0.5']:g}",
             "-" if report.measure_next is None else str(report.measure_next),
         ]
         if single:
             row = report.rows[0]
-            cells.append(f"{row.runtime:.4g} ({row.low:.3g} - {row.high:.3g})")
+            cells.append(f"{row.runtime:.4g} ({row.low:.3g} - {row.high:.3g}), {row.grade}")
         table.add_row(*cells)
     console.print(table)
 
@@ -135,9 +137,8 @@ def write_table(as_json: bool, title: str, rows: pd.DataFrame, remarks: list[Rem
     """Write a small table and its remarks, as text or JSON."""
     if as_json:
         finite = rows.astype(object).where(np.isfinite(rows), None)
-        records = finite.to_dict(orient="records")
         said = [remark._asdict() for remark in remarks]
-        write_json({"answer": title, "rows": records, "remarks": said})
+        write_json({"answer": title, "rows": finite.to_dict(orient="records"), "remarks": said})
         return
     table = rows.to_string(index=False, float_format=lambda value: f"{value:.6g}")
     lines = "".join(f"{remark.grade}: {remark.text}\n" for remark in remarks)

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
-from math import isclose, isfinite
+from math import isfinite
 from typing import Any
 
 import numpy as np
@@ -21,7 +21,7 @@ from predictors.cli.uses import (
     rival_of,
 )
 from predictors.observations import observed_curve
-from predictors.remarks import GRADES, SEVERITY, UNUSABLE
+from predictors.remarks import CONTRADICTED, SEVERITY, UNUSABLE, worse
 
 EFFICIENCIES = (0.8, LEAST_EFFICIENCY)
 WIDE = ((2.0, "warning"), (1.5, "note"))
@@ -51,8 +51,8 @@ class Question:
         Of the ranges.
     free : bool
         Whether runs to measure next cost nothing.
-    serial_known : bool
-        Whether a run on one processor is one of the problem asked about.
+    known : bool
+        Whether the runs are of the problem asked about.
     """
 
     counts: FloatArray
@@ -60,7 +60,7 @@ class Question:
     most: float | None = None
     level: float = 0.8
     free: bool = False
-    serial_known: bool = True
+    known: bool = True
 
 
 @dataclass(frozen=True)
@@ -152,7 +152,7 @@ def build_report(
     targets = default_targets(observed, question.most) if asked is None else asked
     remarks = tuple(dict.fromkeys(model.reliability(targets)))
     at_one = observed == 1.0
-    measured = question.serial_known and bool(at_one.any())
+    measured = question.known and bool(at_one.any())
     one = float(
         observed_curve(observed[at_one], runtime[at_one]).runtime[0]
         if measured
@@ -166,22 +166,27 @@ def build_report(
     efficient = {e: _at_efficiency(counts, speedup, e, end) for e in EFFICIENCIES}
     fastest = float(counts[int(np.argmax(speedup >= speedup.max() * (1.0 - 1e-6)))])
     matters = [*efficient.values(), fastest] if asked is None else asked.tolist()
+    reach = question.most or (None if asked is None else max(asked.max(), observed.max()))
     advice = measure_next(
         model,
         observed,
         [count for count in matters if count is not None and (not end or count <= end)],
-        end if question.most is None else min(question.most, end or question.most),
+        end if reach is None else min(reach, end or reach),
         question.free,
     )
     runs = observed_curve(observed, runtime)
     means = dict(zip(runs.nprocs.tolist(), runs.runtime.tolist(), strict=True))
-    rows = _rows(model, targets, one, question.level, remarks, means)
+    means = means if question.known else {}
+    rows = _rows(model, targets, one, question.level, means)
     choices = _candidates(model, question, one, means)
     uses = best_uses(choices, one)
     rival = rival_of(uses, choices)
     chosen = next((use for use in uses if EFFICIENT in use.criterion), uses[0] if uses else None)
     told = _expected(rows if asked is not None else ())
-    doubts = [*_scatter(observed, runtime), *_rise(means, observed)]
+    doubts = [*_scatter(observed, runtime), *_rise(means, observed)] if question.known else []
+    against = next((remark.measure_at for remark in remarks if remark.code == CONTRADICTED), None)
+    if against:
+        doubts.insert(0, f"First of all run {against} again: its runtime contradicts the others.")
     last = "" if "again" in "".join(doubts) else _next(advice, rival, question.most)
     return Report(
         " ".join([*doubts, *told, *advised(uses, means), last]).rstrip(),
@@ -199,8 +204,8 @@ def build_report(
         {f"{least:g}": count for least, count in efficient.items()},
         end,
         remarks,
-        int(rival.nprocs) if rival else advice.nprocs if advice else None,
-        None if rival else advice,
+        against or (int(rival.nprocs) if rival else advice.nprocs if advice else None),
+        None if against or rival else advice,
     )
 
 
@@ -209,17 +214,16 @@ def _rows(
     targets: FloatArray,
     one: float,
     level: float,
-    remarks: tuple[Remark, ...],
     means: Mapping[float, float],
 ) -> tuple[Row, ...]:
     predicted = model.predict(targets)
     low, high = model.predict_range(targets, level)
     graded = getattr(model, "grades_ranges", False)
-    grades = _grades(remarks, targets, np.sqrt(high / low) if not graded else np.ones(len(low)))
-    columns = (targets.tolist(), predicted.tolist(), low.tolist(), high.tolist(), grades)
+    widths = np.sqrt(high / low) if not graded else np.ones(len(low))
+    columns = (each.tolist() for each in (targets, predicted, low, high, widths))
     return tuple(
-        Row(n, t, a, b, one / t, one / t / n, grade, n in means, means.get(n))
-        for n, t, a, b, grade in zip(*columns, strict=True)
+        Row(n, t, a, b, one / t, one / t / n, _grade(model, n, w), n in means, means.get(n))
+        for n, t, a, b, w in zip(*columns, strict=True)
     )
 
 
@@ -232,26 +236,22 @@ def _candidates(
     held = counts if feasible is None else counts[feasible(counts) | np.isin(counts, known)]
     if not held.size:
         return ()
-    remarks = tuple(model.reliability(held))
-    rows = _rows(model, held, one, question.level, remarks, means)
+    rows = _rows(model, held, one, question.level, means)
     return tuple(row for row in rows if row.measured or row.grade != UNUSABLE)
 
 
-def _grades(remarks: tuple[Remark, ...], targets: FloatArray, factors: FloatArray) -> list[str]:
-    """Return the worst grade that concerns each target, by its remarks and its range.
+def _grade(model: Predictor, target: float, factor: float) -> str:
+    """Return the worst grade that concerns a target, by its own remarks and its range.
 
     A note on the curve as a whole is none on a target.
     """
-    grades: list[str] = []
-    for target, factor in zip(targets.tolist(), factors.tolist(), strict=True):
-        wide = next((grade for least, grade in WIDE if factor > least), "")
-        worst = [SEVERITY[wide]]
-        for remark in remarks:
-            if remark.target is None or isclose(remark.target, target):
-                severity = SEVERITY[remark.grade]
-                worst.append(severity if severity > 1 or remark.target is not None else 0)
-        grades.append(GRADES[max(worst)] or "good")
-    return grades
+    grade = next((grade for least, grade in WIDE if factor > least), "")
+    for remark in model.reliability([target]):
+        if remark.code == CONTRADICTED and target > (remark.measure_at or np.inf):
+            grade = worse(grade, "warning")
+        if remark.target is not None or SEVERITY[remark.grade] > 1:
+            grade = worse(grade, remark.grade)
+    return grade or "good"
 
 
 def _parameters(model: Predictor) -> dict[str, float]:

@@ -9,6 +9,7 @@ import pandas as pd
 from numpy.typing import ArrayLike
 
 from predictors.base import FloatArray, Predictor, Remark
+from predictors.cli.columns import as_number
 from predictors.cli.output import write_json, write_table
 from predictors.errors import PredictorError
 from predictors.regression.focal_training import (
@@ -87,10 +88,7 @@ def fixed_inputs(options: argparse.Namespace, frame: pd.DataFrame) -> tuple[dict
     for text in options.at:
         name, equals, value = text.partition("=")
         name = name.strip().lower()
-        try:
-            number = float(value)
-        except ValueError:
-            number = np.nan
+        number = as_number(value)
         if not equals or name not in names or not np.isfinite(number):
             raise PredictorError(
                 f"--at {text}: expected NAME=NUMBER with an input of {', '.join(names) or 'none'}"
@@ -100,6 +98,13 @@ def fixed_inputs(options: argparse.Namespace, frame: pd.DataFrame) -> tuple[dict
     listed = ", ".join(f"{name} = {value:g}" for name, value in largest.items())
     note = f"predicted at the largest {listed}; --at chooses another" if largest else ""
     return {**largest, **chosen}, note
+
+
+def alike(frame: pd.DataFrame, inputs: dict[str, float]) -> pd.DataFrame:
+    """Return the runs with the values of inputs, of each of which there are any."""
+    for name, value in inputs.items():
+        frame = frame[frame[name] == value] if (frame[name] == value).any() else frame
+    return frame
 
 
 def conditions(options: argparse.Namespace) -> tuple[dict[str, float], dict[str, float]]:
@@ -114,13 +119,12 @@ def conditions(options: argparse.Namespace) -> tuple[dict[str, float], dict[str,
     for text in options.condition:
         name, _, rest = text.partition("=")
         value, _, band = rest.partition("~")
-        try:
-            values[name.strip().lower()] = float(value)
-            bands[name.strip().lower()] = float(band or 0.0)
-        except ValueError:
+        numbers = as_number(value), as_number(band or "0")
+        if np.isnan(numbers).any():
             raise PredictorError(
                 f"--condition {text}: expected NAME=VALUE or NAME=VALUE~BAND, numbers both"
-            ) from None
+            )
+        values[name.strip().lower()], bands[name.strip().lower()] = numbers
     return values, bands
 
 
@@ -129,10 +133,7 @@ def _limits(options: argparse.Namespace) -> tuple[float, float]:
     if options.sizes is None:
         return 0.0, np.inf
     low, dash, high = options.sizes.partition("-")
-    try:
-        ends = float(low), float(high)
-    except ValueError:
-        ends = (np.nan, np.nan)
+    ends = as_number(low), as_number(high)
     if not dash or not 0.0 < ends[0] <= ends[1]:
         raise PredictorError(f"--sizes {options.sizes}: expected LOW-HIGH, such as 1000-64000")
     return ends
@@ -170,9 +171,7 @@ def answer_size(
         remarks.insert(0, Remark("warning", "size_limit", text))
     low, high = np.clip(low, least, most), np.clip(high, least, most)
     rows = pd.DataFrame({"nprocs": targets, of: sizes, "low": low, "high": high})
-    like = frame
-    for name, value in others.items():
-        like = like[like[name] == value] if (like[name] == value).any() else like
+    like = alike(frame, others)
     top = like[like["nprocs"] == like["nprocs"].max()]
     nearest = top.loc[(np.log(top["runtime"] / seconds)).abs().idxmin()]
     rows["weak scaling"] = nearest[of] * targets / nearest["nprocs"]

@@ -115,8 +115,8 @@ class Advice:
 
     @property
     def asks_for_more(self) -> bool:
-        """Whether its walltime is longer than what is asked for now."""
-        return bool(self.walltime and self.asked and self.walltime > self.asked)
+        """Whether the walltime advised, on the count advised, is longer than what is asked now."""
+        return bool((self.walltime_on(self.recommended) or 0.0) > (self.asked or np.inf))
 
     @property
     def choices(self) -> tuple[Choice, ...]:

@@ -240,11 +240,11 @@ def advice_sentences(figures: Mapping[str, Any]) -> list[str]:
         f"{figures['with_walltime']:,} how long to ask for. Jobs of one application that "
         "request different times are counted here as different applications."
     ]
-    if figures["longer_than_asked"]:
+    if longer := figures["longer_than_asked"]:
         later = f": later runtimes of this log were up to {figures['stretch']:.3g} times the former"
         said.append(
-            f"{figures['longer_than_asked']:,} walltimes are longer than what is asked for now"
-            f"{later if figures['stretch'] >= 1.005 else ''}."
+            f"{longer:,} walltime{'s are' if longer > 1 else ' is'} longer than what is asked "
+            f"for now{later if figures['stretch'] >= 1.005 else ''}."
         )
     if figures["not_completed"]:
         said.append(

@@ -2,6 +2,7 @@
 
 import json
 import re
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -18,7 +19,7 @@ from sim.site.evidence import (
     minutes,
     walltimes,
 )
-from sim.site.site_pages import advice_rows
+from sim.site.site_pages import advice_rows, advice_sentences
 
 pytestmark = pytest.mark.fast
 
@@ -69,6 +70,21 @@ def test_no_evidence_is_said_and_nothing_is_recommended(runs, said):
     assert told.recommended == told.usual
     assert told.measure_next is not None
     assert told.sbatch == ""
+
+
+def test_a_walltime_is_longer_than_what_is_asked_where_the_one_advised_is(tmp_path):
+    runs = pd.concat([runs_of([4] * 6 + [16]), runs_of([1, 2, 8])]).assign(asked=900.0)
+    told = advice_of("a", runs, 1000.0, PROCESSORS)
+    assert (told.usual, told.walltime_on(told.recommended) < 900.0 < told.walltime) == (4, True)
+    assert not told.asks_for_more
+    assert replace(told, asked=60.0).asks_for_more
+    write_log(tmp_path / "log.csv", 30)
+    figures = advise(
+        read_jobs([str(tmp_path / "log.csv")]), options(["advise.starts=false"])
+    ).figures
+    for number, words in ((1, "1 walltime is longer"), (2, "2 walltimes are longer")):
+        said = advice_sentences({**figures, "longer_than_asked": number})[1]
+        assert said.startswith(f"{words} than what is asked for now")
 
 
 def shorter_on_fewer(times):

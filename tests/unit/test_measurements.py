@@ -51,7 +51,8 @@ def test_where_chooses_a_curve_and_keeps_other_columns(tmp_path):
         ("", [], "the file is empty"),
         ("nodes,time\n", [], "no row below the header"),
         ("nodes,colour\n1,2\n", [], "no column for runtime; accepted are runtime"),
-        ("nodes,cores,time\n1,4,2\n", [], "cores and nodes could all be nprocs"),
+        ("nodes,cores,time\n1,4,2\n", [], "cores and nodes could all be nprocs; choose one: "),
+        ("nodes,cores,time\n1,4,2\n", [], "--columns nprocs=cores or nprocs=nodes"),
         ("nodes,time\n1,fast\n", [], r"runs.csv:2: runtime is 'fast'; a number is needed"),
         ("nodes,time\n1,2\n2\n", [], r"runs.csv:3: 1 fields where the header has 2"),
         ("nodes,time\n1,2\n2,0\n", [], r"runs.csv:3: runtime is 0; it must be finite and above 0"),
@@ -60,7 +61,7 @@ def test_where_chooses_a_curve_and_keeps_other_columns(tmp_path):
         ("nodes,time\n1,1e400\n", [], r"runs.csv:2: runtime is inf"),
         ("nodes,time\n1,\n", [], r"runs.csv:2: runtime is ''"),
         ("nodes;time\n1;1,000\n2;2,500\n", [], "can be a decimal comma or thousands"),
-        ("problem,n,time\na,1,2\nb,1,3\n", [], "2 curves in column problem; choose one"),
+        ("problem,n,time\na,1,2\nb,1,3\n", [], r"choose one with where=\['problem=VALUE'\], where"),
         ("problem,n,time\na,1,2\n", ["problem=z"], "no row has problem=z; there are: a"),
         ("n,time\n1,2\n", ["problem"], "expected COLUMN=VALUE"),
         ("n,time,size,size\n1,2,3,3\n", [], "stands in the header twice"),
@@ -69,6 +70,13 @@ def test_where_chooses_a_curve_and_keeps_other_columns(tmp_path):
 def test_bad_files_are_refused_with_line_and_field(tmp_path, text, where, message):
     with pytest.raises(ValueError, match=message):
         read(written(tmp_path, text), where)
+
+
+@pytest.mark.parametrize("empty", ["", "-", "NaN"])
+def test_rows_without_a_runtime_are_left_out_and_named(tmp_path, caplog, empty):
+    path = written(tmp_path, f"problem,n,time\na,1,9\na,2,{empty}\nb,2,\na,4,3\na,8,{empty}\n")
+    assert read(path, ["problem=a"])["nprocs"].tolist() == [1, 4]
+    assert caplog.messages == [f"{path}: lines without a runtime are left out: 3, 6"]
 
 
 def test_a_missing_file_is_named(tmp_path):

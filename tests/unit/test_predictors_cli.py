@@ -201,12 +201,25 @@ def test_several_curves_are_a_table_or_chosen_by_number(tmp_path, capsys):
     out = capsys.readouterr().out
     assert out.startswith("2 curves; --curve K shows one of them.")
     assert "lu" in out
+    assert "Use: fastest at an efficiency of at least 0.5. Runtimes with a grade are" in out
     for words, message in (
-        (["--curve", "3"], "--curve 3: a number from 1 to 2 is needed"),
+        (["--curve", "3"], "a number from 1 to 2 is needed; 1 is code=lu, 2 is code=cg"),
         (["--plot", str(tmp_path / "x.png")], "2 curves; choose one with --curve 1 to 2"),
     ):
         assert main([str(path), *words]) == 2
         assert message in capsys.readouterr().err
+
+
+def test_what_is_predicted_for_several_curves_has_a_grade(tmp_path, capsys):
+    path = tmp_path / "runs.csv"
+    measured = {"lu": (91, 46, 23.5, 12.25), "cg": (41, 21, 11, 6, 6), "far": (9, 4.6, 2.3)}
+    rows = [f"{app},{2**k},{t}" for app, times in measured.items() for k, t in enumerate(times)]
+    path.write_text("code,cores,time\n" + "\n".join(rows), encoding="utf-8")
+    assert main([str(path), "--target", "16"]) == 0
+    out = capsys.readouterr().out
+    cells = [line.split("│")[4].strip() for line in out.splitlines() if re.match(r"│ \d", line)]
+    assert cells == ["3.813, warning", "6", "0.6446, warning"]
+    assert (out.count("warning"), out.count("good")) == (4, 1)  # two on 16, which is asked for
 
 
 def test_a_plot_is_written(runs, tmp_path, capsys):
@@ -226,6 +239,43 @@ def test_no_count_is_advised_that_was_measured_slower_than_another(tmp_path, cap
     assert report["uses"][1]["criterion"].startswith("cheapest")
     assert report["use"] == 4
     assert report["rows"][0]["measured_runtime"] == 100
+
+
+STEPPED = [(1, 152.515), (2, 67.766), (4, 36.319), (8, 20.944), (16, 17.396), (32, 10.738)]
+
+
+def test_a_count_has_one_grade_whatever_else_is_asked(tmp_path, capsys):
+    """The run on 1 is a phase of its own, of which one run says little; 64 is of another."""
+    path = written(tmp_path, STEPPED)
+    report = answer(capsys, path, "--target", "64")
+    assert report["rows"][0]["grade"] == report["uses"][0]["grade"] == "note"
+    assert report["answer"].count("6.84 to 15 s, note)") == 2
+    grades = {row["nprocs"]: row["grade"] for row in answer(capsys, path)["rows"]}
+    assert (grades[1], grades[64]) == ("warning", "note")
+
+
+def test_beyond_a_last_run_that_the_curve_does_without_nothing_is_good(tmp_path, capsys):
+    """13.2 s were measured on 32, where the curve says 25 s; 64 was good at 25 s."""
+    times = ((1, 138.4), (2, 73.75), (4, 40.01), (8, 29.68), (16, 25.11), (32, 13.23))
+    runs = [(n, t * f) for n, t in times for f in ((0.999, 1.001) if n == 1 else (1.0,))]
+    path = written(tmp_path, runs)
+    report = answer(capsys, path, "--target", "16", "64")
+    assert [row["grade"] for row in report["rows"]] == ["good", "warning"]
+    assert report["rows"][1]["runtime"] > 25
+    assert report["answer"].startswith("First of all run 32 again: its runtime contradicts")
+    assert "next" not in report["answer"]
+    assert (report["measure_next"], report["advice"]) == (32, None)
+    texts = {remark["code"]: remark["text"] for remark in report["remarks"]}
+    assert texts["contradicted"].endswith("so it contradicts what is said of larger counts")
+
+
+def test_a_target_can_be_measured_unless_the_most_forbids_it(tmp_path, capsys):
+    path = written(tmp_path, STEPPED)
+    report = answer(capsys, path, "--target", "64")
+    assert report["measure_next"] == 64
+    assert "Measure 64 next" in report["answer"]
+    assert answer(capsys, path, "--target", "48", "--free")["measure_next"] == 48
+    assert answer(capsys, path, "--target", "64", "--most", "32")["measure_next"] is None
 
 
 def test_one_run_praises_nothing(tmp_path, capsys):
@@ -271,6 +321,17 @@ def test_columns_are_named_by_hand(tmp_path, capsys):
     assert answer(capsys, path, "--columns", "nprocs=Anzahl K.")["serial_time"] == 120
     assert main([str(path), "--columns", "cores=Anzahl K."]) == 2
     assert "NAME=HEADING is needed, with a name of nprocs" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("wrong", ["nprocs=Prozesoren", "runtime=Dauerr"])
+def test_a_column_that_is_not_there_is_not_guessed(tmp_path, capsys, wrong):
+    path = tmp_path / "runs.csv"
+    path.write_text("Kerne;Prozessoren;Dauer\n9;1;2\n9;2;1\n9;4;0,6\n", encoding="utf-8")
+    assert answer(capsys, path, "--columns", "nprocs=Prozessoren")["serial_time"] == 2
+    assert main([str(path), "--columns", wrong]) == 2
+    error = capsys.readouterr().err
+    assert f"no column {wrong.partition('=')[2].lower()}, which --columns names" in error
+    assert error.endswith("the columns are Kerne, Prozessoren, Dauer\n")
 
 
 @pytest.mark.parametrize(

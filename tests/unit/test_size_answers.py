@@ -37,9 +37,35 @@ def test_methods_with_inputs_predict_at_a_size(
 def test_the_largest_size_is_the_default_and_is_said(
     sized: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    report = answer(capsys, sized, "--method", "regression", "--target", "128")
+    words = ["--method", "regression", "--inputs", "size"]
+    report = answer(capsys, sized, *words, "--target", "128")
     assert report["rows"][0]["runtime"] == pytest.approx(1e-3 * 4e6**1.2 / 128)
     assert "largest size = 4e+06" in report["remarks"][0]["text"]
+    assert report["answer"].startswith("All 9 runs are one curve, asked at size = 4e+06. 128 ")
+    assert "again" not in report["answer"]  # runs of other sizes are not of this one
+    measured = answer(capsys, sized, *words)["rows"][3:]
+    assert [row["measured"] for row in measured] == [False, True, True, True, False, False]
+    assert measured[1]["measured_runtime"] == pytest.approx(1e-3 * 4e6**1.2 / 16)
+    asked = answer(capsys, sized, "--method", "regression", "--at", "size=3e6")
+    assert not any(row["measured"] for row in asked["rows"])
+    assert not any(use["measured"] for use in asked["uses"])
+
+
+@pytest.mark.parametrize("method", ["adept", "regression", "focused", "consensus"])
+def test_every_method_splits_a_file_alike_unless_it_is_told_to_learn_from_sizes(
+    method: str, sized: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    words = [sized, "--method", method, "--target", "128"]
+    found = answer(capsys, *words)["curves"]
+    assert list(found) == [f"problem=size {size}" for size in (1e6, 2e6, 4e6)]
+    one = answer(capsys, *words, "--curve", "2")
+    assert one == found["problem=size 2000000.0"]
+    assert one["observations"] == 3
+    if method != "adept":
+        assert main([*map(str, words), "--inputs", "size", "--curve", "2"]) == 2
+        assert "--curve 2: a number from 1 to 1 is needed; 1 is all runs" in capsys.readouterr().err
+        alike = answer(capsys, *words, "--inputs", "size", "--where", "size=1e6")
+        assert alike["answer"].startswith("128 processors take")
 
 
 def test_size_for_a_wanted_time(sized: Path, capsys: pytest.CaptureFixture[str]) -> None:

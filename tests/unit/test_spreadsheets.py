@@ -105,7 +105,7 @@ REFUSED = {
     "units that differ": ("cores,run1 (s),run2 (ms)\n1,5,5000\n", "side by side have units ms, s"),
     "weak scaling": (
         "cores,size,time\n1,10,5\n2,20,5\n4,40,6\n",
-        "every run has a size of its own",
+        "every run has a size of its own; choose --method regression --inputs size, which",
     ),
 }
 
