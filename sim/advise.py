@@ -14,8 +14,9 @@ from rich.console import Console
 
 from predictors.cli.display import Display
 from predictors.cli.fitting import fitting_tables
-from predictors.cli.terminal import PlainConsole, table_console, warnings_last
+from predictors.cli.terminal import PlainConsole, warnings_last
 from sim.composition import options_below
+from sim.console import table_console
 from sim.errors import ConfigError, SimError
 from sim.results.durable import answering, as_json, write_csv, write_whole
 from sim.results.job_metrics import mean

@@ -13,9 +13,10 @@ from rich.console import Console
 
 from predictors.cli.display import Display
 from predictors.cli.fitting import fitting_tables
-from predictors.cli.terminal import PlainConsole, table_console, warnings_last
+from predictors.cli.terminal import PlainConsole, warnings_last
 from sim.composition import options_below
 from sim.config import CONFIG_FOLDER
+from sim.console import table_console
 from sim.errors import ConfigError
 from sim.help.interrupts import goes_on
 from sim.results.durable import answering, as_json, clear_partial, replaced, write_whole

@@ -13,7 +13,8 @@ from rich.markup import escape
 
 from predictors.cli.display import Display
 from predictors.cli.fitting import fitting_tables
-from predictors.cli.terminal import PlainConsole, table_console
+from predictors.cli.terminal import PlainConsole
+from sim.console import table_console
 from sim.errors import SimError
 from sim.report.gathering import FIXED, LEFT_OUT, NOT_THERE, Gathered, distinct, gather
 from sim.report.samples import Group
@@ -143,7 +144,7 @@ def main(given: Sequence[str] | None = None) -> int:
     console = table_console(UNFOLDED)
     left = [f"Runs are missing: {one}." for one in (table.attrs[NOT_THERE],) if one]
     if bad := table.loc[table["status"] != "finished", "run"].nunique():
-        left.append(f"Runs that do not count, named below the first table: {bad}.")
+        left.append(f"Runs left out, named below the first table: {bad}.")
     for sentence in [*left, *report.verdict.sentences, *report.loses]:
         console.print(sentence, markup=False, highlight=False)
     console.print()

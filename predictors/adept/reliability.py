@@ -47,7 +47,7 @@ def curve_remarks(curve: ObservedCurve, layout: Layout) -> list[Remark]:
             f"(deviation {point.deviation:.1f}); its weight is {weight:.2f} of what it would be"
         )
         if weight == 0.0 and point.place == len(curve.nprocs) - 1:
-            text, code = f"{text}, so it contradicts what is said of larger counts", CONTRADICTED
+            text, code = f"{text}, which contradicts what is said of larger counts", CONTRADICTED
         found.append(Remark("note", code, text, round(point.nprocs)))
     if len(layout.starts) > 1:
         breaks = ", ".join(

@@ -125,8 +125,8 @@ def read_curves(
         return {"": frame.reset_index(drop=True)}
     if column in ("size", "problem_size") and not frame.duplicated(column).any():
         raise PredictorError(
-            f"{path}: every run has a {column} of its own; "
-            f"choose --method regression --inputs {column}, which learns from it, or remove it"
+            f"{path}: every run has a {column} of its own, so that none are one curve; choose "
+            f"--method regression --inputs {column}, which learns from it, or remove the column"
         )
     curves = {}
     for value, part in frame.groupby(column, sort=False):
@@ -302,7 +302,7 @@ def _name(path: Path, titles: list[str], headings: list[Heading], repeats: list[
         if len(own) > 1:
             named = sorted(titles[p].lower() for p in own)
             raise PredictorError(
-                f"{path}: columns {' and '.join(named)} could all be {canonical}; choose one: "
+                f"{path}: columns {' and '.join(named)} could each be {canonical}; choose one: "
                 f"--columns {' or '.join(f'{canonical}={name}' for name in named)}"
             )
         if canonical == "runtime" and own:

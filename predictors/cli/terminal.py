@@ -1,7 +1,6 @@
 """The terminal, for tables and sentences that name what files hold."""
 
 import logging
-import sys
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -22,12 +21,6 @@ class PlainConsole(Console):
         for text, *rest in super().render(renderable, options):
             more: list[Any] = rest
             yield Segment(text if more[-1] else shown_plainly(text), *more)
-
-
-def table_console(unfolded: int = 400) -> PlainConsole:
-    """Return a console as wide as the terminal, also into a pager; without one as given."""
-    known = sys.stdout.isatty() or sys.stderr.isatty()
-    return PlainConsole(width=None if known else unfolded)
 
 
 @contextmanager

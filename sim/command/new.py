@@ -60,10 +60,10 @@ def package_at(here: Path) -> Path:
     inside = [path.parent for part in ("", "src") for path in (here / part).glob("*/__init__.py")]
     found = sorted(folder for folder in inside if folder.name != "tests")
     if len(found) != 1:
-        names = ", ".join(folder.name for folder in found) or "none"
+        none = "none (mkdir mylab; touch mylab/__init__.py)"
+        names = ", ".join(folder.name for folder in found) or none
         raise SimError(
-            f"{here}: one package is needed, a folder with __init__.py (mkdir mylab; touch "
-            f"mylab/__init__.py); there are: {names}"
+            f"{here}: one package is needed, a folder with __init__.py; there are: {names}"
         )
     return found[0]
 

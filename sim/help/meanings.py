@@ -83,9 +83,9 @@ FIGURES = {
         "how many: all that count, completed, killed, failed, dropped at load, evolving"
     ),
     "molded_jobs jobs_below_requests resized_jobs decisions_by_belief": (
-        "jobs that start on other processors than requested, on fewer than any job requests, that "
-        "have others while they run; "
-        "starts decided on a prediction of the predictor's own"
+        "jobs that start on another number of processors than requested; on fewer than any job "
+        "requests; whose number changes while they run; starts decided on the predictor's own "
+        "prediction"
     ),
     "mean_* median_* p95_* p99_* max_*": "over jobs, or over time for queues",
     # Feitelson & Rudolph 1998

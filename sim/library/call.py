@@ -183,7 +183,7 @@ def instance(kind: type, key: str, **arguments: object) -> object:
         return kind(**arguments)
     except (Exception, SystemExit) as error:
         said = f"{key}={kind.__name__}: raised {raised(error)}"
-        raise ConfigError(f"{said}; give an object, or its arguments defaults") from error
+        raise ConfigError(f"{said}; give an object, or default values to its arguments") from error
 
 
 def several(key: str, given: object) -> list[Any]:

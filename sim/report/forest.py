@@ -100,7 +100,7 @@ def forest(order: Sequence[Group], found: Sequence[Difference], figure: str) -> 
     unit = "pp" if found[0].is_share else "%"
     spans = "simultaneous 95 % intervals; * excludes 0"
     if all(math.isnan(one.change.low) for one in found):
-        spans = f"ranges of the pairs, as intervals need at least {LEAST_PAIRS}"
+        spans = f"ranges of the pairs (intervals need at least {LEAST_PAIRS})"
     caption = f"Change of {figure} against {against}: {spans}"
     axis = f"{100 * ends[0]:.0f} to {100 * ends[1]:.0f} {unit}"
     return table(caption, ["runs", "change", axis], rows, ["runs"], "forest")
@@ -220,7 +220,7 @@ def answer_plots(
     """
     plots = []
     paired = "On the same jobs, pair by pair; whiskers are 95 % intervals"
-    paired += f", of fewer than {LEAST_PAIRS} pairs their range."
+    paired += f", or, of fewer than {LEAST_PAIRS} pairs, their range."
     known = [one for one in found if np.isfinite(one.change.mean)]
     changes = [(one.group.label, one.span) for one in known[:MOST_BARS]]
     if changes:
@@ -230,7 +230,7 @@ def answer_plots(
         against = " or ".join(dict.fromkeys(one.reference.label for one in found))
         points = "percentage points" if found[0].is_share else "%"
         draw = partial(interval_bars, changes, f"change of {unit[0].partition(' (')[0]} ({points})")
-        together = f"{paired} All intervals hold together."
+        together = f"{paired} The intervals are simultaneous."
         plots.append(Plot("change", f"Change against {against}", together, draw, missing))
     kept = [(one.group.label, one.kept) for one in found if one.kept]
     shares = [(label, share) for label, share in kept if isinstance(share, Interval)]

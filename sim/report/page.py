@@ -49,8 +49,8 @@ SHARES_BELOW = ["25 %", "50 %", "75 %", "90 %", "95 %", "100 %"]
 Drawn = Sequence[tuple[str, Details]]
 """What tables of jobs say of a group, by its label."""
 DIFFERENCES = (
-    "Differences on the same jobs: mean paired log ratio as a change; 95 % intervals, from eight "
-    "pairs on, hold together"
+    "Differences on the same jobs: mean paired log ratio as a change; simultaneous 95 % intervals "
+    "from eight pairs on"
 )
 
 

@@ -127,8 +127,9 @@ def verdict(
         told = "Nothing is compared: no run is finished."
         if groups:
             told = (
-                "Nothing is compared: no group has a reference on its jobs. Add policy=easy, or "
-                f'baseline=easy, to the runs, or name a group: --against "{groups[0].label}".'
+                "Nothing is compared: no group has a reference on its jobs. Add runs with "
+                "policy=easy or baseline=easy, or name a group as the reference: --against "
+                f'"{groups[0].label}".'
             )
         return Verdict("" if unsteady_sentence(named) else told, "", "", [], order, unsteady)
     of = f"{_name(figure)} of {best.group.label} against {best.reference.label}"
@@ -150,7 +151,7 @@ def verdict(
         first += " An oracle is not ranked, as no site has one."
     without = [one for one in found if one.group.role == "run" and math.isnan(one.change.mean)]
     if names := [one.group.label for one in without if not one.refused]:
-        first += f" Not ranked, for want of a ratio (0 or nothing in some run): {listed(names)}."
+        first += f" Not ranked, as they have no ratio (0 or nothing in some run): {listed(names)}."
     treated = treated_sentence(best.group.summaries, best.reference.summaries)
     treated = treated and f"{best.group.label}: {treated}"
     told = (

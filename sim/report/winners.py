@@ -95,7 +95,7 @@ class Winners:
                 break
             said += f"; no {kind} does in the mean"
         if means and self.anew and self.losing:
-            said += f"; so do {min(self.losing)} to {max(self.losing)} users of a simulation"
+            said += f"; in each simulation {min(self.losing)} to {max(self.losing)} users do"
         return f"{said} ({self.counted})."
 
 

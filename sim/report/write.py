@@ -45,9 +45,9 @@ JOINT = (
 KEPT_APART = {
     "code": "Runs by different versions of the code are not paired. To do older ones again, start "
     "the sweep again by its command, which is in sweep.log.",
-    "input": "Runs with other input files, or by other code of a package, are not paired: see "
-    "columns that end in input of comparison.csv. To do older ones again, start the sweep again "
-    "by its command, which is in sweep.log.",
+    "input": "Runs with other input files, or by other code of a package, are not paired: see the "
+    "columns of comparison.csv whose names end in input. To do older ones again, start the sweep "
+    "again by its command, which is in sweep.log.",
 }
 """What is said of runs that such a key tells apart."""
 MOST_LOSERS = 3
@@ -195,7 +195,7 @@ def write_report(
     loses = [one.sentence(not of.refused) for of, one in pairs if one is not None]
     others = {_told_as(one) for one in every if one.group.role == "run"}
     if more := len(others.difference(map(_told_as, told_of))) if wanted.subject is None else 0:
-        loses.append(f"Who loses under {more} more: --subject RUNS, as the first column has them.")
+        loses.append(f"Who loses under {more} other runs: --subject NAME, of the first column.")
     ends = {key.rpartition(".")[2] for key in keys}
     loses += [said for key, said in KEPT_APART.items() if key in ends]
     unit = axis_of(wanted.figure, groups)

@@ -303,4 +303,4 @@ def partly_unsteady(named: Mapping[str, Sequence[Summary]]) -> list[str]:
     if not some:
         return []
     told = listed(some, MOST_NAMED)
-    return [f"The queue does not settle in {told}: they count, and changes depend on their length."]
+    return [f"The queue does not settle in {told}: they count, but changes depend on their length."]

@@ -205,7 +205,7 @@ def build(node: Any, key: str, **more: Any) -> Any:
     arguments = {name: build(v, f"{key}.{name}") for name, v in node.items() if name != "_target_"}
     if "_target_" not in node:
         if needs_of(key) is not None:
-            raise ConfigError(f"{key}: names no class as _target_; it has {', '.join(node)}")
+            raise ConfigError(f"{key}: _target_, its class, is missing; it has {', '.join(node)}")
         return arguments
     arguments |= more
     factory = _located(node["_target_"], key)

@@ -331,8 +331,8 @@ def advice_of(name: str, runs: pd.DataFrame, walltime: float | None, processors:
             slower = model.predict(np.array([usual])).item() / fastest.predicted
             if slower > np.exp(SCATTER):
                 problem = (
-                    f"no evidence of scaling: runs on {fastest.count} end {slower:.1f} times as "
-                    f"soon as those on {usual}: they are of different work"
+                    f"no evidence of scaling: runs on {fastest.count} are {slower:.1f} times as "
+                    f"fast as those on {usual}, so that they are of different work"
                 )
                 fastest = efficient = None
         evidence = problem or evidence

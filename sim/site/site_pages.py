@@ -36,8 +36,8 @@ HEAD = ("", "verdict", "mean wait", "median", "95th percentile", "rank correlati
 
 NEXT = (
     "What to do: trust no waits simulated on this log; backtest.changes=true shows what matters "
-    "most, and, where not given yet, cluster.processors (the machine's own size: what is held "
-    "beyond it are wrong records), backtest.capacity or other backtest.candidates may mend it. "
+    "most. If not given yet, these may help: cluster.processors (the machine's own size; records "
+    "that hold more are wrong), backtest.capacity, other backtest.candidates. "
     "workload.partition=NAME takes the jobs of one partition, if it has processors of its own."
 )
 """Where the nearest candidate is to be distrusted."""

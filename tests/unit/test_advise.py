@@ -97,7 +97,9 @@ def shorter_on_fewer(times):
 def test_runs_that_are_shorter_on_fewer_processors_are_of_other_work():
     told = advice_of("a", shorter_on_fewer(4.0), None, PROCESSORS)
     assert told.fastest is None
-    assert "end 3.9 times as soon as those on 32: they are of different work" in told.evidence
+    assert (
+        "are 3.9 times as fast as those on 32, so that they are of different work" in told.evidence
+    )
     assert told.sbatch == ""
     assert advice_of("a", shorter_on_fewer(1.2), None, PROCESSORS).fastest.count < 32
 

@@ -295,7 +295,7 @@ def test_windows_are_told_in_the_order_of_the_log_and_drawn_weeks_do_not_count()
     assert "correlate by 0.95 and are read in blocks of 2" in said[0]
     assert said[1].endswith("do not count as windows: 2.")
     assert partly_unsteady(own) == ["The queue does not settle in 4 of 30 simulations of sa: they "
-                                    "count, and changes depend on their length."]  # fmt: skip
+                                    "count, but changes depend on their length."]  # fmt: skip
 
 
 def test_only_simulations_that_both_have_are_paired(study):
@@ -572,7 +572,7 @@ def test_a_page_of_few_pairs_speaks_of_ranges_and_of_the_oracle_that_ran(study):
         )
         for one in found
     ]
-    assert "ranges of the pairs, as intervals need at least 8" in forest(every, few, RESPONSE)
+    assert "ranges of the pairs (intervals need at least 8)" in forest(every, few, RESPONSE)
     assert "simultaneous 95 % intervals" in forest(every, found, RESPONSE)
     told = page._foresight("", SimpleNamespace(differences=few))
     assert told == f"<p>No share of the oracle's gain is known: {NO_GAIN}.</p>"
@@ -610,9 +610,9 @@ def test_runs_that_are_not_ranked_or_settle_in_part_are_said_first(study):
     said = verdict(every, differences(every), RESPONSE, None)
     assert said.unsteady == (
         "The queue does not settle in 2 of 12 simulations of sa, adept (its jobs settle up to load "
-        "0.6): they count, and changes depend on their length."
+        "0.6): they count, but changes depend on their length."
     )
-    assert " Not ranked, for want of a ratio (0 or nothing in some run): sa, noisy_oracle." in (
+    assert " Not ranked, as they have no ratio (0 or nothing in some run): sa, noisy_oracle." in (
         said.best
     )
     assert (
@@ -634,5 +634,5 @@ def test_a_run_that_does_not_count_is_said_first(study, capsys):
     (study / "policy=sa,predictor=adept,seed=2/summary.json").write_text("{")
     assert main([str(study), "--table"]) == 0
     shown = capsys.readouterr().out
-    assert shown.startswith("Runs that do not count, named below the first table: 1.\n")
+    assert shown.startswith("Runs left out, named below the first table: 1.\n")
     assert "damaged policy=sa,predictor=adept,seed=2" in shown

@@ -51,7 +51,7 @@ def test_where_chooses_a_curve_and_keeps_other_columns(tmp_path):
         ("", [], "the file is empty"),
         ("nodes,time\n", [], "no row below the header"),
         ("nodes,colour\n1,2\n", [], "no column for runtime; accepted are runtime"),
-        ("nodes,cores,time\n1,4,2\n", [], "cores and nodes could all be nprocs; choose one: "),
+        ("nodes,cores,time\n1,4,2\n", [], "cores and nodes could each be nprocs; choose one: "),
         ("nodes,cores,time\n1,4,2\n", [], "--columns nprocs=cores or nprocs=nodes"),
         ("nodes,time\n1,fast\n", [], r"runs.csv:2: runtime is 'fast'; a number is needed"),
         ("nodes,time\n1,2\n2\n", [], r"runs.csv:3: 1 fields where the header has 2"),

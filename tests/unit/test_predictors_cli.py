@@ -266,7 +266,7 @@ def test_beyond_a_last_run_that_the_curve_does_without_nothing_is_good(tmp_path,
     assert "next" not in report["answer"]
     assert (report["measure_next"], report["advice"]) == (32, None)
     texts = {remark["code"]: remark["text"] for remark in report["remarks"]}
-    assert texts["contradicted"].endswith("so it contradicts what is said of larger counts")
+    assert texts["contradicted"].endswith("which contradicts what is said of larger counts")
 
 
 def test_a_target_can_be_measured_unless_the_most_forbids_it(tmp_path, capsys):

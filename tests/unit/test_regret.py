@@ -52,10 +52,10 @@ def test_users_that_lose_are_counted_by_simulation_where_each_draws_its_own():
     ]
     who = winners("sa", "easy", pairs, anew=True)
     assert who.losing == (2, 0, 2)
-    assert "; so do 0 to 2 users of a simulation (simulations: 3 of 3)." in who.sentence()
-    assert "users of a simulation" not in who.sentence(means=False)
+    assert "; in each simulation 0 to 2 users do (simulations: 3 of 3)." in who.sentence()
+    assert "in each simulation" not in who.sentence(means=False)
     alike = winners("sa", "easy", pairs)
-    assert "users of a simulation" not in alike.sentence()
+    assert "in each simulation" not in alike.sentence()
     assert "so do 3 of 4 users in the mean, most in all user 2" in alike.sentence()
 
 

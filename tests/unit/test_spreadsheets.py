@@ -88,10 +88,10 @@ REFUSED = {
     ),
     "a total below": ("cores,time\n1,5\n2,3\nmean,4\n", "4: nprocs is 'mean'; a number is needed"),
     "no heading": ("1,5\n2,3\n", "no column for nprocs; accepted are nprocs, procs"),
-    "cores and nodes": ("nodes,cores,time\n1,4,5\n2,8,3\n", "cores and nodes could all be nprocs"),
+    "cores and nodes": ("nodes,cores,time\n1,4,5\n2,8,3\n", "cores and nodes could each be nprocs"),
     "two times": (
         "cores,wall time,elapsed\n1,5,6\n2,3,4\n",
-        "elapsed and wall time could all",
+        "elapsed and wall time could each",
     ),
     "a clock in a column of seconds": (
         "cores,time (s)\n1,0:05:00\n",
@@ -105,7 +105,8 @@ REFUSED = {
     "units that differ": ("cores,run1 (s),run2 (ms)\n1,5,5000\n", "side by side have units ms, s"),
     "weak scaling": (
         "cores,size,time\n1,10,5\n2,20,5\n4,40,6\n",
-        "every run has a size of its own; choose --method regression --inputs size, which",
+        "every run has a size of its own, so that none are one curve; choose --method regression "
+        "--inputs size, which",
     ),
 }
 
