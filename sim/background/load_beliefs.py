@@ -59,10 +59,6 @@ class LoadMoments:
             return 0.0
         return float(min(max(self._products / self._squares, 0.0), 0.9999))
 
-    def memory(self, every: float) -> float:
-        """Return the time after which a deviation from the mean has fallen to 1/e, seconds."""
-        return float(every / -np.log(max(self.correlation(), LEAST_MEMORY)))
-
 
 Belief = Literal["forecast", "last", "oracle", "mean"]
 
@@ -79,7 +75,7 @@ class Standing(NamedTuple):
     links : LoadedLinks
     memory, link_memory : float
         After how many seconds a deviation has fallen to 1/e, and 1/e of the loaded
-        links is still loaded.
+        links is still loaded; negative where what was last seen is believed to last.
     """
 
     places: FloatArray
@@ -217,17 +213,22 @@ class LoadBeliefs:
                 keys, left = keys[:0], left[:0]
             before = self._links_loaded - len(self._last_links[0])
             kept = self._links_kept / before if before else 0.0
-            every, past = self.sensors.every, self._past
             self._standing = Standing(
                 places,
                 self._spread(places),
                 self._spread(self._moments.mean),
-                tuple(map(self._spread, (past.read, past.believed, np.sort(places)))),
+                tuple(map(self._spread, (*self._past.ordered, np.sort(places)))),
                 LoadedLinks(np.array([len(keys)]), *np.divmod(keys, self.sensors.load.nodes), left),
-                self._moments.memory(every),
-                float(every / -np.log(max(kept, LEAST_MEMORY))) if kept < 1 else np.inf,
+                self._memory(self._moments.correlation()),
+                self._memory(kept),
             )
         return self._standing
+
+    def _memory(self, kept: float) -> float:
+        """Return in how many seconds 1/e is left of what keeps such a share to the next sample."""
+        if self.belief == "last":
+            return -1.0
+        return float(self.sensors.every / -np.log(max(kept, LEAST_MEMORY))) if kept < 1 else np.inf
 
     def _spread(self, places: FloatArray) -> FloatArray:
         """Return values of the sensors' places as values of the processors."""

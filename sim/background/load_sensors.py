@@ -201,8 +201,8 @@ class LoadPast:
 
     Attributes
     ----------
-    read, believed : numpy.ndarray, shape (places,)
-        Averages over all samples of the lowest reading or forecast, of the next, ...
+    ordered : numpy.ndarray, shape (2, places)
+        Averages over all samples of the lowest reading and forecast, of the next, ...
     lost : numpy.ndarray, shape (links,)
         The same of what the most loaded link lacked of its bandwidth, of the next, ...
 
@@ -261,14 +261,9 @@ class LoadPast:
         self._links, self._left = links[:, old:], np.append(self._left, found.available)[old:]
 
     @property
-    def read(self) -> FloatArray:
-        """Averages of the readings in order; 1 before any sample."""
-        return self._sums[0] / self._number if self._number else np.ones(self._sums.shape[1])
-
-    @property
-    def believed(self) -> FloatArray:
-        """Averages of the forecasts in order; 1 before any sample."""
-        return self._sums[1] / self._number if self._number else np.ones(self._sums.shape[1])
+    def ordered(self) -> FloatArray:
+        """Averages of the readings and of the forecasts in order; 1 before any sample."""
+        return self._sums / self._number if self._number else np.ones(self._sums.shape)
 
     @property
     def lost(self) -> FloatArray:

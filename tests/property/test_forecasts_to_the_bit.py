@@ -16,6 +16,7 @@ from sim.background.load_beliefs import LoadBeliefs
 from sim.background.load_outlook import LoadOutlook
 from sim.background.load_sensors import LoadPast, LoadSensors
 from sim.background.models import RoundLoad
+from tests.loads import conditions
 from workloads.streams import Streams
 
 pytestmark = pytest.mark.fast
@@ -161,10 +162,10 @@ def test_settled_runtimes_equal_those_that_are_looked_up_round_by_round(seed, fa
     outlook.free_processors = lambda: free
     counts = np.arange(1, 13)
     parts = Parts(*(10.0 ** rng.uniform(0, 5, (3, 12)) * rng.integers(0, 2, (3, 1)) + 0.1))
-    plain = runtime_under(parts, partial(outlook.expected, counts))
+    plain = runtime_under(parts, partial(conditions, outlook, counts))
     assert outlook.runtimes(counts, parts).tolist() == plain.tolist()
     with outlook.usual():
-        plain = runtime_under(parts, partial(outlook.expected, counts))
+        plain = runtime_under(parts, partial(conditions, outlook, counts))
         assert outlook.runtimes(counts, parts).tolist() == plain.tolist()
 
 
@@ -178,8 +179,7 @@ def test_the_past_is_the_same_by_blocks_as_sample_by_sample(seed, blocks):
         together.add(readings, forecasts)
         for at in range(length):
             alone.add(readings[at : at + 1], forecasts[at : at + 1])
-    for past in (together.read, alone.read), (together.believed, alone.believed):
-        assert past[0].tolist() == past[1].tolist()
+    assert together.ordered.tolist() == alone.ordered.tolist()
     places = np.array([0, 2])
     assert together.least(places).read.tolist() == alone.least(places).read.tolist()
     for found, expected in zip(
