@@ -11,6 +11,8 @@ from sim.state.machine_state import Run
 from sim.state.view import View
 
 Found = TypeVar("Found")
+Limits = Callable[[int], tuple[int, int]]
+"""Job to the count below which it need not fall, and its largest."""
 
 TABLED = 1 << 14
 """Largest count up to which a job's whole believed curve is kept."""

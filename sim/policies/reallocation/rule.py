@@ -142,21 +142,6 @@ class Reallocation:
         return ReallocatingScheduler(self, view, order, backfill, allocation)
 
 
-class _AllocationOfTheRest:
-    """Asks the reallocation rule about malleable jobs, the allocation rule about all others."""
-
-    def __init__(self, rule: Reallocation, beliefs: Beliefs, allocation: Allocation) -> None:
-        self._rule = rule
-        self._beliefs = beliefs
-        self._allocation = allocation
-
-    def choose(self, job: int, view: View, outlook: Outlook) -> int:
-        """Return the count with which a job waits."""
-        if view.malleable[job] and not self._rule.grows_only:
-            return self._rule.queue_count(self._beliefs, job)
-        return self._allocation.choose(job, view, outlook)
-
-
 class ReallocatingScheduler:
     """Lets backfilling start jobs, then shares out processors among the malleable ones.
 
@@ -192,8 +177,7 @@ class ReallocatingScheduler:
         self.rule, self.allocation = rule, allocation
         self.beliefs = Beliefs(view)
         self.lending = LendingView(view, self.beliefs, self._kept, rule.cost)
-        rest = _AllocationOfTheRest(rule, self.beliefs, allocation)
-        self.inner = backfill.begin(self.lending, order, rest)
+        self.inner = backfill.begin(self.lending, order, self)
         if getattr(self.inner, "tracks_runs", False):
             self.lending.track()
         self._strict = getattr(self.inner, "strict", False)
@@ -206,7 +190,7 @@ class ReallocatingScheduler:
         self._given: dict[int, int] = {}  # what shrinks that are worth it would leave
         self._deferral: Deferral | None = None
         if rule.defers and rule.reclaim:
-            self._deferral = Deferral(view, self._share, self._limits, self.beliefs)
+            self._deferral = Deferral(self.beliefs, self._share, self._limits)
 
     def compiled_rule(self, engine: Engine) -> CompiledRule | None:
         """Return the compiled rule where the rule has a pass, and it is that of `begin_pass`.
@@ -233,6 +217,15 @@ class ReallocatingScheduler:
             return None
         compiled = SharingRule(engine, rule, self.beliefs, inner)
         return compiled if compiled.is_supported else None
+
+    def choose(self, job: int, view: View, outlook: Outlook) -> int:
+        """Return the count with which a job waits: the rule's if malleable, else the allocation's.
+
+        `inner` asks it, as the allocation that it is given.
+        """
+        if view.malleable[job] and not self.rule.grows_only:
+            return self.rule.queue_count(self.beliefs, job)
+        return self.allocation.choose(job, view, outlook)
 
     def _share(self, members: Members, total: int) -> IntArray:
         """Return what the rule gives each member."""
