@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from predictors.base import FloatArray
+from predictors.in_loop.dynamic import Dynamic
 from predictors.in_loop.wrapper import provider
 from sim.engine.clock import FAILURE, Occurrence, gc_paused
 from sim.engine.engine import Engine
@@ -19,7 +20,7 @@ from sim.engine.setup import Setup
 from sim.errors import PolicyError, SimError
 from sim.evolving.asking import Asker
 from sim.evolving.attempts import Costs
-from sim.evolving.running import Granting, NodeOutages, Renewal, Renews
+from sim.evolving.running import Granting, NodeOutages, Renewal
 from sim.evolving.settings import EvolvingScene
 from sim.evolving.stages import Stages
 from sim.machine.failing import FailingMachine
@@ -93,7 +94,7 @@ class RecoveringEngine(Engine):
             None if self._failing is None else NodeOutages(self, self._failing, self._lose)
         )
         self._renewal: Renewal | None = None
-        renewing = provider(setup.predictor, Renews)
+        renewing = provider(setup.predictor, Dynamic)
         if evolving is not None and renewing is not None:
             self._renewal = Renewal(renewing, self.work, evolving, self.move_believed_end)
         self._asker: Asker | None = None
