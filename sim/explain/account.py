@@ -112,13 +112,10 @@ def _story(recorder: Recorder, names: Sequence[int]) -> Account:
         }
         for time, one in recorder.weighed
     ]
-    resized = [
-        {"time": time, "before": before, "after": after} for time, before, after in recorder.resized
-    ]
     return {
         "weighed": weighed,
         "waits": [_waited(wait, named) for wait in recorder.waits],
-        "resized": resized,
+        "resized": recorder.resized,
     }
 
 

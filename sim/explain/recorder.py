@@ -191,15 +191,15 @@ class Recorder(Watcher):
         One for each time that it queued.
     weighed : list of (float, Weighed)
         What was believed when it chose, or, where counts stay open, since when, seconds.
-    resized : list of (float, int, int)
-        When its processors changed while it ran, from how many to how many.
+    resized : list of dict
+        When its processors changed while it ran, seconds, and from how many to how many.
     """
 
     def __init__(self, job: int) -> None:
         self.job = job
         self.waits: list[Wait] = []
         self.weighed: list[tuple[float, Weighed]] = []
-        self.resized: list[tuple[float, int, int]] = []
+        self.resized: list[dict[str, float]] = []
         self._said: dict[int, float] = {}
         self._open = False
 
@@ -278,7 +278,8 @@ class Recorder(Watcher):
         for one in decisions:
             if type(one) is Resize and one.job == self.job and self.job in view.running:
                 before = view.running[self.job].processors
-                self.resized.append((view.now, before, one.processors))
+                change = {"time": view.now, "before": before, "after": one.processors}
+                self.resized.append(change)
 
 
 def _keeper(scheduler: Any) -> QueueKeeper | None:
