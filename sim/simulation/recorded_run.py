@@ -77,10 +77,7 @@ class RecordedRun:
             raise SimError(f"{self.place}: {said}") from None
 
     def replay(
-        self,
-        scene: Scene,
-        watch: Callable[[Setup], Setup],
-        progress: Progress | None = None,
+        self, scene: Scene, watch: Callable[[Setup], Setup], progress: Progress | None = None
     ) -> tuple[Setup, Records]:
         """Simulate it again on its scene.
 
