@@ -257,14 +257,6 @@ class Deferral:
 
     def _with(self, running: Members, candidates: list[int]) -> Members:
         """Return the runs and the candidates, which may get nothing."""
-        count = len(candidates)
-        nothing: IntArray = np.zeros(count, np.int64)
         largest = np.array([self._limits(job)[1] for job in candidates], np.int64)
-        everybody = Members(
-            running.job + candidates,
-            running.run + [None] * count,
-            np.concatenate([running.held, nothing]),
-            np.concatenate([running.least, nothing]),
-            np.concatenate([running.largest, largest]),
-        )
+        everybody = running.joined_by(candidates, np.zeros_like(largest), largest)
         return self._beliefs.modest(everybody)

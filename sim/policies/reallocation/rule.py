@@ -326,20 +326,15 @@ class ReallocatingScheduler:
         least = held if rule.grows_only else running.least
         largest = running.largest if may_grow else held
         may_grow = may_grow or (self._strict and not rule.grows_only)
+        found = Members(running.job, running.run, held, least, largest)
         new = [start for start in starts if view.malleable[start.job]]
         if not new:
-            return Members(running.job, running.run, held, least, largest)
+            return found
         counts = np.array([start.processors for start in new])
         most = counts
         if may_grow:
             most = np.maximum([self._limits(start.job)[1] for start in new], counts)
-        return Members(
-            [*running.job, *(start.job for start in new)],
-            [*running.run, *(None for _ in new)],
-            np.concatenate([held, np.zeros_like(counts)]),
-            np.concatenate([least, counts]),
-            np.concatenate([largest, most]),
-        )
+        return found.joined_by([start.job for start in new], counts, most)
 
     def _snapped(self, members: Members, shares: IntArray, total: int) -> IntArray:
         """Lower the shares to feasible counts."""
