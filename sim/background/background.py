@@ -219,9 +219,7 @@ class BackgroundLoad:
         """
         own, time = np.ascontiguousarray(own, np.int64), start
         while work > 0 and time < until:
-            chunk = self._recent
-            if chunk is None or not chunk.start <= time < chunk.end:
-                chunk = self._chunk(time)
+            chunk = self._chunk(time)
             span = time, until if until < chunk.end else chunk.end, chunk.longest
             task = work, computation, communication
             time, work = _advance(*chunk.cpu, chunk.links, own, self._size, span, task)
