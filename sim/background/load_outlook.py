@@ -70,8 +70,9 @@ class LeastAverage(SetLoad):
         if chance == 0.0:
             return 1.0
         if ahead.is_usual or self._beliefs.belief == "mean":
-            number, left = self._beliefs.mean_links(ahead.now)
-            share = share_left(self._beliefs.standing(ahead.now).link_memory, horizon)
+            standing = self._beliefs.standing(ahead.now)
+            number, left = standing.mean_links
+            share = share_left(standing.link_memory, horizon)
             spared = (1.0 - chance) ** number
             return float(spared + (1.0 - spared) * (1.0 - (1.0 - left) * share))
         return 1.0 - ahead.worst_of(count, np.sort(1.0 - ahead.links(horizon).available)[::-1])
@@ -141,7 +142,7 @@ class EffectiveLoad:
             lost = np.zeros(0)
             if beliefs.belief in ("forecast", "last"):
                 lost = np.sort(1.0 - ahead.links(0.0).available)[::-1]
-            self._lost = beliefs.mean_lost(ahead.now), lost
+            self._lost = beliefs.standing(ahead.now).mean_lost, lost
         found = self._any[:, counts]
         new = np.isnan(found[0])
         if not new.any():

@@ -1,5 +1,6 @@
 """What a monitor sees of the background load: samples; and what past ones show."""
 
+from dataclasses import InitVar, dataclass
 from typing import Literal, NamedTuple
 
 import numpy as np
@@ -76,6 +77,7 @@ class RunSamples(NamedTuple):
     bandwidth: LinkSamples
 
 
+@dataclass(eq=False)
 class LoadSensors:
     """Samples of a background load: at fixed times for the machine, and along each run.
 
@@ -104,19 +106,14 @@ class LoadSensors:
     (2, 2)
     """
 
-    def __init__(
-        self,
-        load: BackgroundLoad,
-        streams: Streams,
-        every: float = 120.0,
-        per: Literal["processor", "node"] = "processor",
-        noise: float = 0.0,
-    ) -> None:
-        self.load = load
-        self.every = every
-        self.per = per
-        self.noise = noise
-        self.places = load.processors if per == "processor" else load.nodes
+    load: BackgroundLoad
+    streams: InitVar[Streams]
+    every: float = 120.0
+    per: Literal["processor", "node"] = "processor"
+    noise: float = 0.0
+
+    def __post_init__(self, streams: Streams) -> None:
+        self.places = self.load.processors if self.per == "processor" else self.load.nodes
         self._key = streams.key("load.noise")
 
     def sample_index(self, time: float) -> int:

@@ -10,7 +10,7 @@ from numpy.random import Generator
 from numpy.typing import NDArray
 
 from predictors.base import FloatArray
-from sim.background.sources import BatchedCpu, LinkRow, LinkRows, Pair, check_interval, link_of
+from sim.background.sources import BatchedCpu, LinkRow, Pair, check_interval, link_of
 from sim.errors import AT_LEAST_1, POSITIVE_AND_FINITE, POSITIVE_SHARE, SHARE, ConfigError
 
 BATCH = 64
@@ -88,11 +88,11 @@ class RoundLoad:
 
         return BatchedCpu(processors, np.array([origin]), draw)
 
-    def links(self, nodes: int, rng: Generator, origin: float) -> LinkRows:
+    def links(self, nodes: int, rng: Generator, origin: float) -> Iterator[LinkRow]:
         """Begin the load of the links between nodes."""
         if self.overlap:
             return self._alternating().links(nodes, rng, origin)
-        return LinkRows(self._link_rounds(nodes, rng, origin))
+        return self._link_rounds(nodes, rng, origin)
 
     def _link_rounds(self, nodes: int, rng: Generator, origin: float) -> Iterator[LinkRow]:
         links = nodes * (nodes - 1)
@@ -176,11 +176,8 @@ class BurstyLoad:
         cycle = self.loaded[1] + self.free[1]
         return BatchedCpu(processors, origin - 2 * cycle * rng.random(processors), draw)
 
-    def links(self, nodes: int, rng: Generator, origin: float) -> LinkRows:
+    def links(self, nodes: int, rng: Generator, origin: float) -> Iterator[LinkRow]:
         """Begin the load of the links between nodes."""
-        return LinkRows(self._loader_rows(nodes, rng, origin))
-
-    def _loader_rows(self, nodes: int, rng: Generator, origin: float) -> Iterator[LinkRow]:
         links = nodes * (nodes - 1)
         loaders = min(self.loaders, links // 2)
         queue = [(origin + rng.uniform(0, self.free[1]), loader) for loader in range(loaders)]
@@ -257,11 +254,8 @@ class PeriodicLoad:
 
         return BatchedCpu(processors, np.array([origin]), draw)
 
-    def links(self, nodes: int, rng: Generator, origin: float) -> LinkRows:
+    def links(self, nodes: int, rng: Generator, origin: float) -> Iterator[LinkRow]:
         """Begin the load of the links between nodes."""
-        return LinkRows(self._link_steps(nodes, rng, origin))
-
-    def _link_steps(self, nodes: int, rng: Generator, origin: float) -> Iterator[LinkRow]:
         links = nodes * (nodes - 1)
         picked = rng.choice(links, min(self.pairs, links), replace=False).tolist() if links else []
         depth, shift = self._draw(len(picked), rng)
@@ -297,9 +291,7 @@ class ConstantLoad:
 
         return BatchedCpu(processors, np.array([origin]), draw)
 
-    def links(self, nodes: int, rng: Generator, origin: float) -> LinkRows:
+    def links(self, nodes: int, rng: Generator, origin: float) -> Iterator[LinkRow]:
         """Begin the load of the links between nodes."""
         links = nodes * (nodes - 1) if self.available < 1 else 0
-        return LinkRows(
-            (origin, np.inf, *link_of(index, nodes), self.available) for index in range(links)
-        )
+        return ((origin, np.inf, *link_of(index, nodes), self.available) for index in range(links))

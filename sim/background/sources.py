@@ -37,8 +37,8 @@ class LoadModel(Protocol):
     def cpu(self, processors: int, per_node: int, rng: Generator, origin: float) -> "BatchedCpu":
         """Begin the load of that many processors at `origin`."""
 
-    def links(self, nodes: int, rng: Generator, origin: float) -> "LinkRows":
-        """Begin the load of the links between that many nodes at `origin`."""
+    def links(self, nodes: int, rng: Generator, origin: float) -> Iterator[LinkRow]:
+        """Begin the load of the links between that many nodes at `origin`, in order of start."""
 
 
 def check_interval(name: str, interval: Pair, low: float, high: float) -> None:
