@@ -167,8 +167,7 @@ class RecordedRun:
 
 
 def _speedup(counts: IntArray, runtimes: FloatArray) -> FloatArray:
-    found: FloatArray = counts[0] * runtimes[0] / runtimes
-    return found
+    return np.asarray(counts[0] * runtimes[0] / runtimes)
 
 
 def _some_counts(setup: Setup, job: int) -> IntArray:

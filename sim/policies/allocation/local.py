@@ -109,8 +109,7 @@ class LocalAllocation(CurveRule):
     def _unlimited(self, reading: Reading) -> int:
         counts, runtimes, serial = raised(reading)
         if self.version == "icpp22":
-            fast = runtimes <= delta(self.mu) * runtimes.min() * (1 + TIE)
-            return int(np.argmax(fast))
+            return int(np.argmax(runtimes <= delta(self.mu) * runtimes.min() * (1 + TIE)))
         areas = counts * runtimes
         least = min(float(areas.min()), serial)
         fastest = int(first_least(runtimes))

@@ -96,8 +96,7 @@ class Reallocation:
             stretch = np.array([beliefs.relative(job, count) for job, count in places])
         parameters = np.array(self.parameters, float)
         claims = Claims(readings, held, least, largest, total, work, stretch, parameters)
-        found: IntArray = self.shares(claims)
-        return found
+        return np.asarray(self.shares(claims))
 
     def read_off(self, beliefs: Beliefs, job: int) -> FloatArray:
         """Return what `shares` needs of a job's believed curve, shape (r,)."""
@@ -342,8 +341,6 @@ class ReallocatingScheduler:
             return shares
         special = self.view._feasible.special
         allowed = [special(job) for job in members.job]
-        if all(counts is None for counts in allowed):
-            return shares
         usable = [
             None if counts is None else counts[(counts >= low) & (counts <= high)]
             for counts, low, high in zip(
