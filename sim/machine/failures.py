@@ -160,11 +160,6 @@ class _NodeClock:
         return float(self.failures[index]), float(self.repairs[index])
 
 
-def _counter(node: int) -> list[int]:
-    """Return where a node's part of the random stream begins."""
-    return [0, 0, node, 0]
-
-
 @dataclass(eq=False)
 class NodeFailures:
     """Failures and repairs of all nodes, the same whatever is asked first.
@@ -197,7 +192,7 @@ class NodeFailures:
 
     def _clock(self, node: int) -> _NodeClock:
         if node not in self._clocks:
-            rng = np.random.Generator(np.random.Philox(key=self.key, counter=_counter(node)))
+            rng = np.random.Generator(np.random.Philox(key=self.key, counter=[0, 0, node, 0]))
             self._clocks[node] = _NodeClock(rng, self.lifetimes, self.repairs, self.start)
         return self._clocks[node]
 
@@ -210,7 +205,7 @@ class NodeFailures:
         bits = np.random.Philox(key=self.key)
         rng, state, first = np.random.Generator(bits), bits.state, []
         for node in range(self.nodes):
-            state["state"]["counter"][:] = _counter(node)
+            state["state"]["counter"][:] = [0, 0, node, 0]
             bits.state = state
             first.append(self.start + self.lifetimes.draw_first(rng))
         return first
@@ -225,8 +220,5 @@ class NodeFailures:
         while True:
             time, back, node, index = heapq.heappop(pending)
             yield NodeEvent(time, node, "repair" if back else "failure")
-            clock = self._clock(node)
-            if back:
-                heapq.heappush(pending, (clock.at(index + 1)[0], 0, node, index + 1))
-            else:
-                heapq.heappush(pending, (clock.at(index)[1], 1, node, index))
+            index += back  # after a repair comes the next failure, after that its repair
+            heapq.heappush(pending, (self._clock(node).at(index)[1 - back], 1 - back, node, index))
