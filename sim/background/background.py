@@ -27,7 +27,7 @@ from sim.background.kernels import (
 )
 from sim.background.links import LoadedLinks
 from sim.background.models import ConstantLoad, RoundLoad
-from sim.background.sources import LoadModel
+from sim.background.sources import LinkRows, LoadModel
 from sim.errors import AT_LEAST_1, POSITIVE, ConfigError
 from workloads.streams import Streams
 
@@ -63,6 +63,7 @@ class LoadChunk:
     longest: float
 
 
+@dataclass(eq=False)
 class BackgroundLoad:
     """Available CPU of every processor and available bandwidth of every link, over time.
 
@@ -100,37 +101,32 @@ class BackgroundLoad:
     (180.0, 0.5)
     """
 
-    def __init__(
-        self,
-        processors: int,
-        streams: Streams,
-        cpu: LoadModel | None = CPU_ROUNDS,
-        network: LoadModel | None = NETWORK_ROUNDS,
-        processors_per_node: int = 1,
-        origin: float = 0.0,
-        chunk: float = 86400.0,
-    ) -> None:
-        AT_LEAST_1.check(processors=processors, processors_per_node=processors_per_node)
-        POSITIVE.check(chunk=chunk)
-        self.processors = processors
-        self.processors_per_node = processors_per_node
-        self.nodes = -(-processors // processors_per_node)
-        self.origin = origin
-        self.span = chunk
-        self._streams = streams
-        self._kinds = (cpu or ConstantLoad(), network or ConstantLoad())
+    processors: int
+    streams: Streams
+    cpu: LoadModel | None = CPU_ROUNDS
+    network: LoadModel | None = NETWORK_ROUNDS
+    processors_per_node: int = 1
+    origin: float = 0.0
+    chunk: float = 86400.0
+
+    def __post_init__(self) -> None:
+        width = self.processors_per_node
+        AT_LEAST_1.check(processors=self.processors, processors_per_node=width)
+        POSITIVE.check(chunk=self.chunk)
+        self.nodes = -(-self.processors // width)
         self._chunks: dict[int, LoadChunk] = {}
         self._kept = KEPT_CHUNKS
         self._recent: LoadChunk | None = None
-        self._size = (processors_per_node, self.nodes)
+        self._size = (width, self.nodes)
         self._begin()
 
     def _begin(self) -> None:
         """Draw from the origin on."""
-        (cpu, network), streams = self._kinds, self._streams
+        cpu, network = self.cpu or ConstantLoad(), self.network or ConstantLoad()
         size = (self.processors, self.processors_per_node)
-        self._cpu = cpu.cpu(*size, streams("load.cpu"), self.origin)
-        self._links = network.links(self.nodes, streams("load.network"), self.origin)
+        self._cpu = cpu.cpu(*size, self.streams("load.cpu"), self.origin)
+        rows = network.links(self.nodes, self.streams("load.network"), self.origin)
+        self._links = LinkRows(rows)
         self._next = 0
 
     def _chunk(self, time: float) -> LoadChunk:
@@ -138,7 +134,7 @@ class BackgroundLoad:
         recent = self._recent
         if recent is not None and recent.start <= time < recent.end:
             return recent
-        index = int((time - self.origin) // self.span)
+        index = int((time - self.origin) // self.chunk)
         if index < 0:
             raise ConfigError(f"the load begins at {self.origin:g} s; {time:g} s is before it")
         chunk = self._drawn(index)
@@ -159,8 +155,8 @@ class BackgroundLoad:
             self._chunks.clear()
             self._begin()
         while self._next <= index:
-            start = self.origin + self.span * self._next
-            end = self.origin + self.span * (self._next + 1)
+            start = self.origin + self.chunk * self._next
+            end = self.origin + self.chunk * (self._next + 1)
             cpu, links = self._cpu.chunk(start, end), self._links.chunk(start, end)
             longest = float((links[END] - links[START]).max(initial=0.0))
             self._chunks[self._next] = LoadChunk(start, end, cpu, links, longest)
@@ -219,9 +215,7 @@ class BackgroundLoad:
         """
         own, time = np.ascontiguousarray(own, np.int64), start
         while work > 0 and time < until:
-            chunk = self._recent
-            if chunk is None or not chunk.start <= time < chunk.end:
-                chunk = self._chunk(time)
+            chunk = self._chunk(time)
             span = time, until if until < chunk.end else chunk.end, chunk.longest
             task = work, computation, communication
             time, work = _advance(*chunk.cpu, chunk.links, own, self._size, span, task)

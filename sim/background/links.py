@@ -137,9 +137,6 @@ class LinkMixture:
         self._keys, self._loaded_at = np.full(WIDTH, FREE), np.zeros(WIDTH, np.int64)
         self._samples = 0
 
-    def __len__(self) -> int:
-        return int((self._keys != FREE).sum())
-
     def take(self, counts: IntArray, keys: IntArray, available: FloatArray) -> None:
         """Take in what samples found loaded.
 

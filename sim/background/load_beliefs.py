@@ -1,5 +1,6 @@
 """What may be believed of the load: a forecast, the last value, the average, or the truth."""
 
+from dataclasses import InitVar, dataclass
 from typing import Literal, NamedTuple
 
 import numpy as np
@@ -59,10 +60,6 @@ class LoadMoments:
             return 0.0
         return float(min(max(self._products / self._squares, 0.0), 0.9999))
 
-    def memory(self, every: float) -> float:
-        """Return the time after which a deviation from the mean has fallen to 1/e, seconds."""
-        return float(every / -np.log(max(self.correlation(), LEAST_MEMORY)))
-
 
 Belief = Literal["forecast", "last", "oracle", "mean"]
 
@@ -79,7 +76,11 @@ class Standing(NamedTuple):
     links : LoadedLinks
     memory, link_memory : float
         After how many seconds a deviation has fallen to 1/e, and 1/e of the loaded
-        links is still loaded.
+        links is still loaded; negative where what was last seen is believed to last.
+    mean_links : tuple of float
+        How many links samples found loaded on average, and what was left of them.
+    mean_lost : numpy.ndarray, shape (links,)
+        What links lacked on average: the most loaded one, the next, and so on.
     """
 
     places: FloatArray
@@ -89,6 +90,8 @@ class Standing(NamedTuple):
     links: LoadedLinks
     memory: float
     link_memory: float
+    mean_links: tuple[float, float]
+    mean_lost: FloatArray
 
 
 class Swing(NamedTuple):
@@ -114,6 +117,7 @@ class Met(NamedTuple):
     past_bandwidth: FloatArray
 
 
+@dataclass(eq=False)
 class LoadBeliefs:
     """Believed availability of every processor and link, from the sensors alone.
 
@@ -143,20 +147,17 @@ class LoadBeliefs:
     ([0.5, 0.5, 0.5], 0.25)
     """
 
-    def __init__(
-        self,
-        sensors: LoadSensors,
-        belief: Belief = "forecast",
-        selection: Selection = "mae_50",
-        forget: float = 6000.0,
-    ) -> None:
-        check_choice(("forecast", "last", "oracle", "mean"), belief=belief)
-        POSITIVE.check(forget=forget)
-        self.sensors = sensors
-        self.belief = belief
-        self.forget = forget
+    sensors: LoadSensors
+    belief: Belief = "forecast"
+    selection: InitVar[Selection] = "mae_50"
+    forget: float = 6000.0
+
+    def __post_init__(self, selection: Selection) -> None:
+        check_choice(("forecast", "last", "oracle", "mean"), belief=self.belief)
+        POSITIVE.check(forget=self.forget)
+        sensors = self.sensors
         self._cpu = NwsMixture(sensors.places, selection)
-        self._links = LinkMixture(selection, forget / sensors.every)
+        self._links = LinkMixture(selection, self.forget / sensors.every)
         self._moments = LoadMoments(sensors.places)
         self._past = LoadPast(sensors.places)
         self._links_loaded = 0
@@ -217,17 +218,26 @@ class LoadBeliefs:
                 keys, left = keys[:0], left[:0]
             before = self._links_loaded - len(self._last_links[0])
             kept = self._links_kept / before if before else 0.0
-            every, past = self.sensors.every, self._past
+            loaded = self._links_loaded
+            rest = 1.0 - self._links_lost / loaded if loaded else 1.0
             self._standing = Standing(
                 places,
                 self._spread(places),
                 self._spread(self._moments.mean),
-                tuple(map(self._spread, (past.read, past.believed, np.sort(places)))),
+                tuple(map(self._spread, (*self._past.ordered, np.sort(places)))),
                 LoadedLinks(np.array([len(keys)]), *np.divmod(keys, self.sensors.load.nodes), left),
-                self._moments.memory(every),
-                float(every / -np.log(max(kept, LEAST_MEMORY))) if kept < 1 else np.inf,
+                self._memory(self._moments.correlation()),
+                self._memory(kept),
+                (loaded / max(self._samples, 1), rest),
+                self._past.lost,
             )
         return self._standing
+
+    def _memory(self, kept: float) -> float:
+        """Return in how many seconds 1/e is left of what keeps such a share to the next sample."""
+        if self.belief == "last":
+            return -1.0
+        return float(self.sensors.every / -np.log(max(kept, LEAST_MEMORY))) if kept < 1 else np.inf
 
     def _spread(self, places: FloatArray) -> FloatArray:
         """Return values of the sensors' places as values of the processors."""
@@ -289,15 +299,3 @@ class LoadBeliefs:
             self._swing(float(own @ read), float(own @ believed), float(own @ present))
             for own in weights
         ]
-
-    def mean_lost(self, now: float) -> FloatArray:
-        """Return what links lacked on average: the most loaded one, the next, and so on."""
-        self._catch_up(now)
-        return self._past.lost
-
-    def mean_links(self, now: float) -> tuple[float, float]:
-        """Return how many links samples found loaded on average, and what was left of them."""
-        self._catch_up(now)
-        if self._links_loaded == 0:
-            return 0.0, 1.0
-        return self._links_loaded / self._samples, 1.0 - self._links_lost / self._links_loaded

@@ -15,10 +15,9 @@ from sim.background.swings import (
     UNKNOWN,
     Course,
     Ranks,
-    conditions_of,
-    doublings,
     no_ranks,
     runtimes_under,
+    share_left,
     with_rank,
 )
 
@@ -71,8 +70,9 @@ class LeastAverage(SetLoad):
         if chance == 0.0:
             return 1.0
         if ahead.is_usual or self._beliefs.belief == "mean":
-            number, left = self._beliefs.mean_links(ahead.now)
-            share = ahead.share_left(self._beliefs.standing(ahead.now).link_memory, horizon)
+            standing = self._beliefs.standing(ahead.now)
+            number, left = standing.mean_links
+            share = share_left(standing.link_memory, horizon)
             spared = (1.0 - chance) ** number
             return float(spared + (1.0 - spared) * (1.0 - (1.0 - left) * share))
         return 1.0 - ahead.worst_of(count, np.sort(1.0 - ahead.links(horizon).available)[::-1])
@@ -123,20 +123,8 @@ class EffectiveLoad:
         return float(found[0])
 
     def _course(self) -> Course:
-        if self._beliefs.belief == "last":
-            return Course(-1.0, -1.0)
         standing = self._beliefs.standing(self._prospect.now)
         return Course(standing.memory, standing.link_memory)
-
-    def expected(self, counts: IntArray, horizon: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Return what jobs meet that have no processors yet."""
-        swings, ranks = self._of_any(counts), self._begun()
-        if self._prospect.is_usual:
-            return swings[0], swings[2]
-        for seconds in horizon.tolist():
-            ranks = self._ranked(doublings(seconds))
-        cpu, bandwidth = conditions_of(counts, horizon, swings, self._course(), ranks)
-        return cpu, bandwidth
 
     def runtimes(self, counts: IntArray, parts: Parts) -> FloatArray:
         """Return how long a job takes that has no processors yet."""
@@ -154,7 +142,7 @@ class EffectiveLoad:
             lost = np.zeros(0)
             if beliefs.belief in ("forecast", "last"):
                 lost = np.sort(1.0 - ahead.links(0.0).available)[::-1]
-            self._lost = beliefs.mean_lost(ahead.now), lost
+            self._lost = beliefs.standing(ahead.now).mean_lost, lost
         found = self._any[:, counts]
         new = np.isnan(found[0])
         if not new.any():
@@ -332,21 +320,6 @@ class LoadOutlook(Prospect):
             return None
         rest = Parts(np.zeros(1), parts.computation * left, parts.communication * left)
         return self.runtime(rest, processors, form)
-
-    def expected(
-        self, counts: IntArray, horizon: FloatArray, form: LoadForm = "effective"
-    ) -> tuple[FloatArray, FloatArray]:
-        """Return CPU and bandwidth that a job will meet that has no processors yet.
-
-        Parameters
-        ----------
-        counts : numpy.ndarray of int, shape (n,)
-        horizon : numpy.ndarray of float, shape (n,)
-            How long it would run at each count, seconds.
-        form : {"effective", "min_avg_avail", "min_avail"}
-            What is meant by the load of several processors.
-        """
-        return self._of(form).expected(counts, horizon)
 
     def runtimes(self, counts: IntArray, parts: Parts, form: LoadForm = "effective") -> FloatArray:
         """Return how long a job that has no processors yet is believed to run, seconds.

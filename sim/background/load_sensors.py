@@ -1,5 +1,6 @@
 """What a monitor sees of the background load: samples; and what past ones show."""
 
+from dataclasses import InitVar, dataclass
 from typing import Literal, NamedTuple
 
 import numpy as np
@@ -76,6 +77,7 @@ class RunSamples(NamedTuple):
     bandwidth: LinkSamples
 
 
+@dataclass(eq=False)
 class LoadSensors:
     """Samples of a background load: at fixed times for the machine, and along each run.
 
@@ -104,19 +106,14 @@ class LoadSensors:
     (2, 2)
     """
 
-    def __init__(
-        self,
-        load: BackgroundLoad,
-        streams: Streams,
-        every: float = 120.0,
-        per: Literal["processor", "node"] = "processor",
-        noise: float = 0.0,
-    ) -> None:
-        self.load = load
-        self.every = every
-        self.per = per
-        self.noise = noise
-        self.places = load.processors if per == "processor" else load.nodes
+    load: BackgroundLoad
+    streams: InitVar[Streams]
+    every: float = 120.0
+    per: Literal["processor", "node"] = "processor"
+    noise: float = 0.0
+
+    def __post_init__(self, streams: Streams) -> None:
+        self.places = self.load.processors if self.per == "processor" else self.load.nodes
         self._key = streams.key("load.noise")
 
     def sample_index(self, time: float) -> int:
@@ -201,8 +198,8 @@ class LoadPast:
 
     Attributes
     ----------
-    read, believed : numpy.ndarray, shape (places,)
-        Averages over all samples of the lowest reading or forecast, of the next, ...
+    ordered : numpy.ndarray, shape (2, places)
+        Averages over all samples of the lowest reading and forecast, of the next, ...
     lost : numpy.ndarray, shape (links,)
         The same of what the most loaded link lacked of its bandwidth, of the next, ...
 
@@ -261,14 +258,9 @@ class LoadPast:
         self._links, self._left = links[:, old:], np.append(self._left, found.available)[old:]
 
     @property
-    def read(self) -> FloatArray:
-        """Averages of the readings in order; 1 before any sample."""
-        return self._sums[0] / self._number if self._number else np.ones(self._sums.shape[1])
-
-    @property
-    def believed(self) -> FloatArray:
-        """Averages of the forecasts in order; 1 before any sample."""
-        return self._sums[1] / self._number if self._number else np.ones(self._sums.shape[1])
+    def ordered(self) -> FloatArray:
+        """Averages of the readings and of the forecasts in order; 1 before any sample."""
+        return self._sums / self._number if self._number else np.ones(self._sums.shape)
 
     @property
     def lost(self) -> FloatArray:

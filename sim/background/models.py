@@ -6,10 +6,11 @@ from dataclasses import dataclass
 from numbers import Integral
 
 import numpy as np
+from numpy.random import Generator
 from numpy.typing import NDArray
 
 from predictors.base import FloatArray
-from sim.background.sources import BatchedCpu, LinkRow, LinkRows, Pair, check_interval, link_of
+from sim.background.sources import BatchedCpu, LinkRow, Pair, check_interval, link_of
 from sim.errors import AT_LEAST_1, POSITIVE_AND_FINITE, POSITIVE_SHARE, SHARE, ConfigError
 
 BATCH = 64
@@ -70,9 +71,7 @@ class RoundLoad:
                 f"or null for most, got {list(self.at_once)}"
             )
 
-    def cpu(
-        self, processors: int, per_node: int, rng: np.random.Generator, origin: float
-    ) -> BatchedCpu:
+    def cpu(self, processors: int, per_node: int, rng: Generator, origin: float) -> BatchedCpu:
         """Begin the load of the processors."""
         if self.overlap:
             return self._alternating().cpu(processors, per_node, rng, origin)
@@ -89,15 +88,13 @@ class RoundLoad:
 
         return BatchedCpu(processors, np.array([origin]), draw)
 
-    def links(self, nodes: int, rng: np.random.Generator, origin: float) -> LinkRows:
+    def links(self, nodes: int, rng: Generator, origin: float) -> Iterator[LinkRow]:
         """Begin the load of the links between nodes."""
         if self.overlap:
             return self._alternating().links(nodes, rng, origin)
-        return LinkRows(self._link_rounds(nodes, rng, origin))
+        return self._link_rounds(nodes, rng, origin)
 
-    def _link_rounds(
-        self, nodes: int, rng: np.random.Generator, origin: float
-    ) -> Iterator[LinkRow]:
+    def _link_rounds(self, nodes: int, rng: Generator, origin: float) -> Iterator[LinkRow]:
         links = nodes * (nodes - 1)
         fewest, most = self._limits(links)
         start = origin
@@ -156,7 +153,7 @@ class BurstyLoad:
         POSITIVE_AND_FINITE.check_or_null(tail=self.tail)
         AT_LEAST_1.check(loaders=self.loaders)
 
-    def _bursts(self, rng: np.random.Generator, shape: tuple[int, ...]) -> FloatArray:
+    def _bursts(self, rng: Generator, shape: tuple[int, ...]) -> FloatArray:
         """Return lengths of bursts by inversion of their law."""
         low, high = self.loaded
         draws = rng.random(shape)
@@ -165,9 +162,7 @@ class BurstyLoad:
         ratio = (low / high) ** self.tail
         return np.asarray(low * (1 - draws * (1 - ratio)) ** (-1 / self.tail), float)
 
-    def cpu(
-        self, processors: int, per_node: int, rng: np.random.Generator, origin: float
-    ) -> BatchedCpu:
+    def cpu(self, processors: int, per_node: int, rng: Generator, origin: float) -> BatchedCpu:
         """Begin the load of the processors, each somewhere in its own course."""
         shape = (processors, BATCH // 2)
 
@@ -181,13 +176,8 @@ class BurstyLoad:
         cycle = self.loaded[1] + self.free[1]
         return BatchedCpu(processors, origin - 2 * cycle * rng.random(processors), draw)
 
-    def links(self, nodes: int, rng: np.random.Generator, origin: float) -> LinkRows:
+    def links(self, nodes: int, rng: Generator, origin: float) -> Iterator[LinkRow]:
         """Begin the load of the links between nodes."""
-        return LinkRows(self._loader_rows(nodes, rng, origin))
-
-    def _loader_rows(
-        self, nodes: int, rng: np.random.Generator, origin: float
-    ) -> Iterator[LinkRow]:
         links = nodes * (nodes - 1)
         loaders = min(self.loaders, links // 2)
         queue = [(origin + rng.uniform(0, self.free[1]), loader) for loader in range(loaders)]
@@ -250,12 +240,10 @@ class PeriodicLoad:
         turn = (time[None, :] / self.period - shift[:, None]) * 2 * np.pi
         return np.asarray(1.0 - depth[:, None] * 0.5 * (1 - np.cos(turn)), float)
 
-    def _draw(self, places: int, rng: np.random.Generator) -> tuple[FloatArray, FloatArray]:
+    def _draw(self, places: int, rng: Generator) -> tuple[FloatArray, FloatArray]:
         return rng.uniform(*self.depth, places), self.spread * rng.random(places)
 
-    def cpu(
-        self, processors: int, per_node: int, rng: np.random.Generator, origin: float
-    ) -> BatchedCpu:
+    def cpu(self, processors: int, per_node: int, rng: Generator, origin: float) -> BatchedCpu:
         """Begin the load of the processors."""
         depth, shift = self._draw(processors, rng)
         steps = iter(range(0, 2**62, BATCH))
@@ -266,11 +254,8 @@ class PeriodicLoad:
 
         return BatchedCpu(processors, np.array([origin]), draw)
 
-    def links(self, nodes: int, rng: np.random.Generator, origin: float) -> LinkRows:
+    def links(self, nodes: int, rng: Generator, origin: float) -> Iterator[LinkRow]:
         """Begin the load of the links between nodes."""
-        return LinkRows(self._link_steps(nodes, rng, origin))
-
-    def _link_steps(self, nodes: int, rng: np.random.Generator, origin: float) -> Iterator[LinkRow]:
         links = nodes * (nodes - 1)
         picked = rng.choice(links, min(self.pairs, links), replace=False).tolist() if links else []
         depth, shift = self._draw(len(picked), rng)
@@ -298,9 +283,7 @@ class ConstantLoad:
     def __post_init__(self) -> None:
         POSITIVE_SHARE.check(available=self.available)
 
-    def cpu(
-        self, processors: int, per_node: int, rng: np.random.Generator, origin: float
-    ) -> BatchedCpu:
+    def cpu(self, processors: int, per_node: int, rng: Generator, origin: float) -> BatchedCpu:
         """Begin the load of the processors."""
 
         def draw() -> tuple[FloatArray, FloatArray]:
@@ -308,9 +291,7 @@ class ConstantLoad:
 
         return BatchedCpu(processors, np.array([origin]), draw)
 
-    def links(self, nodes: int, rng: np.random.Generator, origin: float) -> LinkRows:
+    def links(self, nodes: int, rng: Generator, origin: float) -> Iterator[LinkRow]:
         """Begin the load of the links between nodes."""
         links = nodes * (nodes - 1) if self.available < 1 else 0
-        return LinkRows(
-            (origin, np.inf, *link_of(index, nodes), self.available) for index in range(links)
-        )
+        return ((origin, np.inf, *link_of(index, nodes), self.available) for index in range(links))

@@ -54,16 +54,12 @@ class Prospect:
 
     @contextmanager
     def usual(self) -> Iterator[None]:
-        """Answer `expected` by the long-run average alone, for a while."""
+        """Answer by the long-run average alone, for a while."""
         before, self.is_usual = self.is_usual, True
         try:
             yield
         finally:
             self.is_usual = before
-
-    def share_left(self, memory: float, horizon: float, delay: float = 0.0) -> float:
-        """Return which share of a deviation lasts, averaged over the horizon after a delay."""
-        return 1.0 if self._beliefs.belief == "last" else share_left(memory, horizon, delay)
 
     def cpu(self, horizon: float, delay: float = 0.0) -> FloatArray:
         """Return the believed CPU of every processor, averaged over a time to come.
@@ -82,7 +78,7 @@ class Prospect:
         mean = standing.mean
         if beliefs.belief == "mean":
             return mean
-        share = self.share_left(standing.memory, horizon, delay)
+        share = share_left(standing.memory, horizon, delay)
         return np.asarray(mean + (standing.cpu - mean) * share)
 
     def links(self, horizon: float, delay: float = 0.0) -> LoadedLinks:
@@ -91,7 +87,7 @@ class Prospect:
         if self._beliefs.belief == "oracle":
             return self._true_links(now + delay, min(max(horizon, 1.0), LONGEST))
         standing = self._beliefs.standing(now)
-        share = self.share_left(standing.link_memory, horizon, delay)
+        share = share_left(standing.link_memory, horizon, delay)
         left = 1.0 - (1.0 - standing.links.available) * share
         return standing.links._replace(available=left)
 

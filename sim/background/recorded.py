@@ -8,8 +8,9 @@ from pathlib import Path
 from typing import Literal
 
 import numpy as np
+from numpy.random import Generator
 
-from sim.background.sources import BatchedCpu, LinkRow, LinkRows
+from sim.background.sources import BatchedCpu, LinkRow
 from sim.errors import SimError, check_choice
 
 CPU_COLUMNS = ("start_time", "end_time", "node", "available_cpu")
@@ -181,9 +182,7 @@ class RecordedLoad:
     def __post_init__(self) -> None:
         check_choice(("repeat", "free"), beyond=self.beyond)
 
-    def cpu(
-        self, processors: int, per_node: int, rng: np.random.Generator, origin: float
-    ) -> BatchedCpu:
+    def cpu(self, processors: int, per_node: int, rng: Generator, origin: float) -> BatchedCpu:
         """Begin the load of the processors."""
         recorded = read_load(Path(self.path), -(-processors // per_node), CPU_COLUMNS)
         node_of, first = np.arange(processors) // per_node, recorded.start
@@ -203,10 +202,10 @@ class RecordedLoad:
         laps = chain([lap], repeat(after))
         return BatchedCpu(processors, np.array([origin]), lambda: next(laps))
 
-    def links(self, nodes: int, rng: np.random.Generator, origin: float) -> LinkRows:
+    def links(self, nodes: int, rng: Generator, origin: float) -> Iterator[LinkRow]:
         """Begin the load of the links between nodes."""
         recorded = read_load(Path(self.path), nodes, NETWORK_COLUMNS)
-        return LinkRows(self._link_rows(recorded, origin))
+        return self._link_rows(recorded, origin)
 
     def _link_rows(self, recorded: Recorded, origin: float) -> Iterator[LinkRow]:
         span, lap = recorded.end - recorded.start, 0

@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterator
 from typing import NamedTuple, Protocol
 
 import numpy as np
+from numpy.random import Generator
 
 from predictors.base import FloatArray
 from sim.background.kernels import CpuChunk
@@ -30,23 +31,14 @@ class Segments(NamedTuple):
         return Segments(self.times[:, over:], self.values[:, over:])
 
 
-class CpuSource(Protocol):
-    """Yields the available CPU of all processors, chunk after chunk, in order."""
-
-    def chunk(self, start: float, end: float) -> CpuChunk:
-        """Return the load over [start, end), the continuation of the last call."""
-
-
 class LoadModel(Protocol):
     """A kind of load with its figures, for processors, links or both."""
 
-    def cpu(
-        self, processors: int, per_node: int, rng: np.random.Generator, origin: float
-    ) -> CpuSource:
+    def cpu(self, processors: int, per_node: int, rng: Generator, origin: float) -> "BatchedCpu":
         """Begin the load of that many processors at `origin`."""
 
-    def links(self, nodes: int, rng: np.random.Generator, origin: float) -> "LinkRows":
-        """Begin the load of the links between that many nodes at `origin`."""
+    def links(self, nodes: int, rng: Generator, origin: float) -> Iterator[LinkRow]:
+        """Begin the load of the links between that many nodes at `origin`, in order of start."""
 
 
 def check_interval(name: str, interval: Pair, low: float, high: float) -> None:
@@ -86,7 +78,7 @@ class BatchedCpu:
         self.pending = Segments(begin[:, None], np.empty((processors, 0)))
 
     def chunk(self, start: float, end: float) -> CpuChunk:
-        """Return the load over [start, end)."""
+        """Return the load over [start, end), the continuation of the last call."""
         pending = self.pending.after(start)
         while pending.times[:, -1].min() < end:
             durations, values = self.draw()

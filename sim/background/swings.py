@@ -109,27 +109,12 @@ def _met(i, horizon, counts, swings, course, ranks) -> tuple[float, float]:  # t
 
 
 @compiled
-def conditions_of(counts, horizon, swings, course, ranks):  # type: ignore[no-untyped-def]
-    """Return CPU and bandwidth of jobs of some counts over a horizon each."""
-    cpu, bandwidth = np.empty(len(counts)), np.empty(len(counts))
-    for i in range(len(counts)):
-        cpu[i], bandwidth[i] = _met(i, horizon[i], counts, swings, course, ranks)
-    return cpu, bandwidth
-
-
-@compiled
-def _under(i, horizon, counts, parts, swings, course, ranks) -> float:  # type: ignore[no-untyped-def]
-    """Return the runtime of job i under its load over a horizon; NaN where ranks are missing."""
-    cpu, bandwidth = _met(i, horizon, counts, swings, course, ranks)
-    return float(parts[0, i] + parts[1, i] / cpu + parts[2, i] / bandwidth)
-
-
-@compiled
 def _settle(counts, parts, search, swings, course, ranks) -> float:  # type: ignore[no-untyped-def]
     """Find runtimes by `look_up`; return the horizon of a missing rank, or 0."""
     for i in range(len(counts)):
         while search[LOOKED_UP, i] < np.inf:
-            answer = _under(i, search[ASKED, i], counts, parts, swings, course, ranks)
+            cpu, bandwidth = _met(i, search[ASKED, i], counts, swings, course, ranks)
+            answer = parts[0, i] + parts[1, i] / cpu + parts[2, i] / bandwidth
             if np.isnan(answer):
                 return float(search[ASKED, i])
             look_up(search, i, answer)

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from predictors.base import FloatArray
+from predictors.in_loop.dynamic import Dynamic
 from predictors.in_loop.wrapper import provider
 from sim.engine.clock import FAILURE, Occurrence, gc_paused
 from sim.engine.engine import Engine
@@ -19,7 +20,7 @@ from sim.engine.setup import Setup
 from sim.errors import PolicyError, SimError
 from sim.evolving.asking import Asker
 from sim.evolving.attempts import Costs
-from sim.evolving.running import Granting, NodeOutages, Renewal, Renews
+from sim.evolving.running import Granting, NodeOutages, Renewal
 from sim.evolving.settings import EvolvingScene
 from sim.evolving.stages import Stages
 from sim.machine.failing import FailingMachine
@@ -83,7 +84,7 @@ class RecoveringEngine(Engine):
         self._evolving, self._ends_first = evolving, True
         self.reasons: dict[int, str] = {}
         self._noted = 0.0
-        self._in_vain: dict[int, int] = {}
+        self._in_vain: Counter[int] = Counter()
         self.shrunk = 0
         self._resubmits = evolving.most_resubmits if evolving is not None else 0
         self._resubmitted: Counter[int] = Counter()
@@ -93,7 +94,7 @@ class RecoveringEngine(Engine):
             None if self._failing is None else NodeOutages(self, self._failing, self._lose)
         )
         self._renewal: Renewal | None = None
-        renewing = provider(setup.predictor, Renews)
+        renewing = provider(setup.predictor, Dynamic)
         if evolving is not None and renewing is not None:
             self._renewal = Renewal(renewing, self.work, evolving, self.move_believed_end)
         self._asker: Asker | None = None
@@ -234,9 +235,6 @@ class RecoveringEngine(Engine):
     def _report(self, run: Run, status: str, reason: str) -> None:
         """Give a job up, for a reason."""
         self.ask_for_pass()
-        self._over(run, status, reason)
-
-    def _over(self, run: Run, status: str, reason: str) -> None:
         self.reasons[run.job] = reason
         super()._end(run, status)
         self._forget(run)
@@ -267,20 +265,19 @@ class RecoveringEngine(Engine):
             self._resume(run, whole=False)
         else:
             self.work.over(run, self.clock._now)
-            self._over(run, "killed", AT_LIMIT)
+            self._report(run, "killed", AT_LIMIT)
 
     def _resume(self, run: Run, whole: bool) -> None:
         if self._asker is not None:
             self._asker.stopped(run, self.clock._now)
         attempt = self.work.attempt(run.job)
         gained = self.work.over(run, self.clock._now, whole)
+        self._in_vain[run.job] = 0 if gained > 0 else self._in_vain[run.job] + 1
         if attempt is None:
             self._report(run, "killed", UNFIT)
-        elif gained == 0 and (attempt.is_stuck or self._fruitless(run.job)):
+        elif gained == 0 and (attempt.is_stuck or self._in_vain[run.job] >= PATIENCE):
             self._report(run, "killed", STUCK)
         else:
-            if gained > 0:
-                self._in_vain.pop(run.job, None)
             self._resubmit(run)
 
     def _resubmit(self, run: Run) -> None:
@@ -291,11 +288,6 @@ class RecoveringEngine(Engine):
         self._resubmitted[run.job] += 1
         self._queue_again(run)
 
-    def _fruitless(self, job: int) -> bool:
-        """Say whether so many runs of a job ended at their limit without a cycle gained."""
-        self._in_vain[job] = self._in_vain.get(job, 0) + 1
-        return self._in_vain[job] >= PATIENCE
-
     # Runs
 
     def plan_completion(self, run: Run, now: float) -> float:
@@ -303,9 +295,7 @@ class RecoveringEngine(Engine):
         job = run.job
         if not self.work.evolves(job):
             return super().plan_completion(run, now)
-        limit = inf
-        if self.kills:
-            limit = max(self.resizer.limit(run) - now, 1e-9)
+        limit = max(self.resizer.limit(run) - now, 1e-9) if self.kills else inf
         end, outcome = self.work.begin(run, now, limit)
         self._expect_outcome(run, end, outcome)
         if self._renewal is not None:

@@ -3,13 +3,11 @@
 from collections.abc import Callable, Iterator
 from heapq import heappop, heappush
 from math import inf
-from typing import Any, Protocol, runtime_checkable
+from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
 
-from predictors.cycles.offline import OfflineCyclePredictor
-from predictors.cycles.remaining import Remaining
+from predictors.in_loop.dynamic import Dynamic
 from sim.engine.clock import EXPIRY, FAILURE, REPAIR, Occurrence
 from sim.engine.engine import Engine
 from sim.engine.runs_under_load import RENEWAL_SHARE
@@ -27,40 +25,6 @@ from sim.state.records import Outages
 Mover = Callable[[Run, float], None]
 
 
-@runtime_checkable
-class Renews(Protocol):
-    """A runtime predictor that takes in the cycles of running jobs.
-
-    Attributes
-    ----------
-    renew_every : float
-        Seconds between two predictions of a running job.
-    tolerance : float
-        A belief stands while the new remaining time is within this share of it.
-    """
-
-    renew_every: float
-    tolerance: float
-
-    def progress(
-        self,
-        job: int,
-        run: int,
-        nprocs: int,
-        cells: ArrayLike,
-        seconds: ArrayLike,
-        left: int,
-        offline: OfflineCyclePredictor | None = None,
-    ) -> Remaining | None:
-        """Take in cycles of a running job and say how long it will still take."""
-
-    def believed_seconds(self, remaining: Remaining) -> float:
-        """Return the remaining time to believe in, seconds."""
-
-    def forget(self, job: int) -> None:
-        """Drop the cycles of a job that runs no more."""
-
-
 class Renewal:
     """Keeps the beliefs about running evolving jobs fresh.
 
@@ -70,14 +34,14 @@ class Renewal:
 
     Parameters
     ----------
-    predictor : Renews
+    predictor : Dynamic
     work : Stages
     scene : EvolvingScene
     move : callable
         Moves the believed end of a run to a time, seconds.
     """
 
-    def __init__(self, predictor: Renews, work: Stages, scene: EvolvingScene, move: Mover) -> None:
+    def __init__(self, predictor: Dynamic, work: Stages, scene: EvolvingScene, move: Mover) -> None:
         self.renewals = 0
         self._predictor = predictor
         self._work = work

@@ -190,10 +190,7 @@ class Stages(Work):
 
     def _nodes(self, run: Run) -> int:
         """Count the nodes on which a run sits."""
-        width = self._width
-        if width == 1:
-            return run.processors
-        return len(nodes_of(run.nodes, width))
+        return run.processors if self._width == 1 else len(nodes_of(run.nodes, self._width))
 
     def account(self, run: Run, now: float, whole: bool = False) -> Account:
         """Return what a run has done since its attempt began; `whole` up to its own end."""

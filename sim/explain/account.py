@@ -51,19 +51,9 @@ def explained(folder: Path, job: int, console: Console | None = None) -> Account
         )
     scene = run.scene()
     origin, start = beginning(scene.trace)
-    recorders: list[Recorder] = []
-    names: list[int] = []
-
-    def watch(setup: Any) -> Any:
-        names.extend(setup.trace.jobs["job_id"].tolist())
-        if job not in names:
-            raise SimError(f"job {job}: the replay has no such job; the run is of another version")
-        recorders.append(Recorder(names.index(job)))
-        return recorders[0].around(setup)
-
-    messages = console or Console(quiet=True)
-    with Progress(messages, "replay", origin=origin, start=start) as shown:
-        _, records = run.replay(scene, watch, shown)
+    recorder = Recorder(job)
+    with Progress(console or Console(quiet=True), "replay", origin=origin, start=start) as shown:
+        _, records = run.replay(scene, recorder.around, shown)
     epoch = None if start is None else scene.trace.epoch
     return {
         "job": job,
@@ -72,8 +62,8 @@ def explained(folder: Path, job: int, console: Console | None = None) -> Account
         "origin": origin,
         "epoch": epoch,
         **_row(own.iloc[0]),
-        **_agreement(jobs, records, names.index(job)),
-        **_story(recorders[0], names),
+        **_agreement(jobs, records, recorder.job),
+        **_story(recorder),
     }
 
 
@@ -96,11 +86,11 @@ def _agreement(jobs: pd.DataFrame, records: Records, place: int) -> Account:
     }
 
 
-def _story(recorder: Recorder, names: Sequence[int]) -> Account:
+def _story(recorder: Recorder) -> Account:
     """Return what the recorder noted, with jobs by their numbers; node k is ``node k``."""
 
     def named(jobs: Sequence[int]) -> list[int | str]:
-        return [names[one] if one >= 0 else f"node {-1 - one}" for one in jobs]
+        return [recorder.names[one] if one >= 0 else f"node {-1 - one}" for one in jobs]
 
     weighed = [
         {
@@ -112,13 +102,10 @@ def _story(recorder: Recorder, names: Sequence[int]) -> Account:
         }
         for time, one in recorder.weighed
     ]
-    resized = [
-        {"time": time, "before": before, "after": after} for time, before, after in recorder.resized
-    ]
     return {
         "weighed": weighed,
         "waits": [_waited(wait, named) for wait in recorder.waits],
-        "resized": resized,
+        "resized": recorder.resized,
     }
 
 

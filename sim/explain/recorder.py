@@ -182,24 +182,26 @@ class Recorder(Watcher):
 
     Parameters
     ----------
-    job : int
-        Job index.
+    job_id : int
 
     Attributes
     ----------
+    job : int
+        Its index among `names`, the numbers of all jobs.
     waits : list of Wait
         One for each time that it queued.
     weighed : list of (float, Weighed)
         What was believed when it chose, or, where counts stay open, since when, seconds.
-    resized : list of (float, int, int)
-        When its processors changed while it ran, from how many to how many.
+    resized : list of dict
+        When its processors changed while it ran, seconds, and from how many to how many.
     """
 
-    def __init__(self, job: int) -> None:
-        self.job = job
+    def __init__(self, job_id: int) -> None:
+        self._job_id, self.job = job_id, -1
+        self.names: list[int] = []
         self.waits: list[Wait] = []
         self.weighed: list[tuple[float, Weighed]] = []
-        self.resized: list[tuple[float, int, int]] = []
+        self.resized: list[dict[str, float]] = []
         self._said: dict[int, float] = {}
         self._open = False
 
@@ -209,8 +211,13 @@ class Recorder(Watcher):
         Raises
         ------
         SimError
-            If the policy is not made of the usual parts.
+            If there is no such job, or the policy is not made of the usual parts.
         """
+        self.names = setup.trace.jobs["job_id"].tolist()
+        if self._job_id not in self.names:
+            said = f"job {self._job_id}: the replay has no such job"
+            raise SimError(f"{said}; the run is of another version")
+        self.job = self.names.index(self._job_id)
         policy = setup.policy
         if not isinstance(policy, Policy):
             raise SimError(
@@ -278,7 +285,8 @@ class Recorder(Watcher):
         for one in decisions:
             if type(one) is Resize and one.job == self.job and self.job in view.running:
                 before = view.running[self.job].processors
-                self.resized.append((view.now, before, one.processors))
+                change = {"time": view.now, "before": before, "after": one.processors}
+                self.resized.append(change)
 
 
 def _keeper(scheduler: Any) -> QueueKeeper | None:

@@ -90,7 +90,7 @@ def keyword(key: str, value: object) -> str:
         raise ConfigError(f"{key}={error}") from None
 
 
-def axis(key: str, values: object) -> str:
+def axis(key: str, values: Any) -> str:
     """Return the override that a keyword with several values stands for.
 
     Examples
@@ -98,10 +98,9 @@ def axis(key: str, values: object) -> str:
     >>> axis("seed", [1, 2])
     'seed=1,2'
     """
-    several = values if isinstance(values, list | tuple) else [values]
-    if not several:
+    if not values:
         raise ConfigError(f"{key}={values}: needs at least one value")
-    return f"{key}=" + ",".join(keyword(key, one).partition("=")[2] for one in several)
+    return f"{key}=" + ",".join(keyword(key, one).partition("=")[2] for one in values)
 
 
 def key_of(override: str) -> str:

@@ -91,11 +91,7 @@ class Result(Frames):
         return pd.concat(parts, ignore_index=True)
 
     def plot(
-        self,
-        kind: str = "schedule",
-        columns: int = 1,
-        title: bool = True,
-        of: Sequence[int] = (),
+        self, kind: str = "schedule", columns: int = 1, title: bool = True, of: Sequence[int] = ()
     ) -> "Figure":
         """Return a picture, the same as ``moldsim plot RUN KIND`` draws.
 

@@ -30,37 +30,30 @@ class Machine(Protocol):
     @property
     def processors(self) -> int:
         """How many processors there are."""
-        ...
 
     @property
     def processors_per_node(self) -> int:
         """Processor p sits on node p // processors_per_node."""
-        ...
 
     @property
     def splits_work(self) -> bool:
         """Whether it matters how much of a job is communication."""
-        ...
 
     def completion(
         self, start: float, runtime: float, nodes: Ranges, communication: float = 0.0
     ) -> float:
         """Return when work of `runtime` seconds at full speed ends if it starts at `start`."""
-        ...
 
     def progress(
         self, start: float, end: float, nodes: Ranges, communication: float = 0.0
     ) -> float:
         """Return the work done from `start` to `end`, in seconds at full speed."""
-        ...
 
     def outlook(self) -> "LoadOutlook | None":
         """Return what may be believed of background load; None without any."""
-        ...
 
     def measured(self, nodes: Ranges, start: float, end: float) -> Mapping[str, float]:
         """Return what a monitor saw during a run, as predictors are told."""
-        ...
 
 
 @dataclass(frozen=True)

@@ -7,9 +7,9 @@ Nothing of the engine is imported here; `sim.machine.failing.Failing` checks all
 
 import heapq
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from math import gamma, log
-from typing import Literal, NamedTuple, Protocol
+from typing import Literal, NamedTuple
 
 import numpy as np
 
@@ -17,18 +17,6 @@ from predictors.base import FloatArray
 
 DRAWN_AT_ONCE = 8
 """Lives and repairs that are drawn together for a node."""
-
-
-class Lifetimes(Protocol):
-    """How long a node works before it fails."""
-
-    def draw(self, rng: np.random.Generator, size: int) -> FloatArray:
-        """Return times from a repair to the next failure, seconds."""
-        ...
-
-    def draw_first(self, rng: np.random.Generator) -> float:
-        """Return the time to the first failure of a node long in use, seconds."""
-        ...
 
 
 @dataclass(frozen=True)
@@ -89,14 +77,6 @@ class WeibullLifetimes:
         return float(self.scale * whole * rng.random())
 
 
-class Repairs(Protocol):
-    """How long a failed node is away."""
-
-    def draw(self, rng: np.random.Generator, size: int) -> FloatArray:
-        """Return repair times, seconds."""
-        ...
-
-
 @dataclass(frozen=True)
 class ConstantRepairs:
     """Every repair takes the same time.
@@ -132,6 +112,10 @@ class LognormalRepairs:
         """Return log-normal repair times, seconds."""
         sigma = (2.0 * log(self.mean / self.median)) ** 0.5
         return np.asarray(self.median * np.exp(sigma * rng.standard_normal(size)))
+
+
+Lifetimes = ExponentialLifetimes | WeibullLifetimes
+Repairs = ConstantRepairs | LognormalRepairs
 
 
 class NodeEvent(NamedTuple):
@@ -176,11 +160,7 @@ class _NodeClock:
         return float(self.failures[index]), float(self.repairs[index])
 
 
-def _counter(node: int) -> list[int]:
-    """Return where a node's part of the random stream begins."""
-    return [0, 0, node, 0]
-
-
+@dataclass(eq=False)
 class NodeFailures:
     """Failures and repairs of all nodes, the same whatever is asked first.
 
@@ -203,19 +183,16 @@ class NodeFailures:
     ('failure', True)
     """
 
-    def __init__(
-        self, nodes: int, lifetimes: Lifetimes, repairs: Repairs, key: int, start: float = 0.0
-    ) -> None:
-        self.nodes = nodes
-        self.lifetimes = lifetimes
-        self.repairs = repairs
-        self.key = key
-        self.start = start
-        self._clocks: dict[int, _NodeClock] = {}
+    nodes: int
+    lifetimes: Lifetimes
+    repairs: Repairs
+    key: int
+    start: float = 0.0
+    _clocks: dict[int, _NodeClock] = field(default_factory=dict, init=False)
 
     def _clock(self, node: int) -> _NodeClock:
         if node not in self._clocks:
-            rng = np.random.Generator(np.random.Philox(key=self.key, counter=_counter(node)))
+            rng = np.random.Generator(np.random.Philox(key=self.key, counter=[0, 0, node, 0]))
             self._clocks[node] = _NodeClock(rng, self.lifetimes, self.repairs, self.start)
         return self._clocks[node]
 
@@ -228,7 +205,7 @@ class NodeFailures:
         bits = np.random.Philox(key=self.key)
         rng, state, first = np.random.Generator(bits), bits.state, []
         for node in range(self.nodes):
-            state["state"]["counter"][:] = _counter(node)
+            state["state"]["counter"][:] = [0, 0, node, 0]
             bits.state = state
             first.append(self.start + self.lifetimes.draw_first(rng))
         return first
@@ -243,8 +220,5 @@ class NodeFailures:
         while True:
             time, back, node, index = heapq.heappop(pending)
             yield NodeEvent(time, node, "repair" if back else "failure")
-            clock = self._clock(node)
-            if back:
-                heapq.heappush(pending, (clock.at(index + 1)[0], 0, node, index + 1))
-            else:
-                heapq.heappush(pending, (clock.at(index)[1], 1, node, index))
+            index += back  # after a repair comes the next failure, after that its repair
+            heapq.heappush(pending, (self._clock(node).at(index)[1 - back], 1 - back, node, index))

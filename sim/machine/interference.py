@@ -7,6 +7,7 @@ runs at the speed of its slowest node. Nothing of the engine is imported here;
 """
 
 from collections.abc import Sequence
+from dataclasses import dataclass, field
 from math import inf
 from typing import NamedTuple
 
@@ -48,6 +49,7 @@ class Slowdown(NamedTuple):
         return np.asarray(self.times[at] + (work - done[at]) * self.factors[at])
 
 
+@dataclass(eq=False)
 class NodeInterference:
     """Quiet and disturbed phases of every node, both exponential.
 
@@ -73,23 +75,14 @@ class NodeInterference:
     (1.0, 2.0)
     """
 
-    def __init__(
-        self,
-        quiet: float = 86400.0,
-        disturbed: float = 3600.0,
-        factor: float = 2.0,
-        share: float = 1.0,
-        key: int = 0,
-        start: float = 0.0,
-    ) -> None:
-        self.quiet = quiet
-        self.disturbed = disturbed
-        self.factor = factor
-        self.share = share
-        self.key = key
-        self.start = start
-        self._draws: dict[int, np.random.Generator | None] = {}
-        self._changes: dict[int, FloatArray] = {}
+    quiet: float = 86400.0
+    disturbed: float = 3600.0
+    factor: float = 2.0
+    share: float = 1.0
+    key: int = 0
+    start: float = 0.0
+    _draws: dict[int, np.random.Generator | None] = field(default_factory=dict, init=False)
+    _changes: dict[int, FloatArray] = field(default_factory=dict, init=False)
 
     def changes(self, node: int, until: float) -> FloatArray:
         """Return the times at which a node's phases change, at least up to `until`.

@@ -110,6 +110,7 @@ class Shared:
                 f"got {processors}"
             )
         AT_LEAST_1_AND_FINITE.check_or_null(renew=renew)
+        self.processors, self.processors_per_node = processors, processors_per_node
         self.renew = renew
         self._settings = (belief, selection, forget)
         self._streams = Streams(0) if streams is None else streams
@@ -123,16 +124,6 @@ class Shared:
         self.sensors = LoadSensors(self.load, self._streams, *self._monitor)
         self.outlook()
         self._processors = np.arange(processors)
-
-    @property
-    def processors(self) -> int:
-        """How many processors there are."""
-        return self.load.processors
-
-    @property
-    def processors_per_node(self) -> int:
-        """Processor p sits on node p // processors_per_node."""
-        return self.load.processors_per_node
 
     def outlook(self) -> LoadOutlook:
         """Return what may be believed of the load, from the beginning of the samples on."""

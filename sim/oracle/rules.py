@@ -68,10 +68,7 @@ class Violation:
 
 
 def check_schedule(
-    jobs: Sequence[RigidJob],
-    spans: Mapping[int, tuple[float, float]],
-    processors: int,
-    rule: str,
+    jobs: Sequence[RigidJob], spans: Mapping[int, tuple[float, float]], processors: int, rule: str
 ) -> list[Violation]:
     """Return every violation of the rule in a schedule, in order of time.
 

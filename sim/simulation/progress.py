@@ -199,8 +199,9 @@ class ProgressGuard(Watcher):
         now, ended = engine.view.now, engine.log.completed
         in_vain = engine.interruptions - INTERRUPTIONS_A_JOB * ended
         vain = in_vain * EVENTS_AN_INTERRUPTION > self._most
-        many = vain or engine.events - self._events > self._most
-        if ended == self._ended and not many and now - self._since <= self._longest:
+        events, spent = engine.events - self._events, now - self._since
+        many = vain or events > self._most
+        if ended == self._ended and not many and spent <= self._longest:
             return
         left: list[int] = []
         if vain or ended == self._ended:  # all jobs at every end would be quadratic
@@ -211,18 +212,13 @@ class ProgressGuard(Watcher):
         if left:
             job = max(left, key=lambda one: engine.restarts.get(one, 0))
             key, value = ("events", self._most) if many else ("time", self._longest)
-            known = self._vain(engine) if vain else self._silent(engine)
+            known = f"no job was completed for {events:,} events and {spent:.6g} simulated seconds"
+            if vain:
+                times = engine.interruptions
+                known = f"jobs were interrupted {times:,} times and {ended:,} were completed"
             state = self._state(engine, job)
             raise SimError(f"{known}: job {state}; {CHANGE} sim.stall_{key}={value:.15g}")
         self._ended, self._events, self._since = ended, engine.events, now
-
-    def _silent(self, engine: Watched) -> str:
-        events, seconds = engine.events - self._events, engine.view.now - self._since
-        return f"no job was completed for {events:,} events and {seconds:.6g} simulated seconds"
-
-    def _vain(self, engine: Watched) -> str:
-        times, completed = engine.interruptions, engine.log.completed
-        return f"jobs were interrupted {times:,} times and {completed:,} were completed"
 
     def _state(self, engine: Watched, job: int) -> str:
         """Say what a job does, and how often it began."""

@@ -77,10 +77,7 @@ class RecordedRun:
             raise SimError(f"{self.place}: {said}") from None
 
     def replay(
-        self,
-        scene: Scene,
-        watch: Callable[[Setup], Setup],
-        progress: Progress | None = None,
+        self, scene: Scene, watch: Callable[[Setup], Setup], progress: Progress | None = None
     ) -> tuple[Setup, Records]:
         """Simulate it again on its scene.
 
@@ -170,8 +167,7 @@ class RecordedRun:
 
 
 def _speedup(counts: IntArray, runtimes: FloatArray) -> FloatArray:
-    found: FloatArray = counts[0] * runtimes[0] / runtimes
-    return found
+    return np.asarray(counts[0] * runtimes[0] / runtimes)
 
 
 def _some_counts(setup: Setup, job: int) -> IntArray:

@@ -8,6 +8,7 @@ import numpy as np
 from sim.engine.protocols import acts_as
 from sim.errors import ConfigError
 from sim.machine.base import Dedicated, Machine
+from sim.state.columns import Explanations
 from sim.state.records import Consultations, Ranges, Records, Stretches
 from workloads.base import Trace, most_held
 
@@ -86,19 +87,8 @@ def is_recorded(policy: Mapping[str, Any]) -> bool:
 
 def _nobody_asked() -> Consultations:
     ints, floats, bools = np.empty(0, np.int64), np.empty(0), np.empty(0, np.bool_)
-    return Consultations(
-        job=ints,
-        time=floats,
-        nprocs=ints,
-        predicted=floats,
-        method=[],
-        reliability=[],
-        observations=ints,
-        runs_at_count=ints,
-        mean_at_count=floats,
-        decided=bools,
-        final=bools,
-    )
+    said = Explanations().columns(0)
+    return Consultations(ints, floats, ints, floats, decided=bools, final=bools, **said)
 
 
 def _check(trace: Trace, machine: Machine, evolving: bool) -> None:

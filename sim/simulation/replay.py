@@ -276,11 +276,7 @@ Simulated = tuple[Artefacts, Artefacts | None, Artefacts | None]
 
 
 def replicate(
-    config: Mapping[str, Any],
-    replication: int,
-    folder: Path | None,
-    identity: Identity,
-    show: Show,
+    config: Mapping[str, Any], replication: int, folder: Path | None, identity: Identity, show: Show
 ) -> Simulated:
     """Run one replication, its baseline and the step between; write all where there is a folder."""
     if config["sim"]["assumptions"] and config["baseline"] is None:

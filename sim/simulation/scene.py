@@ -122,24 +122,16 @@ def set_scene(config: Mapping[str, Any], replication: int, trace: Trace | None =
         trace = replace(trace, words=words)
     for key in ("workload", "moldability"):  # not all of which a class of theirs has taken
         check_sizes(key, config[key])
-    machine = build_machine(config["cluster"], size, trace, streams)
+    cluster, first = config["cluster"], float(trace.jobs["submit_time"].iloc[0])
+    has_load = "streams" in accepted(cluster["_target_"], "cluster")
+    more = {"streams": streams, "origin": first} if has_load else {}
+    machine: Machine = build({**cluster, "processors": size}, "cluster", **more)
     if isinstance(machine, Failing):
-        machine = machine.bound(streams, float(trace.jobs["submit_time"].iloc[0]))
+        machine = machine.bound(streams, first)
     counts = trace.jobs["requested_processors"].to_numpy()
     changing = build(config["evolving"], "evolving")
     evolving = None if changing is None else changing.scene(counts, streams, machine)
     return Scene(trace, truth, machine, streams, evolving)
-
-
-def build_machine(
-    cluster: Mapping[str, Any], processors: int, trace: Trace, streams: Streams
-) -> Machine:
-    """Return the machine; one with load of its own gets random streams and the first submit."""
-    more: dict[str, Any] = {}
-    if "streams" in accepted(cluster["_target_"], "cluster"):
-        more = {"streams": streams, "origin": float(trace.jobs["submit_time"].iloc[0])}
-    machine: Machine = build({**cluster, "processors": processors}, "cluster", **more)
-    return machine
 
 
 def watchers(

@@ -96,8 +96,7 @@ def kept_starts(
     key = repr((code_checksum(), inputs, own))
     path = folder / KEPT / f"{hashlib.sha256(key.encode()).hexdigest()}.npy"
     if path.is_file():
-        kept: FloatArray = np.load(path)
-        return kept
+        return np.asarray(np.load(path))
     started = starts(found, candidate, outages)
     path.parent.mkdir(parents=True, exist_ok=True)
     with replaced(path) as made:

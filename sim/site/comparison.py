@@ -143,10 +143,7 @@ def nearest_of(candidates: Sequence[Compared]) -> Compared:
 def recorded_figures(found: Recorded) -> Figures:
     """Return the figures of the recorded schedule."""
     start = np.where(found.end > found.begin, found.start, np.nan)
-    return {
-        **wait_figures(found.wait[found.judged]),
-        "utilization": utilization(found, start),
-    }
+    return {**wait_figures(found.wait[found.judged]), "utilization": utilization(found, start)}
 
 
 def class_labels(found: Recorded) -> Mapping[str, pd.Series]:

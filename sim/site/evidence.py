@@ -176,8 +176,7 @@ def clock_time(seconds: float) -> str:
     >>> clock_time(93780.0), clock_time(3600.0)
     ('1-02:03:00', '01:00:00')
     """
-    whole = round(seconds)
-    days, rest = divmod(whole, 86400)
+    days, rest = divmod(round(seconds), 86400)
     told = f"{rest // 3600:02d}:{rest % 3600 // 60:02d}:{rest % 60:02d}"
     return f"{days}-{told}" if days else told
 

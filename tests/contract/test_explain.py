@@ -29,7 +29,7 @@ def recorded(backfill, job, rows=ROWS):
     """Replay toy rows with a recorder on a job (by index), and without; return the recorder."""
     trace = trace_of(rows)
     setup = Setup(trace, rigid_truth(trace), rigid(backfill), ToyEstimate(), Dedicated(4))
-    recorder = Recorder(job)
+    recorder = Recorder(trace.jobs["job_id"].tolist()[job])
     watched = simulate(recorder.around(setup))
     setup = Setup(trace, rigid_truth(trace), rigid(backfill), ToyEstimate(), Dedicated(4))
     assert watched.start_time.tolist() == simulate(setup).start_time.tolist()

@@ -72,7 +72,7 @@ EDITS = {
         "len(reading.counts) - 1",
     ),
     "efficiency": ("allocation/curve.py", "efficient(reading, self.efficiency)", "0"),
-    "fixed": ("allocation/rigid.py", "(job, view, self.processors)", "(job, view, 2)"),
+    "fixed": ("allocation/rigid.py", "(counts, self.processors)", "(counts, 2)"),
     "lpa": ("allocation/local.py", "min(self._unlimited(reading), ", "min(0, "),
     "fair": (
         "allocation/local.py",

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from sim.policies.advice import Reading
 from sim.policies.allocation.curve import average, efficient, knee
-from sim.policies.allocation.local import fair_place
+from sim.policies.allocation.local import balanced
 from sim.policies.allocation.queue_time import believed_best, predicted_best
 
 
@@ -95,4 +95,4 @@ def test_counts_read_off_a_curve_are_those_of_the_definitions(head, serial, leas
     usable = runtimes[: runtimes.argmin() + 1]
     areas = counts[: usable.size] * usable
     ratio = np.maximum(areas / areas.min(), usable / usable.min())
-    assert fair_place(Reading(counts, runtimes, serial)) == (ratio.argmin(), ratio.min())
+    assert balanced(counts, runtimes) == (ratio.argmin(), ratio.min())

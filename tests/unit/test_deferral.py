@@ -63,7 +63,7 @@ def test_those_kept_back_count_among_the_jobs_that_are_there() -> None:
     """θ(3, 0.8)·4 = 0.02, 0.51, 3.47: the largest waits, the others get 1 and 3."""
     beliefs = beliefs_of(power_truth([5.0, 3.0, 2.0], [0.8] * 3, 4), 4)
     share = partial(HeSrpt(exponent=0.8).share, beliefs)
-    deferral = Deferral(beliefs.view, share, beliefs.view.extremes, beliefs)
+    deferral = Deferral(beliefs, share, beliefs.view.extremes)
     beliefs.view._state.arrived = [0, 1, 2]
     nobody = members_of(beliefs, [])
     assert deferral.admit(nobody) == [1, 2]

@@ -121,9 +121,8 @@ class ShareLimit(Candidates):
 
     def __init__(self, view: View, rule: FairShare) -> None:
         super().__init__(view, rule.advice, rule.counts)
-        self.looks_ahead = rule.when == "submit"
         self._rule = rule
-        self._keeps = rule.when == "submit"
+        self.looks_ahead = self._keeps = rule.when == "submit"
         self._scale = float(rule.factor * view.processors)
         self._shares: FloatArray = np.full((len(view.submit_time), 2), np.nan)
 

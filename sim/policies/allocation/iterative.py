@@ -73,27 +73,19 @@ def add_job(
 
 
 @compiled
-def loss_of_step(
+def weigh_step(
     counts: IntArray, runtimes: FloatArray, serial: float, pick: int, high: int, by_time: bool
-) -> float:
-    """Return what a job loses by its next step: efficiency, or less than nothing of time.
+) -> tuple[float, float]:
+    """Return what a job loses by its next step, and of what: of its efficiency, or its time.
 
-    Infinite where there is no next step.
+    Below 0 it gains; the loss is infinite where there is no next step.
     """
+    now = runtimes[pick] if by_time else serial / (counts[pick] * runtimes[pick])
     if pick + 1 >= high:
-        return np.inf
+        return np.inf, now
     if by_time:
-        return float(runtimes[pick + 1] - runtimes[pick])
-    now = serial / (counts[pick] * runtimes[pick])
-    return float(now - serial / (counts[pick + 1] * runtimes[pick + 1]))
-
-
-@compiled
-def scale_of_step(
-    counts: IntArray, runtimes: FloatArray, serial: float, pick: int, by_time: bool
-) -> float:
-    """Return what a job's next step takes its loss from: its efficiency, or its time."""
-    return float(runtimes[pick] if by_time else serial / (counts[pick] * runtimes[pick]))
+        return runtimes[pick + 1] - now, now
+    return now - serial / (counts[pick + 1] * runtimes[pick + 1]), now
 
 
 @compiled
@@ -103,7 +95,7 @@ def next_step(losses: FloatArray, scales: FloatArray, counts: IntArray, pick: In
     Parameters
     ----------
     losses, scales : numpy.ndarray of float, shape (n,)
-        See `loss_of_step` and `scale_of_step`.
+        See `weigh_step`.
     counts : numpy.ndarray of int
         All candidates.
     candidate : numpy.ndarray of int, shape (n,)
@@ -225,8 +217,8 @@ def iterate(
     jobs, losses, scales = (np.empty((3, pick.size)), np.empty(pick.size), np.empty(pick.size))
     for i in range(pick.size):
         jobs[COUNT, i], jobs[SECONDS, i] = counts[pick[i]], runtimes[pick[i]]
-        losses[i] = loss_of_step(counts, runtimes, serial[i], pick[i], high[i], by_time)
-        scales[i] = scale_of_step(counts, runtimes, serial[i], pick[i], by_time)
+        weighed = weigh_step(counts, runtimes, serial[i], pick[i], high[i], by_time)
+        losses[i], scales[i] = weighed
     grown, total = 0, np.inf
     try_from(plans, length, half, 0, jobs, 0.0, total)
     while True:
@@ -245,8 +237,8 @@ def iterate(
             jobs[COUNT, grown], jobs[SECONDS, grown] = counts[at - 1], runtimes[at - 1]
             losses[grown] = np.inf
         pick[grown] = at
-        losses[grown] = loss_of_step(counts, runtimes, serial[grown], at, high[grown], by_time)
-        scales[grown] = scale_of_step(counts, runtimes, serial[grown], at, by_time)
+        weighed = weigh_step(counts, runtimes, serial[grown], at, high[grown], by_time)
+        losses[grown], scales[grown] = weighed
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -42,10 +42,6 @@ TOPC24: dict[str, tuple[float, float]] = {
 }
 """α_M and μ of LPA as published in TOPC'24, by model."""
 
-RATIO_ICPP22 = {"roofline": 2.62, "communication": 3.61, "amdahl": 4.74, "general": 5.72}
-RATIO_TOPC24 = {"roofline": 2.62, "communication": 3.40, "amdahl": 4.55, "general": 4.63}
-"""Competitive ratios for makespan, by model."""
-
 
 def delta(mu: float) -> float:
     """Return δ(μ) = (1 - 2μ) / (μ(1 - μ)), how much longer than the fastest a job may run.
@@ -113,8 +109,7 @@ class LocalAllocation(CurveRule):
     def _unlimited(self, reading: Reading) -> int:
         counts, runtimes, serial = raised(reading)
         if self.version == "icpp22":
-            fast = runtimes <= delta(self.mu) * runtimes.min() * (1 + TIE)
-            return int(np.argmax(fast))
+            return int(np.argmax(runtimes <= delta(self.mu) * runtimes.min() * (1 + TIE)))
         areas = counts * runtimes
         least = min(float(areas.min()), serial)
         fastest = int(first_least(runtimes))
@@ -135,12 +130,6 @@ def balanced(counts: IntArray, runtimes: FloatArray) -> tuple[int, float]:
         if is_less(worse, ratio):
             best, ratio = k, worse
     return best, ratio
-
-
-def fair_place(reading: Reading) -> tuple[int, float]:
-    """Return FAIR's place, the least max(α, β) up to the fastest count, and that ratio."""
-    place, ratio = balanced(reading.counts, reading.runtimes)
-    return int(place), float(ratio)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -170,7 +159,8 @@ class FairCandidates(Candidates):
     def of(self, job: int) -> Reading:
         """Return the candidates up to the job's p, and let R grow."""
         reading = super().of(job)
-        place, ratio = fair_place(raised(reading))
+        counts, runtimes, _ = raised(reading)
+        place, ratio = balanced(counts, runtimes)
         self.ratio = max(self.ratio, ratio)
         self._balanced[job] = reading.counts[place]
         return reading

@@ -299,8 +299,7 @@ class QueueTimeCandidates(CappedCandidates):
         else:
             known = [(run.processors, now - run.start) for run in view.running.values()]
         runs = np.empty((2, len(known) + queue.last - queue.first))
-        runs[HELD, : len(known)] = [count for count, _ in known]
-        runs[CLOCK, : len(known)] = [instant for _, instant in known]
+        runs[:, : len(known)] = np.array(known, float).reshape(-1, 2).T
         settle_heads(
             queue.counts, queue.runtimes, queue.spans[here], queue.processors[here],
             view.free, runs, self._queue_time, self._longest,

@@ -1,17 +1,9 @@
 """Allocations that consult no prediction: the request, a fixed count."""
 
-import numpy as np
-
 from sim.errors import AT_LEAST_1
+from sim.policies.advice import round_down
 from sim.policies.base import Outlook
 from sim.state.view import View
-
-
-def largest_feasible(job: int, view: View, wanted: float) -> int:
-    """Return the job's largest feasible count up to `wanted`, else its least one."""
-    counts = view.counts(job)
-    place = int(np.searchsorted(counts, wanted, side="right")) - 1
-    return int(counts[max(place, 0)])
 
 
 class Request:
@@ -54,4 +46,5 @@ class Fixed:
 
     def choose(self, job: int, view: View, outlook: Outlook) -> int:
         """Return the largest feasible count up to `processors`, else the least one."""
-        return largest_feasible(job, view, self.processors)
+        counts = view.counts(job)
+        return int(counts[round_down(counts, self.processors)])

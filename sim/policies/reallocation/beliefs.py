@@ -1,6 +1,6 @@
 """The malleable jobs on the machine, and what a reallocation rule knows of each."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
@@ -11,6 +11,8 @@ from sim.state.machine_state import Run
 from sim.state.view import View
 
 Found = TypeVar("Found")
+Limits = Callable[[int], tuple[int, int]]
+"""Job to the count below which it need not fall, and its largest."""
 
 TABLED = 1 << 14
 """Largest count up to which a job's whole believed curve is kept."""
@@ -39,6 +41,16 @@ class Members:
 
     def __len__(self) -> int:
         return len(self.job)
+
+    def joined_by(self, jobs: Sequence[int], least: IntArray, largest: IntArray) -> "Members":
+        """Return these, then jobs that hold nothing yet, with what each may hold."""
+        return Members(
+            [*self.job, *jobs],
+            [*self.run, *(None for _ in jobs)],
+            np.concatenate([self.held, np.zeros_like(least)]),
+            np.concatenate([self.least, least]),
+            np.concatenate([self.largest, largest]),
+        )
 
 
 class Beliefs:

@@ -15,15 +15,12 @@ class CostModel(Protocol):
     @property
     def free(self) -> bool:
         """Whether every change is free."""
-        ...
 
     def change(self, before: int, after: int) -> float:
         """Return what it costs a run to go from one count to another."""
-        ...
 
     def start(self, processors: int) -> float:
         """Return what the start of a malleable job costs."""
-        ...
 
 
 class NoCost:

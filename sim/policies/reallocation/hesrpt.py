@@ -127,7 +127,7 @@ class HeSrpt(Reallocation):
     """
 
     shares, decide = staticmethod(shares_by_work), staticmethod(share_by_work)
-    defers = reads_beliefs = True
+    defers = reads_beliefs = weighs_work = True
 
     exponent: float | None = None
     objective: Literal["response", "slowdown"] = "response"
@@ -136,11 +136,6 @@ class HeSrpt(Reallocation):
         super().__post_init__()
         BETWEEN_0_AND_1.check_or_null(exponent=self.exponent)
         check_choice(("response", "slowdown"), objective=self.objective)
-
-    @property
-    def weighs_work(self) -> bool:
-        """Always."""
-        return True
 
     @property
     def parameters(self) -> tuple[float, ...]:

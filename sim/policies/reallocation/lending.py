@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from predictors.base import IntArray
-from sim.policies.reallocation.beliefs import Beliefs, Members
+from sim.policies.reallocation.beliefs import Beliefs, Limits, Members
 from sim.policies.reallocation.costs import CostModel
 from sim.state.availability import BelievedEnds
 from sim.state.decisions import Decision, Start
@@ -185,12 +185,11 @@ class Deferral:
 
     Parameters
     ----------
-    view : View
+    beliefs : Beliefs
     share : callable
         The rule: members and a total to the processors of each.
     limits : callable
         Job to the count below which it never falls and its largest.
-    beliefs : Beliefs
 
     Attributes
     ----------
@@ -199,13 +198,8 @@ class Deferral:
     """
 
     def __init__(
-        self,
-        view: View,
-        share: Callable[[Members, int], IntArray],
-        limits: Callable[[int], tuple[int, int]],
-        beliefs: Beliefs,
+        self, beliefs: Beliefs, share: Callable[[Members, int], IntArray], limits: Limits
     ) -> None:
-        self._view = view
         self._beliefs = beliefs
         self._share = share
         self._limits = limits
@@ -223,7 +217,7 @@ class Deferral:
         running : Members
             The malleable jobs that run.
         """
-        view = self._view
+        view = self._beliefs.view
         arrived = view.arrived
         self._asked = []
         if not (self.jobs or arrived):
@@ -263,14 +257,6 @@ class Deferral:
 
     def _with(self, running: Members, candidates: list[int]) -> Members:
         """Return the runs and the candidates, which may get nothing."""
-        count = len(candidates)
-        nothing: IntArray = np.zeros(count, np.int64)
         largest = np.array([self._limits(job)[1] for job in candidates], np.int64)
-        everybody = Members(
-            running.job + candidates,
-            running.run + [None] * count,
-            np.concatenate([running.held, nothing]),
-            np.concatenate([running.least, nothing]),
-            np.concatenate([running.largest, largest]),
-        )
+        everybody = running.joined_by(candidates, np.zeros_like(largest), largest)
         return self._beliefs.modest(everybody)

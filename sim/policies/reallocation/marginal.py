@@ -46,8 +46,7 @@ def concave_gains(speedup: FloatArray) -> FloatArray:
                 break
             hull.pop()
         hull.append(k)
-    gains: FloatArray = np.diff(np.interp(np.arange(best.size), hull, best[hull]))
-    return gains
+    return np.asarray(np.diff(np.interp(np.arange(best.size), hull, best[hull])))
 
 
 @compiled

@@ -96,8 +96,7 @@ class Reallocation:
             stretch = np.array([beliefs.relative(job, count) for job, count in places])
         parameters = np.array(self.parameters, float)
         claims = Claims(readings, held, least, largest, total, work, stretch, parameters)
-        found: IntArray = self.shares(claims)
-        return found
+        return np.asarray(self.shares(claims))
 
     def read_off(self, beliefs: Beliefs, job: int) -> FloatArray:
         """Return what `shares` needs of a job's believed curve, shape (r,)."""
@@ -142,21 +141,6 @@ class Reallocation:
         return ReallocatingScheduler(self, view, order, backfill, allocation)
 
 
-class _AllocationOfTheRest:
-    """Asks the reallocation rule about malleable jobs, the allocation rule about all others."""
-
-    def __init__(self, rule: Reallocation, beliefs: Beliefs, allocation: Allocation) -> None:
-        self._rule = rule
-        self._beliefs = beliefs
-        self._allocation = allocation
-
-    def choose(self, job: int, view: View, outlook: Outlook) -> int:
-        """Return the count with which a job waits."""
-        if view.malleable[job] and not self._rule.grows_only:
-            return self._rule.queue_count(self._beliefs, job)
-        return self._allocation.choose(job, view, outlook)
-
-
 class ReallocatingScheduler:
     """Lets backfilling start jobs, then shares out processors among the malleable ones.
 
@@ -192,8 +176,7 @@ class ReallocatingScheduler:
         self.rule, self.allocation = rule, allocation
         self.beliefs = Beliefs(view)
         self.lending = LendingView(view, self.beliefs, self._kept, rule.cost)
-        rest = _AllocationOfTheRest(rule, self.beliefs, allocation)
-        self.inner = backfill.begin(self.lending, order, rest)
+        self.inner = backfill.begin(self.lending, order, self)
         if getattr(self.inner, "tracks_runs", False):
             self.lending.track()
         self._strict = getattr(self.inner, "strict", False)
@@ -206,7 +189,7 @@ class ReallocatingScheduler:
         self._given: dict[int, int] = {}  # what shrinks that are worth it would leave
         self._deferral: Deferral | None = None
         if rule.defers and rule.reclaim:
-            self._deferral = Deferral(view, self._share, self._limits, self.beliefs)
+            self._deferral = Deferral(self.beliefs, self._share, self._limits)
 
     def compiled_rule(self, engine: Engine) -> CompiledRule | None:
         """Return the compiled rule where the rule has a pass, and it is that of `begin_pass`.
@@ -233,6 +216,15 @@ class ReallocatingScheduler:
             return None
         compiled = SharingRule(engine, rule, self.beliefs, inner)
         return compiled if compiled.is_supported else None
+
+    def choose(self, job: int, view: View, outlook: Outlook) -> int:
+        """Return the count with which a job waits: the rule's if malleable, else the allocation's.
+
+        `inner` asks it, as the allocation that it is given.
+        """
+        if view.malleable[job] and not self.rule.grows_only:
+            return self.rule.queue_count(self.beliefs, job)
+        return self.allocation.choose(job, view, outlook)
 
     def _share(self, members: Members, total: int) -> IntArray:
         """Return what the rule gives each member."""
@@ -333,20 +325,15 @@ class ReallocatingScheduler:
         least = held if rule.grows_only else running.least
         largest = running.largest if may_grow else held
         may_grow = may_grow or (self._strict and not rule.grows_only)
+        found = Members(running.job, running.run, held, least, largest)
         new = [start for start in starts if view.malleable[start.job]]
         if not new:
-            return Members(running.job, running.run, held, least, largest)
+            return found
         counts = np.array([start.processors for start in new])
         most = counts
         if may_grow:
             most = np.maximum([self._limits(start.job)[1] for start in new], counts)
-        return Members(
-            [*running.job, *(start.job for start in new)],
-            [*running.run, *(None for _ in new)],
-            np.concatenate([held, np.zeros_like(counts)]),
-            np.concatenate([least, counts]),
-            np.concatenate([largest, most]),
-        )
+        return found.joined_by([start.job for start in new], counts, most)
 
     def _snapped(self, members: Members, shares: IntArray, total: int) -> IntArray:
         """Lower the shares to feasible counts."""
@@ -354,8 +341,6 @@ class ReallocatingScheduler:
             return shares
         special = self.view._feasible.special
         allowed = [special(job) for job in members.job]
-        if all(counts is None for counts in allowed):
-            return shares
         usable = [
             None if counts is None else counts[(counts >= low) & (counts <= high)]
             for counts, low, high in zip(

@@ -1,11 +1,11 @@
 """Whether changes of running jobs are worth what they cost, to those who change and to all."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 
 import numpy as np
 
 from predictors.base import IntArray
-from sim.policies.reallocation.beliefs import Beliefs, Members
+from sim.policies.reallocation.beliefs import Beliefs, Limits, Members
 from sim.policies.reallocation.costs import CostModel
 from sim.policies.ties import is_less
 from sim.state.availability import shadow_time
@@ -33,11 +33,7 @@ class Weighing:
     """
 
     def __init__(
-        self,
-        beliefs: Beliefs,
-        cost: CostModel,
-        gain_factor: float,
-        limits: Callable[[int], tuple[int, int]],
+        self, beliefs: Beliefs, cost: CostModel, gain_factor: float, limits: Limits
     ) -> None:
         self._beliefs = beliefs
         self._view = beliefs.view
