@@ -331,7 +331,8 @@ def let_in(part: Any) -> Door | None:
     door = Door()
     own = [name for one in kind.__mro__ if not is_own(one) for name in vars(one)]
     public = {name: getattr(kind, name, None) for name in {*own, *CHECKS} if name[0] != "_"}
-    names = [name for name, one in public.items() if callable(one) and not isclass(one)]
+    plain = (name for name, one in public.items() if not (isclass(one) or hasattr(one, "py_func")))
+    names = [name for name in plain if callable(public[name])]
     body: dict[str, Any] = {name: _guarded(door, name, CHECKS.get(name)) for name in names}
     if "curve" in body:
         asked = _guarded(door, "curve", _has_answer)

@@ -14,6 +14,7 @@ from predictors.base import Explanation
 from predictors.compiling import kernel_folder
 from predictors.in_loop.user_estimate import UserEstimate
 from sim.policies.molding.base import Candidates
+from sim.policies.reallocation.equi import Equipartition
 from sim.policies.reallocation.rule import Reallocation
 from sim.simulation.build import build
 from sim.simulation.parts import given_object
@@ -335,6 +336,14 @@ def test_derived_classes_stay_what_they_derive_from_and_decide_alike():
         for one in (sim.SmallestTurnaround(), Leaves())
     )
     pd.testing.assert_frame_equal(own, derived)
+
+
+def test_a_class_derived_from_a_rule_with_a_compiled_pass_keeps_that():
+    rule = type("Mine", (Equipartition,), {"__module__": "mine"})()
+    own = sim.Policy(sim.FirstComeFirstServed(), sim.Easy(), sim.Request(), rule)
+    found = sim.run(*TOYS, policy=own, predictor="oracle", **FEW).jobs
+    equi = sim.run(*TOYS, policy="equi", predictor="oracle", **FEW).jobs
+    pd.testing.assert_frame_equal(found, equi)
 
 
 def test_an_object_calls_its_own_methods_past_the_guard():
