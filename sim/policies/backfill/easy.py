@@ -21,6 +21,7 @@ from sim.policies.molding.candidates import Candidates, single_candidates
 from sim.policies.molding.choice import Blocking, mold_first
 from sim.policies.molding.scheduler import OpenScheduler
 from sim.policies.order import Order
+from sim.policies.passes import by_job
 from sim.policies.passes.plan import (
     BACKFILLING,
     Plan,
@@ -65,14 +66,20 @@ def start_heads(queue: Queue, free: int, backfilling: NDArray[Any]) -> tuple[int
 
 @compiled(inline="always")
 def start_behind(
-    queue: Queue, holders: BelievedEnds, free: int, now: float, backfilling: NDArray[Any]
+    queue: Queue,
+    ends: FloatArray,
+    held: IntArray,
+    free: int,
+    now: float,
+    backfilling: NDArray[Any],
 ) -> int:
     """Reserve for the head that is blocked, and let start who does not delay it: the second half.
 
     Parameters
     ----------
     queue : Queue
-    holders : BelievedEnds
+    ends, held : numpy.ndarray, shape (n,)
+        As `sim.policies.backfill.queue_search.reserve` takes them.
     free : int
         Processors that the heads left.
     now : float
@@ -90,7 +97,7 @@ def start_behind(
     if own.reservations == 0:
         number, _ = fill(queue, at.first + 1, at.last, around, True, own.heads)
     else:
-        number, own.shadow_time, own.extra_nodes = backfill(queue, holders, around, own.heads)
+        number, own.shadow_time, own.extra_nodes = backfill(queue, ends, held, around, own.heads)
     return number
 
 
@@ -158,16 +165,20 @@ def prepare_anew(state: State, plan: Plan) -> None:
 @compiled
 def decide(state: State, plan: Plan) -> None:
     """Start who may, with a reservation for the first that is blocked, or without any."""
-    run, queue, kept = state.run[0], plan.queue, plan.backfilling
-    newcomers = run.arrived - run.newcomer
-    if queue.at[0].waiting == 0:
+    if plan.queue.at[0].waiting == 0:
         return
+    run = state.run[0]
+    queue = plan.queue
+    kept = plan.backfilling
+    newcomers = run.arrived - run.newcomer
     if queue.at[0].waiting > newcomers and run.ended_now + run.expired_now == 0:
         number = start_newcomers(queue, run.free, run.now, kept, newcomers)
     else:
         number, free, is_blocked = start_heads(queue, run.free, kept)
         if is_blocked:
-            number = start_behind(queue, holders_in(state), free, run.now, kept)
+            ends = state.holder_end[: run.holders]
+            held = state.holder_processors[: run.holders]
+            number = start_behind(queue, ends, held, free, run.now, kept)
     start_found(state, queue, number)
 
 
@@ -285,10 +296,9 @@ class EasyScheduler(QueueKeeper):
         is_known = not chooses_again or (chooses_by_offers(allocation) and not engine.kills)
         if not (acts_as(self, EasyScheduler) and is_known):
             return None
-        functions = {
-            "prepare": prepare if anew is None else prepare_anew,
-            "decide": decide_deep if is_deep else decide,
-        }
+        functions = {"decide": decide_deep if is_deep else decide}
+        if anew is not None:
+            functions["prepare"] = prepare_anew
         after = None if anew is None else anew.factor
         return self.queue_rule(engine, functions, has_profile=is_deep, refuted_at=after)
 
@@ -301,9 +311,9 @@ class EasyScheduler(QueueKeeper):
         """
         if not (is_compiled(self, engine) and isinstance(self.outlook, DryRun)):
             return None
-        return QueueRule(
-            engine, self, {"prepare": prepare, **functions}, backfilling=self.backfilling, **more
-        )
+        first = prepare if engine.predictor.learns else by_job.prepare
+        functions = {"prepare": first, **functions}
+        return QueueRule(engine, self, functions, backfilling=self.backfilling, **more)
 
     @property
     def promise(self) -> Promise | None:
@@ -366,7 +376,8 @@ class EasyScheduler(QueueKeeper):
         if not is_blocked:
             return int(number)
         ends = view._ends if self.reservations else NOBODY
-        number = int(_start_behind(queue.tables, ends, free, view.now, kept))
+        found = _start_behind(queue.tables, ends.end, ends.processors, free, view.now, kept)
+        number = int(found)
         if kept["extra_nodes"][0] < 0:
             job, wanted = queue.job.item(queue.first), queue.processors.item(queue.first)
             raise PolicyError(

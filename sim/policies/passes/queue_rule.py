@@ -118,7 +118,8 @@ class QueueRule:
         elif by_offers:
             settles = choose if keeps_reservations else choose_by_reservations
         self._foresee = _foresee if keeps_reservations else _foresee_by_reservations
-        self.functions = {"must_ask": must_ask, "choose": settles, "admit": admit, **functions}
+        asks = must_ask if self._learns or self._refuted_at < np.inf else by_job.never_ask
+        self.functions = {"must_ask": asks, "choose": settles, "admit": admit, **functions}
         self.explanations, self._explained = Explanations(), 0
 
     def begin(self, state: State, calendar: Calendar) -> None:
@@ -232,6 +233,8 @@ class QueueRule:
 
     def take_in_pass(self) -> None:
         """Let the view keep what those who chose believe of their choice."""
+        if self._choosing is _NOBODY:
+            return
         state, believe = self._state, self._engine.beliefs.keep
         for job in self._choosing.tolist():
             believe(job, state.processors.item(job), state.belief.item(job))
