@@ -16,9 +16,8 @@ from predictors.cli.display import Display
 from predictors.cli.fitting import fitting_tables
 from predictors.cli.terminal import PlainConsole, warnings_last
 from sim.composition import options_below
-from sim.console import table_console
 from sim.errors import ConfigError, SimError
-from sim.results.durable import answering, as_json, write_csv, write_whole
+from sim.results.durable import answering, as_json, table_console, write_csv, write_whole
 from sim.results.job_metrics import mean
 from sim.results.sentences import backtest_folder
 from sim.site.candidate_schedules import expected_wait

@@ -16,10 +16,16 @@ from predictors.cli.fitting import fitting_tables
 from predictors.cli.terminal import PlainConsole, warnings_last
 from sim.composition import options_below
 from sim.config import CONFIG_FOLDER
-from sim.console import table_console
 from sim.errors import ConfigError
 from sim.help.interrupts import goes_on
-from sim.results.durable import answering, as_json, clear_partial, replaced, write_whole
+from sim.results.durable import (
+    answering,
+    as_json,
+    clear_partial,
+    replaced,
+    table_console,
+    write_whole,
+)
 from sim.results.sentences import BACKTEST, backtest_folder, distance
 from sim.site.candidate_schedules import MOST_WORK, Candidate, kept_starts, work_of_conservative
 from sim.site.causes import reasons

@@ -14,12 +14,11 @@ from rich.markup import escape
 from predictors.cli.display import Display
 from predictors.cli.fitting import fitting_tables
 from predictors.cli.terminal import PlainConsole
-from sim.console import table_console
 from sim.errors import SimError
 from sim.report.gathering import FIXED, LEFT_OUT, NOT_THERE, Gathered, distinct, gather
 from sim.report.samples import Group
 from sim.report.tables import key_table
-from sim.results.durable import SUMMARY, answering, write_csv
+from sim.results.durable import SUMMARY, answering, table_console, write_csv
 from sim.sweeps.configurations import read_configuration, shared_names
 
 if TYPE_CHECKING:

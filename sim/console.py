@@ -1,6 +1,5 @@
 """What the terminal shows: tables that fit, and at the end of a run one with its baseline."""
 
-import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,7 +11,6 @@ from rich.markup import escape
 from rich.text import Text
 
 from predictors.cli.fitting import Cell, fitting_tables
-from predictors.cli.terminal import PlainConsole
 from sim.results.job_metrics import Figures
 from sim.results.rows import (
     BEYOND,
@@ -47,12 +45,6 @@ from sim.results.sentences import (
     treated_sentence,
 )
 from sim.results.steady_state import partly_unsteady, unsteady_sentence, windows_sentences
-
-
-def table_console(unfolded: int = 400) -> PlainConsole:
-    """Return a console as wide as the terminal, also into a pager; without one as given."""
-    known = sys.stdout.isatty() or sys.stderr.isatty()
-    return PlainConsole(width=None if known else unfolded)
 
 
 def _words(name: str) -> str:

@@ -309,13 +309,7 @@ class Phase:
         reach = REACH * np.maximum(targets, nprocs[-1])
         if self.options.scale == "unit":  # A/n and N/n are bounds of t(n), however far off they lie
             reach = np.maximum(reach, (nprocs * runtime).max())
-        problem = Problem(
-            nprocs,
-            runtime,
-            weights,
-            reach,
-            self.options.scale,
-        )
+        problem = Problem(nprocs, runtime, weights, reach, self.options.scale)
         if self.options.search == "grid":
             return grid_search(problem, targets)
         return search(problem)

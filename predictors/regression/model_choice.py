@@ -126,13 +126,7 @@ def note_on_parts(done: int, gap: float) -> str:
     return f"computation and communication miss the runtime by {gap:.0%} (median)"
 
 
-def time_part(
-    name: PartName,
-    upper: FloatArray,
-    rows: int,
-    columns: int,
-    linear: int,
-) -> TimePart:
+def time_part(name: PartName, upper: FloatArray, rows: int, columns: int, linear: int) -> TimePart:
     """Return the fitted time of a triangular factor: linear if it has so many columns."""
     form: FormName = "linear" if columns == linear else "quadratic"
     return TimePart(name, LeastSquares(upper, columns, rows), form)

@@ -19,6 +19,8 @@ from sim.errors import BAD_INPUT, one_line
 if TYPE_CHECKING:
     import pandas as pd
 
+    from predictors.cli.terminal import PlainConsole
+
 MANIFEST = "manifest.json"
 SUMMARY = "summary.json"
 FAILURE = "failure.json"
@@ -268,6 +270,14 @@ def output(kept: str = "") -> Iterator[None]:
         _forget_output()
         sys.stderr.write(f"error: the output cannot be written: {error.strerror}{kept}\n")
         raise SystemExit(1) from None
+
+
+def table_console(unfolded: int = 400) -> "PlainConsole":
+    """Return a console as wide as the terminal, also into a pager; without one as given."""
+    from predictors.cli.terminal import PlainConsole
+
+    known = sys.stdout.isatty() or sys.stderr.isatty()
+    return PlainConsole(width=None if known else unfolded)
 
 
 def answering(main: Callable[[Any], int]) -> Callable[..., int]:
