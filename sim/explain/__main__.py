@@ -292,10 +292,10 @@ def main(given: Sequence[str] | None = None) -> int:
     asked = parser.parse_args(given)
     if not re.fullmatch(r"-?\d{1,18}", asked.job):
         raise SimError(
-            f"job {asked.job}: must be a whole number, job_id in jobs.parquet. For a task of an "
-            "array, such as 17_3, that is its JobIDRaw; if the accounting has none, the first task "
-            "is 17 and the others are numbered from above the log's highest job: find yours by "
-            "submit_time"
+            f"job {asked.job}: must be a whole number, job_id in jobs.parquet; a task of an array, "
+            "such as 17_3, has the number of its JobIDRaw there; if the accounting has none, the "
+            "first task is 17 and the others are numbered from above the log's highest job: find "
+            "yours by submit_time"
         )
     messages = PlainConsole(stderr=True)
     logging.basicConfig(level=logging.ERROR)  # what the run was warned of it has said itself

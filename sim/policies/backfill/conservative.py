@@ -245,18 +245,13 @@ def _changes(state: State) -> FloatArray:
     return changes
 
 
-@compiled
-def prepare(state: State, plan: Plan) -> None:
-    """Bring profile and reservations up to date."""
-    make_room_for_all(state, plan)
-    run, now, queue, at = state.run[0], state.run[0].now, plan.queue, plan.queue.at[0]
+@compiled(inline="always")
+def _take_in(state: State, plan: Plan) -> None:
+    """Bring profile and reservations up to date with runs that ended and beliefs that changed."""
+    now, queue, at = state.run[0].now, plan.queue, plan.queue.at[0]
     holes, waiting = (plan.times, plan.free, plan.span), waiting_in(queue)
     kept = Kept(plan.instants, queue.soonest)
-    early, is_broken = False, False
-    if run.ended_now + run.expired_now > 0:
-        early, is_broken = follow_changes(holes, now, _changes(state), kept)
-    else:
-        advance(plan.times, plan.span, now)
+    early, is_broken = follow_changes(holes, now, _changes(state), kept)
     if is_broken:
         lay_running(state, plan)
         repair(holes, now, waiting, at.first, at.last, kept)
@@ -268,6 +263,17 @@ def prepare(state: State, plan: Plan) -> None:
         at.first += 1
     if early and at.first < at.last:
         compress(holes, now, waiting, at.first, at.last, kept)
+
+
+@compiled
+def prepare(state: State, plan: Plan) -> None:
+    """Bring profile and reservations up to date."""
+    make_room_for_all(state, plan)
+    run = state.run[0]
+    if run.ended_now + run.expired_now + plan.revised.size > 0:
+        _take_in(state, plan)
+    else:
+        advance(plan.times, plan.span, run.now)
     if run.arrived - run.newcomer > 1 or plan.placements.size > 0:
         plan.placements = nothing_found(run.arrived - run.newcomer)
 

@@ -66,20 +66,14 @@ def start_heads(queue: Queue, free: int, backfilling: NDArray[Any]) -> tuple[int
 
 @compiled(inline="always")
 def start_behind(
-    queue: Queue,
-    ends: FloatArray,
-    held: IntArray,
-    free: int,
-    now: float,
-    backfilling: NDArray[Any],
+    queue: Queue, holders: BelievedEnds, free: int, now: float, backfilling: NDArray[Any]
 ) -> int:
     """Reserve for the head that is blocked, and let start who does not delay it: the second half.
 
     Parameters
     ----------
     queue : Queue
-    ends, held : numpy.ndarray, shape (n,)
-        As `sim.policies.backfill.queue_search.reserve` takes them.
+    holders : BelievedEnds
     free : int
         Processors that the heads left.
     now : float
@@ -97,7 +91,7 @@ def start_behind(
     if own.reservations == 0:
         number, _ = fill(queue, at.first + 1, at.last, around, True, own.heads)
     else:
-        number, own.shadow_time, own.extra_nodes = backfill(queue, ends, held, around, own.heads)
+        number, own.shadow_time, own.extra_nodes = backfill(queue, holders, around, own.heads)
     return number
 
 
@@ -176,9 +170,7 @@ def decide(state: State, plan: Plan) -> None:
     else:
         number, free, is_blocked = start_heads(queue, run.free, kept)
         if is_blocked:
-            ends = state.holder_end[: run.holders]
-            held = state.holder_processors[: run.holders]
-            number = start_behind(queue, ends, held, free, run.now, kept)
+            number = start_behind(queue, holders_in(state), free, run.now, kept)
     start_found(state, queue, number)
 
 
@@ -376,8 +368,7 @@ class EasyScheduler(QueueKeeper):
         if not is_blocked:
             return int(number)
         ends = view._ends if self.reservations else NOBODY
-        found = _start_behind(queue.tables, ends.end, ends.processors, free, view.now, kept)
-        number = int(found)
+        number = int(_start_behind(queue.tables, ends, free, view.now, kept))
         if kept["extra_nodes"][0] < 0:
             job, wanted = queue.job.item(queue.first), queue.processors.item(queue.first)
             raise PolicyError(

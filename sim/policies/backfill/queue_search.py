@@ -7,6 +7,7 @@ import numpy as np
 
 from predictors.base import FloatArray, IntArray
 from predictors.compiling import compiled
+from sim.state.availability import BelievedEnds
 from sim.state.run_state import longer
 from sim.state.waiting_queue import BLOCK, GROUP, SIZES, Queue, Summaries, row
 
@@ -253,7 +254,7 @@ def find_heads(queue: Queue, free: int) -> tuple[int, int]:
 
 @compiled(inline="always")
 def backfill(
-    queue: Queue, ends: FloatArray, held: IntArray, opening: Opening, heads: int
+    queue: Queue, ends: BelievedEnds, opening: Opening, heads: int
 ) -> tuple[int, float, int]:
     """Reserve for the head of the queue, and find the jobs behind it that may start now.
 
@@ -261,8 +262,7 @@ def backfill(
     ----------
     queue : Queue
         Its first job does not fit.
-    ends, held : numpy.ndarray, shape (n,)
-        As `reserve` takes them.
+    ends : BelievedEnds
     opening : Opening
         Its free processors, its instant and who is tried first count.
     heads : int
@@ -282,10 +282,10 @@ def backfill(
         for k in range(heads):
             place = queue.found[k]
             begun[k], more[k] = now + queue.runtime[place], queue.processors[place]
-        every, counts = _merged(ends, held, begun, more)
-        shadow, spare = reserve(every, counts, opening.free, wanted)
+        until, held = _merged(ends.end, ends.processors, begun, more)
+        shadow, spare = reserve(until, held, opening.free, wanted)
     else:
-        shadow, spare = reserve(ends, held, opening.free, wanted)
+        shadow, spare = reserve(ends.end, ends.processors, opening.free, wanted)
     around = Opening(opening.free, spare, now, shadow, opening.shortest)
     number, spare = fill(queue, at.first + 1, at.last, around, True, heads)
     return number, shadow, spare

@@ -100,8 +100,7 @@ def _find_starts(state: State, sharing: Sharing) -> int:
     number, free, is_blocked = start_heads(queue, free, sharing.backfilling)
     if is_blocked:
         ends = _lent_ends(state, sharing)
-        now, kept = state.run[0].now, sharing.backfilling
-        number = start_behind(queue, ends.end, ends.processors, free, now, kept)
+        number = start_behind(queue, ends, free, state.run[0].now, sharing.backfilling)
     return number
 
 
