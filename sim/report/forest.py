@@ -1,4 +1,4 @@
-"""What a comparison answers as pictures: forest plots, maps, load curves."""
+"""What a comparison answers as pictures: forest plots, load curves."""
 
 import math
 from collections.abc import Sequence
@@ -11,7 +11,7 @@ from sim.report.answer_tables import changed, reference_names
 from sim.report.answers import Curve, Difference
 from sim.report.figures import MANY, MARKERS, MOST_BARS, MOST_LINES, Plot, not_drawn
 from sim.report.html import Cell, table
-from sim.report.samples import Group, jobs_of
+from sim.report.samples import Group
 from sim.results.plots.style import LINE_COLOURS, legend, line
 from sim.statistics.intervals import Interval
 from sim.statistics.paired import LEAST_PAIRS
@@ -20,10 +20,6 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 WIDTH, HEIGHT = 200.0, 12.0
-MOST_MAPS = 6
-FULL = math.log(4.0)
-"""A change by this factor has the full colour."""
-BETTER, WORSE = "var(--better)", "var(--worse)"
 
 
 def limits(found: Sequence[Difference]) -> tuple[float, float]:
@@ -104,54 +100,6 @@ def forest(order: Sequence[Group], found: Sequence[Difference], figure: str) -> 
     caption = f"Change of {figure} against {against}: {spans}"
     axis = f"{100 * ends[0]:.0f} to {100 * ends[1]:.0f} {unit}"
     return table(caption, ["runs", "change", axis], rows, ["runs"], "forest")
-
-
-def maps(order: Sequence[Group], found: Sequence[Difference], figure: str) -> str:
-    """Return maps of policies (rows) and predictors (columns), one for each set of jobs."""
-    by_group = {id(one.group): one for one in found}
-    references = {id(one.reference) for one in found}
-    alike: dict[str, list[Group]] = {}
-    for group in order:
-        if not group.is_recorded:
-            alike.setdefault(jobs_of(group), []).append(group)
-    parts = []
-    for same in alike.values():
-        policies = list(dict.fromkeys(group.policy for group in same))
-        predictors = list(dict.fromkeys(filter(None, (group.predictor for group in same))))
-        if len(policies) < 2 or len(predictors) < 2:
-            continue
-        here: dict[tuple[str, str], list[Group]] = {}
-        for group in same:
-            here.setdefault((group.policy, group.predictor), []).append(group)
-        rows = [
-            [
-                Cell(one),
-                *(_map_cell(here.get((one, k), []), by_group, references) for k in predictors),
-            ]
-            for one in policies
-        ]
-        rest = {k: v for k, v in same[0].setting.items() if k not in ("policy", "predictor")}
-        where = ", ".join(f"{k}={v}" for k, v in rest.items() if k.partition(".")[0] == "workload")
-        caption = f"Change of {figure} (%) by policy and predictor{', ' if where else ''}{where}"
-        parts.append(table(caption, ["policy", *predictors], rows, ["policy"]))
-    more = f"<p>Further maps that are left out: {len(parts) - MOST_MAPS}.</p>"
-    return "".join(parts[:MOST_MAPS]) + (more if len(parts) > MOST_MAPS else "")
-
-
-def _map_cell(here: Sequence[Group], by_group: dict[int, Difference], references: set[int]) -> Cell:
-    known = [by_group[id(group)] for group in here if id(group) in by_group]
-    if not known:
-        is_reference = any(id(group) in references for group in here)
-        return Cell("reference", value="0") if is_reference else Cell("–")
-    one = min(known, key=lambda each: each.change.mean)
-    mean = one.change.mean
-    text, _, span = changed(one).partition(" [")
-    shade = ""
-    if math.isfinite(mean) and mean > -1:
-        share = min(abs(math.log1p(mean)) / FULL, 1.0)
-        colour = BETTER if mean < 0 else WORSE
-        shade = f"background:color-mix(in srgb,{colour} {100 * share:.0f}%,transparent)"
-    return Cell(text, f"[{span}" if span else "", style=shade)
 
 
 Labelled = Sequence[tuple[str, Interval]]

@@ -26,15 +26,12 @@ class Cell:
         By what it is sorted, where that is not the figure that the text begins with.
     html : str
         Stands in place of the text where there is some.
-    style : str
-        Of CSS.
     """
 
     text: str
     small: str = ""
     value: str | None = None
     html: str = ""
-    style: str = ""
 
 
 def sort_value(text: str) -> str:
@@ -63,9 +60,8 @@ def breaking(text: str) -> str:
 def _cell(cell: Cell, side: str) -> str:
     value = sort_value(cell.text) if cell.value is None else cell.value
     small = f" <small>{escape(cell.small)}</small>" if cell.small else ""
-    style = f' style="{cell.style}"' if cell.style else ""
     inner = cell.html or breaking(cell.text)
-    return f'<td data-value="{escape(value)}"{side}{style}>{inner}{small}</td>'
+    return f'<td data-value="{escape(value)}"{side}>{inner}{small}</td>'
 
 
 def table(

@@ -21,7 +21,7 @@ from sim.report.answer_tables import (
 )
 from sim.report.details import Details
 from sim.report.figures import Plot, losses_of
-from sim.report.forest import forest, maps
+from sim.report.forest import forest
 from sim.report.gathering import LEFT_OUT, NOT_THERE
 from sim.report.html import Cell, fold, image, table, text_table
 from sim.report.samples import SUFFIXES, Group, Sample
@@ -138,8 +138,6 @@ def page(
         selects=_selects(order, keys),
         table=_key_table(order, keys),
         said="".join(f"<p>{escape(sentence)}</p>" for sentence in report.said),
-        maps=maps(order, answers.differences, report.figure)
-        or "<p>A map needs at least two policies and two predictors on the same jobs.</p>",
         foresight=_foresight(figures.get(OF_FORESIGHT, ""), answers),
         gantt=_explorer(report.explorer) + _gantt(order, gantt),
         winners=_winners(report.winners),
