@@ -14,7 +14,8 @@ from typing import Any, NamedTuple, Self
 from predictors.cli.display import duration
 from sim.errors import SimError
 from sim.help.interrupts import goes_on
-from sim.results.durable import FAILURE, LOCK, SUMMARY, write_failure
+from sim.results.durable import FAILURE, LOCK, MANIFEST, SUMMARY, known_object, write_failure
+from sim.results.provenance import CODE, changed_code
 from sim.results.run_folder import foreign
 from sim.sweeps.callback import folder_name
 from sim.sweeps.configurations import load_yaml
@@ -279,6 +280,15 @@ class Sweep:
                     "keep those of older code stop by Ctrl-C and add reuse=inputs",
                     again,
                 )
+            if others := self._of_other_code():
+                logger.warning(
+                    "%d other runs in %s are of another version of the program: a comparison will "
+                    "not pair them with these; to do them again start their sweep by its command, "
+                    "in %s",
+                    others,
+                    self.folder,
+                    LOG,
+                )
             goes_on(self.command)
             if left:
                 _note(self.folder, shlex.join(self.command))
@@ -288,6 +298,13 @@ class Sweep:
                 self._carry_out(left[begin : begin + size])
             if self.known:
                 self._come_back(left)
+
+    def _of_other_code(self) -> int:
+        """Return how many finished runs of the folder, not asked for now, are of other code."""
+        asked = {self.place(combination) for combination in self.combinations}
+        found = [one for one in self.folder.glob(f"*/{MANIFEST}") if one.parent not in asked]
+        codes = [(known_object(one) or {}).get(CODE) for one in found]
+        return sum(changed_code(one, keep_code=False) is not None for one in codes)
 
     def _come_back(self, left: Sequence[Combination]) -> None:
         """Wait for runs that other processes are at, and do those that these have given up."""

@@ -57,6 +57,18 @@ def test_finished_runs_are_not_launched(tmp_path):
     assert sorted(launcher.launched) == [f"seed={number}" for number in range(2, 8)]
 
 
+def test_runs_of_other_code_that_a_comparison_will_not_pair_are_counted(tmp_path, caplog):
+    for combination in RUNS[:4]:
+        finish(tmp_path / combination[0], combination)
+    for name in ("seed=1", "seed=2", "seed=3"):
+        (tmp_path / name / "manifest.json").write_text('{"code": "other"}')
+    Sweep(tmp_path, HYDRA, RUNS[2:], Launcher(tmp_path)).run(None)
+    assert f"2 other runs in {tmp_path} are of another version" in caplog.text
+    caplog.clear()
+    Sweep(tmp_path, HYDRA, RUNS, Launcher(tmp_path)).run(None)
+    assert "of another version" not in caplog.text
+
+
 def test_runs_are_handed_over_in_parts(tmp_path):
     sizes = []
 
