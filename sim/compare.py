@@ -34,8 +34,6 @@ LISTED = 500
 """Groups of runs that are printed; all are in the file."""
 SHOWN = 15
 """Rows of an answer that are printed where a page has all."""
-UNFOLDED = 400
-"""Columns of a line that goes to a file or a program, where nothing needs folding."""
 
 
 def print_comparison(
@@ -140,7 +138,7 @@ def main(given: Sequence[str] | None = None) -> int:
         path = folder / COMPARISON
         write_csv(distinct(table), path)
         report = _report(folder, gathered, wanted, progress)
-    console = table_console(UNFOLDED)
+    console = table_console()
     left = [f"Runs are missing: {one}." for one in (table.attrs[NOT_THERE],) if one]
     if bad := table.loc[table["status"] != "finished", "run"].nunique():
         left.append(f"Runs left out, named below the first table: {bad}.")

@@ -10,7 +10,7 @@ from rich.text import Text
 GAP = 2
 """Columns between two of a table."""
 LEAST = 18
-"""Columns to which a word is folded at most, where there is room for them."""
+"""Columns to which words are folded at most, where there is room for them; else to a third."""
 
 Cell = str | Text
 
@@ -49,7 +49,7 @@ def fitting_tables(
     cells = [[one if isinstance(one, Text) else Text(one) for one in row] for row in [head, *rows]]
     columns = list(zip(*cells, strict=True))
     wanted = [max(one.cell_len for one in column) for column in columns]
-    least = [min(max(map(_longest_word, one)), LEAST) for one in columns[:words]]
+    least = [min(most, max(width // (3 * words), LEAST)) for most in wanted[:words]]
     room = width - sum(least) - GAP * (words - 1)
     needs = [*least, *wanted[words:]]
     if sum(wanted) + GAP * (len(head) - 1) > width:

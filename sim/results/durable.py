@@ -36,6 +36,8 @@ CHECKSUMS = "artefacts"
 """Under this key the manifest has the SHA-256 of each artefact, and of manifests below it."""
 LARGEST_JSON = 2**26
 """Bytes of a summary or manifest that is read."""
+PAGE_WIDTH = 120
+"""Columns of a table where no terminal says how wide it is."""
 
 
 def sha256(path: Path) -> str:
@@ -272,12 +274,15 @@ def output(kept: str = "") -> Iterator[None]:
         raise SystemExit(1) from None
 
 
-def table_console(unfolded: int = 400) -> "PlainConsole":
-    """Return a console as wide as the terminal, also into a pager; without one as given."""
+def table_console() -> "PlainConsole":
+    """Return a console as wide as the terminal, also into a pager.
+
+    Without a terminal tables are as wide as a page, and a sentence is a line.
+    """
     from predictors.cli.terminal import PlainConsole
 
     known = sys.stdout.isatty() or sys.stderr.isatty()
-    return PlainConsole(width=None if known else unfolded)
+    return PlainConsole() if known else PlainConsole(width=PAGE_WIDTH, soft_wrap=True)
 
 
 def answering(main: Callable[[Any], int]) -> Callable[..., int]:

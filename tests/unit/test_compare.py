@@ -14,6 +14,7 @@ from sim.errors import SimError
 from sim.report.gathering import LEFT_OUT, find_runs, gather, with_origins
 from sim.report.samples import groups_of, references
 from sim.report.tables import LABELS
+from sim.results import durable
 from sim.results.artefacts import write_failure
 from sim.sweeps.configurations import Configuration, flatten, load_yaml, read_configuration
 
@@ -105,13 +106,14 @@ def test_what_falls_off_80_columns_follows_below(tmp_path, capsys, monkeypatch):
                   ["policy=sa", f"predictor={name}"],
                   summary=figures(1.0, **dict.fromkeys(LABELS, 1.0)),
                   baseline=figures(2.0), choices={"predictor": name})  # fmt: skip
-    monkeypatch.setattr(compare, "UNFOLDED", 80)
+    monkeypatch.setattr(durable, "PAGE_WIDTH", 80)
     assert main([str(tmp_path), "--table"]) == 0
     text = capsys.readouterr().out
     assert "Not shown" not in text
     assert "…" not in text
     words = " ".join(text.split())
     assert all(word in words for label in LABELS.values() for word in label.split())
+    assert max(len(line) for line in text.splitlines() if re.search(r"\w   +\w|──", line)) <= 80
     assert words.count("easy, user_estimate") >= 2  # a shared baseline is one row of each block
     assert "In all rows: against easy, user_estimate (baseline); change -50.0 %; pairs 1." in words
 
