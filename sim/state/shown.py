@@ -61,6 +61,7 @@ class ShownJobs:
             (one_by_one(self._written[name]), one_by_one(known))
             for name, known in self._known.items()
         ]
+        self._least, self._largest = one_by_one(more["least"]), one_by_one(more["largest"])
         shown = {name: sealed(column) for name, column in self._written.items()}
         self.jobs = VisibleJobs(**{name: shown[name] for name in vars(jobs)})
         self.more = {name: shown[name] for name in more}
@@ -76,7 +77,7 @@ class ShownJobs:
         for job in jobs:
             for written, known in self._columns if len(jobs) <= MANY else ():
                 written[job] = known[job]
-            if self._known["least"][job] != self._known["largest"][job]:
+            if self._least[job] != self._largest[job]:
                 special = self._ask(job)
                 if special is not None:
                     self._special[job] = sealed(special)
