@@ -5,10 +5,10 @@ from typing import Literal, NamedTuple
 import numpy as np
 
 from predictors.base import FloatArray, IntArray
-from predictors.compiling import compiled
+from predictors.compiling import compiled, direct
 from sim.engine.protocols import acts_as
 from sim.errors import AT_LEAST_0, AT_LEAST_1, SHARE, check_choice
-from sim.policies.advice import Advice, Counts, Reading, check_counts, round_down, tried
+from sim.policies.advice import Advice, Counts, check_counts, last_up_to, tried
 from sim.policies.base import Allocation, Outlook
 from sim.policies.ties import first_least, is_less
 from sim.state.view import View
@@ -71,7 +71,8 @@ def least_turnaround(
     return best
 
 
-def areas(reading: Reading, request: int) -> FloatArray:
+@compiled
+def areas(counts: IntArray, runtimes: FloatArray, request: int) -> FloatArray:
     """Return the believed processor time on each count over that of the request.
 
     Where the request is not among the counts, as a repaired curve is no faster there or the
@@ -80,13 +81,16 @@ def areas(reading: Reading, request: int) -> FloatArray:
 
     Examples
     --------
-    >>> areas(Reading(np.array([1, 2, 4]), np.array([8.0, 5.0, 4.0]), 8.0), 2).tolist()
+    >>> areas(np.array([1, 2, 4]), np.array([8.0, 5.0, 4.0]), 2).tolist()
     [0.8, 1.0, 1.6]
     """
-    place = round_down(reading.counts, request)
-    found = reading.counts * reading.runtimes / (request * reading.runtimes[place])
+    place = last_up_to(counts, 0, counts.size, request)
+    found: FloatArray = counts * runtimes / (request * runtimes[place])
     found[place] = min(found[place], 1.0)
-    return np.asarray(found)
+    return found
+
+
+_areas = direct(areas)
 
 
 class SmallestTurnaround:
@@ -176,7 +180,8 @@ class SmallestTurnaround:
             return Offers(counts)
         reading = self.advice.read(job, view, counts)
         if reading is not None:
-            return Offers(reading.counts, reading.runtimes, areas=areas(reading, request))
+            counts, runtimes, _ = reading
+            return Offers(counts, runtimes, areas=_areas(counts, runtimes, request))
         if self.without_curve == "request":
             return Offers(np.array([request]))
         counts = np.union1d(counts[counts <= request], [request])
