@@ -10,7 +10,7 @@ from rich.text import Text
 GAP = 2
 """Columns between two of a table."""
 LEAST = 18
-"""Columns to which words are folded at most, where there is room for them; else to a third."""
+"""Columns to which words are folded at most; where a table needs several blocks, a third."""
 
 Cell = str | Text
 
@@ -49,17 +49,21 @@ def fitting_tables(
     cells = [[one if isinstance(one, Text) else Text(one) for one in row] for row in [head, *rows]]
     columns = list(zip(*cells, strict=True))
     wanted = [max(one.cell_len for one in column) for column in columns]
-    least = [min(most, max(width // (3 * words), LEAST)) for most in wanted[:words]]
-    room = width - sum(least) - GAP * (words - 1)
-    needs = [*least, *wanted[words:]]
+    figures = wanted[words:]
     if sum(wanted) + GAP * (len(head) - 1) > width:
-        short = (max(_longest_word(one[0]), *map(_whole, one[1:]), 0) for one in columns[words:])
-        needs = [*least, *short]
-    blocks: list[list[int]] = []
-    for place in range(words, len(head)):
-        if not blocks or sum(needs[one] + GAP for one in (*blocks[-1], place)) > room:
-            blocks.append([])
-        blocks[-1].append(place)
+        figures = [max(_longest_word(one[0]), *map(_whole, one[1:]), 0) for one in columns[words:]]
+    for share in (0, width // (3 * words)):
+        folded = (max(min(max(map(_longest_word, one)), LEAST), share) for one in columns[:words])
+        least = list(map(min, wanted, folded))
+        room = width - sum(least) - GAP * (words - 1)
+        needs = [*least, *figures]
+        blocks: list[list[int]] = []
+        for place in range(words, len(head)):
+            if not blocks or sum(needs[one] + GAP for one in (*blocks[-1], place)) > room:
+                blocks.append([])
+            blocks[-1].append(place)
+        if len(blocks) < 2:
+            break
     parts: list[RenderableType] = []
     for block in blocks or [[]]:
         spare = width - sum(needs[one] + GAP for one in block) - GAP * (words - 1)

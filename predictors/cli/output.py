@@ -8,12 +8,12 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from rich.console import Console
-from rich.table import Table
+from rich.console import Console, Group
 
 from predictors.base import FloatArray, Predictor, Remark
+from predictors.cli.fitting import fitting_tables
 from predictors.cli.report import Report
-from predictors.cli.uses import EFFICIENT
+from predictors.cli.uses import EFFICIENT, number
 from predictors.plain import shown_plainly
 
 _LABELS = {
@@ -30,7 +30,7 @@ def print_report(report: Report, console: Console) -> None:
     """Write a report as a sentence, a table, figures and remarks."""
     for sentence in re.split(r"(?<=\.) (?=[A-Z\d])", report.answer):
         console.print(sentence, markup=False)
-    console.print(_table(report))
+    console.print(_table(report, console.width))
     known = "measured" if report.serial_measured else "predicted"
     console.print(
         f"Speedup and efficiency are those of the measured runtime, else of the predicted one, "
@@ -41,8 +41,8 @@ def print_report(report: Report, console: Console) -> None:
     knee = "not within reach" if report.knee is None else f"{report.knee:.4g}"
     console.print(f"knee of the predictions (best balance of speedup and efficiency): {knee}")
     for least, count in report.at_efficiency.items():
-        text = "beyond the counts considered" if count is None else f"{count:.4g}"
-        console.print(f"predicted efficiency of at least {least}: up to {text}")
+        text = "beyond the counts considered" if count is None else f"up to {count:.4g}"
+        console.print(f"predicted efficiency of at least {least}: {text}")
     for line in dict.fromkeys(f"{remark.grade}: {remark.text}" for remark in report.remarks):
         console.print(line, markup=False)
 
@@ -51,29 +51,30 @@ def print_curves(reports: dict[str, Report], console: Console) -> None:
     """Write a line a curve: what to use, what to expect there, what to measure next."""
     console.print(f"{len(reports)} curves; --curve K shows one of them.")
     console.print(f"Use: {EFFICIENT}. Runtimes with a grade are predicted.")
-    table = Table()
-    for heading in ("K", "curve", "use", "runtime (s)", "efficiency 0.5 up to", "measure next"):
-        table.add_column(heading, justify="left" if heading == "curve" else "right")
+    head = ["K", "curve", "use", "runtime (s)", "efficiency 0.5 up to", "measure next"]
     asked = next(iter(reports.values())).rows
     single = len(asked) == 1
     if single:
-        table.add_column(f"on {asked[0].nprocs:g} (s)", justify="right")
-    for number, (name, report) in enumerate(reports.items(), 1):
+        head.append(f"on {asked[0].nprocs:g} (s)")
+    rows = []
+    for place, (name, report) in enumerate(reports.items(), 1):
         believed = [use for use in report.uses if use.nprocs == report.use and not use.measured]
         told = f", {believed[0].grade}" if believed else ""
         cells = [
-            str(number),
+            str(place),
             name.partition("=")[2],
             "-" if report.use is None else f"{report.use:g}",
-            "-" if report.use_runtime is None else f"{report.use_runtime:.4g}{told}",
+            "-" if report.use_runtime is None else f"{number(report.use_runtime)}{told}",
             "-" if report.at_efficiency["0.5"] is None else f"{report.at_efficiency['0.5']:g}",
             "-" if report.measure_next is None else str(report.measure_next),
         ]
         if single:
-            row = report.rows[0]
-            cells.append(f"{row.runtime:.4g} ({row.low:.3g} - {row.high:.3g}), {row.grade}")
-        table.add_row(*cells)
-    console.print(table)
+            on = report.rows[0]
+            cells.append(
+                f"{number(on.runtime)} ({number(on.low)} to {number(on.high)}), {on.grade}"
+            )
+        rows.append(cells)
+    console.print(fitting_tables(head, rows, console.width, 2))
 
 
 def save_plot(
@@ -88,9 +89,8 @@ def save_plot(
     axes = figure.subplots()
     ends = [row.nprocs for row in report.rows] + observed.tolist()
     counts = np.geomspace(min(ends), max(max(ends), min(ends) * 1.01), 200)
-    low, high = model.predict_range(counts)
     predicted = model.predict(counts)
-    axes.fill_between(counts, low, high, alpha=0.2, label="80 % range")
+    axes.fill_between(counts, *model.predict_range(counts), alpha=0.2, label="80 % range")
     axes.plot(counts, predicted, label=report.method)
     axes.plot(observed, runtime, "o", color="black", label="measured")
     if report.knee is not None and report.knee <= counts[-1]:
@@ -105,26 +105,24 @@ def save_plot(
     figure.savefig(path, dpi=150)
 
 
-def _table(report: Report) -> Table:
-    runs = f"{report.observations} run{'s' if report.observations != 1 else ''}"
-    table = Table(title=f"{report.method}, from {runs}", title_justify="left")
-    headings = ("processors", "measured (s)", "predicted (s)", "range (s)", "speedup")
-    for heading in (*headings, "efficiency", "trust"):
-        table.add_column(heading, justify="right")
-    measured = [row for row in report.rows if row.measured]
-    for row in [*measured, *(row for row in report.rows if not row.measured)]:
-        speedup = report.serial_time / row.seconds
-        table.add_row(
+def _table(report: Report, width: int) -> Group:
+    head = ["processors", "measured (s)", "predicted (s)", "range (s)", "speedup", "efficiency"]
+    ordered = sorted(report.rows, key=lambda row: not row.measured)
+    rows = [
+        [
             f"{row.nprocs:g}",
-            "" if row.measured_runtime is None else f"{row.measured_runtime:.4g}",
-            f"{row.runtime:.4g}",
-            f"{row.low:.4g} - {row.high:.4g}",
-            f"{speedup:.4g}",
-            f"{speedup / row.nprocs:.3f}",
+            "" if row.measured_runtime is None else number(row.measured_runtime),
+            number(row.runtime),
+            f"{number(row.low)} to {number(row.high)}",
+            f"{report.serial_time / row.seconds:.4g}",
+            f"{report.serial_time / row.cost:.3f}",
             row.grade,
-            end_section=bool(measured) and row is measured[-1],
-        )
-    return table
+        ]
+        for row in ordered
+    ]
+    last = sum(row.measured for row in ordered) - 1
+    title = f"{report.method}, from {report.observations} run{'s' * (report.observations > 1)}"
+    return fitting_tables([*head, "trust"], rows, width, title=title, ends=[last])
 
 
 def write_json(answer: dict[str, Any]) -> None:

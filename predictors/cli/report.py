@@ -151,13 +151,9 @@ def build_report(
     asked = question.targets
     targets = default_targets(observed, question.most) if asked is None else asked
     remarks = tuple(dict.fromkeys(model.reliability(targets)))
-    at_one = observed == 1.0
-    measured = question.known and bool(at_one.any())
-    one = float(
-        observed_curve(observed[at_one], runtime[at_one]).runtime[0]
-        if measured
-        else model.predict([1.0])[0]
-    )
+    runs = observed_curve(observed, runtime)
+    measured = question.known and runs.nprocs.item(0) == 1.0
+    one = float((runs.runtime if measured else model.predict([1.0]))[0])
     end = getattr(model, "declines_after_", None)
     most = question.most or max(4.0 * float(observed.max()), float(targets.max()))
     counts = _considered(model, min(end, most) if end else most)
@@ -174,7 +170,6 @@ def build_report(
         end if reach is None else min(reach, end or reach),
         question.free,
     )
-    runs = observed_curve(observed, runtime)
     means = dict(zip(runs.nprocs.tolist(), runs.runtime.tolist(), strict=True))
     means = means if question.known else {}
     rows = _rows(model, targets, one, question.level, means)
@@ -186,10 +181,12 @@ def build_report(
     doubts = [*_scatter(observed, runtime), *_rise(means, observed)] if question.known else []
     against = next((remark.measure_at for remark in remarks if remark.code == CONTRADICTED), None)
     if against:
-        doubts.insert(0, f"First of all run {against} again: its runtime contradicts the others.")
-    last = "" if "again" in "".join(doubts) else _next(advice, rival, question.most)
+        said = f"First of all run {against} again: its runtime contradicts the others."
+        doubts.insert(0, (said, against))
+    again = next((int(count) for _, count in doubts if count), None)
+    last = "" if again else _next(advice, rival, question.most)
     return Report(
-        " ".join([*doubts, *told, *advised(uses, means), last]).rstrip(),
+        " ".join([*(said for said, _ in doubts), *told, *advised(uses, means), last]).rstrip(),
         method,
         len(observed),
         rows,
@@ -204,8 +201,8 @@ def build_report(
         {f"{least:g}": count for least, count in efficient.items()},
         end,
         remarks,
-        against or (int(rival.nprocs) if rival else advice.nprocs if advice else None),
-        None if against or rival else advice,
+        again or (int(rival.nprocs) if rival else advice.nprocs if advice else None),
+        None if again or rival else advice,
     )
 
 
@@ -218,8 +215,7 @@ def _rows(
 ) -> tuple[Row, ...]:
     predicted = model.predict(targets)
     low, high = model.predict_range(targets, level)
-    graded = getattr(model, "grades_ranges", False)
-    widths = np.sqrt(high / low) if not graded else np.ones(len(low))
+    widths = np.ones(len(low)) if getattr(model, "grades_ranges", False) else np.sqrt(high / low)
     columns = (each.tolist() for each in (targets, predicted, low, high, widths))
     return tuple(
         Row(n, t, a, b, one / t, one / t / n, _grade(model, n, w), n in means, means.get(n))
@@ -284,18 +280,22 @@ def _at_efficiency(
     return end if enough[-1] == len(counts) - 1 else float(counts[enough[-1]])
 
 
-def _scatter(observed: FloatArray, runtime: FloatArray) -> list[str]:
+Doubt = tuple[str, float | None]
+"""A sentence on measured runtimes, and the count that it asks to run again, if it does."""
+
+
+def _scatter(observed: FloatArray, runtime: FloatArray) -> list[Doubt]:
     """Say where runs on one count took times that are far apart."""
-    found = []
+    found: list[Doubt] = []
     for count in np.unique(observed).tolist():
         least, most = runtime[observed == count].min(), runtime[observed == count].max()
         if most > FAR_APART * least:
             took = f"{number(least)} and {number(most)} s"
-            found.append(f"First of all run {count:g} again: runs there took {took}.")
+            found.append((f"First of all run {count:g} again: runs there took {took}.", count))
     return found
 
 
-def _rise(means: Mapping[float, float], observed: FloatArray) -> list[str]:
+def _rise(means: Mapping[float, float], observed: FloatArray) -> list[Doubt]:
     """Say where measured runtimes rise, and by how much."""
     best = min(means, key=lambda count: (means[count], count))
     beyond = [count for count in means if count > best]
@@ -306,10 +306,11 @@ def _rise(means: Mapping[float, float], observed: FloatArray) -> list[str]:
         return []
     is_once = len(beyond) == 1 and (observed == worst).sum() == 1
     again = f" First of all run {worst:g} again: one slow run may be scatter." if is_once else ""
-    return [
+    said = (
         f"Runtimes rise beyond {best:g}: {number(means[best])} s were measured on {best:g} and "
         f"{number(means[worst])} s on {worst:g}.{again}"
-    ]
+    )
+    return [(said, worst if is_once else None)]
 
 
 def _expected(rows: Sequence[Row]) -> list[str]:
