@@ -165,6 +165,12 @@ def in_windows(summaries: Sequence[Summary]) -> bool:
 
 SAME_JOBS = "redraws of curves and loads on the same jobs of a log"
 """What replications are that replay one part of a log."""
+WEEKS = "weeks of a log, drawn again"
+"""What they are beside the whole log."""
+NO_MORE_DATA = {
+    SAME_JOBS: "their intervals say nothing of other weeks",
+    WEEKS: "with more of them intervals get narrower on the same data",
+}
 
 
 def replications_of(summaries: Sequence[Summary]) -> str:
@@ -182,7 +188,7 @@ def replications_of(summaries: Sequence[Summary]) -> str:
         return "windows of a log"
     if None not in begins:
         return SAME_JOBS
-    return "draws of a model" if begins == {None} else "weeks of a log, drawn again"
+    return "draws of a model" if begins == {None} else WEEKS
 
 
 def in_order(summaries: Sequence[Summary]) -> list[int]:
@@ -269,14 +275,13 @@ def windows_sentences(
         how = f"; neighbours' changes correlate by {correlation:.2f}" if known else ""
         blocks = f" and are read in blocks of {block}" if block > 1 else ""
         lines.append(f"Windows of one log are not independent draws of a site{how}{blocks}.")
-    same = [
-        name for name, own in named.items() if len(own) > 1 and replications_of(own) == SAME_JOBS
-    ]
-    if same:
-        lines.append(
-            f"Replications of {listed(same, MOST_NAMED)} are {SAME_JOBS}: their intervals say "
-            "nothing of other weeks (workload.jobs=500 replications=10 replays windows)."
-        )
+    several = {name: replications_of(own) for name, own in named.items() if len(own) > 1}
+    for kind, lack in NO_MORE_DATA.items():
+        if same := [name for name, own in several.items() if own == kind]:
+            lines.append(
+                f"Replications of {listed(same, MOST_NAMED)} are {kind}: {lack} "
+                "(workload.jobs=500 replications=10 replays windows)."
+            )
     again = max((len(own) - len(in_order(own)) for own in named.values()), default=0)
     if again:
         lines.append(

@@ -540,7 +540,7 @@ def test_a_policy_whose_label_it_is_can_be_asked_about(tmp_path, capsys):
     [
         ([0.0, 9.0], "windows of a log", "Windows of one log are not independent draws"),
         ([7.0, 7.0], SAME_JOBS, "their intervals say nothing of other weeks"),
-        ([7.0, None], "weeks of a log, drawn again", ""),
+        ([7.0, None], "weeks of a log, drawn again", "intervals get narrower on the same data"),
         ([None, None], "draws of a model", ""),
     ],
 )
