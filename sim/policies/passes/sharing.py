@@ -16,6 +16,8 @@ from sim.policies.passes import by_job
 from sim.policies.reallocation.beliefs import TABLED, Beliefs
 from sim.state.calendar import Calendar
 from sim.state.columns import Explanations
+from sim.state.feasible_counts import one_by_one
+from sim.state.predicted import LEAST_BELIEF
 from sim.state.processors import held_ranges
 from sim.state.records import Stretches
 from sim.state.run_state import State, longer, struct_type, structure
@@ -222,20 +224,21 @@ class SharingRule(CompiledRule):
         view, wanted, jobs = self._view, state.processors, len(self._engine.submit)
         self._engine.shown.arrive(range(jobs))
         own, rows = np.zeros(jobs, JOB), [np.zeros(0)] * jobs
+        columns: Any = [one_by_one(own[name]) for name in ("least", "read", "serial")]
+        least, read, serial = columns
         for job in np.flatnonzero(self._engine.malleable).tolist():
-            own["least"][job] = self._rule.queue_count(self._beliefs, job)
-            own["most"][job] = view.extremes(job)[1]
+            least[job] = self._rule.queue_count(self._beliefs, job)
             rows[job] = self._beliefs.read_off(job, self._rule.read_off)
-            own["read"][job] = self._beliefs.has_table(job)
+            read[job] = self._beliefs.has_table(job)
             if self._rule.weighs_work:
-                own["serial"][job] = self._beliefs.serial(job)
+                serial[job] = self._beliefs.serial(job)
             self._beliefs.forget(job)
+        np.copyto(own["most"], self._engine.shown.more["largest"], where=self._engine.malleable)
         own["request"] = view.jobs.requested_processors
         own["requested_time"] = view.jobs.requested_time
         np.copyto(wanted, own["least"], where=own["least"] > 0)
-        pairs = zip(range(jobs), wanted.tolist(), strict=True)
-        state.belief[:] = [view.belief(job, count) for job, count in pairs]
         calendar.runtime[:] = self._truth.runtimes_at(np.arange(jobs), wanted)
+        state.belief[:] = self._believed(calendar.runtime, wanted)
         believed = true = g = np.zeros((0, 0))
         if (tabled := self._tabled) is None:
             believed, true = self._tables(own)
@@ -260,6 +263,14 @@ class SharingRule(CompiledRule):
             "parameters": np.array(self._rule.parameters, float),
         }
         self.plan = cast(Sharing, structure(_made, fields, grows=("stretches",)))
+
+    def _believed(self, runtimes: FloatArray, counts: IntArray) -> FloatArray:
+        """Return what is believed of all jobs on these counts, by an oracle what is true."""
+        if self._curved and self._tabled is not None:
+            self._engine.beliefs.count(len(runtimes))
+            return np.maximum(runtimes, LEAST_BELIEF)
+        pairs = enumerate(counts.tolist())
+        return np.array([self._view.belief(job, count) for job, count in pairs])
 
     def _tables(self, own: NDArray[Any]) -> tuple[FloatArray, FloatArray]:
         """Return what is believed and what is true of each job by count; note who has a curve."""

@@ -33,19 +33,21 @@ def fill_level(
     """
     if total >= largest.sum():
         return largest
-    levels = np.concatenate((least / weights, largest / weights))
-    slopes = np.concatenate((weights, -weights))
+    number, lowest = weights.size, least.sum()
+    levels, slopes = np.empty(2 * number), np.empty(2 * number)
+    for k in range(number):
+        levels[k], slopes[k] = least[k] / weights[k], weights[k]
+        levels[number + k], slopes[number + k] = largest[k] / weights[k], -weights[k]
     order = np.argsort(levels, kind="mergesort")
-    levels, slopes = levels[order], np.cumsum(slopes[order])
-    filled = np.empty(levels.size)
-    filled[0] = least.sum()
-    filled[1:] = np.cumsum(slopes[:-1] * np.diff(levels)) + filled[0]
-    place = 0
-    while place + 1 < filled.size and filled[place + 1] <= total:
-        place += 1
-    slope = slopes[place]
-    level = levels[place] + ((total - filled[place]) / slope if slope > 0 else 0.0)
-    shares: FloatArray = np.minimum(np.maximum(weights * level, least), largest)
+    height, slope, raised, filled = levels[order[0]], slopes[order[0]], 0.0, lowest
+    for place in order[1:]:
+        raised += slope * (levels[place] - height)
+        if raised + lowest > total:
+            break
+        height, slope, filled = levels[place], slope + slopes[place], raised + lowest
+    if slope > 0:
+        height += (total - filled) / slope
+    shares: FloatArray = np.minimum(np.maximum(weights * height, least), largest)
     return shares
 
 
