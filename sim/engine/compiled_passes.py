@@ -3,6 +3,7 @@
 from typing import Any
 
 import numpy as np
+import pandas as pd
 from numpy.typing import NDArray
 
 from predictors.base import FloatArray, RuntimePredictor
@@ -16,7 +17,7 @@ from sim.state.run_state import idle_state
 from sim.state.run_steps import next_event_time
 
 _next_event_time = direct(next_event_time)
-STATUSES = np.array(["completed", "killed"], object)
+STATUSES = pd.Index(["completed", "killed"])
 
 
 class CompiledPasses:
@@ -111,7 +112,7 @@ class CompiledPasses:
             run_start=start,
             allocated=allocated,
             believed_runtime=state.belief,
-            status=STATUSES[self.calendar.killed.view(np.int8)].tolist(),
+            status=pd.Categorical.from_codes(self.calendar.killed.view(np.int8), STATUSES),
             restarts=first_run,
             stretches=stretches,
             consultations=asked,

@@ -110,12 +110,12 @@ def least_over(begin: IntArray, end: IntArray, value: IntArray, length: int) -> 
     return least
 
 
-def _level(begin: IntArray, end: IntArray, weight: FloatArray | None, length: int) -> FloatArray:
+def _level(begin: IntArray, end: IntArray, weight: FloatArray | None, length: int) -> Any:
     if not begin.size:
         return np.zeros(length)
-    up = np.bincount(begin, weight, minlength=length + 1)
-    down = np.bincount(end, weight, minlength=length + 1)
-    return np.cumsum(up - down)[:length]
+    level = np.bincount(begin, weight, minlength=length + 1)
+    level -= np.bincount(end, weight, minlength=length + 1)
+    return np.cumsum(level, out=level)[:length]
 
 
 def _whole(begin: IntArray, end: IntArray, weight: IntArray | None, length: int) -> Any:

@@ -83,6 +83,9 @@ def test_coverage_is_the_mean_over_each_cell(size):
         np.minimum(high[:, None], rows[1:]) - np.maximum(low[:, None], rows[:-1]), 0, None
     ) / np.diff(rows)
     assert got == pytest.approx(np.einsum("k,kr,kc->rc", weight, along, across), abs=1e-9)
+    both = coverage(shape, np.stack([weight, 2 * weight]), (begin, end, processors), size)
+    assert (both[0] == got).all()
+    assert both[1] == pytest.approx(2 * got)
 
 
 def test_resample_keeps_area_and_range():

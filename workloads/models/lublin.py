@@ -293,8 +293,8 @@ def _redraw_above(
     bound: float, count: int, draw: Callable[[IntArray], FloatArray | IntArray]
 ) -> FloatArray:
     """Draw for the indices 0..count-1, again for those above the bound until none is."""
-    values = np.empty(count)
-    left = np.arange(count)
+    values = np.asarray(draw(np.arange(count)), float)
+    left = np.flatnonzero(values > bound)
     while len(left):
         values[left] = draw(left)
         left = left[values[left] > bound]

@@ -65,7 +65,7 @@ def with_users(trace: Trace, application: IntArray, streams: Streams) -> Trace:
         own = np.flatnonzero(group == number)
         taken = rng.permutation(class_quotas(len(own), zipf_shares(MEMBERS, ACTIVITY), 1))
         members = np.repeat(number * MEMBERS + 1 + np.arange(MEMBERS), taken)
-        user[own[np.argsort(usual[own], kind="stable")]] = members
+        user[own[np.argsort(usual[own])]] = members
     jobs = trace.jobs.assign(user=user, executable=application + 1)
     models = {**trace.models, "group": group + 1}
     return replace(trace, jobs=jobs, models=models, lacks_users=False)

@@ -79,20 +79,21 @@ def rectangles(start: FloatArray, end: FloatArray, nodes: Sequence[Ranges]) -> R
     )
 
 
-def _ramp(low: FloatArray, high: FloatArray, cells: int) -> list[tuple[IntArray, FloatArray]]:
+def _ramp(low: FloatArray, high: FloatArray) -> list[tuple[IntArray, FloatArray]]:
     """Return the steps whose running sum is how much of each cell [low, high) covers.
 
     Parameters
     ----------
     low, high : numpy.ndarray of float, shape (k,)
-        In units of cells, within 0..cells.
+        In units of cells, not below 0.
     """
     steps = []
     for edge, sign in ((low, 1.0), (high, -1.0)):
-        cell = np.minimum(edge.astype(np.int64), cells - 1)
+        cell = edge.astype(np.int64)
         part = edge - cell
         steps.append((cell, sign * (1.0 - part)))
-        steps.append((cell + 1, sign * part))
+        if part.any():
+            steps.append((cell + 1, sign * part))
     return steps
 
 
@@ -104,7 +105,8 @@ def coverage(
     Parameters
     ----------
     shape : Rectangles
-    weight : numpy.ndarray of float, shape (k,)
+    weight : numpy.ndarray of float, shape (..., k)
+        Of several weightings each is summed up by itself.
     extent : tuple of float
         First and last instant and number of processors of the picture.
     size : tuple of int
@@ -112,7 +114,7 @@ def coverage(
 
     Returns
     -------
-    numpy.ndarray of float, shape `size`
+    numpy.ndarray of float, shape (..., rows, columns)
 
     Notes
     -----
@@ -120,31 +122,31 @@ def coverage(
     and summed along both axes, so the cost does not depend on its area.
     """
     rows, columns = size
-    steps = np.zeros((rows + 1, columns + 1))
-    for first in range(0, len(weight), _AT_ONCE):
+    steps = np.zeros((*weight.shape[:-1], rows + 2, columns + 2))
+    for first in range(0, weight.shape[-1], _AT_ONCE):
         some = slice(first, first + _AT_ONCE)
-        _add_steps(shape.part(some), weight[some], extent, steps)
-    return steps.cumsum(axis=0).cumsum(axis=1)[:rows, :columns]
+        _add_steps(shape.part(some), weight[..., some], extent, steps)
+    return steps.cumsum(axis=-2).cumsum(axis=-1)[..., :rows, :columns]
 
 
 def _add_steps(
     shape: Rectangles, weight: FloatArray, extent: tuple[float, float, float], steps: FloatArray
 ) -> None:
-    """Add to `steps`, of shape (rows + 1, columns + 1), those of some rectangles."""
+    """Add to `steps`, of shape (..., rows + 2, columns + 2), those of some rectangles."""
     begin, end, processors = extent
-    rows, columns = steps.shape[0] - 1, steps.shape[1] - 1
+    rows, columns = steps.shape[-2] - 2, steps.shape[-1] - 2
     x = columns / (end - begin)
     y = rows / processors
     across = _ramp(
         np.clip((shape.begin - begin) * x, 0, columns),
         np.clip((shape.end - begin) * x, 0, columns),
-        columns,
     )
-    total = steps.reshape(-1)
-    for row, vertical in _ramp(shape.low * y, shape.high * y, rows):
-        base, weighted = row * (columns + 1), weight * vertical
+    totals = steps.reshape(-1, (rows + 2) * (columns + 2))
+    for row, vertical in _ramp(shape.low * y, shape.high * y):
+        base, weighted = row * (columns + 2), np.atleast_2d(weight * vertical)
         for column, horizontal in across:
-            total += np.bincount(base + column, weighted * horizontal, len(total))
+            for total, own in zip(totals, weighted, strict=True):
+                total += np.bincount(base + column, own * horizontal, len(total))
 
 
 def job_colour(job: int) -> str:
@@ -291,9 +293,9 @@ def _draw_means(axes: "Axes", panel: Panel, scale: Scale) -> None:
     size = (min(panel.processors, ROWS), COLUMNS)
     extent = (panel.begin, panel.end, float(panel.processors))
     shape, value = panel.shape, scale.value[panel.shape.stretch]
-    held = np.clip(coverage(shape, np.ones(len(value)), extent, size), 0.0, 1.0)
-    mean = coverage(shape, value, extent, size) / np.maximum(held, 1e-9)
-    face = scale.colours(np.clip(mean, 0.0, 1.0))[..., :3]
+    held, total = coverage(shape, np.stack([np.ones(len(value)), value]), extent, size)
+    held = np.clip(held, 0.0, 1.0)
+    face = scale.colours(np.clip(total / np.maximum(held, 1e-9), 0.0, 1.0))[..., :3]
     ends = panel.at.show(np.array([panel.begin, panel.end]))
     axes.imshow(
         np.dstack([face, held]),

@@ -120,8 +120,8 @@ def resample(times: FloatArray, values: FloatArray, edges: FloatArray) -> FloatA
         return np.zeros((3, len(edges) - 1))
     at = np.searchsorted(times, edges, side="right")
     begun = np.maximum(at - 1, 0)
-    area = np.diff(times, prepend=times[:1])  # in place: a function may have millions of steps
-    area[1:] *= values[:-1]
+    area = np.zeros(len(times))  # in place: a function may have millions of steps
+    np.multiply(np.diff(times), values[:-1], out=area[1:])
     np.cumsum(area, out=area)
     whole = area[begun] + values[begun] * np.where(at > 0, edges - times[begun], 0.0)
     del area
