@@ -129,8 +129,7 @@ def interval_bars(rows: Labelled, label: str, figure: "Figure", mark: float = 0.
     )  # fmt: skip
     axes.axvline(mark, color="#555555", linewidth=1.0, linestyle="--")
     axes.set_yticks(places, [name for name, _ in rows])
-    axes.set_ylim(len(rows) - 0.5, -0.5)
-    axes.set_xlabel(label)
+    axes.set(ylim=(len(rows) - 0.5, -0.5), xlabel=label)
 
 
 def load_lines(curves: Sequence[Curve], label: str, scale: float, figure: "Figure") -> None:
@@ -148,8 +147,7 @@ def load_lines(curves: Sequence[Curve], label: str, scale: float, figure: "Figur
         )  # fmt: skip
         if stop is not None:
             axes.plot(loads[-1], means[-1], marker="|", markersize=18, **line(number))
-    axes.set(xlabel="offered load", ylabel=label)
-    axes.set_ylim(bottom=0)
+    axes.set(xlabel="offered load", ylabel=label, ylim=(0, None))
     legend(axes)
 
 

@@ -191,8 +191,7 @@ def _draw_waits(axes: "Axes", done: Backtest) -> None:
     most = float(max(wait.max(), recorded.max(), 2.0))
     axes.loglog(recorded, wait, ".", markersize=2, color=LINE_COLOURS[0], alpha=0.4)
     axes.plot([1.0, most], [1.0, most], color=INK, linewidth=0.8)
-    axes.set_xlabel("recorded wait (below 1 s as 1 s)")
-    axes.set_ylabel("simulated wait")
+    axes.set(xlabel="recorded wait (below 1 s as 1 s)", ylabel="simulated wait")
     for axis in (axes.xaxis, axes.yaxis):
         time_ticks(axis)
     axes.set(xlim=(0.8, 1.2 * most), ylim=(0.8, 1.2 * most))
@@ -209,8 +208,7 @@ def _draw_over_time(axes: "Axes", done: Backtest) -> None:
         wait = (start - found.submit)[judged]
         means = np.bincount(place, wait, len(edges)) / number / HOUR
         axes.step(axis.show(edges), means, where="post", label=name, color=LINE_COLOURS[k])
-    axes.set_xlabel(axis.label)
-    axes.set_ylabel("mean wait (h)")
+    axes.set(xlabel=axis.label, ylabel="mean wait (h)")
     axes.legend(frameon=False, fontsize=8)
 
 
@@ -225,9 +223,7 @@ def _draw_held(axes: "Axes", done: Backtest) -> None:
         axes.step(axis.show(edges[:-1]), mean, where="post", label=name, color=LINE_COLOURS[k],
                   linewidth=0.9)  # fmt: skip
     axes.axhline(found.processors, color=INK, linewidth=0.8, linestyle=":", label="machine")
-    axes.set_ylim(bottom=0)
-    axes.set_xlabel(axis.label)
-    axes.set_ylabel("processors held")
+    axes.set(xlabel=axis.label, ylabel="processors held", ylim=(0, None))
     axes.legend(frameon=False, fontsize=8, ncols=3)
 
 
