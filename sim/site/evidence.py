@@ -128,28 +128,24 @@ class Advice:
         return tuple({one.count: one for one in [usual, *every]}.values())
 
     @property
-    def recommended(self) -> int:
-        """The count of the earliest expected end; the usual one without evidence."""
+    def recommended(self) -> Choice:
+        """The choice of the earliest expected end; the usual one without evidence."""
         known = [one for one in (self.efficient, self.fastest) if one is not None]
-        if not known:
-            return self.usual
-        return min(known, key=lambda one: (one.expected_start or 0.0) + one.predicted).count
+        weighed = known or self.choices
+        return min(weighed, key=lambda one: (one.expected_start or 0.0) + one.predicted)
 
-    def walltime_on(self, count: int) -> float | None:
-        """Return the walltime on a count: as much longer or shorter as the runtime, seconds."""
-        if self.walltime is None:
-            return None
-        own = next((one for one in self.choices if one.count == count), None)
-        if own is None or count == self.usual:
+    def walltime_on(self, choice: Choice) -> float | None:
+        """Return the walltime of a choice: as much longer or shorter as the runtime, seconds."""
+        if self.walltime is None or choice.count == self.usual:
             return self.walltime
-        return minutes(max(self.walltime * own.predicted / self.usual_runtime, own.high))
+        return minutes(max(self.walltime * choice.predicted / self.usual_runtime, choice.high))
 
     @property
     def sbatch(self) -> str:
         """A line for Slurm with what evidence advises, count or walltime; empty without any."""
         walltime = self.walltime_on(self.recommended)
         option = "nodes" if self.in_nodes else "ntasks"
-        count = [] if self.fastest is None else [f"--{option}={self.recommended}"]
+        count = [] if self.fastest is None else [f"--{option}={self.recommended.count}"]
         limit = [] if walltime is None else [f"--time={clock_time(walltime)}"]
         return " ".join(["sbatch", *count, *limit, "job.sh"]) if count or limit else ""
 
@@ -379,5 +375,4 @@ def with_starts(advice: Advice, starts: dict[tuple[int, float], float]) -> Advic
 
 def asked_on(advice: Advice, choice: Choice) -> float:
     """Return what a job would ask for on a count: its walltime, else what is asked now, seconds."""
-    walltime = advice.walltime_on(choice.count)
-    return walltime or minutes(advice.asked or 2.0 * choice.high)
+    return advice.walltime_on(choice) or minutes(advice.asked or 2.0 * choice.high)

@@ -281,15 +281,15 @@ def advice_rows(rows: Sequence[Advice]) -> tuple[list[str], list[list[str]]]:
             "evidence"]  # fmt: skip
     cells = []
     for one in rows:
-        own = next(choice for choice in one.choices if choice.count == one.recommended)
+        own = one.recommended
         told = texts([own.predicted, own.low, own.high], "s")
-        walltime = one.walltime_on(one.recommended)
+        walltime = one.walltime_on(own)
         counts = list(one.counts.items())
-        basis = "" if one.recommended in one.counts else " (inferred, never run)"
+        basis = "" if own.count in one.counts else " (inferred, never run)"
         shown = ", ".join(f"{n}: {k}" for n, k in counts[:MOST_COUNTS])
         cells.append([
             one.application, f"{one.jobs:,}",
-            str(one.recommended) + (basis if one.fastest else " (as now)"),
+            str(own.count) + (basis if one.fastest else " (as now)"),
             f"{told[0]} ({told[1]} to {told[2]})" if one.fastest else "no evidence",
             "no evidence" if walltime is None else clock_time(walltime),
             one.sbatch or "–",
