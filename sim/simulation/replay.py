@@ -376,10 +376,6 @@ def run(
     if folder is not None:
         places = [replication_folder(folder, k) for k in range(len(every))]
         write_ends(folder, means, identity, places)
-    base, step = (_mean_of([results[place] for results in every]) for place in (1, 2))
+    others = ([own for results in every if (own := results[k]) is not None] for k in (1, 2))
+    base, step = (mean_summary(known) if known else None for known in others)
     return means, base, step
-
-
-def _mean_of(summaries: Sequence[Figures | None]) -> Figures | None:
-    known = [summary for summary in summaries if summary is not None]
-    return mean_summary(known) if known else None
