@@ -137,19 +137,15 @@ def _requested_times(estimates: str, filled: int, jobs: int, how: str) -> str:
     return made if filled >= jobs else f"recorded and {made}"
 
 
-def title_of(
-    show: Show, config: Mapping[str, Any], parts: Mapping[str, Any], played: Played
-) -> str:
+def _title(show: Show, config: Mapping[str, Any], parts: Mapping[str, Any], run: Outcome) -> str:
     """Return the title of the picture of a run or a baseline: its parts, jobs, processors."""
-    name = show.name(parts)
+    from sim.results.plots.pictures import title_of  # late: many runs draw none
+
     own = parts["predictor"] == config["predictor"]
-    predictor = show.predictor if own else BASELINE_PREDICTOR
     brings_own = is_recorded(parts["policy"]) or parts["policy"].get("predictor")
-    by = f" by {predictor}" if predictor and not brings_own else ""
-    of = f", {show.workload}" if show.workload else ""
-    jobs = int(played.outcome.counted.sum())
-    processors = played.outcome.records.processors
-    return f"{name}{by}{of}: {jobs:,} jobs on {processors:,} processors"
+    predictor = "" if brings_own else show.predictor if own else BASELINE_PREDICTOR
+    figures: Figures = {"jobs": int(run.counted.sum()), "processors": run.records.processors}
+    return title_of(show.name(parts), predictor, show.workload, figures)
 
 
 def write_more(folder: Path, run: Outcome, names: Sequence[str]) -> None:
@@ -227,7 +223,7 @@ def perform(
     if shown is not None:
         shown.origin, shown.start = beginning(scene.trace)
     played = play(config, parts, scene, shown)
-    title = title_of(show, config, parts, played) if is_drawn else None
+    title = _title(show, config, parts, played.outcome) if is_drawn else None
     made = artefacts(config, played, scene, time.perf_counter() - began, identity, title)
     figures, alone = made.summary, config["replications"] == 1 and config["precision"] is None
     sought = is_first and figures[STEADY] is False and (alone or figures[WINDOW] is None)
