@@ -9,14 +9,14 @@ from sim.report.answers import Difference
 from sim.report.samples import Group, jobs_of, no_such_group, oracle_of
 from sim.report.tables import mean_given, number
 from sim.report.winners import Winners
-from sim.results.rows import IDENTICAL, MORE, ONE_PAIR, SECONDS, SECTIONS, percent, texts
+from sim.results.rows import IDENTICAL, MORE, ONE_PAIR, ROWS, SECONDS, percent, texts
 from sim.results.sentences import FEW, killed_sentence, rests_sentence, treated_sentence
 from sim.results.steady_state import in_windows, listed, partly_unsteady, unsteady_sentence
 from sim.statistics.intervals import Interval
 from sim.statistics.paired import LEAST_PAIRS
 
-NAMES = {row.key: (row.label, row.kind) for section in SECTIONS for row in section}
-"""Labels and kinds of the figures that have some."""
+NAMES = {row.key: row.label for row in ROWS}
+"""Labels of the figures that have one."""
 
 
 @dataclass(frozen=True)
@@ -197,7 +197,7 @@ def best_first(groups: Sequence[Group], found: Sequence[Difference], figure: str
 
 
 def _name(figure: str) -> str:
-    return NAMES.get(figure, (figure.replace("_", " "), ""))[0]
+    return NAMES.get(figure, figure.replace("_", " "))
 
 
 def _best_sentence(best: Difference, found: Sequence[Difference], figure: str) -> str:
