@@ -269,10 +269,8 @@ def step_among(group: Group, reference: Group, groups: Sequence[Group]) -> Group
     """Return the reference's policy with a group's predictor, where both differ between them."""
     if any(_same_keys(group, reference, part) for part in UNLIKE):
         return None
-    for other in groups:
-        if _same_keys(other, reference, "policy") and _same_keys(other, group, "predictor"):
-            return other
-    return None
+    steps = (one for one in groups if _same_keys(one, reference, "policy"))
+    return next((one for one in steps if _same_keys(one, group, "predictor")), None)
 
 
 def _has(group: Group, values: Mapping[str, str]) -> bool:
