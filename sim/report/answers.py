@@ -151,8 +151,7 @@ def differences(
     orders = {one: _windows([g for g in groups if jobs_of(g) == one]) for one in jobs}
     columns = [_column(*pair, orders[one], figure) for pair, one in zip(pairs, jobs, strict=True)]
     is_share, ordered = figure in SHARES, any(in_windows(group.summaries) for group in groups)
-    shares = [is_share] * len(columns)
-    family = compare(columns, shares=shares, ordered=ordered, jobs=jobs)
+    family = compare(columns, shares=[is_share] * len(columns), ordered=ordered, jobs=jobs)
     alone = iter(family.comparisons[len(found) :])
     made: list[Difference] = []
     for (group, reference, _), step, one in zip(found, steps, family.comparisons, strict=False):

@@ -78,8 +78,7 @@ def not_drawn(groups: Iterable[tuple[str, str]]) -> str:
 
 def axis_of(key: str, groups: Sequence[Group]) -> tuple[str, float]:
     """Return the label of a figure's axis, and one of its unit in the figure's own."""
-    means = [estimate(group.values(key)).mean for group in groups]
-    unit, scale = unit_of(key, means)
+    unit, scale = unit_of(key, [estimate(group.values(key)).mean for group in groups])
     name = key.replace("_", " ")
     return (f"{name} ({unit})" if unit else name), scale
 

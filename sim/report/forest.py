@@ -85,8 +85,7 @@ def forest(order: Sequence[Group], found: Sequence[Difference], figure: str) -> 
                 rows.append([Cell(group.label), Cell("reference", value="0"),
                              Cell("", html=bar(nothing, ends), value="0")])  # fmt: skip
             continue
-        told = changed(one)
-        text, _, span = told.partition(" [")
+        text, _, span = changed(one).partition(" [")
         mark = (f"[{span}" if span else "") + (" *" if one.certain else "")
         rows.append([Cell(group.label), Cell(text, mark),
                      Cell("", html=bar(one.span, ends), value=str(one.change.mean))])  # fmt: skip

@@ -267,8 +267,7 @@ def _table(rows: Sequence[_Row], keys: Sequence[str]) -> pd.DataFrame:
         names = rest[begin : begin + ABREAST]
         values = [[row.figures.get(name, np.nan) for name in names] for row in rows]
         parts.append(pd.DataFrame(values, columns=names))
-    table = pd.concat(parts, axis="columns")
-    return table.rename(columns={f"{key}=": key for key in keys})
+    return pd.concat(parts, axis="columns").rename(columns={f"{key}=": key for key in keys})
 
 
 def distinct(table: pd.DataFrame) -> pd.DataFrame:

@@ -264,8 +264,7 @@ def _first_seen(shown: Iterable[pd.DataFrame]) -> "pd.Series[float]":
         return seen.groupby(["application", "nprocs"], as_index=False).agg({"time": "min"})
 
     every = first(pd.concat([first(seen) for seen in shown], ignore_index=True))
-    ordered = every.sort_values("time", kind="stable").groupby("application")
-    nth = ordered.nth(SEEN_COUNTS - 1)
+    nth = every.sort_values("time", kind="stable").groupby("application").nth(SEEN_COUNTS - 1)
     return pd.Series(nth["time"].to_numpy(), index=nth["application"].to_numpy())
 
 

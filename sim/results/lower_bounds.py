@@ -71,8 +71,7 @@ def _prefix_minima(
     """Return T(n) and the least n T(n) and T(n) over feasible counts up to n, each (k, width)."""
     counts = np.arange(1, width + 1)
     rows = np.repeat(jobs, width)
-    limit = np.repeat(truth.max_processors[jobs], width)
-    each = np.minimum(np.tile(counts, len(jobs)), limit)
+    each = np.minimum(np.tile(counts, len(jobs)), np.repeat(truth.max_processors[jobs], width))
     runtime = truth.runtimes_at(rows, each).reshape(len(jobs), width)
     can = counts >= truth.min_processors[jobs, None]
     can &= counts <= truth.max_processors[jobs, None]

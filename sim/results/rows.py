@@ -262,8 +262,7 @@ def read_together(
     pairs = [(own[place], other[place]) for place in in_order(own)]
     refused = is_refused(own) or is_refused(other)
     columns = [changes_of([] if refused else pairs, key) for key in keys]
-    shares = [key in SHARES for key in keys]
-    return compare(columns, level, shares=shares, ordered=in_windows(own))
+    return compare(columns, level, shares=[key in SHARES for key in keys], ordered=in_windows(own))
 
 
 TOO_WIDE = "interval too wide to tell"

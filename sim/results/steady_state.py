@@ -149,8 +149,7 @@ def batch_means(values: ArrayLike) -> BatchMeans:
         correlation, probability = neighbours(means)
         if probability > INDEPENDENT:
             break
-    correlated = probability <= INDEPENDENT
-    return BatchMeans(t_interval(means), number, size, correlation, correlated)
+    return BatchMeans(t_interval(means), number, size, correlation, probability <= INDEPENDENT)
 
 
 Summary = Mapping[str, Any]

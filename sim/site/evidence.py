@@ -200,8 +200,7 @@ def stretch(runs: pd.DataFrame) -> float:
         first, last = int(begin * len(runs)), int(end * len(runs))
         told = runs.iloc[first:last]
         walltime = told["group"].map(quantiles(runs.iloc[:first]))
-        ratio = (told["runtime"] / walltime)[walltime > 0]
-        ratios.append(ratio.to_numpy(float))
+        ratios.append((told["runtime"] / walltime)[walltime > 0].to_numpy(float))
     every = np.concatenate(ratios)
     if not len(every):
         return 1.0
@@ -361,8 +360,7 @@ def with_starts(advice: Advice, starts: dict[tuple[int, float], float]) -> Advic
     def timed(choice: Choice | None) -> Choice | None:
         if choice is None:
             return None
-        asked = asked_on(advice, choice)
-        return replace(choice, expected_start=starts.get((choice.count, asked)))
+        return replace(choice, expected_start=starts.get((choice.count, asked_on(advice, choice))))
 
     usual = next(one for one in advice.choices if one.count == advice.usual)
     return replace(

@@ -205,8 +205,7 @@ def _draw_over_time(axes: "Axes", done: Backtest) -> None:
     place = np.clip(np.searchsorted(edges, found.submit[judged], side="right") - 1, 0, None)
     number = np.maximum(np.bincount(place, minlength=len(edges)), 1)
     for k, (name, start) in enumerate((("recorded", found.start), (nearest.name, nearest.start))):
-        wait = (start - found.submit)[judged]
-        means = np.bincount(place, wait, len(edges)) / number / HOUR
+        means = np.bincount(place, (start - found.submit)[judged], len(edges)) / number / HOUR
         axes.step(axis.show(edges), means, where="post", label=name, color=LINE_COLOURS[k])
     axes.set(xlabel=axis.label, ylabel="mean wait (h)")
     axes.legend(frameon=False, fontsize=8)

@@ -181,8 +181,7 @@ def label_jobs(axes: "Axes", panel: "Panel", row: IntArray, names: IntArray, own
     from matplotlib.patheffects import withStroke
 
     shape, at = panel.shape, panel.at
-    seconds = panel.end - panel.begin
-    width = (shape.end - shape.begin) / seconds * PANEL_INCHES[0]
+    width = (shape.end - shape.begin) / (panel.end - panel.begin) * PANEL_INCHES[0]
     height = (shape.high - shape.low) / panel.processors * PANEL_INCHES[1]
     for job in np.unique(row):
         mine = np.flatnonzero(row == job)
@@ -274,13 +273,12 @@ def draw_rectangles(axes: "Axes", panel: Panel, face: "list[str] | FloatArray") 
     corners = np.stack(
         [np.stack([left, left, right, right], 1), np.stack([low, high, high, low], 1)], axis=2
     )
-    width = 0.6 if len(corners) < 300 else 0.25
     axes.add_collection(
         PolyCollection(
             list(corners),
             facecolors=face,
             edgecolors="white",
-            linewidths=width,
+            linewidths=0.6 if len(corners) < 300 else 0.25,
             rasterized=len(corners) >= 300,
         )
     )

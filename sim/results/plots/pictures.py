@@ -319,8 +319,7 @@ def _background(figure: "Figure", run: RunFolder, of: Sequence[int]) -> None:
     whole.fill_between(x, low, high, color=PALE, linewidth=0, label="true, 10 to 90 %")
     whole.set(ylabel="CPU left (%)", ylim=(0, 105))
     whole.legend(frameon=False, fontsize=6, ncols=3, loc="upper left")
-    off = 100 * np.abs(found.believed - found.true).mean(axis=1)
-    errors.plot(x, off, **line(0))
+    errors.plot(x, 100 * np.abs(found.believed - found.true).mean(axis=1), **line(0))
     errors.set(ylabel="mean error (pp)", xlabel=at.label, ylim=(0, None))
     tidy(whole, errors)
 
