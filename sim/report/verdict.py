@@ -296,12 +296,9 @@ def _foresight_tile(
     oracle = best.group if is_ideal else oracle_of(best.group, groups)
     ideal = next((one for one in found if one.group is oracle), None)
     if ideal is None:
-        known = any("oracle" in group.predictor for group in groups)
-        told = (
-            f"no run under {best.group.policy} has any"
-            if known
-            else (f"predictor=oracle under {best.group.policy} shows what they would bring")
-        )
+        told = f"no run under {best.group.policy} has any"
+        if not any("oracle" in group.predictor for group in groups):
+            told = f"predictor=oracle under {best.group.policy} shows what they would bring"
         return Tile("foresight", "–", f"with perfect predictions: {told}")
     text = f"with perfect predictions ({ideal.group.label})"
     if isinstance(best.kept, Interval):
