@@ -349,7 +349,10 @@ def run(
     check_formats(config["export"])
     number, rule = config["replications"], stopping_rule(config)
 
-    def one(replication: int, place: Path | None) -> Results:
+    several = number > 1 or rule is not None
+
+    def one(replication: int) -> Results:
+        place = replication_folder(folder, replication) if folder and several else folder
         named = f"{replication + 1} of {number}" if number > 1 else ""
         with show.part(min(replication, number - 1), number, named):
             simulated = replicate(config, replication, place, identity, show)
@@ -360,13 +363,9 @@ def run(
     with contextlib.ExitStack() as stack:
         if show.progress and show.display is None:
             show = replace(show, display=stack.enter_context(Progress(show.messages)))
-        if number == 1 and rule is None:
-            return one(0, folder)
-        every = replicated(
-            lambda k: one(k, None if folder is None else replication_folder(folder, k)),
-            number,
-            rule,
-        )
+        if not several:
+            return one(0)
+        every = replicated(one, number, rule)
     more = {} if rule is None else rule.figures(every)
     means = mean_of_replications([results[0] for results in every], more)
     if folder is not None:
