@@ -279,16 +279,12 @@ def bound_figures(run: Outcome) -> Figures:
     release, reference = run.records.submit_time, run.trace.jobs["reference_runtime"].to_numpy()
     order = np.argsort(release, kind="stable") if (np.diff(release) < 0).any() else slice(None)
     release, everyone = release[order], Least(least.area[order], least.time[order])
-    makespan = makespan_bound(release, everyone, run.records.processors)
+    processors = run.records.processors
+    makespan = makespan_bound(release, everyone, processors)
     mine = run.own if isinstance(run.own, slice) else run.own[order]
     counted = Least(everyone.area[mine], everyone.time[mine])
-    runs = int((run.records.restarts + 1).sum())
-    response = response_bounds(
-        release[mine],
-        counted,
-        run.records.processors,
-        fixed_allotment=len(run.records.stretches.job) == runs,
-    )
+    fixed = len(run.records.stretches.job) == int((run.records.restarts + 1).sum())
+    response = response_bounds(release[mine], counted, processors, fixed_allotment=fixed)
     slowdown = np.maximum(reference[order][mine], BOUND_SECONDS)
     np.divide(counted.time, slowdown, out=slowdown)
     np.maximum(1.0, slowdown, out=slowdown)

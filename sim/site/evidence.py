@@ -289,10 +289,8 @@ def choose(
     below, above = np.abs(np.log(np.array(model.predict_range(weighed, LEVEL_OF_RANGE)) / time))
     of_run = float(ndtri(0.5 + LEVEL_OF_RANGE / 2)) * scatter
     low, high = time * np.exp(-np.hypot(below, of_run)), time * np.exp(np.hypot(above, of_run))
-    every = [
-        Choice(int(n), float(t), float(a), float(b))
-        for n, t, a, b in zip(weighed, time, low, high, strict=True)
-    ]
+    counted = weighed.astype(np.int64)
+    every = list(map(Choice, *(values.tolist() for values in (counted, time, low, high))))
     fastest = int(np.flatnonzero(time <= NEAR * time.min())[0])
     efficiency = time[0] * weighed[0] / (time * weighed)
     efficient = int(np.flatnonzero(efficiency >= EFFICIENT)[-1])
