@@ -242,11 +242,8 @@ def reference_among(groups: Sequence[Group], named: str | None = None) -> Group 
     def rank(group: Group) -> tuple[bool, bool, int]:
         if group.role == BASELINE:
             return False, False, 0
-        return (
-            True,
-            group.predictor not in ("", "user_estimate"),
-            (*RIGID, group.policy).index(group.policy),
-        )
+        predicts = group.predictor not in ("", "user_estimate")
+        return True, predicts, (*RIGID, group.policy).index(group.policy)
 
     known = [group for group in groups if group.role == BASELINE or group.policy in RIGID]
     if not known and all("policy" not in group.setting for group in groups):

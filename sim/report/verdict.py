@@ -74,11 +74,8 @@ class Verdict:
 
 def best_of(found: Sequence[Difference], figure: str) -> Difference | None:
     """Return the largest gain, of runs without foresight if there are any; None without runs."""
-    runs = [
-        one
-        for one in found
-        if one.group.role == "run" and not one.group.is_recorded and math.isfinite(one.change.mean)
-    ]
+    known = [one for one in found if math.isfinite(one.change.mean)]
+    runs = [one for one in known if one.group.role == "run" and not one.group.is_recorded]
     honest = [one for one in runs if "oracle" not in one.group.predictor]
     changing = [one for one in honest or runs if one.comparison.identical != "runs"]
     return min(changing or runs, key=lambda one: _loss(one, figure), default=None)
@@ -154,10 +151,8 @@ def verdict(
         first += f" Not ranked, as they have no ratio (0 or nothing in some run): {listed(names)}."
     treated = treated_sentence(best.group.summaries, best.reference.summaries)
     treated = treated and f"{best.group.label}: {treated}"
-    told = (
-        rests_sentence(mean_given(best.group))
-        or "This rests on the assumptions of the configuration."
-    )
+    assumed = "This rests on the assumptions of the configuration."
+    told = rests_sentence(mean_given(best.group)) or assumed
     rests_on = f"{told.removesuffix('.')}; {_recorded(best)}."
     return Verdict(first, treated, rests_on, tiles, order, unsteady, " ".join(molding))
 
@@ -268,11 +263,9 @@ def machine_sentence(groups: Sequence[Group]) -> str:
 
 def _recorded(best: Difference) -> str:
     """Return how far the reference is from what the log's own machine did."""
+    keys = ("recorded_mean_wait_time", "mean_wait_time")
     for group in (best.reference, best.group):
-        waits = [
-            (sample.summary.get("recorded_mean_wait_time"), sample.summary.get("mean_wait_time"))
-            for sample in group.samples
-        ]
+        waits = [[one.get(key) for key in keys] for one in group.summaries]
         known = [(a, b) for a, b in waits if isinstance(a, int | float) and b is not None]
         if known and not group.is_recorded:
             means = [sum(map(float, column)) / len(known) for column in zip(*known, strict=True)]
