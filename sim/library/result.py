@@ -163,9 +163,7 @@ class Result(Frames):
         if not isinstance(other, Result):
             raise SimError(f"other={other!r:.60}: must be a Result")
         own, others = self.replications or (self,), other.replications or (other,)
-        if len(own) != len(others) or any(
-            not _same_jobs(a, b) for a, b in zip(own, others, strict=True)
-        ):
+        if len(own) != len(others) or not all(map(_same_jobs, own, others)):
             raise SimError(
                 "the two results are not of the same jobs: compare runs with the same workload, "
                 "seed and replications"
