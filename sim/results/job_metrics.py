@@ -290,10 +290,7 @@ def _shown_counts(records: Records) -> tuple[IntArray, IntArray]:
 
 
 def seen_share(
-    truth: GroundTruth,
-    records: Records,
-    calibration: Sequence[Observation],
-    counted: IntArray,
+    truth: GroundTruth, records: Records, calibration: Sequence[Observation], counted: IntArray
 ) -> float | None:
     """Return the share of jobs whose application was seen at three counts before they started.
 
@@ -332,10 +329,7 @@ def seen_share(
 
 
 def learning_figures(
-    truth: GroundTruth,
-    records: Records,
-    calibration: Sequence[Observation],
-    counted: IntArray,
+    truth: GroundTruth, records: Records, calibration: Sequence[Observation], counted: IntArray
 ) -> Figures:
     """Return how much there was to learn, over the job indices `counted`.
 
