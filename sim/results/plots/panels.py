@@ -292,12 +292,12 @@ def _draw_means(axes: "Axes", panel: Panel, scale: Scale) -> None:
     held = np.clip(coverage(shape, np.ones(len(value)), extent, size), 0.0, 1.0)
     mean = coverage(shape, value, extent, size) / np.maximum(held, 1e-9)
     face = scale.colours(np.clip(mean, 0.0, 1.0))[..., :3]
-    ends = panel.at.show(np.array([panel.begin, panel.end]))
+    begin, end = panel.at.show(np.array([panel.begin, panel.end])).tolist()
     axes.imshow(
         np.dstack([face, held]),
         origin="lower",
         aspect="auto",
-        extent=(float(ends[0]), float(ends[1]), -0.5, panel.processors - 0.5),
+        extent=(begin, end, -0.5, panel.processors - 0.5),
         interpolation="nearest" if panel.processors <= ROWS else "auto",
     )
 
@@ -321,9 +321,7 @@ def curve(axes: "Axes", times: FloatArray, values: FloatArray, panel: Panel, col
 
 
 def _finish(axes: "Axes", label: str, panel: Panel, *, last: bool) -> None:
-    ends = panel.at.show(np.array([panel.begin, panel.end]))
-    axes.set_xlim(float(ends[0]), float(ends[1]))
-    axes.set_ylabel(label)
+    axes.set(xlim=panel.at.show(np.array([panel.begin, panel.end])), ylabel=label)
     tidy(axes)
     axes.tick_params(labelbottom=last)
     if last:
@@ -355,8 +353,7 @@ def column(
     times = timeline["time"].to_numpy()
     used = 100.0 * timeline["busy_processors"].to_numpy() / panel.processors
     curve(busy, times, used, panel, BUSY)
-    busy.set_ylim(0.0, 105.0)
-    busy.set_yticks([0, 50, 100])
+    busy.set(ylim=(0.0, 105.0), yticks=[0, 50, 100])
     curve(queue, times, queued, panel, QUEUE)
     queue.set_ylim(0.0, max(float(queued.max(initial=0.0)) * 1.08, 1.0))
     _finish(gantt, "processor", panel, last=False)
