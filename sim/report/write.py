@@ -90,12 +90,9 @@ class Wanted:
 
 def common_values(configurations: Iterable[Configuration]) -> dict[str, object]:
     """Return the keys that have one value in all configurations."""
-    common: dict[str, object] | None = None
-    for each in configurations:
-        mine = each.values
-        common = dict(mine) if common is None else common
-        common = {k: v for k, v in common.items() if k in mine and mine[k] == v}
-    return common or {}
+    every = [one.values for one in configurations]
+    first = dict(every[0]) if every else {}
+    return {k: v for k, v in first.items() if all(k in one and one[k] == v for one in every)}
 
 
 def write_parquet(table: pd.DataFrame, folder: Path) -> Path:
