@@ -143,10 +143,8 @@ def _spans(wait: Account) -> Iterator[tuple[Account, str, float]]:
 
 
 def _choice(told: Account, at: Clock) -> Iterator[str]:
-    asked = (
-        f"It asked for {_counted(told['requested_processors'], 'processor')} for "
-        f"{duration(told['requested_time'])}"
-    )
+    wanted = _counted(told["requested_processors"], "processor")
+    asked = f"It asked for {wanted} for {duration(told['requested_time'])}"
     weighed = told["weighed"]
     if not weighed:
         yield f"{asked}; no other count was weighed."

@@ -219,9 +219,8 @@ def _elsewhere(best: Difference, found: Sequence[Difference], figure: str) -> st
     settings: dict[str, list[Difference]] = {}
     for one in found:
         settings.setdefault(jobs_of(one.group), []).append(one)
-    firsts = [
-        first.group for one in settings.values() if (first := best_of(one, figure)) is not None
-    ]
+    bests = (best_of(one, figure) for one in settings.values())
+    firsts = [one.group for one in bests if one is not None]
     if len(firsts) < 2:
         return ""
     own = (best.group.policy, best.group.predictor)
