@@ -73,8 +73,6 @@ def charge(trace: Trace, truth: Truth, plan: Sequence[Observation]) -> tuple[Tra
     truth : GroundTruth
         That knows these jobs too.
     """
-    if not plan:
-        return trace, truth
     number = len(plan)
     runtimes = np.array([run.runtime for run in plan])
     rows = pd.DataFrame(
