@@ -273,9 +273,7 @@ def advice_frame(rows: Sequence[Advice]) -> pd.DataFrame:
     start) are those of ``recommended``, the one of the fastest and the efficient count that
     is expected to end first, or the usual count where nothing is known of others.
     """
-    recommended = [
-        next(choice for choice in one.choices if choice.count == one.recommended) for one in rows
-    ]
+    recommended = [one.recommended for one in rows]
     known = [own if one.fastest else None for one, own in zip(rows, recommended, strict=True)]
     columns = {
         "application": [one.application for one in rows],
@@ -290,7 +288,7 @@ def advice_frame(rows: Sequence[Advice]) -> pd.DataFrame:
         "measure_next": [one.measure_next for one in rows],
         "expected_start": [own.expected_start for own in recommended],
         "evidence": [one.evidence for one in rows],
-        "recommended": [one.recommended for one in rows],
+        "recommended": [own.count for own in recommended],
         "asked": [one.asked for one in rows],
         "sbatch": [one.sbatch for one in rows],
     }
@@ -303,7 +301,7 @@ def write(done: Advised, folder: Path) -> list[Path]:
     folder.mkdir(parents=True, exist_ok=True)
     write_csv(advice_frame(done.rows), folder / TABLE)
     rows = [
-        {**asdict(one), "recommended": one.recommended, "sbatch": one.sbatch,
+        {**asdict(one), "recommended": one.recommended.count, "sbatch": one.sbatch,
          "choices": [asdict(choice) for choice in one.choices]}
         for one in done.rows
     ]  # fmt: skip

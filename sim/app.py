@@ -10,8 +10,7 @@ import os
 import re
 import sys
 import traceback
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -28,7 +27,7 @@ from sim.composition import prepare, settings
 from sim.errors import BAD_INPUT, ConfigError, PluginError, SimError, one_line
 from sim.help.interrupts import end, noting_interrupts, was_interrupted
 from sim.help.misspellings import refusal
-from sim.results.durable import HYDRA, write_failure, write_whole
+from sim.results.durable import HYDRA, output, write_failure, write_whole
 
 if TYPE_CHECKING:
     from sim.console import Side
@@ -40,16 +39,8 @@ FULL_ERROR = "HYDRA_FULL_ERROR"
 _begun: list[bool] = []
 
 
-@dataclass(frozen=True)
-class Ended:
-    """How a run ended: what shows its results, and its objective in a multirun."""
-
-    show: Callable[[], None] | None = None
-    objective: float | None = None
-
-
-def _run(composed: DictConfig, folder: Path, multirun: bool) -> Ended:
-    """Carry the run out; one that was finished before has nothing to show."""
+def _run(composed: DictConfig, folder: Path, multirun: bool) -> float | None:
+    """Carry the run out; show its results, or return its objective in a multirun."""
     config = settings(composed, HydraConfig.get(), multirun)
     from sim.simulation.in_folder import run_in
     from sim.simulation.progress import Show
@@ -67,15 +58,15 @@ def _run(composed: DictConfig, folder: Path, multirun: bool) -> Ended:
     done = run_in(
         folder, config, show, save, lambda made: parts.append(summaries(made)), anew=not multirun
     )
-    results = done.results
     if multirun:
         from sim.results.provenance import listings
         from sim.sweeps.marks import mark_finished
 
         asked = [str(one) for one in HydraConfig.get().overrides.task]
         mark_finished(folder, asked, done.inputs, listings(config))
-        return Ended(objective=_objective(config, results))
-    return Ended(lambda: _show(config, results, parts, folder))
+        return _objective(config, done.results)
+    _show(config, done.results, parts, folder)
+    return None
 
 
 def _save(composed: DictConfig, command: DictConfig, folder: Path) -> None:
@@ -104,7 +95,6 @@ def _show(
     """Print the table; a terminal that cannot take it takes nothing else along."""
     from predictors.cli.terminal import PlainConsole
     from sim.console import print_results
-    from sim.results.durable import output
 
     with output(f"; the artefacts are in {folder}"), contextlib.suppress(SystemExit):
         print_results(PlainConsole(), _sides(config, results, parts, folder), folder)
@@ -181,10 +171,7 @@ def _carried_out(composed: DictConfig, folder: Path, multirun: bool) -> float | 
 
     try:
         with warnings_last():
-            ended = _run(composed, folder, multirun)
-            if ended.show is not None:
-                ended.show()
-            return ended.objective
+            return _run(composed, folder, multirun)
     except BaseException as error:
         if was_interrupted(error):
             raise KeyboardInterrupt from None

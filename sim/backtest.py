@@ -189,8 +189,7 @@ def backtest(
     shown.show("reads the log")
     log = read_log(composed(overrides))
     found = log.found
-    first = found.begin
-    begin = steady_begin(found) if own.begin == "steady" else first + float(own.begin)
+    begin = steady_begin(found) if own.begin == "steady" else found.begin + float(own.begin)
     found = replace(found, begin=begin)
     if not found.judged.any():
         raise ConfigError(f"backtest.begin={own.begin}: no job with a recorded wait starts later")
@@ -234,8 +233,7 @@ def _candidates(
     exact = None
     if log.exact is not None:
         jobs = log.found.trace.jobs.assign(requested_time=log.exact)
-        filled = replace(found, trace=replace(found.trace, jobs=jobs))
-        exact = beginning(filled)
+        exact = beginning(replace(found, trace=replace(found.trace, jobs=jobs)))
     every = []
     for name in names:
         config = composed([*overrides, *_scheduler(name)])

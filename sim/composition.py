@@ -173,11 +173,9 @@ def _alone(overrides: Sequence[str]) -> Iterator[None]:
         try:
             with hydra.initialize_config_dir(str(schema.CONFIG_FOLDER), version_base="1.3"):
                 yield
-        except (HydraException, OmegaConfBaseException) as error:
-            raise ConfigError(refusal(error, overrides)) from None
-        except ValueError as error:
-            if isinstance(error, SimError):
-                raise
+        except SimError:
+            raise
+        except (HydraException, OmegaConfBaseException, ValueError) as error:
             raise ConfigError(refusal(error, overrides)) from None
 
 

@@ -14,12 +14,13 @@ from predictors.cli.fitting import Cell, fitting_tables
 from sim.results.job_metrics import Figures
 from sim.results.rows import (
     BEYOND,
-    CONDITIONAL,
     EASY_PLUS,
     ERROR,
     MOLDED,
     ONE_PAIR,
     POINTS,
+    REQUEST_SECTION,
+    ROWS,
     SECONDS,
     SECTIONS,
     SHARES,
@@ -95,8 +96,6 @@ class Side:
 RESPONSE, MEDIAN = "mean_response_time", "median_response_time"
 ROOMY = 100
 """Columns of a terminal from which on all cells of a first row say of how many jobs they are."""
-RECORDED = "recorded_"
-"""Before the keys of figures of the log's own schedule."""
 
 
 def recorded(sides: Sequence[Side]) -> list[Side]:
@@ -104,8 +103,8 @@ def recorded(sides: Sequence[Side]) -> list[Side]:
     run = sides[0].figures
     if run.get("recorded_times_kept") is not True or any(s.policy == NOBODY for s in sides):
         return []
-    keys = [row.key for section in SECTIONS for row in section]
-    known = {key: run[RECORDED + key] for key in keys if run.get(RECORDED + key) is not None}
+    found = {row.key: run.get(f"recorded_{row.key}") for row in ROWS}
+    known: Figures = {key: value for key, value in found.items() if value is not None}
     return [Side(known, NOBODY)] if known else []
 
 
@@ -188,8 +187,8 @@ def result_table(sides: Sequence[Side], width: int) -> Group:
         for cells in _named(columns, len(columns) > 2 and width < ROOMY)
     ]
     ends = []
-    more = [found for key, found in CONDITIONAL.items() if any(key in s.figures for s in sides)]
-    for section in (*SECTIONS, *more):
+    may_ask = any("requests" in side.figures for side in sides)
+    for section in (*SECTIONS, *([REQUEST_SECTION] if may_ask else [])):
         ends.append(len(rows) - 1)
         rows += [_cells(row, columns, apart, bounds) for row in section]
     return fitting_tables(head, rows, width, ends=ends)
@@ -214,8 +213,8 @@ def _cells(
     row: Row, columns: Sequence[Side], apart: Sequence[Difference], bounds: bool
 ) -> list[Cell]:
     values = [side.figures.get(row.key) for side in columns]
-    if row.bound is not None and bounds:
-        values.append(columns[0].figures.get(row.bound))
+    if row.bounded and bounds:
+        values.append(columns[0].figures.get(f"bound_{row.key}"))
     shown = texts(values, row.kind)
     changes = [one.text(row) for one in apart]
     last = [Text(one, "dim") for one in shown[len(columns) :] or [""]]

@@ -13,6 +13,8 @@ from typing import Any
 from urllib.parse import quote
 
 import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
 
 from sim.errors import SimError
 from sim.report.gathering import gather
@@ -34,8 +36,6 @@ Marks = dict[str, Any]
 
 def _marked(table: Any, marks: Marks) -> Any:
     """Return a simulation's table with its marks as columns before the others."""
-    import pyarrow as pa
-
     for key in reversed(marks):
         kind = pa.int64() if key in NUMBERS else pa.string()
         label = f"{key}_" if key in table.column_names else key
@@ -119,8 +119,6 @@ def _write_one(groups: Sequence[Group], name: str, keys: Sequence[str], folder: 
 
 def _tables(groups: Sequence[Group], name: str, keys: Sequence[str]) -> Iterator[Any]:
     """Yield one kind of table of each simulation, with what tells its rows from those of others."""
-    import pyarrow.parquet as pq
-
     for group in groups:
         left = [key for key in group.setting if key not in keys]
         for sample in group.samples:
@@ -133,8 +131,6 @@ def _tables(groups: Sequence[Group], name: str, keys: Sequence[str]) -> Iterator
 
 def _row_groups(tables: Iterable[Any]) -> Iterator[Any]:
     """Yield what makes a row group each: the tables of whole simulations, one below the other."""
-    import pyarrow as pa
-
     waiting: list[Any] = []
     rows = 0
     for table in tables:
@@ -149,8 +145,6 @@ def _row_groups(tables: Iterable[Any]) -> Iterator[Any]:
 
 def _write_files(row_groups: Iterable[Any], folder: Path) -> None:
     """Write the files of a partition, of which one is open at a time; other columns, another."""
-    import pyarrow.parquet as pq
-
     files, rows, writer = 0, 0, None
     with ExitStack() as stack:
         for table in row_groups:

@@ -144,8 +144,7 @@ def main(given: Sequence[str] | None = None) -> int:
                         help="where to write KIND.svg, .dark.svg, .png (RUN/plots)")  # fmt: skip
     parser.add_argument("--beside", type=Path, metavar="RUN",
                         help="explorer: another run, on the same time axis")  # fmt: skip
-    asked = parser.parse_args(given)
-    for path in _written(asked):
+    for path in _written(parser.parse_args(given)):
         PlainConsole().print(f"wrote {path}", highlight=False, soft_wrap=True, markup=False)
     return 0
 

@@ -2,7 +2,7 @@
 
 import argparse
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 from predictors.plain import shown_plainly
@@ -38,18 +38,6 @@ def state(run: Path) -> tuple[str, str]:
     return ("finished", "") if checked else ("foreign", f"{MANIFEST} has no checksums")
 
 
-def states(folder: Path) -> Iterator[tuple[str, str, str]]:
-    """Yield name, state and what is said of every run below a folder.
-
-    Raises
-    ------
-    SimError
-        If there is no such folder, or no run in it.
-    """
-    for run in find_runs(folder):
-        yield run.relative_to(folder).as_posix(), *state(run)
-
-
 @answering
 def main(given: Sequence[str] | None = None) -> int:
     """Print every run that is not whole, and how many there are of each state.
@@ -66,7 +54,7 @@ def main(given: Sequence[str] | None = None) -> int:
     parser.add_argument("folder", type=Path, help="folder of a run or a multirun")
     folder: Path = parser.parse_args(given).folder
     counts = dict.fromkeys(STATES, 0)
-    every = list(states(folder))
+    every = [(run.relative_to(folder).as_posix(), *state(run)) for run in find_runs(folder)]
     for name, found, said in every:
         counts[found] += 1
         if found != "finished":

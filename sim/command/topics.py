@@ -25,7 +25,7 @@ from sim.help.pages import (
     page,
     read_option,
 )
-from sim.results.rows import CONDITIONAL, SECTIONS
+from sim.results.rows import REQUEST_SECTION, ROWS
 
 RUN = """usage: moldsim {name} [KEY=VALUE ...]
 
@@ -154,7 +154,7 @@ def _keys(topic: str) -> Iterator[tuple[str, str]]:
 
 def _mentions(words: str) -> Iterator[tuple[str, str]]:
     """Yield rows of tables, keys, columns and figures in whose name or meaning words stand."""
-    rows = [row for section in (*SECTIONS, *CONDITIONAL.values()) for row in section]
+    rows = (*ROWS, *REQUEST_SECTION)
     labels = [(row.label, text) for row in rows for _, text in meanings(row.key)]
     for label, text in (*labels, *every_line(), *meanings("columns")):
         if words in f"{label} {text}".replace("_", " "):

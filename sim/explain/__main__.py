@@ -1,7 +1,7 @@
 """Why a job waited: ``moldsim explain RUN JOB``."""
 
 import argparse
-import contextlib
+import datetime
 import json
 import logging
 import re
@@ -10,8 +10,6 @@ import textwrap
 from collections.abc import Callable, Iterator, Sequence
 from itertools import groupby
 from pathlib import Path
-
-import pandas as pd
 
 from predictors.cli.terminal import PlainConsole
 from predictors.plain import shown_plainly
@@ -45,9 +43,7 @@ def _clock(told: Account) -> Clock:
     """Return what says the instants of an account."""
     start = None
     if told["epoch"] is not None:
-        with contextlib.suppress(OverflowError, ValueError):
-            begin = pd.Timestamp(told["epoch"] + told["origin"], unit="s", tz="UTC")
-            start = begin.to_pydatetime()
+        start = datetime.datetime.fromtimestamp(told["epoch"] + told["origin"], datetime.UTC)
     return lambda time: simulated_date(time - told["origin"], start, to_the_second=True)
 
 
@@ -85,8 +81,8 @@ def _jobs(jobs: Sequence[int | str]) -> str:
     return " and ".join([", ".join(parts[:-1]), parts[-1]]) if len(parts) > 1 else parts[0]
 
 
-def _processors(number: int) -> str:
-    return f"{number:,} {'processor' if number == 1 else 'processors'}"
+def _counted(number: int, what: str, plural: str = "s") -> str:
+    return f"{number:,} {what}{'' if number == 1 else plural}"
 
 
 def sentences(told: Account) -> Iterator[str]:
@@ -147,10 +143,8 @@ def _spans(wait: Account) -> Iterator[tuple[Account, str, float]]:
 
 
 def _choice(told: Account, at: Clock) -> Iterator[str]:
-    asked = (
-        f"It asked for {_processors(told['requested_processors'])} for "
-        f"{duration(told['requested_time'])}"
-    )
+    wanted = _counted(told["requested_processors"], "processor")
+    asked = f"It asked for {wanted} for {duration(told['requested_time'])}"
     weighed = told["weighed"]
     if not weighed:
         yield f"{asked}; no other count was weighed."
@@ -182,8 +176,7 @@ def _wait(wait: Account, number: int, at: Clock) -> Iterator[str]:
     if number:
         yield f"It came back to the queue at {at(wait['begin'])}."
     if refused:
-        passes = "pass" if len(refused) == 1 else "passes"
-        yield f"It was refused in {len(refused):,} scheduling {passes}:"
+        yield f"It was refused in {_counted(len(refused), 'scheduling pass', 'es')}:"
         alike = groupby(_spans(wait), lambda s: (s[1], s[0]["wanted"], s[0]["first_ahead"]))
         parts = [list(part) for _, part in alike]
         longest = sorted(parts, key=lambda part: -sum(span[2] for span in part))[:MOST_TOLD]
@@ -198,7 +191,7 @@ def _wait(wait: Account, number: int, at: Clock) -> Iterator[str]:
     if wait["start"] is None:
         yield "It never started."
         return
-    what = f"It started at {at(wait['start'])} on {_processors(wait['processors'])}"
+    what = f"It started at {at(wait['start'])} on {_counted(wait['processors'], 'processor')}"
     if refused and wait["ended_at_start"]:
         what += f", when {_jobs(wait['ended_at_start'])} had ended"
     if wait["overtook"]:
@@ -212,10 +205,11 @@ def _part(part: Sequence[tuple[Account, str, float]], at: Clock) -> str:
     reason, seconds = part[0][1], sum(span[2] for span in part)
     free = [span[0]["free"] for span in part]
     few = f"{min(free):,}" if min(free) == max(free) else f"{min(free):,} to {max(free):,}"
-    said = f"from {at(first['time'])} for {duration(seconds)}, {len(part):,} "
-    said += f"{'pass' if len(part) == 1 else 'passes'}: "
+    said = (
+        f"from {at(first['time'])} for {duration(seconds)}, {_counted(len(part), 'pass', 'es')}: "
+    )
     if reason == PROCESSORS:
-        said += f"it needed {_processors(first['wanted'])} and {few} were free"
+        said += f"it needed {_counted(first['wanted'], 'processor')} and {few} were free"
     else:
         said += f"{few} processors were free, but {BECAUSE[reason]}"
     down = max(span[0]["out_of_service"] for span in part)
@@ -224,15 +218,13 @@ def _part(part: Sequence[tuple[Account, str, float]], at: Clock) -> str:
     if first["jobs_ahead"]:
         most = max(span[0]["jobs_ahead"] for span in part)
         head, wants = first["first_ahead"], first["first_ahead_wants"]
-        said += f"; behind {most:,} waiting {'job' if most == 1 else 'jobs'}"
+        said += f"; behind {_counted(most, 'waiting job')}"
         if head is not None:
-            said += f", first {_job(head)} ({_processors(wants)})"
+            said += f", first {_job(head)} ({_counted(wants, 'processor')})"
     promise, own = last["must_not_move"], last["own_reservation"]
     if promise is not None:
-        said += (
-            f"; {_job(promise['job'])} was promised {_processors(promise['processors'])} "
-            f"from {at(promise['start'])}"
-        )
+        promised = _counted(promise["processors"], "processor")
+        said += f"; {_job(promise['job'])} was promised {promised} from {at(promise['start'])}"
     if own is not None:
         said += f"; its own turn was expected at {at(own)}"
     if reason == PROCESSORS and last["enough_free_at"] is not None:

@@ -111,9 +111,8 @@ def check_plugin(plugin: Any, **arguments: Any) -> str:
     chosen = [*TOYS]
     if isinstance(plugin, str) and "." not in plugin:
         groups = {key: key.replace(".", "/") for key in NEEDED}
-        key = next(
-            (k for k, group in groups.items() if plugin in {one.name for one in options(group)}), ""
-        )
+        named = (k for k in groups if plugin in {one.name for one in options(groups[k])})
+        key = next(named, "")
         if not key:
             raise ConfigError(f"{plugin}: no such option; a class needs its module (my.Rule)")
         name = plugin

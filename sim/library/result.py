@@ -10,10 +10,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
+from rich.console import Console
 
 from sim.config import BASELINE_PREDICTOR
+from sim.console import Side, print_results
 from sim.errors import SimError
-from sim.report.answers import FIGURE
+from sim.report.answer_tables import changed
+from sim.report.answers import FIGURE, differences
 from sim.report.gathering import Gathered, Summaries, gather
 from sim.report.samples import groups_of
 from sim.results.artefacts import BASELINE
@@ -25,8 +28,6 @@ from sim.results.steady_state import replications_of
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
-
-    from sim.console import Side
 
 
 @dataclass(frozen=True)
@@ -162,9 +163,7 @@ class Result(Frames):
         if not isinstance(other, Result):
             raise SimError(f"other={other!r:.60}: must be a Result")
         own, others = self.replications or (self,), other.replications or (other,)
-        if len(own) != len(others) or any(
-            not _same_jobs(a, b) for a, b in zip(own, others, strict=True)
-        ):
+        if len(own) != len(others) or not all(map(_same_jobs, own, others)):
             raise SimError(
                 "the two results are not of the same jobs: compare runs with the same workload, "
                 "seed and replications"
@@ -202,10 +201,6 @@ class Result(Frames):
 
     def _shown(self, html: bool) -> str:
         """Return the end table of the command."""
-        from rich.console import Console
-
-        from sim.console import print_results
-
         page = Console(file=io.StringIO(), record=True, width=110, force_jupyter=False)
         print_results(page, self._sides(), self.folder)
         if not html:
@@ -213,9 +208,7 @@ class Result(Frames):
         frame = '<pre style="white-space:pre;overflow-x:auto;line-height:normal">{code}</pre>'
         return page.export_html(inline_styles=True, code_format=frame)
 
-    def _sides(self) -> "list[Side]":
-        from sim.console import Side
-
+    def _sides(self) -> list[Side]:
         def side(one: Result, is_baseline: bool = False) -> Side:
             parts = [each.summary for each in one.replications]
             jobs = [each.jobs for each in one.replications or (one,)]
@@ -284,9 +277,6 @@ def changes(
     >>> bool((found["low"] <= found["change"]).all())
     True
     """
-    from sim.report.answer_tables import changed
-    from sim.report.answers import differences
-
     if isinstance(runs, pd.DataFrame):
         groups = groups_of(Path(), *_gathered(runs))
     else:

@@ -110,11 +110,8 @@ def _tables_of_jobs(own: Group, base: Group) -> list[tuple[Path, Path]]:
 def paired_values(groups: Sequence[Group], figure: str) -> list[FloatArray]:
     """Return a figure of the simulations that all groups have, in the same order."""
     drawn = [identified(group) for group in groups]
-    rows = [
-        [one[known].summary.get(figure) for one in drawn]
-        for known in drawn[0]
-        if all(known in one for one in drawn)
-    ]
+    shared = [known for known in drawn[0] if all(known in one for one in drawn)]
+    rows = [[one[known].summary.get(figure) for one in drawn] for known in shared]
     whole = [row for row in rows if all(isinstance(value, int | float) for value in row)]
     return list(np.array(whole, np.float64).reshape(-1, len(groups)).T)
 
@@ -151,8 +148,7 @@ def differences(
     orders = {one: _windows([g for g in groups if jobs_of(g) == one]) for one in jobs}
     columns = [_column(*pair, orders[one], figure) for pair, one in zip(pairs, jobs, strict=True)]
     is_share, ordered = figure in SHARES, any(in_windows(group.summaries) for group in groups)
-    shares = [is_share] * len(columns)
-    family = compare(columns, shares=shares, ordered=ordered, jobs=jobs)
+    family = compare(columns, shares=[is_share] * len(columns), ordered=ordered, jobs=jobs)
     alone = iter(family.comparisons[len(found) :])
     made: list[Difference] = []
     for (group, reference, _), step, one in zip(found, steps, family.comparisons, strict=False):

@@ -38,8 +38,6 @@ class Details:
         started as requested; ``fragmentation``, idle while jobs wait, but too few processors
         for any request; ``no_demand``, idle while nothing waits; and, a part of no other,
         ``misprediction``, by which beliefs were wrong.
-    read : int
-        Samples read.
     """
 
     hours: FloatArray
@@ -49,7 +47,6 @@ class Details:
     by_count: pd.Series
     by_history: pd.Series
     losses: pd.Series
-    read: int
 
 
 def details(group: Group, most: int) -> Details | None:
@@ -74,7 +71,6 @@ def details(group: Group, most: int) -> Details | None:
         _binned(every, "nprocs", COUNT_BINS),
         _binned(every, "observations", HISTORY),
         pd.DataFrame(losses).mean(),  # of those that are known
-        len(chosen),
     )
 
 

@@ -78,8 +78,7 @@ def not_drawn(groups: Iterable[tuple[str, str]]) -> str:
 
 def axis_of(key: str, groups: Sequence[Group]) -> tuple[str, float]:
     """Return the label of a figure's axis, and one of its unit in the figure's own."""
-    means = [estimate(group.values(key)).mean for group in groups]
-    unit, scale = unit_of(key, means)
+    unit, scale = unit_of(key, [estimate(group.values(key)).mean for group in groups])
     name = key.replace("_", " ")
     return (f"{name} ({unit})" if unit else name), scale
 
@@ -114,8 +113,7 @@ def _bars(groups: Sequence[Group], key: str, figure: "Figure") -> None:
             label=predictor or None,
         )
     axes.set_xticks(range(len(policies)), policies)
-    axes.set_ylabel(label)
-    axes.set_ylim(bottom=0.0)
+    axes.set(ylabel=label, ylim=(0, None))
     if any(predictors):
         legend(axes, "predictor")
 
@@ -156,8 +154,7 @@ def _errors(drawn: Drawn, column: str, label: str, figure: "Figure") -> None:
     axes.xaxis.set_major_formatter(lambda value, _: f"{value:g}")
     axes.set_yscale("symlog", linthresh=1.0)
     axes.yaxis.set_major_formatter(lambda value, _: f"{value:g}")
-    axes.set(xlabel=label, ylabel="median error of prediction (%)")
-    axes.set_ylim(bottom=0)
+    axes.set(xlabel=label, ylabel="median error of prediction (%)", ylim=(0, None))
     legend(axes)
 
 
@@ -181,8 +178,7 @@ def _losses(drawn: Drawn, figure: "Figure") -> None:
     axes.set(xlabel="share of processors x makespan (%)", xlim=(0, 100))
     error = [100 * found.losses["misprediction"] for _, found in drawn]
     wrong.barh(places, np.nan_to_num(error), color="#0072B2")
-    wrong.set_xlabel("planned wrongly (%)")
-    wrong.set_xlim(left=0)
+    wrong.set(xlabel="planned wrongly (%)", xlim=(0, None))
     figure.legend(loc="outside upper center", ncols=2, frameon=False, fontsize=8)
 
 
@@ -271,8 +267,7 @@ def save(plot: Plot, folder: Path) -> str:
     """Write a plot as SVG, light and dark, and return the light one's text."""
     with new_figure((7.4, 4.4), 150, {"font.size": 9}) as figure:
         plot.draw(figure)
-        for axes in figure.axes:
-            tidy(axes)
+        tidy(*figure.axes)
         if plot.left_out:
             said = textwrap.fill(plot.left_out, NOTE_WIDTH)
             figure.supxlabel(said, x=0.01, ha="left", fontsize=7)

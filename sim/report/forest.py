@@ -85,8 +85,7 @@ def forest(order: Sequence[Group], found: Sequence[Difference], figure: str) -> 
                 rows.append([Cell(group.label), Cell("reference", value="0"),
                              Cell("", html=bar(nothing, ends), value="0")])  # fmt: skip
             continue
-        told = changed(one)
-        text, _, span = told.partition(" [")
+        text, _, span = changed(one).partition(" [")
         mark = (f"[{span}" if span else "") + (" *" if one.certain else "")
         rows.append([Cell(group.label), Cell(text, mark),
                      Cell("", html=bar(one.span, ends), value=str(one.change.mean))])  # fmt: skip
@@ -129,8 +128,7 @@ def interval_bars(rows: Labelled, label: str, figure: "Figure", mark: float = 0.
     )  # fmt: skip
     axes.axvline(mark, color="#555555", linewidth=1.0, linestyle="--")
     axes.set_yticks(places, [name for name, _ in rows])
-    axes.set_ylim(len(rows) - 0.5, -0.5)
-    axes.set_xlabel(label)
+    axes.set(ylim=(len(rows) - 0.5, -0.5), xlabel=label)
 
 
 def load_lines(curves: Sequence[Curve], label: str, scale: float, figure: "Figure") -> None:
@@ -148,8 +146,7 @@ def load_lines(curves: Sequence[Curve], label: str, scale: float, figure: "Figur
         )  # fmt: skip
         if stop is not None:
             axes.plot(loads[-1], means[-1], marker="|", markersize=18, **line(number))
-    axes.set(xlabel="offered load", ylabel=label)
-    axes.set_ylim(bottom=0)
+    axes.set(xlabel="offered load", ylabel=label, ylim=(0, None))
     legend(axes)
 
 

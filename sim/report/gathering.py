@@ -140,17 +140,16 @@ def _read(root: Path, run: Path) -> tuple[list[_Row], Origin]:
 
 def _rows(root: Path, run: Path, summary: Figures | None, wrong: str | None) -> Iterator[_Row]:
     """Yield the rows of a run: its own and its baseline's."""
-    own: dict[str, object] = {"run": run.relative_to(root).as_posix(), "role": "run"}
+    name = run.relative_to(root).as_posix()
+    own: dict[str, object] = {"run": name, "role": "run", "message": ""}
     if wrong is not None:
         yield _Row(own | {"status": "damaged", "message": wrong}, {})
     elif summary is not None:
-        yield _Row(own | {"status": "finished", "message": ""}, SharedNames(summary))
+        yield _Row(own | {"status": "finished"}, SharedNames(summary))
         for role in (BASELINE, STEP):
             beside = summary_beside(run, summary, role)
             if beside is not None:
-                yield _Row(
-                    own | {"role": role, "status": "finished", "message": ""}, SharedNames(beside)
-                )
+                yield _Row(own | {"role": role, "status": "finished"}, SharedNames(beside))
     if (run / FAILURE).exists():  # beside results of an earlier run, which stay
         yield _Row(own | {"status": "failed", "message": read_failure(run)}, {})
     elif wrong is None and summary is None:
@@ -268,8 +267,7 @@ def _table(rows: Sequence[_Row], keys: Sequence[str]) -> pd.DataFrame:
         names = rest[begin : begin + ABREAST]
         values = [[row.figures.get(name, np.nan) for name in names] for row in rows]
         parts.append(pd.DataFrame(values, columns=names))
-    table = pd.concat(parts, axis="columns")
-    return table.rename(columns={f"{key}=": key for key in keys})
+    return pd.concat(parts, axis="columns").rename(columns={f"{key}=": key for key in keys})
 
 
 def distinct(table: pd.DataFrame) -> pd.DataFrame:

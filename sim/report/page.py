@@ -321,10 +321,7 @@ def _numbers(plot: Plot, drawn: Drawn) -> str:
     else:
         return ""
     frame = pd.DataFrame(rows, index=columns).T
-    cells = [
-        [Cell(str(name)), *(Cell(number(float(value))) for value in row)]
-        for name, row in zip(frame.index, frame.to_numpy(float), strict=True)
-    ]
+    cells = [[Cell(str(name)), *map(Cell, map(number, row))] for name, *row in frame.itertuples()]
     return table(corner, ["runs", *map(str, frame.columns)], cells, ["runs"])
 
 

@@ -242,11 +242,8 @@ def reference_among(groups: Sequence[Group], named: str | None = None) -> Group 
     def rank(group: Group) -> tuple[bool, bool, int]:
         if group.role == BASELINE:
             return False, False, 0
-        return (
-            True,
-            group.predictor not in ("", "user_estimate"),
-            (*RIGID, group.policy).index(group.policy),
-        )
+        predicts = group.predictor not in ("", "user_estimate")
+        return True, predicts, (*RIGID, group.policy).index(group.policy)
 
     known = [group for group in groups if group.role == BASELINE or group.policy in RIGID]
     if not known and all("policy" not in group.setting for group in groups):
@@ -269,10 +266,8 @@ def step_among(group: Group, reference: Group, groups: Sequence[Group]) -> Group
     """Return the reference's policy with a group's predictor, where both differ between them."""
     if any(_same_keys(group, reference, part) for part in UNLIKE):
         return None
-    for other in groups:
-        if _same_keys(other, reference, "policy") and _same_keys(other, group, "predictor"):
-            return other
-    return None
+    steps = (one for one in groups if _same_keys(one, reference, "policy"))
+    return next((one for one in steps if _same_keys(one, group, "predictor")), None)
 
 
 def _has(group: Group, values: Mapping[str, str]) -> bool:

@@ -103,10 +103,9 @@ def given_sentences(groups: Sequence[Group]) -> list[str]:
     Of several simulations the means are told.
     """
     known = [g for g in groups if g.samples and not g.is_recorded]
-    lines = given_lines([mean_given(group) for group in known])
     return [
         f"Given to {_given_to([known[place].label for place in places], len(known))}: {line}."
-        for line, places in lines.items()
+        for line, places in given_lines([mean_given(group) for group in known]).items()
     ]
 
 

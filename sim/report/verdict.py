@@ -9,14 +9,14 @@ from sim.report.answers import Difference
 from sim.report.samples import Group, jobs_of, no_such_group, oracle_of
 from sim.report.tables import mean_given, number
 from sim.report.winners import Winners
-from sim.results.rows import IDENTICAL, MORE, ONE_PAIR, SECONDS, SECTIONS, percent, texts
+from sim.results.rows import IDENTICAL, MORE, ONE_PAIR, ROWS, SECONDS, percent, texts
 from sim.results.sentences import FEW, killed_sentence, rests_sentence, treated_sentence
 from sim.results.steady_state import in_windows, listed, partly_unsteady, unsteady_sentence
 from sim.statistics.intervals import Interval
 from sim.statistics.paired import LEAST_PAIRS
 
-NAMES = {row.key: (row.label, row.kind) for section in SECTIONS for row in section}
-"""Labels and kinds of the figures that have some."""
+NAMES = {row.key: row.label for row in ROWS}
+"""Labels of the figures that have one."""
 
 
 @dataclass(frozen=True)
@@ -74,11 +74,8 @@ class Verdict:
 
 def best_of(found: Sequence[Difference], figure: str) -> Difference | None:
     """Return the largest gain, of runs without foresight if there are any; None without runs."""
-    runs = [
-        one
-        for one in found
-        if one.group.role == "run" and not one.group.is_recorded and math.isfinite(one.change.mean)
-    ]
+    known = [one for one in found if math.isfinite(one.change.mean)]
+    runs = [one for one in known if one.group.role == "run" and not one.group.is_recorded]
     honest = [one for one in runs if "oracle" not in one.group.predictor]
     changing = [one for one in honest or runs if one.comparison.identical != "runs"]
     return min(changing or runs, key=lambda one: _loss(one, figure), default=None)
@@ -154,10 +151,8 @@ def verdict(
         first += f" Not ranked, as they have no ratio (0 or nothing in some run): {listed(names)}."
     treated = treated_sentence(best.group.summaries, best.reference.summaries)
     treated = treated and f"{best.group.label}: {treated}"
-    told = (
-        rests_sentence(mean_given(best.group))
-        or "This rests on the assumptions of the configuration."
-    )
+    assumed = "This rests on the assumptions of the configuration."
+    told = rests_sentence(mean_given(best.group)) or assumed
     rests_on = f"{told.removesuffix('.')}; {_recorded(best)}."
     return Verdict(first, treated, rests_on, tiles, order, unsteady, " ".join(molding))
 
@@ -197,7 +192,7 @@ def best_first(groups: Sequence[Group], found: Sequence[Difference], figure: str
 
 
 def _name(figure: str) -> str:
-    return NAMES.get(figure, (figure.replace("_", " "), ""))[0]
+    return NAMES.get(figure, figure.replace("_", " "))
 
 
 def _best_sentence(best: Difference, found: Sequence[Difference], figure: str) -> str:
@@ -224,9 +219,8 @@ def _elsewhere(best: Difference, found: Sequence[Difference], figure: str) -> st
     settings: dict[str, list[Difference]] = {}
     for one in found:
         settings.setdefault(jobs_of(one.group), []).append(one)
-    firsts = [
-        first.group for one in settings.values() if (first := best_of(one, figure)) is not None
-    ]
+    bests = (best_of(one, figure) for one in settings.values())
+    firsts = [one.group for one in bests if one is not None]
     if len(firsts) < 2:
         return ""
     own = (best.group.policy, best.group.predictor)
@@ -268,11 +262,9 @@ def machine_sentence(groups: Sequence[Group]) -> str:
 
 def _recorded(best: Difference) -> str:
     """Return how far the reference is from what the log's own machine did."""
+    keys = ("recorded_mean_wait_time", "mean_wait_time")
     for group in (best.reference, best.group):
-        waits = [
-            (sample.summary.get("recorded_mean_wait_time"), sample.summary.get("mean_wait_time"))
-            for sample in group.samples
-        ]
+        waits = [[one.get(key) for key in keys] for one in group.summaries]
         known = [(a, b) for a, b in waits if isinstance(a, int | float) and b is not None]
         if known and not group.is_recorded:
             means = [sum(map(float, column)) / len(known) for column in zip(*known, strict=True)]
@@ -296,12 +288,9 @@ def _foresight_tile(
     oracle = best.group if is_ideal else oracle_of(best.group, groups)
     ideal = next((one for one in found if one.group is oracle), None)
     if ideal is None:
-        known = any("oracle" in group.predictor for group in groups)
-        told = (
-            f"no run under {best.group.policy} has any"
-            if known
-            else (f"predictor=oracle under {best.group.policy} shows what they would bring")
-        )
+        told = f"no run under {best.group.policy} has any"
+        if not any("oracle" in group.predictor for group in groups):
+            told = f"predictor=oracle under {best.group.policy} shows what they would bring"
         return Tile("foresight", "–", f"with perfect predictions: {told}")
     text = f"with perfect predictions ({ideal.group.label})"
     if isinstance(best.kept, Interval):

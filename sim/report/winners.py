@@ -129,11 +129,8 @@ def winners(
         return None
     every = pd.concat(read, ignore_index=True)
     first = every[every["simulation"] == 0] if anew else every
-    tables = {
-        kind: _by(every if kind == "class" else first, kind)
-        for kind in KINDS
-        if kind in every.columns
-    }
+    kinds = [kind for kind in KINDS if kind in every.columns]
+    tables = {kind: _by(every if kind == "class" else first, kind) for kind in kinds}
     return Winners(
         own,
         base,

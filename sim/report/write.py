@@ -4,10 +4,8 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from types import MappingProxyType
 
 import pandas as pd
-from rich.console import Console
 
 from predictors.cli.display import Display
 from sim.errors import SimError
@@ -92,12 +90,9 @@ class Wanted:
 
 def common_values(configurations: Iterable[Configuration]) -> dict[str, object]:
     """Return the keys that have one value in all configurations."""
-    common: dict[str, object] | None = None
-    for each in configurations:
-        mine = each.values
-        common = dict(mine) if common is None else common
-        common = {k: v for k, v in common.items() if k in mine and mine[k] == v}
-    return common or {}
+    every = [one.values for one in configurations]
+    first = dict(every[0]) if every else {}
+    return {k: v for k, v in first.items() if all(k in one and one[k] == v for one in every)}
 
 
 def write_parquet(table: pd.DataFrame, folder: Path) -> Path:
@@ -142,8 +137,8 @@ def write_report(
     gathered: Gathered,
     common: dict[str, object],
     wanted: Wanted,
-    names: Mapping[str, str] = MappingProxyType({}),
-    progress: Display | None = None,
+    names: Mapping[str, str],
+    progress: Display,
 ) -> Report:
     """Write plots, page and tables of a comparison; return the files and the answers.
 
@@ -158,11 +153,10 @@ def write_report(
     wanted : Wanted
     names : mapping of str to str
         Policy and predictor, as far as all runs have the same.
-    progress : Display, optional
+    progress : Display
         Shows which plot is drawn, and what time is left.
     """
-    shown = Display(Console(quiet=True)) if progress is None else progress
-    shown.show("compares the groups")
+    progress.show("compares the groups")
     table, keys, known = gathered
     groups = groups_of(folder, table, keys, known)
     labels = {group.label.replace(", ", ","): group.label for group in groups}
@@ -178,18 +172,16 @@ def write_report(
         if getattr(wanted, form):
             write_whole(folder / name, text_table(groups, form, said, found_answers.changes()))
             written.append(folder / name)
-    best = best_of(found_answers.differences, wanted.figure)
     every = found_answers.differences
+    best = best_of(every, wanted.figure)
     asked = best if wanted.subject is None else subject_of(every, wanted.subject)
-    chosen = [] if asked is None else [asked]
+    told_of = [] if asked is None else [asked]
     own = None if asked is None else _told_as(asked)
     treats = {_told_as(one): one for one in reversed(every) if _treats(one)}
-    treating = [one for told, one in reversed(treats.items()) if told != own][:MOST_LOSERS]
-    told_of = [*chosen, *treating] if wanted.subject is None else chosen
-    chosen = [*told_of]
-    if wanted.page:
-        chosen += [one for one in every if one not in chosen][:MOST_ASKED]
-    who = [losers(one) for one in chosen]
+    if wanted.subject is None:
+        told_of += [one for told, one in reversed(treats.items()) if told != own][:MOST_LOSERS]
+    further = [one for one in every if one not in told_of] if wanted.page else []
+    who = [losers(one) for one in (*told_of, *further[:MOST_ASKED])]
     said_first = verdict(groups, every, wanted.figure, who[0] if who else None)
     pairs = zip(told_of, who, strict=False)
     loses = [one.sentence(not of.refused) for of, one in pairs if one is not None]
@@ -210,7 +202,7 @@ def write_report(
     answered = answer_plots(found_answers.differences, found_answers.curves, unit)
     drawn, drawings = [], [*answered, *plots_of(groups, found)]
     for place, plot in enumerate(drawings):
-        shown.show(f"draws {plot.name}, {place + 1} of {len(drawings)}", place / len(drawings))
+        progress.show(f"draws {plot.name}, {place + 1} of {len(drawings)}", place / len(drawings))
         drawn.append((plot, save(plot, plots)))
     explorer = plots / EXPLORER
     explorer.unlink(missing_ok=True)

@@ -264,8 +264,7 @@ def _first_seen(shown: Iterable[pd.DataFrame]) -> "pd.Series[float]":
         return seen.groupby(["application", "nprocs"], as_index=False).agg({"time": "min"})
 
     every = first(pd.concat([first(seen) for seen in shown], ignore_index=True))
-    ordered = every.sort_values("time", kind="stable").groupby("application")
-    nth = ordered.nth(SEEN_COUNTS - 1)
+    nth = every.sort_values("time", kind="stable").groupby("application").nth(SEEN_COUNTS - 1)
     return pd.Series(nth["time"].to_numpy(), index=nth["application"].to_numpy())
 
 
@@ -291,10 +290,7 @@ def _shown_counts(records: Records) -> tuple[IntArray, IntArray]:
 
 
 def seen_share(
-    truth: GroundTruth,
-    records: Records,
-    calibration: Sequence[Observation],
-    counted: IntArray,
+    truth: GroundTruth, records: Records, calibration: Sequence[Observation], counted: IntArray
 ) -> float | None:
     """Return the share of jobs whose application was seen at three counts before they started.
 
@@ -333,10 +329,7 @@ def seen_share(
 
 
 def learning_figures(
-    truth: GroundTruth,
-    records: Records,
-    calibration: Sequence[Observation],
-    counted: IntArray,
+    truth: GroundTruth, records: Records, calibration: Sequence[Observation], counted: IntArray
 ) -> Figures:
     """Return how much there was to learn, over the job indices `counted`.
 

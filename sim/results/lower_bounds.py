@@ -71,8 +71,7 @@ def _prefix_minima(
     """Return T(n) and the least n T(n) and T(n) over feasible counts up to n, each (k, width)."""
     counts = np.arange(1, width + 1)
     rows = np.repeat(jobs, width)
-    limit = np.repeat(truth.max_processors[jobs], width)
-    each = np.minimum(np.tile(counts, len(jobs)), limit)
+    each = np.minimum(np.tile(counts, len(jobs)), np.repeat(truth.max_processors[jobs], width))
     runtime = truth.runtimes_at(rows, each).reshape(len(jobs), width)
     can = counts >= truth.min_processors[jobs, None]
     can &= counts <= truth.max_processors[jobs, None]
@@ -280,16 +279,12 @@ def bound_figures(run: Outcome) -> Figures:
     release, reference = run.records.submit_time, run.trace.jobs["reference_runtime"].to_numpy()
     order = np.argsort(release, kind="stable") if (np.diff(release) < 0).any() else slice(None)
     release, everyone = release[order], Least(least.area[order], least.time[order])
-    makespan = makespan_bound(release, everyone, run.records.processors)
+    processors = run.records.processors
+    makespan = makespan_bound(release, everyone, processors)
     mine = run.own if isinstance(run.own, slice) else run.own[order]
     counted = Least(everyone.area[mine], everyone.time[mine])
-    runs = int((run.records.restarts + 1).sum())
-    response = response_bounds(
-        release[mine],
-        counted,
-        run.records.processors,
-        fixed_allotment=len(run.records.stretches.job) == runs,
-    )
+    fixed = len(run.records.stretches.job) == int((run.records.restarts + 1).sum())
+    response = response_bounds(release[mine], counted, processors, fixed_allotment=fixed)
     slowdown = np.maximum(reference[order][mine], BOUND_SECONDS)
     np.divide(counted.time, slowdown, out=slowdown)
     np.maximum(1.0, slowdown, out=slowdown)

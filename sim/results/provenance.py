@@ -144,17 +144,14 @@ def listed_files(key: str, value: str) -> dict[str, Path]:
 
 def listings(config: Mapping[str, Any]) -> dict[str, str]:
     """Return the keys that name files by a folder, a pattern or a class, and their values."""
+
+    def lists(key: str, value: str) -> bool:
+        if key.startswith("moldability.") and key.endswith(".path"):
+            return not Path(value).expanduser().is_file()
+        return key.rpartition(".")[2] == "_target_"
+
     found = {key: value for key, value in _leaves(config) if isinstance(value, str) and value}
-    return {
-        key: value
-        for key, value in found.items()
-        if key.rpartition(".")[2] == "_target_"
-        or (
-            key.startswith("moldability.")
-            and key.endswith(".path")
-            and not Path(value).expanduser().is_file()
-        )
-    }
+    return {key: value for key, value in found.items() if lists(key, value)}
 
 
 def input_files(config: Mapping[str, Any]) -> dict[str, Path]:

@@ -17,10 +17,9 @@ def recovery_figures(records: Records) -> Figures:
     area = float(held_area(records).sum())
     sums = {name: float(getattr(paid, name).sum()) for name in RECOVERY_PARTS}
     shares = {f"{name}_share": total / area if area > 0 else None for name, total in sums.items()}
-    reasons = np.array(paid.reason)
     return {
         "evolving_jobs": int(paid.evolving.sum()),
-        "unfinished_jobs": int((reasons != "").sum()),
+        "unfinished_jobs": int((np.array(paid.reason) != "").sum()),
         **sums,
         **shares,
     }

@@ -43,28 +43,25 @@ class Row:
         relative error, else empty.
     better : int
         -1 where less is better, 1 where more is, 0 where neither.
-    bound : str or None
-        Key of a lower bound.
+    bounded : bool
+        Whether a lower bound of it is known.
     """
 
     key: str
     label: str
     kind: str
     better: int = 0
-    bound: str | None = None
+    bounded: bool = False
 
 
 SECTIONS: tuple[tuple[Row, ...], ...] = (
     (
         Row("mean_wait_time", "mean wait", SECONDS, -1),
-        Row("mean_response_time", "mean response", SECONDS, -1, "bound_mean_response_time"),
+        Row("mean_response_time", "mean response", SECONDS, -1, bounded=True),
         Row("median_response_time", "median response", SECONDS, -1),
         Row("p95_response_time", "95th percentile response", SECONDS, -1),
-        Row(
-            "mean_bounded_slowdown", "mean bounded slowdown", NUMBER, -1,
-            "bound_mean_bounded_slowdown",
-        ),
-        Row("makespan", "makespan", SECONDS, 0, "bound_makespan"),
+        Row("mean_bounded_slowdown", "mean bounded slowdown", NUMBER, -1, bounded=True),
+        Row("makespan", "makespan", SECONDS, bounded=True),
     ),
     (
         Row("utilization", "utilisation", PERCENT),
@@ -84,7 +81,8 @@ SECTIONS: tuple[tuple[Row, ...], ...] = (
         Row("share_fitted_starts", "starts on a fitted curve", PERCENT),
         Row("share_beliefs_off", "beliefs far from past runs", PERCENT, -1),
     ),
-)  # fmt: skip
+)
+ROWS = tuple(row for section in SECTIONS for row in section)
 
 
 EASY_PLUS = "easy_plus"
@@ -105,15 +103,11 @@ REQUEST_SECTION = (
 """Shown where evolving jobs may ask."""
 
 
-MORE = frozenset(row.key for section in SECTIONS for row in section if row.better > 0)
+MORE = frozenset(row.key for row in ROWS if row.better > 0)
 """Figures of which more is better."""
-CONDITIONAL = {"requests": REQUEST_SECTION}
-"""Sections that are shown where a side has this key."""
 
 
-SHARES = frozenset(
-    row.key for section in SECTIONS for row in section if row.kind in (PERCENT, ERROR)
-)
+SHARES = frozenset(row.key for row in ROWS if row.kind in (PERCENT, ERROR))
 """Figures that are shown in percent, so that they differ by percentage points."""
 
 
@@ -268,8 +262,7 @@ def read_together(
     pairs = [(own[place], other[place]) for place in in_order(own)]
     refused = is_refused(own) or is_refused(other)
     columns = [changes_of([] if refused else pairs, key) for key in keys]
-    shares = [key in SHARES for key in keys]
-    return compare(columns, level, shares=shares, ordered=in_windows(own))
+    return compare(columns, level, shares=[key in SHARES for key in keys], ordered=in_windows(own))
 
 
 TOO_WIDE = "interval too wide to tell"
@@ -337,8 +330,8 @@ def change_text(found: Comparison, unit: str = PERCENT) -> str:
 
 def bound_notes(run: Summary) -> list[str]:
     """Return the lower bounds in a sentence, for a table without a column of them."""
-    rows = [row for section in SECTIONS for row in section if row.bound is not None]
-    known = [(row.label, texts([run.get(str(row.bound))], row.kind)[0]) for row in rows]
+    rows = [row for row in ROWS if row.bounded]
+    known = [(row.label, texts([run.get(f"bound_{row.key}")], row.kind)[0]) for row in rows]
     parts = [f"{label} {text}" for label, text in known if text != "–"]
     return [f"Lower bounds: {', '.join(parts)}."] if parts else []
 

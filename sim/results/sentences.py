@@ -54,11 +54,8 @@ def _runs(figures: Figures) -> str:
     runs, share = figures.get("given_runs"), figures.get("given_work_share")
     if not runs:
         return "no runs before the start"
-    how = (
-        "submitted as jobs ahead of all and charged"
-        if figures.get("given_charged")
-        else "free of charge"
-    )
+    charged = figures.get("given_charged")
+    how = "submitted as jobs ahead of all and charged" if charged else "free of charge"
     part = "" if share is None else f" ({_percent(float(share))} of the work)"
     return f"{float(runs):,.0f} runs before the start{part}, {how}"
 

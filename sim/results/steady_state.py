@@ -93,19 +93,15 @@ class BatchMeans:
     ----------
     interval : Interval
         Over the batches' means.
-    batches, size : int
-        How many, and observations in each.
-    correlation : float
-        Of neighbouring batches' means.
+    batches : int
+        How many.
     correlated : bool
-        Whether that is more than chance; the interval is then too narrow, and
-        the run too short.
+        Whether means of neighbouring batches correlate by more than chance; the interval
+        is then too narrow, and the run too short.
     """
 
     interval: Interval
     batches: int
-    size: int
-    correlation: float
     correlated: bool
 
 
@@ -135,8 +131,8 @@ def batch_means(values: ArrayLike) -> BatchMeans:
     >>> import numpy as np
     >>> noise = np.random.default_rng(1).normal(5.0, 1.0, 2100)
     >>> found = batch_means(noise[100:])
-    >>> found.batches, found.size, found.interval.contains(5.0), found.correlated
-    (20, 100, True, False)
+    >>> found.batches, found.interval.contains(5.0), found.correlated
+    (20, True, False)
     """
     kept = samples(values)
     numbers = [n for n in NUMBERS if len(kept) >= LEAST_BATCH * n]
@@ -146,11 +142,10 @@ def batch_means(values: ArrayLike) -> BatchMeans:
     for number in numbers:
         size = len(kept) // number
         means = kept[len(kept) - number * size :].reshape(number, size).mean(axis=1)
-        correlation, probability = neighbours(means)
+        _, probability = neighbours(means)
         if probability > INDEPENDENT:
             break
-    correlated = probability <= INDEPENDENT
-    return BatchMeans(t_interval(means), number, size, correlation, correlated)
+    return BatchMeans(t_interval(means), number, probability <= INDEPENDENT)
 
 
 Summary = Mapping[str, Any]

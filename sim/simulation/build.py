@@ -127,9 +127,8 @@ def accepted(target: object, key: str) -> Mapping[str, inspect.Parameter]:
 
 
 def _hints(factory: Any) -> dict[str, Any]:
-    constructor = factory.__init__ if inspect.isclass(factory) else factory
     try:
-        return get_type_hints(constructor)
+        return get_type_hints(factory.__init__ if inspect.isclass(factory) else factory)
     except NameError:
         return {}
 

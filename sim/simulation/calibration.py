@@ -53,8 +53,7 @@ def plan_calibration(
         When they are known.
     """
     rng = streams("calibration")
-    hidden = np.isnan(truth.size)
-    size_class = np.where(hidden, truth.size_class, -1)
+    size_class = np.where(np.isnan(truth.size), truth.size_class, -1)
     kinds = np.unique(np.stack([truth.application, size_class]), axis=1).T.tolist()
     plan = []
     for application, label in kinds if runs else []:
@@ -74,8 +73,6 @@ def charge(trace: Trace, truth: Truth, plan: Sequence[Observation]) -> tuple[Tra
     truth : GroundTruth
         That knows these jobs too.
     """
-    if not plan:
-        return trace, truth
     number = len(plan)
     runtimes = np.array([run.runtime for run in plan])
     rows = pd.DataFrame(
@@ -124,8 +121,7 @@ class ChargedTruth:
         self.shared_shape = truth.shared_shape
         present, first = np.unique(truth.application, return_index=True)
         self._like = first[np.searchsorted(present, self.application[: self._first])]
-        unknown = np.full(self._first, np.nan)
-        self.serial_time = np.concatenate([unknown, truth.serial_time])
+        self.serial_time = np.concatenate([np.full(self._first, np.nan), truth.serial_time])
         self.serial_time_assumed = np.concatenate([never, truth.serial_time_assumed])
 
     def runtimes(self, job: int, counts: IntArray) -> FloatArray:

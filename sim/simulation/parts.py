@@ -95,8 +95,7 @@ def check_class(found: object, key: str, said: str) -> None:
     if not inspect.isclass(found):
         kind = type(found).__name__
         raise ConfigError(f"{said}: must be a class with {wanted}; it is a {kind}")
-    lacking = [n for n in needs.methods if not _has_method(found, n)]
-    if lacking:
+    if lacking := _lacking(found, Needs(needs.methods)):
         raise ConfigError(f"{said}: must be a class with {wanted}; it lacks {_listing(lacking)}")
 
 
@@ -110,9 +109,7 @@ def check_object(made: object, key: str, said: str) -> None:
     """
     needs = needs_of(key)
     assert needs is not None
-    lacking = [n for n in needs.methods if not _has_method(made, n)]
-    lacking += [n for n in needs.attributes if not hasattr(made, n)]
-    if lacking:
+    if lacking := _lacking(made, needs):
         wanted = _listing((*needs.methods, *needs.attributes))
         raise ConfigError(f"{said}: needs {wanted}; it lacks {_listing(lacking)}")
 
@@ -126,13 +123,17 @@ def fits_as(made: object, key: str) -> bool:
     >>> fits_as(Adept(), "predictor.model"), fits_as(Adept(), "predictor")
     (True, False)
     """
-    needs = NEEDED[key]
-    has_all = all(_has_method(made, name) for name in needs.methods)
-    return has_all and all(hasattr(made, name) for name in needs.attributes)
+    return not _lacking(made, NEEDED[key])
 
 
-def _has_method(where: object, name: str) -> bool:
-    return any(callable(getattr(where, one, None)) for one in name.split("|"))
+def _lacking(where: object, needs: Needs) -> list[str]:
+    """Return the methods and attributes that are not there."""
+
+    def is_there(method: str) -> bool:
+        return any(callable(getattr(where, one, None)) for one in method.split("|"))
+
+    methods = [one for one in needs.methods if not is_there(one)]
+    return methods + [one for one in needs.attributes if not hasattr(where, one)]
 
 
 def _listing(names: Sequence[str]) -> str:

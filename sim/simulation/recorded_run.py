@@ -120,8 +120,7 @@ class RecordedRun:
         SimError
             If an application has no job that could run on two counts.
         """
-        scene = self.scene()
-        setup, _ = self.replay(scene, lambda setup: setup)
+        setup, _ = self.replay(self.scene(), lambda setup: setup)
         own = setup.trace.jobs["job_id"].to_numpy() >= 0
         of = setup.truth.application
         names, jobs = np.unique(of[own & setup.truth.moldable], return_counts=True)

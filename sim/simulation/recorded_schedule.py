@@ -51,12 +51,10 @@ class RecordedSchedule:
         """
         _check(trace, machine, evolving)
         jobs = trace.jobs
-        submit, wait, runtime = (
-            jobs[name].to_numpy(float)
-            for name in ("submit_time", "recorded_wait_time", "reference_runtime")
-        )
+        submit = jobs["submit_time"].to_numpy(float)
+        runtime = jobs["reference_runtime"].to_numpy(float)
         held = jobs["requested_processors"].to_numpy(np.int64)
-        start = submit + wait
+        start = submit + jobs["recorded_wait_time"].to_numpy(float)
         number = len(jobs)
         order = np.argsort(start, kind="stable")
         zeros = np.zeros(number, np.int64)

@@ -137,19 +137,15 @@ def _requested_times(estimates: str, filled: int, jobs: int, how: str) -> str:
     return made if filled >= jobs else f"recorded and {made}"
 
 
-def title_of(
-    show: Show, config: Mapping[str, Any], parts: Mapping[str, Any], played: Played
-) -> str:
+def _title(show: Show, config: Mapping[str, Any], parts: Mapping[str, Any], run: Outcome) -> str:
     """Return the title of the picture of a run or a baseline: its parts, jobs, processors."""
-    name = show.name(parts)
+    from sim.results.plots.pictures import title_of  # late: many runs draw none
+
     own = parts["predictor"] == config["predictor"]
-    predictor = show.predictor if own else BASELINE_PREDICTOR
     brings_own = is_recorded(parts["policy"]) or parts["policy"].get("predictor")
-    by = f" by {predictor}" if predictor and not brings_own else ""
-    of = f", {show.workload}" if show.workload else ""
-    jobs = int(played.outcome.counted.sum())
-    processors = played.outcome.records.processors
-    return f"{name}{by}{of}: {jobs:,} jobs on {processors:,} processors"
+    predictor = "" if brings_own else show.predictor if own else BASELINE_PREDICTOR
+    figures: Figures = {"jobs": int(run.counted.sum()), "processors": run.records.processors}
+    return title_of(show.name(parts), predictor, show.workload, figures)
 
 
 def write_more(folder: Path, run: Outcome, names: Sequence[str]) -> None:
@@ -227,7 +223,7 @@ def perform(
     if shown is not None:
         shown.origin, shown.start = beginning(scene.trace)
     played = play(config, parts, scene, shown)
-    title = title_of(show, config, parts, played) if is_drawn else None
+    title = _title(show, config, parts, played.outcome) if is_drawn else None
     made = artefacts(config, played, scene, time.perf_counter() - began, identity, title)
     figures, alone = made.summary, config["replications"] == 1 and config["precision"] is None
     sought = is_first and figures[STEADY] is False and (alone or figures[WINDOW] is None)
@@ -353,7 +349,10 @@ def run(
     check_formats(config["export"])
     number, rule = config["replications"], stopping_rule(config)
 
-    def one(replication: int, place: Path | None) -> Results:
+    several = number > 1 or rule is not None
+
+    def one(replication: int) -> Results:
+        place = replication_folder(folder, replication) if folder and several else folder
         named = f"{replication + 1} of {number}" if number > 1 else ""
         with show.part(min(replication, number - 1), number, named):
             simulated = replicate(config, replication, place, identity, show)
@@ -364,22 +363,14 @@ def run(
     with contextlib.ExitStack() as stack:
         if show.progress and show.display is None:
             show = replace(show, display=stack.enter_context(Progress(show.messages)))
-        if number == 1 and rule is None:
-            return one(0, folder)
-        every = replicated(
-            lambda k: one(k, None if folder is None else replication_folder(folder, k)),
-            number,
-            rule,
-        )
+        if not several:
+            return one(0)
+        every = replicated(one, number, rule)
     more = {} if rule is None else rule.figures(every)
     means = mean_of_replications([results[0] for results in every], more)
     if folder is not None:
         places = [replication_folder(folder, k) for k in range(len(every))]
         write_ends(folder, means, identity, places)
-    base, step = (_mean_of([results[place] for results in every]) for place in (1, 2))
+    others = ([own for results in every if (own := results[k]) is not None] for k in (1, 2))
+    base, step = (mean_summary(known) if known else None for known in others)
     return means, base, step
-
-
-def _mean_of(summaries: Sequence[Figures | None]) -> Figures | None:
-    known = [summary for summary in summaries if summary is not None]
-    return mean_summary(known) if known else None

@@ -244,8 +244,7 @@ def change(config: Mapping[str, Any], progress: Progress | None, name: str) -> f
     for parts in (config, config["baseline"]):
         if progress is not None and progress.is_due():
             progress.show(name, 0.0)
-        played = play(config, parts, scene)
-        figures = summarise(played.outcome)
+        figures = summarise(play(config, parts, scene).outcome)
         response = number_of(figures, RESPONSE)
         if figures[STEADY] is False or not response:
             return None

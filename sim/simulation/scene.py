@@ -71,8 +71,7 @@ class Scene:
             return {}
         from sim.evolving.cycle_plots import evolving_figures
 
-        charged = len(outcome.trace.jobs) - len(self.trace.jobs)
-        evolving = self.evolving.after(charged)
+        evolving = self.evolving.after(len(outcome.trace.jobs) - len(self.trace.jobs))
         return evolving_figures(outcome.records, outcome.truth, evolving, self.machine)
 
     def replay(self, setup: Setup) -> Records:

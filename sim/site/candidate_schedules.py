@@ -49,6 +49,12 @@ def _on(config: Mapping[str, Any], processors: int) -> dict[str, Any]:
     return {**config, "cluster": {**config["cluster"], "processors": processors}}
 
 
+def with_order(config: Mapping[str, Any], kind: type, **arguments: object) -> dict[str, Any]:
+    """Return a configuration whose queue is in an order of this class."""
+    node = {"_target_": f"{kind.__module__}.{kind.__name__}", **arguments}
+    return {**config, "policy": {**config["policy"], "order": node}}
+
+
 def starts(found: Recorded, candidate: Candidate, outages: list[Outage]) -> FloatArray:
     """Return when a candidate starts each job.
 
@@ -68,9 +74,7 @@ def starts(found: Recorded, candidate: Candidate, outages: list[Outage]) -> Floa
     first, begins = with_outages(candidate.first, outages)
     if begins:
         own = config["policy"]["order"]
-        target = f"{OutagesFirst.__module__}.{OutagesFirst.__name__}"
-        order = {"_target_": target, "begins": begins, "order": own}
-        config["policy"] = {**config["policy"], "order": order}
+        config = with_order(config, OutagesFirst, begins=begins, order=own)
     records = play(config, config, set_scene(config, 0, first.trace)).outcome.records
     started = np.full(len(found.submit), np.nan)
     jobs = first.index >= 0

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from predictors.base import FloatArray, IntArray
-from sim.site.candidate_schedules import Candidate, starts
+from sim.site.candidate_schedules import Candidate, starts, with_order
 from sim.site.causes import LONG, free_over_time, seconds_beside
 from sim.site.comparison import Compared, compare
 from sim.site.log_schedule import Recorded, beginning
@@ -86,12 +86,9 @@ def _ordered(found: Recorded, plain: Candidate) -> Candidate:
     jobs = plain.first.trace.jobs
     submit = jobs["submit_time"].to_numpy() + TIE * np.arange(len(jobs))
     by_start = submit[np.argsort(found.start[plain.first.index], kind="stable")]
-    target = f"{RecordedOrder.__module__}.{RecordedOrder.__name__}"
-    order = {"_target_": target, "submits": by_start.tolist()}
-    policy = {**plain.config["policy"], "order": order}
+    config = with_order(plain.config, RecordedOrder, submits=by_start.tolist())
     trace = replace(plain.first.trace, jobs=jobs.assign(submit_time=submit))
-    first = replace(plain.first, trace=trace)
-    return Candidate(plain.name, {**plain.config, "policy": policy}, first)
+    return replace(plain, config=config, first=replace(plain.first, trace=trace))
 
 
 def _held(found: Recorded, plain: Candidate) -> FloatArray:
@@ -114,8 +111,7 @@ def _apart(found: Recorded, plain: Candidate) -> FloatArray:
     for rows in jobs.groupby("partition").indices.values():
         own = jobs.iloc[rows].reset_index(drop=True)
         alone = replace(found, trace=replace(found.trace, jobs=own))
-        most = max(alone.held.values.max(), alone.count.max())
-        alone = replace(alone, processors=int(most))
+        alone = replace(alone, processors=int(max(alone.held.values.max(), alone.count.max())))
         first = beginning(alone)
         if len(first.index):
             began[rows] = starts(alone, replace(plain, first=first), [])

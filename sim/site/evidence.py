@@ -128,28 +128,24 @@ class Advice:
         return tuple({one.count: one for one in [usual, *every]}.values())
 
     @property
-    def recommended(self) -> int:
-        """The count of the earliest expected end; the usual one without evidence."""
+    def recommended(self) -> Choice:
+        """The choice of the earliest expected end; the usual one without evidence."""
         known = [one for one in (self.efficient, self.fastest) if one is not None]
-        if not known:
-            return self.usual
-        return min(known, key=lambda one: (one.expected_start or 0.0) + one.predicted).count
+        weighed = known or self.choices
+        return min(weighed, key=lambda one: (one.expected_start or 0.0) + one.predicted)
 
-    def walltime_on(self, count: int) -> float | None:
-        """Return the walltime on a count: as much longer or shorter as the runtime, seconds."""
-        if self.walltime is None:
-            return None
-        own = next((one for one in self.choices if one.count == count), None)
-        if own is None or count == self.usual:
+    def walltime_on(self, choice: Choice) -> float | None:
+        """Return the walltime of a choice: as much longer or shorter as the runtime, seconds."""
+        if self.walltime is None or choice.count == self.usual:
             return self.walltime
-        return minutes(max(self.walltime * own.predicted / self.usual_runtime, own.high))
+        return minutes(max(self.walltime * choice.predicted / self.usual_runtime, choice.high))
 
     @property
     def sbatch(self) -> str:
         """A line for Slurm with what evidence advises, count or walltime; empty without any."""
         walltime = self.walltime_on(self.recommended)
         option = "nodes" if self.in_nodes else "ntasks"
-        count = [] if self.fastest is None else [f"--{option}={self.recommended}"]
+        count = [] if self.fastest is None else [f"--{option}={self.recommended.count}"]
         limit = [] if walltime is None else [f"--time={clock_time(walltime)}"]
         return " ".join(["sbatch", *count, *limit, "job.sh"]) if count or limit else ""
 
@@ -204,8 +200,7 @@ def stretch(runs: pd.DataFrame) -> float:
         first, last = int(begin * len(runs)), int(end * len(runs))
         told = runs.iloc[first:last]
         walltime = told["group"].map(quantiles(runs.iloc[:first]))
-        ratio = (told["runtime"] / walltime)[walltime > 0]
-        ratios.append(ratio.to_numpy(float))
+        ratios.append((told["runtime"] / walltime)[walltime > 0].to_numpy(float))
     every = np.concatenate(ratios)
     if not len(every):
         return 1.0
@@ -294,10 +289,8 @@ def choose(
     below, above = np.abs(np.log(np.array(model.predict_range(weighed, LEVEL_OF_RANGE)) / time))
     of_run = float(ndtri(0.5 + LEVEL_OF_RANGE / 2)) * scatter
     low, high = time * np.exp(-np.hypot(below, of_run)), time * np.exp(np.hypot(above, of_run))
-    every = [
-        Choice(int(n), float(t), float(a), float(b))
-        for n, t, a, b in zip(weighed, time, low, high, strict=True)
-    ]
+    counted = weighed.astype(np.int64)
+    every = list(map(Choice, *(values.tolist() for values in (counted, time, low, high))))
     fastest = int(np.flatnonzero(time <= NEAR * time.min())[0])
     efficiency = time[0] * weighed[0] / (time * weighed)
     efficient = int(np.flatnonzero(efficiency >= EFFICIENT)[-1])
@@ -365,8 +358,7 @@ def with_starts(advice: Advice, starts: dict[tuple[int, float], float]) -> Advic
     def timed(choice: Choice | None) -> Choice | None:
         if choice is None:
             return None
-        asked = asked_on(advice, choice)
-        return replace(choice, expected_start=starts.get((choice.count, asked)))
+        return replace(choice, expected_start=starts.get((choice.count, asked_on(advice, choice))))
 
     usual = next(one for one in advice.choices if one.count == advice.usual)
     return replace(
@@ -379,5 +371,4 @@ def with_starts(advice: Advice, starts: dict[tuple[int, float], float]) -> Advic
 
 def asked_on(advice: Advice, choice: Choice) -> float:
     """Return what a job would ask for on a count: its walltime, else what is asked now, seconds."""
-    walltime = advice.walltime_on(choice.count)
-    return walltime or minutes(advice.asked or 2.0 * choice.high)
+    return advice.walltime_on(choice) or minutes(advice.asked or 2.0 * choice.high)

@@ -245,10 +245,9 @@ def beginning(found: Recorded) -> Beginning:
     later = np.flatnonzero(found.submit >= found.begin)
     index = np.concatenate([running, waiting, later]).astype(np.int64)
     jobs = found.trace.jobs.iloc[index].reset_index(drop=True)
-    submit, runtime, asked = (
-        jobs[name].to_numpy(float).copy()
-        for name in ("submit_time", "reference_runtime", "requested_time")
-    )
+    submit = jobs["submit_time"].to_numpy(float).copy()
+    runtime = jobs["reference_runtime"].to_numpy(float).copy()
+    asked = jobs["requested_time"].to_numpy(float).copy()
     first = slice(0, len(running))
     put = found.begin - AHEAD
     runtime[first] = found.end[running] - put

@@ -191,8 +191,7 @@ def _draw_waits(axes: "Axes", done: Backtest) -> None:
     most = float(max(wait.max(), recorded.max(), 2.0))
     axes.loglog(recorded, wait, ".", markersize=2, color=LINE_COLOURS[0], alpha=0.4)
     axes.plot([1.0, most], [1.0, most], color=INK, linewidth=0.8)
-    axes.set_xlabel("recorded wait (below 1 s as 1 s)")
-    axes.set_ylabel("simulated wait")
+    axes.set(xlabel="recorded wait (below 1 s as 1 s)", ylabel="simulated wait")
     for axis in (axes.xaxis, axes.yaxis):
         time_ticks(axis)
     axes.set(xlim=(0.8, 1.2 * most), ylim=(0.8, 1.2 * most))
@@ -206,11 +205,9 @@ def _draw_over_time(axes: "Axes", done: Backtest) -> None:
     place = np.clip(np.searchsorted(edges, found.submit[judged], side="right") - 1, 0, None)
     number = np.maximum(np.bincount(place, minlength=len(edges)), 1)
     for k, (name, start) in enumerate((("recorded", found.start), (nearest.name, nearest.start))):
-        wait = (start - found.submit)[judged]
-        means = np.bincount(place, wait, len(edges)) / number / HOUR
+        means = np.bincount(place, (start - found.submit)[judged], len(edges)) / number / HOUR
         axes.step(axis.show(edges), means, where="post", label=name, color=LINE_COLOURS[k])
-    axes.set_xlabel(axis.label)
-    axes.set_ylabel("mean wait (h)")
+    axes.set(xlabel=axis.label, ylabel="mean wait (h)")
     axes.legend(frameon=False, fontsize=8)
 
 
@@ -225,9 +222,7 @@ def _draw_held(axes: "Axes", done: Backtest) -> None:
         axes.step(axis.show(edges[:-1]), mean, where="post", label=name, color=LINE_COLOURS[k],
                   linewidth=0.9)  # fmt: skip
     axes.axhline(found.processors, color=INK, linewidth=0.8, linestyle=":", label="machine")
-    axes.set_ylim(bottom=0)
-    axes.set_xlabel(axis.label)
-    axes.set_ylabel("processors held")
+    axes.set(xlabel=axis.label, ylabel="processors held", ylim=(0, None))
     axes.legend(frameon=False, fontsize=8, ncols=3)
 
 
@@ -285,15 +280,15 @@ def advice_rows(rows: Sequence[Advice]) -> tuple[list[str], list[list[str]]]:
             "evidence"]  # fmt: skip
     cells = []
     for one in rows:
-        own = next(choice for choice in one.choices if choice.count == one.recommended)
+        own = one.recommended
         told = texts([own.predicted, own.low, own.high], "s")
-        walltime = one.walltime_on(one.recommended)
+        walltime = one.walltime_on(own)
         counts = list(one.counts.items())
-        basis = "" if one.recommended in one.counts else " (inferred, never run)"
+        basis = "" if own.count in one.counts else " (inferred, never run)"
         shown = ", ".join(f"{n}: {k}" for n, k in counts[:MOST_COUNTS])
         cells.append([
             one.application, f"{one.jobs:,}",
-            str(one.recommended) + (basis if one.fastest else " (as now)"),
+            str(own.count) + (basis if one.fastest else " (as now)"),
             f"{told[0]} ({told[1]} to {told[2]})" if one.fastest else "no evidence",
             "no evidence" if walltime is None else clock_time(walltime),
             one.sbatch or "–",

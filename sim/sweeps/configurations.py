@@ -338,11 +338,8 @@ def shared_names(runs: Sequence[Configuration], keys: Sequence[str]) -> dict[str
     found = {key: {run.value(key) for run in runs} for key in NAMED if key not in keys}
     if "predictor" in found:
         found["predictor"] = {r.choices.get(OWN_PREDICTOR, r.value("predictor")) for r in runs}
-    return {
-        key: str(next(iter(values)))
-        for key, values in found.items()
-        if len(values) == 1 and None not in values
-    }
+    shared = {key: values.pop() for key, values in found.items() if len(values) == 1}
+    return {key: str(name) for key, name in shared.items() if name is not None}
 
 
 def group_of(key: str) -> str:

@@ -2,7 +2,6 @@
 
 import math
 import re
-import shutil
 import subprocess
 from collections.abc import Sequence
 from typing import Any
@@ -46,16 +45,12 @@ def batch_size(launcher: str) -> int:
 
 def slurm_array_size() -> int:
     """Return how many jobs an array may have, as this site's Slurm says."""
-    command = shutil.which("scontrol")
-    if command is None:
-        return SLURM_ARRAY
+    command = ["scontrol", "show", "config"]
     try:
-        shown = subprocess.run(
-            [command, "show", "config"], capture_output=True, text=True, timeout=20, check=True
-        ).stdout
-    except (OSError, subprocess.SubprocessError):
+        ended = subprocess.run(command, capture_output=True, text=True, timeout=20, check=True)
+    except (OSError, subprocess.SubprocessError):  # there is none, or it does not answer
         return SLURM_ARRAY
-    limit = re.search(r"^MaxArraySize\s*=\s*(\d+)", shown, re.MULTILINE)
+    limit = re.search(r"^MaxArraySize\s*=\s*(\d+)", ended.stdout, re.MULTILINE)
     return max(int(limit[1]) - 1, 1) if limit else SLURM_ARRAY
 
 

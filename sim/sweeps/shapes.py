@@ -148,15 +148,11 @@ def _note(own: Any, parsed: Sequence[Override]) -> None:
 
 def _stamps(folder: Path) -> list[tuple[str, int, int]]:
     """Return name, size and time of all that is below a folder."""
-    waiting, found = [str(folder)], []
-    while waiting:
-        with os.scandir(waiting.pop()) as entries:
-            for entry in entries:
-                if entry.is_dir():
-                    waiting.append(entry.path)
-                else:
-                    status = entry.stat()
-                    found.append((entry.path, status.st_size, status.st_mtime_ns))
+    found = []
+    for place, _, names in os.walk(folder, followlinks=True):
+        for path in (Path(place, name) for name in names):
+            status = path.stat()
+            found.append((str(path), status.st_size, status.st_mtime_ns))
     return sorted(found)
 
 

@@ -183,8 +183,7 @@ def label_jobs(axes: "Axes", panel: "Panel", row: IntArray, names: IntArray, own
     from matplotlib.patheffects import withStroke
 
     shape, at = panel.shape, panel.at
-    seconds = panel.end - panel.begin
-    width = (shape.end - shape.begin) / seconds * PANEL_INCHES[0]
+    width = (shape.end - shape.begin) / (panel.end - panel.begin) * PANEL_INCHES[0]
     height = (shape.high - shape.low) / panel.processors * PANEL_INCHES[1]
     for job in np.unique(row):
         mine = np.flatnonzero(row == job)
@@ -276,13 +275,12 @@ def draw_rectangles(axes: "Axes", panel: Panel, face: "list[str] | FloatArray") 
     corners = np.stack(
         [np.stack([left, left, right, right], 1), np.stack([low, high, high, low], 1)], axis=2
     )
-    width = 0.6 if len(corners) < 300 else 0.25
     axes.add_collection(
         PolyCollection(
             list(corners),
             facecolors=face,
             edgecolors="white",
-            linewidths=width,
+            linewidths=0.6 if len(corners) < 300 else 0.25,
             rasterized=len(corners) >= 300,
         )
     )
@@ -296,12 +294,12 @@ def _draw_means(axes: "Axes", panel: Panel, scale: Scale) -> None:
     held, total = coverage(shape, np.stack([np.ones(len(value)), value]), extent, size)
     held = np.clip(held, 0.0, 1.0)
     face = scale.colours(np.clip(total / np.maximum(held, 1e-9), 0.0, 1.0))[..., :3]
-    ends = panel.at.show(np.array([panel.begin, panel.end]))
+    begin, end = panel.at.show(np.array([panel.begin, panel.end])).tolist()
     axes.imshow(
         np.dstack([face, held]),
         origin="lower",
         aspect="auto",
-        extent=(float(ends[0]), float(ends[1]), -0.5, panel.processors - 0.5),
+        extent=(begin, end, -0.5, panel.processors - 0.5),
         interpolation="nearest" if panel.processors <= ROWS else "auto",
     )
 
@@ -325,9 +323,7 @@ def curve(axes: "Axes", times: FloatArray, values: FloatArray, panel: Panel, col
 
 
 def _finish(axes: "Axes", label: str, panel: Panel, *, last: bool) -> None:
-    ends = panel.at.show(np.array([panel.begin, panel.end]))
-    axes.set_xlim(float(ends[0]), float(ends[1]))
-    axes.set_ylabel(label)
+    axes.set(xlim=panel.at.show(np.array([panel.begin, panel.end])), ylabel=label)
     tidy(axes)
     axes.tick_params(labelbottom=last)
     if last:
@@ -359,8 +355,7 @@ def column(
     times = timeline["time"].to_numpy()
     used = 100.0 * timeline["busy_processors"].to_numpy() / panel.processors
     curve(busy, times, used, panel, BUSY)
-    busy.set_ylim(0.0, 105.0)
-    busy.set_yticks([0, 50, 100])
+    busy.set(ylim=(0.0, 105.0), yticks=[0, 50, 100])
     curve(queue, times, queued, panel, QUEUE)
     queue.set_ylim(0.0, max(float(queued.max(initial=0.0)) * 1.08, 1.0))
     _finish(gantt, "processor", panel, last=False)

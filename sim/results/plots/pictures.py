@@ -165,25 +165,21 @@ def _load(figure: "Figure", run: RunFolder, of: Sequence[int]) -> None:
     curve(queue, times, waiting(timeline, jobs), panel, QUEUE)
     calibration_note(figure, jobs)
     busy.set(ylabel="busy (%)", ylim=(0, 105))
-    queue.set(ylabel="jobs waiting", xlabel=at.label)
-    queue.set_ylim(bottom=0)
-    for axes in (busy, queue):
-        tidy(axes)
+    queue.set(ylabel="jobs waiting", xlabel=at.label, ylim=(0, None))
+    tidy(busy, queue)
 
 
 def _map(
-    axes: "Axes", x: FloatArray, y: FloatArray, names: tuple[str, str], bins: "list[FloatArray]"
+    axes: "Axes", x: FloatArray, y: FloatArray, names: tuple[str, str], bins: FloatArray
 ) -> None:
     """Draw how many jobs lie where on two logarithmic axes, and where both are the same."""
     from matplotlib.colors import LogNorm
 
-    drawn = axes.hist2d(x, y, bins=bins, norm=LogNorm(vmin=1.0), cmap="cividis_r",
+    drawn = axes.hist2d(x, y, bins=[bins, bins], norm=LogNorm(vmin=1.0), cmap="cividis_r",
                         rasterized=True)  # fmt: skip
-    ends = [min(bins[0][0], bins[1][0]), max(bins[0][-1], bins[1][-1])]
+    ends = (bins[0], bins[-1])
     axes.plot(ends, ends, color=INK, linewidth=0.8, linestyle="--")
-    axes.set(xscale="log", yscale="log", xlabel=names[0], ylabel=names[1])
-    axes.set_xlim(bins[0][0], bins[0][-1])
-    axes.set_ylim(bins[1][0], bins[1][-1])
+    axes.set(xscale="log", yscale="log", xlabel=names[0], ylabel=names[1], xlim=ends, ylim=ends)
     assert axes.figure is not None
     axes.figure.colorbar(drawn[3], ax=axes, label="jobs")
     tidy(axes)
@@ -195,7 +191,7 @@ def _processors(figure: "Figure", run: RunFolder, of: Sequence[int]) -> None:
     powers = int(np.ceil(np.log2(max(asked.max(initial=1), given.max(initial=1))))) + 1
     bins = np.exp2(np.arange(powers + 1, dtype=np.float64) - 0.5)
     axes = figure.add_subplot()
-    _map(axes, asked, given, ("requested processors", "given processors"), [bins, bins])
+    _map(axes, asked, given, ("requested processors", "given processors"), bins)
     for axis in (axes.xaxis, axes.yaxis):
         axis.set_major_formatter(lambda value, _: f"{value:g}")
 
@@ -213,11 +209,11 @@ def _runtimes(figure: "Figure", run: RunFolder, of: Sequence[int]) -> None:
     true, believed = done["actual"].to_numpy(), done["predicted"].to_numpy()
     both = np.concatenate([true, believed])
     bins = np.geomspace(both.min() / 1.1, both.max() * 1.1, 49)
-    _map(figure.add_subplot(), true, believed,
-         ("true runtime", "believed at the start"), [bins, bins])  # fmt: skip
-    for axis in (figure.axes[0].xaxis, figure.axes[0].yaxis):
+    axes = figure.add_subplot()
+    _map(axes, true, believed, ("true runtime", "believed at the start"), bins)
+    for axis in (axes.xaxis, axes.yaxis):
         time_ticks(axis)
-    figure.axes[0].set(xlim=(bins[0], bins[-1]), ylim=(bins[0], bins[-1]))
+    axes.set(xlim=(bins[0], bins[-1]), ylim=(bins[0], bins[-1]))
 
 
 def _waits(figure: "Figure", run: RunFolder, of: Sequence[int]) -> None:
@@ -279,8 +275,7 @@ def _resized(figure: "Figure", run: RunFolder, of: Sequence[int]) -> None:
         time = np.append(own["start_time"], own["end_time"].iloc[-1])
         count = np.append(own["processors"], own["processors"].iloc[-1])
         axes.step(at.show(time), count, where="post", label=f"job {job}", **line(place))
-    axes.set(xlabel=at.label, ylabel="processors")
-    axes.set_ylim(bottom=0)
+    axes.set(xlabel=at.label, ylabel="processors", ylim=(0, None))
     legend(axes)
     tidy(axes)
 
@@ -324,12 +319,9 @@ def _background(figure: "Figure", run: RunFolder, of: Sequence[int]) -> None:
     whole.fill_between(x, low, high, color=PALE, linewidth=0, label="true, 10 to 90 %")
     whole.set(ylabel="CPU left (%)", ylim=(0, 105))
     whole.legend(frameon=False, fontsize=6, ncols=3, loc="upper left")
-    off = 100 * np.abs(found.believed - found.true).mean(axis=1)
-    errors.plot(x, off, **line(0))
-    errors.set(ylabel="mean error (pp)", xlabel=at.label)
-    errors.set_ylim(bottom=0)
-    for axes in (whole, errors):
-        tidy(axes)
+    errors.plot(x, 100 * np.abs(found.believed - found.true).mean(axis=1), **line(0))
+    errors.set(ylabel="mean error (pp)", xlabel=at.label, ylim=(0, None))
+    tidy(whole, errors)
 
 
 @dataclass(frozen=True)

@@ -225,11 +225,12 @@ def time_ticks(axis: "Axis", least: float = 0.0) -> None:
     axis.set_minor_formatter(lambda value, _: "")
 
 
-def tidy(axes: "Axes") -> None:
+def tidy(*every: "Axes") -> None:
     """Give axes the grid and the frame that all plots have."""
-    axes.grid(visible=True, color=PALE, linewidth=0.7)
-    axes.set_axisbelow(True)
-    axes.spines[["top", "right"]].set_visible(False)
+    for axes in every:
+        axes.grid(visible=True, color=PALE, linewidth=0.7)
+        axes.set_axisbelow(True)
+        axes.spines[["top", "right"]].set_visible(False)
 
 
 def legend(axes: "Axes", title: str = "") -> None:
