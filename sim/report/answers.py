@@ -19,7 +19,7 @@ from sim.statistics.paired import LEAST_PAIRS, Comparison, Family, compare, shar
 
 FIGURE = "mean_response_time"
 LOAD = "workload.load"
-NO_GAIN = "the oracle's gain is not certain"
+NO_GAIN = "oracle's gain not certain"
 """Why no share of it can be told."""
 
 Samples = Sequence[tuple[float, Summary]]

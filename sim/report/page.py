@@ -232,7 +232,7 @@ def _loss_tables(who: Winners) -> str:
         ]
         most = MEANING
         if kind != "class":
-            most = f" (of {len(frame):,} those that lose and gain most in all)" if cut else ""
+            most = f" (of {len(frame):,} those that lose and gain most in total)" if cut else ""
             most += " in the first simulation; each draws its own" if who.anew else ""
         parts.append(table(f"Mean response by {kind}{most}", [kind, *head], rows, [kind]))
     return "".join(parts)

@@ -168,7 +168,8 @@ def _molding_sentence(best: Difference, found: Sequence[Difference], figure: str
     if chosen is None or _molds(best.group) or chosen.refused:
         return []
     change = f"{_name(figure)} {changed(chosen)} against {chosen.reference.label}"
-    return [f"Of those that may mold jobs {chosen.group.label} comes first: {change}."]
+    where = "comes first" if _loss(chosen, figure) < 0 else "comes nearest"
+    return [f"Of those that may mold jobs {chosen.group.label} {where}: {change}."]
 
 
 def _is_untried(group: Group) -> bool:
@@ -203,7 +204,8 @@ def _best_sentence(best: Difference, found: Sequence[Difference], figure: str) -
     if best.comparison.identical == "runs":
         return f"No difference: {best.group.label} {against}, {how}."
     if not best.certain:
-        return f"No best: first comes {best.group.label}{most}, {change} {against}, {how}."
+        where = "first comes" if _loss(best, figure) < 0 else "nothing gains, nearest is"
+        return f"No best: {where} {best.group.label}{most}, {change} {against}, {how}."
     if _loss(best, figure) < 0:
         return f"Best: {best.group.label}{most}, {change} {against}, {how}."
     here = {one.reference.label for one in found if jobs_of(one.group) == jobs_of(best.group)}

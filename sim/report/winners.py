@@ -17,7 +17,7 @@ CLASSES = ("class", "classes")
 MEANING = f" (wide: more than {NARROW_PROCESSORS} processors; long: more than an hour)"
 """What classes are."""
 MOST_ROWS = 10
-"""Users, or applications, that a table shows: half that lose most in all, half that gain most."""
+"""Users, or applications, that a table shows: half that lose most in total, half that gain most."""
 MOST_JOBS = 1_000_000
 """Jobs after which no further simulation is read."""
 SAME = 0.5
@@ -90,7 +90,10 @@ class Winners:
                 part = 100 * table.loc[later.index[0], "longer"]
                 worst = f"{kind} {later.index[0]}, by {duration(later.iloc[0])} a job"
                 worst += f" ({part:.3g} % of them later)" + (MEANING if kind == "class" else "")
-                said += f"; so do {later.size:,} of {len(table):,} {many} in the mean, most in all "
+                do = "does" if later.size == 1 else "do"
+                said += (
+                    f"; so {do} {later.size:,} of {len(table):,} {many} in the mean, most in total "
+                )
                 said += worst
                 break
             said += f"; no {kind} does in the mean"
@@ -153,7 +156,7 @@ def most_affected(table: pd.DataFrame) -> pd.DataFrame:
 
 
 def _by(every: pd.DataFrame, kind: str) -> pd.DataFrame:
-    """Return the table of one kind, those that lose most in all first."""
+    """Return the table of one kind, those that lose most in total first."""
     parts = every.assign(longer=every["regret"] > SAME).groupby(kind, sort=False)
     table = parts[["longer", "before", "regret", "waiting"]].mean()
     table = table.rename(columns={"regret": "change"})

@@ -294,7 +294,7 @@ def percent(interval: Interval, unit: str = "%") -> str:
     if ends and not tells(interval):
         return TOO_WIDE
     tiny = ends and 0 < max(map(abs, (interval.mean, *ends))) < SMALL
-    mean, *shown = (f"{100 * value:.{3 if tiny else 1}f}" for value in (interval.mean, *ends))
+    mean, *shown = (f"{100 * value:z.{3 if tiny else 1}f}" for value in (interval.mean, *ends))
     return f"{mean} {unit} [{', '.join(shown)}]" if ends else f"{mean} {unit}"
 
 

@@ -51,10 +51,17 @@ class Levels:
         )
 
     def greatest(self, edges: FloatArray) -> FloatArray:
-        """Return the greatest value between consecutive edges, (k - 1,)."""
-        place = np.searchsorted(self.times, edges, side="right")
+        """Return the greatest value between consecutive edges, (k - 1,).
+
+        Examples
+        --------
+        >>> Levels(np.array([0.0, 5.0]), np.array([2.0, 7.0])).greatest(np.array([0.0, 9.0])).item()
+        7.0
+        """
+        first = np.searchsorted(self.times, edges[:-1], side="right")
+        last = np.searchsorted(self.times, edges[1:], side="left")
         values = np.append(np.append(0.0, self.values), 0.0)
-        spans = np.stack([place[:-1], np.maximum(place[1:], place[:-1] + 1)], axis=1).ravel()
+        spans = np.stack([first, np.maximum(last, first) + 1], axis=1).ravel()
         return np.maximum.reduceat(values, spans)[::2]
 
 

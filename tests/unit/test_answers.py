@@ -233,7 +233,7 @@ def test_identical_runs_are_no_difference_and_do_not_count(study):
 def test_a_gain_that_includes_zero_is_not_called_best(study):
     noisy = [one for one in differences(groups(study)) if "noisy" in one.group.label]
     said = verdict(groups(study), noisy, RESPONSE, None)
-    assert said.best.startswith("No best: first comes sa, noisy_oracle")
+    assert said.best.startswith("No best: nothing gains, nearest is sa, noisy_oracle")
     assert "which includes 0, 12 pairs" in said.best
 
 

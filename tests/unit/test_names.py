@@ -73,8 +73,8 @@ def test_runs_and_who_loses_name_users(table):
     later = run.jobs.assign(response_time=run.jobs["response_time"] + 60 * (run.jobs["user"] == 1))
     who = winners("a", "b", [(later, run.jobs)])
     assert set(who.tables["user"].index) == set(SHOWN)
-    most = f"most in all user {who.tables['user'].index[0]}, by 60.0 s a job"
-    assert f"so do 1 of 4 users in the mean, {most}" in who.sentence()
+    most = f"most in total user {who.tables['user'].index[0]}, by 60.0 s a job"
+    assert f"so does 1 of 4 users in the mean, {most}" in who.sentence()
     assert who.tables["user"]["change"].tolist() == [60.0, 0.0, 0.0, 0.0]
     assert first in who.tables["application"].index
 

@@ -56,7 +56,7 @@ def test_users_that_lose_are_counted_by_simulation_where_each_draws_its_own():
     assert "in each simulation" not in who.sentence(means=False)
     alike = winners("sa", "easy", pairs)
     assert "in each simulation" not in alike.sentence()
-    assert "so do 3 of 4 users in the mean, most in all user 2" in alike.sentence()
+    assert "so do 3 of 4 users in the mean, most in total user 2" in alike.sentence()
 
 
 def test_regret_names_jobs_and_counts():
