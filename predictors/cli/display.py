@@ -14,7 +14,7 @@ from rich.table import Table
 from rich.text import Text
 
 PATIENCE_SECONDS = 1.0
-"""Shorter runs show nothing."""
+"""Shorter runs show nothing; a quarter of it tells how fast shares are done."""
 LEAST_BAR, LONGEST_BAR = 6, 24
 """Columns of the bar; it is left out where there is less room."""
 LINE_SECONDS, NOTEBOOK_SECONDS = 10.0, 0.5
@@ -91,7 +91,7 @@ class Display:
             return
         self._first = self._first or (wall, share)
         spent, gained = wall - self._first[0], share - self._first[1]
-        known = spent >= PATIENCE_SECONDS and gained > 0 and share < 1
+        known = spent >= PATIENCE_SECONDS / 4 and gained > 0 and share < 1
         left = duration(spent * (1 - share) / gained) if known else "-:--:--"
         text = f"{text} · {left} left" if text else f"{left} left"
         if self._drawn:

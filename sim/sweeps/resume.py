@@ -23,7 +23,7 @@ from sim.sweeps.locks import PAUSE, holder, refuse_foreign
 from sim.sweeps.marks import is_marked
 from sim.sweeps.packing import batch_size, spread
 
-SECONDS = 5.0
+SECONDS = 1.0
 """Between two looks at the folders, at least."""
 REDRAWN = 1.0
 """Between two times that the line is drawn on a terminal, where others may have printed."""
@@ -74,6 +74,7 @@ class SweepProgress:
         self._total = len(runs) + before
         self._before = before
         self._done = self._failed = 0
+        self._ended_at = 0.0  # since the begin, when one ended last
         self._begun = time.time()
         self._stop = threading.Event()
         self._thread = threading.Thread(target=self._watch, name="sweep progress", daemon=True)
@@ -90,6 +91,8 @@ class SweepProgress:
             else:
                 waiting.append(run)
                 running += _is_new(run / LOCK, self._begun)
+        if len(waiting) < len(self._waiting):
+            self._ended_at = time.time() - self._begun
         self._waiting = waiting
         return State(self._before + self._done, self._failed, running, self._total)
 
@@ -98,8 +101,8 @@ class SweepProgress:
         ended = self._done + self._failed
         rest = state.total - state.done - state.failed
         spent = time.time() - self._begun
-        begun = 0.5 * state.running  # runs under way are half done on average
-        left = duration(spent * (rest - begun) / (ended + begun)) if ended else "-:--:--"
+        whole = self._ended_at * (1.0 + rest / ended) if ended else 0.0
+        left = duration(max(whole - spent, 0.0)) if ended else "-:--:--"
         return (
             f"{state.done:,} of {state.total:,} done, {state.failed:,} failed, "
             f"{state.running:,} running, {rest - state.running:,} waiting, "
