@@ -27,6 +27,8 @@ from sim.help.pages import (
 )
 from sim.results.rows import REQUEST_SECTION, ROWS
 
+LEAST_RULE = 20
+"""Columns of a terminal that a rule needs beside the other facts; else it is left out."""
 RUN = """usage: moldsim {name} [KEY=VALUE ...]
 
 {what}
@@ -107,9 +109,12 @@ def table(group: str, kinds: Sequence[str] = ()) -> str:
             rows.append((option.name, own, *(option.facts.get(f, "") for f in facts), option.about))
     sizes = [max(map(len, column)) + 2 for column in zip(*rows, strict=True)][:-1]
     width = shutil.get_terminal_size((WIDTH, 24)).columns if sys.stdout.isatty() else None
+    if width is not None and width < sum(sizes) + LEAST_RULE:
+        rows = [(*row[:-1], "") for row in rows]
     lines = []
     for *cells, about in rows:
-        line = "".join(f"{cell:<{size}}" for cell, size in zip(cells, sizes, strict=True)) + about
+        cells_of = zip(cells, sizes, strict=True)
+        line = ("".join(f"{cell:<{size}}" for cell, size in cells_of) + about).rstrip()
         lines.append(line if width is None or len(line) <= width else f"{line[: width - 1]}…")
     return "\n".join([*lines, "", f"moldsim help {group} NAME says more about one of them.", ""])
 
