@@ -74,7 +74,8 @@ def text_of(topic: str) -> str | None:
     if name in groups() and "=" not in topic:
         return _lines(group_lines(name))
     found = list(_options(topic)) or list(_keys(topic)) or list(meanings(topic))
-    found = found or list(_mentions(topic.replace("_", " ")))
+    if not found and topic not in there_are():  # which say more in their own help
+        found = list(_mentions(topic.replace("_", " ")))
     return _lines(found) if found else None
 
 
