@@ -155,13 +155,12 @@ def test_a_table_is_cut_for_a_terminal_alone(group, capsys, monkeypatch):
     assert all(option.about in piped for option in topics.options(group))
     monkeypatch.setattr(topics.sys.stdout, "isatty", lambda: True)
     monkeypatch.setattr(topics.pydoc, "pager", lambda text: topics.sys.stdout.write(text))
-    for width, has_rules in (("50", False), ("130", True)):
+    for width, has_rules in (("44", False), ("130", True)):
         monkeypatch.setenv("COLUMNS", width)
         assert topics.main([group]) == 0
         head, *shown = capsys.readouterr().out.splitlines()
         assert head.endswith("rule") == has_rules
         assert max(map(len, shown[:-2])) <= int(width)
-        assert ("…" in "".join(shown)) >= has_rules
 
 
 def test_every_option_of_a_table_states_its_source():
