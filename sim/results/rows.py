@@ -287,6 +287,8 @@ def percent(interval: Interval, unit: str = "%") -> str:
     --------
     >>> percent(Interval(-0.5, -0.6, -0.4, 5)), percent(Interval(0.5, -math.inf, math.inf, 5))
     ('-50.0 % [-60.0, -40.0]', 'interval too wide to tell')
+    >>> percent(Interval(-0.5, -0.6, -0.0002, 5))
+    '-50.0 % [-60.0, -0.020]'
     """
     if not math.isfinite(interval.mean):
         return "not defined"
@@ -294,7 +296,10 @@ def percent(interval: Interval, unit: str = "%") -> str:
     if ends and not tells(interval):
         return TOO_WIDE
     tiny = ends and 0 < max(map(abs, (interval.mean, *ends))) < SMALL
-    mean, *shown = (f"{100 * value:z.{3 if tiny else 1}f}" for value in (interval.mean, *ends))
+    mean, *shown = (
+        f"{100 * value:z.{3 if tiny or 1e-5 <= abs(value) < 5e-4 else 1}f}"
+        for value in (interval.mean, *ends)
+    )
     return f"{mean} {unit} [{', '.join(shown)}]" if ends else f"{mean} {unit}"
 
 
