@@ -115,7 +115,7 @@ EDITS = {
         "np.maximum(held, least)",
         "np.maximum(least, least)",
     ),
-    "pdpa": ("reallocation/pdpa.py", "return held + self.step", "return held"),
+    "pdpa": ("reallocation/pdpa.py", "return held + int(own[STEP])", "return held"),
 }
 """A wrong variant of the rule of each preset, below sim/policies."""
 OFTEN = "easy", "fcfs", "conservative", "equi"

@@ -228,6 +228,8 @@ SHARING = {
     "pools, average": Pools(strategy="average"),
     "marginal": MarginalEfficiency(),
     "marginal, work": MarginalEfficiency(weight="work"),
+    "pdpa": PerformanceDriven(step=2, interval=2.0, stable_interval=7.0),
+    "pdpa, reclaiming": PerformanceDriven(step=1, interval=3.0, reclaim=True),
     "hesrpt": HeSrpt(),
     "hesrpt, slowdown": HeSrpt(exponent=0.4, objective="slowdown"),
 }
@@ -267,7 +269,7 @@ def test_processors_shared_by_many_jobs_leave_the_same_records(rule, factor):
         "predictor=oracle moldability.size_exponent=0.3",
     ],
 )
-@pytest.mark.parametrize("rule", ["equi", "deq", "expand", "pools", "marginal", "hesrpt"])
+@pytest.mark.parametrize("rule", ["equi", "deq", "expand", "pools", "pdpa", "marginal", "hesrpt"])
 def test_shared_processors_leave_the_same_records_with_a_table_and_without(rule, asked, processors):
     """Known and noisy beliefs, of requests alone, and of jobs with curves of their own."""
 
@@ -299,7 +301,8 @@ def test_shared_processors_leave_the_same_records_with_a_table_and_without(rule,
         ("easy", MarginalEfficiency(weight="work"), True),
         ("none", Equipartition(), True),
         ("easy", HeSrpt(), True),
-        ("easy", PerformanceDriven(reclaim=True), False),
+        ("easy", PerformanceDriven(), True),
+        ("easy", PerformanceDriven(reclaim=True), True),
     ],
 )
 def test_sharing_at_no_cost_under_easy_is_compiled(backfill, rule, is_compiled):

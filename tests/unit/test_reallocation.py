@@ -14,12 +14,13 @@ from predictors.in_loop.learned import CurvePerApplication
 from sim.engine.invariants import Checker
 from sim.engine.watcher import Watcher
 from sim.policies.backfill.easy import EasyScheduler
+from sim.policies.passes.sharing import SEARCH
 from sim.policies.reallocation.beliefs import Members
 from sim.policies.reallocation.costs import FREE, Constant, Phases, Redistribution
 from sim.policies.reallocation.equi import DynamicEquipartition, Equipartition, GreedyExpansion
 from sim.policies.reallocation.hesrpt import HeSrpt
 from sim.policies.reallocation.marginal import MarginalEfficiency
-from sim.policies.reallocation.pdpa import PerformanceDriven, Progress
+from sim.policies.reallocation.pdpa import STABLE, PerformanceDriven
 from sim.policies.reallocation.pools import Pools
 from sim.policies.reallocation.rule import ReallocatingScheduler
 from sim.state.sensors import SensorNoise
@@ -435,19 +436,24 @@ def test_pdpa_grows_as_soon_as_there_is_room() -> None:
     assert records.start_time.tolist() == [0.0, 0.0, 172.5]
 
 
+def searching(**more):
+    """Return the note of a search that measures at 100, as far as `more` says."""
+    search = np.zeros(1, SEARCH)
+    search["due"] = 100.0
+    for name, value in more.items():
+        search[name] = value
+    return search.tolist()[0]
+
+
 def shared_by_pdpa(rule, notes, efficiency, total):
     """Return what PDPA gives runs on 8 processors each whose efficiency is measured now."""
-    view = SimpleNamespace(
-        now=100.0,
-        measured_efficiency=lambda job: efficiency,
-        extremes=lambda job: (1, 32),
-        requested_processors=[8] * len(notes),
-    )
+    view = SimpleNamespace(now=100.0, measured_efficiency=lambda job: efficiency)
     jobs, number = sorted(notes), len(notes)
     runs = [SimpleNamespace(job=job, processors=8) for job in jobs]
     held = np.full(number, 8)
     members = Members(jobs, runs, held, np.full(number, 1), np.full(number, 32))
-    return rule.share(SimpleNamespace(view=view, notes=notes), members, total).tolist()
+    reads = SimpleNamespace(view=view, notes=notes, read_off=lambda *_: np.array([8.0, 32.0]))
+    return rule.share(reads, members, total).tolist()
 
 
 @pytest.mark.parametrize(
@@ -458,14 +464,14 @@ def test_pdpa_searches_again_where_efficiency_changes_by_more_than_the_tolerance
     efficiency, tolerance, processors
 ):
     """Of 0.6 before, 0.49 is 18 % less and 0.47 is 22 % less; both are below 0.5."""
-    notes = {0: Progress(due=100.0, phase="stable", efficiency=0.6, processors=8)}
+    notes = {0: searching(phase=STABLE, efficiency=0.6, processors=8)}
     rule = PerformanceDriven(tolerance=tolerance, step=4)
     assert shared_by_pdpa(rule, notes, efficiency, 16) == [processors]
 
 
 @pytest.mark.parametrize(("total", "shares"), [(20, [8, 12]), (22, [10, 12]), (24, [12, 12])])
 def test_pdpa_lets_the_youngest_grow_first(total, shares):
-    notes = {job: Progress(due=100.0) for job in range(2)}
+    notes = {job: searching() for job in range(2)}
     assert shared_by_pdpa(PerformanceDriven(step=4), notes, 0.9, total) == shares
 
 

@@ -10,19 +10,13 @@ import numpy as np
 from predictors.base import FloatArray, IntArray
 from predictors.compiling import compiled
 from sim.policies.backfill.easy import start_behind, start_heads
-from sim.policies.passes.sharing import (
-    Claims,
-    Sharing,
-    admit,
-    equal_counts,
-    make_room_for_stretches,
-)
+from sim.policies.passes.sharing import Claims, Sharing, admit, equal_counts
 from sim.policies.reallocation.beliefs import TABLED
 from sim.state.availability import BelievedEnds
 from sim.state.calendar import Calendar, sift_down, write_event
 from sim.state.predicted import LEAST_BELIEF
 from sim.state.run_state import State, believe_end, reallocate
-from sim.state.run_steps import plan_ends, start
+from sim.state.run_steps import holders_in, plan_ends, start
 from sim.state.waiting_queue import pop, tidy
 
 
@@ -46,20 +40,6 @@ def _relative(sharing: Sharing, job: int, count: int) -> float:
         return 1.0 / count
     believed = sharing.believed
     return _runtime(sharing, believed, job, count) / _runtime(sharing, believed, job, 1)
-
-
-@compiled
-def _forget_ended(state: State, sharing: Sharing) -> None:
-    """Take those who ended now from the members, and what was known of them."""
-    held, members, tally = state.processors, sharing.members, sharing.tally[0]
-    for job in state.ended_jobs[: state.run[0].ended_now]:
-        held[job], sharing.jobs[job].most = 0, 0
-    left = 0
-    for member in members[: tally.members]:
-        if held[member] > 0:
-            members[left] = member
-            left += 1
-    tally.members = left
 
 
 # Who starts, while runs hold the least that they can
@@ -92,25 +72,20 @@ def _lent_ends(state: State, sharing: Sharing) -> BelievedEnds:
 
 
 @compiled
-def _find_starts(state: State, sharing: Sharing) -> int:
+def _find_starts(state: State, sharing: Sharing, held_back: bool) -> int:
     """Find who starts, in the order of the starts, as EASY decides where the rest is lent."""
     queue, free = sharing.queue, state.run[0].free
-    for job in sharing.members[: sharing.tally[0].members]:
+    for job in sharing.members[: sharing.tally[0].members if sharing.reclaims else 0]:
         free += state.processors[job] - sharing.jobs[job].least
+    free = 0 if held_back else free
     number, free, is_blocked = start_heads(queue, free, sharing.backfilling)
     if is_blocked:
-        ends = _lent_ends(state, sharing)
+        ends = _lent_ends(state, sharing) if sharing.reclaims else holders_in(state)
         number = start_behind(queue, ends, free, state.run[0].now, sharing.backfilling)
     return number
 
 
 # Who gets how many
-
-
-@compiled
-def _begin(state: State, sharing: Sharing) -> None:
-    make_room_for_stretches(sharing)
-    _forget_ended(state, sharing)
 
 
 @compiled
@@ -143,13 +118,15 @@ def _work_left(
 
 
 @compiled
-def begin_pass(state: State, sharing: Sharing) -> tuple[IntArray, Claims]:
+def begin_pass(state: State, sharing: Sharing, held_back: bool = False) -> tuple[IntArray, Claims]:
     """Find who starts, as EASY does where runs keep their least; say who shares with whom.
 
     Parameters
     ----------
     state : State
     sharing : Sharing
+    held_back : bool
+        Whether nobody may start.
 
     Returns
     -------
@@ -158,20 +135,33 @@ def begin_pass(state: State, sharing: Sharing) -> tuple[IntArray, Claims]:
     claims : Claims
         What they may have.
     """
-    _begin(state, sharing)
-    held, own, tally = state.processors, sharing.jobs, sharing.tally[0]
-    tally.begun = _find_starts(state, sharing)
-    begun, number = sharing.queue.job[sharing.queue.found[: tally.begun]], tally.members
-    jobs = np.empty(number + begun.size, np.int64)
-    jobs[:number] = sharing.members[:number]
+    held, tally = state.processors, sharing.tally[0]
+    tally.begun = _find_starts(state, sharing, held_back)
+    number, found = tally.members, sharing.queue.found[: tally.begun]
+    jobs = np.concatenate((sharing.members[:number], sharing.queue.job[found]))
     total = state.run[0].free + held[jobs[:number]].sum()
-    for job in begun:
-        if own[job].least > 0:
-            jobs[number] = job
-            number += 1
-        else:
-            total -= held[job]
-    return jobs[:number], _claims(state, sharing, jobs[:number], total)
+    for job in jobs[number:]:
+        is_malleable = sharing.jobs[job].least > 0
+        jobs[number] = job
+        number += is_malleable
+        total -= 0 if is_malleable else held[job]
+    claims = _claims(state, sharing, jobs[:number], total)
+    if sharing.queue.at[0].waiting > found.size:
+        _leave_room(sharing, jobs[:number], claims, not (sharing.reclaims or held_back))
+    return jobs[:number], claims
+
+
+@compiled
+def _leave_room(sharing: Sharing, jobs: IntArray, claims: Claims, keeps_all: bool) -> None:
+    """Let none grow beyond its request without a curve, and none that would keep what it gets.
+
+    Behind a strict head, though, jobs start on more than they wait for.
+    """
+    request, most = sharing.jobs["request"][jobs], claims.largest
+    most[:] = np.where(sharing.jobs["curved"][jobs] != 0, most, np.minimum(most, request))
+    if keeps_all:
+        most[: sharing.tally[0].members if sharing.backfilling[0].strict else jobs.size] = 0
+    most[:] = np.maximum(most, np.maximum(claims.held, claims.least))
 
 
 # Where a job may get nothing, it is deferred
@@ -184,7 +174,6 @@ def claim_all(state: State, sharing: Sharing) -> tuple[IntArray, Claims]:
     The parameters and what is returned are those of `begin_pass`; nobody is there if nobody is
     deferred or has arrived.
     """
-    _begin(state, sharing)
     run, tally, nobody = state.run[0], sharing.tally[0], np.zeros(0, np.int64)
     new = np.arange(run.newcomer, run.arrived)
     new = new[sharing.jobs["least"][new] > 0]
@@ -328,11 +317,9 @@ def end_pass(state: State, sharing: Sharing, jobs: IntArray, shares: IntArray) -
     new = number
     for place in queue.found[: tally.begun]:
         job = queue.job[place]
-        if sharing.jobs[job].least > 0:
-            _start(state, sharing, job, shares[new])
-            new += 1
-        else:
-            _start(state, sharing, job, 0)
+        is_malleable = sharing.jobs[job].least > 0
+        _start(state, sharing, job, shares[new] if is_malleable else 0)
+        new += is_malleable
         pop(queue, place)
     tidy(queue)
     for k in range(number):

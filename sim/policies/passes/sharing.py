@@ -49,6 +49,20 @@ STRETCH = record(
 )
 """Whose, on how many processors, where they begin in `State.ranges`, and from when until when; the
 last of a job ends with it."""
+SEARCH = record(
+    [
+        ("phase", "i8"),
+        ("due", "f8"),
+        ("measured", "f8"),
+        ("efficiency", "f8"),
+        ("processors", "i8"),
+        ("blocked", "i8"),
+    ]
+)
+"""Of a job whose count is searched by its efficiency: how far that has come; when to measure
+next, seconds, and what is measured then; the last measurement that was taken in, and the count it
+was made on, 0 before; the count that it would go on with if there were room, 0 if that is no
+matter."""
 TALLY = record(
     [("members", "i8"), ("deferred", "i8"), ("stretches", "i8"), ("begun", "i8"), ("queries", "i8")]
 )
@@ -118,9 +132,12 @@ class Sharing(structref.StructRefProxy):
         without a curve; the tables of jobs are empty then. Else empty.
     readings : numpy.ndarray of float, shape (n, r)
         Of all jobs, for `Claims`.
-    weighs_work : bool
+    weighs_work, reclaims : bool
     parameters : numpy.ndarray of float, shape (p,)
-        Both of the rule.
+        All of the rule.
+    searches : numpy.ndarray of SEARCH, shape (n,)
+    woken : float
+        For when the rule last asked for a pass, seconds.
     """
 
     jobs: NDArray[Any]
@@ -136,7 +153,10 @@ class Sharing(structref.StructRefProxy):
     g: FloatArray
     readings: FloatArray
     weighs_work: bool
+    reclaims: bool
     parameters: FloatArray
+    searches: NDArray[Any]
+    woken: float
 
 
 FIELDS = tuple(Sharing.__annotations__)
@@ -149,11 +169,25 @@ def _made(fields: tuple[Any, ...]) -> Sharing:
 
 
 @compiled
-def make_room_for_stretches(sharing: Sharing) -> None:
-    """Let the tables of stretches grow, if those of a pass might not find room."""
-    size = sharing.stretches.size
-    if size - sharing.tally[0].stretches < sharing.members.size:
+def must_measure(state: State, sharing: Sharing) -> bool:
+    """Say whether the rule asked for this pass, before which Python measures runs."""
+    return bool(state.run[0].woken_now > 0)
+
+
+@compiled
+def prepare(state: State, sharing: Sharing) -> None:
+    """Take from the members who ended, and what was known of them; make room for stretches."""
+    size, tally, members = sharing.stretches.size, sharing.tally[0], sharing.members
+    if size - tally.stretches < members.size:
         sharing.stretches = longer(sharing.stretches, 2 * size)
+    for job in state.ended_jobs[: state.run[0].ended_now]:
+        state.processors[job], sharing.jobs[job].most = 0, 0
+    left = 0
+    for job in members[: tally.members]:
+        if state.processors[job] > 0:
+            members[left] = job
+            left += 1
+    tally.members = left
 
 
 @compiled
@@ -196,27 +230,20 @@ class SharingRule(CompiledRule):
         known = acts_as(engine.predictor, Oracle) or not self._curved
         self._tabled = engine.work.tabled() if known else None
         admits = by_job.hold_back if rule.defers else admit
-        self.functions = {**by_job.FUNCTIONS, "admit": admits, "decide": rule.decide}
+        own = {"must_ask": must_measure, "prepare": prepare, "admit": admits}
+        self.functions = {**by_job.FUNCTIONS, **own, "decide": rule.decide}
         self.explanations = Explanations()
 
     @property
     def is_supported(self) -> bool:
-        """Whether malleable jobs may have every count up to their largest, and tables room.
-
-        Without curves some are kept to their request while others wait, unless nobody waits
-        while a processor is free.
-        """
-        processors, counts = self._view.processors, self._engine.counts
+        """Whether malleable jobs may have every count up to their largest, and tables room."""
+        rule, processors, counts = self._rule, self._view.processors, self._engine.counts
         malleable = np.flatnonzero(self._engine.malleable).tolist()
         jobs = len(self._engine.submit)
-        wide = processors if self._tabled is None or self._rule.reads_curves else 1
-        has_room = jobs * wide <= MOST_RUNTIMES and not (
-            self._rule.weighs_work and processors > TABLED
-        )
-        if not has_room or any(counts.special(job) is not None for job in malleable):
-            return False
-        fills = len(malleable) == jobs and all(counts.extremes(job)[0] == 1 for job in malleable)
-        return self._curved or (fills and not self._rule.reads_beliefs)
+        wide = processors if self._tabled is None or rule.reads_curves else 1
+        has_room = jobs * wide <= MOST_RUNTIMES and (processors <= TABLED or not rule.weighs_work)
+        is_read = self._curved or not rule.reads_beliefs
+        return has_room and is_read and all(counts.special(job) is None for job in malleable)
 
     def begin(self, state: State, calendar: Calendar) -> None:
         """Begin a run whose jobs stand here, and wait for the least that they can use."""
@@ -260,9 +287,12 @@ class SharingRule(CompiledRule):
             "g": g,
             "readings": padded(rows),
             "weighs_work": self._rule.weighs_work,
+            "reclaims": self._rule.reclaim,
             "parameters": np.array(self._rule.parameters, float),
+            "searches": np.zeros(jobs, SEARCH),
+            "woken": 0.0,
         }
-        self.plan = cast(Sharing, structure(_made, fields, grows=("stretches",)))
+        self.plan = cast(Sharing, structure(_made, fields, grows=("stretches", "woken")))
 
     def _believed(self, runtimes: FloatArray, counts: IntArray) -> FloatArray:
         """Return what is believed of all jobs on these counts, by an oracle what is true."""
@@ -284,6 +314,15 @@ class SharingRule(CompiledRule):
             believed[job, :last] = 0.0 if curve is None else curve
             true[job, first:last] = self._truth.runtimes(job, counts[first:])
         return believed, true
+
+    def answer(self) -> None:
+        """Measure the runs whose measurement is due, each anew."""
+        state, searches, engine = self._state, self.plan.searches, self._engine
+        members = self.plan.members[: self.plan.tally["members"].item()]
+        for job in members[searches["due"][members] <= state.run["now"]].tolist():
+            anew = searches["processors"].item(job) > 0
+            engine.sensor.measure(job, state.processors.item(job), anew=anew)
+            searches["measured"][job] = engine.state.efficiency.pop(job)
 
     def queued(self) -> IntArray:
         """Return who waits."""

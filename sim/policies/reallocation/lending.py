@@ -67,7 +67,7 @@ class LendingView(View):
         self._cost = cost
         self._free = 0
         self._kept_ends: BelievedEnds | None = None
-        self._held_back: tuple[float, int] | None = None
+        self._held_back = np.inf, 0
         self._shown: dict[int, tuple[float, int]] | None = None
         self._keeps_otherwise = False
 
@@ -89,7 +89,7 @@ class LendingView(View):
             self._kept_ends = self._all_ends()
         return self._kept_ends
 
-    def take_in(self, arrived: Sequence[int], lent: int, held_back: float | None) -> None:
+    def take_in(self, arrived: Sequence[int], lent: int, held_back: float) -> None:
         """Take in what has happened.
 
         Parameters
@@ -98,15 +98,14 @@ class LendingView(View):
             Who may queue now, in queue order.
         lent : int
             How many processors malleable runs hold beyond what they keep.
-        held_back : float or None
-            Until when nothing counts as free.
+        held_back : float
+            Until when nothing counts as free, seconds; infinity if all does.
         """
         state = self._state
         state.now, state.arrived = self._real.now, [*arrived]
         self._free = self._real.free + lent
-        self._held_back = None if held_back is None else (held_back, self._free)
-        if held_back is not None:
-            self._free = 0
+        self._held_back = held_back, self._free if held_back < np.inf else 0
+        self._free -= self._held_back[1]
         state.disturbed = True
         state.moved_ends, state.ended = {}, []
         state.outages_changed = self._shown is not None or self._real.changes.outages_changed
@@ -133,7 +132,7 @@ class LendingView(View):
     def _all_ends(self) -> BelievedEnds:
         running = self._real.running.values()
         ends = [(self._shown_end(run), run.job, self._kept(run)) for run in running]
-        if self._held_back is not None and self._held_back[1] > 0:
+        if self._held_back[1] > 0:
             ends.append((self._held_back[0], -1, self._held_back[1]))
         outages = self._real.machine.outages.items()
         ends += [(end, -1 - node, width) for node, (end, width) in outages]

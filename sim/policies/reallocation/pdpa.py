@@ -1,45 +1,129 @@
 """PDPA: performance-driven processor allocation (Corbalan, Martorell & Labarta, TPDS 2005)."""
 
 from dataclasses import dataclass
-from math import floor, inf
-from typing import Literal
+from math import inf
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
-from predictors.base import IntArray
+from predictors.base import FloatArray, IntArray
+from predictors.compiling import compiled
+from sim.policies.passes.malleable import begin_pass, end_pass
+from sim.policies.passes.sharing import SEARCH, Claims, Sharing
 from sim.policies.reallocation.beliefs import Beliefs, Members
 from sim.policies.reallocation.rule import Reallocation
 from sim.policies.reallocation.shares import hand_out, make_room
-from sim.state.machine_state import Run
-from sim.state.view import View
+from sim.state.run_state import State
+from sim.state.run_steps import ask_to_wake
 
-Phase = Literal["no_ref", "increase", "decrease", "stable"]
+NO_REF, INCREASE, DECREASE, STABLE = range(4)
+"""Phases of a search: before the first measurement, growing, shrinking, and at its end."""
+HIGH, LOW, STEP, INTERVAL, STABLE_INTERVAL, TOLERANCE = range(6)
+"""Where the parameters of the rule stand."""
 
 
-@dataclass
-class Progress:
-    """How far the search for a job's count has come.
+@compiled
+def _tick(now: float, delay: float, interval: float) -> float:
+    """Return the first common instant of measurement after a delay, less one interval.
 
-    Attributes
-    ----------
-    phase : str
-        ``no_ref`` before the first measurement, ``increase``, ``decrease``, ``stable``.
-    due : float
-        When to measure next, seconds.
-    efficiency, processors : float, int
-        The last measurement and the count it was made on; 0 before.
-    bad : bool
-        Whether the last efficiency was below the lower bound.
-    blocked : int
-        The count that it would go on with if there were room, 0 if that is no matter.
+    All measurements fall on multiples of the interval, so that one pass takes many.
     """
+    due = (np.floor((now + delay - interval) / interval) + 1.0) * interval
+    return float(due if due > now else due + interval)
 
-    due: float
-    phase: Phase = "no_ref"
-    efficiency: float = 0.0
-    processors: int = 0
-    bad: bool = False
-    blocked: int = 0
+
+@compiled
+def held_until(searches: NDArray[Any], now: float, low: float) -> float:
+    """Return when the search goes on, infinity if all are stable or one performs badly."""
+    until = inf
+    for search in searches:
+        if search.processors > 0 and search.efficiency < low:
+            return inf
+        if search.phase != STABLE and search.blocked == 0:
+            until = min(until, search.due)
+    return until if now < until else inf
+
+
+@compiled
+def _measure(search: Any, held: int, own: FloatArray) -> int:
+    """Take in a measurement, move on to the next state, and return the wanted count."""
+    efficiency, before, processors = search.measured, search.efficiency, search.processors
+    search.efficiency, search.processors = efficiency, held
+    changed = before > 0 and abs(efficiency - before) > own[TOLERANCE] * before
+    if search.phase == STABLE and not (changed and processors == held):
+        return held
+    has_grown = search.phase == INCREASE and held > processors > 0
+    if has_grown and efficiency < own[HIGH] * max(1.0, before):
+        search.phase = STABLE
+        return int(processors)
+    if efficiency >= own[HIGH] and search.phase != DECREASE:
+        search.phase = INCREASE
+        return held + int(own[STEP])
+    if efficiency < own[LOW] and held > 1:
+        search.phase = DECREASE
+        return held - int(own[STEP])
+    search.phase = STABLE
+    return held
+
+
+@compiled
+def shares_by_search(claims: Claims, searches: NDArray[Any], now: float) -> IntArray:
+    """Return each job's count by its own measurements, as far as there is room.
+
+    Parameters
+    ----------
+    claims : Claims
+        A job's readings are its request and its largest count.
+    searches : numpy.ndarray of SEARCH, shape (n,)
+        Of the same jobs; they move on. Those of jobs that start are all 0.
+    now : float
+        Seconds.
+
+    Returns
+    -------
+    numpy.ndarray of int, shape (n,)
+    """
+    held, least, own = claims.held, claims.least, claims.parameters
+    asked = np.maximum(held, least)
+    for k, search in enumerate(searches):
+        if held[k] == 0:
+            search.due = _tick(now, own[INTERVAL], own[INTERVAL])
+            asked[k] = int(claims.readings[k, 0])
+        elif now >= search.due:
+            asked[k] = _measure(search, held[k], own)
+        elif search.blocked > 0:
+            asked[k] = search.blocked
+    wanted = np.minimum(np.maximum(asked, least), claims.largest)
+    shares = np.minimum(np.maximum(held, least), wanted)
+    worst = np.argsort(searches["efficiency"].copy(), kind="mergesort")
+    make_room(shares, least, claims.total, worst)
+    hand_out(shares, wanted, claims.total, np.arange(held.size)[::-1])
+    for k, search in enumerate(searches):
+        if shares[k] != held[k] > 0:
+            search.blocked, search.due = 0, _tick(now, own[INTERVAL], own[INTERVAL])
+        elif search.due <= now:
+            most = int(min(asked[k], claims.readings[k, 1]))
+            search.blocked = most if most > shares[k] else 0
+            search.phase = INCREASE if search.blocked > 0 else STABLE
+            search.due = _tick(now, own[STABLE_INTERVAL], own[INTERVAL])
+    return shares
+
+
+@compiled
+def share_by_search(state: State, sharing: Sharing) -> None:
+    """Make a pass of PDPA."""
+    now = state.run[0].now
+    searches = sharing.searches[sharing.members[: sharing.tally[0].members]]
+    held_back = held_until(searches, now, sharing.parameters[LOW]) < inf
+    jobs, claims = begin_pass(state, sharing, held_back)
+    searches = sharing.searches[jobs]
+    shares = shares_by_search(claims, searches, now)
+    sharing.searches[jobs] = searches
+    end_pass(state, sharing, jobs, shares)
+    if jobs.size > 0 and searches["due"].min() != sharing.woken:
+        sharing.woken = searches["due"].min()
+        ask_to_wake(state, sharing.woken)
 
 
 @dataclass(frozen=True)
@@ -70,6 +154,7 @@ class PerformanceDriven(Reallocation):
         Relative change of efficiency that restarts the search.
     """
 
+    decide = staticmethod(share_by_search)
     shrinks_unasked = True
 
     reclaim: bool = False
@@ -91,95 +176,34 @@ class PerformanceDriven(Reallocation):
             if not getattr(self, name) >= least:
                 raise ValueError(f"{name} must be at least {least}, got {getattr(self, name)}")
 
-    def _tick(self, now: float, delay: float) -> float:
-        """Return the first common instant of measurement after a delay, less one interval.
+    @property
+    def parameters(self) -> tuple[float, ...]:
+        """Those that `shares_by_search` reads."""
+        bounds = self.high_efficiency, self.low_efficiency, self.step
+        return (*bounds, self.interval, self.stable_interval, self.tolerance)
 
-        All measurements fall on multiples of the interval, so that one pass takes many.
-        """
-        interval = self.interval
-        due = (floor((now + delay - interval) / interval) + 1) * interval
-        return due if due > now else due + interval
+    def read_off(self, beliefs: Beliefs, job: int) -> FloatArray:
+        """Return a job's request and its largest count, shape (2,)."""
+        view = beliefs.view
+        return np.array([view.requested_processors[job], view.extremes(job)[1]], float)
 
-    def hold_back(self, beliefs: Beliefs) -> float | None:
-        """Return when the search goes on, None if all are stable or one performs badly."""
-        until = inf
-        for search in beliefs.notes.values():
-            if search.bad:
-                return None
-            if search.phase != "stable" and not search.blocked and search.due < until:
-                until = search.due
-        return until if beliefs.view.now < until < inf else None
+    def hold_back(self, beliefs: Beliefs) -> float:
+        """Return when the search goes on, infinity if all are stable or one performs badly."""
+        searches = np.array([*beliefs.notes.values()], SEARCH)
+        return held_until(searches, beliefs.view.now, self.low_efficiency)
 
-    def wake(self, beliefs: Beliefs) -> float | None:
+    def wake(self, beliefs: Beliefs) -> float:
         """Return when the next measurement is due."""
-        return min((search.due for search in beliefs.notes.values()), default=None)
+        return float(np.array([*beliefs.notes.values()], SEARCH)["due"].min(initial=inf))
 
     def share(self, beliefs: Beliefs, members: Members, total: int) -> IntArray:
         """Return each job's count by its own measurements, as far as there is room."""
-        searches: dict[int, Progress] = beliefs.notes
-        places = zip(members.job, members.run, members.least.tolist(), strict=True)
-        asked = [
-            self._begun(beliefs, job) if run is None else self._asked(beliefs, run, least)
-            for job, run, least in places
-        ]
-        wanted = np.clip(asked, members.least, members.largest)
-        shares: IntArray = np.clip(members.held, members.least, wanted)
-        worst = np.argsort([searches[job].efficiency for job in members.job], kind="stable")
-        make_room(shares, members.least, total, worst)
-        hand_out(shares, wanted, total, np.arange(len(members))[::-1])
-        self._note_changes(beliefs, members, shares.tolist(), asked)
+        view, notes = beliefs.view, beliefs.notes
+        searches = np.zeros(len(members), SEARCH)
+        for place in np.flatnonzero(members.held).tolist():
+            searches[place] = notes[members.job[place]]
+            if searches["due"][place] <= view.now:
+                searches["measured"][place] = view.measured_efficiency(members.job[place])
+        shares = shares_by_search(self.claims(beliefs, members, total), searches, view.now)
+        notes.update(zip(members.job, searches.tolist(), strict=True))
         return shares
-
-    def _begun(self, beliefs: Beliefs, job: int) -> int:
-        """Begin the search of a job that starts, and return the count that it asks for."""
-        view = beliefs.view
-        beliefs.notes[job] = Progress(self._tick(view.now, self.interval))
-        return view.requested_processors[job]
-
-    def _asked(self, beliefs: Beliefs, run: Run, least: int) -> int:
-        """Return the count that a run's search asks for, whether there is room or not."""
-        search: Progress = beliefs.notes[run.job]
-        if beliefs.view.now >= search.due:
-            return self._measure(beliefs.view, run, search)
-        return search.blocked or max(run.processors, least)
-
-    def _note_changes(
-        self, beliefs: Beliefs, members: Members, shares: list[int], asked: list[int]
-    ) -> None:
-        """Measure changed runs after an interval; let those wait that have no room to grow."""
-        view, now = beliefs.view, beliefs.view.now
-        places = zip(members.job, members.run, shares, asked, strict=True)
-        for job, run, share, most in places:
-            search: Progress = beliefs.notes[job]
-            if run is None:
-                continue
-            if share != run.processors:
-                search.blocked = 0
-                search.due = self._tick(now, self.interval)
-            elif search.due <= now:
-                most = min(most, view.extremes(job)[1])
-                search.blocked = most if most > share else 0
-                search.phase = "increase" if search.blocked else "stable"
-                search.due = self._tick(now, self.stable_interval)
-
-    def _measure(self, view: View, run: Run, search: Progress) -> int:
-        """Take a measurement, move on to the next state, and return the wanted count."""
-        held, efficiency = run.processors, view.measured_efficiency(run.job)
-        before, processors = search.efficiency, search.processors
-        search.efficiency, search.processors = efficiency, held
-        search.bad = efficiency < self.low_efficiency
-        changed = before > 0 and abs(efficiency - before) > self.tolerance * before
-        if search.phase == "stable" and not (changed and processors == held):
-            return held
-        has_grown = search.phase == "increase" and held > processors > 0
-        if has_grown and efficiency < self.high_efficiency * max(1.0, before):
-            search.phase = "stable"
-            return processors
-        if efficiency >= self.high_efficiency and search.phase != "decrease":
-            search.phase = "increase"
-            return held + self.step
-        if efficiency < self.low_efficiency and held > 1:
-            search.phase = "decrease"
-            return held - self.step
-        search.phase = "stable"
-        return held

@@ -87,6 +87,10 @@ class Reallocation:
         total : int
             What they may hold together; at least the sum of ``members.least``.
         """
+        return np.asarray(self.shares(self.claims(beliefs, members, total)))
+
+    def claims(self, beliefs: Beliefs, members: Members, total: int) -> Claims:
+        """Return what members claim; the parameters are those of `share`."""
         held, least, largest = members.held, members.least, members.largest
         readings = padded([beliefs.read_off(job, self.read_off) for job in members.job])
         work = stretch = np.zeros(0)
@@ -95,8 +99,7 @@ class Reallocation:
             places = zip(members.job, equal_counts(largest, total).tolist(), strict=True)
             stretch = np.array([beliefs.relative(job, count) for job, count in places])
         parameters = np.array(self.parameters, float)
-        claims = Claims(readings, held, least, largest, total, work, stretch, parameters)
-        return np.asarray(self.shares(claims))
+        return Claims(readings, held, least, largest, total, work, stretch, parameters)
 
     def read_off(self, beliefs: Beliefs, job: int) -> FloatArray:
         """Return what `shares` needs of a job's believed curve, shape (r,)."""
@@ -116,13 +119,13 @@ class Reallocation:
         """Return with how many processors a job starts, and below which it never falls."""
         return beliefs.view.extremes(job)[0]
 
-    def hold_back(self, beliefs: Beliefs) -> float | None:
-        """Return until when nobody may start, None if jobs may."""
-        return None
+    def hold_back(self, beliefs: Beliefs) -> float:
+        """Return until when nobody may start, infinity if jobs may."""
+        return np.inf
 
-    def wake(self, beliefs: Beliefs) -> float | None:
-        """Return when the rule wants to share anew, None if only when something happens."""
-        return None
+    def wake(self, beliefs: Beliefs) -> float:
+        """Return when the rule wants to share anew, infinity if only when something happens."""
+        return np.inf
 
     @property
     def weighs_shrinks(self) -> bool:
@@ -199,12 +202,12 @@ class ReallocatingScheduler:
         does not learn, and nobody is kept to the request.
         """
         inner, rule = self.inner, self.rule
-        is_free = rule.cost.free and rule.cost.start(1) == rule.distance == 0 and rule.reclaim
         kind = next(one for one in type(rule).__mro__ if "decide" in vars(one))
         if (
             not acts_as(rule, kind)
             or rule.decide is None
-            or not is_free
+            or not (rule.cost.free and rule.cost.start(1) == rule.distance == 0)
+            or rule.grows_only
             or self.view.predictor.learns
             or engine.kills
             or not foresees(engine.predictor)
@@ -311,7 +314,7 @@ class ReallocatingScheduler:
     def _starts(self, arrived: Sequence[int], lent: int) -> list[Decision]:
         """Let backfilling decide on the view of what malleable jobs keep."""
         until = self.rule.hold_back(self.beliefs)
-        self._is_held_back = until is not None
+        self._is_held_back = until < np.inf
         self.lending.take_in(arrived, lent, until)
         decisions = list(self.inner.decide())
         self.lending.expect(decisions)
@@ -409,9 +412,7 @@ class ReallocatingScheduler:
 
     def _wakes(self, later: float) -> list[Decision]:
         """Return the wish for another pass, where there is one that was not uttered before."""
-        wanted = self.rule.wake(self.beliefs)
-        if wanted is not None:
-            later = min(later, wanted)
+        later = min(later, self.rule.wake(self.beliefs))
         if later <= self.view.now or later in (np.inf, self._waking):
             return []
         self._waking = later
