@@ -3,7 +3,6 @@
 from typing import Any
 
 import numpy as np
-import pandas as pd
 from numpy.typing import NDArray
 
 from predictors.base import FloatArray, RuntimePredictor
@@ -17,7 +16,7 @@ from sim.state.run_state import idle_state
 from sim.state.run_steps import next_event_time
 
 _next_event_time = direct(next_event_time)
-STATUSES = pd.Index(["completed", "killed"])
+STATUSES = np.array(["completed", "killed"], object)
 
 
 class CompiledPasses:
@@ -112,7 +111,7 @@ class CompiledPasses:
             run_start=start,
             allocated=allocated,
             believed_runtime=state.belief,
-            status=pd.Categorical.from_codes(self.calendar.killed.view(np.int8), STATUSES),
+            status=STATUSES[self.calendar.killed.view(np.int8)].tolist(),
             restarts=first_run,
             stretches=stretches,
             consultations=asked,

@@ -1,6 +1,6 @@
 """What a run leaves behind, as tables with the contract's columns."""
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, overload
 
 import numpy as np
@@ -85,8 +85,11 @@ class Columns:
         return Columns(self._rows, self._columns, order)
 
     def _whole(self, column: Column) -> Any:
-        """Return a column; numbers that are not there already are worked out piece by piece."""
+        """Return a column; what is not there already is worked out piece by piece."""
         first = column(self._rows_at(0))
+        if isinstance(first, pd.Series) and len(self) > GROUP_ROWS:
+            begins = range(0, len(self), GROUP_ROWS)
+            return pd.concat([column(self._rows_at(one)) for one in begins], ignore_index=True)
         worked_out = isinstance(first, np.ndarray) and (
             first.base is None or self._order is not None
         )
@@ -102,17 +105,17 @@ class Columns:
         here = slice(first, min(first + rows, len(self)))
         return here if self._order is None else self._order[here]
 
-    def frame(self, copy: bool = True) -> pd.DataFrame:
-        """Return all of it as a data frame, of values that nothing else holds if it is a copy."""
-        return self._part(EVERY if self._order is None else self._order, copy)
+    def frame(self) -> pd.DataFrame:
+        """Return all of it as a data frame."""
+        return self._part(EVERY if self._order is None else self._order)
 
     def pieces(self, rows: int = GROUP_ROWS) -> Iterator[pd.DataFrame]:
         """Return it piece by piece, `rows` rows each and in the last what is left; at least one."""
         for first in range(0, max(len(self), 1), rows):
-            yield self._part(self._rows_at(first, rows), copy=False)
+            yield self._part(self._rows_at(first, rows))
 
-    def _part(self, rows: Rows, copy: bool) -> pd.DataFrame:
-        return pd.DataFrame({name: one(rows) for name, one in self._columns.items()}, copy=copy)
+    def _part(self, rows: Rows) -> pd.DataFrame:
+        return pd.DataFrame({name: column(rows) for name, column in self._columns.items()})
 
 
 BOUND_SECONDS = 10.0
@@ -257,11 +260,14 @@ def _part_of(values: NDArray[Any]) -> Column:
     return values.__getitem__
 
 
-def _words(values: Any) -> Column:
-    """Return the column of words: a sequence, or a `pandas.Categorical`."""
-    words = pd.Categorical(values)
-    texts = words.categories.astype("str").array
-    return lambda rows: pd.Series(texts.take(words.codes[rows], allow_fill=True))
+def _words(values: Sequence[str]) -> Column:
+    """Return the column of words."""
+
+    def part(rows: Rows) -> "pd.Series[Any]":
+        found = values[rows] if isinstance(rows, slice) else [values[row] for row in rows.tolist()]
+        return pd.Series(found, dtype="str")
+
+    return part
 
 
 def jobs_table(trace: Trace, truth: GroundTruth, records: Records) -> Columns:
@@ -311,10 +317,15 @@ def allocations_table(trace: Trace, records: Records) -> Columns:
     """
     held, names = records.stretches, trace.jobs["job_id"].to_numpy()
     nodes = NodeSets.of(held.nodes)
+
+    def texts(rows: Rows) -> "pd.Series[Any]":
+        found = nodes.part(rows)
+        return pd.Series(found.texts().to_pandas(), dtype="str").mask(np.diff(found.first) == 0)
+
     columns: dict[str, Column] = {
         "job_id": lambda rows: names[held.job[rows]],
         **{name: _part_of(getattr(held, name)) for name in STRETCH},
-        "nodes": lambda rows: pd.Series(pd.array(nodes.part(rows).texts(), dtype="str")),
+        "nodes": texts,
     }
     return Columns(len(held.job), columns)
 

@@ -4,7 +4,6 @@ from array import array
 from typing import Any
 
 import numpy as np
-import pandas as pd
 from numpy.typing import NDArray
 
 from predictors.base import Explanation
@@ -60,7 +59,6 @@ class Explanations:
         """Return them as columns of consultations with an entry a run."""
         names = "observations", "runs_at_count", "mean_at_count"
         found = dict(zip(names, self._numbers.arrays(), strict=True))
-        words = {"method": self._methods, "reliability": self._grades}
-        rows = np.broadcast_to(np.arange(len(self)), runs)
-        numbers = {name: np.broadcast_to(one, runs) for name, one in found.items()}
-        return numbers | {name: pd.Categorical(few)[rows] for name, few in words.items()}
+        found["method"] = np.array(self._methods, object)
+        found["reliability"] = np.array(self._grades, object)
+        return {name: np.broadcast_to(one, runs) for name, one in found.items()}

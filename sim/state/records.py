@@ -2,10 +2,8 @@
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
-import pandas as pd
 from numpy.typing import NDArray
 
 from predictors.base import FloatArray, IntArray
@@ -18,7 +16,7 @@ SHOWN_SHARE = 0.05
 """Least share of a run's time on a count after which the run shows its runtime there."""
 
 
-def are(words: Any, names: Collection[str]) -> NDArray[np.bool_]:
+def are(words: Sequence[str], names: Collection[str]) -> NDArray[np.bool_]:
     """Return which words are among some names.
 
     Examples
@@ -26,7 +24,8 @@ def are(words: Any, names: Collection[str]) -> NDArray[np.bool_]:
     >>> are(["killed", "completed"], {"completed"}).tolist()
     [False, True]
     """
-    return np.asarray(pd.Categorical(words).isin(list(names)))
+    known = {word: word in names for word in set(words)}
+    return np.fromiter(map(known.__getitem__, words), np.bool_, len(words))
 
 
 @dataclass(frozen=True)
@@ -62,7 +61,7 @@ class Consultations:
     time : numpy.ndarray of float, shape (m,), seconds
     nprocs : numpy.ndarray of int, shape (m,)
     predicted : numpy.ndarray of float, shape (m,), seconds
-    method, reliability : sequence of str or pandas.Categorical, length m
+    method, reliability : sequence of str, length m
     observations : numpy.ndarray of int, shape (m,)
     runs_at_count : numpy.ndarray of int, shape (m,)
         Runs that the predictor kept at that very count.
@@ -78,8 +77,8 @@ class Consultations:
     time: FloatArray
     nprocs: IntArray
     predicted: FloatArray
-    method: Any
-    reliability: Any
+    method: Sequence[str]
+    reliability: Sequence[str]
     observations: IntArray
     runs_at_count: IntArray
     mean_at_count: FloatArray
@@ -200,7 +199,7 @@ class Records:
         Processors at the start of the last run.
     believed_runtime : numpy.ndarray of float, shape (n,), seconds
         The belief at the start of the last run.
-    status : sequence of str or pandas.Categorical, length n
+    status : sequence of str, length n
         ``completed``, ``killed``, ``failed``.
     restarts : numpy.ndarray of int, shape (n,)
     stretches : Stretches
@@ -222,7 +221,7 @@ class Records:
     run_start: FloatArray
     allocated: IntArray
     believed_runtime: FloatArray
-    status: Any
+    status: Sequence[str]
     restarts: IntArray
     stretches: Stretches
     consultations: Consultations

@@ -84,12 +84,12 @@ def test_killed_at_the_requested_time() -> None:
     records = replay(OVERRUN, 3, rigid("easy"), overrun="kill")
     assert records.start_time.tolist() == [0, 4, 6]
     assert records.end_time.tolist() == [4, 6, 11]
-    assert list(records.status) == ["killed", "completed", "completed"]
+    assert records.status == ["killed", "completed", "completed"]
 
 
 def test_a_job_that_needs_just_its_requested_time_is_not_killed() -> None:
     records = replay([(0, 1, 5, 5)], 1, rigid("none"), overrun="kill")
-    assert list(records.status) == ["completed"]
+    assert records.status == ["completed"]
 
 
 def test_order_decides_who_is_next_and_whom_a_reservation_protects() -> None:

@@ -1,5 +1,3 @@
-from dataclasses import replace
-
 import numpy as np
 import pandas as pd
 import pytest
@@ -214,23 +212,6 @@ def test_summary_refuses_two_figures_under_one_key():
 def test_interval_sets():
     sets = NodeSets.of([((0, 0), (2, 5)), ((4, 4),)])
     assert sets.texts().to_pylist() == ["0,2-5", "4"]
-    assert NodeSets.of([(), ((255, 255),)]).texts().to_pylist() == [None, "255"]
-
-
-def test_words_of_few_kinds_take_a_byte_a_row_and_give_the_same_tables():
-    run = small()
-    few = pd.Categorical(run.records.status)
-    packed = outcome(run.trace, run.truth, replace(run.records, status=few))
-    assert few.codes.itemsize == 1
-    pd.testing.assert_frame_equal(packed.tables.jobs, run.tables.jobs)
-    assert summarise(packed) == summarise(run)
-
-
-def test_a_frame_of_a_table_is_a_copy_unless_it_is_said_otherwise():
-    run = small()
-    for copy in (True, False):
-        frame = run.tables.columns("jobs").frame(copy)
-        assert np.shares_memory(frame["submit_time"], run.records.submit_time) != copy
 
 
 def test_columns_have_plain_types():
