@@ -59,7 +59,7 @@ def busiest(timeline: pd.DataFrame | Columns, at: Clock) -> tuple[float, float]:
     step = window / 7
     edges = at.begin + step * np.arange(int(np.ceil(span / step)) + 1, dtype=np.float64)
     wanted = timeline["busy_processors"] + timeline["queued_processors"]
-    mean = resample(timeline["time"].to_numpy(), wanted.to_numpy(), edges)[0]
+    mean = resample(timeline["time"].to_numpy(), wanted.to_numpy(np.float64), edges)[0]
     sums = np.convolve(mean, np.ones(7), mode="valid")
     begin = min(at.begin + step * int(np.argmax(sums)), at.end - window)
     return begin, begin + window
@@ -97,7 +97,7 @@ def schedule_figure(
         Made without any global state; the same run gives the same picture.
     """
     jobs, held = tables.columns("jobs"), tables.columns("allocations")
-    timeline = tables.columns("timeline").frame(copy=False)
+    timeline = tables.columns("timeline").frame()
     row = pd.Index(jobs["job_id"]).get_indexer(held["job_id"])
     begin = float(jobs["submit_time"].min()) if len(jobs) else 0.0
     at = clock(begin, float(jobs["end_time"].max()) if len(jobs) else 1.0, epoch)
