@@ -17,7 +17,7 @@ from collections.abc import Callable
 
 from benchmarks.floor import best_of, show
 from scripts.composing import composed
-from sim.evolving.engine_with_failures import simulate_recovering
+from sim.evolving.recovery import simulate_recovering
 from sim.simulation.build import build, with_menu
 from sim.simulation.scene import prepare, set_scene
 

@@ -8,7 +8,7 @@ from toys import BACKFILLS, ToyOracle, ToyTruth, trace_of
 from predictors.cycles.checkpointing import NoCheckpoints
 from sim.engine.invariants import Checker
 from sim.engine.setup import Setup
-from sim.evolving.engine_with_failures import RecoveringEngine
+from sim.evolving.recovery import simulate_recovering
 from sim.evolving.settings import Asks, Evolving
 from sim.machine.failing import Failing
 from sim.policies.allocation.rigid import Request
@@ -60,7 +60,7 @@ def play(rows, asks, grants=None, *, machine=4, truth=None, rule="easy", deck=ST
         scene.runs, applications=(deck,) * 3, machine=NOISELESS, evolving=np.asarray(evolves)
     )
     policy = Policy(FirstComeFirstServed(), BACKFILLS[rule], Request(), grants=grants)
-    engine = RecoveringEngine(
+    return simulate_recovering(
         Setup(
             trace,
             truth,
@@ -72,4 +72,3 @@ def play(rows, asks, grants=None, *, machine=4, truth=None, rule="easy", deck=ST
         ),
         replace(scene, runs=runs),
     )
-    return engine.run()

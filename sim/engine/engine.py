@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
@@ -12,6 +12,7 @@ from predictors.in_loop.wrapper import provider, setting
 from predictors.under_load.load_aware import NeedsLoad
 from sim.engine.books import Books
 from sim.engine.clock import ARRIVAL, END, Clock, Occurrence
+from sim.engine.collaborator import Collaborator
 from sim.engine.compiled_passes import CompiledPasses
 from sim.engine.logbook import Logbook
 from sim.engine.loop import INSTANTS
@@ -22,7 +23,7 @@ from sim.engine.watcher import Watched
 from sim.engine.work import Work, followers, refuse_misfits, visible
 from sim.errors import PolicyError
 from sim.state.calendar import limits_of
-from sim.state.decisions import Decision, Preferences, Resize, Start, WakeAt
+from sim.state.decisions import Preferences, Resize, Start, WakeAt
 from sim.state.feasible_counts import FeasibleCounts
 from sim.state.machine_state import MachineState, Run
 from sim.state.processors import count_processors
@@ -40,6 +41,10 @@ class Engine:
     ----------
     compiled : CompiledPasses or None
         None where passes are made in Python, or something happens that only Python knows.
+    collaborators : list of Collaborator
+        What is told of the run, each before the next.
+    ends_first : bool
+        Whether more may happen at an instant because runs end there.
     """
 
     compiled: CompiledPasses | None = None
@@ -72,15 +77,15 @@ class Engine:
         self.kills = setup.overrun == "kill"
         self.down: dict[int, Ranges] = {}
         self.endings: dict[int, Callable[[Run], None]] = {}
+        self.collaborators: list[Collaborator] = []
         self._next: Occurrence | None = None
-        self._ends_first = trace.feedback
+        self.ends_first = trace.feedback
         self.restarts: dict[int, int] = {}
         self.interruptions = 0
-        self._under_load: RunsUnderLoad | None = None
         asking = provider(self.predictor, NeedsLoad)
         if self.load is not None and asking is not None:
             form, move = asking.load_form, self.move_believed_end
-            self._under_load = RunsUnderLoad(self.view, self.load, form, move)
+            self.collaborators.append(RunsUnderLoad(self.view, self.load, form, move))
 
     @cached_property
     def log(self) -> Logbook:
@@ -147,7 +152,10 @@ class Engine:
             "predictor_queries": float(self.beliefs.queries),
             **self.resizer.counters(),
         }
-        return replace(records, counters=counters)
+        records = replace(records, counters=counters)
+        for each in self.collaborators:
+            records = each.complete(records)
+        return records
 
     # What happens
 
@@ -174,7 +182,7 @@ class Engine:
 
     def _begin_instant(self, occurrence: Any) -> None:
         """Take in ends first where others hang on them at this instant."""
-        if self._ends_first:
+        if self.ends_first:
             self._take_in_ends(self.books.end_runs(self.clock._now))
 
     def _take_in_ends(self, ended: list[Run]) -> None:
@@ -192,12 +200,11 @@ class Engine:
         self.shown.arrive(jobs)
         self.state.arrived += jobs
 
-    def _kill_late(self, run: Run) -> None:
-        self._end(run, "killed")
-
-    def _end(self, run: Run, status: str = "completed") -> None:
-        """Take in the end of a run, which is off the machine."""
+    def end(self, run: Run, status: str = "completed") -> None:
+        """Take in that a job whose run is off the machine has ended, or was given up."""
         job, now = run.job, self.clock._now
+        for each in self.collaborators:
+            each.ended(run, status)
         self.log.end(run, now, status)
         teaches = status == "completed" and now > run.start  # zero seconds say nothing
         if teaches and self.preferences.past_errors is not None:
@@ -260,7 +267,7 @@ class Engine:
 
     def _expire(self, run: Run, now: float) -> None:
         """Take in that a run has outlived what was believed, which the books have doubled."""
-        if self._under_load is None or not self._under_load.expired(run, now):
+        if not any(each.expired(run, now) for each in self.collaborators):
             self.state.see_moved(run)
 
     def move_believed_end(self, run: Run, end: float) -> None:
@@ -308,13 +315,13 @@ class Engine:
                 watcher.progressed(now, max(arrived - running - book.ended, 0), book.over.copy())
 
     def _pass(self, now: float) -> None:
+        for each in self.collaborators:
+            each.ticked(now)
         self._pass_due[0] = 0
         self._passes += 1
         self.come_to(now)
         if self.load is not None:
             self.load.now = now
-        if self._under_load is not None:
-            self._under_load.renew(now)
         decisions = self.scheduler.decide()
         if self.watchers:
             watched = self._watched()
@@ -327,11 +334,13 @@ class Engine:
                 self.resizer.resize(decision, now)
             elif type(decision) is WakeAt:
                 self._wake_at(decision, now)
-            else:
-                self._carry_out(decision, now)
+            elif not any(each.carried_out(decision, now) for each in self.collaborators):
+                raise PolicyError(
+                    f"the policy decided {decision!r}, which this run cannot carry out"
+                )
         self.state.forget_news()
-        if self._under_load is not None:
-            self._under_load.forget_news()
+        for each in self.collaborators:
+            each.passed()
         if self.watchers:
             self._tell_progress()
 
@@ -353,9 +362,6 @@ class Engine:
         """Return what whoever watches may see."""
         counts = self.interruptions, self.events
         return Watched(self.view, self.scheduler, self.log, self.down, self.restarts, *counts)
-
-    def _carry_out(self, decision: Decision, now: float) -> None:
-        raise PolicyError(f"the policy decided {decision!r}, which this run cannot carry out")
 
     def _wake_at(self, decision: WakeAt, now: float) -> None:
         if decision.time <= now:
@@ -387,8 +393,8 @@ class Engine:
         run = Run(job, self.restarts.get(job, 0), nodes, processors, now, now + cost + belief)
         unstretched = self.preferences.past_errors is None
         predicted = belief if unstretched else view.predictor.runtime(job, processors)
-        if self._under_load is not None:
-            predicted = self._under_load.begin(run, belief, predicted)
+        for each in self.collaborators:
+            predicted = each.started(run, belief, predicted)
         explanation = view.predictor.explain(job, processors) if self._learns else None
         self.log.start(run, predicted, explanation, job not in self.preferences.undecided)
         self.sensor.begin(run)
@@ -398,12 +404,16 @@ class Engine:
 
     def plan_completion(self, run: Run, now: float) -> float:
         """Expect the end of a run that begins, or goes on, at `now`; return when that is."""
+        for each in self.collaborators:
+            planned = each.plan_completion(run, now)
+            if planned is not None:
+                return planned
         end = self.work.completion(run, now)
-        ending: Callable[[Run], None] = self._end
+        ending: Callable[[Run], None] = self.end
         if self.kills:
             limit = self.resizer.limit(run)
             if limit < end:
-                end, ending = max(limit, now), self._kill_late
+                end, ending = max(limit, now), partial(self.end, status="killed")
         self.expect_end(run, end, ending)
         return end
 

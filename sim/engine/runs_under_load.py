@@ -10,6 +10,7 @@ from predictors.base import RuntimePredictor
 from predictors.in_loop.wrapper import provider
 from predictors.under_load.load_aware import NeedsLoad, Parts
 from predictors.under_load.observed_load import LoadForm
+from sim.engine.collaborator import Collaborator
 from sim.machine.base import Machine
 from sim.state.decisions import Preferences
 from sim.state.machine_state import MachineState, Run
@@ -68,7 +69,7 @@ def watch_load(
     return load
 
 
-class RunsUnderLoad:
+class RunsUnderLoad(Collaborator):
     """What is predicted of jobs under load that run: at their start, and again.
 
     At its start a job is predicted for the very processors it got, while the policy
@@ -107,19 +108,16 @@ class RunsUnderLoad:
         self._due: list[tuple[float, int, Run]] = []
         self._pushed = 0
 
-    def begin(self, run: Run, planned: float, decided_on: float) -> float:
-        """Return the belief for the processors a run got, and the load they have now.
-
-        The policy decided on another, `decided_on`, and planned with `planned`.
-        """
+    def started(self, run: Run, planned: float, predicted: float) -> float:
+        """Return the belief for the processors a run got, and the load they have now."""
         if self._every is not None:
             self._expect(run, run.start + self._every)
-        predicted = self._runtime(run)
-        if predicted is None or predicted == decided_on:
-            return decided_on
-        stretched = predicted if planned == decided_on else predicted * (planned / decided_on)
+        there = self._runtime(run)
+        if there is None or there == predicted:
+            return predicted
+        stretched = there if planned == predicted else there * (planned / predicted)
         self._begun.append((run, run.believed_end, run.believed_end - planned + stretched))
-        return predicted
+        return there
 
     def _parts(self, run: Run) -> Parts | None:
         return self._view.predictor.parts(run.job, np.array([run.processors]))
@@ -134,7 +132,7 @@ class RunsUnderLoad:
             return None
         return max(self._load.runtime(parts, as_numbers(run.nodes), self._form), LEAST_BELIEF)
 
-    def forget_news(self) -> None:
+    def passed(self) -> None:
         """Believe what was predicted of runs that have just started, unless they were changed."""
         for run, before, after in self._begun:
             if run.believed_end == before:
@@ -145,7 +143,7 @@ class RunsUnderLoad:
         self._pushed += 1  # ties are settled by the order of the calls
         heappush(self._due, (time, self._pushed, run))
 
-    def renew(self, now: float) -> None:
+    def ticked(self, now: float) -> None:
         """Renew the beliefs about the runs whose turn it is."""
         while self._due and self._due[0][0] <= now:
             run = heappop(self._due)[2]

@@ -81,7 +81,7 @@ class Scene:
         """
         if self.evolving is None and not isinstance(self.machine, FailingMachine):
             return simulate(setup)
-        from sim.evolving.engine_with_failures import simulate_recovering  # late: most need it not
+        from sim.evolving.recovery import simulate_recovering  # late: most need it not
 
         charged = len(setup.trace.jobs) - len(self.trace.jobs)
         evolving = None if self.evolving is None else self.evolving.after(charged)

@@ -172,7 +172,7 @@ class MachineState:
 
     def forget_news(self) -> None:
         """Forget what was new: the policy has seen it."""
-        for news in (self.arrived, self.ended, self.moved_ends, self.revised):
+        for news in (self.arrived, self.ended, self.moved_ends, self.revised, self.resized):
             news.clear()
         self.disturbed = self.outages_changed = False
 

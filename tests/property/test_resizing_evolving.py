@@ -12,7 +12,7 @@ from toys import ToyOracle, trace_of
 from predictors.cycles.checkpointing import FixedRule, NoCheckpoints
 from sim.engine.invariants import Checker
 from sim.engine.setup import Setup
-from sim.evolving.engine_with_failures import RecoveringEngine
+from sim.evolving.recovery import simulate_recovering
 from sim.evolving.settings import Evolving
 from sim.machine.failing import Failing
 from workloads.evolving.cycle_costs import CYCLE_MACHINES
@@ -34,10 +34,10 @@ def play(work, changes, mtbf, rule, cost):
     scene = evolving.scene(np.full(len(work), 2), streams, machine)
     scene = replace(scene, runs=replace(scene.runs, applications=(STEADY,) * 3, machine=NOISELESS))
     script = Script(changes)
-    engine = RecoveringEngine(
+    records = simulate_recovering(
         Setup(trace, truth, script, ToyOracle(truth), machine, watchers=(Checker(),)), scene
     )
-    return engine.run(), script
+    return records, script
 
 
 def areas(records):

@@ -6,7 +6,7 @@ from toys import ToyEstimate, rigid, rigid_truth
 
 from sim.engine.setup import Setup
 from sim.evolving.cycle_plots import chosen_jobs, cycle_series, evolving_figures
-from sim.evolving.engine_with_failures import simulate_recovering
+from sim.evolving.recovery import simulate_recovering
 from sim.evolving.settings import Evolving
 from sim.machine.failing import Failing
 from workloads.models.decks import Decks

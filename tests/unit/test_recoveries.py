@@ -21,7 +21,7 @@ from sim.engine.invariants import Checker
 from sim.engine.setup import Setup
 from sim.engine.watcher import Watcher
 from sim.errors import ConfigError, PolicyError
-from sim.evolving.engine_with_failures import simulate_recovering
+from sim.evolving.recovery import simulate_recovering
 from sim.evolving.settings import Evolving
 from sim.machine.failing import Failing
 from sim.results.steps import Demand, machine_figures, steps_of

@@ -11,7 +11,7 @@ from toys import BACKFILLS, ToyOracle, ToyTruth, trace_of
 
 from sim.engine.invariants import Checker
 from sim.engine.setup import Setup
-from sim.evolving.engine_with_failures import simulate_recovering
+from sim.evolving.recovery import simulate_recovering
 from sim.evolving.settings import Evolving
 from sim.machine.failing import Failing
 from sim.policies.allocation.rigid import Request

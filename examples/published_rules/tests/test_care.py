@@ -8,7 +8,7 @@ from toys import ToyEstimate, rigid_truth, trace_of
 from predictors.cycles.checkpointing import NoCheckpoints
 from sim.engine.invariants import Checker
 from sim.engine.setup import Setup
-from sim.evolving.engine_with_failures import simulate_recovering
+from sim.evolving.recovery import simulate_recovering
 from sim.evolving.settings import Evolving
 from sim.machine.base import Dedicated
 from sim.machine.failing import FailingMachine

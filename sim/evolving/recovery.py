@@ -1,8 +1,4 @@
-"""The engine where nodes fail and jobs evolve: interruptions, restarts, renewed beliefs.
-
-Rigid jobs on a machine that does not fail need none of this; they are replayed
-by `sim.engine.engine` alone.
-"""
+"""What takes part in a run where nodes fail or jobs evolve: interruptions and restarts."""
 
 from collections import Counter
 from dataclasses import replace
@@ -15,6 +11,7 @@ from predictors.base import FloatArray
 from predictors.in_loop.dynamic import Dynamic
 from predictors.in_loop.wrapper import provider
 from sim.engine.clock import FAILURE, Occurrence, gc_paused
+from sim.engine.collaborator import Collaborator
 from sim.engine.engine import Engine
 from sim.engine.setup import Setup
 from sim.errors import PolicyError, SimError
@@ -24,8 +21,8 @@ from sim.evolving.running import Granting, NodeOutages, Renewal
 from sim.evolving.settings import EvolvingScene
 from sim.evolving.stages import Stages
 from sim.machine.failing import FailingMachine
-from sim.state.decisions import Decision, Grant, Refuse, Requeue, Start
-from sim.state.machine_state import MachineState, Run
+from sim.state.decisions import Decision, Grant, Refuse, Requeue
+from sim.state.machine_state import Run
 from sim.state.records import Outages, Ranges, Records, Recoveries
 
 TRIES, MOST_STARTS = 10, 1000
@@ -69,19 +66,32 @@ def simulate_recovering(setup: Setup, evolving: EvolvingScene | None = None) -> 
         As `sim.engine.run.simulate`.
     """
     with gc_paused():
-        return RecoveringEngine(setup, evolving).run()
+        engine = Engine(setup)
+        engine.collaborators.insert(0, Recovery(engine, setup, evolving))
+        return engine.run()
 
 
-class RecoveringEngine(Engine):
-    """One run with failures, evolving jobs, or both; see `simulate_recovering`."""
+class Recovery(Collaborator):
+    """Puts jobs back into the queue that were interrupted, and gives up who gets no further.
 
-    work: Stages
+    Parameters
+    ----------
+    engine : Engine
+        About to begin; its `Work` gives way to `Stages`.
+    setup : Setup
+        What the engine was made of.
+    evolving : EvolvingScene or None
+        Which jobs evolve; None if none does.
+    """
 
-    def __init__(self, setup: Setup, evolving: EvolvingScene | None = None) -> None:
-        super().__init__(setup)
+    def __init__(self, engine: Engine, setup: Setup, evolving: EvolvingScene | None) -> None:
         machine = setup.machine
-        self.work = Stages(setup.trace, setup.truth, machine, evolving)
-        self._evolving, self._ends_first = evolving, True
+        self._engine, self._state, self._clock = engine, engine.state, engine.clock
+        self._trace, self._evolving = setup.trace, evolving
+        engine.work = self.work = Stages(setup.trace, setup.truth, machine, evolving)
+        engine.ends_first = True
+        if engine.preferences.watches_health:
+            engine.state.health = {}
         self.reasons: dict[int, str] = {}
         self._noted = 0.0
         self._in_vain: Counter[int] = Counter()
@@ -90,37 +100,29 @@ class RecoveringEngine(Engine):
         self._resubmitted: Counter[int] = Counter()
         self._failing = machine if isinstance(machine, FailingMachine) else None
         self._most = machine.max_restarts if isinstance(machine, FailingMachine) else inf
-        self._outages = (
-            None if self._failing is None else NodeOutages(self, self._failing, self._lose)
-        )
+        self._outages: NodeOutages | None = None
+        if self._failing is not None:
+            self._outages = NodeOutages(engine, self._failing, self._lose)
+            self._outages.expect_next()
         self._renewal: Renewal | None = None
         renewing = provider(setup.predictor, Dynamic)
         if evolving is not None and renewing is not None:
-            self._renewal = Renewal(renewing, self.work, evolving, self.move_believed_end)
+            self._renewal = Renewal(renewing, self.work, evolving, engine.move_believed_end)
         self._asker: Asker | None = None
         self._granting: Granting | None = None
         if evolving is not None and evolving.asks.any:
-            self._asker = Asker(evolving, self.work, self)
-            self._granting = Granting(self, self.work, self._asker, self._expect_outcome)
+            self._asker = Asker(evolving, self.work, engine)
+            self._granting = Granting(engine, self.work, self._asker, self._expect_outcome)
 
-    def _begun(self, setup: Setup) -> MachineState:
-        state = super()._begun(setup)
-        if self.preferences.watches_health:
-            state.health = {}
-        return state
-
-    def run(self) -> Records:
-        """Run until every job has ended or was given up."""
-        if self._outages is not None:
-            self._outages.expect_next()
-        records = super().run()
+    def complete(self, records: Records) -> Records:
+        """Add what was lost, and what was asked for."""
         counters = {
             "node_failures": 0.0 if self._outages is None else float(self._outages.failures),
-            "interrupted_runs": float(self.interruptions),
+            "interrupted_runs": float(self._engine.interruptions),
         }
         if self._failing is not None and self._failing.shrink_off_failed:
             counters["shrunk_runs"] = float(self.shrunk)
-        if self._resubmits and self.kills:
+        if self._resubmits and self._engine.kills:
             counters["resubmissions"] = float(self._resubmitted.total())
         if self._renewal is not None:
             counters["renewed_beliefs"] = float(self._renewal.renewals)
@@ -133,7 +135,7 @@ class RecoveringEngine(Engine):
 
     def _recoveries(self, records: Records) -> Recoveries:
         """Add up what was lost: by the cycles of evolving jobs, by whole runs of others."""
-        number = len(self.submit)
+        number = len(self._engine.submit)
         evolving = np.array([self.work.evolves(job) for job in range(number)], np.bool_)
         held, status = records.stretches, np.array(records.status)
         again = (held.run < records.restarts[held.job]) | (status[held.job] == "failed")
@@ -153,7 +155,7 @@ class RecoveringEngine(Engine):
 
     def _lose(self, first: int, last: int) -> None:
         """End what runs on processors from first to last, or let it go on without them."""
-        for run in sorted(self.state.running.values(), key=lambda run: run.job):
+        for run in sorted(self._state.running.values(), key=lambda run: run.job):
             spans = [(max(low, first), min(high, last)) for low, high in run.nodes]
             lost = tuple((low, high) for low, high in spans if low <= high)
             if lost and not self._shrinks_off(run, lost):
@@ -164,10 +166,10 @@ class RecoveringEngine(Engine):
         machine = self._failing
         if machine is None or not machine.shrink_off_failed:
             return False
-        now = self.clock._now
-        if not self.resizer.shrink_off(run, lost, machine.shrink_seconds, now):
+        now = self._clock._now
+        if not self._engine.resizer.shrink_off(run, lost, machine.shrink_seconds, now):
             return False
-        self.state.release(lost)
+        self._state.release(lost)
         self.shrunk += 1
         return True
 
@@ -175,55 +177,52 @@ class RecoveringEngine(Engine):
 
     def _interrupt(self, run: Run) -> None:
         """End a run before its time; its job goes on from its checkpoint, or from zero."""
-        job, now = run.job, self.clock._now
-        self.books.take_off(run)
+        job, now = run.job, self._clock._now
+        self._engine.books.take_off(run)
         if self.work.evolves(job):
             self.work.over(run, now)
         else:
             self.work.restart(job)
-        self.interruptions += 1
+        self._engine.interruptions += 1
         self._queue_again(run)
 
     def _queue_again(self, run: Run) -> None:
         """Put the job of a run that is over back into the queue, or give it up."""
-        job, state = run.job, self.state
+        job, engine, state = run.job, self._engine, self._state
         if run.number >= self._most:
-            self._report(run, "failed", GIVEN_UP)
+            self._give_up(run, "failed", GIVEN_UP)
             return
         self._follow_no_longer(run)
-        self.log.interrupt(run, self.clock._now)
-        self.restarts[job] = run.number + 1
+        engine.log.interrupt(run, self._clock._now)
+        engine.restarts[job] = run.number + 1
         if self.work.evolves(job):
             state.left[job] = self.work.left(job)
-        self.beliefs.forget([job])
+        engine.beliefs.forget([job])
         if self._failing is None or self._failing.requeue == "head":
             state.ahead.add(job)
         state.arrived.append(job)
         state.disturbed = True
-        self.ask_for_pass()
+        engine.ask_for_pass()
 
-    def _start(self, start: Start, now: float) -> None:
-        self._refuse_hopeless(start.job, start.processors)
-        super()._start(start, now)
-
-    def _refuse_hopeless(self, job: int, processors: int) -> None:
+    def started(self, run: Run, planned: float, predicted: float) -> float:
         """Refuse to begin a job once more, and from zero, that cannot be expected to end."""
-        machine, again = self._failing, self.restarts.get(job, 0)
+        job, processors, again, machine = run.job, run.processors, run.number, self._failing
         if machine is None or again < TRIES or self.work.evolves(job):
-            return
-        if machine.shrink_off_failed and self.malleable[job]:
-            return
+            return predicted
+        if machine.shrink_off_failed and self._engine.malleable[job]:
+            return predicted
         runtime = self.work.runtime(job, processors)
         starts = machine.expected_starts(runtime, processors)
         if starts > machine.max_restarts >= MOST_STARTS:
             raise SimError(
-                f"job {self.trace.jobs['job_id'].iat[job]} cannot be expected to end: it takes "
+                f"job {self._trace.jobs['job_id'].iat[job]} cannot be expected to end: it takes "
                 f"{runtime:,.0f} s on {processors} processors without checkpoints, where "
                 f"cluster.mtbf={machine.mtbf:.15g} lets it begin {starts:.2g} times on average "
                 f"({again} so far); change cluster.mtbf, evolving or the policy, raise "
                 f"cluster.max_restarts={machine.max_restarts}, or set it below {MOST_STARTS:,} to "
                 "give such jobs up"
             )
+        return predicted
 
     def _follow_no_longer(self, run: Run) -> None:
         """Neither renew beliefs about a run nor let it ask: it is over, or told to stop."""
@@ -232,28 +231,26 @@ class RecoveringEngine(Engine):
         if self._asker is not None:
             self._asker.end(run)
 
-    def _report(self, run: Run, status: str, reason: str) -> None:
+    def _give_up(self, run: Run, status: str, reason: str) -> None:
         """Give a job up, for a reason."""
-        self.ask_for_pass()
         self.reasons[run.job] = reason
-        super()._end(run, status)
-        self._forget(run)
+        self._engine.ask_for_pass()
+        self._engine.end(run, status)
 
-    def _forget(self, run: Run) -> None:
+    def ended(self, run: Run, status: str) -> None:
+        """Follow a job no longer that is over."""
+        if status == "killed":
+            self.reasons.setdefault(run.job, AT_LIMIT)
         self._follow_no_longer(run)
-        if self.state.health is not None:
-            self.state.health.pop(run.job, None)
+        if self._state.health is not None:
+            self._state.health.pop(run.job, None)
         if self._asker is not None:
             self._asker.drop(run.job)
 
-    def _end(self, run: Run, status: str = "completed") -> None:
-        """Take in the end of a run that nothing interrupted."""
-        if status == "killed":
-            self.reasons[run.job] = AT_LIMIT
-        if self.work.evolves(run.job):
-            self.work.over(run, self.clock._now, whole=True)
-        super()._end(run, status)
-        self._forget(run)
+    def _end(self, run: Run) -> None:
+        """Take in that an evolving job has done all of its cycles."""
+        self.work.over(run, self._clock._now, whole=True)
+        self._engine.end(run)
 
     def _stop(self, run: Run) -> None:
         """Queue a job again that has checkpointed and stopped before its limit."""
@@ -264,38 +261,38 @@ class RecoveringEngine(Engine):
         if self._resubmits:
             self._resume(run, whole=False)
         else:
-            self.work.over(run, self.clock._now)
-            self._report(run, "killed", AT_LIMIT)
+            self.work.over(run, self._clock._now)
+            self._give_up(run, "killed", AT_LIMIT)
 
     def _resume(self, run: Run, whole: bool) -> None:
         if self._asker is not None:
-            self._asker.stopped(run, self.clock._now)
+            self._asker.stopped(run, self._clock._now)
         attempt = self.work.attempt(run.job)
-        gained = self.work.over(run, self.clock._now, whole)
+        gained = self.work.over(run, self._clock._now, whole)
         self._in_vain[run.job] = 0 if gained > 0 else self._in_vain[run.job] + 1
         if attempt is None:
-            self._report(run, "killed", UNFIT)
+            self._give_up(run, "killed", UNFIT)
         elif gained == 0 and (attempt.is_stuck or self._in_vain[run.job] >= PATIENCE):
-            self._report(run, "killed", STUCK)
+            self._give_up(run, "killed", STUCK)
         else:
             self._resubmit(run)
 
     def _resubmit(self, run: Run) -> None:
         """Queue a job again that goes on from its checkpoint, or give it up."""
         if self._resubmitted[run.job] >= self._resubmits:
-            self._report(run, "killed", RESUBMITTED)
+            self._give_up(run, "killed", RESUBMITTED)
             return
         self._resubmitted[run.job] += 1
         self._queue_again(run)
 
     # Runs
 
-    def plan_completion(self, run: Run, now: float) -> float:
+    def plan_completion(self, run: Run, now: float) -> float | None:
         """Wait for what an evolving run will come to; return when that is."""
-        job = run.job
-        if not self.work.evolves(job):
-            return super().plan_completion(run, now)
-        limit = max(self.resizer.limit(run) - now, 1e-9) if self.kills else inf
+        if not self.work.evolves(run.job):
+            return None
+        engine = self._engine
+        limit = max(engine.resizer.limit(run) - now, 1e-9) if engine.kills else inf
         end, outcome = self.work.begin(run, now, limit)
         self._expect_outcome(run, end, outcome)
         if self._renewal is not None:
@@ -307,12 +304,12 @@ class RecoveringEngine(Engine):
     def _expect_outcome(self, run: Run, end: float, outcome: str) -> None:
         """Let an evolving run end then with this outcome, whatever was expected before."""
         endings = {"completed": self._end, "stopped": self._stop}
-        self.expect_end(run, end, endings.get(outcome, self._cut))
+        self._engine.expect_end(run, end, endings.get(outcome, self._cut))
 
     def _note_health(self, health: dict[int, list[tuple[float, FloatArray]]], now: float) -> None:
         """Note measured over benchmarked time of the cycles since the last pass."""
         work = self.work
-        for job, run in self.state.running.items():
+        for job, run in self._state.running.items():
             model = None if self._evolving is None else self._evolving.benchmark(job)
             if model is None or work.attempt(job) is None:
                 continue
@@ -325,45 +322,44 @@ class RecoveringEngine(Engine):
 
     # What is decided
 
-    def _pass(self, now: float) -> None:
-        if self.state.health is not None:
-            self._note_health(self.state.health, now)
+    def ticked(self, now: float) -> None:
+        """Measure the health of nodes, and renew beliefs whose turn it is."""
+        if self._state.health is not None:
+            self._note_health(self._state.health, now)
         if self._renewal is not None:
             self._renewal.renew_due(now)
-        super()._pass(now)
-        self.state.resized.clear()
 
-    def _expire(self, run: Run, now: float) -> None:
-        """Ask a job that outlives its belief for its cycles; else let it be doubled."""
+    def expired(self, run: Run, now: float) -> bool:
+        """Ask a job that outlives its belief for its cycles."""
         renewal = self._renewal
-        if renewal is None or not renewal.renew(run.job, now) or run.believed_end <= now:
-            super()._expire(run, now)
+        return renewal is not None and renewal.renew(run.job, now) and run.believed_end > now
 
-    def _carry_out(self, decision: Decision, now: float) -> None:
+    def carried_out(self, decision: Decision, now: float) -> bool:
+        """Answer requests of running jobs, and interrupt a run that is to be queued again."""
         if self._granting is not None and isinstance(decision, Grant | Refuse):
             self._granting.reply(decision, now)
-            return
+            return True
         if not isinstance(decision, Requeue):
-            super()._carry_out(decision, now)
-            return
-        run = self.state.running.get(decision.job)
+            return False
+        run = self._state.running.get(decision.job)
         if run is None:
             raise PolicyError(f"Requeue of job index {decision.job}, which is not running")
         # Taken in at once, but after this pass, which has not seen it.
-        Occurrence(self.clock, now, FAILURE, self._give_up_place, run)
+        Occurrence(self._clock, now, FAILURE, self._give_up_place, run)
+        return True
 
     def _give_up_place(self, occurrence: Any) -> None:
         """Interrupt a run for its policy; an evolving job may finish its cycle and save it."""
         run: Run = occurrence.subject
-        now = self.clock._now
-        if self.state.running.get(run.job) is not run:
+        engine, now = self._engine, self._clock._now
+        if self._state.running.get(run.job) is not run:
             return
-        self.happened()
+        engine.happened()
         end = self.work.stop(run, now) if self.work.evolves(run.job) else None
         if end is None:
             self._interrupt(run)
-        elif end < self.books.end_of(run.job):
-            self.expect_end(run, end, self._stop)
+        elif end < engine.books.end_of(run.job):
+            engine.expect_end(run, end, self._stop)
             self._follow_no_longer(run)
-            self.move_believed_end(run, end)
-            self.state.disturbed = True
+            engine.move_believed_end(run, end)
+            self._state.disturbed = True
