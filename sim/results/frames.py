@@ -1,6 +1,6 @@
 """What a run leaves behind, as tables with the contract's columns."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any, overload
 
 import numpy as np
@@ -85,11 +85,8 @@ class Columns:
         return Columns(self._rows, self._columns, order)
 
     def _whole(self, column: Column) -> Any:
-        """Return a column; what is not there already is worked out piece by piece."""
+        """Return a column; numbers that are not there already are worked out piece by piece."""
         first = column(self._rows_at(0))
-        if isinstance(first, pd.Series) and len(self) > GROUP_ROWS:
-            begins = range(0, len(self), GROUP_ROWS)
-            return pd.concat([column(self._rows_at(one)) for one in begins], ignore_index=True)
         worked_out = isinstance(first, np.ndarray) and (
             first.base is None or self._order is not None
         )
@@ -106,16 +103,16 @@ class Columns:
         return here if self._order is None else self._order[here]
 
     def frame(self) -> pd.DataFrame:
-        """Return all of it as a data frame."""
-        return self._part(EVERY if self._order is None else self._order)
+        """Return all of it as a data frame, of values that nothing else holds."""
+        return self._part(EVERY if self._order is None else self._order, copy=True)
 
     def pieces(self, rows: int = GROUP_ROWS) -> Iterator[pd.DataFrame]:
         """Return it piece by piece, `rows` rows each and in the last what is left; at least one."""
         for first in range(0, max(len(self), 1), rows):
-            yield self._part(self._rows_at(first, rows))
+            yield self._part(self._rows_at(first, rows), copy=False)
 
-    def _part(self, rows: Rows) -> pd.DataFrame:
-        return pd.DataFrame({name: column(rows) for name, column in self._columns.items()})
+    def _part(self, rows: Rows, copy: bool) -> pd.DataFrame:
+        return pd.DataFrame({name: one(rows) for name, one in self._columns.items()}, copy=copy)
 
 
 BOUND_SECONDS = 10.0
@@ -260,14 +257,11 @@ def _part_of(values: NDArray[Any]) -> Column:
     return values.__getitem__
 
 
-def _words(values: Sequence[str]) -> Column:
-    """Return the column of words."""
-
-    def part(rows: Rows) -> "pd.Series[Any]":
-        found = values[rows] if isinstance(rows, slice) else [values[row] for row in rows.tolist()]
-        return pd.Series(found, dtype="str")
-
-    return part
+def _words(values: Any) -> Column:
+    """Return the column of a sequence of words, of which many are alike."""
+    words = pd.Categorical(values)
+    texts = words.categories.astype("str").array
+    return lambda rows: pd.Series(texts.take(words.codes[rows], allow_fill=True))
 
 
 def jobs_table(trace: Trace, truth: GroundTruth, records: Records) -> Columns:
@@ -317,15 +311,10 @@ def allocations_table(trace: Trace, records: Records) -> Columns:
     """
     held, names = records.stretches, trace.jobs["job_id"].to_numpy()
     nodes = NodeSets.of(held.nodes)
-
-    def texts(rows: Rows) -> "pd.Series[Any]":
-        found = nodes.part(rows)
-        return pd.Series(found.texts().to_pandas(), dtype="str").mask(np.diff(found.first) == 0)
-
     columns: dict[str, Column] = {
         "job_id": lambda rows: names[held.job[rows]],
         **{name: _part_of(getattr(held, name)) for name in STRETCH},
-        "nodes": texts,
+        "nodes": lambda rows: pd.Series(pd.array(nodes.part(rows).texts(), dtype="str")),
     }
     return Columns(len(held.job), columns)
 

@@ -181,15 +181,17 @@ class NodeSets(Sequence[Ranges]):
         return NodeSets(self.low[here], self.high[here], first - first.item(0))
 
     def texts(self) -> "pa.StringArray":
-        """Return each set as text, such as ``0-3,7``."""
+        """Return each set as text, such as ``0-3,7``; an empty one is null."""
         import pyarrow as pa
         from pyarrow import compute
 
-        low, high = (pa.array(edge).cast(pa.string()) for edge in (self.low, self.high))
+        numbers = pa.array(range(int(self.high.max(initial=0)) + 1)).cast(pa.string())
+        low, high = (numbers.take(pa.array(edge)) for edge in (self.low, self.high))
         several = compute.binary_join_element_wise(low, high, "-")
         pieces = compute.if_else(pa.array(self.low < self.high), several, low)
-        first = pa.array(self.first.astype(np.int32))
-        return compute.binary_join(pa.ListArray.from_arrays(first, pieces), ",")
+        first, empty = self.first.astype(np.int32), np.diff(self.first) == 0
+        sets = pa.ListArray.from_arrays(pa.array(first), pieces, mask=pa.array(empty))
+        return compute.binary_join(sets, ",")
 
 
 def held_ranges(state: State, first: IntArray) -> NodeSets:

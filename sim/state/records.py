@@ -4,6 +4,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
+import pandas as pd
 from numpy.typing import NDArray
 
 from predictors.base import FloatArray, IntArray
@@ -24,8 +25,7 @@ def are(words: Sequence[str], names: Collection[str]) -> NDArray[np.bool_]:
     >>> are(["killed", "completed"], {"completed"}).tolist()
     [False, True]
     """
-    known = {word: word in names for word in set(words)}
-    return np.fromiter(map(known.__getitem__, words), np.bool_, len(words))
+    return pd.Series(words, dtype=object).isin(names).to_numpy()
 
 
 @dataclass(frozen=True)

@@ -212,6 +212,13 @@ def test_summary_refuses_two_figures_under_one_key():
 def test_interval_sets():
     sets = NodeSets.of([((0, 0), (2, 5)), ((4, 4),)])
     assert sets.texts().to_pylist() == ["0,2-5", "4"]
+    assert NodeSets.of([(), ((255, 255),)]).texts().to_pylist() == [None, "255"]
+
+
+def test_a_frame_of_a_table_is_a_copy():
+    run = small()
+    frame = run.tables.columns("jobs").frame()
+    assert not np.shares_memory(frame["submit_time"], run.records.submit_time)
 
 
 def test_columns_have_plain_types():
