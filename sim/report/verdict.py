@@ -4,6 +4,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from sim.errors import SimError
 from sim.report.answer_tables import changed
 from sim.report.answers import Difference
 from sim.report.samples import Group, jobs_of, no_such_group, oracle_of
@@ -81,19 +82,22 @@ def best_of(found: Sequence[Difference], figure: str) -> Difference | None:
     return min(changing or runs, key=lambda one: _loss(one, figure), default=None)
 
 
-def subject_of(found: Sequence[Difference], label: str) -> Difference:
-    """Return the difference of the group of a label, or of the only run of a policy.
+def subject_of(found: Sequence[Difference], groups: Sequence[Group], label: str) -> Difference:
+    """Return the difference of the group of a label, or of the only one of a policy.
 
     Raises
     ------
     SimError
         If none is compared with another one.
     """
-    runs = [one for one in found if one.group.policy == label and one.group.role == "run"]
-    for named in ([one for one in found if one.group.label == label], runs):
+    same = [one for one in found if one.group.policy == label]
+    runs = [one for one in same if one.group.role == "run"]
+    for named in ([one for one in found if one.group.label == label], runs, same):
         if len(named) == 1:
             return named[0]
-    raise no_such_group("--subject", label, [one.group for one in found])
+    if any(group.label == label for group in groups):
+        raise SimError(f"--subject {label}: this is compared with no group; name one that is")
+    raise no_such_group("--subject", label, [one.group for one in found] or groups)
 
 
 def _loss(one: Difference, figure: str) -> float:

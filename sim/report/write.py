@@ -174,7 +174,7 @@ def write_report(
             written.append(folder / name)
     every = found_answers.differences
     best = best_of(every, wanted.figure)
-    asked = best if wanted.subject is None else subject_of(every, wanted.subject)
+    asked = best if wanted.subject is None else subject_of(every, groups, wanted.subject)
     told_of = [] if asked is None else [asked]
     own = None if asked is None else _told_as(asked)
     treats = {_told_as(one): one for one in reversed(every) if _treats(one)}
