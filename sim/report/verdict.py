@@ -6,10 +6,11 @@ from dataclasses import dataclass
 
 from sim.errors import SimError
 from sim.report.answer_tables import changed
-from sim.report.answers import Difference
+from sim.report.answers import Difference, identified
 from sim.report.samples import Group, jobs_of, no_such_group, oracle_of
 from sim.report.tables import mean_given, number
 from sim.report.winners import Winners
+from sim.results.artefacts import same_schedule
 from sim.results.rows import IDENTICAL, MORE, ONE_PAIR, ROWS, SECONDS, percent, texts
 from sim.results.sentences import FEW, killed_sentence, rests_sentence, treated_sentence
 from sim.results.steady_state import in_windows, listed, partly_unsteady, unsteady_sentence
@@ -203,7 +204,7 @@ def _name(figure: str) -> str:
 def _best_sentence(best: Difference, found: Sequence[Difference], figure: str) -> str:
     change = f"{_name(figure)} {changed(best)}"
     alone = "" if best.alone is None else f" ({changed(best, best.alone)} by the policy alone)"
-    most, how = _elsewhere(best, found, figure), sureness(best)
+    most, how = _alike(best, found) + _elsewhere(best, found, figure), sureness(best)
     against = f"against {best.reference.label}{alone}"
     if best.comparison.identical == "runs":
         return f"No difference: {best.group.label} {against}, {how}."
@@ -218,6 +219,17 @@ def _best_sentence(best: Difference, found: Sequence[Difference], figure: str) -
         return f"{start}{most}, {change} {against}, {how}."
     start = f"Best: {best.reference.label}, as nothing gains on it; next is {best.group.label}"
     return f"{start}{most}, {change}, {how}."
+
+
+def _alike(best: Difference, found: Sequence[Difference]) -> str:
+    """Return in brackets which other runs are the same as the best to the last bit."""
+    own, same = identified(best.group), []
+    for one in found:
+        other = identified(one.group)
+        pairs = [[own[known].summary, other[known].summary] for known in own if known in other]
+        if one.group.role == "run" and one is not best and len(pairs) == len(own) == len(other):
+            same += [one.group.label] * all(map(same_schedule, pairs))
+    return f" (the same to the last bit: {listed(same)})" if same else ""
 
 
 def _elsewhere(best: Difference, found: Sequence[Difference], figure: str) -> str:

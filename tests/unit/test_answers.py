@@ -626,6 +626,18 @@ def test_runs_that_are_not_ranked_or_settle_in_part_are_said_first(study):
     )
 
 
+def test_the_best_is_named_with_those_that_are_the_same_to_the_last_bit(study):
+    every = groups(study)
+    plain = verdict(every, differences(every), RESPONSE, None).best
+    assert plain.startswith("Best: sa, adept, mean response")
+    (best,) = (group for group in every if group.label == "sa, adept")
+    every += [Group({"policy": "sa", "predictor": name}, "run", list(best.samples))
+              for name in ("twin", "near")]  # fmt: skip
+    every[-1].samples[0] = told(best.samples[0], makespan=1.0)
+    said = verdict(every, differences(every), RESPONSE, None).best
+    assert said.startswith("Best: sa, adept (the same to the last bit: sa, twin), mean response")
+
+
 def test_ranges_of_few_pairs_are_drawn(study):
     few = [Group(one.setting, one.role, one.samples[:3]) for one in groups(study)]
     found = by_label(differences(few))["sa, adept"]
