@@ -154,6 +154,9 @@ def verdict(
     without = [one for one in found if one.group.role == "run" and math.isnan(one.change.mean)]
     if names := [one.group.label for one in without if not one.refused]:
         first += f" Not ranked, as they have no ratio (0 or nothing in some run): {listed(names)}."
+    both = {id(group) for one in found for group in (one.group, one.reference)}
+    if names := [one.label for one in groups if one.role == "run" and id(one) not in both]:
+        first += f" Not compared, as there is no reference for them: {listed(names)}."
     treated = treated_sentence(best.group.summaries, best.reference.summaries)
     treated = treated and f"{best.group.label}: {treated}"
     assumed = "This rests on the assumptions of the configuration."

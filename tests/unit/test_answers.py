@@ -638,6 +638,15 @@ def test_the_best_is_named_with_those_that_are_the_same_to_the_last_bit(study):
     assert said.startswith("Best: sa, adept (the same to the last bit: sa, twin), mean response")
 
 
+def test_runs_without_a_reference_are_named(study):
+    every = groups(study)
+    asked = differences(every, against="predictor=noisy_oracle")
+    said = verdict(every, asked, RESPONSE, None).best
+    assert "Not compared, as there is no reference for them: easy, " in said
+    assert "sa, " not in said.partition("Not compared")[2]
+    assert "Not compared" not in verdict(every, differences(every), RESPONSE, None).best
+
+
 def test_ranges_of_few_pairs_are_drawn(study):
     few = [Group(one.setting, one.role, one.samples[:3]) for one in groups(study)]
     found = by_label(differences(few))["sa, adept"]
