@@ -56,7 +56,8 @@ class Verdict:
     unsteady : str
         Whose queue does not settle, in all or in some simulations; empty where all do.
     molding : str
-        Where jobs are killed, and how those do that mold jobs, unless one of them is best.
+        Which backtest is to be distrusted, where jobs are killed, and how those do that mold jobs,
+        unless one of them is best.
     """
 
     best: str

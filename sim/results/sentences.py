@@ -396,6 +396,11 @@ def backtest_sentences(runs: Iterable[Path]) -> list[str]:
     return said
 
 
+def distrusted(said: Iterable[str]) -> list[str]:
+    """Return those lines by which a log's simulated schedules are not to be trusted."""
+    return [one for one in said if one.startswith("Backtest of ") and ": distrust. " in one]
+
+
 def precision_reached(run: Figures) -> str:
     """Return how precise a mean has become."""
     reached = run.get("precision_reached")

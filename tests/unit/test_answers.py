@@ -657,6 +657,19 @@ def test_ranges_of_few_pairs_are_drawn(study):
     assert whole.span == whole.change
 
 
+def test_a_backtest_to_be_distrusted_stands_before_the_answer(study, capsys, monkeypatch):
+    bad, good = ("Backtest of a.swf: distrust. Far.", "Backtest of b.swf: care. Near.")
+    monkeypatch.setattr("sim.report.write.backtest_sentences", lambda _: [bad, good])
+    assert main([str(study), "--markdown"]) == 0
+    shown = capsys.readouterr().out
+    assert shown.startswith(bad)
+    assert shown.count(bad) == shown.count(good) == 1
+    assert shown.index("Best: sa, adept") < shown.index(good)
+    text = (study / "comparison.html").read_text()
+    assert text.index(bad) < text.index("Best: sa, adept") < text.index(good)
+    assert bad in (study / "comparison.md").read_text()
+
+
 def test_a_run_that_does_not_count_is_said_first(study, capsys):
     (study / "policy=sa,predictor=adept,seed=2/summary.json").write_text("{")
     assert main([str(study), "--table"]) == 0
