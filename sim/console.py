@@ -204,9 +204,9 @@ def _named(columns: Sequence[Side], briefly: bool) -> list[list[str]]:
         lines = [[f"{MOLDED} of {of.pop()}", *(text.partition(" of ")[0] for text in molded)]]
     if any(side.predictor for side in columns):
         lines.append(["predictor", *(_words(side.predictor) or "–" for side in columns)])
-    menus = [side.figures.get("menu") for side in columns]
-    if any(menus):
-        lines.append(["menu", *(_words(str(menu)) if menu else "–" for menu in menus)])
+    menus = [str(side.figures.get("menu") or "–") for side in columns]
+    if set(menus) != {"–"}:
+        lines.append(["allocation choices", *map(_words, menus)])
     return lines
 
 

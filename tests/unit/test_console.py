@@ -92,7 +92,7 @@ def test_predictor_and_menu_of_every_column_are_named():
     text = printed(RUN, STEP, BASE)
     assert re.search(r"sa\s+easy\s+easy\s+policy\s+information", text)
     assert re.search(r"predictor +adept +adept +user", text)
-    assert re.search(r"menu +powers +– +– *\n +of two", text)
+    assert re.search(r"allocation choices +powers +– +– *\n +of two", text)
 
 
 def test_policy_and_predictor_are_compared_one_after_the_other():
