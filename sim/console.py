@@ -36,6 +36,7 @@ from sim.results.rows import (
 from sim.results.sentences import (
     NOBODY,
     backtest_sentences,
+    distrusted,
     few_predictions,
     is_recorded,
     killed_sentence,
@@ -203,9 +204,9 @@ def _named(columns: Sequence[Side], briefly: bool) -> list[list[str]]:
         lines = [[f"{MOLDED} of {of.pop()}", *(text.partition(" of ")[0] for text in molded)]]
     if any(side.predictor for side in columns):
         lines.append(["predictor", *(_words(side.predictor) or "–" for side in columns)])
-    menus = [side.figures.get("menu") for side in columns]
-    if any(menus):
-        lines.append(["menu", *(_words(str(menu)) if menu else "–" for menu in menus)])
+    menus = [str(side.figures.get("menu") or "–") for side in columns]
+    if set(menus) != {"–"}:
+        lines.append(["allocation choices", *map(_words, menus)])
     return lines
 
 
@@ -399,9 +400,11 @@ def print_results(console: Console, sides: Sequence[Side], folder: Path | None =
     """
     run = sides[0].figures
     named = {side.name: side.samples for side in sides}
-    for line in verdict_lines(sides):
+    doubts = _doubts(sides, folder)
+    first = distrusted(doubts)
+    for line in [*first, *verdict_lines(sides)]:
         console.print(line, style="bold", markup=False, highlight=False)
-    for line in _doubts(sides, folder):
+    for line in [one for one in doubts if one not in first]:
         console.print(line, markup=False, highlight=False)
     console.print(result_table(sides, console.width))
     bounds = bound_notes(run) if len(sides) > 2 or recorded(sides) else []

@@ -312,7 +312,7 @@ def calibration_runs() -> list[str]:
         "keeps",
         "median error",
         "their work",
-        "starts on a fitted curve",
+        "starts decided by past runs",
     ]
     return lines(head, shown, 2)
 

@@ -71,7 +71,7 @@ Of a run: KEY=VALUE
   workload=NAME                 a model, or what reads a log (swf, sacct, table)
   workload.path=FILE            the log
   policy=NAME                   how jobs are scheduled
-  predictor=NAME                what runtimes the policy believes
+  predictor=NAME                what runtimes the policy expects
   replications=N, seed=N        how many times, from which random numbers
   hydra.run.dir=DIR             where results go; outputs/DATE/TIME by default
 

@@ -108,8 +108,8 @@ class Checker(Watcher):
         believed = [(r.believed_end, r.job, r.processors) for r in view.running.values()]
         believed += [(end, -1 - node, width) for node, (end, width) in view.machine.outages.items()]
         believed.sort()
-        _require(believed == view.believed_ends.rows(), engine, "believed ends are out of step")
-        _require(not believed or believed[0][0] > view.now, engine, "a belief lies in the past")
+        _require(believed == view.believed_ends.rows(), engine, "expected ends are out of step")
+        _require(not believed or believed[0][0] > view.now, engine, "an expected end has passed")
 
     def _check_starts(self, engine: Watched, decisions: Sequence[Decision]) -> None:
         view = engine.view

@@ -152,7 +152,7 @@ def _choice(told: Account, at: Clock) -> Iterator[str]:
     yield f"{asked}."
     changes = "" if len(weighed) == 1 else f", the last of {len(weighed)} times"
     last = weighed[-1]
-    yield f"Believed runtimes of its counts at {at(last['time'])}{changes}:"
+    yield f"Expected runtimes of its counts at {at(last['time'])}{changes}:"
     yield from _table(last, told, at)
 
 
@@ -163,7 +163,7 @@ def _table(weighed: Account, told: Account, at: Clock) -> Iterator[str]:
         kept = (taken, told["requested_processors"])
         rows = [row for row in rows if row[0] & (row[0] - 1) == 0 or row[0] in kept]
     starts = any(start is not None for _, _, start in rows)
-    yield "  processors  believed runtime" + ("  would start          would end" if starts else "")
+    yield "  processors  expected runtime" + ("  would start          would end" if starts else "")
     for count, runtime, start in rows:
         line = f"  {count:10,}  {duration(runtime):>16}"
         if start is not None:
@@ -241,7 +241,7 @@ def _course(told: Account, at: Clock) -> Iterator[str]:
         off = (believed - took) / took if took else 0.0
         far = BEYOND if off > MOST_ERROR else f"{round(100 * off):+d} %"
         yield (
-            f"It was believed to run {duration(believed)} and ran {duration(took)} ({far}), "
+            f"It was expected to run {duration(believed)} and ran {duration(took)} ({far}), "
             f"until {at(told['end_time'])}: {told['status']}."
         )
     if told["restarts"]:

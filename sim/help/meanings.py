@@ -24,7 +24,7 @@ COLUMNS = {
         "runtime": "of the last run",
         "held_area": "processors x seconds over all runs",
         "efficiency": "T(1) / held area, from the true curve; null unless completed",
-        "believed_runtime": "what the scheduler believed at the start, at the allocated count",
+        "believed_runtime": "the scheduler's estimate at the start, at the allocated count",
         "status": "completed, killed, failed, ...",
         "restarts": "runs after the first",
         "evolving": "whether the job's work changes from cycle to cycle",
@@ -137,11 +137,11 @@ FIGURES = {
         "what repeats, and how exactly"
     ),
     "share_* beliefs_at_measured_counts area_share_beliefs_off": (
-        "shares of jobs or starts: moldable, malleable, seen at three counts, on a fitted "
-        "curve, belief more than a factor 1.25 off the runs at its count"
+        "shares of jobs or starts: moldable, malleable, seen at three counts, decided by past "
+        "runs, prediction more than a factor 1.25 off the runs at its count"
     ),
     "prediction_* predictions predictor_queries renewed_beliefs": (
-        "|predicted - actual| / actual of a predictor's own predictions, over last runs that "
+        "|predicted - actual| / actual of a predictor's predictions, over last runs that "
         "completed; how often predictors were asked"
     ),
     "share_own_predictions fallback_median_error": (

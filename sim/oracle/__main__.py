@@ -35,7 +35,7 @@ PAGE = """# Schedules by the rules
 
 Each workload comes as SWF and as Batsim JSON, each schedule as a table in the columns of
 Batsim's jobs.csv. index.csv lists them. All times are whole seconds. Jobs are rigid; a job that
-outlives its estimate runs on, and the belief doubles (to at least the elapsed time plus 1 s).
+outlives its estimate runs on, and the estimate doubles (to at least the elapsed time plus 1 s).
 
 {rules}
 

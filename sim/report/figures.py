@@ -256,9 +256,9 @@ def plots_of(groups: Sequence[Group], found: Mapping[str, Details]) -> list[Plot
              partial(_errors, asked, "by_count", "processors (from this power of two on)"), bare),
         Plot("error_by_history", "Prediction error by history", medians,
              partial(_errors, asked, "by_history",
-                     "observations behind the belief (from this many on)"), bare),
+                     "observations behind the prediction (from this many on)"), bare),
         Plot("losses", "Where time was lost",
-             "Left: the machine's time. Right: processor-seconds by which beliefs were wrong.",
+             "Left: the machine's time. Right: processor-seconds by which estimates were wrong.",
              partial(_losses, drawn), some),
     ]  # fmt: skip
 

@@ -265,7 +265,7 @@ def _key_table(groups: Sequence[Group], keys: Sequence[str]) -> str:
     """Return the key figures, a row a group; menu and role where they tell rows apart."""
     menus = len({group.menu for group in groups}) > 1
     roles = len({group.role for group in groups}) > 1
-    words = [*keys, *(["menu"] if menus else []), *(["role"] if roles else [])]
+    words = [*keys, *(["allocation choices"] if menus else []), *(["role"] if roles else [])]
     columns, found = key_rows(groups)
     rows = []
     for group, estimates in zip(groups, found, strict=True):

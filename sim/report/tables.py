@@ -56,7 +56,7 @@ LABELS = {
     "prediction_median_error": "median error",
     "prediction_p90_error": "90th percentile error",
     "prediction_within_20": "within 20 %",
-    "share_own_predictions": "own predictions",
+    "share_own_predictions": "starts with a prediction",
     "fallback_median_error": "requests' median error",
 }
 """Figures of the key table."""
@@ -148,7 +148,7 @@ def key_table(
         Against their reference, by the groups' labels, for a column of them.
     """
     columns, found = key_rows(groups)
-    head = ["runs", MOLDED, "n", "change", *(one.heading for one in columns), "menu"]
+    head = ["runs", MOLDED, "n", "change", *(one.heading for one in columns), "allocation choices"]
     rows = [
         [group.label, molded_text(group.summaries), size(group), changes.get(group.label, "–"),
          *map(cell, own, columns), group.menu or "–"]

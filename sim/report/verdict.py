@@ -4,11 +4,13 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from sim.errors import SimError
 from sim.report.answer_tables import changed
-from sim.report.answers import Difference
+from sim.report.answers import Difference, identified
 from sim.report.samples import Group, jobs_of, no_such_group, oracle_of
 from sim.report.tables import mean_given, number
 from sim.report.winners import Winners
+from sim.results.artefacts import same_schedule
 from sim.results.rows import IDENTICAL, MORE, ONE_PAIR, ROWS, SECONDS, percent, texts
 from sim.results.sentences import FEW, killed_sentence, rests_sentence, treated_sentence
 from sim.results.steady_state import in_windows, listed, partly_unsteady, unsteady_sentence
@@ -54,7 +56,8 @@ class Verdict:
     unsteady : str
         Whose queue does not settle, in all or in some simulations; empty where all do.
     molding : str
-        Where jobs are killed, and how those do that mold jobs, unless one of them is best.
+        Which backtest is to be distrusted, where jobs are killed, and how those do that mold jobs,
+        unless one of them is best.
     """
 
     best: str
@@ -81,19 +84,22 @@ def best_of(found: Sequence[Difference], figure: str) -> Difference | None:
     return min(changing or runs, key=lambda one: _loss(one, figure), default=None)
 
 
-def subject_of(found: Sequence[Difference], label: str) -> Difference:
-    """Return the difference of the group of a label, or of the only run of a policy.
+def subject_of(found: Sequence[Difference], groups: Sequence[Group], label: str) -> Difference:
+    """Return the difference of the group of a label, or of the only one of a policy.
 
     Raises
     ------
     SimError
         If none is compared with another one.
     """
-    runs = [one for one in found if one.group.policy == label and one.group.role == "run"]
-    for named in ([one for one in found if one.group.label == label], runs):
+    same = [one for one in found if one.group.policy == label]
+    runs = [one for one in same if one.group.role == "run"]
+    for named in ([one for one in found if one.group.label == label], runs, same):
         if len(named) == 1:
             return named[0]
-    raise no_such_group("--subject", label, [one.group for one in found])
+    if any(group.label == label for group in groups):
+        raise SimError(f"--subject {label}: this is compared with no group; name one that is")
+    raise no_such_group("--subject", label, [one.group for one in found] or groups)
 
 
 def _loss(one: Difference, figure: str) -> float:
@@ -149,6 +155,9 @@ def verdict(
     without = [one for one in found if one.group.role == "run" and math.isnan(one.change.mean)]
     if names := [one.group.label for one in without if not one.refused]:
         first += f" Not ranked, as they have no ratio (0 or nothing in some run): {listed(names)}."
+    both = {id(group) for one in found for group in (one.group, one.reference)}
+    if names := [one.label for one in groups if one.role == "run" and id(one) not in both]:
+        first += f" Not compared, as there is no reference for them: {listed(names)}."
     treated = treated_sentence(best.group.summaries, best.reference.summaries)
     treated = treated and f"{best.group.label}: {treated}"
     assumed = "This rests on the assumptions of the configuration."
@@ -199,7 +208,7 @@ def _name(figure: str) -> str:
 def _best_sentence(best: Difference, found: Sequence[Difference], figure: str) -> str:
     change = f"{_name(figure)} {changed(best)}"
     alone = "" if best.alone is None else f" ({changed(best, best.alone)} by the policy alone)"
-    most, how = _elsewhere(best, found, figure), sureness(best)
+    most, how = _alike(best, found) + _elsewhere(best, found, figure), sureness(best)
     against = f"against {best.reference.label}{alone}"
     if best.comparison.identical == "runs":
         return f"No difference: {best.group.label} {against}, {how}."
@@ -214,6 +223,17 @@ def _best_sentence(best: Difference, found: Sequence[Difference], figure: str) -
         return f"{start}{most}, {change} {against}, {how}."
     start = f"Best: {best.reference.label}, as nothing gains on it; next is {best.group.label}"
     return f"{start}{most}, {change}, {how}."
+
+
+def _alike(best: Difference, found: Sequence[Difference]) -> str:
+    """Return in brackets which other runs are the same as the best to the last bit."""
+    own, same = identified(best.group), []
+    for one in found:
+        other = identified(one.group)
+        pairs = [[own[known].summary, other[known].summary] for known in own if known in other]
+        if one.group.role == "run" and one is not best and len(pairs) == len(own) == len(other):
+            same += [one.group.label] * all(map(same_schedule, pairs))
+    return f" (the same to the last bit: {listed(same)})" if same else ""
 
 
 def _elsewhere(best: Difference, found: Sequence[Difference], figure: str) -> str:

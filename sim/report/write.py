@@ -24,7 +24,7 @@ from sim.results.durable import real_folder, replaced, write_csv, write_whole
 from sim.results.plots.explorer import explorer_page
 from sim.results.plots.pictures import RunFolder
 from sim.results.rows import weighing_notes
-from sim.results.sentences import backtest_sentences, few_predictions
+from sim.results.sentences import backtest_sentences, distrusted, few_predictions
 from sim.results.steady_state import windows_sentences
 from sim.statistics.paired import Family
 from sim.sweeps.configurations import Configuration
@@ -174,7 +174,7 @@ def write_report(
             written.append(folder / name)
     every = found_answers.differences
     best = best_of(every, wanted.figure)
-    asked = best if wanted.subject is None else subject_of(every, wanted.subject)
+    asked = best if wanted.subject is None else subject_of(every, groups, wanted.subject)
     told_of = [] if asked is None else [asked]
     own = None if asked is None else _told_as(asked)
     treats = {_told_as(one): one for one in reversed(every) if _treats(one)}
@@ -183,6 +183,9 @@ def write_report(
     further = [one for one in every if one not in told_of] if wanted.page else []
     who = [losers(one) for one in (*told_of, *further[:MOST_ASKED])]
     said_first = verdict(groups, every, wanted.figure, who[0] if who else None)
+    first = distrusted(said)
+    said_first = replace(said_first, molding=" ".join(filter(None, [*first, said_first.molding])))
+    said = [one for one in said if one not in first]
     pairs = zip(told_of, who, strict=False)
     loses = [one.sentence(not of.refused) for of, one in pairs if one is not None]
     others = {_told_as(one) for one in every if one.group.role == "run"}

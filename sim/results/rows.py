@@ -76,10 +76,10 @@ SECTIONS: tuple[tuple[Row, ...], ...] = (
         Row("prediction_median_error", "prediction error, median", ERROR, -1),
         Row("prediction_p90_error", "90th percentile", ERROR, -1),
         Row("prediction_within_20", "predicted within 20 %", PERCENT, 1),
-        Row("share_own_predictions", "own predictions", PERCENT),
+        Row("share_own_predictions", "starts with a prediction", PERCENT),
         Row("fallback_median_error", "error of requests instead, median", ERROR),
-        Row("share_fitted_starts", "starts on a fitted curve", PERCENT),
-        Row("share_beliefs_off", "beliefs far from past runs", PERCENT, -1),
+        Row("share_fitted_starts", "starts decided by past runs", PERCENT),
+        Row("share_beliefs_off", "predictions far from past runs", PERCENT, -1),
     ),
 )
 ROWS = tuple(row for section in SECTIONS for row in section)

@@ -135,7 +135,7 @@ def treated_sentence(own: Sequence[Summary], other: Sequence[Summary] = ()) -> s
     --------
     >>> run = {"molded_jobs": 18, "resized_jobs": 2, "jobs": 1000, "decisions_by_belief": 40}
     >>> treated_sentence([run])
-    '18 of 1,000 jobs molded, 2 resized at no cost, by beliefs read in 40 decisions.'
+    '18 of 1,000 jobs molded, 2 resized at no cost, by predictions read in 40 decisions.'
     >>> treated_sentence([run | {"molded_jobs": 0, "resized_jobs": 0}], [])
     '0 of 1,000 jobs molded, 0 resized: nothing is gained or lost by molding.'
     """
@@ -153,7 +153,7 @@ def treated_sentence(own: Sequence[Summary], other: Sequence[Summary] = ()) -> s
     if resized:
         area = (total(own, "reallocation_area") or 0.0) / HOUR
         said += f" at {f'{area:,.4g} processor-hours' if area else 'no cost'}"
-    beliefs = f"by beliefs read in {read:,.0f} decisions" if read else "by no prediction"
+    beliefs = f"by predictions read in {read:,.0f} decisions" if read else "by no prediction"
     others = ", the others by no prediction" if 0 < read < molded and not resized else ""
     return f"{said}, {beliefs}{others}."
 
@@ -394,6 +394,11 @@ def backtest_sentences(runs: Iterable[Path]) -> list[str]:
             if source == SAMPLE:
                 said.append(_GENERATED)
     return said
+
+
+def distrusted(said: Iterable[str]) -> list[str]:
+    """Return those lines by which a log's simulated schedules are not to be trusted."""
+    return [one for one in said if one.startswith("Backtest of ") and ": distrust. " in one]
 
 
 def precision_reached(run: Figures) -> str:

@@ -195,7 +195,7 @@ def test_a_preset_says_rule_keys_source_and_page(capsys):
         ("sjf", "policy/order=sjf"),
         ("run", "usage: moldsim run"),
         ("keys", "WORKLOAD"),
-        ("own predictions", "share of the starts with a prediction"),  # a row of tables
+        ("starts with a prediction", "share of the starts with a prediction"),  # a row of tables
         ("wide_short", "short up to an hour"),  # part of the names of figures
     ],
 )

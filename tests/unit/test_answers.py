@@ -143,7 +143,7 @@ def test_a_share_stands_beside_what_the_predictor_alone_is_worth(study):
     assert found["sa, oracle"].step.group.label == "easy, oracle"
     assert found["sa, adept"].step is None  # easy by adept was not played
     table = answers(every, RESPONSE, None, 1).tables()["Differences on the same jobs"]
-    alone = table.set_index("runs")["change by runtime information"]
+    alone = table.set_index("runs")["change by runtime information under the reference's policy"]
     assert alone["sa, oracle"] == table.set_index("runs")["change"]["easy, oracle"]
     assert alone["sa, adept"] == "–"
 
@@ -470,9 +470,14 @@ def test_who_loses_is_told_of_the_run_that_is_asked_about(study, capsys):
     assert main([str(study), "--table", "--subject", "sa,noisy_oracle"]) == 0
     assert "respond later under sa, noisy_oracle" in capsys.readouterr().out
     assert main([str(study), "--table", "--subject", "sa"]) == 2  # two of them
-    assert (
-        "--subject sa: there is no such group; nearest are sa, adept; " in capsys.readouterr().err
-    )
+    told = "--subject sa: name one of those of this policy: sa, adept; sa, noisy_oracle; sa, oracle"
+    assert told in " ".join(capsys.readouterr().err.split())
+    assert main([str(study), "--table", "--subject", "easy"]) == 0  # the other is the reference
+    assert "respond later under easy, oracle" in capsys.readouterr().out
+    assert main([str(study), "--table", "--subject", "easy, user_estimate"]) == 2
+    assert "easy, user_estimate: this is compared with no group" in capsys.readouterr().err
+    assert main([str(study), "--table", "--against", "sa"]) == 2
+    assert "--against sa: name one of those of this policy" in capsys.readouterr().err
 
 
 def test_simulations_that_do_not_count_are_told_with_the_reason(study, monkeypatch):
@@ -621,6 +626,27 @@ def test_runs_that_are_not_ranked_or_settle_in_part_are_said_first(study):
     )
 
 
+def test_the_best_is_named_with_those_that_are_the_same_to_the_last_bit(study):
+    every = groups(study)
+    plain = verdict(every, differences(every), RESPONSE, None).best
+    assert plain.startswith("Best: sa, adept, mean response")
+    (best,) = (group for group in every if group.label == "sa, adept")
+    every += [Group({"policy": "sa", "predictor": name}, "run", list(best.samples))
+              for name in ("twin", "near")]  # fmt: skip
+    every[-1].samples[0] = told(best.samples[0], makespan=1.0)
+    said = verdict(every, differences(every), RESPONSE, None).best
+    assert said.startswith("Best: sa, adept (the same to the last bit: sa, twin), mean response")
+
+
+def test_runs_without_a_reference_are_named(study):
+    every = groups(study)
+    asked = differences(every, against="predictor=noisy_oracle")
+    said = verdict(every, asked, RESPONSE, None).best
+    assert "Not compared, as there is no reference for them: easy, " in said
+    assert "sa, " not in said.partition("Not compared")[2]
+    assert "Not compared" not in verdict(every, differences(every), RESPONSE, None).best
+
+
 def test_ranges_of_few_pairs_are_drawn(study):
     few = [Group(one.setting, one.role, one.samples[:3]) for one in groups(study)]
     found = by_label(differences(few))["sa, adept"]
@@ -629,6 +655,19 @@ def test_ranges_of_few_pairs_are_drawn(study):
     assert found.span.low < found.change.mean < found.span.high
     whole = by_label(differences(groups(study)))["sa, adept"]
     assert whole.span == whole.change
+
+
+def test_a_backtest_to_be_distrusted_stands_before_the_answer(study, capsys, monkeypatch):
+    bad, good = ("Backtest of a.swf: distrust. Far.", "Backtest of b.swf: care. Near.")
+    monkeypatch.setattr("sim.report.write.backtest_sentences", lambda _: [bad, good])
+    assert main([str(study), "--markdown"]) == 0
+    shown = capsys.readouterr().out
+    assert shown.startswith(bad)
+    assert shown.count(bad) == shown.count(good) == 1
+    assert shown.index("Best: sa, adept") < shown.index(good)
+    text = (study / "comparison.html").read_text()
+    assert text.index(bad) < text.index("Best: sa, adept") < text.index(good)
+    assert bad in (study / "comparison.md").read_text()
 
 
 def test_a_run_that_does_not_count_is_said_first(study, capsys):

@@ -47,6 +47,15 @@ def test_the_verdict_comes_first():
     assert printed(RUN).splitlines()[0].split()[0] == "sa"
 
 
+def test_a_backtest_to_be_distrusted_stands_before_the_verdict(tmp_path, monkeypatch):
+    bad, good = ("Backtest of a.swf: distrust. Far.", "Backtest of b.swf: care. Near.")
+    monkeypatch.setattr("sim.console.backtest_sentences", lambda _: [good, bad])
+    lines = printed(RUN, BASE, folder=tmp_path).splitlines()
+    assert lines[0] == bad
+    assert lines[1].startswith("sa by adept: mean response")
+    assert (lines.count(bad), lines.count(good)) == (1, 1)
+
+
 def test_one_pair_and_a_median_that_moves_the_other_way_are_said():
     sure = "(One pair of runs does not show how sure that is; replications=10 would.)"
     assert sure in printed(RUN, STEP, BASE).splitlines()
@@ -83,7 +92,7 @@ def test_predictor_and_menu_of_every_column_are_named():
     text = printed(RUN, STEP, BASE)
     assert re.search(r"sa\s+easy\s+easy\s+policy\s+information", text)
     assert re.search(r"predictor +adept +adept +user", text)
-    assert re.search(r"menu +powers +– +– *\n +of two", text)
+    assert re.search(r"allocation choices +powers +– +– *\n +of two", text)
 
 
 def test_policy_and_predictor_are_compared_one_after_the_other():

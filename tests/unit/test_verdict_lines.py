@@ -159,7 +159,7 @@ def test_jobs_below_all_requests_are_counted_and_said():
     run = {"molded_jobs": 18, "resized_jobs": 0, "jobs": 100, "decisions_by_belief": 4}
     assert treated_sentence([run | {"jobs_below_requests": 5}] * 2) == (
         "36 of 200 jobs molded (10 to fewer processors than any job requests), 0 resized, "
-        "by beliefs read in 8 decisions, the others by no prediction."
+        "by predictions read in 8 decisions, the others by no prediction."
     )
     rows = pd.DataFrame({"job_id": range(40), "submit_time": 100.0 * np.arange(40),
                          "requested_processors": 32, "runtime": 2000.0})  # fmt: skip
@@ -186,7 +186,7 @@ def check_treated(line, one, molded, resized):
     others = not resized and read < molded
     assert ("by no prediction" in line) == (not none and (not read or others))
     assert ("the others by no prediction" in line) == bool(read and others)
-    assert (f"by beliefs read in {read:,} decisions" in line) == (not none and read > 0)
+    assert (f"by predictions read in {read:,} decisions" in line) == (not none and read > 0)
 
 
 def check_change(line, sides, text):

@@ -210,7 +210,7 @@ def _runtimes(figure: "Figure", run: RunFolder, of: Sequence[int]) -> None:
     both = np.concatenate([true, believed])
     bins = np.geomspace(both.min() / 1.1, both.max() * 1.1, 49)
     axes = figure.add_subplot()
-    _map(axes, true, believed, ("true runtime", "believed at the start"), bins)
+    _map(axes, true, believed, ("true runtime", "estimated at the start"), bins)
     for axis in (axes.xaxis, axes.yaxis):
         time_ticks(axis)
     axes.set(xlim=(bins[0], bins[-1]), ylim=(bins[0], bins[-1]))
@@ -287,7 +287,7 @@ def _speedups(figure: "Figure", run: RunFolder, of: Sequence[int]) -> None:
     for axes, one in zip(places, found, strict=False):
         axes.plot(one.counts, one.true, label="true", **TRUE)
         if one.believed is not None:
-            axes.plot(one.counts, one.believed, label="believed at the end", **BELIEVED)
+            axes.plot(one.counts, one.believed, label="predicted at the end", **BELIEVED)
         own = run.jobs[run.jobs["application"] == one.application]["allocated_processors"]
         given = np.intersect1d(own.to_numpy(), one.counts)
         true = one.true[np.searchsorted(one.counts, given)]
@@ -314,7 +314,7 @@ def _background(figure: "Figure", run: RunFolder, of: Sequence[int]) -> None:
     at = clock(float(found.time[0]), float(found.time[-1]), run.summary.get(EPOCH))
     x = at.show(found.time)
     whole.plot(x, 100 * found.true.mean(axis=1), label="true, mean", **TRUE)
-    whole.plot(x, 100 * found.believed.mean(axis=1), label="believed, mean", **BELIEVED)
+    whole.plot(x, 100 * found.believed.mean(axis=1), label="predicted, mean", **BELIEVED)
     low, high = 100 * np.percentile(found.true, [10, 90], axis=1)
     whole.fill_between(x, low, high, color=PALE, linewidth=0, label="true, 10 to 90 %")
     whole.set(ylabel="CPU left (%)", ylim=(0, 105))
@@ -335,12 +335,12 @@ class Kind:
 KINDS = {
     "load": Kind("utilisation and queue over time", _load),
     "processors": Kind("given against requested processors", _processors),
-    "runtimes": Kind("runtimes believed at the start against true ones", _runtimes),
+    "runtimes": Kind("runtimes estimated at the start against true ones", _runtimes),
     "waits": Kind("distribution of waits by class of job", _waits),
     "errors": Kind("median error of prediction by processors and history", _errors),
     "resized": Kind("processors over time of the jobs that were resized most often", _resized),
-    "speedups": Kind("speedup curves of applications, believed and true", _speedups),
-    "background": Kind("load of a shared machine, believed and true", _background),
+    "speedups": Kind("speedup curves of applications, predicted and true", _speedups),
+    "background": Kind("load of a shared machine, predicted and true", _background),
 }
 CHOOSING = ("resized", "speedups")
 """Kinds that show chosen jobs or applications."""
