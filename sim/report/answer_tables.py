@@ -49,9 +49,7 @@ def difference_rows(found: Sequence[Difference]) -> pd.DataFrame:
             "against": names[id(one.reference)],
             "change": changed(one),
             "change by policy": "–" if one.alone is None else changed(one, one.alone),
-            "change by runtime information under the reference's policy": "–"
-            if one.step is None
-            else changed(one.step),
+            "change by runtime information": "–" if one.step is None else changed(one.step),
             "share of oracle's gain": percent(one.kept)
             if isinstance(one.kept, Interval)
             else one.kept or "–",

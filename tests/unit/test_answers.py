@@ -143,7 +143,7 @@ def test_a_share_stands_beside_what_the_predictor_alone_is_worth(study):
     assert found["sa, oracle"].step.group.label == "easy, oracle"
     assert found["sa, adept"].step is None  # easy by adept was not played
     table = answers(every, RESPONSE, None, 1).tables()["Differences on the same jobs"]
-    alone = table.set_index("runs")["change by runtime information under the reference's policy"]
+    alone = table.set_index("runs")["change by runtime information"]
     assert alone["sa, oracle"] == table.set_index("runs")["change"]["easy, oracle"]
     assert alone["sa, adept"] == "–"
 
