@@ -75,6 +75,16 @@ class Clock(NamedTuple):
         return (time - self.begin) / self.seconds
 
     @property
+    def shown(self) -> tuple[float, float]:
+        """Both ends as the axis shows them."""
+        begin, end = self.show(np.array([self.begin, self.end])).tolist()
+        return begin, end
+
+    def mark(self, axes: "Axes") -> None:
+        """Label the axis of time of a panel."""
+        axes.set_xlabel(self.label)
+
+    @property
     def length(self) -> float:
         """Length of the axis in its unit."""
         return (self.end - self.begin) / self.seconds
