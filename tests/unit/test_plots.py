@@ -197,17 +197,37 @@ def test_logarithmic_times_are_marked_in_units_that_a_person_reads():
     assert shown == ["1 min", "10 min", "1 h", "10 h", "4 d", "30 d", "1 a"]
 
 
-def test_axes_have_the_date_of_the_first_submit_where_the_log_has_dates(tmp_path):
+def test_axes_of_time_have_dates_where_the_log_has_them(tmp_path):
     (tmp_path / "log.swf").write_text(
         "; UnixStartTime: 893462400\n; MaxProcs: 4\n"
-        + "".join(f"{k} {60 + k} 0 100 2 -1 -1 2 200 -1 1 1 1 1 -1 -1 -1 -1\n" for k in range(1, 9))
+        + "".join(
+            f"{k} {3600 * k} 0 7200 2 -1 -1 2 9000 -1 1 1 1 1 -1 -1 -1 -1\n" for k in range(1, 49)
+        )
     )
     log = ("workload=swf", f"workload.path={tmp_path / 'log.swf'}")
-    for overrides, since in (
-        (log, "1998-04-25 00:01 UTC"),
-        (("workload.jobs=9",), "the first submit"),
+    for overrides, label, marks, offset in (
+        (log, "date (UTC)", ["12:00", "Apr-26"], "1998-Apr"),
+        (("workload.jobs=9",), "time since the first submit (h)", [], ""),
     ):
         run = sim.run(*overrides, policy="easy", predictor="user_estimate", baseline=None)
         for kind in ("load", "schedule"):
-            labels = [axes.get_xlabel() for axes in run.plot(kind).axes]
-            assert any(label.startswith(f"time since {since} (") for label in labels), labels
+            figure = run.plot(kind)
+            figure.draw_without_rendering()
+            places = []
+            for axes in figure.axes[-3:] if kind == "load" else figure.axes[:3]:
+                places.append(axes.get_xticks().tolist())
+                last = axes
+            assert last.get_xlabel() == label
+            assert all(place == places[0] for place in places)
+            shown = [one.get_text() for one in last.get_xticklabels()]
+            assert set(marks) <= set(shown), shown
+            assert last.xaxis.get_offset_text().get_text().startswith(offset)
+
+
+@pytest.mark.parametrize("epoch", [-1e12, 1e15, float("nan"), float("inf"), "soon", None])
+def test_an_axis_without_a_date_that_can_be_written_counts_from_the_first_submit(epoch):
+    axes = Figure().subplots()
+    at = clock(5.0, 5.0 + 7200.0, epoch)
+    at.mark(axes)
+    assert axes.get_xlabel() == "time since the first submit (min)"
+    assert at.shown == (0.0, 120.0)

@@ -324,7 +324,7 @@ def draw_panels(
     queue.set_ylim(0.0, max(float(queued.max(initial=0.0)) * 1.08, 1.0))
     for one, label in ((gantt, "processor"), (busy, "busy (%)"), (queue, "jobs waiting")):
         one.set(xlim=panel.at.shown, ylabel=label)
+        panel.at.mark(one)
         tidy(one)
-        one.tick_params(labelbottom=one is queue)
-    panel.at.mark(queue)
+        one.label_outer()
     gantt.grid(visible=False)
