@@ -125,7 +125,7 @@ def _numbers(text: str) -> list[int]:
 @answering
 def main(given: Sequence[str] | None = None) -> int:
     """Draw a picture of a run; return the exit status."""
-    kinds = [f"{SCHEDULE}: the whole run and its busiest week"]
+    kinds = [f"{SCHEDULE}: processors over time, utilisation and queue below"]
     kinds += [f"{EXPLORER}: a page on which to zoom, hover over jobs and lay two runs side by side"]
     kinds += [f"{name}: {kind.text}" for name, kind in KINDS.items()]
     parser = argparse.ArgumentParser(

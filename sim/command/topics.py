@@ -1,18 +1,15 @@
 """``moldsim help TOPIC``: a group, option, key, column, figure or subcommand, paged."""
 
-import argparse
 import pydoc
 import shutil
 import sys
 from collections.abc import Iterable, Iterator, Sequence
-from pathlib import Path
 
 from sim.command.main import BAD_STATUS, SUBCOMMANDS, carry_out, overview, subcommands, there_are
 from sim.errors import ConfigError
 from sim.help.meanings import column_names, meanings
 from sim.help.misspellings import groups, known_keys, meant
 from sim.help.pages import (
-    CONFIG_DIRS,
     WIDTH,
     Option,
     columns,
@@ -24,6 +21,7 @@ from sim.help.pages import (
     options,
     page,
     read_option,
+    words_of,
 )
 from sim.results.rows import REQUEST_SECTION, ROWS
 
@@ -173,10 +171,7 @@ def _lines(found: Iterable[tuple[str, str]]) -> str:
 
 def main(given: Sequence[str]) -> int:
     """Show help on a topic; return the exit status."""
-    more = argparse.ArgumentParser(prog="moldsim help", add_help=False, allow_abbrev=False)
-    more.add_argument("--config-dir", type=Path, action="append", default=[])
-    asked, words = more.parse_known_args(given)
-    CONFIG_DIRS[:] = asked.config_dir
+    words = words_of("moldsim help", given)
     if not words or words[0] in ("--help", "-h"):
         show(overview())
         return 0

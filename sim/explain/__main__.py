@@ -147,7 +147,10 @@ def _choice(told: Account, at: Clock) -> Iterator[str]:
     asked = f"It asked for {wanted} for {duration(told['requested_time'])}"
     weighed = told["weighed"]
     if not weighed:
-        yield f"{asked}; no other count was weighed."
+        got = told["allocated_processors"]
+        more = f"it got {got}, and no believed runtimes of its counts were compared"
+        is_asked = got in (None, told["requested_processors"])
+        yield f"{asked}; {'no other count was weighed' if is_asked else more}."
         return
     yield f"{asked}."
     changes = "" if len(weighed) == 1 else f", the last of {len(weighed)} times"

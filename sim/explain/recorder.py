@@ -67,7 +67,7 @@ class Refusal:
     wanted : int
         Processors that it waits for; 0 where nothing is settled.
     free : int
-        Left by all that starts in this pass.
+        Left by all that starts or is resized in this pass.
     out_of_service : int
         Processors.
     jobs_ahead : int
@@ -264,7 +264,12 @@ class Recorder(Watcher):
         starts = [one for one in decisions if type(one) is Start]
         own = next((one for one in starts if one.job == job), None)
         if own is None:
-            wait.refusals.append(_refusal(engine, keeper, job, starts))
+            grown = sum(
+                one.processors - view.running[one.job].processors
+                for one in decisions
+                if type(one) is Resize and one.job in view.running
+            )
+            wait.refusals.append(_refusal(engine, keeper, job, starts, grown))
             return
         wait.start, wait.processors = view.now, own.processors
         wait.ended = tuple(run.job for run in view.ended)
@@ -306,11 +311,11 @@ def _ahead(keeper: QueueKeeper | None, view: View, job: int) -> list[int]:
 
 
 def _refusal(
-    engine: Watched, keeper: QueueKeeper | None, job: int, starts: Sequence[Start]
+    engine: Watched, keeper: QueueKeeper | None, job: int, starts: Sequence[Start], grown: int
 ) -> Refusal:
-    """Return why a job does not start in this pass."""
+    """Return why a job does not start in this pass, in which running ones grow by so much."""
     view = engine.view
-    free = view.free - sum(one.processors for one in starts)
+    free = view.free - grown - sum(one.processors for one in starts)
     down = sum(width for _, width in view.machine.outages.values())
     ahead = _ahead(keeper, view, job)
     submit = view.submit_time

@@ -1,8 +1,9 @@
 """What the comments of YAML files say: the page of ``--help``, and its parts by topic."""
 
+import argparse
 import re
 import textwrap
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache
 from importlib.machinery import ModuleSpec
@@ -52,6 +53,15 @@ class Option:
     about: str
     keys: tuple[Key, ...]
     facts: Mapping[str, str] = field(default_factory=dict)
+
+
+def words_of(prog: str, given: Sequence[str]) -> list[str]:
+    """Return a command's words but for ``--config-dir``, in whose folders options are found."""
+    more = argparse.ArgumentParser(prog=prog, add_help=False, allow_abbrev=False)
+    more.add_argument("--config-dir", type=Path, action="append", default=[])
+    asked, words = more.parse_known_args(given)
+    CONFIG_DIRS[:] = asked.config_dir
+    return words
 
 
 def read_option(path: Path) -> Option:

@@ -171,7 +171,7 @@ def _is_own(kind: type) -> bool:
 
 
 def instance(kind: type, key: str, **arguments: object) -> object:
-    """Return an object of a class.
+    """Return an object of a class, in the place of a key if there is one.
 
     Raises
     ------
@@ -181,8 +181,9 @@ def instance(kind: type, key: str, **arguments: object) -> object:
     try:
         return kind(**arguments)
     except (Exception, SystemExit) as error:
-        said = f"{key}={kind.__name__}: raised {raised(error)}"
-        raise ConfigError(f"{said}; give an object, or default values to its arguments") from error
+        name = f"{key}={kind.__name__}" if key else kind.__name__
+        way = "default values to its arguments" if key else "its arguments as KEY=VALUE"
+        raise ConfigError(f"{name}: raised {raised(error)}; give an object, or {way}") from error
 
 
 def several(key: str, given: object) -> list[Any]:

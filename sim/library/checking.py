@@ -12,8 +12,9 @@ import yaml
 from predictors.in_loop.learned import CurvePerApplication
 from sim.composition import configuration
 from sim.errors import BAD_INPUT, ConfigError, PluginError, SimError, one_line
-from sim.help.pages import options
-from sim.library.call import instance
+from sim.help.misspellings import meant
+from sim.help.pages import CONFIG_DIRS, options, words_of
+from sim.library.call import instance, literal
 from sim.results.metrics import summarise
 from sim.simulation.parts import NEEDED, check_object, fits_as, given_object
 from sim.simulation.scene import REPETITION, play, set_scene
@@ -25,11 +26,12 @@ UNDER = {"predictor": ("easy", "sa", "equi"), "policy.reallocation": ("equi",)}
 """Policies under which toy jobs are played; EASY where nothing else is said."""
 BEGINS = {1: "policy", 2: "policy.placement", 3: "policy.backfill"}
 """What begins with so many arguments."""
-USAGE = """usage: moldsim check NAME [KEY=VALUE ...] ...
+USAGE = """usage: moldsim check [--config-dir FOLDER] NAME [KEY=VALUE ...] ...
 
 Simulates toy jobs with a part of your own, and says which of its answers cannot be used. NAME is a
-class, such as my.Predictor, or an option, such as that of a package's policy. KEY=VALUE behind it
-are arguments of the class, or keys of the option.
+class, such as my.Predictor, or an option, such as that of a package's policy; --config-dir FOLDER
+says where options of your own are. KEY=VALUE behind a NAME are arguments of the class, or keys of
+the option.
 """
 
 
@@ -64,7 +66,10 @@ def _located(name: str) -> Any:
     except (ErrorDuringImport, SystemExit) as error:
         raise ConfigError(f"{name}: cannot be imported ({one_line(error)})") from error
     if found is None:
-        raise ConfigError(f"{name}: there is no such class; its folder must be in PYTHONPATH")
+        module, package = name.rpartition(".")[0], name.partition(".")[0]
+        why = f"the folder that holds {package} must be in PYTHONPATH"
+        why = f"{module} has none" if locate(module) else why
+        raise ConfigError(f"{name}: there is no such class; {why}")
     return found
 
 
@@ -111,16 +116,20 @@ def check_plugin(plugin: Any, **arguments: Any) -> str:
     chosen = [*TOYS]
     if isinstance(plugin, str) and "." not in plugin:
         groups = {key: key.replace(".", "/") for key in NEEDED}
-        named = (k for k in groups if plugin in {one.name for one in options(groups[k])})
-        key = next(named, "")
-        if not key:
-            raise ConfigError(f"{plugin}: no such option; a class needs its module (my.Rule)")
-        name = plugin
+        there = {one.name: key for key in reversed(groups) for one in options(groups[key])}
+        if plugin not in there:
+            ways = "--config-dir FOLDER finds those of a folder, my.Rule is a class with its module"
+            raise ConfigError(f"{plugin}: there is no such option; {meant(plugin, there, ways)}")
+        name, key = plugin, there[plugin]
+        if lost := [one for one in CONFIG_DIRS if not one.is_dir()]:
+            raise ConfigError(f"--config-dir {lost[0]}: there is no such folder")
+        folders = [f"file://{one.resolve()}" for one in CONFIG_DIRS]
+        chosen += [f"hydra.searchpath={literal(folders)}"] * bool(folders)
         chosen.append(f"{groups[key]}={name}")
         chosen += [f"{key}.{one}={value}" for one, value in arguments.items()]
     else:
         made: Any = _located(plugin) if isinstance(plugin, str) else plugin
-        made = instance(made, "check", **arguments) if inspect.isclass(made) else made
+        made = instance(made, "", **arguments) if inspect.isclass(made) else made
         name, key = type(made).__name__, taken_for(made)
         if key == "predictor.model":
             key, made = "predictor", CurvePerApplication(made, name)
@@ -147,7 +156,7 @@ def main(given: Sequence[str]) -> int:
         return 0 if given else BAD_STATUS
     status = 0
     asked: list[tuple[str, dict[str, Any]]] = []
-    for word in given:
+    for word in words_of("moldsim check", given):
         key, sign, value = word.partition("=")
         if sign and asked:
             asked[-1][1][key] = yaml.safe_load(value)

@@ -207,7 +207,8 @@ def _draw_over_time(axes: "Axes", done: Backtest) -> None:
     for k, (name, start) in enumerate((("recorded", found.start), (nearest.name, nearest.start))):
         means = np.bincount(place, (start - found.submit)[judged], len(edges)) / number / HOUR
         axes.step(axis.show(edges), means, where="post", label=name, color=LINE_COLOURS[k])
-    axes.set(xlabel=axis.label, ylabel="mean wait (h)")
+    axes.set_ylabel("mean wait (h)")
+    axis.mark(axes)
     axes.legend(frameon=False, fontsize=8)
 
 
@@ -222,7 +223,8 @@ def _draw_held(axes: "Axes", done: Backtest) -> None:
         axes.step(axis.show(edges[:-1]), mean, where="post", label=name, color=LINE_COLOURS[k],
                   linewidth=0.9)  # fmt: skip
     axes.axhline(found.processors, color=INK, linewidth=0.8, linestyle=":", label="machine")
-    axes.set(xlabel=axis.label, ylabel="processors held", ylim=(0, None))
+    axes.set(ylabel="processors held", ylim=(0, None))
+    axis.mark(axes)
     axes.legend(frameon=False, fontsize=8, ncols=3)
 
 

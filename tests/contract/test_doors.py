@@ -484,7 +484,41 @@ def test_an_author_is_told_before_any_run(tmp_path, monkeypatch, capsys):
     assert [line.partition(":")[0] for line in shown.out.splitlines()] == ["Always", "sjf", "fixed"]
     assert "answered 0; must be a whole number" in shown.err
     assert main([own]) == 2
-    assert "missing 1 required positional argument: 'count'" in capsys.readouterr().err
+    shown = capsys.readouterr().err
+    assert "missing 1 required positional argument: 'count'" in shown
+    assert shown.startswith("error: Always: raised TypeError")
+    assert shown.endswith("give an object, or its arguments as KEY=VALUE\n")
+
+
+def test_what_a_check_advises_works(tmp_path, monkeypatch, capsys):
+    from sim.help.pages import CONFIG_DIRS
+    from sim.library.checking import main
+
+    folder = tmp_path / "it's, mine" / "conf" / "policy"
+    folder.mkdir(parents=True)
+    preset = "defaults: [easy, _self_]\nallocation:\n  _target_: somebodys_shares.Share\n"
+    (folder / "squeezed.yaml").write_text(f"{preset}  count: 1\n")
+    (tmp_path / "somebodys_shares.py").write_text(
+        "class Share:\n    def __init__(self, count): self.count = count\n"
+        "    def choose(self, job, view, outlook): return self.count\n"
+    )
+    monkeypatch.syspath_prepend(tmp_path)
+    assert main(["squeezed"]) == 2
+    assert "squeezed: there is no such option; --config-dir FOLDER" in capsys.readouterr().err
+    where = ["--config-dir", str(folder.parent)]
+    assert main([*where, "squeezed"]) == 0
+    assert capsys.readouterr().out.startswith("squeezed: taken for policy; toy jobs: no problem")
+    assert main(["sqeezed", *where]) == 2
+    assert "sqeezed: there is no such option; did you mean squeezed?" in capsys.readouterr().err
+    assert main(["sa", "--config-dir", "nowhere"]) == 2
+    assert capsys.readouterr().err == "error: --config-dir nowhere: there is no such folder\n"
+    assert main([*where, "squeezed", "allocation.count=0"]) == 2
+    assert "Share.choose, job index 0: answered 0" in capsys.readouterr().err
+    assert main(["somebodys_shares.Shared"]) == 2
+    assert "there is no such class; somebodys_shares has none" in capsys.readouterr().err
+    assert main(["sombodys_shares.Share"]) == 2
+    assert "the folder that holds sombodys_shares must be in PYTHON" in capsys.readouterr().err
+    CONFIG_DIRS.clear()
 
 
 class UserEstimateWithout:

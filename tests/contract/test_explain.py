@@ -168,6 +168,29 @@ def test_a_replay_of_another_schedule_says_so(study, capsys):
     assert "the code has changed since this run, so the replay may differ" in told
 
 
+@pytest.mark.slow
+def test_what_is_said_of_malleable_jobs_fits_their_run(command, capsys):
+    small = ("workload.jobs=150", "workload.load=1.1", "cluster.processors=64")
+    asked = ("moldability.malleable=0.6", "policy=equi", "baseline=null", "picture=none")
+    command(*small, *asked, "hydra.run.dir=run")
+    jobs = pd.read_parquet("run/jobs.parquet").set_index("job_id")
+    waited = jobs.index[(jobs["wait_time"] > 0) & (jobs.index > 0)][:8]
+    more = jobs.index[(jobs["allocated_processors"] != jobs["requested_processors"])][:1]
+    resized = 0
+    for job in [*waited, *more]:
+        told = explained(Path("run"), int(job))
+        for one in (one for wait in told["waits"] for one in wait["refused"]):
+            assert 0 <= one["free"] <= 64
+            assert (one["reason"] == PROCESSORS) == (one["free"] < one["wanted"])
+        resized += len(told["resized"])
+        main(["run", str(job)])
+        said = capsys.readouterr().out
+        got, wanted = (jobs.at[job, f"{name}_processors"] for name in ("allocated", "requested"))
+        assert got == wanted or "no other count was weighed" not in said
+        assert f"on {got} processor" in " ".join(said.split())
+    assert resized
+
+
 def refused(capsys, *asked):
     assert main([str(one) for one in asked]) == 2
     error = capsys.readouterr().err

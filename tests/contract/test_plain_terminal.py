@@ -5,6 +5,7 @@ import os
 import subprocess
 import sys
 
+import pandas as pd
 import pytest
 from rich.table import Table
 
@@ -48,9 +49,7 @@ def plain(folder, *command):
 def test_commands_that_name_what_a_log_holds(tmp_path):
     header = "submit_time,runtime,requested_processors,user,application"
     asked = ("sim", "workload=table", "workload.path=jobs.csv", *TINY, "hydra.run.dir=run")
-    (tmp_path / "jobs.csv").write_text(f"{header}\n0,60,1,u{BAD},a\n")
-    assert "not a text file (byte 0x1b" in plain(tmp_path, *asked)
-    odd = "\x9b2J"  # which is text to Python
+    odd = BAD.replace("\r", "")  # which ends a line
     rows = [f"{9 * k},{60 + k},{1 + k % 3},u{odd},a{odd}" for k in range(12)]
     (tmp_path / "jobs.csv").write_text("\n".join([header, *rows, f"x{odd},1,1,u,a"]) + "\n")
     assert "line 14, column submit_time" in plain(tmp_path, *asked)
@@ -59,6 +58,24 @@ def test_commands_that_name_what_a_log_holds(tmp_path):
     plain(tmp_path, "sim.explain", "run", "3")
     plain(tmp_path, "sim.command.main", "describe", f"none{odd}.swf")
     plain(tmp_path, "sim.advise", "jobs.csv")
+    shown = r"u\x1b[2J\x1b]0;mine\x07\x9b31m\x08"
+    assert set(pd.read_parquet(tmp_path / "run/jobs.parquet")["user_name"]) == {shown}
+    for name in ("advice.csv", "advice.html"):
+        (written,) = tmp_path.glob(f"backtests/*/{name}")
+        assert shown in written.read_text(encoding="utf-8")
+
+
+def test_a_header_of_swf_may_hold_what_a_terminal_obeys(tmp_path):
+    rows = "".join(f"{k} {k} 5 60 1 -1 -1 1 90 -1 1 7 1 1 1 1 -1 -1\n" for k in range(1, 13))
+    odd = BAD.replace("\r", "")
+    (tmp_path / "log.swf").write_text(f"; Computer: {odd}\n; Note: user 7 is u{odd}\n{rows}")
+    asked = ("workload=swf", "workload.path=log.swf")
+    plain(tmp_path, "sim", *asked, *TINY[1:], "hydra.run.dir=run")
+    assert (tmp_path / "run/summary.json").is_file()
+    plain(tmp_path, "sim.command.main", "describe", "log.swf")
+    plain(tmp_path, "sim.backtest", *asked)
+    (tmp_path / "log.swf").write_text(f"; Note: \0\n{rows}")
+    assert "not a text file (byte 0x00" in plain(tmp_path, "sim", *asked, "hydra.run.dir=new")
 
 
 @pytest.mark.fast

@@ -44,7 +44,6 @@ def test_axes_have_units_and_title():
     figure = drawn(20, title="sa on 8 processors")
     gantt, busy, queue = figure.axes[:3]
     assert figure.get_suptitle() == "sa on 8 processors"
-    assert gantt.get_title(loc="left") == "the whole"
     assert gantt.get_ylabel() == "processor"
     assert busy.get_ylabel() == "busy (%)"
     assert queue.get_xlabel() == "time since the first submit (h)"
@@ -106,39 +105,23 @@ def test_clock_chooses_its_unit(length, unit):
     assert clock(5.0, 5.0 + length).unit == unit
 
 
-def test_the_busiest_week_stands_beside_the_whole_by_processors_given():
-    trace, truth, records = random_run(1, 60, 8)
-    tables = outcome(trace, truth, records).tables
-    day = 86400.0
-    for name in ("start_time", "end_time", "submit_time"):
-        tables.jobs[name] *= 30 * day / tables.jobs["end_time"].max()
-    last = float(tables.jobs["end_time"].max())
-    line = pd.DataFrame(
-        {
-            "time": [0.0, 10 * day, 12 * day, last],
-            "busy_processors": [1, 8, 2, 0],
-            "queued_processors": [0, 30, 0, 0],
-            "queued_jobs": [0, 3, 0, 0],
-        }
-    )
-    figure = schedule_figure(changed(tables, timeline=line), 8, "")
-    whole, part = figure.axes[0], figure.axes[4]
-    assert whole.get_xlim()[1] > 28
-    low, high = part.get_xlim()
-    assert high - low == pytest.approx(7)
-    assert low <= 10 < 12 <= high
-    assert part.get_title(loc="left") == "the busiest week, by processors given"
+def test_a_schedule_shows_jobs_by_wait_over_the_load_and_nothing_else():
+    figure = drawn(60)
+    assert [axes.get_ylabel() for axes in figure.axes] == [
+        "processor",
+        "busy (%)",
+        "jobs waiting",
+        "wait of the job (blank: idle)",
+    ]
+    assert len(drawn(20).axes) == 3  # jobs of a colour of their own need no scale of waits
+    assert [axes.get_title(loc="left") for axes in figure.axes] == [""] * 4
 
 
-def test_a_rigid_run_says_that_nobody_was_molded_and_is_drawn_from_its_artefacts():
+def test_a_run_is_drawn_from_its_artefacts_as_from_its_processors_at_hand():
     trace, truth, records = random_run(1, 60, 8)
     tables = outcome(trace, truth, records).tables
-    asked = tables.jobs.set_index("job_id")["requested_processors"]
-    held = tables.allocations
-    rigid = changed(tables, allocations=held.assign(processors=asked[held["job_id"]].to_numpy()))
-    figure = schedule_figure(rigid, 8)
-    assert figure.axes[4].get_title(loc="left").endswith(", no job was molded")
-    again = schedule_figure(rigid, 8, nodes=records.stretches.nodes)
+    figure = schedule_figure(tables, 8)
+    again = schedule_figure(tables, 8, nodes=records.stretches.nodes)
     for one, other in zip(figure.axes[0].collections, again.axes[0].collections, strict=True):
         assert [p.vertices.tolist() for p in one.get_paths()] == [
             p.vertices.tolist() for p in other.get_paths()
@@ -214,17 +197,37 @@ def test_logarithmic_times_are_marked_in_units_that_a_person_reads():
     assert shown == ["1 min", "10 min", "1 h", "10 h", "4 d", "30 d", "1 a"]
 
 
-def test_axes_have_the_date_of_the_first_submit_where_the_log_has_dates(tmp_path):
+def test_axes_of_time_have_dates_where_the_log_has_them(tmp_path):
     (tmp_path / "log.swf").write_text(
         "; UnixStartTime: 893462400\n; MaxProcs: 4\n"
-        + "".join(f"{k} {60 + k} 0 100 2 -1 -1 2 200 -1 1 1 1 1 -1 -1 -1 -1\n" for k in range(1, 9))
+        + "".join(
+            f"{k} {3600 * k} 0 7200 2 -1 -1 2 9000 -1 1 1 1 1 -1 -1 -1 -1\n" for k in range(1, 49)
+        )
     )
     log = ("workload=swf", f"workload.path={tmp_path / 'log.swf'}")
-    for overrides, since in (
-        (log, "1998-04-25 00:01 UTC"),
-        (("workload.jobs=9",), "the first submit"),
+    for overrides, label, marks, offset in (
+        (log, "date (UTC)", ["12:00", "Apr-26"], "1998-Apr"),
+        (("workload.jobs=9",), "time since the first submit (h)", [], ""),
     ):
         run = sim.run(*overrides, policy="easy", predictor="user_estimate", baseline=None)
         for kind in ("load", "schedule"):
-            labels = [axes.get_xlabel() for axes in run.plot(kind).axes]
-            assert any(label.startswith(f"time since {since} (") for label in labels), labels
+            figure = run.plot(kind)
+            figure.draw_without_rendering()
+            places = []
+            for axes in figure.axes[-3:] if kind == "load" else figure.axes[:3]:
+                places.append(axes.get_xticks().tolist())
+                last = axes
+            assert last.get_xlabel() == label
+            assert all(place == places[0] for place in places)
+            shown = [one.get_text() for one in last.get_xticklabels()]
+            assert set(marks) <= set(shown), shown
+            assert last.xaxis.get_offset_text().get_text().startswith(offset)
+
+
+@pytest.mark.parametrize("epoch", [-1e12, 1e15, float("nan"), float("inf"), "soon", None])
+def test_an_axis_without_a_date_that_can_be_written_counts_from_the_first_submit(epoch):
+    axes = Figure().subplots()
+    at = clock(5.0, 5.0 + 7200.0, epoch)
+    at.mark(axes)
+    assert axes.get_xlabel() == "time since the first submit (min)"
+    assert at.shown == (0.0, 120.0)

@@ -185,7 +185,7 @@ MALFORMED = {
     "blank": (" \n\n", "{path}: the file is empty; an SWF log has one line for each job"),
     "binary": (
         "PK\x03\x04\x00",
-        "{path}: not a text file (byte 0x03 at offset 2); an SWF log is text, plain or "
+        "{path}: not a text file (byte 0x00 at offset 4); an SWF log is text, plain or "
         "gzip-compressed",
     ),
 }

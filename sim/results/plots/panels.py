@@ -1,6 +1,6 @@
 """Parts of the picture of a schedule: processors over time, utilisation and queue below."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -8,7 +8,7 @@ import pandas as pd
 
 from predictors.base import BoolArray, FloatArray, IntArray
 from sim.results.frames import Columns
-from sim.results.plots.style import BLACK, COLOURS, WHITE, Clock, resample, tidy
+from sim.results.plots.style import BLACK, COLOURS, INK, WHITE, Clock, resample, tidy
 from sim.state.processors import NodeSets
 from sim.state.records import Ranges
 
@@ -21,12 +21,9 @@ DRAWN_RECTANGLES = 3000
 """Up to this many rectangles are drawn one by one, more as a picture of means."""
 COLUMNS, ROWS = 1000, 640
 CURVE_POINTS = 1200
-PANEL_INCHES = (6.4, 4.6)
-"""Of one of the two panels of processors."""
+PANEL_INCHES = (8.2, 4.2)
+"""Of the panel of processors."""
 BUSY, QUEUE = "#0072B2", "#D55E00"
-FEWER, SAME, MORE = "#0072B2", "#BDBDBD", "#E69F00"
-MOST_RATIO = 3.0
-"""Logarithm to base 2 of the ratio of processors at which colours end."""
 _AT_ONCE = 1 << 18
 """Rectangles that are drawn together: more would only need more memory."""
 
@@ -178,20 +175,19 @@ class Scale(NamedTuple):
     legend: "Callable[[Figure, Axes], None]"
 
 
-def label_jobs(axes: "Axes", panel: "Panel", row: IntArray, names: IntArray, own: bool) -> None:
-    """Write each job's number wherever it fits, and at least once where jobs have own colours."""
+def label_jobs(axes: "Axes", panel: "Panel", row: IntArray, names: IntArray) -> None:
+    """Write each job's number wherever it fits, and at least once."""
     from matplotlib.patheffects import withStroke
 
     shape, at = panel.shape, panel.at
-    width = (shape.end - shape.begin) / (panel.end - panel.begin) * PANEL_INCHES[0]
+    width = (shape.end - shape.begin) / (at.end - at.begin) * PANEL_INCHES[0]
     height = (shape.high - shape.low) / panel.processors * PANEL_INCHES[1]
     for job in np.unique(row):
         mine = np.flatnonzero(row == job)
         text = str(names[job])
         turned = {k: _fits(text, width[k], height[k]) for k in mine.tolist()}
         inside = [k for k, rotation in turned.items() if rotation is not None]
-        largest = int(mine[np.argmax((width * height)[mine])])
-        for k in inside or ([largest] if own else []):
+        for k in inside or [int(mine[np.argmax((width * height)[mine])])]:
             axes.text(
                 float(at.show(shape.begin[k]) + at.show(shape.end[k])) / 2,
                 float(shape.low[k] + shape.high[k]) / 2 - 0.5,
@@ -200,37 +196,10 @@ def label_jobs(axes: "Axes", panel: "Panel", row: IntArray, names: IntArray, own
                 va="center",
                 fontsize=8,
                 rotation=turned[k] or 0,
-                color=WHITE if own and inside and job_colour(job) == BUSY else BLACK,
+                color=WHITE if inside and job_colour(job) == BUSY else BLACK,
                 path_effects=None if inside else [withStroke(linewidth=2.0, foreground=WHITE)],
                 clip_on=True,
             )
-
-
-def _legend(
-    colours: "Colormap", ends: tuple[float, float], marks: Mapping[float, str], label: str
-) -> "Callable[[Figure, Axes], None]":
-    """Return what draws the legend of colours, with marks by their values."""
-
-    def draw(figure: "Figure", axes: "Axes") -> None:
-        from matplotlib.cm import ScalarMappable
-        from matplotlib.colors import Normalize
-
-        bar = figure.colorbar(ScalarMappable(Normalize(*ends), colours), cax=axes)
-        bar.set_ticks([*marks], labels=[*marks.values()])
-        bar.set_label(f"{label} (blank: idle)")
-
-    return draw
-
-
-def ratio_scale(ratio: FloatArray) -> Scale:
-    """Return the scale of given over requested processors: blue fewer, orange more."""
-    from matplotlib.colors import LinearSegmentedColormap
-
-    colours = LinearSegmentedColormap.from_list("ratio", [FEWER, SAME, MORE])
-    value = np.clip(np.log2(ratio) / (2 * MOST_RATIO) + 0.5, 0.0, 1.0)
-    marks: dict[float, str] = {-3: "1/8", -2: "1/4", -1: "1/2", 0: "1", 1: "2", 2: "4", 3: "8"}
-    ends = (-MOST_RATIO, MOST_RATIO)
-    return Scale(value, colours, _legend(colours, ends, marks, "given / requested processors"))
 
 
 def waits_scale(wait: FloatArray, row: IntArray) -> Scale:
@@ -246,23 +215,24 @@ def waits_scale(wait: FloatArray, row: IntArray) -> Scale:
     marks += [(1440, "1 d"), (14400, "10 d"), (144000, "100 d"), (1440000, "1000 d")]
     shown = {0.0: "0"} | {float(np.log10(1 + minutes)): name for minutes, name in marks}
     shown = {mark: name for mark, name in shown.items() if mark <= top + 1e-9}
-    legend = _legend(colours, (0.0, top), shown, "wait of the job")
+
+    def legend(figure: "Figure", axes: "Axes") -> None:
+        from matplotlib.cm import ScalarMappable
+        from matplotlib.colors import Normalize
+
+        bar = figure.colorbar(ScalarMappable(Normalize(0.0, top), colours), cax=axes)
+        bar.set_ticks([*shown], labels=[*shown.values()])
+        bar.set_label("wait of the job (blank: idle)")
+
     return Scale(np.clip(value / top, 0.0, 1.0)[row], colours, legend)
 
 
 class Panel(NamedTuple):
-    """A part of a schedule: its rectangles from `begin` to `end`, on the axis of the whole."""
+    """A schedule: its rectangles and its time axis."""
 
     shape: Rectangles
-    begin: float
-    end: float
     at: Clock
     processors: int
-
-    def cut(self, begin: float, end: float) -> "Panel":
-        """Return the part between two instants."""
-        inside = (self.shape.end > begin) & (self.shape.begin < end)
-        return self._replace(shape=self.shape.part(inside), begin=begin, end=end)
 
 
 def draw_rectangles(axes: "Axes", panel: Panel, face: "list[str] | FloatArray") -> None:
@@ -289,12 +259,12 @@ def draw_rectangles(axes: "Axes", panel: Panel, face: "list[str] | FloatArray") 
 def _draw_means(axes: "Axes", panel: Panel, scale: Scale) -> None:
     """Draw what cells are held on average: paler where idle, coloured by the mean value."""
     size = (min(panel.processors, ROWS), COLUMNS)
-    extent = (panel.begin, panel.end, float(panel.processors))
+    extent = (panel.at.begin, panel.at.end, float(panel.processors))
     shape, value = panel.shape, scale.value[panel.shape.stretch]
     held, total = coverage(shape, np.stack([np.ones(len(value)), value]), extent, size)
     held = np.clip(held, 0.0, 1.0)
     face = scale.colours(np.clip(total / np.maximum(held, 1e-9), 0.0, 1.0))[..., :3]
-    begin, end = panel.at.show(np.array([panel.begin, panel.end])).tolist()
+    begin, end = panel.at.shown
     axes.imshow(
         np.dstack([face, held]),
         origin="lower",
@@ -304,33 +274,24 @@ def _draw_means(axes: "Axes", panel: Panel, scale: Scale) -> None:
     )
 
 
-def curve(axes: "Axes", times: FloatArray, values: FloatArray, panel: Panel, colour: str) -> None:
+def curve(axes: "Axes", times: FloatArray, values: FloatArray, at: Clock, colour: str) -> None:
     """Draw a step function; with too many steps, its mean and its range."""
-    first = max(int(np.searchsorted(times, panel.begin, side="right")) - 1, 0)
-    inside = slice(first, int(np.searchsorted(times, panel.end, side="right")))
+    first = max(int(np.searchsorted(times, at.begin, side="right")) - 1, 0)
+    inside = slice(first, int(np.searchsorted(times, at.end, side="right")))
     times, values = times[inside], values[inside]
-    at = panel.at
     if len(times) <= CURVE_POINTS:
-        x, y = np.append(times, panel.end), np.append(values, values[-1:])
+        x, y = np.append(times, at.end), np.append(values, values[-1:])
         axes.fill_between(at.show(x), y, step="post", color=colour, alpha=0.25, linewidth=0)
         axes.step(at.show(x), y, where="post", color=colour, linewidth=1.1)
         return
-    edges = np.linspace(panel.begin, panel.end, CURVE_POINTS // 2 + 1)
+    edges = np.linspace(at.begin, at.end, CURVE_POINTS // 2 + 1)
     mean, low, high = resample(times, values, edges)
     middle = at.show((edges[1:] + edges[:-1]) / 2)
     axes.fill_between(middle, low, high, color=colour, alpha=0.22, linewidth=0)
     axes.plot(middle, mean, color=colour, linewidth=1.1)
 
 
-def _finish(axes: "Axes", label: str, panel: Panel, *, last: bool) -> None:
-    axes.set(xlim=panel.at.show(np.array([panel.begin, panel.end])), ylabel=label)
-    tidy(axes)
-    axes.tick_params(labelbottom=last)
-    if last:
-        axes.set_xlabel(panel.at.label)
-
-
-def column(
+def draw_panels(
     figure: "Figure",
     axes: "Sequence[Axes]",
     panel: Panel,
@@ -338,7 +299,7 @@ def column(
     timeline: pd.DataFrame | Columns,
     queued: FloatArray,
 ) -> None:
-    """Draw one column: processors, utilisation and queue of a part of the schedule."""
+    """Draw processors, utilisation and queue of a schedule."""
     gantt, busy, queue, legend = axes
     gantt.set_ylim(-0.5, panel.processors - 0.5)
     if panel.processors <= 16:
@@ -346,6 +307,9 @@ def column(
     drawn = len(panel.shape.stretch)
     if not drawn:
         legend.remove()
+        gantt.set_yticks([])
+        gantt.text(0.5, 0.5, "the log does not say on which processors jobs ran", ha="center",
+                   va="center", transform=gantt.transAxes, color=INK)  # fmt: skip
     elif drawn <= DRAWN_RECTANGLES:
         draw_rectangles(gantt, panel, scale.colours(scale.value[panel.shape.stretch]))
     else:
@@ -354,11 +318,13 @@ def column(
         scale.legend(figure, legend)
     times = timeline["time"].to_numpy()
     used = 100.0 * timeline["busy_processors"].to_numpy() / panel.processors
-    curve(busy, times, used, panel, BUSY)
+    curve(busy, times, used, panel.at, BUSY)
     busy.set(ylim=(0.0, 105.0), yticks=[0, 50, 100])
-    curve(queue, times, queued, panel, QUEUE)
+    curve(queue, times, queued, panel.at, QUEUE)
     queue.set_ylim(0.0, max(float(queued.max(initial=0.0)) * 1.08, 1.0))
-    _finish(gantt, "processor", panel, last=False)
-    _finish(busy, "busy (%)", panel, last=False)
-    _finish(queue, "jobs waiting", panel, last=True)
+    for one, label in ((gantt, "processor"), (busy, "busy (%)"), (queue, "jobs waiting")):
+        one.set(xlim=panel.at.shown, ylabel=label)
+        panel.at.mark(one)
+        tidy(one)
+        one.label_outer()
     gantt.grid(visible=False)

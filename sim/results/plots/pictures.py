@@ -11,7 +11,7 @@ from predictors.base import FloatArray, IntArray
 from sim.errors import SimError
 from sim.results.frames import Tables
 from sim.results.job_metrics import Figures, count_bin, job_class, with_errors
-from sim.results.plots.panels import BUSY, QUEUE, Panel, curve, rectangles
+from sim.results.plots.panels import BUSY, QUEUE, curve
 from sim.results.plots.schedule import schedule_figure
 from sim.results.plots.style import (
     BLACK,
@@ -157,15 +157,14 @@ def _load(figure: "Figure", run: RunFolder, of: Sequence[int]) -> None:
     busy, queue = figure.subplots(2, 1, sharex=True)
     jobs, timeline = run.tables.jobs, run.tables.timeline
     at = run.clock()
-    none = rectangles(np.zeros(0), np.zeros(0), [])
-    panel = Panel(none, at.begin, at.end, at, run.processors)
     times = timeline["time"].to_numpy()
     used = 100 * timeline["busy_processors"].to_numpy(np.float64) / run.processors
-    curve(busy, times, used, panel, BUSY)
-    curve(queue, times, waiting(timeline, jobs), panel, QUEUE)
+    curve(busy, times, used, at, BUSY)
+    curve(queue, times, waiting(timeline, jobs), at, QUEUE)
     calibration_note(figure, jobs)
     busy.set(ylabel="busy (%)", ylim=(0, 105))
-    queue.set(ylabel="jobs waiting", xlabel=at.label, ylim=(0, None))
+    queue.set(ylabel="jobs waiting", ylim=(0, None))
+    at.mark(queue)
     tidy(busy, queue)
 
 
@@ -275,7 +274,8 @@ def _resized(figure: "Figure", run: RunFolder, of: Sequence[int]) -> None:
         time = np.append(own["start_time"], own["end_time"].iloc[-1])
         count = np.append(own["processors"], own["processors"].iloc[-1])
         axes.step(at.show(time), count, where="post", label=f"job {job}", **line(place))
-    axes.set(xlabel=at.label, ylabel="processors", ylim=(0, None))
+    axes.set(ylabel="processors", ylim=(0, None))
+    at.mark(axes)
     legend(axes)
     tidy(axes)
 
@@ -320,7 +320,8 @@ def _background(figure: "Figure", run: RunFolder, of: Sequence[int]) -> None:
     whole.set(ylabel="CPU left (%)", ylim=(0, 105))
     whole.legend(frameon=False, fontsize=6, ncols=3, loc="upper left")
     errors.plot(x, 100 * np.abs(found.believed - found.true).mean(axis=1), **line(0))
-    errors.set(ylabel="mean error (pp)", xlabel=at.label, ylim=(0, None))
+    errors.set(ylabel="mean error (pp)", ylim=(0, None))
+    at.mark(errors)
     tidy(whole, errors)
 
 

@@ -57,12 +57,16 @@ MARKS = (
     *((36000.0, "10 h"), (345600.0, "4 d"), (2592000.0, "30 d"), (31536000.0, "1 a")),
 )
 """Marks of a logarithmic axis of seconds."""
-TIME_UNITS = (("s", 1.0), ("min", 60.0), ("h", 3600.0), ("d", 86400.0))
+DAY = 86400.0
+TIME_UNITS = (("s", 1.0), ("min", 60.0), ("h", 3600.0), ("d", DAY))
 """Units of the time axis with their seconds."""
 
 
 class Clock(NamedTuple):
-    """The time axis: seconds from `begin` to `end`, shown as multiples of a unit."""
+    """The time axis: seconds from `begin` to `end`, shown as multiples of a unit or as dates.
+
+    `epoch` is 0 of its clock since 1970, where the log has dates.
+    """
 
     begin: float
     end: float
@@ -72,22 +76,33 @@ class Clock(NamedTuple):
 
     def show(self, time: FloatArray) -> FloatArray:
         """Return times as the axis shows them."""
+        if self.epoch is not None:
+            return (time + self.epoch) / DAY
         return (time - self.begin) / self.seconds
+
+    @property
+    def shown(self) -> tuple[float, float]:
+        """Both ends as the axis shows them."""
+        begin, end = self.show(np.array([self.begin, self.end])).tolist()
+        return begin, end
+
+    def mark(self, axes: "Axes") -> None:
+        """Label the axis of time of a panel, and mark it by date where the log has dates."""
+        if self.epoch is None:
+            axes.set_xlabel(f"time since the first submit ({self.unit})")
+            return
+        from matplotlib.dates import AutoDateLocator, ConciseDateFormatter
+
+        marks = AutoDateLocator(tz=datetime.UTC)  # type: ignore[no-untyped-call]
+        axes.xaxis.set_major_locator(marks)
+        shown = ConciseDateFormatter(marks, tz=datetime.UTC)  # type: ignore[no-untyped-call]
+        axes.xaxis.set_major_formatter(shown)
+        axes.set_xlabel("date (UTC)")
 
     @property
     def length(self) -> float:
         """Length of the axis in its unit."""
         return (self.end - self.begin) / self.seconds
-
-    @property
-    def label(self) -> str:
-        """What the axis shows: the time since its begin, by date where the log has dates."""
-        since = "the first submit"
-        if self.epoch is not None:
-            with suppress(OverflowError, ValueError, OSError):
-                date = datetime.datetime.fromtimestamp(self.epoch + self.begin, datetime.UTC)
-                since = f"{date:%Y-%m-%d %H:%M} UTC"
-        return f"time since {since} ({self.unit})"
 
 
 def clock(begin: float, end: float, epoch: object = None) -> Clock:
@@ -97,12 +112,17 @@ def clock(begin: float, end: float, epoch: object = None) -> Clock:
     --------
     >>> clock(0.0, 7200.0).unit, clock(0.0, 864000.0).unit
     ('min', 'd')
-    >>> clock(0.0, 7200.0, 893_462_400.0).label
-    'time since 1998-04-25 00:00 UTC (min)'
+    >>> clock(0.0, 7200.0, 893_462_400.0).shown
+    (10341.0, 10341.083333333334)
     """
     length = max(end - begin, 1e-9)
     name, seconds = [unit for unit in TIME_UNITS if length >= 4 * unit[1] or unit[0] == "s"][-1]
-    known = epoch if isinstance(epoch, int | float) else None
+    known = None
+    if isinstance(epoch, int | float) and name != "s":  # a few seconds have no dates to mark
+        with suppress(OverflowError, ValueError, OSError):
+            for one in (begin, begin + length):
+                datetime.datetime.fromtimestamp(epoch + one, datetime.UTC)
+            known = epoch
     return Clock(begin, begin + length, name, seconds, known)
 
 
