@@ -210,6 +210,12 @@ def seconds(cell: str, unit: str, mark: str) -> float:
     return number(cell, mark) * (UNITS[unit] if unit else 1.0)
 
 
+def says_unit(cell: str) -> bool:
+    """Say whether a time has a unit of its own, or is a clock time."""
+    own = _WITH_UNIT.fullmatch(cell)
+    return bool(_CLOCK.fullmatch(cell) or (own and own[2].lower() in UNITS))
+
+
 def _clock_seconds(cell: str, unit: str, clock: "re.Match[str]") -> float:
     days, first, second, third, fraction = clock.groups()
     if unit and unit not in CLOCKS:

@@ -27,6 +27,7 @@ from predictors.cli.columns import (
     number,
     refuse_unclear,
     repeat_unit,
+    says_unit,
     seconds,
 )
 from predictors.errors import PredictorError
@@ -37,6 +38,7 @@ CURVES = (
     *("dataset", "input", "machine", "system", "cluster", "compiler", "version", "label"),
 )
 """Columns whose values tell several curves apart; ``size`` does where it is no input."""
+UNIT_COLUMNS = ("unit", "units", "time_unit", "einheit")
 logger = logging.getLogger(__name__)
 Rows = list[tuple[int, list[str]]]
 
@@ -118,6 +120,7 @@ def read_curves(
     if empty.any() and not empty.all():
         lines, frame = ", ".join(map(str, frame.index[empty])), frame[~empty]
         logger.warning(shown_plainly(f"{path}: lines without a runtime are left out: {lines}"))
+    _refuse_unsaid(path, frame, units)
     frame = _in_numbers(path, frame, units)
     told_apart = {*inputs} <= {*frame} and any(frame[name].nunique() > 1 for name in inputs)
     column = _curve_column(frame, inputs, told_apart)
@@ -364,6 +367,24 @@ def _brief(error: PredictorError) -> str:
     """Return what an error says, without the middle of what a stray quote made one cell."""
     said = str(error)
     return said if len(said) <= LONGEST_MESSAGE else f"{said[:100]} … {said[-100:]}"
+
+
+def _refuse_unsaid(path: Path, frame: pd.DataFrame, units: dict[str, str]) -> None:
+    """Refuse times of which only some say their unit, or of which another column does."""
+    accepted = "write it in the heading, such as time [min], or in every cell, such as 1.5 min"
+    for name, unit in units.items():
+        cells = frame[name][~frame[name].str.lower().isin(MISSING)]
+        said = cells.map(says_unit).astype(bool)
+        if said.any() and not said.all() and not unit:
+            line, cell = next(cells[~said].items())
+            raise PredictorError(
+                f"{path}:{line}: {name} is {cell!r} without a unit, where another is "
+                f"{cells[said].iloc[0]!r}; {accepted}"
+            )
+        beside = [one for one in UNIT_COLUMNS if one in frame and not said.all()]
+        others = {UNITS.get(cell.lower()) for one in beside for cell in frame[one]}
+        if name == "runtime" and others - {UNITS.get(unit, 0.0)}:
+            raise PredictorError(f"{path}: no unit is read from column {beside[0]}; {accepted}")
 
 
 def _in_numbers(path: Path, frame: pd.DataFrame, units: dict[str, str]) -> pd.DataFrame:
