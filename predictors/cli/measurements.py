@@ -171,8 +171,10 @@ def _text(path: Path) -> str:
 
 def _table(path: Path, columns: Sequence[str]) -> tuple[pd.DataFrame, dict[str, str]]:
     """Return cells as text, a row a run, under canonical names, and units of times."""
-    rows, header = _located(path, _text(path), columns)
-    titles = rows[header][1]
+    named = dict(named_by_hand(one) for one in columns)
+    rows, header = _located(path, _text(path), named)
+    by_hand = [place for place, one in enumerate(rows[header][1]) if one.lower() in named]
+    titles = [named.get(one.lower(), one) for one in rows[header][1]]
     cells = [
         (line, row)
         for line, row in rows[header + 1 :]
@@ -186,11 +188,13 @@ def _table(path: Path, columns: Sequence[str]) -> tuple[pd.DataFrame, dict[str, 
                 f"{path}:{line}: {len(row)} fields where the header has {len(titles)}"
             )
     headings = [heading(title) for title in titles]
+    times = [place for place, one in enumerate(headings) if one.name == "runtime"]
     repeats = [place for place, title in enumerate(titles) if is_repeat(title)]
     if len(repeats) < 2:
-        times = [place for place, one in enumerate(headings) if one.name == "runtime"]
         repeats = [place for place in times if titles.count(titles[place]) > 1]
-    _name(path, titles, headings, repeats)
+    if {*times} & {*by_hand}:
+        repeats = []
+    _name(path, titles, headings, repeats, by_hand)
     frame = pd.DataFrame([row for _, row in cells], dtype=object)
     frame.index = pd.Index([line for line, _ in cells], name="line")
     frame, units = _stacked(frame, headings, titles, repeats)
@@ -204,9 +208,8 @@ def _table(path: Path, columns: Sequence[str]) -> tuple[pd.DataFrame, dict[str, 
     return frame, units
 
 
-def _located(path: Path, text: str, columns: Sequence[str]) -> tuple[Rows, int]:
+def _located(path: Path, text: str, named: dict[str, str]) -> tuple[Rows, int]:
     """Return all rows, and the place of the heading: the first row that names both columns."""
-    named = dict(named_by_hand(one) for one in columns)
     lines = text.splitlines()
     for place, line in enumerate(lines, 1):
         if len(line) > LONGEST_LINE:
@@ -219,9 +222,7 @@ def _located(path: Path, text: str, columns: Sequence[str]) -> tuple[Rows, int]:
         rows = _split(lines, delimiter)
         for place, (_, row) in enumerate(rows[:30]):
             unknown = set(named) - {cell.lower() for cell in row}
-            if not unknown:
-                row[:] = [named.get(cell.lower(), cell) for cell in row]
-            names = {heading(cell).name for cell in row}
+            names = {heading(named.get(cell.lower(), cell)).name for cell in row}
             has_time = "runtime" in names or sum(map(is_repeat, row)) > 1
             if "nprocs" in names and has_time and unknown:
                 raise PredictorError(
@@ -286,29 +287,37 @@ def _without_empty_ends(rows: Rows, place: int) -> Rows:
     return [(line, row[:width] if not any(row[width:]) else row) for line, row in rows]
 
 
-def _name(path: Path, titles: list[str], headings: list[Heading], repeats: list[int]) -> None:
+def _name(
+    path: Path,
+    titles: list[str],
+    headings: list[Heading],
+    repeats: list[int],
+    by_hand: list[int],
+) -> None:
     """Settle which heading is which column, in place; refuse what is not certain."""
     for place in repeats:
         headings[place] = Heading("runtime", repeat_unit(titles[place]))
     for canonical in SPELLINGS:
         own = [p for p, one in enumerate(headings) if one.name == canonical and p not in repeats]
         if canonical == "runtime" and (repeats or any(not headings[p].is_mean for p in own)):
-            means = [p for p in own if headings[p].is_mean or repeats]
+            means = [p for p in own if headings[p].is_mean]
             for place in means:
                 headings[place] = Heading(f"{MEANS[0]}_{place}")
             own = [place for place in own if place not in means]
-        exact = [p for p in own if titles[p].lower().partition("[")[0].strip() == canonical]
+        exact = [p for p in own if p in by_hand]
+        if not exact and canonical != "runtime":
+            exact = [p for p in own if titles[p].lower() == canonical]
         if exact and len(own) > 1:
             for place in set(own) - set(exact[:1]):
-                headings[place] = Heading(f"{titles[place].strip().lower()}")
-            own = exact
+                headings[place] = Heading(f"{titles[place].strip().lower()} ({place + 1})")
+            own = exact[:1]
         if len(own) > 1:
             named = sorted(titles[p].lower() for p in own)
             raise PredictorError(
                 f"{path}: columns {' and '.join(named)} could each be {canonical}; choose one: "
                 f"--columns {' or '.join(f'{canonical}={name}' for name in named)}"
             )
-        if canonical == "runtime" and own:
+        if canonical == "runtime" and own and own != exact:
             refuse_unclear(path, titles, own[0])
     names = [one.name for place, one in enumerate(headings) if place not in repeats]
     doubled = [name for name in names if name and names.count(name) > 1]
@@ -325,7 +334,7 @@ def _stacked(
     names = {place: headings[place].name or f"column_{place + 1}" for place in single}
     if not repeats:
         return frame.rename(columns=names), units
-    several = {repeat_unit(titles[place]) for place in repeats}
+    several = {headings[place].unit for place in repeats}
     if len(several) > 1:
         raise PredictorError(
             f"runs side by side have units {', '.join(sorted(several))}; write one"

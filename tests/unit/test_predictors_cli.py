@@ -326,6 +326,19 @@ def test_columns_are_named_by_hand(tmp_path, capsys):
     assert "NAME=HEADING is needed, with a name of nprocs" in capsys.readouterr().err
 
 
+@pytest.mark.parametrize(
+    ("title", "seconds"),
+    [("runtime", 100), ("elapsed", 110), ("Wall_ms", 0.12), ("time2", 130), ("t_min", 140)],
+)
+def test_the_column_that_is_named_is_the_only_runtime(tmp_path, capsys, title, seconds):
+    path = tmp_path / "runs.csv"
+    path.write_text(
+        "cores,runtime,elapsed,Wall_ms,time2,time3,t_min\n1,100,110,120,130,4,140\n"
+        "2,60,70,80,90,5,95\n4,40,50,60,70,6,75\n"
+    )
+    assert answer(capsys, path, "--columns", f"runtime={title}")["serial_time"] == seconds
+
+
 @pytest.mark.parametrize("wrong", ["nprocs=Prozesoren", "runtime=Dauerr"])
 def test_a_column_that_is_not_there_is_not_guessed(tmp_path, capsys, wrong):
     path = tmp_path / "runs.csv"

@@ -96,6 +96,14 @@ REFUSED = {
         "cores,wall time,elapsed\n1,5,6\n2,3,4\n",
         "elapsed and wall time could each",
     ),
+    "a runtime and another time": (
+        "cores,runtime,elapsed\n1,5,6\n2,3,4\n",
+        "choose one: --columns runtime=elapsed or runtime=runtime",
+    ),
+    "a time and runs beside": (
+        "cores,time,time2,time3\n1,5,6,7\n2,3,4,5\n",
+        "columns time and time2 can be runs side by side or different times",
+    ),
     "a clock in a column of seconds": (
         "cores,time (s)\n1,0:05:00\n",
         "clock time 0:05:00 in a column of s",
