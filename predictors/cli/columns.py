@@ -16,6 +16,8 @@ TIMES = (
     *("run_time", "execution_time", "exec_time", "wall_clock_time", "wallclock_time", "wallclock"),
     *("total_time", "duration", "t", "laufzeit", "zeit", "dauer"),
 )
+REPEATS = ("run", "rep", "repeat", "repetition", "trial", "sample", "iteration", "lauf")
+"""What numbers runs, beside them in a column or in headings."""
 MEANS = ("mean", "average", "avg", "median")
 SPELLINGS: dict[str, tuple[str, ...]] = {
     "nprocs": COUNTS,
@@ -100,8 +102,7 @@ def is_repeat(cell: str) -> bool:
     if not found or (found[2] and found[2] not in UNITS):
         return False
     words = re.split(r"[\s_\-#.]+", found[1].strip()) if found[1].strip() else []
-    known = {"run", "rep", "repeat", "repetition", "trial", "sample", "iteration", "lauf"}
-    return bool(words) and all(word in known or word in TIMES for word in words)
+    return bool(words) and all(word in (*REPEATS, *TIMES) for word in words)
 
 
 def repeat_unit(cell: str) -> str:

@@ -14,6 +14,7 @@ from predictors.cli.columns import (
     CLOCKS,
     MEANS,
     MISSING,
+    REPEATS,
     SPELLINGS,
     TIMED,
     UNITS,
@@ -38,6 +39,8 @@ CURVES = (
     *("dataset", "input", "machine", "system", "cluster", "compiler", "version", "label"),
 )
 """Columns whose values tell several curves apart; ``size`` does where it is no input."""
+FAR_APART = 1.5
+"""So many times as long as another run on the same count is one that is not like it."""
 UNIT_COLUMNS = ("unit", "units", "time_unit", "einheit")
 logger = logging.getLogger(__name__)
 Rows = list[tuple[int, list[str]]]
@@ -125,6 +128,8 @@ def read_curves(
     told_apart = {*inputs} <= {*frame} and any(frame[name].nunique() > 1 for name in inputs)
     column = _curve_column(frame, inputs, told_apart)
     if column is None:
+        if not told_apart:
+            _refuse_groups(path, frame)
         return {"": frame.reset_index(drop=True)}
     if column in ("size", "problem_size") and not frame.duplicated(column).any():
         raise PredictorError(
@@ -133,9 +138,32 @@ def read_curves(
         )
     curves = {}
     for value, part in frame.groupby(column, sort=False):
+        _refuse_groups(path, part)
         shown = f"{value:g}" if isinstance(value, float) else value
         curves[f"{column}={shown!s}"] = part.reset_index(drop=True)
     return curves
+
+
+def _refuse_groups(path: Path, frame: pd.DataFrame) -> None:
+    """Refuse runs of which it is not clear whether they repeat or are of several inputs.
+
+    They fall into groups far apart on every count that was measured more than once, and neither
+    a column of what was available nor one that numbers the runs, nor their place side by side
+    says why.
+    """
+    counts, seconds = (frame[name].to_numpy(float) for name in ("nprocs", "runtime"))
+    runs = {n: np.sort(seconds[counts == n]) for n in np.unique(counts).tolist()}
+    several = {n: times for n, times in runs.items() if len(times) > 1}
+    apart = all((times[1:] / times[:-1]).max() > FAR_APART for times in several.values())
+    numbered = any(frame[one].duplicated().any() for one in REPEATS if one in frame)
+    explained = numbered or any(str(one).startswith("available") for one in frame)
+    if len(several) > 1 and apart and not explained and frame.index.is_unique:
+        few = list(several.items())[:3]
+        listed = ", ".join(f"{n:g} took {times[0]:g} to {times[-1]:g} s" for n, times in few)
+        raise PredictorError(
+            f"{path}: runs on {listed}, which can be two inputs or repetitions; name the input "
+            "of each run in a column input, or number the repetitions in a column run"
+        )
 
 
 def _curve_column(frame: pd.DataFrame, inputs: Sequence[str], told_apart: bool) -> str | None:
@@ -197,7 +225,7 @@ def _table(path: Path, columns: Sequence[str]) -> tuple[pd.DataFrame, dict[str, 
     _name(path, titles, headings, repeats, by_hand)
     frame = pd.DataFrame([row for _, row in cells], dtype=object)
     frame.index = pd.Index([line for line, _ in cells], name="line")
-    frame, units = _stacked(frame, headings, titles, repeats)
+    frame, units = _stacked(frame, headings, repeats)
     frame = _without_unit_row(frame, units)
     for name, unit in units.items():
         if unit and unit not in (*UNITS, *CLOCKS):
@@ -326,7 +354,7 @@ def _name(
 
 
 def _stacked(
-    frame: pd.DataFrame, headings: list[Heading], titles: list[str], repeats: list[int]
+    frame: pd.DataFrame, headings: list[Heading], repeats: list[int]
 ) -> tuple[pd.DataFrame, dict[str, str]]:
     """Name the columns; stand runs that are side by side below each other."""
     units = {one.name: one.unit for one in headings if one.name in TIMED}

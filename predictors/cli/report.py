@@ -9,6 +9,7 @@ import numpy as np
 
 from predictors.advice import Advice, measure_next
 from predictors.base import FloatArray, Predictor, Remark
+from predictors.cli.measurements import FAR_APART
 from predictors.cli.uses import (
     EFFICIENT,
     LEAST_EFFICIENCY,
@@ -29,8 +30,6 @@ WIDE = ((2.0, "warning"), (1.5, "note"))
 
 A method that grades its ranges itself says so by `grades_ranges`.
 """
-FAR_APART = 1.5
-"""So many times as long as another run on the same count is a run that something disturbed."""
 _PARAMETERS = ("A", "sigma", "floor", "serial", "parallel", "scale", "contention", "coherency")
 """Fitted attributes, without the closing underscore, that are reported where there."""
 

@@ -138,6 +138,27 @@ def test_runs_on_one_count_that_are_far_apart_are_made_again_first(tmp_path, cap
     assert "again: runs" not in said
 
 
+TWO_INPUTS = [(1, 100), (2, 52), (4, 27), (8, 14), (1, 1000), (2, 510), (4, 260), (8, 140)]
+
+
+def test_runs_in_two_groups_are_inputs_or_repetitions(tmp_path, capsys):
+    path = written(tmp_path, TWO_INPUTS)
+    assert main([str(path)]) == 2
+    error = capsys.readouterr().err
+    assert "runs on 1 took 100 to 1000 s, 2 took 52 to 510 s," in error
+    assert "name the input of each run in a column input, or number the repetitions" in error
+    assert error.count("\n") == 1
+    rows = path.read_text(encoding="utf-8").splitlines()
+    for title in ("input", "run"):
+        ends = [title, *(str(place // 4) for place in range(8))]
+        path.write_text("\n".join(f"{row},{end}" for row, end in zip(rows, ends, strict=True)))
+        found = answer(capsys, path)
+        assert (len(found["curves"]) == 2) if title == "input" else found["observations"] == 8
+    path.write_text("cores,run1,run2\n1,100,1000\n2,52,510\n4,27,260\n", encoding="utf-8")
+    assert answer(capsys, path)["observations"] == 6
+    assert answer(capsys, written(tmp_path, [*TWO_INPUTS[:5], (2, 53)]))["observations"] == 6
+
+
 def test_the_cheapest_is_the_least_that_was_measured(tmp_path, capsys):
     """5,319 processor-seconds on 2 are more than 5,200 on 1, though by less than 3 %."""
     report = answer(capsys, written(tmp_path, [(1, 5200), (2, 2659.5), *SOLVER]))
