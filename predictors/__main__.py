@@ -28,7 +28,6 @@ from predictors.cli.size_answers import (
     input_names,
 )
 from predictors.cli.terminal import PlainConsole
-from predictors.cli.uses import orderable
 from predictors.errors import PredictorError
 
 METHODS: dict[str, Callable[[argparse.Namespace], Predictor]] = {
@@ -256,8 +255,6 @@ def _reported(
     own = alike(frame, at)
     observed, runtime = (own[name].to_numpy(float) for name in ("nprocs", "runtime"))
     counts = _counts("--counts", options.counts)
-    if counts is None:
-        counts = orderable(observed, options.most or 4.0 * float(observed.max()))
     known = all((own[name] == value).all() for name, value in at.items())
     question = Question(counts, targets, options.most, options.level, options.free, known)
     report = build_report(options.method, model, observed, runtime, question)

@@ -16,9 +16,9 @@ FEW = 0.2
 """Share of the half-width in ln T that falls with the root of the number of counts."""
 FAR = 0.12
 """Half-width in ln T for each unit of ln(target / nearest count)."""
-SURE = 1.1
+SURE = 1.25
 """Ranges within this factor either way need no further count."""
-LEAST_GAIN = 0.1
+LEAST_GAIN = 0.2
 """Share of a range's half-width in ln T that a run must be expected to take off to be worth it."""
 
 
@@ -51,7 +51,7 @@ def measure_next(
     free: bool = False,
     candidates: FloatArray | None = None,
 ) -> Advice | None:
-    """Say which count to measure next; None where no range would narrow by a tenth.
+    """Say which count to measure next; None where it would tell little.
 
     Parameters
     ----------
@@ -92,14 +92,15 @@ def measure_next(
     narrowed = np.array(
         [half * (1.0 - _widths(np.union1d(known, [one]), wanted) / now) for one in candidates]
     )
-    worthwhile = (narrowed >= LEAST_GAIN * half).any(axis=1)
+    tells = (narrowed >= LEAST_GAIN * half) & (half > np.log(SURE))
+    worthwhile = tells.any(axis=1)
     if not worthwhile.any():
         return None
-    candidates, narrowed = candidates[worthwhile], narrowed[worthwhile]
+    candidates, narrowed, tells = (each[worthwhile] for each in (candidates, narrowed, tells))
     cost = candidates * model.predict(candidates)
     worth = narrowed.mean(axis=1) / (1.0 if free else cost)
     best = int(len(worth) - 1 - np.argmax(np.round(worth[::-1] / worth.max(), 9)))
-    place = int(np.argmax(narrowed[best]))
+    place = int(np.argmax(np.where(tells[best], narrowed[best], 0.0)))
     return Advice(
         int(candidates[best]),
         float(wanted[place]),

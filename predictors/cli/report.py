@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from predictors.advice import Advice, measure_next
-from predictors.base import FloatArray, Predictor, Remark
+from predictors.advice import SURE, Advice, measure_next
+from predictors.base import BoolArray, FloatArray, Predictor, Remark
 from predictors.cli.measurements import FAR_APART
 from predictors.cli.uses import (
     EFFICIENT,
@@ -19,6 +19,7 @@ from predictors.cli.uses import (
     advised,
     best_uses,
     number,
+    orderable,
     rival_of,
 )
 from predictors.observations import observed_curve
@@ -40,8 +41,9 @@ class Question:
 
     Attributes
     ----------
-    counts : numpy.ndarray of float
-        Counts to choose from, such as `predictors.cli.uses.orderable` names.
+    counts : numpy.ndarray of float or None
+        Counts to choose from and to measure; None for those that `orderable` names to choose
+        from, powers of two and targets to measure.
     targets : numpy.ndarray of float or None
         Counts to predict; None for the measured ones and powers of two around them.
     most : float or None
@@ -54,7 +56,7 @@ class Question:
         Whether the runs are of the problem asked about.
     """
 
-    counts: FloatArray
+    counts: FloatArray | None = None
     targets: FloatArray | None = None
     most: float | None = None
     level: float = 0.8
@@ -160,19 +162,15 @@ def build_report(
     knee = _knee(counts, speedup, bool(end or question.most))
     efficient = {e: _at_efficiency(counts, speedup, e, end) for e in EFFICIENCIES}
     fastest = float(counts[int(np.argmax(speedup >= speedup.max() * (1.0 - 1e-6)))])
-    matters = [*efficient.values(), fastest] if asked is None else asked.tolist()
-    reach = question.most or (None if asked is None else max(asked.max(), observed.max()))
-    advice = measure_next(
-        model,
-        observed,
-        [count for count in matters if count is not None and (not end or count <= end)],
-        end if reach is None else min(reach, end or reach),
-        question.free,
-    )
+    wanted = [*efficient.values(), fastest] if asked is None else asked.tolist()
+    matters = [count for count in wanted if count is not None and (not end or count <= end)]
+    top = max(float(observed.max()), max(matters, default=1.0) - (asked is None))
+    to_measure = _to_measure(model, observed, question, min(question.most or top, end or np.inf))
+    advice = measure_next(model, observed, matters, None, question.free, to_measure)
     means = dict(zip(runs.nprocs.tolist(), runs.runtime.tolist(), strict=True))
     means = means if question.known else {}
     rows = _rows(model, targets, one, question.level, means)
-    choices = _candidates(model, question, one, means)
+    choices = _candidates(model, observed, question, one, means)
     uses = best_uses(choices, one)
     rival = rival_of(uses, choices)
     chosen = next((use for use in uses if EFFICIENT in use.criterion), uses[0] if uses else None)
@@ -223,16 +221,40 @@ def _rows(
 
 
 def _candidates(
-    model: Predictor, question: Question, one: float, means: Mapping[float, float]
+    model: Predictor,
+    observed: FloatArray,
+    question: Question,
+    one: float,
+    means: Mapping[float, float],
 ) -> tuple[Row, ...]:
     """Return the counts to choose from, what was measured and what may be believed of them."""
     known, counts = np.array(list(means)), question.counts
-    feasible = getattr(model, "feasible", None)
-    held = counts if feasible is None else counts[feasible(counts) | np.isin(counts, known)]
+    if counts is None:
+        counts = orderable(observed, question.most or 4.0 * float(observed.max()))
+    held = counts[_feasible(model, counts) | np.isin(counts, known)]
     if not held.size:
         return ()
     rows = _rows(model, held, one, question.level, means)
     return tuple(row for row in rows if row.measured or row.grade != UNUSABLE)
+
+
+def _to_measure(
+    model: Predictor, observed: FloatArray, question: Question, top: float
+) -> FloatArray:
+    """Return the counts up to `top` that may be measured next, none below the smallest measured."""
+    counts = question.counts
+    if counts is None:
+        powers = 2.0 ** np.arange(np.floor(np.log2(top)) + 1)
+        counts = np.append(powers, [] if question.targets is None else question.targets.max())
+        counts = counts[counts >= observed.min()]
+    counts = counts[(counts <= top) & _feasible(model, counts)]
+    return np.setdiff1d(counts, observed)
+
+
+def _feasible(model: Predictor, counts: FloatArray) -> BoolArray:
+    """Say which counts the application runs on."""
+    feasible = getattr(model, "feasible", None)
+    return np.ones(len(counts), bool) if feasible is None else np.asarray(feasible(counts), bool)
 
 
 def _grade(model: Predictor, target: float, factor: float) -> str:
@@ -258,8 +280,7 @@ def _parameters(model: Predictor) -> dict[str, float]:
 def _considered(model: Predictor, top: float) -> FloatArray:
     """Return counts from 1 to `top` that the application runs on, a few hundred at most."""
     counts = np.unique(np.rint(np.append(np.geomspace(1.0, max(top, 1.0), 400), np.floor(top))))
-    feasible = getattr(model, "feasible", None)
-    held = counts[feasible(counts)] if feasible is not None else counts
+    held = counts[_feasible(model, counts)]
     return held if held.size else counts
 
 
@@ -331,7 +352,10 @@ def _next(advice: Advice | None, rival: Row | None, most: float | None) -> str:
         )
     if advice is None:
         more = "; --most N allows larger counts" if most is None else ""
-        return f"No further run would narrow the ranges by a tenth{more}."
+        return (
+            f"More runs would tell little: none would narrow a range that is wider than a factor "
+            f"of {SURE:g} either way by a fifth{more}."
+        )
     return (
         f"Measure {advice.nprocs} next, for about {number(advice.processor_seconds)} "
         f"processor-seconds: the range at {advice.target:g} should narrow from "

@@ -104,18 +104,18 @@ class Use:
 def orderable(observed: FloatArray, most: float) -> FloatArray:
     """Return counts that somebody would ask a machine for.
 
-    They are the measured ones, these doubled, multiples of the largest, powers of two, and
-    the most there are.
+    They are the measured ones, these doubled, multiples of the largest, and powers of two, none
+    below the smallest that was measured.
 
     Examples
     --------
     >>> orderable(np.array([12.0, 36.0]), 80.0).tolist()
-    [1.0, 2.0, 4.0, 8.0, 12.0, 16.0, 24.0, 32.0, 36.0, 48.0, 64.0, 72.0, 80.0]
+    [12.0, 16.0, 24.0, 32.0, 36.0, 48.0, 64.0, 72.0]
     """
     doubled = np.outer(np.append(observed, 1.0), 2.0 ** np.arange(np.log2(max(most, 1.0)) + 1.0))
     multiples = np.arange(1.0, most / observed.max() + 1.0) * observed.max()
-    counts = np.unique(np.concatenate([doubled.ravel(), multiples, [np.floor(most)]]))
-    return counts[counts <= most]
+    counts = np.unique(np.append(doubled, multiples))
+    return np.asarray(counts[(counts >= observed.min()) & (counts <= most)], float)
 
 
 def best_uses(rows: Sequence[Row], one: float) -> tuple[Use, ...]:

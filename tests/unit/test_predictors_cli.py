@@ -167,10 +167,10 @@ def test_the_cheapest_is_the_least_that_was_measured(tmp_path, capsys):
 
 
 def test_targets_come_first_and_the_most_bounds_what_to_use_and_measure(runs, capsys):
-    report = answer(capsys, runs, "--target", "64", "--most", "24", "--free")
+    report = answer(capsys, runs, "--target", "64", "--most", "33", "--free")
     assert report["answer"].startswith("64 processors take about")
-    assert report["use"] <= 24
-    assert report["measure_next"] == 24
+    assert report["use"] <= 32
+    assert report["measure_next"] == 32
     assert report["advice"]["target"] == 64
     assert 1.0 < report["advice"]["then"] < report["advice"]["now"]
     assert answer(capsys, runs, "--most", "12")["rows"][-1]["nprocs"] == 16
@@ -315,6 +315,27 @@ def test_counts_that_nobody_orders_are_advised_where_they_are_asked_for(tmp_path
     assert used <= {1, 2, 4, 8, 16, 24, 32}
     asked = answer(capsys, path, "--counts", "1-20")["uses"]
     assert not {use["nprocs"] for use in asked} <= used | {16, 24, 32}
+
+
+def test_counts_below_the_runs_and_the_whole_of_a_machine_are_advised_if_asked_for(
+    tmp_path, capsys
+):
+    path = written(tmp_path, [(4, 100), (8, 52), (16, 28), (32, 16)])
+    report = answer(capsys, path, "--most", "73")
+    assert [use["nprocs"] for use in report["uses"]] == [64, 4]
+    assert report["measure_next"] is None
+    asked = answer(capsys, path, "--most", "73", "--counts", "2", "73")
+    assert {use["nprocs"] for use in asked["uses"]} == {2, 73}
+    far = answer(capsys, path, "--most", "300", "--counts", "4", "73", "290")
+    assert far["measure_next"] in (73, 290)
+
+
+def test_ranges_that_are_narrow_already_need_no_run(tmp_path, capsys):
+    """A run on 64 was advised, for a factor of 1.13 to become 1.06."""
+    path = written(tmp_path, [(4, 100), (8, 52), (16, 28), (32, 16)])
+    report = answer(capsys, path, "--target", "64")
+    assert report["advice"] is None
+    assert "More runs would tell little: none would narrow a range" in report["answer"]
 
 
 def test_a_run_that_narrows_little_is_not_advised(tmp_path, capsys):
