@@ -298,7 +298,7 @@ def _answer_all(options: argparse.Namespace, curves: dict[str, pd.DataFrame]) ->
     if options.json:
         write_json({"curves": {name: report.as_dict() for name, report in reports.items()}})
     else:
-        print_curves(reports, _console())
+        print_curves(reports, _console(), targets is not None)
 
 
 def _console() -> Console:

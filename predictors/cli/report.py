@@ -1,7 +1,7 @@
 """What a user with a few runs wants to know, computed from any fitted predictor."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from math import isfinite
 from typing import Any
 
@@ -76,6 +76,8 @@ class Report:
     method : str
     observations : int
     rows : tuple of Row
+        Of the targets.
+    measured : tuple of Row
     serial_time : float
         Seconds on one processor, to which all speedups refer.
     serial_measured : bool
@@ -107,6 +109,7 @@ class Report:
     method: str
     observations: int
     rows: tuple[Row, ...]
+    measured: tuple[Row, ...]
     serial_time: float
     serial_measured: bool
     parameters: dict[str, float]
@@ -123,7 +126,8 @@ class Report:
 
     def as_dict(self) -> dict[str, Any]:
         """Return the report as plain values for JSON."""
-        plain = asdict(self)
+        plain = asdict(replace(self, measured=()))
+        del plain["measured"]
         plain["remarks"] = [remark._asdict() for remark in self.remarks]
         plain["advice"] = None if self.advice is None else self.advice._asdict()
         return plain
@@ -169,24 +173,28 @@ def build_report(
     advice = measure_next(model, observed, matters, None, question.free, to_measure)
     means = dict(zip(runs.nprocs.tolist(), runs.runtime.tolist(), strict=True))
     means = means if question.known else {}
-    rows = _rows(model, targets, one, question.level, means)
+    listed = _rows(model, np.union1d(targets, list(means)), one, question.level, means)
+    row_of = {row.nprocs: row for row in listed}
+    rows = tuple(row_of[count] for count in targets.tolist())
     choices = _candidates(model, observed, question, one, means)
-    uses = best_uses(choices, one)
+    is_alone = len(means) == 1 and len(choices) < 2
+    uses = () if is_alone else best_uses(choices, one)
     rival = rival_of(uses, choices)
     chosen = next((use for use in uses if EFFICIENT in use.criterion), uses[0] if uses else None)
-    told = _expected(rows if asked is not None else ())
-    doubts = [*_scatter(observed, runtime), *_rise(means, observed)] if question.known else []
+    told = _expected(() if asked is None or is_alone else rows)
+    doubts = [*_rise(means, observed), *_scatter(observed, runtime)] if question.known else []
     against = next((remark.measure_at for remark in remarks if remark.code == CONTRADICTED), None)
     if against:
         said = f"First of all run {against} again: its runtime contradicts the others."
         doubts.insert(0, (said, against))
     again = next((int(count) for _, count in doubts if count), None)
-    last = "" if again else _next(advice, rival, question.most)
+    last = "" if again else _next(advice, rival, question.most, means if is_alone else {})
     return Report(
         " ".join([*(said for said, _ in doubts), *told, *advised(uses, means), last]).rstrip(),
         method,
         len(observed),
         rows,
+        tuple(row for row in listed if row.measured),
         one,
         measured,
         _parameters(model),
@@ -334,16 +342,22 @@ def _rise(means: Mapping[float, float], observed: FloatArray) -> list[Doubt]:
 
 
 def _expected(rows: Sequence[Row]) -> list[str]:
-    """Say what to expect at the first targets."""
-    return [
-        f"{row.nprocs:g} {'processors take' if row.nprocs != 1 else 'processor takes'} about "
-        f"{number(row.runtime)} s ({number(row.low)} to {number(row.high)} s"
-        f"{', ' + row.grade if row.grade != 'good' else ''})."
-        for row in rows[:3]
-    ]
+    """Say what was measured at the first targets, or what to expect."""
+    said = []
+    for row in rows[:3]:
+        on = f"{row.nprocs:g} processor{'s' * (row.nprocs != 1)}"
+        if row.measured:
+            said.append(f"{on} took {number(row.seconds)} s (measured).")
+            continue
+        grade = f", {row.grade}" if row.grade != "good" else ""
+        take, ends = "take" + "s" * (row.nprocs == 1), f"{number(row.low)} to {number(row.high)} s"
+        said.append(f"{on} {take} about {number(row.runtime)} s ({ends}{grade}).")
+    return said
 
 
-def _next(advice: Advice | None, rival: Row | None, most: float | None) -> str:
+def _next(
+    advice: Advice | None, rival: Row | None, most: float | None, alone: Mapping[float, float]
+) -> str:
     """Say what to measure, as it may be faster, or for narrower ranges."""
     if rival is not None:
         return (
@@ -355,6 +369,11 @@ def _next(advice: Advice | None, rival: Row | None, most: float | None) -> str:
         return (
             f"More runs would tell little: none would narrow a range that is wider than a factor "
             f"of {SURE:g} either way by a fifth{more}."
+        )
+    for count, seconds in alone.items():
+        return (
+            f"Measure {advice.nprocs} next, for {number(count * seconds)} processor-seconds if "
+            f"the runtime falls in proportion, {number(advice.nprocs * seconds)} if it stays."
         )
     return (
         f"Measure {advice.nprocs} next, for about {number(advice.processor_seconds)} "

@@ -124,8 +124,6 @@ def best_uses(rows: Sequence[Row], one: float) -> tuple[Use, ...]:
     A count that was measured is never left for one that was measured slower or dearer; one that
     is only believed in must be better than the best measured by more than `SAME`.
     """
-    if len(rows) < 2:
-        return ()
     efficient = [row for row in rows if one >= LEAST_EFFICIENCY * row.cost]
     best = {
         FASTEST: _least(rows, attrgetter("seconds")),
@@ -172,7 +170,12 @@ def rival_of(uses: Sequence[Use], rows: Sequence[Row]) -> Row | None:
 
 def advised(uses: Sequence[Use], means: Mapping[float, float]) -> list[str]:
     """Say what to use, a sentence for each criterion, or why nothing is advised."""
-    if not uses:
-        counts = ", ".join(f"{count:g}" for count in means)
-        return [f"Runs on {counts} alone say nothing about other counts."]
-    return [use.sentence for use in uses]
+    if uses:
+        return [use.sentence for use in uses]
+    if len(means) > 1:
+        return ["No count to choose from was measured or can be predicted; --counts names others."]
+    return [
+        f"Runs on {count:g} alone ({number(seconds)} s, {number(count * seconds)} "
+        "processor-seconds) say nothing about other counts."
+        for count, seconds in means.items()
+    ]

@@ -241,6 +241,9 @@ def test_what_is_predicted_for_several_curves_has_a_grade(tmp_path, capsys):
     cells = [re.split("  +", line)[3] for line in out.splitlines() if re.match(r"\d  ", line)]
     assert cells == ["3.81, warning", "6", "0.645, warning"]
     assert (out.count("warning"), out.count("good")) == (4, 1)  # two on 16, which is asked for
+    assert main([str(path), "--target", "16", "12", "48"]) == 0
+    out = capsys.readouterr().out
+    assert all(f"on {count} (s)" in out for count in (16, 12, 48))
 
 
 def test_a_plot_is_written(runs, tmp_path, capsys):
@@ -303,10 +306,41 @@ def test_a_target_can_be_measured_unless_the_most_forbids_it(tmp_path, capsys):
 
 
 def test_one_run_praises_nothing(tmp_path, capsys):
-    report = answer(capsys, written(tmp_path, [(4, 100)]))
+    path = written(tmp_path, [(4, 100), (4, 101), (4, 102), (4, 140)])
+    report = answer(capsys, path)
     assert report["uses"] == []
     assert report["use"] is None
-    assert report["answer"].startswith("Runs on 4 alone say nothing about other counts. Measure ")
+    assert report["answer"].startswith(
+        "Runs on 4 alone (101 s, 404 processor-seconds) say nothing about other counts. Measure "
+    )
+    assert main([str(path), "--target", "8", "--counts", "8"]) == 0
+    assert " ".join(capsys.readouterr().out.split()).endswith(
+        "Measure 8 next, for 404 processor-seconds if the runtime falls in proportion, 808 if it "
+        "stays. note: left out among repeats: 140 s on 4"
+    )
+
+
+def test_measured_counts_are_listed_first_whatever_is_asked(runs, capsys):
+    assert main([str(runs), "--target", "64", "6", "4"]) == 0
+    out = capsys.readouterr().out
+    assert "4 processors took 28.2 s (measured)." in out
+    rows = [line.split() for line in out.splitlines() if re.match(r"\d+  .* to ", line)]
+    assert [int(row[0]) for row in rows] == [1, 2, 4, 8, 16, 64, 6]
+
+
+def test_some_counts_to_choose_from_are_none_that_anything_is_known_of(runs, capsys):
+    report = answer(capsys, runs, "--allowed", "powers of 2", "--counts", "24")
+    assert report["uses"] == []
+    assert "No count to choose from was measured or can be predicted" in report["answer"]
+    one = answer(capsys, runs, "--counts", "8")["uses"]
+    assert [(use["nprocs"], use["measured"]) for use in one] == [(8, True)]
+
+
+def test_a_rise_is_said_before_runs_that_are_far_apart(tmp_path, capsys):
+    rising = [(1, 100), (2, 60), (4, 50), (8, 70), (8, 75), (1, 160)]
+    said = answer(capsys, written(tmp_path, rising))["answer"]
+    assert said.startswith("Runtimes rise beyond 4: ")
+    assert "First of all run 1 again" in said
 
 
 def test_counts_that_nobody_orders_are_advised_where_they_are_asked_for(tmp_path, capsys):
