@@ -6,7 +6,6 @@ import sys
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Literal
 
 import numpy as np
 import pandas as pd
@@ -35,17 +34,13 @@ METHODS: dict[str, Callable[[argparse.Namespace], Predictor]] = {
     "amdahl": lambda arguments: predictors.Amdahl(),
     "usl": lambda arguments: predictors.UniversalScalability(),
     "levenberg": lambda arguments: predictors.LevenbergMarquardt(),
-    "regression": lambda arguments: predictors.LogLogRegression(
-        input_names(arguments), arguments.form, arguments.split, _smallest(arguments.smallest)
-    ),
+    "regression": lambda arguments: predictors.LogLogRegression(input_names(arguments)),
     "focused": lambda arguments: predictors.FocusedRegression(
         input_names(arguments),
         arguments.focal_time,
         arguments.tolerance,
-        arguments.influence,
         condition=conditions(arguments)[0],
         band=conditions(arguments)[1],
-        smallest=_smallest(arguments.smallest),
     ),
     "consensus": lambda arguments: predictors.Consensus(input_names(arguments)),
 }
@@ -57,9 +52,7 @@ WITH_INPUTS = ("regression", "focused", "consensus")
 READ_BY = {
     ("adept",): ("allowed",),
     WITH_INPUTS: ("inputs", "at"),
-    ("regression",): ("form", "split"),
-    ("focused",): ("focal_time", "tolerance", "influence", "condition"),
-    ("regression", "focused"): ("smallest",),
+    ("focused",): ("focal_time", "tolerance", "condition"),
 }
 """Methods, and the options that they alone read."""
 
@@ -167,22 +160,11 @@ def _add_regression_options(parser: argparse.ArgumentParser) -> None:
     group.add_argument(
         "--at", action="append", default=[], metavar="NAME=VALUE", help="input to predict at"
     )
-    group.add_argument("--form", choices=("auto", "linear", "quadratic"), default="auto")
-    group.add_argument("--split", choices=("auto", "total", "separate"), default="auto")
-    group.add_argument(
-        "--smallest", metavar="N", help="train on this many processors or more; auto chooses"
-    )
     group.add_argument(
         "--focal-time", type=float, metavar="SECONDS", help="look at runs near this time"
     )
     group.add_argument(
         "--tolerance", type=float, default=0.3, help="how near, in log2 units (0.3: 23 %%)"
-    )
-    group.add_argument(
-        "--influence",
-        choices=("flag", "drop"),
-        default="flag",
-        help="what becomes of runs with a Cook's distance above 2p/n",
     )
     group.add_argument(
         "--size-for-time",
@@ -192,11 +174,6 @@ def _add_regression_options(parser: argparse.ArgumentParser) -> None:
     )
     group.add_argument(
         "--solve", metavar="NAME", default="size", help="the input to solve for (size)"
-    )
-    group.add_argument(
-        "--sizes",
-        metavar="LOW-HIGH",
-        help="sizes that the application runs, for --size-for-time",
     )
     group.add_argument(
         "--condition",
@@ -365,16 +342,6 @@ def _counts(option: str, words: Sequence[str] | None) -> FloatArray | None:
     if not counts:
         raise PredictorError(f"{option} needs at least one processor count")
     return np.array(counts)
-
-
-def _smallest(text: str | None) -> float | Literal["auto"]:
-    """Return the count, or the choice, that ``--smallest`` names."""
-    if text == "auto":
-        return "auto"
-    count = as_number(text or "1")
-    if np.isnan(count):
-        raise PredictorError(f"--smallest {text}: a processor count or auto is needed")
-    return count
 
 
 def _allowed(text: str | None) -> list[int] | str | None:

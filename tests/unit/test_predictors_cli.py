@@ -430,7 +430,7 @@ def test_a_column_that_is_not_there_is_not_guessed(tmp_path, capsys, wrong):
     ("arguments", "message"),
     [
         (["--target", "many"], "--target many: a processor count"),
-        (["--form", "quadratic"], "--form is read by --method regression; the method is adept"),
+        (["--condition", "a=1"], "--condition is read by --method focused; the method is adept"),
         (["--at", "size=3"], "--at is read by --method regression, focused, consensus"),
         (["--method", "regression", "--tolerance", "1"], "--tolerance is read by --method focused"),
         (["--method", "usl", "--allowed", "8"], "--allowed is read by --method adept; the method"),
