@@ -62,11 +62,12 @@ def measure_next(
     targets : sequence of float
         The counts whose runtimes matter.
     most : float, optional
-        The largest count to be had; if None, powers of two below the last target are.
+        The largest count to be had; if None, all `candidates` are, and powers of two below
+        the last target. It is itself measured only if it is a target.
     free : bool
         Whether runs cost nothing. Else what one narrows is divided by its processor-seconds.
     candidates : numpy.ndarray of float, optional
-        The counts to be had, in place of powers of two and `most`.
+        The counts to be had, in place of powers of two from the smallest measured one on.
 
     Examples
     --------
@@ -83,9 +84,10 @@ def measure_next(
     if not wanted.size or half.max() <= np.log(SURE):
         return None
     if candidates is None:
-        candidates = _candidates(known, wanted[-1], most)
-        feasible = getattr(model, "feasible", None)
-        candidates = candidates if feasible is None else candidates[feasible(candidates)]
+        candidates = _candidates(known, wanted, most)
+    candidates = np.setdiff1d(candidates[candidates <= (most or np.inf)], known)
+    feasible = getattr(model, "feasible", None)
+    candidates = candidates if feasible is None else candidates[feasible(candidates)]
     if not candidates.size:
         return None
     now = _widths(known, wanted)
@@ -110,11 +112,11 @@ def measure_next(
     )
 
 
-def _candidates(known: FloatArray, target: float, most: float | None) -> FloatArray:
-    """Return the powers of two, and the largest count to be had, that were not measured."""
-    limit = max(known[-1], target - 1.0) if most is None else np.floor(most)
-    powers = 2.0 ** np.arange(np.floor(np.log2(limit)) + 1)
-    return np.setdiff1d(powers if most is None else np.append(powers, limit), known)
+def _candidates(known: FloatArray, wanted: FloatArray, most: float | None) -> FloatArray:
+    """Return powers of two from the smallest measured count on, and a target that is the limit."""
+    limit = max(known[-1], wanted[-1] - 1.0) if most is None else np.floor(most)
+    powers = 2.0 ** np.arange(np.ceil(np.log2(known[0])), np.floor(np.log2(max(limit, 1.0))) + 1)
+    return np.append(powers, wanted[wanted == limit])
 
 
 def _widths(known: FloatArray, targets: FloatArray) -> FloatArray:

@@ -152,14 +152,13 @@ def _refuse_groups(path: Path, frame: pd.DataFrame) -> None:
     says why.
     """
     counts, seconds = (frame[name].to_numpy(float) for name in ("nprocs", "runtime"))
-    runs = {n: np.sort(seconds[counts == n]) for n in np.unique(counts).tolist()}
-    several = {n: times for n, times in runs.items() if len(times) > 1}
-    apart = all((times[1:] / times[:-1]).max() > FAR_APART for times in several.values())
+    values, repeats = np.unique(counts, return_counts=True)
+    several = [(n, np.sort(seconds[counts == n])) for n in values[repeats > 1].tolist()]
+    apart = all((times[1:] / times[:-1]).max() > FAR_APART for _, times in several)
     numbered = any(frame[one].duplicated().any() for one in REPEATS if one in frame)
     explained = numbered or any(str(one).startswith("available") for one in frame)
     if len(several) > 1 and apart and not explained and frame.index.is_unique:
-        few = list(several.items())[:3]
-        listed = ", ".join(f"{n:g} took {times[0]:g} to {times[-1]:g} s" for n, times in few)
+        listed = ", ".join(f"{n:g} took {t[0]:g} to {t[-1]:g} s" for n, t in several[:3])
         raise PredictorError(
             f"{path}: runs on {listed}, which can be two inputs or repetitions; name the input "
             "of each run in a column input, or number the repetitions in a column run"

@@ -168,9 +168,11 @@ def build_report(
     fastest = float(counts[int(np.argmax(speedup >= speedup.max() * (1.0 - 1e-6)))])
     wanted = [*efficient.values(), fastest] if asked is None else asked.tolist()
     matters = [count for count in wanted if count is not None and (not end or count <= end)]
-    top = max(float(observed.max()), max(matters, default=1.0) - (asked is None))
-    to_measure = _to_measure(model, observed, question, min(question.most or top, end or np.inf))
-    advice = measure_next(model, observed, matters, None, question.free, to_measure)
+    reach = question.most or (None if asked is None else max(asked.max(), observed.max()))
+    if reach and asked is None and question.counts is None:
+        reach = 2.0 ** np.floor(np.log2(reach))
+    within = end if reach is None else min(reach, end or reach)
+    advice = measure_next(model, observed, matters, within, question.free, question.counts)
     means = dict(zip(runs.nprocs.tolist(), runs.runtime.tolist(), strict=True))
     means = means if question.known else {}
     listed = _rows(model, np.union1d(targets, list(means)), one, question.level, means)
@@ -244,19 +246,6 @@ def _candidates(
         return ()
     rows = _rows(model, held, one, question.level, means)
     return tuple(row for row in rows if row.measured or row.grade != UNUSABLE)
-
-
-def _to_measure(
-    model: Predictor, observed: FloatArray, question: Question, top: float
-) -> FloatArray:
-    """Return the counts up to `top` that may be measured next, none below the smallest measured."""
-    counts = question.counts
-    if counts is None:
-        powers = 2.0 ** np.arange(np.floor(np.log2(top)) + 1)
-        counts = np.append(powers, [] if question.targets is None else question.targets.max())
-        counts = counts[counts >= observed.min()]
-    counts = counts[(counts <= top) & _feasible(model, counts)]
-    return np.setdiff1d(counts, observed)
 
 
 def _feasible(model: Predictor, counts: FloatArray) -> BoolArray:
@@ -345,13 +334,11 @@ def _expected(rows: Sequence[Row]) -> list[str]:
     """Say what was measured at the first targets, or what to expect."""
     said = []
     for row in rows[:3]:
-        on = f"{row.nprocs:g} processor{'s' * (row.nprocs != 1)}"
-        if row.measured:
-            said.append(f"{on} took {number(row.seconds)} s (measured).")
-            continue
+        verb = "took" if row.measured else "take about" if row.nprocs != 1 else "takes about"
         grade = f", {row.grade}" if row.grade != "good" else ""
-        take, ends = "take" + "s" * (row.nprocs == 1), f"{number(row.low)} to {number(row.high)} s"
-        said.append(f"{on} {take} about {number(row.runtime)} s ({ends}{grade}).")
+        told = "measured" if row.measured else f"{number(row.low)} to {number(row.high)} s{grade}"
+        on = f"{row.nprocs:g} processor{'s' * (row.nprocs != 1)}"
+        said.append(f"{on} {verb} {number(row.seconds)} s ({told}).")
     return said
 
 
