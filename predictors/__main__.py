@@ -6,7 +6,6 @@ import sys
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Literal
 
 import numpy as np
 import pandas as pd
@@ -28,7 +27,6 @@ from predictors.cli.size_answers import (
     input_names,
 )
 from predictors.cli.terminal import PlainConsole
-from predictors.cli.uses import orderable
 from predictors.errors import PredictorError
 
 METHODS: dict[str, Callable[[argparse.Namespace], Predictor]] = {
@@ -36,17 +34,13 @@ METHODS: dict[str, Callable[[argparse.Namespace], Predictor]] = {
     "amdahl": lambda arguments: predictors.Amdahl(),
     "usl": lambda arguments: predictors.UniversalScalability(),
     "levenberg": lambda arguments: predictors.LevenbergMarquardt(),
-    "regression": lambda arguments: predictors.LogLogRegression(
-        input_names(arguments), arguments.form, arguments.split, _smallest(arguments.smallest)
-    ),
+    "regression": lambda arguments: predictors.LogLogRegression(input_names(arguments)),
     "focused": lambda arguments: predictors.FocusedRegression(
         input_names(arguments),
         arguments.focal_time,
         arguments.tolerance,
-        arguments.influence,
         condition=conditions(arguments)[0],
         band=conditions(arguments)[1],
-        smallest=_smallest(arguments.smallest),
     ),
     "consensus": lambda arguments: predictors.Consensus(input_names(arguments)),
 }
@@ -58,9 +52,7 @@ WITH_INPUTS = ("regression", "focused", "consensus")
 READ_BY = {
     ("adept",): ("allowed",),
     WITH_INPUTS: ("inputs", "at"),
-    ("regression",): ("form", "split"),
-    ("focused",): ("focal_time", "tolerance", "influence", "condition"),
-    ("regression", "focused"): ("smallest",),
+    ("focused",): ("focal_time", "tolerance", "condition"),
 }
 """Methods, and the options that they alone read."""
 
@@ -168,22 +160,11 @@ def _add_regression_options(parser: argparse.ArgumentParser) -> None:
     group.add_argument(
         "--at", action="append", default=[], metavar="NAME=VALUE", help="input to predict at"
     )
-    group.add_argument("--form", choices=("auto", "linear", "quadratic"), default="auto")
-    group.add_argument("--split", choices=("auto", "total", "separate"), default="auto")
-    group.add_argument(
-        "--smallest", metavar="N", help="train on this many processors or more; auto chooses"
-    )
     group.add_argument(
         "--focal-time", type=float, metavar="SECONDS", help="look at runs near this time"
     )
     group.add_argument(
         "--tolerance", type=float, default=0.3, help="how near, in log2 units (0.3: 23 %%)"
-    )
-    group.add_argument(
-        "--influence",
-        choices=("flag", "drop"),
-        default="flag",
-        help="what becomes of runs with a Cook's distance above 2p/n",
     )
     group.add_argument(
         "--size-for-time",
@@ -193,11 +174,6 @@ def _add_regression_options(parser: argparse.ArgumentParser) -> None:
     )
     group.add_argument(
         "--solve", metavar="NAME", default="size", help="the input to solve for (size)"
-    )
-    group.add_argument(
-        "--sizes",
-        metavar="LOW-HIGH",
-        help="sizes that the application runs, for --size-for-time",
     )
     group.add_argument(
         "--condition",
@@ -256,8 +232,6 @@ def _reported(
     own = alike(frame, at)
     observed, runtime = (own[name].to_numpy(float) for name in ("nprocs", "runtime"))
     counts = _counts("--counts", options.counts)
-    if counts is None:
-        counts = orderable(observed, options.most or 4.0 * float(observed.max()))
     known = all((own[name] == value).all() for name, value in at.items())
     question = Question(counts, targets, options.most, options.level, options.free, known)
     report = build_report(options.method, model, observed, runtime, question)
@@ -301,7 +275,7 @@ def _answer_all(options: argparse.Namespace, curves: dict[str, pd.DataFrame]) ->
     if options.json:
         write_json({"curves": {name: report.as_dict() for name, report in reports.items()}})
     else:
-        print_curves(reports, _console())
+        print_curves(reports, _console(), targets is not None)
 
 
 def _console() -> Console:
@@ -368,16 +342,6 @@ def _counts(option: str, words: Sequence[str] | None) -> FloatArray | None:
     if not counts:
         raise PredictorError(f"{option} needs at least one processor count")
     return np.array(counts)
-
-
-def _smallest(text: str | None) -> float | Literal["auto"]:
-    """Return the count, or the choice, that ``--smallest`` names."""
-    if text == "auto":
-        return "auto"
-    count = as_number(text or "1")
-    if np.isnan(count):
-        raise PredictorError(f"--smallest {text}: a processor count or auto is needed")
-    return count
 
 
 def _allowed(text: str | None) -> list[int] | str | None:

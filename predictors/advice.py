@@ -16,9 +16,9 @@ FEW = 0.2
 """Share of the half-width in ln T that falls with the root of the number of counts."""
 FAR = 0.12
 """Half-width in ln T for each unit of ln(target / nearest count)."""
-SURE = 1.1
+SURE = 1.25
 """Ranges within this factor either way need no further count."""
-LEAST_GAIN = 0.1
+LEAST_GAIN = 0.2
 """Share of a range's half-width in ln T that a run must be expected to take off to be worth it."""
 
 
@@ -51,7 +51,7 @@ def measure_next(
     free: bool = False,
     candidates: FloatArray | None = None,
 ) -> Advice | None:
-    """Say which count to measure next; None where no range would narrow by a tenth.
+    """Say which count to measure next; None where it would tell little.
 
     Parameters
     ----------
@@ -62,11 +62,12 @@ def measure_next(
     targets : sequence of float
         The counts whose runtimes matter.
     most : float, optional
-        The largest count to be had; if None, powers of two below the last target are.
+        The largest count to be had; if None, all `candidates` are, and powers of two below
+        the last target. It is itself measured only if it is a target.
     free : bool
         Whether runs cost nothing. Else what one narrows is divided by its processor-seconds.
     candidates : numpy.ndarray of float, optional
-        The counts to be had, in place of powers of two and `most`.
+        The counts to be had, in place of powers of two from the smallest measured one on.
 
     Examples
     --------
@@ -83,23 +84,25 @@ def measure_next(
     if not wanted.size or half.max() <= np.log(SURE):
         return None
     if candidates is None:
-        candidates = _candidates(known, wanted[-1], most)
-        feasible = getattr(model, "feasible", None)
-        candidates = candidates if feasible is None else candidates[feasible(candidates)]
+        candidates = _candidates(known, wanted, most)
+    candidates = np.setdiff1d(candidates[candidates <= (most or np.inf)], known)
+    feasible = getattr(model, "feasible", None)
+    candidates = candidates if feasible is None else candidates[feasible(candidates)]
     if not candidates.size:
         return None
     now = _widths(known, wanted)
     narrowed = np.array(
         [half * (1.0 - _widths(np.union1d(known, [one]), wanted) / now) for one in candidates]
     )
-    worthwhile = (narrowed >= LEAST_GAIN * half).any(axis=1)
+    tells = (narrowed >= LEAST_GAIN * half) & (half > np.log(SURE))
+    worthwhile = tells.any(axis=1)
     if not worthwhile.any():
         return None
-    candidates, narrowed = candidates[worthwhile], narrowed[worthwhile]
+    candidates, narrowed, tells = (each[worthwhile] for each in (candidates, narrowed, tells))
     cost = candidates * model.predict(candidates)
     worth = narrowed.mean(axis=1) / (1.0 if free else cost)
     best = int(len(worth) - 1 - np.argmax(np.round(worth[::-1] / worth.max(), 9)))
-    place = int(np.argmax(narrowed[best]))
+    place = int(np.argmax(np.where(tells[best], narrowed[best], 0.0)))
     return Advice(
         int(candidates[best]),
         float(wanted[place]),
@@ -109,11 +112,11 @@ def measure_next(
     )
 
 
-def _candidates(known: FloatArray, target: float, most: float | None) -> FloatArray:
-    """Return the powers of two, and the largest count to be had, that were not measured."""
-    limit = max(known[-1], target - 1.0) if most is None else np.floor(most)
-    powers = 2.0 ** np.arange(np.floor(np.log2(limit)) + 1)
-    return np.setdiff1d(powers if most is None else np.append(powers, limit), known)
+def _candidates(known: FloatArray, wanted: FloatArray, most: float | None) -> FloatArray:
+    """Return powers of two from the smallest measured count on, and a target that is the limit."""
+    limit = max(known[-1], wanted[-1] - 1.0) if most is None else np.floor(most)
+    powers = 2.0 ** np.arange(np.ceil(np.log2(known[0])), np.floor(np.log2(max(limit, 1.0))) + 1)
+    return np.append(powers, wanted[wanted == limit])
 
 
 def _widths(known: FloatArray, targets: FloatArray) -> FloatArray:

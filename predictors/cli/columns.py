@@ -16,6 +16,8 @@ TIMES = (
     *("run_time", "execution_time", "exec_time", "wall_clock_time", "wallclock_time", "wallclock"),
     *("total_time", "duration", "t", "laufzeit", "zeit", "dauer"),
 )
+REPEATS = ("run", "rep", "repeat", "repetition", "trial", "sample", "iteration", "lauf")
+"""What numbers runs, beside them in a column or in headings."""
 MEANS = ("mean", "average", "avg", "median")
 SPELLINGS: dict[str, tuple[str, ...]] = {
     "nprocs": COUNTS,
@@ -42,6 +44,8 @@ MISSING = ("", "nan", "na", "n/a", "null", "none", "-")
 _IN_BRACKETS = re.compile(r"\s*[\(\[<]\s*([^()\[\]<>]*?)\s*[\)\]>]$")
 _BEHIND = re.compile(r"(?:\s+in\s+|\s*/\s*|\s*,\s*|[_\s]+)([a-zµμ:]+)$")
 _NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?")
+_MIN = re.compile(r"(?<!\bin)(?<![/,])[_\s]min$")
+"""Behind a heading: minutes, or the least of several runs."""
 _WITH_UNIT = re.compile(r"([+-]?[\d.,'’ \u00a0]*\d(?:[eE][+-]?\d+)?)\s*([a-zA-Zµμ]+)\.?")
 _CLOCK = re.compile(r"(?:(\d+)(?:-|d\s*|\s+))?(\d+):(\d{1,2})(?::(\d{1,2}))?([.,]\d+)?")
 
@@ -88,7 +92,7 @@ def heading(cell: str) -> Heading:
         for canonical, spellings in SPELLINGS.items():
             if name in spellings or (canonical == "nprocs" and f"{name}s" in spellings):
                 return Heading(canonical, "" if canonical == "nprocs" else unit, is_mean)
-    return Heading(plain, unit if plain in TIMED else "")
+    return Heading(plain, unit)
 
 
 def is_repeat(cell: str) -> bool:
@@ -98,19 +102,12 @@ def is_repeat(cell: str) -> bool:
     if not found or (found[2] and found[2] not in UNITS):
         return False
     words = re.split(r"[\s_\-#.]+", found[1].strip()) if found[1].strip() else []
-    known = {"run", "rep", "repeat", "repetition", "trial", "sample", "iteration", "lauf"}
-    return bool(words) and all(word in known or word in TIMES for word in words)
+    return bool(words) and all(word in (*REPEATS, *TIMES) for word in words)
 
 
 def repeat_unit(cell: str) -> str:
     """Return the unit behind a heading that numbers runs."""
-    return heading(re.sub(r"[\s_\-#.]*\d+", "", cell)).unit or bracketed(cell)
-
-
-def bracketed(cell: str) -> str:
-    """Return the unit in brackets behind a heading, in small letters; empty without one."""
-    found = _IN_BRACKETS.search(cell.strip().lower())
-    return found[1] if found else ""
+    return heading(re.sub(r"[\s_\-#.]*\d+", "", cell)).unit
 
 
 def decimal_mark(cells: Iterable[str]) -> str:
@@ -210,6 +207,12 @@ def seconds(cell: str, unit: str, mark: str) -> float:
     return number(cell, mark) * (UNITS[unit] if unit else 1.0)
 
 
+def says_unit(cell: str) -> bool:
+    """Say whether a time has a unit of its own, or is a clock time."""
+    own = _WITH_UNIT.fullmatch(cell)
+    return bool(_CLOCK.fullmatch(cell) or (own and own[2].lower() in UNITS))
+
+
 def _clock_seconds(cell: str, unit: str, clock: "re.Match[str]") -> float:
     days, first, second, third, fraction = clock.groups()
     if unit and unit not in CLOCKS:
@@ -238,20 +241,20 @@ def named_by_hand(text: str) -> tuple[str, str]:
         raise PredictorError(
             f"--columns {text}: NAME=HEADING is needed, with a name of {', '.join(SPELLINGS)}"
         )
-    unit = bracketed(title)
+    unit = "" if _MIN.search(title.lower()) else heading(title).unit
     return title.lower(), f"{name} [{unit}]" if unit else name
 
 
 def refuse_unclear(path: Path, titles: list[str], place: int) -> None:
     """Refuse a column of times of which unit or runs could be two things."""
     title = titles[place]
-    if re.search(r"(?<!\bin)(?<![/,])[_\s]min$", title.lower()):
+    if _MIN.search(title.lower()):
         raise PredictorError(
             f"{path}: column {title} can be minutes or the least of several runs; write minutes "
             "as 'time [min]', or say which column is the runtime by --columns runtime=HEADING"
         )
     others = [one for one in titles if one != title and is_repeat(one)]
-    if others and "runtime" not in title.lower():
+    if others:
         raise PredictorError(
             f"{path}: columns {title} and {others[0]} can be runs side by side or different "
             "times; name runs run1, run2, or say which is the runtime by --columns runtime=HEADING"

@@ -14,6 +14,7 @@ from predictors.cli.columns import (
     CLOCKS,
     MEANS,
     MISSING,
+    REPEATS,
     SPELLINGS,
     TIMED,
     UNITS,
@@ -27,6 +28,7 @@ from predictors.cli.columns import (
     number,
     refuse_unclear,
     repeat_unit,
+    says_unit,
     seconds,
 )
 from predictors.errors import PredictorError
@@ -37,6 +39,9 @@ CURVES = (
     *("dataset", "input", "machine", "system", "cluster", "compiler", "version", "label"),
 )
 """Columns whose values tell several curves apart; ``size`` does where it is no input."""
+FAR_APART = 1.5
+"""So many times as long as another run on the same count is one that is not like it."""
+UNIT_COLUMNS = ("unit", "units", "time_unit", "einheit")
 logger = logging.getLogger(__name__)
 Rows = list[tuple[int, list[str]]]
 
@@ -118,10 +123,13 @@ def read_curves(
     if empty.any() and not empty.all():
         lines, frame = ", ".join(map(str, frame.index[empty])), frame[~empty]
         logger.warning(shown_plainly(f"{path}: lines without a runtime are left out: {lines}"))
+    _refuse_unsaid(path, frame, units)
     frame = _in_numbers(path, frame, units)
     told_apart = {*inputs} <= {*frame} and any(frame[name].nunique() > 1 for name in inputs)
     column = _curve_column(frame, inputs, told_apart)
     if column is None:
+        if not told_apart:
+            _refuse_groups(path, frame)
         return {"": frame.reset_index(drop=True)}
     if column in ("size", "problem_size") and not frame.duplicated(column).any():
         raise PredictorError(
@@ -130,9 +138,31 @@ def read_curves(
         )
     curves = {}
     for value, part in frame.groupby(column, sort=False):
+        _refuse_groups(path, part)
         shown = f"{value:g}" if isinstance(value, float) else value
         curves[f"{column}={shown!s}"] = part.reset_index(drop=True)
     return curves
+
+
+def _refuse_groups(path: Path, frame: pd.DataFrame) -> None:
+    """Refuse runs of which it is not clear whether they repeat or are of several inputs.
+
+    They fall into groups far apart on every count that was measured more than once, and neither
+    a column of what was available nor one that numbers the runs, nor their place side by side
+    says why.
+    """
+    counts, seconds = (frame[name].to_numpy(float) for name in ("nprocs", "runtime"))
+    values, repeats = np.unique(counts, return_counts=True)
+    several = [(n, np.sort(seconds[counts == n])) for n in values[repeats > 1].tolist()]
+    apart = all((times[1:] / times[:-1]).max() > FAR_APART for _, times in several)
+    numbered = any(frame[one].duplicated().any() for one in REPEATS if one in frame)
+    explained = numbered or any(str(one).startswith("available") for one in frame)
+    if len(several) > 1 and apart and not explained and frame.index.is_unique:
+        listed = ", ".join(f"{n:g} took {t[0]:g} to {t[-1]:g} s" for n, t in several[:3])
+        raise PredictorError(
+            f"{path}: runs on {listed}, which can be two inputs or repetitions; name the input "
+            "of each run in a column input, or number the repetitions in a column run"
+        )
 
 
 def _curve_column(frame: pd.DataFrame, inputs: Sequence[str], told_apart: bool) -> str | None:
@@ -168,8 +198,10 @@ def _text(path: Path) -> str:
 
 def _table(path: Path, columns: Sequence[str]) -> tuple[pd.DataFrame, dict[str, str]]:
     """Return cells as text, a row a run, under canonical names, and units of times."""
-    rows, header = _located(path, _text(path), columns)
-    titles = rows[header][1]
+    named = dict(named_by_hand(one) for one in columns)
+    rows, header = _located(path, _text(path), named)
+    by_hand = [place for place, one in enumerate(rows[header][1]) if one.lower() in named]
+    titles = [named.get(one.lower(), one) for one in rows[header][1]]
     cells = [
         (line, row)
         for line, row in rows[header + 1 :]
@@ -183,14 +215,16 @@ def _table(path: Path, columns: Sequence[str]) -> tuple[pd.DataFrame, dict[str, 
                 f"{path}:{line}: {len(row)} fields where the header has {len(titles)}"
             )
     headings = [heading(title) for title in titles]
+    times = [place for place, one in enumerate(headings) if one.name == "runtime"]
     repeats = [place for place, title in enumerate(titles) if is_repeat(title)]
     if len(repeats) < 2:
-        times = [place for place, one in enumerate(headings) if one.name == "runtime"]
         repeats = [place for place in times if titles.count(titles[place]) > 1]
-    _name(path, titles, headings, repeats)
+    if {*times} & {*by_hand}:
+        repeats = []
+    _name(path, titles, headings, repeats, by_hand)
     frame = pd.DataFrame([row for _, row in cells], dtype=object)
     frame.index = pd.Index([line for line, _ in cells], name="line")
-    frame, units = _stacked(frame, headings, titles, repeats)
+    frame, units = _stacked(frame, headings, repeats)
     frame = _without_unit_row(frame, units)
     for name, unit in units.items():
         if unit and unit not in (*UNITS, *CLOCKS):
@@ -201,9 +235,8 @@ def _table(path: Path, columns: Sequence[str]) -> tuple[pd.DataFrame, dict[str, 
     return frame, units
 
 
-def _located(path: Path, text: str, columns: Sequence[str]) -> tuple[Rows, int]:
+def _located(path: Path, text: str, named: dict[str, str]) -> tuple[Rows, int]:
     """Return all rows, and the place of the heading: the first row that names both columns."""
-    named = dict(named_by_hand(one) for one in columns)
     lines = text.splitlines()
     for place, line in enumerate(lines, 1):
         if len(line) > LONGEST_LINE:
@@ -216,9 +249,7 @@ def _located(path: Path, text: str, columns: Sequence[str]) -> tuple[Rows, int]:
         rows = _split(lines, delimiter)
         for place, (_, row) in enumerate(rows[:30]):
             unknown = set(named) - {cell.lower() for cell in row}
-            if not unknown:
-                row[:] = [named.get(cell.lower(), cell) for cell in row]
-            names = {heading(cell).name for cell in row}
+            names = {heading(named.get(cell.lower(), cell)).name for cell in row}
             has_time = "runtime" in names or sum(map(is_repeat, row)) > 1
             if "nprocs" in names and has_time and unknown:
                 raise PredictorError(
@@ -283,29 +314,37 @@ def _without_empty_ends(rows: Rows, place: int) -> Rows:
     return [(line, row[:width] if not any(row[width:]) else row) for line, row in rows]
 
 
-def _name(path: Path, titles: list[str], headings: list[Heading], repeats: list[int]) -> None:
+def _name(
+    path: Path,
+    titles: list[str],
+    headings: list[Heading],
+    repeats: list[int],
+    by_hand: list[int],
+) -> None:
     """Settle which heading is which column, in place; refuse what is not certain."""
     for place in repeats:
         headings[place] = Heading("runtime", repeat_unit(titles[place]))
     for canonical in SPELLINGS:
         own = [p for p, one in enumerate(headings) if one.name == canonical and p not in repeats]
         if canonical == "runtime" and (repeats or any(not headings[p].is_mean for p in own)):
-            means = [p for p in own if headings[p].is_mean or repeats]
+            means = [p for p in own if headings[p].is_mean]
             for place in means:
                 headings[place] = Heading(f"{MEANS[0]}_{place}")
             own = [place for place in own if place not in means]
-        exact = [p for p in own if titles[p].lower().partition("[")[0].strip() == canonical]
+        exact = [p for p in own if p in by_hand]
+        if not exact and canonical != "runtime":
+            exact = [p for p in own if titles[p].lower() == canonical]
         if exact and len(own) > 1:
             for place in set(own) - set(exact[:1]):
-                headings[place] = Heading(f"{titles[place].strip().lower()}")
-            own = exact
+                headings[place] = Heading(f"{titles[place].strip().lower()} ({place + 1})")
+            own = exact[:1]
         if len(own) > 1:
             named = sorted(titles[p].lower() for p in own)
             raise PredictorError(
                 f"{path}: columns {' and '.join(named)} could each be {canonical}; choose one: "
                 f"--columns {' or '.join(f'{canonical}={name}' for name in named)}"
             )
-        if canonical == "runtime" and own:
+        if canonical == "runtime" and own and own != exact:
             refuse_unclear(path, titles, own[0])
     names = [one.name for place, one in enumerate(headings) if place not in repeats]
     doubled = [name for name in names if name and names.count(name) > 1]
@@ -314,7 +353,7 @@ def _name(path: Path, titles: list[str], headings: list[Heading], repeats: list[
 
 
 def _stacked(
-    frame: pd.DataFrame, headings: list[Heading], titles: list[str], repeats: list[int]
+    frame: pd.DataFrame, headings: list[Heading], repeats: list[int]
 ) -> tuple[pd.DataFrame, dict[str, str]]:
     """Name the columns; stand runs that are side by side below each other."""
     units = {one.name: one.unit for one in headings if one.name in TIMED}
@@ -322,7 +361,7 @@ def _stacked(
     names = {place: headings[place].name or f"column_{place + 1}" for place in single}
     if not repeats:
         return frame.rename(columns=names), units
-    several = {repeat_unit(titles[place]) for place in repeats}
+    several = {headings[place].unit for place in repeats}
     if len(several) > 1:
         raise PredictorError(
             f"runs side by side have units {', '.join(sorted(several))}; write one"
@@ -364,6 +403,24 @@ def _brief(error: PredictorError) -> str:
     """Return what an error says, without the middle of what a stray quote made one cell."""
     said = str(error)
     return said if len(said) <= LONGEST_MESSAGE else f"{said[:100]} … {said[-100:]}"
+
+
+def _refuse_unsaid(path: Path, frame: pd.DataFrame, units: dict[str, str]) -> None:
+    """Refuse times of which only some say their unit, or of which another column does."""
+    accepted = "write it in the heading, such as time [min], or in every cell, such as 1.5 min"
+    for name, unit in units.items():
+        cells = frame[name][~frame[name].str.lower().isin(MISSING)]
+        said = cells.map(says_unit).astype(bool)
+        if said.any() and not said.all() and not unit:
+            line, cell = next(cells[~said].items())
+            raise PredictorError(
+                f"{path}:{line}: {name} is {cell!r} without a unit, where another is "
+                f"{cells[said].iloc[0]!r}; {accepted}"
+            )
+        beside = [one for one in UNIT_COLUMNS if one in frame and not said.all()]
+        others = {UNITS.get(cell.lower()) for one in beside for cell in frame[one]}
+        if name == "runtime" and others - {UNITS.get(unit, 0.0)}:
+            raise PredictorError(f"{path}: no unit is read from column {beside[0]}; {accepted}")
 
 
 def _in_numbers(path: Path, frame: pd.DataFrame, units: dict[str, str]) -> pd.DataFrame:

@@ -30,6 +30,15 @@ def print_report(report: Report, console: Console) -> None:
     """Write a report as a sentence, a table, figures and remarks."""
     for sentence in re.split(r"(?<=\.) (?=[A-Z\d])", report.answer):
         console.print(sentence, markup=False)
+    is_alone = not report.uses and len(report.measured) == 1
+    if not is_alone:
+        _print_figures(report, console)
+    told = [one for one in report.remarks if one.grade == "note" or not is_alone]
+    for line in dict.fromkeys(f"{remark.grade}: {remark.text}" for remark in told):
+        console.print(line, markup=False)
+
+
+def _print_figures(report: Report, console: Console) -> None:
     console.print(_table(report, console.width))
     known = "measured" if report.serial_measured else "predicted"
     console.print(
@@ -43,20 +52,16 @@ def print_report(report: Report, console: Console) -> None:
     for least, count in report.at_efficiency.items():
         text = "beyond the counts considered" if count is None else f"up to {count:.4g}"
         console.print(f"predicted efficiency of at least {least}: {text}")
-    for line in dict.fromkeys(f"{remark.grade}: {remark.text}" for remark in report.remarks):
-        console.print(line, markup=False)
 
 
-def print_curves(reports: dict[str, Report], console: Console) -> None:
-    """Write a line a curve: what to use, what to expect there, what to measure next."""
+def print_curves(reports: dict[str, Report], console: Console, with_targets: bool) -> None:
+    """Write a line a curve: what to use, what to expect there and at targets, what to measure."""
     console.print(f"{len(reports)} curves; --curve K shows one of them.")
     console.print(f"Use: {EFFICIENT}. Runtimes with a grade are predicted.")
     head = ["K", "curve", "use", "runtime (s)", "efficiency 0.5 up to", "measure next"]
-    asked = next(iter(reports.values())).rows
-    single = len(asked) == 1
-    if single:
-        head.append(f"on {asked[0].nprocs:g} (s)")
     rows = []
+    if with_targets:
+        head += [f"on {row.nprocs:g} (s)" for row in next(iter(reports.values())).rows]
     for place, (name, report) in enumerate(reports.items(), 1):
         believed = [use for use in report.uses if use.nprocs == report.use and not use.measured]
         told = f", {believed[0].grade}" if believed else ""
@@ -65,14 +70,15 @@ def print_curves(reports: dict[str, Report], console: Console) -> None:
             name.partition("=")[2],
             "-" if report.use is None else f"{report.use:g}",
             "-" if report.use_runtime is None else f"{number(report.use_runtime)}{told}",
-            "-" if report.at_efficiency["0.5"] is None else f"{report.at_efficiency['0.5']:g}",
+            "-"
+            if not report.uses or report.at_efficiency["0.5"] is None
+            else f"{report.at_efficiency['0.5']:g}",
             "-" if report.measure_next is None else str(report.measure_next),
         ]
-        if single:
-            on = report.rows[0]
-            cells.append(
-                f"{number(on.runtime)} ({number(on.low)} to {number(on.high)}), {on.grade}"
-            )
+        cells += [
+            f"{number(on.runtime)} ({number(on.low)} to {number(on.high)}), {on.grade}"
+            for on in (report.rows if with_targets else ())
+        ]
         rows.append(cells)
     console.print(fitting_tables(head, rows, console.width, 2))
 
@@ -107,7 +113,7 @@ def save_plot(
 
 def _table(report: Report, width: int) -> Group:
     head = ["processors", "measured (s)", "predicted (s)", "range (s)", "speedup", "efficiency"]
-    ordered = sorted(report.rows, key=lambda row: not row.measured)
+    ordered = [*report.measured, *(row for row in report.rows if not row.measured)]
     rows = [
         [
             f"{row.nprocs:g}",
@@ -120,9 +126,10 @@ def _table(report: Report, width: int) -> Group:
         ]
         for row in ordered
     ]
-    last = sum(row.measured for row in ordered) - 1
     title = f"{report.method}, from {report.observations} run{'s' * (report.observations > 1)}"
-    return fitting_tables([*head, "trust"], rows, width, title=title, ends=[last])
+    return fitting_tables(
+        [*head, "trust"], rows, width, title=title, ends=[len(report.measured) - 1]
+    )
 
 
 def write_json(answer: dict[str, Any]) -> None:

@@ -1,14 +1,15 @@
 """What a user with a few runs wants to know, computed from any fitted predictor."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from math import isfinite
 from typing import Any
 
 import numpy as np
 
-from predictors.advice import Advice, measure_next
-from predictors.base import FloatArray, Predictor, Remark
+from predictors.advice import SURE, Advice, measure_next
+from predictors.base import BoolArray, FloatArray, Predictor, Remark
+from predictors.cli.measurements import FAR_APART
 from predictors.cli.uses import (
     EFFICIENT,
     LEAST_EFFICIENCY,
@@ -18,6 +19,7 @@ from predictors.cli.uses import (
     advised,
     best_uses,
     number,
+    orderable,
     rival_of,
 )
 from predictors.observations import observed_curve
@@ -29,8 +31,6 @@ WIDE = ((2.0, "warning"), (1.5, "note"))
 
 A method that grades its ranges itself says so by `grades_ranges`.
 """
-FAR_APART = 1.5
-"""So many times as long as another run on the same count is a run that something disturbed."""
 _PARAMETERS = ("A", "sigma", "floor", "serial", "parallel", "scale", "contention", "coherency")
 """Fitted attributes, without the closing underscore, that are reported where there."""
 
@@ -41,8 +41,9 @@ class Question:
 
     Attributes
     ----------
-    counts : numpy.ndarray of float
-        Counts to choose from, such as `predictors.cli.uses.orderable` names.
+    counts : numpy.ndarray of float or None
+        Counts to choose from and to measure; None for those that `orderable` names to choose
+        from, powers of two and targets to measure.
     targets : numpy.ndarray of float or None
         Counts to predict; None for the measured ones and powers of two around them.
     most : float or None
@@ -55,7 +56,7 @@ class Question:
         Whether the runs are of the problem asked about.
     """
 
-    counts: FloatArray
+    counts: FloatArray | None = None
     targets: FloatArray | None = None
     most: float | None = None
     level: float = 0.8
@@ -75,6 +76,8 @@ class Report:
     method : str
     observations : int
     rows : tuple of Row
+        Of the targets.
+    measured : tuple of Row
     serial_time : float
         Seconds on one processor, to which all speedups refer.
     serial_measured : bool
@@ -106,6 +109,7 @@ class Report:
     method: str
     observations: int
     rows: tuple[Row, ...]
+    measured: tuple[Row, ...]
     serial_time: float
     serial_measured: bool
     parameters: dict[str, float]
@@ -122,7 +126,8 @@ class Report:
 
     def as_dict(self) -> dict[str, Any]:
         """Return the report as plain values for JSON."""
-        plain = asdict(self)
+        plain = asdict(replace(self, measured=()))
+        del plain["measured"]
         plain["remarks"] = [remark._asdict() for remark in self.remarks]
         plain["advice"] = None if self.advice is None else self.advice._asdict()
         return plain
@@ -161,35 +166,37 @@ def build_report(
     knee = _knee(counts, speedup, bool(end or question.most))
     efficient = {e: _at_efficiency(counts, speedup, e, end) for e in EFFICIENCIES}
     fastest = float(counts[int(np.argmax(speedup >= speedup.max() * (1.0 - 1e-6)))])
-    matters = [*efficient.values(), fastest] if asked is None else asked.tolist()
+    wanted = [*efficient.values(), fastest] if asked is None else asked.tolist()
+    matters = [count for count in wanted if count is not None and (not end or count <= end)]
     reach = question.most or (None if asked is None else max(asked.max(), observed.max()))
-    advice = measure_next(
-        model,
-        observed,
-        [count for count in matters if count is not None and (not end or count <= end)],
-        end if reach is None else min(reach, end or reach),
-        question.free,
-    )
+    if reach and asked is None and question.counts is None:
+        reach = 2.0 ** np.floor(np.log2(reach))
+    within = end if reach is None else min(reach, end or reach)
+    advice = measure_next(model, observed, matters, within, question.free, question.counts)
     means = dict(zip(runs.nprocs.tolist(), runs.runtime.tolist(), strict=True))
     means = means if question.known else {}
-    rows = _rows(model, targets, one, question.level, means)
-    choices = _candidates(model, question, one, means)
-    uses = best_uses(choices, one)
+    listed = _rows(model, np.union1d(targets, list(means)), one, question.level, means)
+    row_of = {row.nprocs: row for row in listed}
+    rows = tuple(row_of[count] for count in targets.tolist())
+    choices = _candidates(model, observed, question, one, means)
+    is_alone = len(means) == 1 and len(choices) < 2
+    uses = () if is_alone else best_uses(choices, one)
     rival = rival_of(uses, choices)
     chosen = next((use for use in uses if EFFICIENT in use.criterion), uses[0] if uses else None)
-    told = _expected(rows if asked is not None else ())
-    doubts = [*_scatter(observed, runtime), *_rise(means, observed)] if question.known else []
+    told = _expected(() if asked is None or is_alone else rows)
+    doubts = [*_rise(means, observed), *_scatter(observed, runtime)] if question.known else []
     against = next((remark.measure_at for remark in remarks if remark.code == CONTRADICTED), None)
     if against:
         said = f"First of all run {against} again: its runtime contradicts the others."
         doubts.insert(0, (said, against))
     again = next((int(count) for _, count in doubts if count), None)
-    last = "" if again else _next(advice, rival, question.most)
+    last = "" if again else _next(advice, rival, question.most, means if is_alone else {})
     return Report(
         " ".join([*(said for said, _ in doubts), *told, *advised(uses, means), last]).rstrip(),
         method,
         len(observed),
         rows,
+        tuple(row for row in listed if row.measured),
         one,
         measured,
         _parameters(model),
@@ -224,16 +231,27 @@ def _rows(
 
 
 def _candidates(
-    model: Predictor, question: Question, one: float, means: Mapping[float, float]
+    model: Predictor,
+    observed: FloatArray,
+    question: Question,
+    one: float,
+    means: Mapping[float, float],
 ) -> tuple[Row, ...]:
     """Return the counts to choose from, what was measured and what may be believed of them."""
     known, counts = np.array(list(means)), question.counts
-    feasible = getattr(model, "feasible", None)
-    held = counts if feasible is None else counts[feasible(counts) | np.isin(counts, known)]
+    if counts is None:
+        counts = orderable(observed, question.most or 4.0 * float(observed.max()))
+    held = counts[_feasible(model, counts) | np.isin(counts, known)]
     if not held.size:
         return ()
     rows = _rows(model, held, one, question.level, means)
     return tuple(row for row in rows if row.measured or row.grade != UNUSABLE)
+
+
+def _feasible(model: Predictor, counts: FloatArray) -> BoolArray:
+    """Say which counts the application runs on."""
+    feasible = getattr(model, "feasible", None)
+    return np.ones(len(counts), bool) if feasible is None else np.asarray(feasible(counts), bool)
 
 
 def _grade(model: Predictor, target: float, factor: float) -> str:
@@ -259,8 +277,7 @@ def _parameters(model: Predictor) -> dict[str, float]:
 def _considered(model: Predictor, top: float) -> FloatArray:
     """Return counts from 1 to `top` that the application runs on, a few hundred at most."""
     counts = np.unique(np.rint(np.append(np.geomspace(1.0, max(top, 1.0), 400), np.floor(top))))
-    feasible = getattr(model, "feasible", None)
-    held = counts[feasible(counts)] if feasible is not None else counts
+    held = counts[_feasible(model, counts)]
     return held if held.size else counts
 
 
@@ -314,16 +331,20 @@ def _rise(means: Mapping[float, float], observed: FloatArray) -> list[Doubt]:
 
 
 def _expected(rows: Sequence[Row]) -> list[str]:
-    """Say what to expect at the first targets."""
-    return [
-        f"{row.nprocs:g} {'processors take' if row.nprocs != 1 else 'processor takes'} about "
-        f"{number(row.runtime)} s ({number(row.low)} to {number(row.high)} s"
-        f"{', ' + row.grade if row.grade != 'good' else ''})."
-        for row in rows[:3]
-    ]
+    """Say what was measured at the first targets, or what to expect."""
+    said = []
+    for row in rows[:3]:
+        verb = "took" if row.measured else "take about" if row.nprocs != 1 else "takes about"
+        grade = f", {row.grade}" if row.grade != "good" else ""
+        told = "measured" if row.measured else f"{number(row.low)} to {number(row.high)} s{grade}"
+        on = f"{row.nprocs:g} processor{'s' * (row.nprocs != 1)}"
+        said.append(f"{on} {verb} {number(row.seconds)} s ({told}).")
+    return said
 
 
-def _next(advice: Advice | None, rival: Row | None, most: float | None) -> str:
+def _next(
+    advice: Advice | None, rival: Row | None, most: float | None, alone: Mapping[float, float]
+) -> str:
     """Say what to measure, as it may be faster, or for narrower ranges."""
     if rival is not None:
         return (
@@ -332,7 +353,15 @@ def _next(advice: Advice | None, rival: Row | None, most: float | None) -> str:
         )
     if advice is None:
         more = "; --most N allows larger counts" if most is None else ""
-        return f"No further run would narrow the ranges by a tenth{more}."
+        return (
+            f"More runs would tell little: none would narrow a range that is wider than a factor "
+            f"of {SURE:g} either way by a fifth{more}."
+        )
+    for count, seconds in alone.items():
+        return (
+            f"Measure {advice.nprocs} next, for {number(count * seconds)} processor-seconds if "
+            f"the runtime falls in proportion, {number(advice.nprocs * seconds)} if it stays."
+        )
     return (
         f"Measure {advice.nprocs} next, for about {number(advice.processor_seconds)} "
         f"processor-seconds: the range at {advice.target:g} should narrow from "

@@ -128,17 +128,6 @@ def conditions(options: argparse.Namespace) -> tuple[dict[str, float], dict[str,
     return values, bands
 
 
-def _limits(options: argparse.Namespace) -> tuple[float, float]:
-    """Return the least and largest size that ``--sizes`` allows."""
-    if options.sizes is None:
-        return 0.0, np.inf
-    low, dash, high = options.sizes.partition("-")
-    ends = as_number(low), as_number(high)
-    if not dash or not 0.0 < ends[0] <= ends[1]:
-        raise PredictorError(f"--sizes {options.sizes}: expected LOW-HIGH, such as 1000-64000")
-    return ends
-
-
 def answer_size(
     options: argparse.Namespace, model: Predictor, frame: pd.DataFrame, targets: FloatArray
 ) -> None:
@@ -156,7 +145,7 @@ def answer_size(
     """
     if not isinstance(model, LogLogPredictor):
         raise PredictorError("--size-for-time needs --method regression or focused")
-    seconds, of, (least, most) = float(options.size_for_time), options.solve, _limits(options)
+    seconds, of = float(options.size_for_time), options.solve
     fixed, _ = fixed_inputs(options, frame)
     others: dict[str, Any] = {name: value for name, value in fixed.items() if name != of}
     solved = model.solve_size(seconds, targets, of=of, **others)
@@ -165,12 +154,7 @@ def answer_size(
     if others:
         listed = ", ".join(f"{name} = {value:g}" for name, value in others.items())
         remarks.insert(0, Remark("note", "at_inputs", f"solved at {listed}; --at chooses another"))
-    sizes = np.clip(solved, least, most)
-    if (sizes != solved).any():
-        text = f"{of} is limited to {least:g} to {most:g}: there it takes another time"
-        remarks.insert(0, Remark("warning", "size_limit", text))
-    low, high = np.clip(low, least, most), np.clip(high, least, most)
-    rows = pd.DataFrame({"nprocs": targets, of: sizes, "low": low, "high": high})
+    rows = pd.DataFrame({"nprocs": targets, of: solved, "low": low, "high": high})
     like = alike(frame, others)
     top = like[like["nprocs"] == like["nprocs"].max()]
     nearest = top.loc[(np.log(top["runtime"] / seconds)).abs().idxmin()]

@@ -104,18 +104,18 @@ class Use:
 def orderable(observed: FloatArray, most: float) -> FloatArray:
     """Return counts that somebody would ask a machine for.
 
-    They are the measured ones, these doubled, multiples of the largest, powers of two, and
-    the most there are.
+    They are the measured ones, these doubled, multiples of the largest, and powers of two, none
+    below the smallest that was measured.
 
     Examples
     --------
     >>> orderable(np.array([12.0, 36.0]), 80.0).tolist()
-    [1.0, 2.0, 4.0, 8.0, 12.0, 16.0, 24.0, 32.0, 36.0, 48.0, 64.0, 72.0, 80.0]
+    [12.0, 16.0, 24.0, 32.0, 36.0, 48.0, 64.0, 72.0]
     """
     doubled = np.outer(np.append(observed, 1.0), 2.0 ** np.arange(np.log2(max(most, 1.0)) + 1.0))
     multiples = np.arange(1.0, most / observed.max() + 1.0) * observed.max()
-    counts = np.unique(np.concatenate([doubled.ravel(), multiples, [np.floor(most)]]))
-    return counts[counts <= most]
+    counts = np.unique(np.append(doubled, multiples))
+    return np.asarray(counts[(counts >= observed.min()) & (counts <= most)], float)
 
 
 def best_uses(rows: Sequence[Row], one: float) -> tuple[Use, ...]:
@@ -124,8 +124,6 @@ def best_uses(rows: Sequence[Row], one: float) -> tuple[Use, ...]:
     A count that was measured is never left for one that was measured slower or dearer; one that
     is only believed in must be better than the best measured by more than `SAME`.
     """
-    if len(rows) < 2:
-        return ()
     efficient = [row for row in rows if one >= LEAST_EFFICIENCY * row.cost]
     best = {
         FASTEST: _least(rows, attrgetter("seconds")),
@@ -172,7 +170,12 @@ def rival_of(uses: Sequence[Use], rows: Sequence[Row]) -> Row | None:
 
 def advised(uses: Sequence[Use], means: Mapping[float, float]) -> list[str]:
     """Say what to use, a sentence for each criterion, or why nothing is advised."""
-    if not uses:
-        counts = ", ".join(f"{count:g}" for count in means)
-        return [f"Runs on {counts} alone say nothing about other counts."]
-    return [use.sentence for use in uses]
+    if uses:
+        return [use.sentence for use in uses]
+    if len(means) > 1:
+        return ["No count to choose from was measured or can be predicted; --counts names others."]
+    return [
+        f"Runs on {count:g} alone ({number(seconds)} s, {number(count * seconds)} "
+        "processor-seconds) say nothing about other counts."
+        for count, seconds in means.items()
+    ]

@@ -210,15 +210,12 @@ def complete_split(
                 f"row {row}: a part of {known[row]:g} s exceeds the runtime {runtime[row]:g} s"
             )
         rest = np.maximum(rest, 0.0)
-    parts = (
-        computation if computation is not None else rest,
-        communication if communication is not None else rest,
-    )
-    for name, part in zip(("computation", "communication"), parts, strict=True):
+    first, second = (rest if part is None else part for part in (computation, communication))
+    for name, part in (("computation", first), ("communication", second)):
         if (part < 0.0).any():
             row = int(np.flatnonzero(part < 0.0)[0])
             raise PredictorError(f"{name} in row {row} is {part[row]:g}: expected at least 0")
-    return parts
+    return first, second
 
 
 def _frame_splits(

@@ -6,6 +6,7 @@ terms. All terms are n^power · (log n)^logs · exp(rate·n), so that sums and
 products of them stay of that form and nothing that a user writes is executed.
 """
 
+import ast
 import math
 import re
 from collections.abc import Callable, Iterable, Mapping
@@ -35,8 +36,11 @@ HIGHEST = 9
 WORDS = {"constant": "1", "linear": "n", "quadratic": "n^2", "cubic": "n^3"}
 TOKEN = re.compile(
     r"\s*(?:(?P<number>\d+\.?\d*(?:e[+-]?\d+)?|\.\d+)"
-    r"|(?P<function>log10|log2|log|ln|lg|sqrt|exp)|(?P<size>size|n)|(?P<sign>\*\*|[-+*/^()]))"
+    r"|(?P<function>(?:log10|log2|log|ln|lg|sqrt|exp)(?:\s*(?:\^|\*\*)\s*\d+)?)"
+    r"|(?P<size>size|n)|(?P<sign>\*\*|[-+*/^()]))"
 )
+BARE = re.compile(r"([a-z]+\d*(?:_\d+)?) ((?:n|[\d.]+)(?:\*\*[\d.]+)?)")
+"""A function, perhaps to a power, and what follows it without brackets."""
 
 
 @dataclass(frozen=True, order=True)
@@ -92,13 +96,11 @@ class Term:
 Expression = dict[Term, float]
 
 
-class _Parser:
-    """Recursive descent over sums, products and powers of terms."""
+class _Reader:
+    """Sums, products and powers of terms, from what Python's parser makes of a text."""
 
     def __init__(self, text: str) -> None:
         self.text = text
-        self.tokens = self._split(text)
-        self.at = 0
 
     def fail(self, why: str) -> PredictorError:
         return PredictorError(
@@ -106,91 +108,56 @@ class _Parser:
             "'n^3', 'n log n', 'n^2 + n', '2^n', or a degree such as 3"
         )
 
-    def _split(self, text: str) -> list[tuple[str, str]]:
-        if len(text) > 100:
-            raise PredictorError(f"a complexity has {len(text)} characters; the limit is 100")
-        tokens, at = [], 0
-        while at < len(text):
-            match = TOKEN.match(text, at)
-            if match is None:
-                raise self.fail(f"{text[at:].strip()[:12]!r} is not understood")
-            tokens.append((str(match.lastgroup), match[str(match.lastgroup)]))
-            at = match.end()
-        return tokens
-
-    def peek(self) -> tuple[str, str]:
-        return self.tokens[self.at] if self.at < len(self.tokens) else ("end", "")
-
-    def take(self, *signs: str) -> bool:
-        kind, text = self.peek()
-        if kind == "sign" and text in signs:
-            self.at += 1
-            return True
-        return False
-
     def whole(self) -> Expression:
-        result = self.sum()
-        if self.peek()[0] != "end":
-            raise self.fail(f"{self.peek()[1]!r} is out of place")
-        return result
+        if len(self.text) > 100:
+            raise PredictorError(f"a complexity has {len(self.text)} characters; the limit is 100")
+        try:
+            return self.read(ast.parse(BARE.sub(r"\1(\2)", self.as_python()), mode="eval").body)
+        except SyntaxError:
+            raise self.fail("something is out of place or missing") from None
 
-    def sum(self) -> Expression:
-        result = dict(self.product())
-        while self.take("+"):
-            for term, factor in self.product().items():
-                result[term] = result.get(term, 0.0) + factor
-        if self.peek() == ("sign", "-"):
-            raise self.fail("terms of a complexity can only be added")
-        return result
+    def as_python(self) -> str:
+        """Return the text with all signs, a function's power in its name and a blank behind it."""
+        source, ends, at = "", False, 0
+        while at < len(self.text.rstrip()):
+            match = TOKEN.match(self.text, at)
+            if match is None:
+                raise self.fail(f"{self.text[at:].strip()[:12]!r} is not understood")
+            kind, word, at = match.lastgroup, match[str(match.lastgroup)], match.end()
+            if ends and (kind != "sign" or word == "("):
+                source += "*"
+            shown = re.sub(r"\W+", "_", word) + " " if kind == "function" else word
+            source += {"^": "**", "size": "n"}.get(word, shown)
+            ends = kind in ("number", "size") or word == ")"
+        return source
 
-    def product(self) -> Expression:
-        result = self.power()
-        while True:
-            if self.take("/"):
-                result = self.multiply(result, self.raised(self.power(), -1.0))
-            elif self.take("*") or self.adjoining():
-                result = self.multiply(result, self.power())
-            else:
-                return result
+    def read(self, node: ast.expr) -> Expression:
+        match node:
+            case ast.Constant(value=int() | float() as value) if 0 < value < 1e9:
+                return {Term(0.0): float(value)}
+            case ast.Name(id="n"):
+                return {Term(1.0): 1.0}
+            case ast.BinOp(left, ast.Add(), right):
+                one, other = self.read(left), self.read(right)
+                return {term: one.get(term, 0.0) + other.get(term, 0.0) for term in one | other}
+            case ast.BinOp(left, ast.Mult(), right):
+                return self.multiply(self.read(left), self.read(right))
+            case ast.BinOp(left, ast.Div(), right):
+                return self.multiply(self.read(left), self.raised(self.read(right), -1.0))
+            case ast.BinOp(left, ast.Pow(), right):
+                return self.power(self.read(left), self.read(right))
+            case ast.Call(ast.Name(name), [inner]):
+                name, _, exponent = name.partition("_")
+                return self.raised(self.apply(name, self.read(inner)), float(exponent or 1))
+        raise self.fail("terms are numbers, n, and sums, products, powers and functions of them")
 
-    def adjoining(self) -> bool:
-        kind, text = self.peek()
-        return kind in ("number", "size", "function") or text == "("
-
-    def power(self) -> Expression:
-        base = self.atom()
-        if not self.take("^", "**"):
-            return base
-        exponent = self.atom()
+    def power(self, base: Expression, exponent: Expression) -> Expression:
         (number,) = base.values() if set(base) == {Term(0.0)} else (None,)
         if number is not None and set(exponent) == {Term(1.0)}:
             return self.exponential(math.log(number) * exponent[Term(1.0)])
         if set(exponent) != {Term(0.0)}:
             raise self.fail("an exponent is a number, or n over a number")
         return self.raised(base, exponent[Term(0.0)])
-
-    def atom(self) -> Expression:
-        kind, text = self.peek()
-        self.at += 1
-        if kind == "number" and 0 < float(text) < 1e9:
-            return {Term(0.0): float(text)}
-        if kind == "size":
-            return {Term(1.0): 1.0}
-        if kind == "function":
-            return self.function(text)
-        if text == "(":
-            inner = self.sum()
-            if not self.take(")"):
-                raise self.fail("a bracket is not closed")
-            return inner
-        raise self.fail(f"{text!r} is out of place" if text else "something is missing")
-
-    def function(self, name: str) -> Expression:
-        exponent = self.atom() if self.take("^", "**") else {Term(0.0): 1.0}
-        if set(exponent) != {Term(0.0)}:
-            raise self.fail("an exponent is a number")
-        inner = self.atom() if self.peek() == ("sign", "(") else self.power()
-        return self.raised(self.apply(name, inner), exponent[Term(0.0)])
 
     def apply(self, name: str, inner: Expression) -> Expression:
         if len(inner) != 1:
@@ -238,14 +205,14 @@ def _parse(text: str) -> tuple[Term, ...]:
     plain = text.strip().lower().replace("²", "^2").replace("³", "^3")
     plain = WORDS.get(plain, plain)
     bracketed = re.fullmatch(r"o\s*\((.*)\)", plain)
-    parser = _Parser(bracketed[1] if bracketed else plain)
-    terms = sorted(parser.whole(), key=lambda t: (t.rate, t.power, t.logs), reverse=True)
+    reader = _Reader(bracketed[1] if bracketed else plain)
+    terms = _in_order(reader.whole())
     for term in terms:
         if min(term.power, term.logs, term.rate) < 0:
-            raise parser.fail(f"the term {term} falls with n")
+            raise reader.fail(f"the term {term} falls with n")
         if term.power > HIGHEST:
-            raise parser.fail(f"the term {term} is of a degree above {HIGHEST}")
-    return tuple(terms)
+            raise reader.fail(f"the term {term} is of a degree above {HIGHEST}")
+    return terms
 
 
 def _in_order(terms: Iterable[Term]) -> tuple[Term, ...]:
@@ -277,9 +244,7 @@ def complexity_terms(written: object) -> tuple[Term, ...]:
     >>> [str(term) for term in complexity_terms(["n^3", "1"])]
     ['n^3', '1']
     """
-    if isinstance(written, bool) or written is None:
-        raise PredictorError(f"complexity {written!r} is neither a degree, text nor a list")
-    if isinstance(written, (int, float, np.integer)):
+    if isinstance(written, (int, float, np.integer)) and not isinstance(written, bool):
         if not 0 <= written <= HIGHEST or written != int(written):
             raise PredictorError(
                 f"a degree must be a whole number from 0 to {HIGHEST}, got {written}"

@@ -138,6 +138,27 @@ def test_runs_on_one_count_that_are_far_apart_are_made_again_first(tmp_path, cap
     assert "again: runs" not in said
 
 
+TWO_INPUTS = [(1, 100), (2, 52), (4, 27), (8, 14), (1, 1000), (2, 510), (4, 260), (8, 140)]
+
+
+def test_runs_in_two_groups_are_inputs_or_repetitions(tmp_path, capsys):
+    path = written(tmp_path, TWO_INPUTS)
+    assert main([str(path)]) == 2
+    error = capsys.readouterr().err
+    assert "runs on 1 took 100 to 1000 s, 2 took 52 to 510 s," in error
+    assert "name the input of each run in a column input, or number the repetitions" in error
+    assert error.count("\n") == 1
+    rows = path.read_text(encoding="utf-8").splitlines()
+    for title in ("input", "run"):
+        ends = [title, *(str(place // 4) for place in range(8))]
+        path.write_text("\n".join(f"{row},{end}" for row, end in zip(rows, ends, strict=True)))
+        found = answer(capsys, path)
+        assert (len(found["curves"]) == 2) if title == "input" else found["observations"] == 8
+    path.write_text("cores,run1,run2\n1,100,1000\n2,52,510\n4,27,260\n", encoding="utf-8")
+    assert answer(capsys, path)["observations"] == 6
+    assert answer(capsys, written(tmp_path, [*TWO_INPUTS[:5], (2, 53)]))["observations"] == 6
+
+
 def test_the_cheapest_is_the_least_that_was_measured(tmp_path, capsys):
     """5,319 processor-seconds on 2 are more than 5,200 on 1, though by less than 3 %."""
     report = answer(capsys, written(tmp_path, [(1, 5200), (2, 2659.5), *SOLVER]))
@@ -146,10 +167,10 @@ def test_the_cheapest_is_the_least_that_was_measured(tmp_path, capsys):
 
 
 def test_targets_come_first_and_the_most_bounds_what_to_use_and_measure(runs, capsys):
-    report = answer(capsys, runs, "--target", "64", "--most", "24", "--free")
+    report = answer(capsys, runs, "--target", "64", "--most", "33", "--free")
     assert report["answer"].startswith("64 processors take about")
-    assert report["use"] <= 24
-    assert report["measure_next"] == 24
+    assert report["use"] <= 32
+    assert report["measure_next"] == 32
     assert report["advice"]["target"] == 64
     assert 1.0 < report["advice"]["then"] < report["advice"]["now"]
     assert answer(capsys, runs, "--most", "12")["rows"][-1]["nprocs"] == 16
@@ -220,6 +241,9 @@ def test_what_is_predicted_for_several_curves_has_a_grade(tmp_path, capsys):
     cells = [re.split("  +", line)[3] for line in out.splitlines() if re.match(r"\d  ", line)]
     assert cells == ["3.81, warning", "6", "0.645, warning"]
     assert (out.count("warning"), out.count("good")) == (4, 1)  # two on 16, which is asked for
+    assert main([str(path), "--target", "16", "12", "48"]) == 0
+    out = capsys.readouterr().out
+    assert all(f"on {count} (s)" in out for count in (16, 12, 48))
 
 
 def test_a_plot_is_written(runs, tmp_path, capsys):
@@ -282,10 +306,41 @@ def test_a_target_can_be_measured_unless_the_most_forbids_it(tmp_path, capsys):
 
 
 def test_one_run_praises_nothing(tmp_path, capsys):
-    report = answer(capsys, written(tmp_path, [(4, 100)]))
+    path = written(tmp_path, [(4, 100), (4, 101), (4, 102), (4, 140)])
+    report = answer(capsys, path)
     assert report["uses"] == []
     assert report["use"] is None
-    assert report["answer"].startswith("Runs on 4 alone say nothing about other counts. Measure ")
+    assert report["answer"].startswith(
+        "Runs on 4 alone (101 s, 404 processor-seconds) say nothing about other counts. Measure "
+    )
+    assert main([str(path), "--target", "8", "--counts", "8"]) == 0
+    assert " ".join(capsys.readouterr().out.split()).endswith(
+        "Measure 8 next, for 404 processor-seconds if the runtime falls in proportion, 808 if it "
+        "stays. note: left out among repeats: 140 s on 4"
+    )
+
+
+def test_measured_counts_are_listed_first_whatever_is_asked(runs, capsys):
+    assert main([str(runs), "--target", "64", "6", "4"]) == 0
+    out = capsys.readouterr().out
+    assert "4 processors took 28.2 s (measured)." in out
+    rows = [line.split() for line in out.splitlines() if re.match(r"\d+  .* to ", line)]
+    assert [int(row[0]) for row in rows] == [1, 2, 4, 8, 16, 64, 6]
+
+
+def test_some_counts_to_choose_from_are_none_that_anything_is_known_of(runs, capsys):
+    report = answer(capsys, runs, "--allowed", "powers of 2", "--counts", "24")
+    assert report["uses"] == []
+    assert "No count to choose from was measured or can be predicted" in report["answer"]
+    one = answer(capsys, runs, "--counts", "8")["uses"]
+    assert [(use["nprocs"], use["measured"]) for use in one] == [(8, True)]
+
+
+def test_a_rise_is_said_before_runs_that_are_far_apart(tmp_path, capsys):
+    rising = [(1, 100), (2, 60), (4, 50), (8, 70), (8, 75), (1, 160)]
+    said = answer(capsys, written(tmp_path, rising))["answer"]
+    assert said.startswith("Runtimes rise beyond 4: ")
+    assert "First of all run 1 again" in said
 
 
 def test_counts_that_nobody_orders_are_advised_where_they_are_asked_for(tmp_path, capsys):
@@ -294,6 +349,27 @@ def test_counts_that_nobody_orders_are_advised_where_they_are_asked_for(tmp_path
     assert used <= {1, 2, 4, 8, 16, 24, 32}
     asked = answer(capsys, path, "--counts", "1-20")["uses"]
     assert not {use["nprocs"] for use in asked} <= used | {16, 24, 32}
+
+
+def test_counts_below_the_runs_and_the_whole_of_a_machine_are_advised_if_asked_for(
+    tmp_path, capsys
+):
+    path = written(tmp_path, [(4, 100), (8, 52), (16, 28), (32, 16)])
+    report = answer(capsys, path, "--most", "73")
+    assert [use["nprocs"] for use in report["uses"]] == [64, 4]
+    assert report["measure_next"] is None
+    asked = answer(capsys, path, "--most", "73", "--counts", "2", "73")
+    assert {use["nprocs"] for use in asked["uses"]} == {2, 73}
+    far = answer(capsys, path, "--most", "300", "--counts", "4", "73", "290")
+    assert far["measure_next"] in (73, 290)
+
+
+def test_ranges_that_are_narrow_already_need_no_run(tmp_path, capsys):
+    """A run on 64 was advised, for a factor of 1.13 to become 1.06."""
+    path = written(tmp_path, [(4, 100), (8, 52), (16, 28), (32, 16)])
+    report = answer(capsys, path, "--target", "64")
+    assert report["advice"] is None
+    assert "More runs would tell little: none would narrow a range" in report["answer"]
 
 
 def test_a_run_that_narrows_little_is_not_advised(tmp_path, capsys):
@@ -326,6 +402,19 @@ def test_columns_are_named_by_hand(tmp_path, capsys):
     assert "NAME=HEADING is needed, with a name of nprocs" in capsys.readouterr().err
 
 
+@pytest.mark.parametrize(
+    ("title", "seconds"),
+    [("runtime", 100), ("elapsed", 110), ("Wall_ms", 0.12), ("time2", 130), ("t_min", 140)],
+)
+def test_the_column_that_is_named_is_the_only_runtime(tmp_path, capsys, title, seconds):
+    path = tmp_path / "runs.csv"
+    path.write_text(
+        "cores,runtime,elapsed,Wall_ms,time2,time3,t_min\n1,100,110,120,130,4,140\n"
+        "2,60,70,80,90,5,95\n4,40,50,60,70,6,75\n"
+    )
+    assert answer(capsys, path, "--columns", f"runtime={title}")["serial_time"] == seconds
+
+
 @pytest.mark.parametrize("wrong", ["nprocs=Prozesoren", "runtime=Dauerr"])
 def test_a_column_that_is_not_there_is_not_guessed(tmp_path, capsys, wrong):
     path = tmp_path / "runs.csv"
@@ -341,7 +430,7 @@ def test_a_column_that_is_not_there_is_not_guessed(tmp_path, capsys, wrong):
     ("arguments", "message"),
     [
         (["--target", "many"], "--target many: a processor count"),
-        (["--form", "quadratic"], "--form is read by --method regression; the method is adept"),
+        (["--condition", "a=1"], "--condition is read by --method focused; the method is adept"),
         (["--at", "size=3"], "--at is read by --method regression, focused, consensus"),
         (["--method", "regression", "--tolerance", "1"], "--tolerance is read by --method focused"),
         (["--method", "usl", "--allowed", "8"], "--allowed is read by --method adept; the method"),

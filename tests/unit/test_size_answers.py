@@ -163,10 +163,6 @@ def test_any_input_is_solved_for_beside_the_others(
         capsys, stepped, *words, "--target", "32", "--solve", "steps", "--at", "size=2e4"
     )
     assert found["rows"][0]["steps"] == pytest.approx(20.0, rel=0.01)
-    found = answer(capsys, stepped, *words, "--sizes", "1e4-3e4")
-    assert found["rows"][0]["size"] <= 3e4
-    assert main([str(stepped), *words, "--sizes", "9"]) == 2
-    assert "--sizes 9: expected LOW-HIGH" in capsys.readouterr().err
 
 
 def test_conditions_choose_the_runs_of_a_focused_regression(

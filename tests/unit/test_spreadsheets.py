@@ -43,6 +43,9 @@ READ = {
     "only an average": "cores,avg time (s),stddev\n1,120,1\n2,63.5,1\n4,34.25,1\n8,20,1\n",
     "counts side by side": "cores,1,2,4,8\ntime (s),120,63.5,34.25,20\n",
     "rows of speedup beside": "Threads,Speedup,Efficiency,Seconds\n1,1,1,120\n2,2,1,63.5\n4,4,1,34.25\n8,6,1,20\n",
+    "a column of units, too": (
+        "cores,time [ms],unit\n1,120000,ms\n2,63500,ms\n4,34250,ms\n8,20000,ms\n"
+    ),
     "hours": "cpus,Duration (h)\n1,0.033333333333\n2,0.0176388889\n4,0.0095138889\n8,0.0055555556\n",
 }
 
@@ -93,6 +96,14 @@ REFUSED = {
         "cores,wall time,elapsed\n1,5,6\n2,3,4\n",
         "elapsed and wall time could each",
     ),
+    "a runtime and another time": (
+        "cores,runtime,elapsed\n1,5,6\n2,3,4\n",
+        "choose one: --columns runtime=elapsed or runtime=runtime",
+    ),
+    "a time and runs beside": (
+        "cores,time,time2,time3\n1,5,6,7\n2,3,4,5\n",
+        "columns time and time2 can be runs side by side or different times",
+    ),
     "a clock in a column of seconds": (
         "cores,time (s)\n1,0:05:00\n",
         "clock time 0:05:00 in a column of s",
@@ -103,6 +114,16 @@ REFUSED = {
     ),
     "minutes beyond 59": ("cores,time\n1,0:75:00\n", "minutes and seconds go to 59"),
     "units that differ": ("cores,run1 (s),run2 (ms)\n1,5,5000\n", "side by side have units ms, s"),
+    "a unit in some cells": (
+        'cores,time\n1,"1,100 min"\n2,"2,60"\n',
+        "3: runtime is '2,60' without a unit, where another is '1,100 min'; write it in",
+    ),
+    "a clock in some cells": ("cores,time\n1,0:01:40\n2,52\n", "3: runtime is '52' without a unit"),
+    "a column of units": (
+        "cores,time,Unit\n1,2,min\n2,1,min\n",
+        "no unit is read from column unit;",
+    ),
+    "another unit beside": ("cores,time_s,unit\n1,2,min\n2,1,min\n", "such as time [min], or in"),
     "weak scaling": (
         "cores,size,time\n1,10,5\n2,20,5\n4,40,6\n",
         "every run has a size of its own, so that none are one curve; choose --method regression "
