@@ -279,6 +279,20 @@ def test_changes_of_a_sweep_are_those_of_the_comparison(tmp_path):
 
 
 @pytest.mark.slow
+def test_changes_of_replications_are_those_of_their_folder(tmp_path):
+    asked = {"replications": 8, "predictor": ["user_estimate", "oracle"]}
+    table = sim.sweep("policy=sa_easy,efficiency", *SMALL, **asked)
+    written = sim.sweep("policy=sa_easy,efficiency", *SMALL, **asked, folder=tmp_path / "runs")
+    table.to_parquet(tmp_path / "table.parquet")
+    read, found = pd.read_parquet(tmp_path / "table.parquet"), []
+    for runs in (table, written, tmp_path / "runs", read, table[table["replications"] == 8].copy()):
+        one = sim.changes(runs, ["mean_response_time", "utilization"], "policy=sa_easy")
+        found.append(one.sort_values(["group", "metric"], ignore_index=True))
+    assert found[0]["pairs"].tolist() == [8] * 4
+    assert all(found[0].equals(one) for one in found[1:])
+
+
+@pytest.mark.slow
 def test_baselines_of_a_sweep_are_played_if_asked_for():
     table = sim.sweep("policy=sa,efficiency", *SMALL, baseline="easy")
     assert table["baseline_mean_response_time"].nunique() == 1
