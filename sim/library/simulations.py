@@ -226,8 +226,11 @@ def sweep(
                 try:
                     rows.append(_row(one, place, differing, shown, parts))
                 except KeyboardInterrupt:
-                    kept = "" if place is None else f"; finished runs in {place} are kept"
-                    raise KeyboardInterrupt(f"repeat the same call to continue{kept}") from None
+                    anew = any(each.call.parts for each in planned)
+                    kept = f"repeat the same call to continue; finished runs in {place} are kept"
+                    kept += ", but those of objects are done again" if anew else ""
+                    lost = "no run is kept without a folder; folder=PATH would keep finished ones"
+                    raise KeyboardInterrupt(lost if place is None else kept) from None
     failed = [row for row in rows if row["status"] == "failed"]
     if failed:
         said = f"{len(failed):,} of {len(rows):,} runs failed, first {failed[0]['run']}"

@@ -18,6 +18,7 @@ import predictors
 import sim
 import workloads
 from predictors.in_loop.user_estimate import UserEstimate
+from sim.library import simulations
 from sim.library.call import literal, part
 from sim.library.result import COMPARED
 from sim.report.gathering import gather
@@ -241,6 +242,23 @@ def test_a_sweep_is_a_row_a_run_and_goes_on_past_failures(tmp_path):
     assert mixed["status"].tolist() == ["finished", "failed"] * 2
     assert mixed["policy"].tolist() == ["easy", "easy", "HalfOfIt", "HalfOfIt"]
     assert "workload.load" in mixed["message"][1]
+
+
+@pytest.mark.parametrize(
+    ("policy", "kept", "said"),
+    [
+        ("easy", False, "no run is kept without a folder; folder=PATH would keep finished ones"),
+        ("easy", True, "repeat the same call to continue; finished runs in .*x are kept$"),
+        (own_policy(), True, "finished runs in .*x are kept, but those of objects are done again"),
+    ],
+)
+def test_an_interrupted_sweep_says_what_is_kept(monkeypatch, tmp_path, policy, kept, said):
+    def interrupted(*_):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(simulations, "_row", interrupted)
+    with pytest.raises(KeyboardInterrupt, match=said):
+        sim.sweep(*SMALL, policy=policy, seed=[1, 2], folder=tmp_path / "x" if kept else None)
 
 
 def test_a_sweep_of_which_all_runs_fail_raises():
