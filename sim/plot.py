@@ -1,6 +1,7 @@
 """Pictures of one run, for papers and slides: ``moldsim plot RUN KIND``."""
 
 import argparse
+import io
 import sys
 from collections.abc import Sequence
 from functools import partial
@@ -80,7 +81,14 @@ def figure(
         If there is no such run or kind, or the run has nothing of it.
     """
     own = run if isinstance(run, RunFolder) else read_run(Path(run))
-    return figure_of(own, kind, columns, title, of)
+    drawn = figure_of(own, kind, columns, title, of)
+    drawn._repr_png_ = partial(_png, drawn)  # type: ignore[attr-defined]  # what a notebook asks for
+    return drawn
+
+
+def _png(figure: "Figure") -> bytes:
+    figure.savefig(made := io.BytesIO(), format="png", dpi=100, metadata={"Software": None})
+    return made.getvalue()
 
 
 def _title(folder: Path, summary: Figures) -> str:

@@ -346,6 +346,7 @@ def test_a_result_shows_itself_and_draws_itself():
     assert "easy" in result._repr_html_()
     assert repr(result).startswith("Result(policy='sa', predictor='adept', jobs=30")
     assert len(result.plot().axes) > 1
+    assert result.plot("waits")._repr_png_().startswith(b"\x89PNG")  # as a notebook shows it
     assert result.plot("load", title=False).get_suptitle() == ""
     with pytest.raises(sim.SimError, match="KIND pie: must be one of"):
         result.plot("pie")
