@@ -17,9 +17,9 @@ from sim.errors import BAD_INPUT, ConfigError, SimError, SweepWarning, one_line
 from sim.help.interrupts import noting_interrupts
 from sim.library.call import Call, axis, several
 from sim.library.result import REPLICATIONS, Kept, Names, Result
-from sim.results.artefacts import BASELINE, replication_folder, write_failure
+from sim.results.artefacts import BASELINE, write_failure
 from sim.results.provenance import listings
-from sim.results.run_folder import foreign, read_results
+from sim.results.run_folder import foreign
 from sim.simulation.in_folder import run_in
 from sim.simulation.progress import Progress, Show
 from sim.simulation.replay import Results, Simulated, summaries
@@ -97,7 +97,9 @@ def run(
         return _result(means, kept, names, config["baseline"], None)
     place = _made(folder)
     with own_folder(place):
-        means = run_in(place, config, show, call.saver(composed), kept.append, anew=True).results
+        means = run_in(
+            place, config, show, call.saver(composed), kept.append, anew=True, goes_on=False
+        ).results
     return _result(means, kept, names, config["baseline"], place)
 
 
@@ -288,11 +290,10 @@ class Planned:
             means = replay(plain, None, {}, show, lambda made: each.append(summaries(made)))
             return names, base, means, each
         with own_folder(folder, wait=True):
-            done = run_in(folder, config, show, call.saver(composed), anew=bool(call.parts))
+            own = bool(call.parts)
+            done = run_in(folder, config, show, call.saver(composed), anew=own, goes_on=not own)
             mark_finished(folder, list(self.overrides), done.inputs, listings(config))
-        number = int(done.results[0].get("replications") or 0)
-        each = [read_results(replication_folder(folder, k)) for k in range(number)]
-        return names, base, done.results, each
+        return names, base, done.results, done.parts
 
 
 def _plan(call: Call) -> list[Planned]:
