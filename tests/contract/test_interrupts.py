@@ -228,3 +228,18 @@ def test_an_interrupted_run_of_replications_says_how_to_go_on_and_does(tmp_path)
     whole = [one / "summary.json" for one in (folder, tmp_path / "whole")]
     assert whole[0].read_bytes() == whole[1].read_bytes()
     assert not [*folder.glob(".moldsim-partial*")]
+
+
+@pytest.mark.parametrize("name", ["compare", "advise"])
+def test_other_commands_that_are_interrupted_say_how_to_start_again(name):
+    code = (
+        f"import os, signal, sys; sys.argv[1:] = ['{name}', 'a b', 'seed=2']\n"
+        "from sim.command import main\n"
+        "main.import_module = lambda _: os.kill(os.getpid(), signal.SIGINT)\nmain.main()"
+    )
+    asked = [sys.executable, "-c", code]
+    ended = subprocess.run(
+        asked, cwd=ROOT, capture_output=True, text=True, check=False, preexec_fn=heed
+    )
+    again = f"start again with: moldsim {name} 'a b' seed=2\n"
+    assert (ended.returncode, ended.stderr) == (130, SAID + again)
