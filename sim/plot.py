@@ -8,6 +8,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from predictors.cli.display import Display
 from predictors.cli.terminal import PlainConsole
 from sim.config import BASELINE_PREDICTOR
 from sim.errors import SimError
@@ -152,7 +153,11 @@ def main(given: Sequence[str] | None = None) -> int:
                         help="where to write KIND.svg, .dark.svg, .png (RUN/plots)")  # fmt: skip
     parser.add_argument("--beside", type=Path, metavar="RUN",
                         help="explorer: another run, on the same time axis")  # fmt: skip
-    for path in _written(parser.parse_args(given)):
+    asked = parser.parse_args(given)
+    with Display(PlainConsole(stderr=True), "plot") as shown:
+        shown.show(f"draws {asked.kind}")
+        written = _written(asked)
+    for path in written:
         PlainConsole().print(f"wrote {path}", highlight=False, soft_wrap=True, markup=False)
     return 0
 
