@@ -12,8 +12,10 @@ import pandas as pd
 from rich.console import Console
 
 import predictors
+from predictors import PredictorError
 from predictors.base import FloatArray, Predictor
 from predictors.cli.columns import as_number
+from predictors.cli.display import Display
 from predictors.cli.measurements import read_curves
 from predictors.cli.output import print_curves, print_report, save_plot, write_json
 from predictors.cli.report import Question, Report, build_report, default_targets
@@ -27,6 +29,8 @@ from predictors.cli.size_answers import (
     input_names,
 )
 from predictors.cli.terminal import PlainConsole
+from predictors.cli.uses import orderable
+from predictors.compiling import kernel_folder
 from predictors.errors import PredictorError
 
 METHODS: dict[str, Callable[[argparse.Namespace], Predictor]] = {
@@ -200,6 +204,9 @@ def _answer(options: argparse.Namespace) -> None:
     inputs = input_names(options) if asked else ()
     found = read_curves(options.measurements, options.where, inputs, options.columns)
     curves = _chosen(found, options.curve)
+    console = PlainConsole(stderr=True)
+    if console.is_terminal and not [*kernel_folder().glob("predictors.*")]:
+        console.print("compiling, which is done once and takes some seconds", highlight=False)
     if len(curves) > 1:
         _answer_all(options, curves)
         return
@@ -271,7 +278,11 @@ def _answer_all(options: argparse.Namespace, curves: dict[str, pd.DataFrame]) ->
             f"{len(curves)} for --plot, --size-for-time or --focal-levels"
         )
     targets = _counts("--target", options.target)
-    reports = {name: _reported(options, frame, targets) for name, frame in curves.items()}
+    reports = {}
+    with Display(PlainConsole(stderr=True), "predict") as shown:
+        for place, (name, frame) in enumerate(curves.items()):
+            shown.show(f"curve {place + 1} of {len(curves)}", place / len(curves) or None)
+            reports[name] = _reported(options, frame, targets)
     if options.json:
         write_json({"curves": {name: report.as_dict() for name, report in reports.items()}})
     else:

@@ -182,8 +182,9 @@ class Advised:
     figures: dict[str, Any]
 
 
-def advise(jobs: Jobs, own: Options) -> Advised:
-    """Return what the past jobs advise."""
+def advise(jobs: Jobs, own: Options, progress: Display | None = None) -> Advised:
+    """Return what the past jobs advise, and show how far that is."""
+    shown = Display(Console(quiet=True)) if progress is None else progress
     first = int(np.ceil(own.until * len(jobs.runs)))
     parts = jobs.runs.iloc[:first], jobs.runs.iloc[first:]
     past, later = (part[part["completed"]] for part in parts)
@@ -191,16 +192,18 @@ def advise(jobs: Jobs, own: Options) -> Advised:
     sizes = past["group"].value_counts()
     area = (past["nprocs"] * past["runtime"]).groupby(past["group"]).sum()
     groups = dict(list(past.groupby("group")))
-    rows = [
-        replace(
-            advice_of(jobs.names[group], groups[group], limits.get(group), jobs.processors),
-            in_nodes=jobs.config.get("workload", {}).get("unit") == "nodes",
-        )
-        for group in area.sort_values(ascending=False, kind="stable").index.tolist()
-        if sizes[group] >= REPEATED
-    ]
-    if own.starts and jobs.trace is not None:
-        rows = _with_starts(rows, jobs, first)
+    ranked = area.sort_values(ascending=False, kind="stable").index.tolist()
+    ranked = [group for group in ranked if sizes[group] >= REPEATED]
+    starts, rows = own.starts and jobs.trace is not None, []
+    with shown.part(0, 1 + starts):
+        for place, group in enumerate(ranked):
+            shown.show("learns from the jobs, and predicts", place / len(ranked) or None)
+            one = advice_of(jobs.names[group], groups[group], limits.get(group), jobs.processors)
+            in_nodes = jobs.config.get("workload", {}).get("unit") == "nodes"
+            rows.append(replace(one, in_nodes=in_nodes))
+    if starts:
+        with shown.part(1, 2):
+            rows = _with_starts(rows, jobs, first, shown)
     rows.sort(key=lambda one: (one.fastest is None, not one.says_something))
     repeated = sizes[sizes >= REPEATED]
     figures = {
@@ -250,19 +253,15 @@ def _judged(later: pd.DataFrame, limits: pd.Series) -> dict[str, Any] | None:
     }
 
 
-def _with_starts(rows: list[Advice], jobs: Jobs, first: int) -> list[Advice]:
+def _with_starts(rows: list[Advice], jobs: Jobs, first: int, shown: Display) -> list[Advice]:
     """Return the rows with expected starts, replaying each count and time asked for once."""
     assert jobs.trace is not None
     trace = replace(jobs.trace, jobs=jobs.trace.jobs.iloc[:first])
+    asked = dict.fromkeys((one.count, asked_on(row, one)) for row in rows for one in row.choices)
     starts: dict[tuple[int, float], float] = {}
-    for advice in rows:
-        for choice in advice.choices:
-            asked = asked_on(advice, choice)
-            if (choice.count, asked) in starts or len(starts) >= MOST_STARTS:
-                continue
-            starts[choice.count, asked] = expected_wait(
-                jobs.config, trace, jobs.processors, choice.count, asked
-            )
+    for place, (count, seconds) in enumerate([*asked][:MOST_STARTS]):
+        shown.show("replays starts", place / min(len(asked), MOST_STARTS) or None)
+        starts[count, seconds] = expected_wait(jobs.config, trace, jobs.processors, count, seconds)
     return [with_starts(advice, starts) for advice in rows]
 
 
@@ -333,8 +332,7 @@ def _answer(asked: argparse.Namespace) -> int:
     with Display(PlainConsole(stderr=True), "advise") as progress:
         progress.show("reads the jobs")
         jobs = read_jobs([one for one in words if not one.startswith("advise.")])
-        progress.show("learns from the jobs, and predicts")
-        done = advise(jobs, own)
+        done = advise(jobs, own, progress)
     part = "" if own.until == 1 else f"until={own.until:g}"
     usual = backtest_folder(jobs.source, jobs.checksum) / part
     written = write(done, Path(own.folder) if own.folder else usual)

@@ -25,7 +25,7 @@ from omegaconf.errors import OmegaConfBaseException
 from sim import config as schema
 from sim.composition import prepare, settings
 from sim.errors import BAD_INPUT, ConfigError, PluginError, SimError, one_line
-from sim.help.interrupts import end, noting_interrupts, was_interrupted
+from sim.help.interrupts import end, goes_on, noting_interrupts, was_interrupted
 from sim.help.misspellings import refusal
 from sim.results.durable import HYDRA, output, write_failure, write_whole
 
@@ -35,6 +35,7 @@ if TYPE_CHECKING:
 
 BAD_STATUS = 2
 logger = logging.getLogger(__name__)
+RUN_FOLDER = "hydra.run.dir="
 FULL_ERROR = "HYDRA_FULL_ERROR"
 _begun: list[bool] = []
 
@@ -44,7 +45,6 @@ def _run(composed: DictConfig, folder: Path, multirun: bool) -> float | None:
     config = settings(composed, HydraConfig.get(), multirun)
     from sim.simulation.in_folder import run_in
     from sim.simulation.progress import Show
-    from sim.simulation.replay import summaries
 
     if not gc.isenabled():  # all is loaded, which is no garbage
         gc.freeze()
@@ -54,10 +54,14 @@ def _run(composed: DictConfig, folder: Path, multirun: bool) -> float | None:
     policy, workload, predictor = str(chosen["policy"]), str(chosen["workload"]), _predictor(chosen)
     show = Show(not multirun if asked is None else asked, policy, predictor, workload)
     save = partial(_save, composed, OmegaConf.create({"hydra": HydraConfig.get()}))
-    parts: list[Results] = []
-    done = run_in(
-        folder, config, show, save, lambda made: parts.append(summaries(made)), anew=not multirun
-    )
+    if not multirun and (config["replications"] > 1 or config["precision"] is not None):
+        place = (
+            []
+            if any(RUN_FOLDER in one for one in sys.argv)
+            else [RUN_FOLDER + os.path.relpath(folder)]
+        )
+        goes_on(["moldsim", "run", *sys.argv[1:], *place])
+    done = run_in(folder, config, show, save, anew=not multirun)
     if multirun:
         from sim.results.provenance import listings
         from sim.sweeps.marks import mark_finished
@@ -65,7 +69,7 @@ def _run(composed: DictConfig, folder: Path, multirun: bool) -> float | None:
         asked = [str(one) for one in HydraConfig.get().overrides.task]
         mark_finished(folder, asked, done.inputs, listings(config))
         return _objective(config, done.results)
-    _show(config, done.results, parts, folder)
+    _show(config, done.results, done.parts, folder)
     return None
 
 

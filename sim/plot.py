@@ -1,12 +1,14 @@
 """Pictures of one run, for papers and slides: ``moldsim plot RUN KIND``."""
 
 import argparse
+import io
 import sys
 from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from predictors.cli.display import Display
 from predictors.cli.terminal import PlainConsole
 from sim.config import BASELINE_PREDICTOR
 from sim.errors import SimError
@@ -80,7 +82,14 @@ def figure(
         If there is no such run or kind, or the run has nothing of it.
     """
     own = run if isinstance(run, RunFolder) else read_run(Path(run))
-    return figure_of(own, kind, columns, title, of)
+    drawn = figure_of(own, kind, columns, title, of)
+    drawn._repr_png_ = partial(_png, drawn)  # type: ignore[attr-defined]  # what a notebook asks for
+    return drawn
+
+
+def _png(figure: "Figure") -> bytes:
+    figure.savefig(made := io.BytesIO(), format="png", dpi=100, metadata={"Software": None})
+    return made.getvalue()
 
 
 def _title(folder: Path, summary: Figures) -> str:
@@ -144,7 +153,11 @@ def main(given: Sequence[str] | None = None) -> int:
                         help="where to write KIND.svg, .dark.svg, .png (RUN/plots)")  # fmt: skip
     parser.add_argument("--beside", type=Path, metavar="RUN",
                         help="explorer: another run, on the same time axis")  # fmt: skip
-    for path in _written(parser.parse_args(given)):
+    asked = parser.parse_args(given)
+    with Display(PlainConsole(stderr=True), "plot") as shown:
+        shown.show(f"draws {asked.kind}")
+        written = _written(asked)
+    for path in written:
         PlainConsole().print(f"wrote {path}", highlight=False, soft_wrap=True, markup=False)
     return 0
 

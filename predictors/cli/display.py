@@ -131,3 +131,6 @@ class Display:
         if self._live is not None:
             self._live.stop()
             self._live = None
+        if self._page is not None:
+            took = duration(time.monotonic() - self._begun)
+            self._page.update({"text/plain": f"{self._label} ended after {took}".strip()}, raw=True)

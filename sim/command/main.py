@@ -12,7 +12,7 @@ from importlib import import_module
 from importlib.util import find_spec
 from typing import NamedTuple
 
-from sim.help.interrupts import watch
+from sim.help.interrupts import goes_on, watch
 
 BAD_STATUS = 2
 
@@ -126,6 +126,7 @@ def main(given: Sequence[str] | None = None) -> int:
         os.environ.setdefault("PYTHONSAFEPATH", "1")
         gc.disable()  # what is loaded is no garbage
         watch()
+        goes_on(["moldsim", *sys.argv[1:]], "start again with")
     name, *rest = [*(sys.argv[1:] if given is None else given)] or ["--help"]
     if name in ("--help", "-h"):
         sys.stdout.write(overview())

@@ -65,10 +65,9 @@ def was_interrupted(error: BaseException) -> bool:
     return behind is not None
 
 
-def goes_on(words: Sequence[str]) -> None:
-    """Let an interrupt say from now on with which command line what is finished is kept."""
-    command = os.environ.get(GO_ON) or shlex.join(words)
-    _going_on[:] = [f"what is finished stays; go on with: {command}\n"]
+def goes_on(words: Sequence[str], said: str = "what is finished stays; go on with") -> None:
+    """Let an interrupt say from now on with which command line to go on, or to start again."""
+    _going_on[:] = [f"{said}: {os.environ.get(GO_ON) or shlex.join(words)}\n"]
 
 
 def _is_free() -> bool:

@@ -18,7 +18,7 @@ from sim.errors import SimError
 from sim.report.answer_tables import changed
 from sim.report.answers import FIGURE, differences
 from sim.report.gathering import Gathered, Summaries, gather
-from sim.report.samples import groups_of
+from sim.report.samples import REPLICATION, groups_of
 from sim.results.artefacts import BASELINE
 from sim.results.frames import Frames, Tables
 from sim.results.job_metrics import Figures
@@ -231,6 +231,17 @@ def _same_jobs(own: Result, other: Result) -> bool:
     return bool(tables[0].reset_index(drop=True).equals(tables[1].reset_index(drop=True)))
 
 
+REPLICATIONS = "replications"
+"""What the rows of `sweep` hold means of, in the ``attrs`` of its table."""
+
+
+class Kept(dict[str, Any]):
+    """Summaries of replications by run, which copies of a table share."""
+
+    def __deepcopy__(self, memo: object) -> "Kept":
+        return self
+
+
 COMPARED = ["group", "against", "metric", "change", "low", "high", "pairs", "replications", "text"]
 """Columns of what `changes` returns."""
 
@@ -265,7 +276,7 @@ def changes(
     Raises
     ------
     SimError
-        If no run has the metric, or a row holds the means of several replications.
+        If no run has the metric, or of several replications there are means alone.
 
     Examples
     --------
@@ -303,23 +314,28 @@ def _gathered(table: pd.DataFrame) -> Gathered:
     rows: list[dict[str, Any]] = []
     known: Summaries = {}
     for row in table[table["status"] == "finished"].to_dict("records"):
-        if row.get("replications") is not None and row["replications"] > 1:
+        number = row.get("replications") or 1
+        told = {str(k): v for k, v in row.items()}
+        base = {
+            k.removeprefix(f"{BASELINE}_"): v for k, v in told.items() if k.startswith(BASELINE)
+        }
+        parts = (
+            table.attrs.get(REPLICATIONS, {}).get(row["run"], ()) if number > 1 else [(told, base)]
+        )
+        if not parts:
             raise SimError(
-                f"{row['run']}: holds means of {row['replications']:.0f} replications, which are "
-                "one pair; sweep over seeds instead, or give the folder of the runs"
+                f"{row['run']}: holds means of {number:.0f} replications, which are one pair; give "
+                "the table as sim.sweep returned it, or the folder of the runs"
             )
-        own = {"run": row["run"], "role": "run", "status": "finished", "message": ""}
-        own |= {key: row[key] for key in keys}
-        sides = [(own, "")]
+        own = {"role": "run", "status": "finished", "message": ""} | {k: row[k] for k in keys}
+        sides = [own]
         if isinstance(policy := row.get(f"{BASELINE}_policy"), str):
             by = {"predictor": BASELINE_PREDICTOR} if "predictor" in keys else {}
-            sides.append((own | {"role": BASELINE, "policy": policy} | by, f"{BASELINE}_"))
-        for side, before in sides:
-            rows.append(side)
-            figures = {
-                str(k).removeprefix(before): v for k, v in row.items() if str(k).startswith(before)
-            }
-            known[row["run"], side["role"]] = {
-                k: v for k, v in figures.items() if v is not None and v == v
-            } | {"seed": row["seed"]}
-    return pd.DataFrame(rows), keys, known
+            sides.append(own | {"role": BASELINE, "policy": policy} | by)
+        for k, found in enumerate(parts):
+            run = f"{row['run']}/replication={k}" if number > 1 else row["run"]
+            for side, figures in zip(sides, found, strict=False):
+                rows.append({"run": run} | side | {REPLICATION: k})
+                held = {key: v for key, v in figures.items() if v is not None and v == v}
+                known[run, side["role"]] = held | {"seed": row["seed"]}
+    return pd.DataFrame(rows), [*keys, REPLICATION], known

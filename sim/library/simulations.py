@@ -16,13 +16,13 @@ from sim.config import BASELINE_PREDICTOR
 from sim.errors import BAD_INPUT, ConfigError, SimError, SweepWarning, one_line
 from sim.help.interrupts import noting_interrupts
 from sim.library.call import Call, axis, several
-from sim.library.result import Names, Result
+from sim.library.result import REPLICATIONS, Kept, Names, Result
 from sim.results.artefacts import BASELINE, write_failure
 from sim.results.provenance import listings
 from sim.results.run_folder import foreign
 from sim.simulation.in_folder import run_in
 from sim.simulation.progress import Progress, Show
-from sim.simulation.replay import Results, Simulated
+from sim.simulation.replay import Results, Simulated, summaries
 from sim.simulation.replay import run as replay
 from sim.sweeps.callback import folder_name
 from sim.sweeps.configurations import parse_override
@@ -97,7 +97,9 @@ def run(
         return _result(means, kept, names, config["baseline"], None)
     place = _made(folder)
     with own_folder(place):
-        means = run_in(place, config, show, call.saver(composed), kept.append, anew=True).results
+        means = run_in(
+            place, config, show, call.saver(composed), kept.append, anew=True, goes_on=False
+        ).results
     return _result(means, kept, names, config["baseline"], place)
 
 
@@ -213,7 +215,7 @@ def sweep(
     ]
     differing = _differing([one.values for one in planned])
     place = None if folder is None else _made(folder)
-    rows = []
+    rows, parts = [], Kept()
     with contextlib.ExitStack() as stack:
         messages = Show().messages
         is_seen = messages.is_terminal or messages.is_jupyter
@@ -224,10 +226,13 @@ def sweep(
                 if shown is not None and shown.is_due():
                     shown.show("", 0.0)
                 try:
-                    rows.append(_row(one, place, differing, shown))
+                    rows.append(_row(one, place, differing, shown, parts))
                 except KeyboardInterrupt:
-                    kept = "" if place is None else f"; finished runs in {place} are kept"
-                    raise KeyboardInterrupt(f"repeat the same call to continue{kept}") from None
+                    anew = any(each.call.parts for each in planned)
+                    kept = f"repeat the same call to continue; finished runs in {place} are kept"
+                    kept += ", but those of objects are done again" if anew else ""
+                    lost = "no run is kept without a folder; folder=PATH would keep finished ones"
+                    raise KeyboardInterrupt(lost if place is None else kept) from None
     failed = [row for row in rows if row["status"] == "failed"]
     if failed:
         said = f"{len(failed):,} of {len(rows):,} runs failed, first {failed[0]['run']}"
@@ -235,7 +240,10 @@ def sweep(
         if len(failed) == len(rows):
             raise SimError(said)
         warnings.warn(said, SweepWarning, stacklevel=_CALLER)
-    return pd.DataFrame(rows)
+    table = pd.DataFrame(rows)
+    if parts:
+        table.attrs[REPLICATIONS] = parts
+    return table
 
 
 def _is_axis(key: str, value: object) -> bool:
@@ -262,10 +270,13 @@ class Planned:
         parts = self.call.parts.items()
         return [*self.overrides, *(f"{key}={held.name}" for key, held in parts)]
 
-    def carry_out(self, folder: Path | None, shown: Progress | None) -> tuple[Names, str, Results]:
+    def carry_out(
+        self, folder: Path | None, shown: Progress | None
+    ) -> tuple[Names, str, Results, list[Results]]:
         """Simulate; what is finished in its folder is left as it is.
 
-        Returns the names of the run's parts, that of its baseline, and what is found.
+        Returns the names of the run's parts, that of its baseline, what is found, and what is
+        found of each replication.
         """
         composed = self.composed or compose(self.overrides, multirun=True)
         call = self.call
@@ -274,11 +285,15 @@ class Planned:
         show = replace(show, display=shown if show.progress else None)
         base = (config["baseline"] or {}).get("name", "")
         if folder is None:
-            return names, base, replay({**config, "picture": "none"}, None, {}, show)
+            each: list[Results] = []
+            plain = {**config, "picture": "none"}
+            means = replay(plain, None, {}, show, lambda made: each.append(summaries(made)))
+            return names, base, means, each
         with own_folder(folder, wait=True):
-            done = run_in(folder, config, show, call.saver(composed), anew=bool(call.parts))
+            own = bool(call.parts)
+            done = run_in(folder, config, show, call.saver(composed), anew=own, goes_on=not own)
             mark_finished(folder, list(self.overrides), done.inputs, listings(config))
-        return names, base, done.results
+        return names, base, done.results, done.parts
 
 
 def _plan(call: Call) -> list[Planned]:
@@ -296,20 +311,25 @@ def _differing(runs: Sequence[Mapping[str, Any]]) -> list[str]:
 
 
 def _row(
-    one: Planned, place: Path | None, differing: Sequence[str], shown: Progress | None
+    one: Planned,
+    place: Path | None,
+    differing: Sequence[str],
+    shown: Progress | None,
+    parts: Kept,
 ) -> dict[str, Any]:
-    """Carry out a run of a sweep and return its row."""
+    """Carry out a run of a sweep and return its row; keep what its replications found."""
     name = folder_name(override_dirname(one.said, EXCLUDED))
     folder = None if place is None else place / name
     values = one.values
     row: dict[str, Any] = {"run": name}
     row |= {key: values.get(key) for key in ("policy", "predictor", *differing)}
     try:
-        names, against, (own, base, _) = one.carry_out(folder, shown)
+        names, against, (own, base, _), each = one.carry_out(folder, shown)
     except BAD_INPUT as error:
         if folder is not None and foreign(folder) is None:
             write_failure(folder, one_line(error))
         return row | {"status": "failed", "message": one_line(error)}
+    parts |= {name: each} if len(each) > 1 else {}
     row |= {"policy": names.policy, "predictor": names.predictor}
     figures = {key: value for key, value in own.items() if key not in row}
     beside = {f"{BASELINE}_{key}": value for key, value in (base or {}).items()}

@@ -1,6 +1,6 @@
 """One self-contained page that works offline: tables, plots, schedules, configuration."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from html import escape
 from io import BytesIO
@@ -11,6 +11,7 @@ from typing import Any
 import pandas as pd
 import yaml
 
+from predictors.cli.display import Display
 from sim.report.answer_tables import (
     OVER_LOAD,
     STOPS,
@@ -93,7 +94,7 @@ def page(
     found: Mapping[str, Details],
     table: pd.DataFrame,
     common: Mapping[str, object],
-    gantt: Sequence[str] = (),
+    gantt: Callable[[Sequence[Group]], str],
 ) -> str:
     """Return the page.
 
@@ -111,8 +112,8 @@ def page(
         All runs, as `sim.report.gathering.gather` returns them.
     common : mapping
         The configuration that all runs share, by dotted key.
-    gantt : sequence of str
-        Folders of runs whose schedules are shown; without it, the first of each group.
+    gantt : callable
+        Shows schedules of groups, as `schedules` does.
     """
     keys = list(dict.fromkeys(key for group in groups for key in group.setting))
     samples = sum(len(group.samples) for group in groups)
@@ -139,7 +140,7 @@ def page(
         table=_key_table(order, keys),
         said="".join(f"<p>{escape(sentence)}</p>" for sentence in report.said),
         foresight=_foresight(figures.get(OF_FORESIGHT, ""), answers),
-        gantt=_explorer(report.explorer) + _gantt(order, gantt),
+        gantt=_explorer(report.explorer) + gantt(order),
         winners=_winners(report.winners),
         beliefs="".join(figures.get(name, "") for name in OF_BELIEFS)
         or "<p>No predictor was asked.</p>",
@@ -337,14 +338,18 @@ def _picture(sample: Sample) -> bytes | None:
     return drawn.getvalue()
 
 
-def _gantt(groups: Sequence[Group], asked: Sequence[str]) -> str:
+def schedules(groups: Sequence[Group], asked: Sequence[str], progress: Display) -> str:
+    """Return the schedules of the runs that are asked for; without it, the first of each group."""
     samples = [sample for group in groups for sample in group.samples]
     labels = {sample.name: group.label for group in groups for sample in group.samples}
     if asked:
         chosen = [sample for sample in samples if sample.name in asked]
     else:
         chosen = [group.samples[0] for group in groups if group.samples]
-    drawn = [(sample, _picture(sample)) for sample in chosen[:MOST_GANTT]]
+    drawn = []
+    for place, sample in enumerate(chosen := chosen[:MOST_GANTT]):
+        progress.show(f"draws schedules, {place + 1} of {len(chosen)}", place / len(chosen))
+        drawn.append((sample, _picture(sample)))
     pictures = [(sample, found) for sample, found in drawn if found is not None]
     if not pictures:
         return "<p>No run has the tables of its schedule.</p>"

@@ -26,7 +26,8 @@ UNLIKE = ("policy", "predictor")
 """Keys in which what is compared on the same jobs may differ."""
 NEXT = re.compile(r",\s*(?=[\w./@]+=)")
 """Between two ``KEY=VALUE``."""
-REPEATED = ("seed",)
+REPLICATION = "replication"
+REPEATED = ("seed", REPLICATION)
 """Keys that tell repetitions of one group apart."""
 
 

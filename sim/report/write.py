@@ -3,6 +3,7 @@
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 
 import pandas as pd
@@ -15,7 +16,7 @@ from sim.report.details import details
 from sim.report.figures import axis_of, plots_of, save
 from sim.report.forest import answer_plots
 from sim.report.gathering import Gathered, distinct
-from sim.report.page import Report, page
+from sim.report.page import Report, page, schedules
 from sim.report.samples import Group, groups_of
 from sim.report.tables import Form, given_sentences, schedule_sentences, text_table
 from sim.report.verdict import best_of, machine_sentence, subject_of, verdict
@@ -204,16 +205,20 @@ def write_report(
     real_folder(plots)
     answered = answer_plots(found_answers.differences, found_answers.curves, unit)
     drawn, drawings = [], [*answered, *plots_of(groups, found)]
-    for place, plot in enumerate(drawings):
-        progress.show(f"draws {plot.name}, {place + 1} of {len(drawings)}", place / len(drawings))
-        drawn.append((plot, save(plot, plots)))
+    with progress.part(0, 2):
+        for place, plot in enumerate(drawings):
+            drawing = f"draws {plot.name}, {place + 1} of {len(drawings)}"
+            progress.show(drawing, place / len(drawings))
+            drawn.append((plot, save(plot, plots)))
     explorer = plots / EXPLORER
     explorer.unlink(missing_ok=True)
     if best is not None and (text := _explored(best)):
         write_whole(explorer, text)
         report = replace(report, explorer=f"{PLOTS}/{EXPLORER}")
     title = f"Comparison of {folder.resolve().name}"
-    text = page(report, title, groups, drawn, found, table, common, wanted.gantt)
+    with progress.part(1, 2):
+        shown = partial(schedules, asked=wanted.gantt, progress=progress)
+        text = page(report, title, groups, drawn, found, table, common, shown)
     write_whole(folder / PAGE, text)
     written += [folder / PAGE, plots]
     return report

@@ -111,9 +111,9 @@ def write_csv(table: "pd.DataFrame", path: Path) -> None:
         plain.to_csv(made, index=False, lineterminator="\n")
 
 
-def clear_partial(folder: Path) -> None:
-    """Remove what was being written in a folder when a process died."""
-    for left in folder.glob(f"{PARTIAL}*"):
+def clear_partial(folder: Path, kept: Path | None = None) -> None:
+    """Remove what was being written in a folder when a process died, but for what goes on."""
+    for left in {*folder.glob(f"{PARTIAL}*")} - {kept}:
         if left.is_dir() and not left.is_symlink():
             shutil.rmtree(left, ignore_errors=True)
         else:

@@ -3,10 +3,10 @@
 import contextlib
 import platform
 import shutil
-import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
+from sim.help.interrupts import was_interrupted
 from sim.help.versions import commit, installed, own_version
 from sim.results.artefacts import (
     BASELINE,
@@ -26,6 +26,7 @@ from sim.results.durable import (
     SUMMARY,
     clear_partial,
     known_object,
+    real_folder,
     sync,
 )
 from sim.results.job_metrics import Figures
@@ -141,21 +142,24 @@ MARK = f"{HYDRA}/finished.json"
 
 
 @contextlib.contextmanager
-def replacing(folder: Path) -> Iterator[Path]:
-    """Give a new folder whose content takes the place of a run's former results at the end.
+def replacing(folder: Path, *, goes_on: bool = False) -> Iterator[Path]:
+    """Give a folder whose content takes the place of a run's former results at the end.
 
     Until all is written and on the disk the former results stay as they are, whatever happens. A
-    process that dies while files are moved leaves no summary, and `finish` moves the rest.
+    process that dies while files are moved leaves no summary, and `finish` moves the rest. Where
+    a run `goes_on`, the folder has what an interrupted one left there.
     """
     finish(folder)
-    clear_partial(folder)
-    partial = Path(tempfile.mkdtemp(prefix=f"{PARTIAL}-", dir=folder))
+    partial = folder / f"{PARTIAL}-run"
+    clear_partial(folder, partial if goes_on else None)
+    real_folder(partial)
     try:
         yield partial
         for path in [*partial.rglob("*"), partial]:
             sync(path)
-    except BaseException:
-        shutil.rmtree(partial, ignore_errors=True)
+    except BaseException as error:
+        if not (goes_on and was_interrupted(error) and [*partial.glob(f"*/{SUMMARY}")]):
+            shutil.rmtree(partial, ignore_errors=True)
         raise
     partial.rename(folder / COMPLETE)
     try:

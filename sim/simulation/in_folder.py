@@ -1,12 +1,13 @@
 """A run in a folder of its own: done once, or found there as it would be."""
 
 import logging
+import shutil
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from sim.config import digest
-from sim.results.artefacts import FAILURE
+from sim.results.artefacts import FAILURE, replication_folder
 from sim.results.durable import SUMMARY
 from sim.results.provenance import (
     CODE,
@@ -26,10 +27,17 @@ logger = logging.getLogger(__name__)
 
 
 class Carried(NamedTuple):
-    """A run that is finished in its folder: its summaries, and the files that it read."""
+    """A run that is finished in its folder: its summaries, the files that it read, the folder."""
 
     results: Results
     inputs: Mapping[str, Path]
+    folder: Path
+
+    @property
+    def parts(self) -> list[Results]:
+        """The summaries of each replication, where there are several."""
+        number = int(self.results[0].get("replications") or 0)
+        return [read_results(replication_folder(self.folder, k)) for k in range(number)]
 
 
 def run_in(
@@ -40,6 +48,7 @@ def run_in(
     keep: Callable[[Simulated], None] | None = None,
     *,
     anew: bool,
+    goes_on: bool = True,
 ) -> Carried:
     """Carry out a run in a folder that nobody else works in.
 
@@ -57,6 +66,8 @@ def run_in(
     anew : bool
         Whether to do again what is finished there with this configuration, these
         inputs and this code.
+    goes_on : bool
+        Whether replications that an interrupted run left there are taken for its own.
     """
     files = input_files(config)
     identity = {DIGEST: digest(config), INPUTS: checked_inputs(files), CODE: code_checksum()}
@@ -66,12 +77,17 @@ def run_in(
         why = why_again(folder, identity, keep_code=config["reuse"] == KEEP)
         if why is None:
             logger.info("already finished: %s", folder.name)
-            return Carried(read_results(folder), files)
+            return Carried(read_results(folder), files, folder)
         if why:
             logger.warning("done again: %s", why)
     if not (folder / SUMMARY).exists():
         save(folder)
-    with replacing(folder) as new:
+    with replacing(folder, goes_on=goes_on) as new:
+        for part in new.iterdir():
+            if part.is_file():
+                part.unlink()
+            elif why_again(part, identity, keep_code=config["reuse"] == KEEP) is not None:
+                shutil.rmtree(part)
         save(new)
         results = run(config, new, identity, show, keep)
-    return Carried(results, files)
+    return Carried(results, files, folder)

@@ -16,6 +16,7 @@ from sim.errors import ConfigError
 from sim.results.artefacts import (
     REQUESTS,
     Artefacts,
+    is_finished,
     mean_of_replications,
     mean_summary,
     replication_folder,
@@ -30,7 +31,7 @@ from sim.results.outcome import Outcome
 from sim.results.provenance import Identity
 from sim.results.request_metrics import requests_frame
 from sim.results.rows import EASY_PLUS
-from sim.results.run_folder import manifest
+from sim.results.run_folder import manifest, read_results
 from sim.results.steady_state import STEADY, STEADY_LOAD, WINDOW, Trim
 from sim.simulation.build import with_menu
 from sim.simulation.progress import Progress, Show
@@ -331,7 +332,7 @@ def run(
         The resolved configuration; ``baseline`` is None or has a name, a policy
         and a predictor.
     folder : pathlib.Path or None
-        Where the artefacts go; None writes nothing.
+        Where the artefacts go; None writes nothing. A replication that is there is not done again.
     identity : mapping
         What the manifest says that the run was made of.
     show : Show
@@ -353,6 +354,8 @@ def run(
 
     def one(replication: int) -> Results:
         place = replication_folder(folder, replication) if folder and several else folder
+        if several and place is not None and is_finished(place):
+            return read_results(place)
         named = f"{replication + 1} of {number}" if number > 1 else ""
         with show.part(min(replication, number - 1), number, named):
             simulated = replicate(config, replication, place, identity, show)

@@ -199,3 +199,47 @@ def test_an_interrupted_study_names_itself(monkeypatch, capsys):
         interrupts.end()
     told = capsys.readouterr().err
     assert told.endswith("stays; go on with: moldsim study herd hydra.sweep.dir=here\n")
+
+
+def test_an_interrupted_run_of_replications_says_how_to_go_on_and_does(tmp_path):
+    asked = ["policy=easy", "replications=20", "workload.jobs=60", "baseline=null"]
+    own = {"cwd": tmp_path, "text": True, "env": os.environ | {"PYTHONPATH": str(ROOT)}}
+    done = "outputs/*/*/.moldsim-partial-run/*/manifest.json"
+    with subprocess.Popen(
+        [sys.executable, "-m", "sim", *asked],
+        stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, preexec_fn=heed, **own,
+    ) as process:  # fmt: skip
+        while process.poll() is None and not list(tmp_path.glob(done)):
+            time.sleep(0.01)
+        process.send_signal(signal.SIGINT)
+        assert process.wait(60) == 130
+        first, command = process.stderr.read().splitlines()[-1].split("go on with: ")
+    (folder,) = tmp_path.glob("outputs/*/*")
+    words = shlex.split(command)
+    assert first == "what is finished stays; "
+    assert words == ["moldsim", "run", *asked, f"hydra.run.dir={folder.relative_to(tmp_path)}"]
+    before = {path.parent.name: path.stat().st_mtime_ns for path in tmp_path.glob(done)}
+    call = [sys.executable, "-m", "sim", *words[2:]]
+    subprocess.run(call, check=True, capture_output=True, **own)
+    after = {path.parent.name: path.stat().st_mtime_ns for path in folder.glob("*/manifest.json")}
+    assert 0 < len(before) < len(after) == 20
+    assert {name: after[name] for name in before} == before
+    subprocess.run([*call, "hydra.run.dir=whole"], check=True, capture_output=True, **own)
+    whole = [one / "summary.json" for one in (folder, tmp_path / "whole")]
+    assert whole[0].read_bytes() == whole[1].read_bytes()
+    assert not [*folder.glob(".moldsim-partial*")]
+
+
+@pytest.mark.parametrize("name", ["compare", "advise"])
+def test_other_commands_that_are_interrupted_say_how_to_start_again(name):
+    code = (
+        f"import os, signal, sys; sys.argv[1:] = ['{name}', 'a b', 'seed=2']\n"
+        "from sim.command import main\n"
+        "main.import_module = lambda _: os.kill(os.getpid(), signal.SIGINT)\nmain.main()"
+    )
+    asked = [sys.executable, "-c", code]
+    ended = subprocess.run(
+        asked, cwd=ROOT, capture_output=True, text=True, check=False, preexec_fn=heed
+    )
+    again = f"start again with: moldsim {name} 'a b' seed=2\n"
+    assert (ended.returncode, ended.stderr) == (130, SAID + again)

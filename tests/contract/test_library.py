@@ -18,6 +18,7 @@ import predictors
 import sim
 import workloads
 from predictors.in_loop.user_estimate import UserEstimate
+from sim.library import simulations
 from sim.library.call import literal, part
 from sim.library.result import COMPARED
 from sim.report.gathering import gather
@@ -243,6 +244,23 @@ def test_a_sweep_is_a_row_a_run_and_goes_on_past_failures(tmp_path):
     assert "workload.load" in mixed["message"][1]
 
 
+@pytest.mark.parametrize(
+    ("policy", "kept", "said"),
+    [
+        ("easy", False, "no run is kept without a folder; folder=PATH would keep finished ones"),
+        ("easy", True, "repeat the same call to continue; finished runs in .*x are kept$"),
+        (own_policy(), True, "finished runs in .*x are kept, but those of objects are done again"),
+    ],
+)
+def test_an_interrupted_sweep_says_what_is_kept(monkeypatch, tmp_path, policy, kept, said):
+    def interrupted(*_):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(simulations, "_row", interrupted)
+    with pytest.raises(KeyboardInterrupt, match=said):
+        sim.sweep(*SMALL, policy=policy, seed=[1, 2], folder=tmp_path / "x" if kept else None)
+
+
 def test_a_sweep_of_which_all_runs_fail_raises():
     with pytest.raises(sim.SimError, match=r"2 of 2 runs failed, first seed=1.*: must be"):
         sim.sweep(*SMALL, "workload.load=-1", seed=[1, 2])
@@ -276,6 +294,20 @@ def test_changes_of_a_sweep_are_those_of_the_comparison(tmp_path):
         sim.changes(pd.DataFrame({"a": [1]}))
     with pytest.raises(sim.SimError, match="means of 2 replications, which are one pair"):
         sim.changes(table.assign(replications=2))
+
+
+@pytest.mark.slow
+def test_changes_of_replications_are_those_of_their_folder(tmp_path):
+    asked = {"replications": 8, "predictor": ["user_estimate", "oracle"]}
+    table = sim.sweep("policy=sa_easy,efficiency", *SMALL, **asked)
+    written = sim.sweep("policy=sa_easy,efficiency", *SMALL, **asked, folder=tmp_path / "runs")
+    table.to_parquet(tmp_path / "table.parquet")
+    read, found = pd.read_parquet(tmp_path / "table.parquet"), []
+    for runs in (table, written, tmp_path / "runs", read, table[table["replications"] == 8].copy()):
+        one = sim.changes(runs, ["mean_response_time", "utilization"], "policy=sa_easy")
+        found.append(one.sort_values(["group", "metric"], ignore_index=True))
+    assert found[0]["pairs"].tolist() == [8] * 4
+    assert all(found[0].equals(one) for one in found[1:])
 
 
 @pytest.mark.slow
@@ -314,6 +346,7 @@ def test_a_result_shows_itself_and_draws_itself():
     assert "easy" in result._repr_html_()
     assert repr(result).startswith("Result(policy='sa', predictor='adept', jobs=30")
     assert len(result.plot().axes) > 1
+    assert result.plot("waits")._repr_png_().startswith(b"\x89PNG")  # as a notebook shows it
     assert result.plot("load", title=False).get_suptitle() == ""
     with pytest.raises(sim.SimError, match="KIND pie: must be one of"):
         result.plot("pie")

@@ -8,7 +8,9 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
+from rich.console import Console
 
+from predictors.cli.display import Display
 from sim.advise import advice_frame, advise, main, options, read_jobs
 from sim.site.evidence import (
     COVERAGE,
@@ -310,3 +312,20 @@ def test_bad_input_is_refused_in_a_line(tmp_path, monkeypatch, capsys, given, sa
     assert said in error
     assert "Traceback" not in error
     assert not (tmp_path / "backtests").exists()
+
+
+def test_the_time_left_of_advice_is_from_groups_and_starts(tmp_path):
+    told = []
+
+    class Told(Display):
+        def show(self, text, done=None):
+            told.append((text, done is not None, self._part[0] + self._part[1] * (done or 0.0)))
+
+    write_log(tmp_path / "log.csv", 30)
+    asked = [str(tmp_path / "log.csv")]
+    with Told(Console(quiet=True)) as shown:
+        assert advise(read_jobs(asked), options([]), shown) == advise(read_jobs(asked), options([]))
+    texts, known, shares = zip(*told, strict=True)
+    assert list(dict.fromkeys(texts)) == ["learns from the jobs, and predicts", "replays starts"]
+    assert list(shares) == sorted(shares)
+    assert (shares[0], 0.5 in shares, max(shares) > 0.5, any(known)) == (0.0, True, True, True)

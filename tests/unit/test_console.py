@@ -288,8 +288,9 @@ def test_a_notebook_gets_one_line_that_is_redrawn(monkeypatch):
     with Progress(console, "sweep") as progress:
         progress.show("begins", 0.0)
         progress.show("goes on", 0.5)
-    assert [one[1] for one in shown] == [True, True]
+    assert [one[1] for one in shown] == [True, True, True]
     assert shown[1][0] == f"sweep {'█' * 12}{'░' * 12} goes on · -:--:-- left"
+    assert shown[2][0] == "sweep ended after 0:00:00"
     assert console.file.getvalue() == ""
 
 

@@ -54,6 +54,24 @@ def test_the_table_is_for_people(runs, capsys):
     assert re.search(r"Measure \d+ next, for about [\d.e+]+\s+processor-seconds", text)
 
 
+def test_a_terminal_is_told_what_takes_long(runs, capsys, monkeypatch, tmp_path):
+    several = tmp_path / "several.csv"
+    several.write_text("app,cores,seconds\n" + "a,1,9\na,2,5\nb,1,8\nb,2,6\n", encoding="utf-8")
+    monkeypatch.setattr("predictors.__main__.kernel_folder", lambda: tmp_path)
+    monkeypatch.setenv("FORCE_COLOR", "1")
+    assert main([str(several)]) == 0
+    told = capsys.readouterr().err
+    assert told.startswith("compiling, which is done once and takes some seconds\n")
+    assert "curve 2 of 2" in told
+    monkeypatch.delenv("FORCE_COLOR")
+    assert main([str(several)]) == 0
+    assert capsys.readouterr().err == ""
+    monkeypatch.setenv("FORCE_COLOR", "1")
+    (tmp_path / "predictors.adept").mkdir()
+    assert main([str(runs)]) == 0
+    assert capsys.readouterr().err == ""
+
+
 def test_allowed_counts_are_respected(runs, capsys):
     report = answer(capsys, runs, "--target", "24", "32", "--allowed", "powers of 2")
     assert [row["grade"] == "unusable" for row in report["rows"]] == [True, False]

@@ -1,4 +1,5 @@
 import json
+import re
 from dataclasses import replace
 
 import numpy as np
@@ -175,6 +176,12 @@ def test_what_no_run_has_is_refused(sweep, capsys, asked, problem):
     assert main([str(sweep), *asked]) == 2
     assert problem in capsys.readouterr().err
     assert not (sweep / "comparison.html").exists()
+
+
+def test_the_time_left_of_a_page_counts_its_schedules(sweep, capsys, monkeypatch):
+    monkeypatch.setenv("FORCE_COLOR", "1")
+    assert main([str(sweep)]) == 0
+    assert re.search(r"draws schedules, 2 of \d+ .* left", capsys.readouterr().err)
 
 
 def test_many_groups_are_drawn_in_turn():

@@ -47,6 +47,13 @@ def run(tmp_path):
 REPLAYED = ("speedups", "background")
 
 
+def test_a_terminal_is_told_what_is_drawn(run, tmp_path, capsys, monkeypatch):
+    for forced, told in (("", False), ("1", True)):
+        monkeypatch.setenv("FORCE_COLOR", forced)
+        assert main([str(run), "load", "--out", str(tmp_path)]) == 0
+        assert ("draws load" in capsys.readouterr().err) is told
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", ["schedule", *(kind for kind in KINDS if kind not in REPLAYED)])
 def test_every_kind_is_drawn_and_written_the_same_again(run, kind, tmp_path):
