@@ -29,9 +29,7 @@ from predictors.cli.size_answers import (
     input_names,
 )
 from predictors.cli.terminal import PlainConsole
-from predictors.cli.uses import orderable
 from predictors.compiling import kernel_folder
-from predictors.errors import PredictorError
 
 METHODS: dict[str, Callable[[argparse.Namespace], Predictor]] = {
     "adept": lambda arguments: predictors.Adept(allowed=_allowed(arguments.allowed)),
