@@ -283,12 +283,6 @@ class LinearFit:
         return int((singular > RANK_TOLERANCE * singular[0]).sum())
 
     @property
-    def condition(self) -> float:
-        """Largest over smallest singular value within the rank."""
-        singular, _ = self._directions
-        return float(singular[0] / singular[self.rank - 1])
-
-    @property
     def null_space(self) -> FloatArray:
         """Directions, in normalised columns, in which the data say nothing, (p - rank, p)."""
         return self._directions[1][self.rank :]

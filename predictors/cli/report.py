@@ -214,11 +214,7 @@ def build_report(
 
 
 def _rows(
-    model: Predictor,
-    targets: FloatArray,
-    one: float,
-    level: float,
-    means: Mapping[float, float],
+    model: Predictor, targets: FloatArray, one: float, level: float, means: Mapping[float, float]
 ) -> tuple[Row, ...]:
     predicted = model.predict(targets)
     low, high = model.predict_range(targets, level)

@@ -75,7 +75,7 @@ class RationalPolynomial(Estimator):
     coefficients_ : pandas.DataFrame
         Columns ``part``, ``term``, ``value`` (seconds at the largest size seen,
         on an idle machine; NaN where the data do not determine it).
-    rank_, condition_ : int, float
+    rank_ : int
         Of the normalised columns.
     form_ : RationalForm
         The columns in use.
@@ -239,11 +239,6 @@ class RationalPolynomial(Estimator):
     def rank_(self) -> int:
         """Rank of the normalised columns."""
         return self._fitted().rank
-
-    @property
-    def condition_(self) -> float:
-        """Condition number of the normalised columns, within their rank."""
-        return self._fitted().condition
 
     @property
     def coefficients_(self) -> pd.DataFrame:
