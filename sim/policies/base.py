@@ -285,15 +285,16 @@ class QueueKeeper:
         """
         view, queue, revised = self.view, self.queue, self.view.changes.revised
         changed = []
-        if revised:
-            for place in queue.places().tolist():
-                job = queue.job.item(place)
-                if view.jobs.application[job] not in revised:
-                    continue
+        for place in queue.places().tolist() if revised else ():
+            job = queue.job.item(place)
+            if view.jobs.application[job] in revised:
                 before = queue.runtime.item(place)
-                view._beliefs.forget([job])
-                after = view.belief(job, queue.processors.item(place))
-                if after != before:
-                    queue.runtime[place] = after
+                self.believe_anew(place, job)
+                if queue.runtime.item(place) != before:
                     changed.append((place, before))
         return changed
+
+    def believe_anew(self, place: int, job: int) -> None:
+        """Ask again about the waiting job at a place."""
+        self.view._beliefs.forget([job])
+        self.queue.runtime[place] = self.view.belief(job, self.queue.processors.item(place))

@@ -42,22 +42,13 @@ class OpenKeeper(QueueKeeper):
         self.queue.offer(place, counts, runtimes, serial)
         return place
 
-    def refresh(self) -> list[tuple[int, float]]:
-        """Write the candidates of waiting jobs anew whose application is seen differently now."""
-        view, queue = self.view, self.queue
-        changed = []
-        for place in queue.places().tolist() if view.changes.revised else ():
-            job = queue.job.item(place)
-            if view.jobs.application[job] not in view.changes.revised:
-                continue
-            before = queue.runtime.item(place)
-            queue.offer(place, *self.candidates.of(job))
-            counts, _ = queue.candidates(place)
-            pick = self._nearest(counts, queue.processors.item(place))
-            queue.choose(place, queue.spans["begin"].item(place) + pick)
-            if queue.runtime.item(place) != before:
-                changed.append((place, before))
-        return changed
+    def believe_anew(self, place: int, job: int) -> None:
+        """Write the candidates of the waiting job at a place anew."""
+        queue = self.queue
+        queue.offer(place, *self.candidates.of(job))
+        counts, _ = queue.candidates(place)
+        pick = self._nearest(counts, queue.processors.item(place))
+        queue.choose(place, queue.spans["begin"].item(place) + pick)
 
     def start(self, place: int) -> Start:
         """Start the job at a place on the count chosen for it."""
