@@ -186,9 +186,7 @@ class RecordedLoad:
         """Begin the load of the processors."""
         recorded = read_load(Path(self.path), -(-processors // per_node), CPU_COLUMNS)
         node_of, first = np.arange(processors) // per_node, recorded.start
-        begins = {
-            node: [row[0] - first for row in recorded.series[node]] for node in recorded.series
-        }
+        begins = {node: [row[0] - first for row in rows] for node, rows in recorded.series.items()}
         changes = np.unique(np.concatenate(list(begins.values())))
         values = np.ones((processors, len(changes)))
         for place, rows in recorded.series.items():

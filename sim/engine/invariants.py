@@ -151,11 +151,8 @@ class Checker(Watcher):
         promised, _ = shadow_time(ends + started[:heads], free, wanted, view.now)
         free -= sum(n for _, n in started[heads:])
         kept, _ = shadow_time(ends + started, free, wanted, view.now)
-        if kept > promised:
-            raise InvariantError(
-                f"t={view.now}: backfilling moves the start of job index "
-                f"{queue.job.item(place)} from {promised} to {kept}"
-            )
+        moves = f"backfilling moves the start of job index {queue.job.item(place)}"
+        _require(kept <= promised, engine, f"{moves} from {promised} to {kept}")
 
     def _check_reservations(
         self, engine: Watched, scheduler: Any, decisions: Sequence[Decision]
@@ -164,22 +161,15 @@ class Checker(Watcher):
         grown = _has_grown(view) or (self._may_delay and bool(view.changes.resized))
         reserved = {}
         is_open = scheduler.promise == "ends"
-        changes = [(view.now, -view.free)]
+        changes = _held(view, decisions)
         for place in queue.places().tolist():
             job, start = queue.job.item(place), queue.start.item(place)
             promised = start + queue.runtime.item(place) if is_open else start
             reserved[job] = promised
-            if not grown and promised > self._reserved.get(job, np.inf):
-                raise InvariantError(
-                    f"t={view.now}: the reservation of job index {job} moved later"
-                )
+            keeps = grown or promised <= self._reserved.get(job, np.inf)
+            _require(keeps, engine, f"the reservation of job index {job} moved later")
             count = queue.processors.item(place)
             changes += [(start, count), (start + queue.runtime.item(place), -count)]
-        for decision in decisions:
-            if isinstance(decision, Start):
-                end = view.now + view.belief(decision.job, decision.processors)
-                changes += [(view.now, decision.processors), (end, -decision.processors)]
-        changes += [(end, -n) for end, _, n in view.believed_ends.rows()]
         _require(_peak(changes) <= 0, engine, "reservations do not fit together")
         self._reserved = reserved
 
@@ -196,11 +186,9 @@ class Checker(Watcher):
         excused = excused or _is_slowed(view, scheduler)
         for job, start in reserved.items():
             before = self._reserved.get(job, np.inf)
-            if not excused and start > before + _ROUNDING * (1 + abs(before)):
-                raise InvariantError(
-                    f"t={view.now}: the reservation of job index {job} moved from "
-                    f"{before} to {start}"
-                )
+            keeps = excused or start <= before + _ROUNDING * (1 + abs(before))
+            moved = f"the reservation of job index {job} moved from {before} to {start}"
+            _require(keeps, engine, moved)
         self._reserved = reserved
         changes = [d for d in decisions if isinstance(d, Start | Resize) and view.malleable[d.job]]
         self._was_paid = bool(changes) and not rule.cost.free
@@ -208,15 +196,11 @@ class Checker(Watcher):
     def _check_fit(self, engine: Watched, scheduler: Any, decisions: Sequence[Decision]) -> None:
         """Check that reservations of open counts and all that runs or starts fit together."""
         view = engine.view
-        changes = [(view.now, -view.free), *((end, -n) for end, _, n in view.believed_ends.rows())]
+        changes = _held(view, decisions)
         for job, count in scheduler.reserved_starts().items():
             start, processors, runtime = count
             _require(start > view.now, engine, f"job index {job} is reserved in the past")
             changes += [(start, processors), (start + runtime, -processors)]
-        for decision in decisions:
-            if isinstance(decision, Start):
-                end = view.now + view.belief(decision.job, decision.processors)
-                changes += [(view.now, decision.processors), (end, -decision.processors)]
         _require(_peak(changes) <= 0, engine, "reservations do not fit together")
 
 
@@ -246,6 +230,16 @@ def _out_of_service(engine: Watched) -> int:
 def _require(holds: bool, engine: Watched, what: str) -> None:
     if not holds:
         raise InvariantError(f"t={engine.view.now}: {what}")
+
+
+def _held(view: View, decisions: Sequence[Decision]) -> list[tuple[float, int]]:
+    """Return changes of what runs and what starts hold beyond what is free, and when."""
+    changes = [(view.now, -view.free), *((end, -n) for end, _, n in view.believed_ends.rows())]
+    for decision in decisions:
+        if isinstance(decision, Start):
+            end = view.now + view.belief(decision.job, decision.processors)
+            changes += [(view.now, decision.processors), (end, -decision.processors)]
+    return changes
 
 
 def _peak(changes: list[tuple[float, int]]) -> int:

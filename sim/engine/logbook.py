@@ -44,15 +44,6 @@ class Logbook:
         """Say whether a job runs or has run."""
         return self._status[job] != "waiting"
 
-    def is_over(self, job: int) -> bool:
-        """Say whether a job has ended, or was given up."""
-        return bool(self.over[job])
-
-    def held(self, job: int) -> int:
-        """Return how many processors a job holds, 0 while it does not run."""
-        runs = self._status[job] == "running"
-        return self._state.tables.processors.item(job) if runs else 0
-
     def start(
         self, run: Run, belief: float, explanation: Explanation | None, decided: bool = True
     ) -> None:

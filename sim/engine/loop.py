@@ -51,7 +51,7 @@ class Rule(structref.StructRefProxy):
 
 
 FIELDS = tuple(Rule.__annotations__)
-RuleType = struct_type(Rule, FIELDS)
+RuleType = struct_type(Rule)
 
 
 @cache

@@ -56,7 +56,6 @@ class Scheduler(Protocol):
 
     def decide(self) -> Sequence[Decision]:
         """Decide what happens now."""
-        ...
 
 
 class AroundScheduler:
@@ -89,7 +88,6 @@ class SchedulingPolicy(Protocol):
 
     def begin(self, view: View) -> Scheduler:
         """Begin a run."""
-        ...
 
 
 class CompiledRule(Protocol):

@@ -140,14 +140,9 @@ class Resizer:
         view = self._engine.view
         kept = remove_ranges(run.nodes, lost)
         left = count_processors(kept)
-        counts = view._feasible.special(run.job)
-        least = view.extremes(run.job)[0]
-        wanted = left
-        if counts is not None:
-            least = int(counts[0])
-            wanted = int(counts[max(int(np.searchsorted(counts, left, side="right")) - 1, 0)])
-        if not view.malleable[run.job] or left < least:
+        if not view.malleable[run.job] or left < view.extremes(run.job)[0]:
             return False
+        wanted = view._feasible.up_to(run.job, left)
         kept, spare = split_ranges(kept, wanted)
         self._engine.state.release(spare)
         self._engine.state.hold(run.job, kept)

@@ -37,7 +37,6 @@ class Allocation(Protocol):
             Predicts starts (seconds) for counts and runtimes, given everything
             that runs and waits now.
         """
-        ...
 
 
 @runtime_checkable
@@ -46,7 +45,6 @@ class OpenAllocation(Protocol):
 
     def open(self, view: View) -> "Candidates":
         """Begin a run."""
-        ...
 
 
 class Backfill(Protocol):
@@ -54,7 +52,6 @@ class Backfill(Protocol):
 
     def begin(self, view: View, order: Order, allocation: Allocation | OpenAllocation) -> Scheduler:
         """Begin a run."""
-        ...
 
 
 class Reallocation(Protocol):
@@ -73,7 +70,6 @@ class Reallocation(Protocol):
         self, view: View, order: Order, backfill: Backfill, allocation: Allocation
     ) -> Scheduler:
         """Begin a run."""
-        ...
 
 
 class Grants(Protocol):
@@ -90,7 +86,6 @@ class Grants(Protocol):
 
     def begin(self, view: View, scheduler: Scheduler) -> Scheduler:
         """Begin a run: return a scheduler that answers requests."""
-        ...
 
 
 class Placement(Protocol):
@@ -104,7 +99,6 @@ class Placement(Protocol):
 
     def begin(self, view: View, scheduler: Scheduler) -> Scheduler:
         """Begin a run: return a scheduler whose starts name processors."""
-        ...
 
 
 @dataclass(frozen=True)
@@ -285,15 +279,16 @@ class QueueKeeper:
         """
         view, queue, revised = self.view, self.queue, self.view.changes.revised
         changed = []
-        if revised:
-            for place in queue.places().tolist():
-                job = queue.job.item(place)
-                if view.jobs.application[job] not in revised:
-                    continue
+        for place in queue.places().tolist() if revised else ():
+            job = queue.job.item(place)
+            if view.jobs.application[job] in revised:
                 before = queue.runtime.item(place)
-                view._beliefs.forget([job])
-                after = view.belief(job, queue.processors.item(place))
-                if after != before:
-                    queue.runtime[place] = after
+                self.believe_anew(place, job)
+                if queue.runtime.item(place) != before:
                     changed.append((place, before))
         return changed
+
+    def believe_anew(self, place: int, job: int) -> None:
+        """Ask again about the waiting job at a place."""
+        self.view._beliefs.forget([job])
+        self.queue.runtime[place] = self.view.belief(job, self.queue.processors.item(place))

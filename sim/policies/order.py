@@ -37,7 +37,6 @@ class Order(Protocol):
         runtime : numpy.ndarray of float, shape (n,)
             Believed runtimes, seconds.
         """
-        ...
 
 
 class _FixedOrder:

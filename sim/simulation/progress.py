@@ -206,9 +206,8 @@ class ProgressGuard(Watcher):
         left: list[int] = []
         if vain or ended == self._ended:  # all jobs at every end would be quadratic
             view = engine.view
-            left = [job for job, wanted in enumerate(view.requested_processors) if wanted]
-            left = [one for one in left if view.submit_time[one] < now]
-            left = [one for one in left if not engine.log.is_over(one)]
+            came = (view.jobs.requested_processors > 0) & (np.asarray(view.submit_time) < now)
+            left = np.flatnonzero(came & ~engine.log.over).tolist()
         if left:
             job = max(left, key=lambda one: engine.restarts.get(one, 0))
             key, value = ("events", self._most) if many else ("time", self._longest)

@@ -1,5 +1,6 @@
 """What one replication simulates: jobs, truth and machine, and one policy's run on them."""
 
+from bisect import bisect_left
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
@@ -297,15 +298,14 @@ def steady_load(
     """
     jobs, machine = scene.trace.jobs, scene.machine.processors
     below = [load for load in LOADS if load < offered_load(jobs, machine)]
-    low, high = 0, len(below)
-    while low < high and not is_recorded(parts["policy"]):
-        middle = (low + high) // 2
-        slower = replace(scene.trace, jobs=scale_load(jobs, machine, below[middle]))
+
+    def grows(load: float) -> bool:
+        """Say whether the queue does not settle."""
+        slower = replace(scene.trace, jobs=scale_load(jobs, machine, load))
         if progress is not None and progress.is_due():
-            progress.show(f"does the queue settle at load {below[middle]:g}?", 1.0)
+            progress.show(f"does the queue settle at load {load:g}?", 1.0)
         played = play(config, parts, replace(scene, trace=slower))
-        if history_figures(played.outcome)[STEADY]:
-            low = middle + 1
-        else:
-            high = middle
-    return below[low - 1] if low else None
+        return not history_figures(played.outcome)[STEADY]
+
+    steady = 0 if is_recorded(parts["policy"]) else bisect_left(below, True, key=grows)
+    return below[steady - 1] if steady else None

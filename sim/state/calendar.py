@@ -13,24 +13,10 @@ from numpy.typing import NDArray
 from predictors.base import FloatArray, IntArray, RuntimePredictor
 from predictors.compiling import compiled, direct
 from predictors.in_loop.wrapper import setting
-from sim.state.run_state import State, struct_type, structure
+from sim.state.run_state import State, kinds_in, struct_type, structure
 
 ENDING, EXPIRING = range(2)
 """What happens to a running job; at one instant, in this order."""
-FIELDS = {
-    "submit_time": float,
-    "runtime": float,
-    "offered": float,
-    "limit": float,
-    "killed": bool,
-    "end_time": float,
-    "requested_time": float,
-    "event_time": float,
-    "event_kind": int,
-    "event_turn": int,
-    "event_job": int,
-    "corrections": float,
-}
 
 
 class Calendar(structref.StructRefProxy):
@@ -71,7 +57,7 @@ class Calendar(structref.StructRefProxy):
     corrections: FloatArray
 
 
-CalendarType = struct_type(Calendar, FIELDS)
+CalendarType = struct_type(Calendar)
 
 
 @compiled
@@ -116,7 +102,7 @@ def blank_calendar(jobs: int, running: int, corrections: FloatArray) -> Calendar
     sizes = dict.fromkeys(("event_time", "event_kind", "event_turn", "event_job"), running)
     sizes |= {"offered": 0, "limit": 0}
     tables: dict[str, Any] = {}
-    for name, kind in FIELDS.items():
+    for name, kind in kinds_in(Calendar).items():
         tables[name] = np.zeros(sizes.get(name, jobs), kind)
     tables["corrections"] = corrections
     return cast(Calendar, structure(_make, tables, grows=("offered", "limit")))

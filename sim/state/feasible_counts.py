@@ -39,6 +39,11 @@ def one_by_one(values: NDArray[Any]) -> Sequence[Any]:
     return shown
 
 
+def place_up_to(counts: IntArray, wanted: int) -> int:
+    """Return the place of the largest count up to `wanted`, else of the first."""
+    return max(int(counts.searchsorted(wanted, side="right")) - 1, 0)
+
+
 class Support(NamedTuple):
     """What a belief rests on: least and largest count that was seen, and in how many runs.
 
@@ -119,6 +124,11 @@ class FeasibleCounts:
             all_of_them = self._least[job] == self._largest[job] or self._special(job) is None
             self._known_special[job] = None if all_of_them else self.counts(job)
         return self._known_special[job]
+
+    def up_to(self, job: int, wanted: int) -> int:
+        """Return the largest count up to `wanted` on which a job can run, else its least."""
+        counts = self.special(job)
+        return wanted if counts is None else int(counts[place_up_to(counts, wanted)])
 
     def extremes(self, job: int) -> tuple[int, int]:
         """Return the least and the largest feasible count of the job."""

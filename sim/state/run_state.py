@@ -6,7 +6,7 @@ write the same arrays; with Numba switched off the compiled steps run as plain P
 
 from collections.abc import Callable, Collection, Mapping
 from types import SimpleNamespace
-from typing import Any, cast
+from typing import Any, cast, get_args
 
 import numpy as np
 from numba import config, types
@@ -21,21 +21,25 @@ _define_proxy: Any = structref.define_proxy
 _numba: Any = config
 
 
-def struct_type(proxy: type, fields: Collection[str]) -> type:
+def struct_type(proxy: type) -> type:
     """Return the type by which compiled code knows a structref, to be kept as ``NAMEType``.
 
     Parameters
     ----------
     proxy : type
-        What Python sees of it; it makes one in compiled code.
-    fields : collection of str
-        In the order in which it is given them.
+        What Python sees of it, with a hint for each field, in the order in which it is given
+        them; it makes one in compiled code.
     """
     name = f"{proxy.__name__}Type"
     kind = type(name, (types.StructRef,), {"__module__": proxy.__module__})
     _register(kind)
-    _define_proxy(proxy, kind, list(fields))
+    _define_proxy(proxy, kind, list(proxy.__annotations__))
     return kind
+
+
+def kinds_in(proxy: type) -> dict[str, object]:
+    """Return what is in each table of a structref by the hints of its fields."""
+    return {name: get_args(get_args(hint)[1])[0] for name, hint in proxy.__annotations__.items()}
 
 
 def structure(
@@ -99,31 +103,6 @@ who chose a count in this pass."""
 RANGE = record([("low", "i8"), ("high", "i8")])
 """Processors from one to another, both of them among it."""
 
-FIELDS = {
-    "run": RUN,
-    "belief": float,
-    "start_time": float,
-    "believed_end": float,
-    "reserved_start": float,
-    "processors": int,
-    "waiting": int,
-    "first_range": int,
-    "last_range": int,
-    "planned": int,
-    "start_order": int,
-    "holder_end": float,
-    "holder_job": int,
-    "holder_processors": int,
-    "ended_jobs": int,
-    "expired_jobs": int,
-    "found": int,
-    "free_ranges": RANGE,
-    "ranges": RANGE,
-    "wakes": float,
-    "chooser": int,
-    "choice": int,
-}
-"""The fields of a state, and what is in each."""
 OF_HOLDERS = "holder_end", "holder_job", "holder_processors", "ended_jobs", "expired_jobs", "found"
 GROWING = "ranges", "wakes", "chooser", "choice"
 
@@ -192,7 +171,9 @@ class State(structref.StructRefProxy):
     choice: IntArray
 
 
-StateType = struct_type(State, FIELDS)
+StateType = struct_type(State)
+FIELDS = kinds_in(State) | {"run": RUN, "free_ranges": RANGE, "ranges": RANGE}
+"""The fields of a state, and what is in each."""
 
 
 @compiled

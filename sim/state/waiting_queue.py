@@ -33,7 +33,6 @@ GROUP = 16
 SIZES = 32
 """Sizes of jobs that summaries tell apart: 1, 2 to 3, 4 to 7 processors, ..."""
 BY_PLACE = {"job": int, "processors": int, "runtime": float, "start": float, "key": float}
-FIELDS = ("at", *BY_PLACE, "found", "shortest", "summarised", "soonest")
 
 
 class Waiting(NamedTuple):
@@ -93,7 +92,8 @@ class Queue(structref.StructRefProxy):
     soonest: FloatArray
 
 
-QueueType = struct_type(Queue, FIELDS)
+QueueType = struct_type(Queue)
+FIELDS = tuple(Queue.__annotations__)
 
 
 @compiled

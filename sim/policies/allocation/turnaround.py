@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from predictors.compiling import compiled
 from sim.policies.molding.base import Candidates, OpenCounts
-from sim.policies.molding.candidates import OpenPlan, OpenQueue, allow_all
+from sim.policies.molding.candidates import OpenPlan, allow_all
 from sim.policies.passes.open_passes import begin_pass, start_allowed
 from sim.policies.passes.plan import Plan
 from sim.state.run_state import State
@@ -37,13 +37,9 @@ def decide(state: State, plan: Plan) -> None:
 
 
 class AllCandidates(Candidates):
-    """Allows everything."""
+    """Allows everything, as candidates do that say nothing else."""
 
     @property
     def compiled_pass(self) -> tuple[Callable[..., None], OpenPlan]:
         """The compiled pass, and what it keeps."""
         return decide, OpenPlan()
-
-    def narrow(self, queue: OpenQueue) -> None:
-        """Allow every job all its candidates."""
-        queue.allow_all()

@@ -2,7 +2,6 @@
 
 import numpy as np
 
-from predictors.base import IntArray
 from predictors.in_loop.oracle import foresees
 from sim.engine.engine import Engine
 from sim.engine.protocols import Promise, acts_as
@@ -15,6 +14,7 @@ from sim.policies.passes import by_job
 from sim.policies.passes.queue_rule import QueueRule
 from sim.state.availability import Profile
 from sim.state.decisions import Decision, Start
+from sim.state.feasible_counts import place_up_to
 from sim.state.view import View
 
 ALL = np.iinfo(np.int64).max
@@ -35,29 +35,20 @@ class OpenKeeper(QueueKeeper):
         """Queue a job that has just arrived, with its candidates, and return its place."""
         view = self.view
         counts, runtimes, serial = self.candidates.of(job)
-        pick = self._nearest(counts, view.requested_processors[job])
+        pick = place_up_to(counts, view.requested_processors[job])
         count, seconds = counts.item(pick), runtimes.item(pick)
         view._beliefs.keep(job, count, seconds)
         place = self.enqueue(job, count, seconds)
         self.queue.offer(place, counts, runtimes, serial)
         return place
 
-    def refresh(self) -> list[tuple[int, float]]:
-        """Write the candidates of waiting jobs anew whose application is seen differently now."""
-        view, queue = self.view, self.queue
-        changed = []
-        for place in queue.places().tolist() if view.changes.revised else ():
-            job = queue.job.item(place)
-            if view.jobs.application[job] not in view.changes.revised:
-                continue
-            before = queue.runtime.item(place)
-            queue.offer(place, *self.candidates.of(job))
-            counts, _ = queue.candidates(place)
-            pick = self._nearest(counts, queue.processors.item(place))
-            queue.choose(place, queue.spans["begin"].item(place) + pick)
-            if queue.runtime.item(place) != before:
-                changed.append((place, before))
-        return changed
+    def believe_anew(self, place: int, job: int) -> None:
+        """Write the candidates of the waiting job at a place anew."""
+        queue = self.queue
+        queue.offer(place, *self.candidates.of(job))
+        counts, _ = queue.candidates(place)
+        pick = place_up_to(counts, queue.processors.item(place))
+        queue.choose(place, queue.spans["begin"].item(place) + pick)
 
     def start(self, place: int) -> Start:
         """Start the job at a place on the count chosen for it."""
@@ -66,10 +57,6 @@ class OpenKeeper(QueueKeeper):
         self.view._beliefs.keep(job, count, queue.runtime.item(place))
         queue.drop(place)
         return Start(job, count)
-
-    @staticmethod
-    def _nearest(counts: IntArray, wanted: int) -> int:
-        return max(int(counts.searchsorted(wanted, side="right")) - 1, 0)
 
 
 class OpenScheduler(OpenKeeper):

@@ -99,7 +99,7 @@ class Plan(structref.StructRefProxy):
 
 PLANNED = tuple(Plan.__annotations__)
 GROWING = "times", "free", "counts", "runtimes", "areas", "revised", "beliefs", "placements"
-PlanType = struct_type(Plan, PLANNED)
+PlanType = struct_type(Plan)
 
 
 @compiled

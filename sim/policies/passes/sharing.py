@@ -159,8 +159,7 @@ class Sharing(structref.StructRefProxy):
     woken: float
 
 
-FIELDS = tuple(Sharing.__annotations__)
-SharingType = struct_type(Sharing, FIELDS)
+SharingType = struct_type(Sharing)
 
 
 @compiled

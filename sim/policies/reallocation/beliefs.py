@@ -133,13 +133,6 @@ class Beliefs:
         most = np.array([self.within_request(job, largest) for job, largest in limits], np.int64)
         return replace(members, largest=np.maximum(most, np.maximum(members.held, members.least)))
 
-    def feasible(self, job: int, wanted: int) -> int:
-        """Return the largest count up to `wanted` on which a job can run, else its least."""
-        counts = self.view._feasible.special(job)
-        if counts is None:
-            return wanted
-        return int(counts[max(int(np.searchsorted(counts, wanted, side="right")) - 1, 0)])
-
     def read_off(self, job: int, reading: Callable[["Beliefs", int], Found]) -> Found:
         """Return what a rule reads off a job's table, kept as long as the table holds.
 

@@ -163,4 +163,4 @@ class Pools(Reallocation):
 
     def queue_count(self, beliefs: Beliefs, job: int) -> int:
         """Return the largest feasible count up to the job's minimum."""
-        return beliefs.feasible(job, int(beliefs.read_off(job, self.read_off)[0]))
+        return beliefs.view._feasible.up_to(job, int(beliefs.read_off(job, self.read_off)[0]))

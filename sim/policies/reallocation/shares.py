@@ -6,6 +6,7 @@ import numpy as np
 
 from predictors.base import FloatArray, IntArray
 from predictors.compiling import compiled
+from sim.state.feasible_counts import place_up_to
 
 
 @compiled
@@ -92,8 +93,7 @@ def snap(shares: IntArray, total: int, allowed: list[IntArray | None]) -> IntArr
     snapped = shares.copy()
     for place, counts in enumerate(allowed):
         if counts is not None:
-            where = int(np.searchsorted(counts, shares[place], side="right")) - 1
-            snapped[place] = counts[max(where, 0)]
+            snapped[place] = counts[place_up_to(counts, shares[place])]
     left = total - int(snapped.sum())
     if left > 0:
         for place in np.argsort(snapped - shares, kind="stable").tolist():

@@ -123,7 +123,7 @@ class Weighing:
     def _down_to(self, job: int, wanted: int) -> int:
         """Return the largest count up to `wanted` to which a job may fall, else its least."""
         least = self._limits(job)[0]
-        return max(self._beliefs.feasible(job, wanted), least) if wanted > least else least
+        return max(self._view._feasible.up_to(job, wanted), least) if wanted > least else least
 
     # What a rule shares out
 
@@ -173,7 +173,9 @@ class Weighing:
         left_over = total - int(found.sum())
         for k, job in enumerate(members.job):
             if shares[k] > found[k] and left_over > 0:
-                most = self._beliefs.feasible(job, min(int(shares[k]), int(found[k]) + left_over))
+                most = self._view._feasible.up_to(
+                    job, min(int(shares[k]), int(found[k]) + left_over)
+                )
                 left_over -= max(most - int(found[k]), 0)
                 found[k] = max(most, int(found[k]))
         return found
