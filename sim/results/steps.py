@@ -183,11 +183,6 @@ def _durations(steps: Steps, begin: float, end: float) -> FloatArray:
     return durations
 
 
-def _lost_capacity(idle: IntArray, least: IntArray, durations: FloatArray) -> float:
-    """Return the idle processor-seconds while some waiting job could have used them."""
-    return float((idle * durations)[least <= idle].sum())
-
-
 def machine_figures(steps: Steps, processors: int, begin: float, end: float) -> Figures:
     """Return figures of machine and queue between two instants.
 
@@ -214,10 +209,11 @@ def machine_figures(steps: Steps, processors: int, begin: float, end: float) -> 
     if length <= 0:
         return most | dict.fromkeys(keys)
     idle, total = processors - steps.busy - steps.down, processors * length
+    unused = idle * durations
     shares = (
         float((steps.busy * durations).sum()) / total,
-        _lost_capacity(idle, steps.least, durations) / total,
-        _lost_capacity(idle, steps.least_requested, durations) / total,
+        float(unused[steps.least <= idle].sum()) / total,
+        float(unused[steps.least_requested <= idle].sum()) / total,
         float((steps.queued_jobs * durations).sum()) / length,
     )
     return most | dict(zip(keys, shares, strict=True))
