@@ -127,26 +127,16 @@ def _scheduler(name: str) -> tuple[str, ...]:
     )
 
 
-@dataclass(frozen=True)
-class Log:
-    """A log as a backtest takes it.
+def read_log(config: Mapping[str, Any]) -> tuple[Recorded, float, FloatArray | None]:
+    """Read the log of a configuration.
 
-    Attributes
-    ----------
+    Returns
+    -------
     found : Recorded
     missing : float
         Share of the jobs whose requested time was filled.
     exact : numpy.ndarray of float or None
         Requested times where missing ones are the runtimes; None with few missing.
-    """
-
-    found: Recorded
-    missing: float
-    exact: FloatArray | None
-
-
-def read_log(config: Mapping[str, Any]) -> Log:
-    """Read the log of a configuration.
 
     Raises
     ------
@@ -162,7 +152,7 @@ def read_log(config: Mapping[str, Any]) -> Log:
         workload["cleaning"] = {**(workload.get("cleaning") or {}), MISSING: "exact"}
         twin, _ = read_source({**config, "workload": workload}, quiet=True)
         exact = twin.jobs["requested_time"].to_numpy(float)
-    return Log(found, missing, exact)
+    return found, missing, exact
 
 
 def backtest(
@@ -187,8 +177,7 @@ def backtest(
     """
     shown = Display(Console(quiet=True)) if progress is None else progress
     shown.show("reads the log")
-    log = read_log(composed(overrides))
-    found = log.found
+    found, without_limit, exact = read_log(composed(overrides))
     begin = steady_begin(found) if own.begin == "steady" else found.begin + float(own.begin)
     found = replace(found, begin=begin)
     if not found.judged.any():
@@ -197,7 +186,7 @@ def backtest(
     missing = tuple(outages_of(found)) if own.capacity == "recorded" else ()
     played: list[Compared] = []
     left: dict[str, str] = {}
-    every = _candidates(own.candidates, overrides, log, found)
+    every = _candidates(own.candidates, overrides, exact, found)
     for place, candidate in enumerate(every):
         shown.show(f"simulates {candidate.name}, {place + 1} of {len(every)}", place / len(every))
         if candidate.is_conservative:
@@ -216,7 +205,7 @@ def backtest(
     if not played:
         said = "; ".join(map(": ".join, left.items()))
         raise ConfigError(f"backtest.candidates: none can be simulated: {said}")
-    why = tuple(reasons(found, played, log.missing))
+    why = tuple(reasons(found, played, without_limit))
     given = tuple(one for one in overrides if not one.startswith(OF_LOG))
     done = Backtest(found, tuple(played), left, why, missing, given=given)
     if not own.changes:
@@ -226,21 +215,20 @@ def backtest(
 
 
 def _candidates(
-    names: Sequence[str], overrides: Sequence[str], log: Log, found: Recorded
+    names: Sequence[str], overrides: Sequence[str], exact: FloatArray | None, found: Recorded
 ) -> list[Candidate]:
     """Return what is to be played; with exact and with modelled limits where many are missing."""
     first = beginning(found)
-    exact = None
-    if log.exact is not None:
-        jobs = log.found.trace.jobs.assign(requested_time=log.exact)
-        exact = beginning(replace(found, trace=replace(found.trace, jobs=jobs)))
+    if exact is not None:
+        jobs = found.trace.jobs.assign(requested_time=exact)
+        known = beginning(replace(found, trace=replace(found.trace, jobs=jobs)))
     every = []
     for name in names:
         config = composed([*overrides, *_scheduler(name)])
         if exact is None or name == STRICT:
             every.append(Candidate(name, config, first))
             continue
-        every += [Candidate(f"{name}_exact", config, exact),
+        every += [Candidate(f"{name}_exact", config, known),
                   Candidate(f"{name}_modelled", config, first)]  # fmt: skip
     return every
 
@@ -307,11 +295,9 @@ def show(console: Console, done: Backtest, written: Sequence[Path]) -> None:
     console.print(fitting_tables(HEAD, candidate_rows(figures), console.width, 2))
     for name, why in done.left_out.items():
         console.print(f"{name} is left out: {why}.", style="dim", markup=False, highlight=False)
-    for one in done.reasons:
-        console.print(f"- {one.text}", markup=False, highlight=False)
-    for line in change_lines(figures):
+    told = [f"- {one.text}" for one in done.reasons]
+    for line in [*told, *change_lines(figures), f"Written: {', '.join(map(str, written))}"]:
         console.print(line, markup=False, highlight=False)
-    console.print(f"Written: {', '.join(map(str, written))}", markup=False, highlight=False)
 
 
 if __name__ == "__main__":

@@ -30,33 +30,26 @@ GROUP_TABLES = 5000
 """So many tables are one row group even if they have few rows."""
 NUMBERS = ("seed", "replication")
 """Marks that are whole numbers; others are text."""
-Marks = dict[str, Any]
-"""What tells a simulation's rows from those of others."""
 
 
-def _marked(table: Any, marks: Marks) -> Any:
-    """Return a simulation's table with its marks as columns before the others."""
+def _marked(table: Any, group: Group, sample: Sample, keys: Sequence[str]) -> Any:
+    """Return a simulation's table with its settings, seed and folder as columns before the others.
+
+    They tell its rows from those of others.
+    """
+    run, _, inner = sample.name.partition("/replication=")
+    marks: dict[str, Any] = {key: str(group.setting[key]) for key in keys}
+    marks |= {
+        "seed": sample.summary.get("seed"),
+        "replication": int(inner.partition("/")[0]) if inner else 0,
+        "run": run.removesuffix("/baseline"),
+    }
     for key in reversed(marks):
         kind = pa.int64() if key in NUMBERS else pa.string()
         label = f"{key}_" if key in table.column_names else key
         column = pa.repeat(pa.scalar(marks[key], kind), table.num_rows)
         table = table.add_column(0, pa.field(label, kind), column)
     return table
-
-
-def _marks(group: Group, sample: Sample, keys: Sequence[str]) -> Marks:
-    """Return what tells a simulation's rows from others: its settings, seed and folder."""
-    run, _, inner = sample.name.partition("/replication=")
-    mine: Marks = {key: str(group.setting[key]) for key in keys}
-    seed = sample.summary.get("seed")
-    number = int(inner.partition("/")[0]) if inner else 0
-    return mine | {"seed": seed, "replication": number, "run": run.removesuffix("/baseline")}
-
-
-def _partition_of(group: Group, partitioned: Sequence[str]) -> tuple[str, ...]:
-    """Return the folders of a group's rows."""
-    values = [("role", group.role), *((k, str(group.setting.get(k))) for k in partitioned)]
-    return tuple(f"{key}={quote(value, safe='')}" for key, value in values)
 
 
 def write_dataset(source: Path, target: Path, partitioned: Sequence[str] | None = None) -> int:
@@ -110,11 +103,13 @@ def write_dataset(source: Path, target: Path, partitioned: Sequence[str] | None 
 
 def _write_one(groups: Sequence[Group], name: str, keys: Sequence[str], folder: Path) -> None:
     """Write one kind of table, a partition after the other."""
-    parts: dict[tuple[str, ...], list[Group]] = {}
+    parts: dict[Path, list[Group]] = {}
     for group in groups:
-        parts.setdefault(_partition_of(group, keys), []).append(group)
+        values = {"role": group.role, **{key: str(group.setting.get(key)) for key in keys}}
+        names = (f"{key}={quote(value, safe='')}" for key, value in values.items())
+        parts.setdefault(folder.joinpath(*names), []).append(group)
     for place, members in parts.items():
-        _write_files(_row_groups(_tables(members, name, keys)), folder.joinpath(*place))
+        _write_files(_row_groups(_tables(members, name, keys)), place)
 
 
 def _tables(groups: Sequence[Group], name: str, keys: Sequence[str]) -> Iterator[Any]:
@@ -126,7 +121,7 @@ def _tables(groups: Sequence[Group], name: str, keys: Sequence[str]) -> Iterator
             if path.is_file():
                 with pq.ParquetFile(path) as file:
                     table = file.read(use_threads=False).replace_schema_metadata(None)
-                yield _marked(table, _marks(group, sample, left))
+                yield _marked(table, group, sample, left)
 
 
 def _row_groups(tables: Iterable[Any]) -> Iterator[Any]:

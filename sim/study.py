@@ -10,7 +10,7 @@ import shlex
 import sys
 from collections.abc import Sequence
 
-from sim.command.main import SUBCOMMANDS, carry_out
+from sim.command.main import SUBCOMMANDS, carry_out, refuse
 from sim.help.interrupts import GO_ON
 from sim.help.pages import CONFIG_FOLDER
 
@@ -65,8 +65,7 @@ def main(given: Sequence[str] | None = None) -> int:
         return 0 if asked else 2
     for name in asked[0].split(","):
         if name not in known:
-            sys.stderr.write(f"error: study {name}: there is none; there are {', '.join(known)}\n")
-            return 2
+            return refuse(f"study {name}: there is none; there are {', '.join(known)}")
     run, options = commands(asked[0], asked[1:], datetime.datetime.now().astimezone())
     again = ["moldsim", "study", *(word for word in asked if FOLDER not in word), run[-1]]
     os.environ.setdefault(GO_ON, shlex.join(again))

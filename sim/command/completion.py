@@ -4,7 +4,7 @@ import re
 import sys
 from collections.abc import Iterator, Sequence
 
-from sim.command.main import BAD_STATUS, there_are
+from sim.command.main import refuse, there_are
 from sim.help.meanings import column_names
 from sim.help.misspellings import groups, meant
 from sim.help.pages import CONFIG_FOLDER, Key, options, read_option
@@ -128,5 +128,4 @@ def main(given: Sequence[str]) -> int:
         )
         return 0
     hint = meant(name, SCRIPTS, f"there are {', '.join(SCRIPTS)}")
-    sys.stderr.write(f"error: completion {name}: there is no such shell; {hint}\n")
-    return BAD_STATUS
+    return refuse(f"completion {name}: there is no such shell; {hint}")

@@ -99,7 +99,8 @@ def subcommands() -> str:
     return "".join(lines) + "\nmoldsim SUBCOMMAND --help has its arguments.\n"
 
 
-def _refuse(said: str) -> int:
+def refuse(said: str) -> int:
+    """Print an error; return the exit status."""
     sys.stderr.write(f"error: {said}\n")
     return BAD_STATUS
 
@@ -109,9 +110,9 @@ def _unknown(name: str) -> int:
     from sim.help.misspellings import meant
 
     if "=" in name:
-        return _refuse(f"{name}: a subcommand comes first; did you mean moldsim run {name}?")
+        return refuse(f"{name}: a subcommand comes first; did you mean moldsim run {name}?")
     hint = meant(name, there_are(), "moldsim --help lists all")
-    return _refuse(f"{name}: there is no such subcommand; {hint}")
+    return refuse(f"{name}: there is no such subcommand; {hint}")
 
 
 def main(given: Sequence[str] | None = None) -> int:

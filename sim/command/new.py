@@ -5,7 +5,6 @@ import re
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import NamedTuple
 
 from sim.command.main import BAD_STATUS
 from sim.errors import SimError
@@ -18,20 +17,14 @@ JOBS = '"workload.jobs=20", '
 """What the test of a part says, but for that of a workload, which has jobs of its own."""
 
 
-class Kind(NamedTuple):
-    """What is written for a kind of part: its group, and further keys."""
-
-    group: str
-    keys: str = ""
-
-
 KINDS = {
-    "policy": Kind("policy"),
-    "allocation": Kind("policy/allocation", "share: 0.5  # of the request\n"),
-    "order": Kind("policy/order"),
-    "predictor": Kind("predictor"),
-    "workload": Kind("workload", "jobs: 20  # how many jobs\nwidth: 4  # processors of each job\n"),
+    "policy": ("policy", ""),
+    "allocation": ("policy/allocation", "share: 0.5  # of the request\n"),
+    "order": ("policy/order", ""),
+    "predictor": ("predictor", ""),
+    "workload": ("workload", "jobs: 20  # how many jobs\nwidth: 4  # processors of each job\n"),
 }
+"""What is written for a kind of part: its group, and further keys."""
 USAGE = f"""usage: moldsim new {"|".join(KINDS)} NAME
 
 Writes NAME.py, conf/GROUP/NAME.yaml and tests/test_NAME.py into the package of this folder:
@@ -85,18 +78,18 @@ def files(kind: str, name: str, package: Path) -> dict[Path, str]:
     SimError
         If the name is none, or the program has such an option already.
     """
-    made = KINDS[kind]
+    group, keys = KINDS[kind]
     if not re.fullmatch(r"[a-z][a-z0-9_]*", name):
         raise SimError(f"{name}: must be a name such as my_rule (small letters, digits, _)")
-    if name in {one.name for one in options(made.group)}:
-        raise SimError(f"{made.group}={name}: there is such an option already; choose another name")
+    if name in {one.name for one in options(group)}:
+        raise SimError(f"{group}={name}: there is such an option already; choose another name")
     module, above = dotted(package)
     root = above.parent if above.name == "src" else above
     words = {
         f"new_{kind}": name,
         "new_part": name,
         "new_package": module,
-        "new_group": made.group,
+        "new_group": group,
         f"New{kind.title()}": name.title().replace("_", ""),
     }
 
@@ -107,10 +100,10 @@ def files(kind: str, name: str, package: Path) -> dict[Path, str]:
     code, test = filled(f"new_{kind}.py"), filled("new_trial.py")
     about = re.search(r'class .*?"""(.*?)\n?(?:"""|\n)', code, re.DOTALL)
     kept = f"# {about[1] if about else name}\n_target_: {module}.{name}."
-    option = f"{kept}{words[f'New{kind.title()}']}\n{made.keys}"
+    option = f"{kept}{words[f'New{kind.title()}']}\n{keys}"
     found = {
         package / f"{name}.py": code,
-        package / "conf" / made.group / f"{name}.yaml": option,
+        package / "conf" / group / f"{name}.yaml": option,
         root / "tests" / f"test_{name}.py": test.replace(JOBS, "") if kind == "workload" else test,
     }
     if not (package / "conf" / "__init__.py").exists():

@@ -5,7 +5,7 @@ import shutil
 import sys
 from collections.abc import Iterable, Iterator, Sequence
 
-from sim.command.main import BAD_STATUS, SUBCOMMANDS, carry_out, overview, subcommands, there_are
+from sim.command.main import SUBCOMMANDS, carry_out, overview, refuse, subcommands, there_are
 from sim.errors import ConfigError
 from sim.help.meanings import column_names, meanings
 from sim.help.misspellings import groups, known_keys, meant
@@ -17,7 +17,6 @@ from sim.help.pages import (
     every_line,
     group_lines,
     key_lines,
-    option_file,
     options,
     page,
     read_option,
@@ -31,7 +30,7 @@ RUN = """usage: moldsim {name} [KEY=VALUE ...]
 
 {what}
 A group's option is swapped by name (policy=easy), its keys follow it
-(policy.backfill.replan=true). hydra.{folder}.dir=DIR says where results go.
+(policy.backfill.replan=true). hydra.{name}.dir=DIR says where results go.
 
   workload=NAME workload.path=FILE workload.jobs=N workload.load=SHARE
   policy=NAME predictor=NAME baseline=NAME|null
@@ -48,8 +47,8 @@ KINDS = {"reallocation": "malleable", "allocation": "moldable"}
 """Part of a policy that makes jobs so, unless it is one of `PLAIN`."""
 PLAIN = ("none", "request")
 WHAT = {
-    "run": ("One simulation, with its baseline.", "run"),
-    "sweep": ("A simulation for each combination: policy=easy,sa seed=1,2.", "sweep"),
+    "run": "One simulation, with its baseline.",
+    "sweep": "A simulation for each combination: policy=easy,sa seed=1,2.",
 }
 
 
@@ -66,8 +65,7 @@ def text_of(topic: str) -> str | None:
     if topic == "subcommands":
         return subcommands()
     if topic in WHAT:
-        what, folder = WHAT[topic]
-        return RUN.format(name=topic, what=what, folder=folder)
+        return RUN.format(name=topic, what=WHAT[topic])
     name = topic.partition("=")[0]
     if name in groups() and "=" not in topic:
         return _lines(group_lines(name))
@@ -79,10 +77,9 @@ def text_of(topic: str) -> str | None:
 
 def kind(group: str, option: Option) -> str:
     """Return whether a policy's jobs are rigid, moldable or malleable; else what the file says."""
-    path = option_file(group, option.name)
-    if group != "policy" or path is None or "kind" in option.facts:
+    if group != "policy" or "kind" in option.facts:
         return option.facts.get("kind", "")
-    parts = default_parts(path)
+    parts = default_parts(option.path)
     made = (word for part, word in KINDS.items() if parts.get(part, "none") not in PLAIN)
     return next(made, "rigid")
 
@@ -121,13 +118,12 @@ def table(group: str, kinds: Sequence[str] = ()) -> str:
 def one_of(group: str, name: str) -> str | None:
     """Return what an option is: rule, kind, source, page, and keys with those of its parts."""
     option = next((one for one in options(group) if one.name == name), None)
-    path = option_file(group, name)
-    if option is None or path is None:
+    if option is None:
         return None
-    parts = default_parts(path)
+    parts = default_parts(option.path)
     named = {part.partition("@")[0].strip("/"): own for part, own in parts.items()}
     facts = {"kind": kind(group, option), **option.facts, **named}
-    keys = {key.name: key for key in read_option(path).keys if key.comment}
+    keys = {key.name: key for key in read_option(option.path).keys if key.comment}
     for part, chosen in parts.items():
         inner = next((o.keys for o in options(f"{group}/{part}") if o.name == chosen), ())
         for key in inner:
@@ -182,8 +178,7 @@ def main(given: Sequence[str]) -> int:
         try:
             text: str | None = table(topic, [one.removeprefix("--") for one in rest])
         except ConfigError as error:
-            sys.stderr.write(f"error: {error}\n")
-            return BAD_STATUS
+            return refuse(str(error))
     elif topic in TABLES and len(rest) == 1:
         topic = f"{topic}={rest[0]}"
         text = one_of(*topic.split("="))
@@ -194,8 +189,7 @@ def main(given: Sequence[str]) -> int:
         return carry_out(verb, SUBCOMMANDS[verb], ["--help"])
     if text is None:
         hint = meant(topic, topics(), "moldsim help lists topics")
-        sys.stderr.write(f"error: help {topic}: there is no such topic; {hint}\n")
-        return BAD_STATUS
+        return refuse(f"help {topic}: there is no such topic; {hint}")
     show(text)
     return 0
 

@@ -50,6 +50,7 @@ class Option:
     """
 
     name: str
+    path: Path
     about: str
     keys: tuple[Key, ...]
     facts: Mapping[str, str] = field(default_factory=dict)
@@ -101,7 +102,7 @@ def read_option(path: Path) -> Option:
     for other in (path.with_name(f"{name}.yaml") for name in _TAKEN_OVER.findall(text)):
         if other.is_file():
             keys += [key for key in read_option(other).keys if key.name not in own]
-    return Option(path.stem, " ".join(about), tuple(keys), facts)
+    return Option(path.stem, path, " ".join(about), tuple(keys), facts)
 
 
 def options(group: str, root: Path | None = None) -> list[Option]:
@@ -124,12 +125,6 @@ def options(group: str, root: Path | None = None) -> list[Option]:
         replace(one, keys=tuple(k for k in one.keys if k.name.partition(".")[0] not in inside))
         for one in found
     ]
-
-
-def option_file(group: str, name: str) -> Path | None:
-    """Return the file of an option, None where there is none."""
-    places = (root / group / f"{name}.yaml" for root in roots())
-    return next((path for path in places if path.is_file()), None)
 
 
 def default_parts(path: Path) -> dict[str, str]:

@@ -23,7 +23,7 @@ from sim.simulation.build import build
 from sim.simulation.doors import raised
 from sim.simulation.parts import OBJECT, fits_as, given_object
 from sim.simulation.scene import REPETITION
-from sim.sweeps.configurations import OWN_PREDICTOR
+from sim.sweeps.configurations import OWN_PREDICTOR, key_of
 from workloads.frame import SOURCE, FrameWorkload
 from workloads.logs.formats import guess_format
 from workloads.logs.log import LogWorkload
@@ -36,6 +36,8 @@ NAME = re.compile(r"[\w.+-][\w .+-]*")
 WORDS = ("null", "true", "false", "nan", "inf")
 """What plain text would not stay text as."""
 FRAME = f"{FrameWorkload.__module__}.{FrameWorkload.__qualname__}"
+NOT_OWN = ("builtins", "predictors", "sim")
+"""Packages whose classes give an object no name."""
 FILES, MODELS = "swf", "lublin"
 """Presets with the defaults of files and of models."""
 
@@ -103,17 +105,6 @@ def axis(key: str, values: Any) -> str:
     return f"{key}=" + ",".join(keyword(key, one).partition("=")[2] for one in values)
 
 
-def key_of(override: str) -> str:
-    """Return the key of an override without signs.
-
-    Examples
-    --------
-    >>> key_of("+workload.load=0.8"), key_of("policy/order@x=sjf")
-    ('workload.load', 'policy/order')
-    """
-    return re.split("[=@]", override.lstrip("+~"))[0]
-
-
 @dataclass(frozen=True)
 class Part:
     """A policy, predictor or workload that the caller handed over: its node and its name."""
@@ -156,18 +147,14 @@ def _name(given: object, key: str) -> str:
     name = getattr(given, "name", None)
     if not isinstance(name, str):
         parts = vars(given).values() if hasattr(given, "allocation") else ()
-        own = [type(one).__name__ for one in parts if _is_own(type(one))]
+        kinds = map(type, parts)
+        own = [one.__name__ for one in kinds if one.__module__.partition(".")[0] not in NOT_OWN]
         return "+".join(own) or type(given).__name__
     if not NAME.fullmatch(name):
         raise ConfigError(
             f"{key}.name={name!r:.60}: must be letters, digits, spaces and any of _.+-"
         )
     return name
-
-
-def _is_own(kind: type) -> bool:
-    """Return whether a part is neither of these packages nor of Python."""
-    return kind.__module__.partition(".")[0] not in ("builtins", "predictors", "sim")
 
 
 def instance(kind: type, key: str, **arguments: object) -> object:

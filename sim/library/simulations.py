@@ -25,15 +25,13 @@ from sim.simulation.progress import Progress, Show
 from sim.simulation.replay import Results, Simulated, summaries
 from sim.simulation.replay import run as replay
 from sim.sweeps.callback import folder_name
-from sim.sweeps.configurations import parse_override
+from sim.sweeps.configurations import HOW, parse_override
 from sim.sweeps.locks import own_folder
 from sim.sweeps.marks import mark_finished
 from sim.sweeps.resume import override_dirname, samples_to_validate
 
 _CALLER = 3
 """Calls between a warning and who called `sweep`."""
-EXCLUDED = ("sim.progress", "reuse", "picture")
-"""Keys that names of folders leave out, as ``conf/config.yaml`` has them."""
 
 
 @noting_interrupts()
@@ -318,7 +316,7 @@ def _row(
     parts: Kept,
 ) -> dict[str, Any]:
     """Carry out a run of a sweep and return its row; keep what its replications found."""
-    name = folder_name(override_dirname(one.said, EXCLUDED))
+    name = folder_name(override_dirname(one.said, HOW))
     folder = None if place is None else place / name
     values = one.values
     row: dict[str, Any] = {"run": name}

@@ -8,6 +8,7 @@ once, at the instant at which it was made, and does not spoil what follows.
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import accumulate
 from math import inf
 
 from sim.errors import SimError
@@ -204,30 +205,26 @@ class _Validator:
         wanted = self._wanted(now)
         begun = [job for job in self.waiting if self.spans[job.job_id][0] == now]
         names = {job.job_id for job in begun}
+        why = "has its reservation" if self.rule in RESERVING else "fits"
         for job in wanted:
             if job.job_id not in names | self.late:
                 self.late.add(job.job_id)
-                self._say(job.job_id, now, "idle", self._why_now(now))
+                text = f"{why} at {self._show(now)} and must start, but does not"
+                self._say(job.job_id, now, "idle", text)
         allowed = {job.job_id for job in wanted}
         reasons = {j.job_id: self._why_not(j, now) for j in begun if j.job_id not in allowed}
         for job in begun:
             if job.job_id in reasons:
                 self._say(job.job_id, now, *reasons[job.job_id])
-            self._begin(job, now)
-        self._check_capacity(now, begun)
-        if self.rule == "conservative" and (reasons or names != allowed):
-            self._reserve_anew(now)
-
-    def _begin(self, job: RigidJob, now: float) -> None:
-        self.waiting.remove(job)
-        self.reserved.pop(job.job_id, None)
-        self.running[job.job_id] = (self.spans[job.job_id][1], now + job.estimate)
-
-    def _check_capacity(self, now: float, begun: list[RigidJob]) -> None:
-        held = sum(self.jobs[number].processors for number in self.running)
+            self.waiting.remove(job)
+            self.reserved.pop(job.job_id, None)
+            self.running[job.job_id] = (self.spans[job.job_id][1], now + job.estimate)
+        held = self.processors - self._free()
         if begun and held > self.processors:
             text = f"starts while {held} processors are needed and {self.processors} are there"
             self._say(begun[-1].job_id, now, "capacity", text)
+        if self.rule == "conservative" and (reasons or names != allowed):
+            self._reserve_anew(now)
 
     def _wanted(self, now: float) -> list[RigidJob]:
         """Return the jobs that the rule starts now, in queue order."""
@@ -237,7 +234,7 @@ class _Validator:
                 self.reserved[job.job_id] = self._earliest(job, now)
         if self.rule in RESERVING:
             return [job for job in self.waiting if self.reserved[job.job_id] <= now]
-        free = self._free(now)
+        free = self._free()
         wanted = []
         rest = list(self.waiting)
         while rest and rest[0].processors <= free:
@@ -313,11 +310,8 @@ class _Validator:
         for number, start in self.reserved.items():
             job = self.jobs[number]
             take(start, max(start, now) + job.estimate, job.processors)
-        free, found = 0, []
-        for instant in sorted(steps):
-            free += steps[instant]
-            found.append((instant, free))
-        return found
+        instants = sorted(steps)
+        return list(zip(instants, accumulate(steps[one] for one in instants), strict=True))
 
     def _fits(self, job: RigidJob, start: float, now: float) -> bool:
         changes = self._changes(now)
@@ -340,14 +334,10 @@ class _Validator:
                 candidate = instant
         return now if candidate is None else candidate
 
-    def _free(self, now: float) -> int:
+    def _free(self) -> int:
         return self.processors - sum(self.jobs[number].processors for number in self.running)
 
     # words
-
-    def _why_now(self, now: float) -> str:
-        why = "has its reservation" if self.rule in RESERVING else "fits"
-        return f"{why} at {self._show(now)} and must start, but does not"
 
     def _why_not(self, job: RigidJob, now: float) -> tuple[str, str]:
         """Return the rule that a start breaks, and how."""
@@ -357,7 +347,7 @@ class _Validator:
             return "order", text
         wanted = self._wanted(now)
         first = next((other for other in self.waiting if other not in wanted), job)
-        free = self._free(now)
+        free = self._free()
         if job.processors > free:
             return "capacity", f"needs {job.processors} processors where {free} are free"
         if self.rule == "fcfs" or first is job:

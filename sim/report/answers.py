@@ -13,7 +13,7 @@ from sim.errors import StatisticsError
 from sim.report.samples import Group, Sample, jobs_of, oracle_of, references, step_among
 from sim.report.winners import Winners, regret_of_jobs, winners
 from sim.results.rows import MORE, SHARES, TOO_WIDE, changes_of, tells
-from sim.results.steady_state import Summary, in_order, in_windows, is_refused
+from sim.results.steady_state import in_order, in_windows
 from sim.statistics.intervals import Interval, t_interval
 from sim.statistics.paired import LEAST_PAIRS, Comparison, Family, compare, share_of_gain
 
@@ -22,8 +22,6 @@ LOAD = "workload.load"
 NO_GAIN = "oracle's gain not certain"
 """Why no share of it can be told."""
 
-Samples = Sequence[tuple[float, Summary]]
-"""A figure and the whole summary of each replication."""
 Identity = tuple[object, int]
 Drawn = dict[Identity, Sample]
 
@@ -105,15 +103,6 @@ def _tables_of_jobs(own: Group, base: Group) -> list[tuple[Path, Path]]:
     mine, theirs = identified(own), identified(base)
     both = [(mine[known].folder, theirs[known].folder) for known in mine if known in theirs]
     return [(one / "jobs.parquet", other / "jobs.parquet") for one, other in both]
-
-
-def paired_values(groups: Sequence[Group], figure: str) -> list[FloatArray]:
-    """Return a figure of the simulations that all groups have, in the same order."""
-    drawn = [identified(group) for group in groups]
-    shared = [known for known in drawn[0] if all(known in one for one in drawn)]
-    rows = [[one[known].summary.get(figure) for one in drawn] for known in shared]
-    whole = [row for row in rows if all(isinstance(value, int | float) for value in row)]
-    return list(np.array(whole, np.float64).reshape(-1, len(groups)).T)
 
 
 def differences(
@@ -199,8 +188,11 @@ def _kept(one: Difference, oracle: Difference | None, figure: str) -> Interval |
         return ""
     if not oracle.certain or (oracle.change.mean > 0.0) != (figure in MORE):
         return NO_GAIN
-    mine, best, theirs = paired_values([one.group, oracle.group, one.reference], figure)
-    kept = share_of_gain(mine, best, theirs)
+    drawn = [identified(group) for group in (one.group, oracle.group, one.reference)]
+    shared = [known for known in drawn[0] if all(known in each for each in drawn)]
+    rows = [[each[known].summary.get(figure) for each in drawn] for known in shared]
+    whole = [row for row in rows if all(isinstance(value, int | float) for value in row)]
+    kept = share_of_gain(*np.array(whole, np.float64).reshape(-1, 3).T)
     return kept if tells(kept) else TOO_WIDE
 
 
@@ -237,24 +229,23 @@ class Curve:
 
 def load_curves(groups: Sequence[Group], figure: str = FIGURE) -> list[Curve]:
     """Return each group's figure over load as far as it settles; none where load is one."""
-    series: dict[str, dict[float, Samples]] = {}
+    series: dict[str, dict[float, Group]] = {}
     for group in groups:
         load = group.setting.get(LOAD)
-        if isinstance(load, int | float) and not isinstance(load, bool):
+        known = [s for s in group.samples if isinstance(s.summary.get(figure), int | float)]
+        if known and isinstance(load, int | float) and not isinstance(load, bool):
             rest = {k: v for k, v in group.setting.items() if k != LOAD}
-            found = [(s.summary.get(figure), s.summary) for s in group.samples]
-            known = [(float(value), one) for value, one in found if isinstance(value, int | float)]
-            if known:
-                series.setdefault(Group(rest, group.role).label, {})[float(load)] = known
-    return [_curve(label, by_load) for label, by_load in series.items() if len(by_load) > 1]
+            label = Group(rest, group.role).label
+            series.setdefault(label, {})[float(load)] = replace(group, samples=known)
+    return [_curve(label, by_load, figure) for label, by_load in series.items() if len(by_load) > 1]
 
 
-def _curve(label: str, by_load: Mapping[float, Samples]) -> Curve:
+def _curve(label: str, by_load: Mapping[float, Group], figure: str) -> Curve:
     points: dict[float, Interval] = {}
-    for load, found in sorted(by_load.items()):
-        if is_refused([summary for _, summary in found]):
+    for load in sorted(by_load):
+        if by_load[load].is_refused:
             return Curve(label, points, load)
-        points[load] = t_interval([value for value, _ in found])
+        points[load] = t_interval(by_load[load].values(figure))
     return Curve(label, points, None)
 
 

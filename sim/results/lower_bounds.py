@@ -8,7 +8,6 @@ release dates).
 import heapq
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import NamedTuple
 
 import numpy as np
 
@@ -40,13 +39,6 @@ class Least:
 
     area: FloatArray
     time: FloatArray
-
-
-class Sums(NamedTuple):
-    """Sums over jobs on one preemptive machine, relative to each job's release, seconds."""
-
-    response: float
-    mean_busy: float
 
 
 def _representatives(
@@ -178,7 +170,7 @@ def _one_machine(
 
 def preemptive_sums(
     release: FloatArray, area: FloatArray, processors: int = 1, *, by_remaining: bool
-) -> Sums:
+) -> tuple[float, float]:
     """Run jobs preemptively on one machine as fast as some processors, and sum over them.
 
     Parameters
@@ -194,9 +186,9 @@ def preemptive_sums(
 
     Returns
     -------
-    Sums
-        Σ(C_j - r_j) and Σ(M_j - r_j), with C_j the end of job j and M_j its mean
-        busy time.
+    response, mean_busy : float, seconds
+        Σ(C_j - r_j) and Σ(M_j - r_j), with C_j the end of job j, r_j its release and M_j
+        its mean busy time.
     """
     origin = release[0] if len(release) else 0.0
     area = area.astype(np.float64, copy=False)
@@ -205,7 +197,7 @@ def preemptive_sums(
         from predictors.compiling import compiled  # the compiler takes long to import
 
         run = compiled(_one_machine)
-    return Sums(*run(release, float(origin), area, processors, by_remaining))
+    return run(release, float(origin), area, processors, by_remaining)
 
 
 def makespan_bound(release: FloatArray, least: Least, processors: int) -> float:
@@ -250,12 +242,10 @@ def response_bounds(
     """
     n = len(release)
     work = (release, least.area, processors)
-    bounds = {
-        "height": float(least.time.sum()) / n,
-        "squashed": preemptive_sums(*work, by_remaining=True).response / n,
-    }
+    response, _ = preemptive_sums(*work, by_remaining=True)
+    bounds = {"height": float(least.time.sum()) / n, "squashed": response / n}
     if fixed_allotment:
-        busy = preemptive_sums(*work, by_remaining=False).mean_busy
+        _, busy = preemptive_sums(*work, by_remaining=False)
         bounds["mixed"] = (busy + float(least.time.sum()) / 2) / n
     return bounds
 

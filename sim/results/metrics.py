@@ -62,16 +62,6 @@ def _efficiencies(run: Outcome, area: FloatArray, total: float) -> Figures:
     }
 
 
-def _loads(run: Outcome) -> Figures:
-    jobs, submit = run.trace.jobs[run.own], run.records.submit_time[run.own]
-    span = float(np.ptp(submit)) * run.records.processors if len(submit) else 0.0
-    area = jobs["requested_processors"] * jobs["reference_runtime"]
-    return {
-        "offered_load": _ratio(float(area.sum()), span),
-        "work_load": _ratio(float(run.truth.serial_time[run.counted].sum()), span),
-    }
-
-
 def whole_figures(run: Outcome) -> Figures:
     """Return the figures that count every job, calibration runs among them."""
     records = run.records
@@ -80,6 +70,9 @@ def whole_figures(run: Outcome) -> Figures:
     area = held_area(records)
     begin, end = float(records.submit_time.min()), float(records.end_time.max())
     runs = int((records.restarts + 1).sum())
+    jobs, arrivals = run.trace.jobs[run.own], records.submit_time[run.own]
+    span = float(np.ptp(arrivals)) * records.processors if len(arrivals) else 0.0
+    work = jobs["requested_processors"] * jobs["reference_runtime"]
     return {
         "makespan": end - begin,
         "held_area": float(area.sum()),
@@ -88,7 +81,8 @@ def whole_figures(run: Outcome) -> Figures:
         **recovery_figures(records),
         **asking_figures(records),
         **_efficiencies(run, area, records.processors * (end - begin)),
-        **_loads(run),
+        "offered_load": _ratio(float(work.sum()), span),
+        "work_load": _ratio(float(run.truth.serial_time[run.counted].sum()), span),
     }
 
 

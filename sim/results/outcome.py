@@ -8,24 +8,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sim.results.frames import Columns, Tables, tables
-from sim.results.steps import Demand, Steps, steps_of
+from sim.results.steps import Steps, steps_of
 from sim.state.records import Records, Rows
 from workloads.base import GroundTruth, Trace
-
-
-def demand(trace: Trace, truth: GroundTruth, counted: NDArray[np.bool_]) -> Demand:
-    """Return what each job asks for while it waits.
-
-    Parameters
-    ----------
-    trace : Trace
-    truth : GroundTruth
-    counted : numpy.ndarray of bool, shape (n,)
-        Whether the job's waiting counts.
-    """
-    jobs = trace.jobs
-    requested = jobs["requested_processors"].to_numpy()
-    return Demand(requested, truth.min_processors, jobs["reference_runtime"].to_numpy(), counted)
 
 
 def timeline_table(steps: Steps) -> Columns:
@@ -107,9 +92,8 @@ def outcome(trace: Trace, truth: GroundTruth, records: Records) -> Outcome:
     20
     """
     counted = trace.jobs["job_id"].to_numpy() >= 0
-    everyone = np.ones(len(counted), np.bool_)
-    steps = steps_of(records, demand(trace, truth, everyone))
+    steps = steps_of(trace, truth, records, np.ones(len(counted), np.bool_))
     made = tables(trace, truth, records, timeline_table(steps))
     if not counted.all():
-        steps = steps_of(records, demand(trace, truth, counted))
+        steps = steps_of(trace, truth, records, counted)
     return Outcome(trace, truth, records, made, steps, counted)

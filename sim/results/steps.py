@@ -10,31 +10,10 @@ from predictors.base import FloatArray, IntArray
 from sim.results.job_metrics import Figures
 from sim.results.steady_state import STEADY
 from sim.state.records import Records
+from workloads.base import GroundTruth, Trace
 
 NOBODY = np.iinfo(np.int32).max
 """Stands for "no job waits" where the least count of the waiting jobs is asked."""
-
-
-@dataclass(frozen=True)
-class Demand:
-    """What each job asks of the machine while it waits.
-
-    Attributes
-    ----------
-    requested : numpy.ndarray of int, shape (n,)
-        Reference processors.
-    least : numpy.ndarray of int, shape (n,)
-        Fewest processors the job can start on, its reference processors if they are fewer.
-    runtime : numpy.ndarray of float, shape (n,), seconds
-        Reference runtime; its work is that times the reference processors.
-    counted : numpy.ndarray of bool, shape (n,)
-        Whether the job's waiting counts.
-    """
-
-    requested: IntArray
-    least: IntArray
-    runtime: FloatArray
-    counted: NDArray[np.bool_]
 
 
 @dataclass(frozen=True)
@@ -65,14 +44,6 @@ class Steps:
     least: IntArray
     least_requested: IntArray
     down: IntArray
-
-
-def _waits_for_restart(records: Records) -> tuple[IntArray, FloatArray, FloatArray]:
-    stretches = records.stretches
-    order = np.lexsort((stretches.start_time, stretches.job))
-    job, run = stretches.job[order], stretches.run[order]
-    gap = np.flatnonzero((job[1:] == job[:-1]) & (run[1:] != run[:-1]))
-    return job[gap], stretches.end_time[order][gap], stretches.start_time[order][gap + 1]
 
 
 def least_over(begin: IntArray, end: IntArray, value: IntArray, length: int) -> Any:
@@ -124,32 +95,39 @@ def _whole(begin: IntArray, end: IntArray, weight: IntArray | None, length: int)
     return level.astype(np.int32 if level.max(initial=0.0) < NOBODY else np.int64)
 
 
-def steps_of(records: Records, demand: Demand) -> Steps:
+def steps_of(
+    trace: Trace, truth: GroundTruth, records: Records, counted: NDArray[np.bool_]
+) -> Steps:
     """Return the state of machine and queue over a run.
 
     Parameters
     ----------
+    trace : Trace
+    truth : GroundTruth
     records : Records
-    demand : Demand
-        By job index; waits of jobs that are not counted are left out.
+    counted : numpy.ndarray of bool, shape (n,)
+        Whether the job's waiting counts.
     """
     held = records.stretches
     busy = _Spans(held.start_time, held.end_time, held.processors)
-    job, wait = _waiting(records, demand.counted)
+    job, wait = _waiting(records, counted)
     down = _outages(records)
     instants = [one for span in (busy, wait, down) for one in (span.begin, span.end)]
     times = np.unique(np.concatenate([*instants, records.submit_time[:1]]))
     on, off = busy.places(times)
     join, leave = wait.places(times)
     fail, repair = down.places(times)
-    size, requested = len(times), demand.requested[job]
+    requested, runtime = (
+        trace.jobs[name].to_numpy()[job] for name in ("requested_processors", "reference_runtime")
+    )
+    size = len(times)
     return Steps(
         times,
         _whole(on, off, busy.value, size),
         _whole(join, leave, None, size),
         _whole(join, leave, requested, size),
-        np.maximum(_level(join, leave, requested * demand.runtime[job], size), 0.0),
-        least_over(join, leave, np.minimum(demand.least[job], requested), size),
+        np.maximum(_level(join, leave, requested * runtime, size), 0.0),
+        least_over(join, leave, np.minimum(truth.min_processors[job], requested), size),
         least_over(join, leave, requested, size),
         _whole(fail, repair, down.value, size),
     )
@@ -165,10 +143,13 @@ def _waiting(records: Records, counted: NDArray[np.bool_]) -> "tuple[IntArray, _
     job = np.flatnonzero((end > begin) & counted)
     begin, end = begin[job], end[job]
     if records.restarts.any():
-        again, left, back = _waits_for_restart(records)
-        some = counted[again] & (back > left)
-        job = np.concatenate([job, again[some]])
-        begin, end = np.append(begin, left[some]), np.append(end, back[some])
+        held = records.stretches
+        order = np.lexsort((held.start_time, held.job))
+        who, run, back = held.job[order], held.run[order], held.start_time[order][1:]
+        left = held.end_time[order][:-1]
+        again = (who[1:] == who[:-1]) & (run[1:] != run[:-1]) & counted[who[1:]] & (back > left)
+        job = np.concatenate([job, who[1:][again]])
+        begin, end = np.append(begin, left[again]), np.append(end, back[again])
     return job, _Spans(begin, end, job)
 
 
@@ -202,11 +183,6 @@ def _durations(steps: Steps, begin: float, end: float) -> FloatArray:
     return durations
 
 
-def _lost_capacity(idle: IntArray, least: IntArray, durations: FloatArray) -> float:
-    """Return the idle processor-seconds while some waiting job could have used them."""
-    return float((idle * durations)[least <= idle].sum())
-
-
 def machine_figures(steps: Steps, processors: int, begin: float, end: float) -> Figures:
     """Return figures of machine and queue between two instants.
 
@@ -233,10 +209,11 @@ def machine_figures(steps: Steps, processors: int, begin: float, end: float) -> 
     if length <= 0:
         return most | dict.fromkeys(keys)
     idle, total = processors - steps.busy - steps.down, processors * length
+    unused = idle * durations
     shares = (
         float((steps.busy * durations).sum()) / total,
-        _lost_capacity(idle, steps.least, durations) / total,
-        _lost_capacity(idle, steps.least_requested, durations) / total,
+        float(unused[steps.least <= idle].sum()) / total,
+        float(unused[steps.least_requested <= idle].sum()) / total,
         float((steps.queued_jobs * durations).sum()) / length,
     )
     return most | dict(zip(keys, shares, strict=True))

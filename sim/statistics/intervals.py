@@ -69,19 +69,6 @@ def samples(values: ArrayLike) -> FloatArray:
     return found
 
 
-def check_level(level: float) -> None:
-    """Raise StatisticsError unless a level lies between 0 and 1."""
-    if not 0 < level < 1:
-        raise StatisticsError(f"level must lie between 0 and 1, got {level}")
-
-
-def standard_error(values: FloatArray) -> float:
-    """Return the standard error of the mean; differences by rounding alone are none."""
-    if np.ptp(values) <= ROUNDING * np.abs(values).max():
-        return 0.0
-    return float(values.std(ddof=1) / np.sqrt(len(values)))
-
-
 def student_quantile(degrees: FloatArray | float, level: float) -> FloatArray:
     """Return by how many standard errors a two-sided interval reaches out, elementwise."""
     from scipy.special import stdtrit
@@ -89,18 +76,18 @@ def student_quantile(degrees: FloatArray | float, level: float) -> FloatArray:
     return np.asarray(stdtrit(degrees, (1 + level) / 2), float)
 
 
-def t_interval(values: ArrayLike, level: float = LEVEL) -> Interval:
-    """Return the interval of a mean by Student's t over independent samples.
+def t_interval(values: ArrayLike) -> Interval:
+    """Return the 95 % interval of a mean by Student's t over independent samples.
 
     Parameters
     ----------
     values : array_like of float, shape (n,)
-    level : float
+        Differences by rounding alone are none.
 
     Raises
     ------
     StatisticsError
-        If a value is not finite or the level out of range.
+        If a value is not finite.
 
     Examples
     --------
@@ -108,13 +95,14 @@ def t_interval(values: ArrayLike, level: float = LEVEL) -> Interval:
     >>> round(found.mean, 3), round(found.half, 3), found.count
     (2.0, 2.484, 3)
     """
-    check_level(level)
     found = samples(values)
     if len(found) < 2:
         mean = float(found[0]) if len(found) else np.nan
         return Interval(mean, np.nan, np.nan, len(found))
     mean = float(found.mean())
-    half = student_quantile(len(found) - 1, level).item() * standard_error(found)
+    varies = np.ptp(found) > ROUNDING * np.abs(found).max()
+    error = float(found.std(ddof=1) / np.sqrt(len(found))) if varies else 0.0
+    half = student_quantile(len(found) - 1, LEVEL).item() * error
     return Interval(mean, mean - half, mean + half, len(found))
 
 

@@ -12,7 +12,6 @@ from sim.statistics.intervals import (
     LEVEL,
     ROUNDING,
     Interval,
-    check_level,
     neighbours,
     samples,
     student_quantile,
@@ -148,7 +147,8 @@ def compare(
     >>> round(found.comparisons[0].change.mean, 3), found.comparisons[0].certain
     (-0.18, True)
     """
-    check_level(level)
+    if not 0 < level < 1:
+        raise StatisticsError(f"level must lie between 0 and 1, got {level}")
     every = [np.atleast_1d(np.asarray(one, np.float64)) for one in columns]
     told = [one[~np.isnan(one)] for one in every]
     varies = [len(one) > 0 and np.ptp(one) > ROUNDING * np.abs(one).max() for one in told]

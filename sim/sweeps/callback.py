@@ -53,11 +53,8 @@ def folder_name(overrides: str) -> str:
 
 
 def _failures(folder: Path) -> dict[Path, Stamp]:
-    stamps = {}
-    for marker in sorted(folder.rglob(FAILURE)):
-        status = marker.stat()
-        stamps[marker.parent] = (status.st_mtime_ns, status.st_ino)
-    return stamps
+    states = {marker.parent: marker.stat() for marker in sorted(folder.rglob(FAILURE))}
+    return {run: (state.st_mtime_ns, state.st_ino) for run, state in states.items()}
 
 
 class KeepToFolders(Callback):

@@ -259,6 +259,17 @@ def flatten(tree: object, prefix: str = "") -> Setting:
     return leaves
 
 
+def key_of(override: str) -> str:
+    """Return the key of an override without signs.
+
+    Examples
+    --------
+    >>> key_of("+workload.load=0.8"), key_of("policy/order@x=sjf")
+    ('workload.load', 'policy/order')
+    """
+    return re.split("[=@]", override.lstrip("+~"))[0]
+
+
 @lru_cache(4096)  # runs of a sweep share most of theirs
 def parse_override(text: str) -> tuple[str, str | int | float | bool | None]:
     """Return key and value of an override.
@@ -298,7 +309,7 @@ def _varying(settings: Sequence[Setting]) -> list[Setting]:
 
 
 HOW = ("sim.progress", "reuse", "picture")
-"""Keys of how runs are done, not of what they are."""
+"""Keys of how runs are done, not of what they are; names of folders leave them out."""
 
 
 def distinguishing(runs: Sequence[Configuration]) -> list[Setting]:

@@ -4,7 +4,6 @@ import contextlib
 import functools
 import hashlib
 import json
-import re
 from collections.abc import Mapping, Sequence
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
@@ -14,11 +13,10 @@ from sim.help.pages import roots
 from sim.results.durable import read_object, write_whole
 from sim.results.provenance import INPUTS, KEEP, checked_inputs, listed_files, why_again
 from sim.results.run_folder import MARK
+from sim.sweeps.configurations import HOW, key_of
 
 Combination = Sequence[str]
 """The overrides of a run."""
-UNLIKE = ("picture", "reuse", "sim.progress")
-"""Keys that may differ between a finished run and one that is asked for."""
 LISTED = "listed"
 """Under this key the mark has what names files by a folder, a pattern or a class."""
 
@@ -44,7 +42,7 @@ def fingerprint(overrides: Combination) -> str:
         Of the run, ``hydra.*`` left out, in any order; those that change no result
         are ignored.
     """
-    own = [o for o in overrides if re.split("[=@]", o.lstrip("+~"))[0] not in UNLIKE]
+    own = [one for one in overrides if key_of(one) not in HOW]
     text = "\0".join([_configuration_hash(), *sorted(own)])
     return hashlib.sha256(text.encode()).hexdigest()
 

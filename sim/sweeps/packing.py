@@ -39,12 +39,9 @@ def spread(combinations: Sequence[Sequence[str]]) -> list[Sequence[str]]:
 
 
 def batch_size(launcher: str) -> int:
-    """Return how many jobs may be handed to a launcher at once."""
-    return slurm_array_size() if "slurm" in launcher.lower() else BATCH
-
-
-def slurm_array_size() -> int:
-    """Return how many jobs an array may have, as this site's Slurm says."""
+    """Return how many jobs may be handed to a launcher at once; to Slurm as many as it says."""
+    if "slurm" not in launcher.lower():
+        return BATCH
     command = ["scontrol", "show", "config"]
     try:
         ended = subprocess.run(command, capture_output=True, text=True, timeout=20, check=True)

@@ -1,7 +1,6 @@
 """Many runs: leave out what is finished, hand over the rest in parts, go on past crashes."""
 
 import logging
-import re
 import shlex
 import shutil
 import sys
@@ -18,7 +17,7 @@ from sim.results.durable import FAILURE, LOCK, MANIFEST, SUMMARY, known_object, 
 from sim.results.provenance import CODE, changed_code
 from sim.results.run_folder import foreign
 from sim.sweeps.callback import folder_name
-from sim.sweeps.configurations import load_yaml
+from sim.sweeps.configurations import key_of, load_yaml
 from sim.sweeps.locks import PAUSE, holder, refuse_foreign
 from sim.sweeps.marks import is_marked
 from sim.sweeps.packing import batch_size, spread
@@ -196,8 +195,7 @@ def override_dirname(overrides: Combination, excluded: Sequence[str]) -> str:
     >>> override_dirname(["seed=2", "policy=sa", "sim.progress=true"], ["sim.progress"])
     'policy=sa,seed=2'
     """
-    kept = [o for o in overrides if re.split("[=@]", o.lstrip("+~"))[0] not in excluded]
-    return ",".join(sorted(kept))
+    return ",".join(sorted(one for one in overrides if key_of(one) not in excluded))
 
 
 def samples_to_validate(combinations: Sequence[Combination]) -> list[list[str]]:

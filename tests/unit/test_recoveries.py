@@ -24,7 +24,7 @@ from sim.errors import ConfigError, PolicyError
 from sim.evolving.recovery import simulate_recovering
 from sim.evolving.settings import Evolving
 from sim.machine.failing import Failing
-from sim.results.steps import Demand, machine_figures, steps_of
+from sim.results.steps import machine_figures, steps_of
 from workloads.evolving.cycle_costs import CYCLE_MACHINES
 from workloads.evolving.phases import EvolvingApplication
 from workloads.streams import Streams
@@ -179,11 +179,12 @@ class TestFailures:
 
 def test_failed_nodes_are_no_lost_capacity():
     """A job as wide as the machine waits for the repair: what is left idle is of no use to it."""
-    records, bound = play([(0.0, 8, 50_000.0)], Failing(8, 4, mtbf=30_000.0, repair=9000.0))
+    rows = [(0.0, 8, 50_000.0)]
+    records, bound = play(rows, Failing(8, 4, mtbf=30_000.0, repair=9000.0))
     end = float(records.end_time[0])
     assert records.restarts[0] > 0
-    wide = np.array([8])
-    state = steps_of(records, Demand(wide, wide, np.zeros(1), np.ones(1, bool)))
+    trace = trace_of(rows)
+    state = steps_of(trace, rigid_truth(trace), records, np.ones(1, bool))
     figures = machine_figures(state, 8, 0.0, end)
     assert figures["loss_of_capacity"] == 0.0
     missed = sum(4 * (min(back, end) - begin) for _, begin, back in outages(bound, end))

@@ -23,10 +23,9 @@ RNG = np.random.default_rng(7)
 OWN, REFERENCE = RNG.lognormal(4, 0.3, 12), RNG.lognormal(4.2, 0.3, 12)
 
 
-@pytest.mark.parametrize("level", [0.8, 0.95])
-def test_t_interval_is_students(level):
-    found = t_interval(OWN, level)
-    low, high = stats.ttest_1samp(OWN, 0).confidence_interval(level)
+def test_t_interval_is_students():
+    found = t_interval(OWN)
+    low, high = stats.ttest_1samp(OWN, 0).confidence_interval(0.95)
     assert (found.low, found.high) == pytest.approx((low, high))
     assert found.relative == pytest.approx((high - low) / 2 / OWN.mean())
 
@@ -41,7 +40,6 @@ def test_few_or_equal_samples_have_no_or_no_wide_interval():
     ("call", "message"),
     [
         (lambda: t_interval([1.0, np.nan]), "finite"),
-        (lambda: t_interval([1.0, 2.0], 95), "between 0 and 1, got 95"),
         (lambda: compare([[1.0], [1.0, 2.0]]), r"of one length, got \[1, 2\]"),
         (lambda: compare([[1.0]], 95), "between 0 and 1, got 95"),
         (lambda: log_ratios([1.0], [1.0, 2.0]), "equal numbers, got 1 and 2"),
