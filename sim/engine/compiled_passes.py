@@ -31,7 +31,7 @@ class CompiledPasses:
 
     def __init__(self, engine: Any, rule: CompiledRule) -> None:
         self._engine, self._rule = engine, rule
-        self.state, self.calendar = engine.state.tables, engine.books.calendar
+        self.state, self.calendar = engine.state.tables, engine.event_list.calendar
         if not rule.asks_at_arrivals:  # jobs to come stand in a state that no view leads to
             self.state = idle_state(
                 engine.view.processors, len(engine.submit), self.state.found.size
@@ -40,7 +40,7 @@ class CompiledPasses:
         if engine.kills:
             set_limits(self.calendar, engine.jobs.requested_time.astype(float))
         rule.begin(self.state, self.calendar)
-        self._bound: Any = bind(self.state, rule.plan, **rule.functions)
+        self._bound: Any = bind(self.state, rule.memory, **rule.functions)
         self._advance = direct(advance)  # of this kind of plan
 
     @property
@@ -67,12 +67,12 @@ class CompiledPasses:
         """Go through instants from this one on, each with its pass, up to a chance for Python."""
         engine, rule, go_on = self._engine, self._rule, self._advance
         pass_due, tables = self.state.run["pass_due"], (self.state, self.calendar)
-        following = go_on(*tables, self._bound, rule.plan)
+        following = go_on(*tables, self._bound, rule.memory)
         while pass_due.item():
-            engine.state.is_behind = rule.asks_at_arrivals
+            engine.state.is_stale = rule.asks_at_arrivals
             engine.come_to(following)
             rule.answer()
-            following = go_on(*tables, self._bound, rule.plan)
+            following = go_on(*tables, self._bound, rule.memory)
             rule.take_in_pass()
         if following == np.inf:
             rule.finish()

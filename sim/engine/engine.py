@@ -10,13 +10,13 @@ import numpy as np
 from predictors.base import Observation
 from predictors.in_loop.wrapper import provider, setting
 from predictors.under_load.load_aware import NeedsLoad
-from sim.engine.books import Books
 from sim.engine.clock import ARRIVAL, END, Clock, Occurrence
 from sim.engine.collaborator import Collaborator
 from sim.engine.compiled_passes import CompiledPasses
-from sim.engine.logbook import Logbook
+from sim.engine.event_list import EventList
 from sim.engine.loop import INSTANTS
 from sim.engine.resizing import Resizer
+from sim.engine.run_log import RunLog
 from sim.engine.runs_under_load import ReadOnly, RunsUnderLoad, watch_load
 from sim.engine.setup import Setup
 from sim.engine.watcher import Watched
@@ -88,9 +88,9 @@ class Engine:
             self.collaborators.append(RunsUnderLoad(self.view, self.load, form, move))
 
     @cached_property
-    def log(self) -> Logbook:
+    def log(self) -> RunLog:
         """What has happened, where that is not compiled."""
-        return Logbook(self.state)
+        return RunLog(self.state)
 
     def _begun(self, setup: Setup) -> MachineState:
         """Return the state before anything has happened; open the books."""
@@ -102,7 +102,9 @@ class Engine:
             submit = np.maximum.accumulate(submit)
         self._awaited = len(dependent)
         state = MachineState(setup.machine.processors, len(submit))
-        self.books = Books(state, submit, dependent, self.jobs.requested_time, self.predictor)
+        self.event_list = EventList(
+            state, submit, dependent, self.jobs.requested_time, self.predictor
+        )
         self.sensor = EfficiencySensor(
             setup.truth.serial_time, self.work.runtime, state, setup.sensor_noise
         )
@@ -175,7 +177,7 @@ class Engine:
 
     def expect_next(self) -> None:
         """See to it that the clock stops when something happens next."""
-        following, expected = (self.compiled or self.books).following, self._next
+        following, expected = (self.compiled or self.event_list).following, self._next
         is_due = expected is not None and expected.callbacks and expected.time <= following
         if following < np.inf and not is_due:
             self._next = Occurrence(self.clock, following, END, self._begin_instant)
@@ -183,7 +185,7 @@ class Engine:
     def _begin_instant(self, occurrence: Any) -> None:
         """Take in ends first where others hang on them at this instant."""
         if self.ends_first:
-            self._take_in_ends(self.books.end_runs(self.clock._now))
+            self._take_in_ends(self.event_list.end_runs(self.clock._now))
 
     def _take_in_ends(self, ended: list[Run]) -> None:
         for run in ended:
@@ -279,7 +281,7 @@ class Engine:
         end : float
             Seconds, not before now.
         """
-        self.books.set_believed_end(run, end)
+        self.event_list.set_believed_end(run, end)
         self.expect_next()
 
     # What is decided
@@ -290,7 +292,7 @@ class Engine:
             self.compiled.advance(now)
             self._tell_progress()
         else:
-            ended, expired, arrived = self.books.take_in(now)
+            ended, expired, arrived = self.event_list.take_in(now)
             if arrived:
                 self._arrive(arrived)
                 if self._followers:
@@ -309,7 +311,7 @@ class Engine:
             return
         book = self.compiled or self.log
         now, running = self._run["now"].item(), self._run["running"].item()
-        arrived = int(np.searchsorted(self.books.submit, now, side="right")) - self._awaited
+        arrived = int(np.searchsorted(self.event_list.submit, now, side="right")) - self._awaited
         for watcher in self.watchers:
             if watcher.is_due():
                 watcher.progressed(now, max(arrived - running - book.ended, 0), book.over.copy())
@@ -350,9 +352,9 @@ class Engine:
             self.sensor.renew()
         self.state.now = now
 
-    def put_down(self, job: int, processors: int) -> None:
+    def set_true_runtime(self, job: int, processors: int) -> None:
         """Put down what a job will take on the count that it has chosen."""
-        calendar = self.books.calendar
+        calendar = self.event_list.calendar
         runtime = calendar.runtime[job] = self.work.runtime(job, processors)
         if self.kills:
             limits_of(calendar)[job] = self.resizer.whole_limit(job, processors)
@@ -421,6 +423,6 @@ class Engine:
         """Let a run end then, in this way, whatever was expected before."""
         self.endings[run.job] = ending
         if run.job in self.state.running:
-            self.books.set_true_end(run.job, end)
+            self.event_list.set_true_end(run.job, end)
         else:
-            self.books.begin(run, end)
+            self.event_list.begin(run, end)

@@ -26,7 +26,7 @@ _numba: Any = config
 _typeof: Any = typeof
 
 
-class Rule(structref.StructRefProxy):
+class BoundRule(structref.StructRefProxy):
     """What decides: pointers to compiled functions of a state and of what the rule keeps.
 
     Attributes
@@ -50,28 +50,28 @@ class Rule(structref.StructRefProxy):
     decide: Callable[[State, Any], None]
 
 
-FIELDS = tuple(Rule.__annotations__)
-RuleType = struct_type(Rule)
+FIELDS = tuple(BoundRule.__annotations__)
+BoundRuleType = struct_type(BoundRule)
 
 
 @cache
-def _maker(state: types.Type, plan: types.Type) -> Callable[..., Rule]:
+def _maker(state: types.Type, memory: types.Type) -> Callable[..., BoundRule]:
     """Return what makes rules for this kind of plan of typed pointers."""
     result = {"must_ask": types.boolean, "choose": types.boolean}
     more = {"choose": (types.int64,), "admit": (types.int64,)}
     signature = tuple(
-        types.FunctionType(result.get(name, types.void)(state, plan, *more.get(name, ())))
+        types.FunctionType(result.get(name, types.void)(state, memory, *more.get(name, ())))
         for name in FIELDS
     )
     made: Any = compiled(signature_or_function=signature)(_made)
-    return cast(Callable[..., Rule], made)
+    return cast(Callable[..., BoundRule], made)
 
 
-def _made(must_ask: Any, prepare: Any, choose: Any, admit: Any, decide: Any) -> Rule:
-    return Rule(must_ask, prepare, choose, admit, decide)  # type: ignore[no-untyped-call]
+def _made(must_ask: Any, prepare: Any, choose: Any, admit: Any, decide: Any) -> BoundRule:
+    return BoundRule(must_ask, prepare, choose, admit, decide)  # type: ignore[no-untyped-call]
 
 
-def bind(state: State, plan: Any, **functions: Callable[..., Any]) -> Rule:
+def bind(state: State, memory: Any, **functions: Callable[..., Any]) -> BoundRule:
     """Return a rule of these functions; the loop, and each of them, is compiled by itself.
 
     Raises
@@ -80,17 +80,17 @@ def bind(state: State, plan: Any, **functions: Callable[..., Any]) -> Rule:
         If the plan is of a type that other processes may not know, as the loop is kept for it.
     """
     if _numba.DISABLE_JIT:
-        return cast(Rule, SimpleNamespace(**functions))
-    if type(plan).__module__.partition(".")[0] not in (*PACKAGES, "builtins", "numpy"):
-        kind = f"{type(plan).__module__}.{type(plan).__qualname__}"
+        return cast(BoundRule, SimpleNamespace(**functions))
+    if type(memory).__module__.partition(".")[0] not in (*PACKAGES, "builtins", "numpy"):
+        kind = f"{type(memory).__module__}.{type(memory).__qualname__}"
         raise PolicyError(
-            f"the plan of a compiled rule is of type {kind}; keep its data in Plan.own"
+            f"the memory of a compiled rule is of type {kind}; keep its data in RuleMemory.own"
         )
-    return _maker(_typeof(state), _typeof(plan))(*(functions[name] for name in FIELDS))
+    return _maker(_typeof(state), _typeof(memory))(*(functions[name] for name in FIELDS))
 
 
 @compiled
-def advance(state: State, calendar: Calendar, rule: Rule, plan: Any) -> float:
+def advance(state: State, calendar: Calendar, rule: BoundRule, memory: Any) -> float:
     """Go through instants, each with one pass at its end, as long as no Python is needed.
 
     It is when an instant was taken in whose pass has to wait for what Python says, which
@@ -101,8 +101,8 @@ def advance(state: State, calendar: Calendar, rule: Rule, plan: Any) -> float:
     ----------
     state : State
     calendar : Calendar
-    rule : Rule
-    plan : object
+    rule : BoundRule
+    memory : object
         What the rule keeps from pass to pass.
 
     Returns
@@ -115,15 +115,15 @@ def advance(state: State, calendar: Calendar, rule: Rule, plan: Any) -> float:
         if run.pass_due:
             if not run.asks:
                 run.chosen, run.admitted = 0, run.newcomer
-                rule.prepare(state, plan)
+                rule.prepare(state, memory)
             while run.admitted < run.arrived:
-                if not (run.asks or rule.choose(state, plan, run.admitted)):
+                if not (run.asks or rule.choose(state, memory, run.admitted)):
                     run.asks = 1
                     return float(run.now)
                 run.asks = 0
-                rule.admit(state, plan, run.admitted)
+                rule.admit(state, memory, run.admitted)
                 run.admitted += 1
-            rule.decide(state, plan)
+            rule.decide(state, memory)
             plan_ends(state, calendar)
             run.pass_due = 0
             run.passes += 1
@@ -133,5 +133,5 @@ def advance(state: State, calendar: Calendar, rule: Rule, plan: Any) -> float:
         if following == np.inf:
             return following
         process_instant(state, calendar, following)
-        if rule.must_ask(state, plan):
+        if rule.must_ask(state, memory):
             return float(run.now)

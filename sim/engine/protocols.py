@@ -98,8 +98,8 @@ class CompiledRule(Protocol):
     asks_at_arrivals : bool
         Whether jobs that arrive choose in Python, which sees the state by the view.
     functions : mapping of str to callable
-        Those of `sim.engine.loop.Rule`.
-    plan : object
+        Those of `sim.engine.loop.BoundRule`.
+    memory : object
         What they keep from pass to pass, of a type that Numba knows; there from `begin` on.
     explanations : Explanations
         What beliefs rested on as jobs started, as far as anybody was asked.
@@ -107,7 +107,7 @@ class CompiledRule(Protocol):
 
     asks_at_arrivals: bool = False
     functions: Mapping[str, Any]
-    plan: Any
+    memory: Any
     explanations: Explanations
 
     def begin(self, state: State, calendar: Calendar) -> None:

@@ -5,7 +5,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from sim.engine.logbook import Logbook
+from sim.engine.run_log import RunLog
 from sim.engine.work import Work
 from sim.errors import PolicyError
 from sim.state.decisions import Preferences, Resize
@@ -29,7 +29,7 @@ class ResizerEngine(Protocol):
     work: Work
 
     @property
-    def log(self) -> Logbook: ...  # noqa: D102
+    def log(self) -> RunLog: ...  # noqa: D102
 
     def plan_completion(self, run: Run, now: float) -> float:
         """Wait for the end of a run that goes on at `now`; return when that is."""

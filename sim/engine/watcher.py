@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
-from sim.engine.logbook import Logbook
+from sim.engine.run_log import RunLog
 from sim.state.decisions import Decision
 from sim.state.records import Ranges
 from sim.state.view import View
@@ -17,7 +17,7 @@ class Watched(NamedTuple):
     ----------
     view : View
     scheduler : Scheduler
-    log : Logbook
+    log : RunLog
         What has happened.
     down : mapping of int to Ranges
         Failed nodes and their processors.
@@ -29,7 +29,7 @@ class Watched(NamedTuple):
 
     view: View
     scheduler: Any
-    log: Logbook
+    log: RunLog
     down: Mapping[int, Ranges]
     restarts: Mapping[int, int]
     interruptions: int

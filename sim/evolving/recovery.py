@@ -178,7 +178,7 @@ class Recovery(Collaborator):
     def _interrupt(self, run: Run) -> None:
         """End a run before its time; its job goes on from its checkpoint, or from zero."""
         job, now = run.job, self._clock._now
-        self._engine.books.take_off(run)
+        self._engine.event_list.take_off(run)
         if self.work.evolves(job):
             self.work.over(run, now)
         else:
@@ -358,7 +358,7 @@ class Recovery(Collaborator):
         end = self.work.stop(run, now) if self.work.evolves(run.job) else None
         if end is None:
             self._interrupt(run)
-        elif end < engine.books.end_of(run.job):
+        elif end < engine.event_list.end_of(run.job):
             engine.expect_end(run, end, self._stop)
             self._follow_no_longer(run)
             engine.move_believed_end(run, end)

@@ -234,7 +234,7 @@ class NodeOutages:
         """Let a node fail or come back; stop when no job is left, or none can start."""
         engine = self._engine
         all_ended = engine.log.ended == len(engine.submit)
-        nothing_else = not (engine.clock._queue or engine.down or engine.books.following < inf)
+        nothing_else = not (engine.clock._queue or engine.down or engine.event_list.following < inf)
         if all_ended or nothing_else:
             return
         event: NodeEvent = occurrence.subject

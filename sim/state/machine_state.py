@@ -87,7 +87,7 @@ class MachineState:
     """Who runs and waits, what is believed of it, and what is new since the last pass.
 
     Policies see it by a `View`, which does not let them write to it. When runs really end,
-    and who is to come, `sim.engine.books.Books` alone knows.
+    and who is to come, `sim.engine.event_list.EventList` alone knows.
 
     Parameters
     ----------
@@ -141,7 +141,7 @@ class MachineState:
         What is believed of the load, on a shared machine.
     is_behind : bool
         Whether compiled passes have changed the tables, so that runs and what is new of them
-        are only there after `catch_up`.
+        are only there after `name_runs`.
     """
 
     def __init__(self, processors: int, jobs: int) -> None:
@@ -168,7 +168,7 @@ class MachineState:
         self.efficiency: dict[int, float] = {}
         self.measured: set[int] = set()
         self.load: Any = None
-        self.is_behind, self._named = False, 0
+        self.is_stale, self._named = False, 0
 
     def forget_news(self) -> None:
         """Forget what was new: the policy has seen it."""
@@ -176,11 +176,11 @@ class MachineState:
             news.clear()
         self.disturbed = self.outages_changed = False
 
-    def catch_up(self) -> None:
+    def name_runs(self) -> None:
         """Name runs, and what is new at this instant, where compiled passes have changed them."""
-        if not self.is_behind:
+        if not self.is_stale:
             return
-        self.is_behind, tables, run = False, self.tables, self.tables.run[0]
+        self.is_stale, tables, run = False, self.tables, self.tables.run[0]
         known = self.running | {one.job: one for one in self.ended}
         started = run["started"].item()
         for job in tables.start_order[self._named : started].tolist():

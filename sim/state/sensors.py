@@ -95,7 +95,7 @@ class EfficiencySensor:
 
     def renew(self) -> None:
         """Measure again what a policy has read at an earlier instant."""
-        self._state.catch_up()
+        self._state.name_runs()
         read, running = self._state.measured, self._state.running
         for job in read & running.keys():
             self.measure(job, running[job].processors, anew=True)

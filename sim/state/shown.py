@@ -112,7 +112,7 @@ class OfRuns(OfState[Value]):
     """The same of runs, and of what is new, which the state may have to catch up with."""
 
     def __get__(self, view: Any, owner: type) -> Value:
-        view._state.catch_up()
+        view._state.name_runs()
         return super().__get__(view, owner)
 
 

@@ -149,7 +149,7 @@ class Kept(NamedTuple):
 
 @pytest.mark.fast
 def test_a_plan_of_a_type_that_others_cannot_import_is_refused():
-    with pytest.raises(PolicyError, match=r"is of type .*\.Kept; keep its data in Plan\.own"):
+    with pytest.raises(PolicyError, match=r"is of type .*\.Kept; keep its data in RuleMemory\.own"):
         bind(idle_state(4, 1, 4), Kept(0))
 
 

@@ -13,7 +13,7 @@ RUN = Run(3, 0, ((0, 3),), 4, 0.0, 100.0)
 
 
 def sensor(noise=0.05, runtime=150.0):
-    state = SimpleNamespace(efficiency={}, measured=set(), running={3: RUN}, catch_up=lambda: None)
+    state = SimpleNamespace(efficiency={}, measured=set(), running={3: RUN}, name_runs=lambda: None)
     serial = np.full(5, 120.0)
     noise = SensorNoise(9, noise)
     return EfficiencySensor(serial, lambda job, n: runtime / n, state, noise), state

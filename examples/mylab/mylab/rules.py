@@ -8,8 +8,8 @@ from sim.engine.engine import Engine
 from sim.policies.backfill import easy
 from sim.policies.base import Allocation
 from sim.policies.order import Order
-from sim.policies.passes.plan import Plan, start_found
-from sim.policies.passes.queue_rule import QueueRule
+from sim.policies.passes.memory import RuleMemory, start_found
+from sim.policies.passes.queue_rule import CompiledQueueRule
 from sim.state.run_state import State
 from sim.state.run_steps import holders_in
 
@@ -24,12 +24,14 @@ def find(queue, ends, free, now, kept, own):  # type: ignore[no-untyped-def]
 
 
 @compiled
-def decide(state: State, plan: Plan) -> None:
+def decide(state: State, memory: RuleMemory) -> None:
     """Make a pass of a run whose decisions are all compiled."""
-    run, queue = state.run[0], plan.queue
+    run, queue = state.run[0], memory.queue
     if queue.at[0].waiting > 0:
         ends = holders_in(state)
-        start_found(state, queue, find(queue, ends, run.free, run.now, plan.backfilling, plan.own))
+        start_found(
+            state, queue, find(queue, ends, run.free, run.now, memory.backfilling, memory.own)
+        )
 
 
 class Scheduler(easy.EasyScheduler):
@@ -42,7 +44,7 @@ class Scheduler(easy.EasyScheduler):
         view, queue = self.view, self.queue.tables
         return int(find(queue, view._ends, view.free, view.now, self.backfilling, self.own))
 
-    def compiled_rule(self, engine: Engine) -> QueueRule | None:
+    def compiled_rule(self, engine: Engine) -> CompiledQueueRule | None:
         """Return the compiled rule, where the run allows one."""
         return self.queue_rule(engine, {"decide": decide}, own=self.own)
 

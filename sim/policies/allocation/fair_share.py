@@ -11,9 +11,9 @@ from predictors.compiling import compiled
 from sim.errors import AT_LEAST_0, POSITIVE, check_choice
 from sim.policies.advice import Reading, last_up_to
 from sim.policies.molding.base import Candidates, OpenCounts
-from sim.policies.molding.candidates import OpenPlan, OpenQueue, Spans
-from sim.policies.passes.open_passes import begin_pass, start_allowed
-from sim.policies.passes.plan import Plan
+from sim.policies.molding.candidates import OpenMemory, OpenQueue, Spans
+from sim.policies.passes.memory import RuleMemory
+from sim.policies.passes.open_counts import begin_pass, start_allowed
 from sim.policies.ties import TIE
 from sim.state.run_state import State
 from sim.state.view import View
@@ -105,15 +105,15 @@ def cut_at_shares(
 
 
 @compiled
-def decide(state: State, plan: Plan) -> None:
+def decide(state: State, memory: RuleMemory) -> None:
     """Start who may, on counts up to its share of the work of all who wait."""
-    if begin_pass(state, plan):
-        first, last, own = state.run[0].head, state.run[0].arrived, plan.open
+    if begin_pass(state, memory):
+        first, last, own = state.run[0].head, state.run[0].arrived, memory.open
         cut_at_shares(
-            plan.counts, plan.offers[first:last], state.waiting[first:last],
+            memory.counts, memory.offers[first:last], state.waiting[first:last],
             own.job[first:last], own.shares, own.job[:0], own.scale, False,
         )  # fmt: skip
-        start_allowed(state, plan, last)
+        start_allowed(state, memory, last)
 
 
 class ShareLimit(Candidates):
@@ -127,11 +127,11 @@ class ShareLimit(Candidates):
         self._shares: FloatArray = np.full((len(view.submit_time), 2), np.nan)
 
     @property
-    def compiled_pass(self) -> tuple[Callable[..., None], OpenPlan] | None:
+    def compiled_pass(self) -> tuple[Callable[..., None], OpenMemory] | None:
         """The compiled pass, and what it keeps; None if it remembers, or sums up who runs."""
         if self._keeps or self._rule.sum != "queued":
             return None
-        return decide, OpenPlan(scale=self._scale, shares=self._shares)
+        return decide, OpenMemory(scale=self._scale, shares=self._shares)
 
     def of(self, job: int) -> Reading:
         """Return the job's candidates, and remember what its share is reckoned by."""

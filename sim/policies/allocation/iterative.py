@@ -11,10 +11,10 @@ from predictors.base import FloatArray, IntArray
 from predictors.compiling import compiled
 from sim.errors import AT_LEAST_1, check_choice
 from sim.policies.molding.base import Candidates, OpenCounts
-from sim.policies.molding.candidates import SPAN, OpenPlan, OpenQueue, Spans, allow_all
+from sim.policies.molding.candidates import SPAN, OpenMemory, OpenQueue, Spans, allow_all
 from sim.policies.molding.choice import fill_idle
-from sim.policies.passes.open_passes import begin_pass, start_allowed
-from sim.policies.passes.plan import Plan
+from sim.policies.passes.memory import RuleMemory
+from sim.policies.passes.open_counts import begin_pass, start_allowed
 from sim.policies.ties import is_less, is_less_on
 from sim.state.availability import FIRST, LAST, Profile
 from sim.state.run_state import State
@@ -312,9 +312,9 @@ class Iterative(WholeQueue):
 
 
 @compiled
-def plan_first(state: State, plan: Plan) -> int:
+def plan_first(state: State, memory: RuleMemory) -> int:
     """Fix the counts of the first jobs by iteration; return one past the last of them."""
-    waiting, depth, run, offers = state.waiting, plan.open.depth, state.run[0], plan.offers
+    waiting, depth, run, offers = state.waiting, memory.open.depth, state.run[0], memory.offers
     places, number, job = np.empty(depth, np.int64), 0, run.head
     while job < run.arrived and number < depth:
         if waiting[job] > 0:
@@ -326,8 +326,8 @@ def plan_first(state: State, plan: Plan) -> int:
     for i in range(number):
         spans[i] = offers[places[i]]
     pick = iterate(
-        plan.times, plan.free, plan.span, plan.counts, plan.runtimes, spans,
-        plan.open.serial[places], plan.open.by_time,
+        memory.times, memory.free, memory.span, memory.counts, memory.runtimes, spans,
+        memory.open.serial[places], memory.open.by_time,
     )  # fmt: skip
     for i in range(number):
         own = offers[places[i]]
@@ -336,11 +336,11 @@ def plan_first(state: State, plan: Plan) -> int:
 
 
 @compiled
-def decide(state: State, plan: Plan) -> None:
+def decide(state: State, memory: RuleMemory) -> None:
     """Start who may of the first jobs, on counts by iteration."""
-    if begin_pass(state, plan):
-        allow_all(plan.offers, state.run[0].head, state.run[0].arrived)
-        start_allowed(state, plan, plan_first(state, plan))
+    if begin_pass(state, memory):
+        allow_all(memory.offers, state.run[0].head, state.run[0].arrived)
+        start_allowed(state, memory, plan_first(state, memory))
 
 
 class IterativePlanner(QueuePlanner):
@@ -351,9 +351,9 @@ class IterativePlanner(QueuePlanner):
         self._by_time = rule.step == "time"
 
     @property
-    def compiled_pass(self) -> tuple[Callable[..., None], OpenPlan]:
+    def compiled_pass(self) -> tuple[Callable[..., None], OpenMemory]:
         """The compiled pass, and what it keeps."""
-        return decide, OpenPlan(depth=self._depth, by_time=self._by_time)
+        return decide, OpenMemory(depth=self._depth, by_time=self._by_time)
 
     def plan(self, queue: OpenQueue, places: IntArray) -> IntArray:
         """Return the candidate of each place."""

@@ -5,9 +5,9 @@ from dataclasses import dataclass
 
 from predictors.compiling import compiled
 from sim.policies.molding.base import Candidates, OpenCounts
-from sim.policies.molding.candidates import OpenPlan, allow_all
-from sim.policies.passes.open_passes import begin_pass, start_allowed
-from sim.policies.passes.plan import Plan
+from sim.policies.molding.candidates import OpenMemory, allow_all
+from sim.policies.passes.memory import RuleMemory
+from sim.policies.passes.open_counts import begin_pass, start_allowed
 from sim.state.run_state import State
 from sim.state.view import View
 
@@ -28,18 +28,18 @@ class BestTurnaround(OpenCounts):
 
 
 @compiled
-def decide(state: State, plan: Plan) -> None:
+def decide(state: State, memory: RuleMemory) -> None:
     """Start who may, on the count with the earliest end."""
-    if begin_pass(state, plan):
+    if begin_pass(state, memory):
         last = state.run[0].arrived
-        allow_all(plan.offers, state.run[0].head, last)
-        start_allowed(state, plan, last)
+        allow_all(memory.offers, state.run[0].head, last)
+        start_allowed(state, memory, last)
 
 
 class AllCandidates(Candidates):
     """Allows everything, as candidates do that say nothing else."""
 
     @property
-    def compiled_pass(self) -> tuple[Callable[..., None], OpenPlan]:
+    def compiled_pass(self) -> tuple[Callable[..., None], OpenMemory]:
         """The compiled pass, and what it keeps."""
-        return decide, OpenPlan()
+        return decide, OpenMemory()

@@ -15,8 +15,14 @@ from sim.policies.base import Allocation, OpenAllocation, QueueKeeper
 from sim.policies.molding.choice import best_candidate, compress_candidates
 from sim.policies.molding.scheduler import ALL, OpenKeeper, OpenScheduler
 from sim.policies.order import Order
-from sim.policies.passes.plan import Plan, believe, lay_running, make_room_for_all, start_found
-from sim.policies.passes.queue_rule import QueueRule, is_compiled
+from sim.policies.passes.memory import (
+    RuleMemory,
+    believe,
+    lay_running,
+    make_room_for_all,
+    start_found,
+)
+from sim.policies.passes.queue_rule import CompiledQueueRule, is_compiled
 from sim.state.availability import (
     Holes,
     Profile,
@@ -246,18 +252,18 @@ def _changes(state: State) -> FloatArray:
 
 
 @compiled(inline="always")
-def _take_in(state: State, plan: Plan) -> None:
+def _take_in(state: State, memory: RuleMemory) -> None:
     """Bring profile and reservations up to date with runs that ended and beliefs that changed."""
-    now, queue, at = state.run[0].now, plan.queue, plan.queue.at[0]
-    holes, waiting = (plan.times, plan.free, plan.span), waiting_in(queue)
-    kept = Kept(plan.instants, queue.soonest)
+    now, queue, at = state.run[0].now, memory.queue, memory.queue.at[0]
+    holes, waiting = (memory.times, memory.free, memory.span), waiting_in(queue)
+    kept = Kept(memory.instants, queue.soonest)
     early, is_broken = follow_changes(holes, now, _changes(state), kept)
     if is_broken:
-        lay_running(state, plan)
+        lay_running(state, memory)
         repair(holes, now, waiting, at.first, at.last, kept)
-    if plan.revised.size > 0:
-        early |= believe(state, plan)
-        lay_running(state, plan)
+    if memory.revised.size > 0:
+        early |= believe(state, memory)
+        lay_running(state, memory)
         repair(holes, now, waiting, at.first, at.last, kept)
     while at.first < at.last and waiting.counts[at.first] == 0:
         at.first += 1
@@ -266,40 +272,40 @@ def _take_in(state: State, plan: Plan) -> None:
 
 
 @compiled
-def prepare(state: State, plan: Plan) -> None:
+def prepare(state: State, memory: RuleMemory) -> None:
     """Bring profile and reservations up to date."""
-    make_room_for_all(state, plan)
+    make_room_for_all(state, memory)
     run = state.run[0]
-    if run.ended_now + run.expired_now + plan.revised.size > 0:
-        _take_in(state, plan)
+    if run.ended_now + run.expired_now + memory.revised.size > 0:
+        _take_in(state, memory)
     else:
-        advance(plan.times, plan.span, run.now)
-    if run.arrived - run.newcomer > 1 or plan.placements.size > 0:
-        plan.placements = nothing_found(run.arrived - run.newcomer)
+        advance(memory.times, memory.span, run.now)
+    if run.arrived - run.newcomer > 1 or memory.placements.size > 0:
+        memory.placements = nothing_found(run.arrived - run.newcomer)
 
 
 @compiled
-def admit(state: State, plan: Plan, job: int) -> None:
+def admit(state: State, memory: RuleMemory, job: int) -> None:
     """Let a job that has just arrived wait with a reservation."""
-    queue = plan.queue
+    queue = memory.queue
     k = push(queue, job, state.processors[job], state.belief[job], 0.0)
-    holes, now = (plan.times, plan.free, plan.span), state.run[0].now
-    begin = place_next(*holes, now, queue.processors[k], queue.runtime[k], plan.placements)
-    reserve_at(k, begin, waiting_in(queue), Kept(plan.instants, queue.soonest))
+    holes, now = (memory.times, memory.free, memory.span), state.run[0].now
+    begin = place_next(*holes, now, queue.processors[k], queue.runtime[k], memory.placements)
+    reserve_at(k, begin, waiting_in(queue), Kept(memory.instants, queue.soonest))
 
 
 @compiled
-def decide(state: State, plan: Plan) -> None:
+def decide(state: State, memory: RuleMemory) -> None:
     """Start those whose reservation begins now, and ask for a pass when the next one does."""
-    now, number, queue = state.run[0].now, 0, plan.queue
-    if plan.instants[NEXT] <= now:
-        at, kept = queue.at[0], Kept(plan.instants, queue.soonest)
+    now, number, queue = state.run[0].now, 0, memory.queue
+    if memory.instants[NEXT] <= now:
+        at, kept = queue.at[0], Kept(memory.instants, queue.soonest)
         if at.soonest_layout != at.layout:
             at.soonest_layout = at.layout
             kept.soonest[:] = -np.inf
         number = due(waiting_in(queue), at.first, at.last, now, kept, queue.found)
-    if is_wake_wanted(state.holder_end[: state.run[0].holders], plan.instants):
-        ask_to_wake(state, plan.instants[NEXT])
+    if is_wake_wanted(state.holder_end[: state.run[0].holders], memory.instants):
+        ask_to_wake(state, memory.instants[NEXT])
     if number > 0:
         start_found(state, queue, number)
 
@@ -415,12 +421,12 @@ class ConservativeScheduler(QueueKeeper):
         self.profile = Profile(view.processors)
         self.kept = nothing_kept()
 
-    def compiled_rule(self, engine: Engine) -> QueueRule | None:
+    def compiled_rule(self, engine: Engine) -> CompiledQueueRule | None:
         """Return the rule where jobs queue in the order of arrival."""
         if not (acts_as(self, ConservativeScheduler) and is_compiled(self, engine)):
             return None
         functions = {"prepare": prepare, "admit": admit, "decide": decide}
-        return QueueRule(engine, self, functions, keeps_reservations=True)
+        return CompiledQueueRule(engine, self, functions, keeps_reservations=True)
 
     def decide(self) -> list[Decision]:
         """Bring the profile up to date, compress, place arrivals, start who is due."""

@@ -21,17 +21,17 @@ from sim.policies.molding.candidates import Candidates, single_candidates
 from sim.policies.molding.choice import Blocking, mold_first
 from sim.policies.molding.scheduler import OpenScheduler
 from sim.policies.order import Order
-from sim.policies.passes import by_job
-from sim.policies.passes.plan import (
+from sim.policies.passes import by_index
+from sim.policies.passes.memory import (
     BACKFILLING,
-    Plan,
+    RuleMemory,
     believe,
     choose_anew,
     is_refuted,
     make_room_for_all,
     start_found,
 )
-from sim.policies.passes.queue_rule import QueueRule, is_compiled
+from sim.policies.passes.queue_rule import CompiledQueueRule, is_compiled
 from sim.state.availability import BelievedEnds, Holes, Profile, lay
 from sim.state.decisions import Decision
 from sim.state.run_state import State
@@ -142,28 +142,28 @@ def deep_pass(
 
 
 @compiled
-def prepare(state: State, plan: Plan) -> None:
+def prepare(state: State, memory: RuleMemory) -> None:
     """Take in what is believed otherwise of those who wait."""
-    if plan.revised.size > 0:
-        believe(state, plan)
+    if memory.revised.size > 0:
+        believe(state, memory)
 
 
 @compiled
-def prepare_anew(state: State, plan: Plan) -> None:
+def prepare_anew(state: State, memory: RuleMemory) -> None:
     """Take in what is believed otherwise, and let all choose again where that refutes a belief."""
-    prepare(state, plan)
-    if state.run[0].expired_now > 0 and is_refuted(state, plan.refuted_at):
-        choose_anew(state, plan)
+    prepare(state, memory)
+    if state.run[0].expired_now > 0 and is_refuted(state, memory.refuted_at):
+        choose_anew(state, memory)
 
 
 @compiled
-def decide(state: State, plan: Plan) -> None:
+def decide(state: State, memory: RuleMemory) -> None:
     """Start who may, with a reservation for the first that is blocked, or without any."""
-    if plan.queue.at[0].waiting == 0:
+    if memory.queue.at[0].waiting == 0:
         return
     run = state.run[0]
-    queue = plan.queue
-    kept = plan.backfilling
+    queue = memory.queue
+    kept = memory.backfilling
     newcomers = run.arrived - run.newcomer
     if queue.at[0].waiting > newcomers and run.ended_now + run.expired_now == 0:
         number = start_newcomers(queue, run.free, run.now, kept, newcomers)
@@ -175,13 +175,13 @@ def decide(state: State, plan: Plan) -> None:
 
 
 @compiled
-def decide_deep(state: State, plan: Plan) -> None:
+def decide_deep(state: State, memory: RuleMemory) -> None:
     """Start who may, with reservations for the first that are blocked."""
-    run, queue = state.run[0], plan.queue
-    make_room_for_all(state, plan)
+    run, queue = state.run[0], memory.queue
+    make_room_for_all(state, memory)
     if queue.at[0].waiting > 0:
-        holes = plan.times, plan.free, plan.span
-        number = deep_pass(queue, holders_in(state), run.free, run.now, plan.backfilling, holes)
+        holes = memory.times, memory.free, memory.span
+        number = deep_pass(queue, holders_in(state), run.free, run.now, memory.backfilling, holes)
         start_found(state, queue, number)
 
 
@@ -281,7 +281,7 @@ class EasyScheduler(QueueKeeper):
         self._profile = Profile(view.processors)
         self.anew: ChoiceAnew | None = None
 
-    def compiled_rule(self, engine: Engine) -> QueueRule | None:
+    def compiled_rule(self, engine: Engine) -> CompiledQueueRule | None:
         """Return the rule where no job is passed over, nor chooses again in a way of its own."""
         is_deep, anew, allocation = self.reservations > 1, self.anew, self.allocation
         chooses_again = anew is not None and not acts_as(allocation, Request)
@@ -296,16 +296,16 @@ class EasyScheduler(QueueKeeper):
 
     def queue_rule(
         self, engine: Engine, functions: Mapping[str, Any], **more: Any
-    ) -> QueueRule | None:
-        """Return a rule of these functions and of `more` that `QueueRule` needs.
+    ) -> CompiledQueueRule | None:
+        """Return a rule of these functions and of `more` that `CompiledQueueRule` needs.
 
         None unless starts are foreseen by reservations, in the order of arrival.
         """
         if not (is_compiled(self, engine) and isinstance(self.outlook, DryRun)):
             return None
-        first = prepare if engine.predictor.learns else by_job.prepare
+        first = prepare if engine.predictor.learns else by_index.prepare
         functions = {"prepare": first, **functions}
-        return QueueRule(engine, self, functions, backfilling=self.backfilling, **more)
+        return CompiledQueueRule(engine, self, functions, backfilling=self.backfilling, **more)
 
     @property
     def promise(self) -> Promise | None:

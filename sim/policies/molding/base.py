@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from sim.policies.advice import Advice, Counts, Reading, check_counts, tried
-from sim.policies.molding.candidates import OpenPlan, OpenQueue
+from sim.policies.molding.candidates import OpenMemory, OpenQueue
 from sim.state.view import View
 
 
@@ -50,7 +50,7 @@ class Candidates:
         """Take in what happened since the last pass; called once a pass, before anything else."""
 
     @property
-    def compiled_pass(self) -> tuple[Callable[..., None], OpenPlan] | None:
+    def compiled_pass(self) -> tuple[Callable[..., None], OpenMemory] | None:
         """The compiled pass that narrows as `narrow` does, and what it keeps; None without one."""
         return None
 

@@ -27,7 +27,7 @@ Spans = NDArray[Any]
 """An array of `SPAN`, of places or of jobs."""
 
 
-class OpenPlan(NamedTuple):
+class OpenMemory(NamedTuple):
     """What a rule for open counts keeps of a run.
 
     Attributes
@@ -57,7 +57,7 @@ class OpenPlan(NamedTuple):
     job: IntArray = np.zeros(0, np.int64)
 
 
-CLOSED = OpenPlan()
+CLOSED = OpenMemory()
 """Of a run in which no count is open."""
 
 

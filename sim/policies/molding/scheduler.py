@@ -10,8 +10,8 @@ from sim.policies.molding.base import Candidates
 from sim.policies.molding.candidates import OpenQueue
 from sim.policies.molding.choice import Blocking, mold_first
 from sim.policies.order import Order
-from sim.policies.passes import by_job
-from sim.policies.passes.queue_rule import QueueRule
+from sim.policies.passes import by_index
+from sim.policies.passes.queue_rule import CompiledQueueRule
 from sim.state.availability import Profile
 from sim.state.decisions import Decision, Start
 from sim.state.feasible_counts import place_up_to
@@ -88,20 +88,20 @@ class OpenScheduler(OpenKeeper):
         self.strict = strict
         self._profile = Profile(view.processors)
 
-    def compiled_rule(self, engine: Engine) -> QueueRule | None:
+    def compiled_rule(self, engine: Engine) -> CompiledQueueRule | None:
         """Return the rule where it narrows without memory, in the order of arrival."""
         candidates, found = self.candidates, self.candidates.compiled_pass
         plain = acts_as(self, OpenScheduler) and self.by_arrival and foresees(engine.predictor)
         plain &= not (self.view.predictor.learns or engine.kills)
         if not plain or candidates.looks_ahead or found is None:
             return None
-        decide, plan = found
+        decide, memory = found
         jobs = len(engine.submit)
-        plan = plan._replace(reservations=self.reservations, strict=self.strict)
-        plan = plan._replace(serial=np.zeros(jobs), job=np.arange(jobs))
-        functions = {**by_job.FUNCTIONS, "decide": decide}
-        return QueueRule(
-            engine, self, functions, has_profile=True, candidates=candidates, open_plan=plan
+        memory = memory._replace(reservations=self.reservations, strict=self.strict)
+        memory = memory._replace(serial=np.zeros(jobs), job=np.arange(jobs))
+        functions = {**by_index.FUNCTIONS, "decide": decide}
+        return CompiledQueueRule(
+            engine, self, functions, has_profile=True, candidates=candidates, open_memory=memory
         )
 
     def decide(self) -> list[Decision]:

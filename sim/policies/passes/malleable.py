@@ -10,7 +10,7 @@ import numpy as np
 from predictors.base import FloatArray, IntArray
 from predictors.compiling import compiled
 from sim.policies.backfill.easy import start_behind, start_heads
-from sim.policies.passes.sharing import Claims, Sharing, admit, equal_counts
+from sim.policies.passes.sharing import Claims, SharingMemory, admit, equal_counts
 from sim.policies.reallocation.beliefs import TABLED
 from sim.state.availability import BelievedEnds
 from sim.state.calendar import Calendar, sift_down, write_event
@@ -21,7 +21,7 @@ from sim.state.waiting_queue import pop, tidy
 
 
 @compiled
-def _runtime(sharing: Sharing, runtimes: FloatArray, job: int, count: int) -> float:
+def _runtime(sharing: SharingMemory, runtimes: FloatArray, job: int, count: int) -> float:
     """Return a runtime of the table of applications if there is one, else of jobs, seconds."""
     if sharing.g.size > 0:
         own = sharing.jobs[job]
@@ -30,7 +30,7 @@ def _runtime(sharing: Sharing, runtimes: FloatArray, job: int, count: int) -> fl
 
 
 @compiled
-def _relative(sharing: Sharing, job: int, count: int) -> float:
+def _relative(sharing: SharingMemory, job: int, count: int) -> float:
     """Return the believed T(n)/T(1), as `Beliefs` does; without a curve speedup is perfect."""
     own, tally = sharing.jobs[job], sharing.tally[0]
     if own.read == 0 and count != 1:
@@ -46,7 +46,7 @@ def _relative(sharing: Sharing, job: int, count: int) -> float:
 
 
 @compiled
-def _lent_end(state: State, sharing: Sharing, job: int) -> float:
+def _lent_end(state: State, sharing: SharingMemory, job: int) -> float:
     """Return when a run is believed to end that gave up now all that it can."""
     end, held = state.believed_end[job], state.processors[job]
     least, now = sharing.jobs[job].least, state.run[0].now
@@ -58,7 +58,7 @@ def _lent_end(state: State, sharing: Sharing, job: int) -> float:
 
 
 @compiled
-def _lent_ends(state: State, sharing: Sharing) -> BelievedEnds:
+def _lent_ends(state: State, sharing: SharingMemory) -> BelievedEnds:
     """Return who holds processors, with the least that malleable jobs keep, and until when."""
     running = state.run[0].running
     jobs = state.holder_job[:running]
@@ -72,7 +72,7 @@ def _lent_ends(state: State, sharing: Sharing) -> BelievedEnds:
 
 
 @compiled
-def _find_starts(state: State, sharing: Sharing, held_back: bool) -> int:
+def _find_starts(state: State, sharing: SharingMemory, held_back: bool) -> int:
     """Find who starts, in the order of the starts, as EASY decides where the rest is lent."""
     queue, free = sharing.queue, state.run[0].free
     for job in sharing.members[: sharing.tally[0].members if sharing.reclaims else 0]:
@@ -89,7 +89,7 @@ def _find_starts(state: State, sharing: Sharing, held_back: bool) -> int:
 
 
 @compiled
-def _claims(state: State, sharing: Sharing, jobs: IntArray, total: int) -> Claims:
+def _claims(state: State, sharing: SharingMemory, jobs: IntArray, total: int) -> Claims:
     """Return what is claimed by jobs, of whom the members come first."""
     own, members = sharing.jobs, sharing.tally[0].members
     holding, least, largest = np.zeros_like(jobs), own["least"][jobs], own["most"][jobs]
@@ -103,7 +103,7 @@ def _claims(state: State, sharing: Sharing, jobs: IntArray, total: int) -> Claim
 
 @compiled
 def _work_left(
-    state: State, sharing: Sharing, jobs: IntArray, counts: IntArray
+    state: State, sharing: SharingMemory, jobs: IntArray, counts: IntArray
 ) -> tuple[FloatArray, FloatArray]:
     """Return each job's believed work left, and its T(n)/T(1) on a count."""
     work, stretch = np.empty(jobs.size), np.empty(jobs.size)
@@ -118,13 +118,15 @@ def _work_left(
 
 
 @compiled
-def begin_pass(state: State, sharing: Sharing, held_back: bool = False) -> tuple[IntArray, Claims]:
+def begin_pass(
+    state: State, sharing: SharingMemory, held_back: bool = False
+) -> tuple[IntArray, Claims]:
     """Find who starts, as EASY does where runs keep their least; say who shares with whom.
 
     Parameters
     ----------
     state : State
-    sharing : Sharing
+    sharing : SharingMemory
     held_back : bool
         Whether nobody may start.
 
@@ -152,7 +154,7 @@ def begin_pass(state: State, sharing: Sharing, held_back: bool = False) -> tuple
 
 
 @compiled
-def _leave_room(sharing: Sharing, jobs: IntArray, claims: Claims, keeps_all: bool) -> None:
+def _leave_room(sharing: SharingMemory, jobs: IntArray, claims: Claims, keeps_all: bool) -> None:
     """Let none grow beyond its request without a curve, and none that would keep what it gets.
 
     Behind a strict head, though, jobs start on more than they wait for.
@@ -168,7 +170,7 @@ def _leave_room(sharing: Sharing, jobs: IntArray, claims: Claims, keeps_all: boo
 
 
 @compiled
-def claim_all(state: State, sharing: Sharing) -> tuple[IntArray, Claims]:
+def claim_all(state: State, sharing: SharingMemory) -> tuple[IntArray, Claims]:
     """Say what malleable jobs claim that run, are deferred, or have just arrived.
 
     The parameters and what is returned are those of `begin_pass`; nobody is there if nobody is
@@ -189,13 +191,13 @@ def claim_all(state: State, sharing: Sharing) -> tuple[IntArray, Claims]:
 
 
 @compiled
-def defer(state: State, sharing: Sharing, shares: IntArray) -> None:
+def defer(state: State, sharing: SharingMemory, shares: IntArray) -> None:
     """Let jobs queue, but for those who claimed all and get nothing: they are deferred.
 
     Parameters
     ----------
     state : State
-    sharing : Sharing
+    sharing : SharingMemory
     shares : numpy.ndarray of int, shape (n,)
         Of those of `claim_all`.
     """
@@ -213,7 +215,9 @@ def defer(state: State, sharing: Sharing, shares: IntArray) -> None:
 
 
 @compiled
-def claim_beside_deferred(state: State, sharing: Sharing, jobs: IntArray, total: int) -> Claims:
+def claim_beside_deferred(
+    state: State, sharing: SharingMemory, jobs: IntArray, total: int
+) -> Claims:
     """Return what is claimed by jobs and by those who are deferred, who come last."""
     deferred = sharing.deferred[: sharing.tally[0].deferred]
     claims = _claims(state, sharing, np.concatenate((jobs, deferred)), total)
@@ -244,7 +248,7 @@ def _foresee_anew(state: State, calendar: Calendar) -> None:
 
 
 @compiled
-def _begin_stretch(state: State, sharing: Sharing, job: int) -> None:
+def _begin_stretch(state: State, sharing: SharingMemory, job: int) -> None:
     """Note what a job holds from now on."""
     place = sharing.jobs[job].stretch = sharing.tally[0].stretches
     own = sharing.stretches[place]
@@ -254,7 +258,7 @@ def _begin_stretch(state: State, sharing: Sharing, job: int) -> None:
 
 
 @compiled
-def _resize(state: State, sharing: Sharing, job: int, count: int) -> None:
+def _resize(state: State, sharing: SharingMemory, job: int, count: int) -> None:
     """Let a run go on with other processors, as `sim.engine.resizing` does."""
     calendar = sharing.calendar
     own, now, before = sharing.jobs[job], state.run[0].now, state.processors[job]
@@ -277,7 +281,7 @@ def _resize(state: State, sharing: Sharing, job: int, count: int) -> None:
 
 
 @compiled
-def _start(state: State, sharing: Sharing, job: int, count: int) -> None:
+def _start(state: State, sharing: SharingMemory, job: int, count: int) -> None:
     """Start a job on a count; 0 if it is not malleable."""
     calendar = sharing.calendar
     if count > 0:
@@ -296,13 +300,13 @@ def _start(state: State, sharing: Sharing, job: int, count: int) -> None:
 
 
 @compiled
-def end_pass(state: State, sharing: Sharing, jobs: IntArray, shares: IntArray) -> None:
+def end_pass(state: State, sharing: SharingMemory, jobs: IntArray, shares: IntArray) -> None:
     """Let jobs shrink, start and grow, as `ReallocatingScheduler` does.
 
     Parameters
     ----------
     state : State
-    sharing : Sharing
+    sharing : SharingMemory
     jobs : numpy.ndarray of int, shape (n,)
         As `begin_pass` returns them.
     shares : numpy.ndarray of int, shape (n,)

@@ -15,9 +15,9 @@ from sim.policies.allocation.rigid import Request
 from sim.policies.allocation.sa import chooses_by_offers
 from sim.policies.base import QueueKeeper
 from sim.policies.molding.base import Candidates
-from sim.policies.molding.candidates import CLOSED, SPAN, OpenPlan
-from sim.policies.passes import by_job
-from sim.policies.passes.plan import (
+from sim.policies.molding.candidates import CLOSED, SPAN, OpenMemory
+from sim.policies.passes import by_index
+from sim.policies.passes.memory import (
     BACKFILLING,
     ENDED,
     admit,
@@ -26,7 +26,7 @@ from sim.policies.passes.plan import (
     foresee,
     foresee_by_reservations,
     is_refuted,
-    make_plan,
+    make_memory,
     menu_of,
     must_ask,
     revise,
@@ -52,7 +52,7 @@ def is_compiled(keeper: QueueKeeper, engine: Engine) -> bool:
     return keeper.by_arrival and settled
 
 
-class QueueRule:
+class CompiledQueueRule:
     """A compiled rule under which jobs settle their counts as they arrive, or keep them open.
 
     Jobs that get what they request, and those that choose by offers (SA), do so in compiled
@@ -66,7 +66,7 @@ class QueueRule:
     keeper : QueueKeeper
         Whose queue and allocation these are.
     functions : mapping of str to callable
-        ``prepare`` and ``decide``, and others that are not those of `sim.policies.passes.plan`.
+        ``prepare`` and ``decide``, and others that are not those of `sim.policies.passes.memory`.
     keeps_reservations : bool
         Whether all that wait hold a reservation, by which a job that chooses knows its starts.
     has_profile : bool
@@ -76,14 +76,14 @@ class QueueRule:
         Jobs that wait choose anew when a running one has taken so many times its belief.
     candidates : Candidates, optional
         Of counts that stay open, with
-    open_plan : OpenPlan
+    open_memory : OpenMemory
         what is kept of these.
     own : numpy.ndarray of float, shape (k, m), optional
         What the functions keep beside, if they are of another package.
     """
 
     functions: Mapping[str, Any]
-    plan: Any
+    memory: Any
 
     def __init__(
         self,
@@ -95,14 +95,14 @@ class QueueRule:
         backfilling: np.ndarray[Any, Any] | None = None,
         refuted_at: float | None = None,
         candidates: Candidates | None = None,
-        open_plan: OpenPlan = CLOSED,
+        open_memory: OpenMemory = CLOSED,
         own: FloatArray | None = None,
     ) -> None:
         self._engine, self._keeper = engine, keeper
         self._allocation = allocation = keeper.allocation
         self._learns = engine.predictor.learns
         self._backfilling = np.zeros(1, BACKFILLING) if backfilling is None else backfilling
-        self._candidates, self._open_plan = candidates, open_plan
+        self._candidates, self._open_memory = candidates, open_memory
         self._own = np.zeros((0, 0)) if own is None else own
         by_offers = chooses_by_offers(allocation) and not engine.kills
         self._turnaround = allocation if by_offers else None
@@ -112,13 +112,13 @@ class QueueRule:
         foresees_all = not self._learns and foresees(engine.predictor)
         is_settled = (by_offers or is_rigid) and self._refuted_at == np.inf
         self.asks_at_arrivals = not (foresees_all and is_settled)
-        settles = by_job.choose
+        settles = by_index.choose
         if self.asks_at_arrivals:
-            settles = by_job.ask
+            settles = by_index.ask
         elif by_offers:
             settles = choose if keeps_reservations else choose_by_reservations
         self._foresee = _foresee if keeps_reservations else _foresee_by_reservations
-        asks = must_ask if self._learns or self._refuted_at < np.inf else by_job.never_ask
+        asks = must_ask if self._learns or self._refuted_at < np.inf else by_index.never_ask
         self.functions = {"must_ask": asks, "choose": settles, "admit": admit, **functions}
         self.explanations, self._explained = Explanations(), 0
 
@@ -129,7 +129,7 @@ class QueueRule:
         self._is_asked, self._asking, self._newcomer, self._arrived = counters
         jobs, turnaround = state.processors.size, self._turnaround
         holes = FIRST_BREAKPOINTS if self._has_profile else 1
-        self.plan = make_plan(
+        self.memory = make_memory(
             queue=self._keeper.queue.tables,
             backfilling=self._backfilling,
             revised=np.zeros(0, np.int64),
@@ -146,7 +146,7 @@ class QueueRule:
             margin=0.0 if turnaround is None else float(turnaround.margin),
             most_area=(np.inf, np.inf) if turnaround is None else turnaround.most_area,
             refuted_at=self._refuted_at,
-            open=self._open_plan,
+            open=self._open_memory,
             ended=np.zeros(jobs if self._learns else 0, ENDED),
             application=engine.jobs.application[: jobs if self._learns else 0],
             ends_told=np.zeros(1, np.int64),
@@ -168,21 +168,21 @@ class QueueRule:
 
     def _offer(self, jobs: IntArray) -> None:
         """Put down in the plan what jobs choose from, beside what others do if none is asked."""
-        plan, spans, open_counts = self.plan, self.plan.offers, self._candidates
-        former = menu_of(plan)
+        memory, spans, open_counts = self.memory, self.memory.offers, self._candidates
+        former = menu_of(memory)
         first = end = 0 if self.asks_at_arrivals else former[0].size
         offered = [tuple(known[:first] for known in former)]
         for job in jobs.tolist():
             if open_counts is None:
                 counts, believed, at_once, areas = self._settled(job)
             else:
-                counts, believed, plan.open.serial[job] = open_counts.of(job)
+                counts, believed, memory.open.serial[job] = open_counts.of(job)
                 at_once, areas = False, believed
             spans[job] = end, 0, 0, counts.size, 0, at_once
             end += counts.size
             offered.append((counts, believed, areas))
         menu = [np.concatenate(column) for column in zip(*offered, strict=True)]
-        set_menu(plan, *menu)
+        set_menu(memory, *menu)
         each = np.repeat(jobs, spans["number"][jobs])
         runtimes = self._engine.work.runtimes_at(each, menu[0][first:])
         offer(self._calendar, np.concatenate([offered_in(self._calendar)[:first], runtimes]))
@@ -212,8 +212,8 @@ class QueueRule:
         self._choosing: IntArray = _NOBODY
         if self._is_asked.item():
             self._choose(self._asking.item())
-        elif self._state.run["expired_now"] and is_refuted(self._state, self.plan.refuted_at):
-            self._choosing = tables_of(self.plan.queue)[0][places_in(self.plan.queue)]
+        elif self._state.run["expired_now"] and is_refuted(self._state, self.memory.refuted_at):
+            self._choosing = tables_of(self.memory.queue)[0][places_in(self.memory.queue)]
             self._offer(self._choosing)
 
     def _choose(self, job: int) -> None:
@@ -224,12 +224,12 @@ class QueueRule:
         engine.state.others_wait = self._keeper.queue.waiting > 0
         count = self._allocation.choose(job, view, self._outlook)
         state.processors[job], state.belief[job] = count, engine.beliefs.belief(job, count)
-        engine.put_down(job, count)
+        engine.set_true_runtime(job, count)
 
     def _outlook(self, counts: IntArray, runtimes: FloatArray) -> FloatArray:
         """Return the earliest start of each (count, runtime), given all that runs and waits."""
         asked = np.array(counts, np.int64), np.array(runtimes, float)
-        return np.asarray(self._foresee(self._state, self.plan, *asked))
+        return np.asarray(self._foresee(self._state, self.memory, *asked))
 
     def take_in_pass(self) -> None:
         """Let the view keep what those who chose believe of their choice."""
@@ -249,9 +249,9 @@ class QueueRule:
 
         Ask it what the beliefs rest on of those who started, before it is told of later ends.
         """
-        state, engine, plan = self._state, self._engine, self.plan
-        new = int(state.run["ended"].item() - plan.ends_told[0])
-        for job, before in plan.ended[:new].tolist():
+        state, engine, memory = self._state, self._engine, self.memory
+        new = int(state.run["ended"].item() - memory.ends_told[0])
+        for job, before in memory.ended[:new].tolist():
             self._explain_started(before)
             processors = state.processors.item(job)
             start, end = state.start_time.item(job), self._calendar.end_time.item(job)
@@ -259,7 +259,7 @@ class QueueRule:
                 engine.learn(job, processors, end - start, end, {}, {})
             engine.beliefs.forget([job])
             engine.shown.leave(job)
-        plan.ends_told[0] += new
+        memory.ends_told[0] += new
         self._explain_started(state.run["started"].item())
         self._revise()
 
@@ -267,8 +267,8 @@ class QueueRule:
         """Plan anew with who of those waiting is believed to run for another time than before."""
         state, view, revised = self._state, self._engine.view, self._engine.state.revised
         places, beliefs = [], []
-        for place in places_in(self.plan.queue).tolist() if revised else ():
-            job = tables_of(self.plan.queue)[0].item(place)
+        for place in places_in(self.memory.queue).tolist() if revised else ():
+            job = tables_of(self.memory.queue)[0].item(place)
             if view.jobs.application[job] in revised:
                 view._beliefs.forget([job])
                 belief = view.belief(job, state.processors.item(job))
@@ -277,7 +277,7 @@ class QueueRule:
                     beliefs.append(belief)
         revised.clear()
         if places:
-            revise(self.plan, np.array(places, np.int64), np.array(beliefs))
+            revise(self.memory, np.array(places, np.int64), np.array(beliefs))
 
     def _explain_started(self, until: int) -> None:
         """Ask what the beliefs rest on of those who started, up to this one of them."""
@@ -290,7 +290,7 @@ class QueueRule:
 
     def queued(self) -> IntArray:
         """Return who waits."""
-        jobs, processors, *_ = tables_of(self.plan.queue)
+        jobs, processors, *_ = tables_of(self.memory.queue)
         waiting: IntArray = jobs[processors > 0]
         return waiting
 

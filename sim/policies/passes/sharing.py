@@ -12,7 +12,7 @@ from predictors.in_loop.oracle import Oracle
 from predictors.in_loop.wrapper import has_curves
 from sim.engine.engine import Engine
 from sim.engine.protocols import CompiledRule, acts_as
-from sim.policies.passes import by_job
+from sim.policies.passes import by_index
 from sim.policies.reallocation.beliefs import TABLED, Beliefs
 from sim.state.calendar import Calendar
 from sim.state.columns import Explanations
@@ -43,7 +43,7 @@ JOB = record(
 """Of a job: the counts between which it may be if it is malleable, else 0; its present stretch;
 whether it is believed to have a curve, and that was read; its request, and its believed runtime on
 one processor if the rule weighs work; the share that was `done` until an instant, `since`; its row
-in `Sharing.g`, and runtime and g at its reference count."""
+in `SharingMemory.g`, and runtime and g at its reference count."""
 STRETCH = record(
     [("job", "i8"), ("processors", "i8"), ("first_range", "i8"), ("begun", "f8"), ("over", "f8")]
 )
@@ -107,7 +107,7 @@ def equal_counts(largest: IntArray, total: int) -> IntArray:
     return np.minimum(largest, max(total // largest.size, 2))
 
 
-class Sharing(structref.StructRefProxy):
+class SharingMemory(structref.StructRefProxy):
     """What a rule that shares out processors keeps of a run.
 
     Attributes
@@ -159,22 +159,22 @@ class Sharing(structref.StructRefProxy):
     woken: float
 
 
-SharingType = struct_type(Sharing)
+SharingMemoryType = struct_type(SharingMemory)
 
 
 @compiled
-def _made(fields: tuple[Any, ...]) -> Sharing:
-    return Sharing(*fields)  # type: ignore[no-untyped-call]
+def _made(fields: tuple[Any, ...]) -> SharingMemory:
+    return SharingMemory(*fields)  # type: ignore[no-untyped-call]
 
 
 @compiled
-def must_measure(state: State, sharing: Sharing) -> bool:
+def must_measure(state: State, sharing: SharingMemory) -> bool:
     """Say whether the rule asked for this pass, before which Python measures runs."""
     return bool(state.run[0].woken_now > 0)
 
 
 @compiled
-def prepare(state: State, sharing: Sharing) -> None:
+def prepare(state: State, sharing: SharingMemory) -> None:
     """Take from the members who ended, and what was known of them; make room for stretches."""
     size, tally, members = sharing.stretches.size, sharing.tally[0], sharing.members
     if size - tally.stretches < members.size:
@@ -190,12 +190,12 @@ def prepare(state: State, sharing: Sharing) -> None:
 
 
 @compiled
-def _stretches_of(sharing: Sharing) -> NDArray[Any]:
+def _stretches_of(sharing: SharingMemory) -> NDArray[Any]:
     return sharing.stretches
 
 
 @compiled
-def admit(state: State, sharing: Sharing, job: int) -> None:
+def admit(state: State, sharing: SharingMemory, job: int) -> None:
     """Let a job that has just arrived wait."""
     push(sharing.queue, job, state.processors[job], state.belief[job], 0.0)
 
@@ -208,7 +208,7 @@ def padded(rows: list[FloatArray]) -> FloatArray:
     return table
 
 
-class SharingRule(CompiledRule):
+class CompiledSharingRule(CompiledRule):
     """A compiled rule that shares out processors; all that it may ask of jobs is asked before.
 
     Parameters
@@ -228,9 +228,9 @@ class SharingRule(CompiledRule):
         self._curved = has_curves(engine.predictor)
         known = acts_as(engine.predictor, Oracle) or not self._curved
         self._tabled = engine.work.tabled() if known else None
-        admits = by_job.hold_back if rule.defers else admit
+        admits = by_index.hold_back if rule.defers else admit
         own = {"must_ask": must_measure, "prepare": prepare, "admit": admits}
-        self.functions = {**by_job.FUNCTIONS, **own, "decide": rule.decide}
+        self.functions = {**by_index.FUNCTIONS, **own, "decide": rule.decide}
         self.explanations = Explanations()
 
     @property
@@ -291,7 +291,7 @@ class SharingRule(CompiledRule):
             "searches": np.zeros(jobs, SEARCH),
             "woken": 0.0,
         }
-        self.plan = cast(Sharing, structure(_made, fields, grows=("stretches", "woken")))
+        self.memory = cast(SharingMemory, structure(_made, fields, grows=("stretches", "woken")))
 
     def _believed(self, runtimes: FloatArray, counts: IntArray) -> FloatArray:
         """Return what is believed of all jobs on these counts, by an oracle what is true."""
@@ -316,8 +316,8 @@ class SharingRule(CompiledRule):
 
     def answer(self) -> None:
         """Measure the runs whose measurement is due, each anew."""
-        state, searches, engine = self._state, self.plan.searches, self._engine
-        members = self.plan.members[: self.plan.tally["members"].item()]
+        state, searches, engine = self._state, self.memory.searches, self._engine
+        members = self.memory.members[: self.memory.tally["members"].item()]
         for job in members[searches["due"][members] <= state.run["now"]].tolist():
             anew = searches["processors"].item(job) > 0
             engine.sensor.measure(job, state.processors.item(job), anew=anew)
@@ -325,13 +325,13 @@ class SharingRule(CompiledRule):
 
     def queued(self) -> IntArray:
         """Return who waits."""
-        sharing = self.plan
+        sharing = self.memory
         waiting = tables_of(sharing.queue)[0][places_in(sharing.queue)]
         return np.concatenate([waiting, sharing.deferred[: sharing.tally["deferred"].item()]])
 
     def stretches(self) -> Stretches:
         """Return the stretches of all runs, in the order of their begins, when all have ended."""
-        sharing, state, calendar = self.plan, self._state, self._calendar
+        sharing, state, calendar = self.memory, self._state, self._calendar
         tally = sharing.tally[0]
         self._engine.beliefs.count(int(tally["queries"]))
         made = _stretches_of(sharing)[: tally["stretches"]]

@@ -9,7 +9,7 @@ from predictors.base import FloatArray, IntArray
 from predictors.compiling import compiled
 from sim.errors import check_choice
 from sim.policies.passes.malleable import begin_pass, end_pass
-from sim.policies.passes.sharing import Claims, Sharing
+from sim.policies.passes.sharing import Claims, SharingMemory
 from sim.policies.reallocation.beliefs import Beliefs
 from sim.policies.reallocation.rule import Reallocation
 from sim.policies.reallocation.shares import apportion, hand_out, make_room
@@ -33,7 +33,7 @@ def equal_shares(claims: Claims) -> IntArray:
 
 
 @compiled
-def share_equally(state: State, sharing: Sharing) -> None:
+def share_equally(state: State, sharing: SharingMemory) -> None:
     """Make a pass of EQUI."""
     jobs, claims = begin_pass(state, sharing)
     end_pass(state, sharing, jobs, equal_shares(claims))
@@ -48,7 +48,7 @@ def usable_shares(claims: Claims) -> IntArray:
 
 
 @compiled
-def share_what_is_usable(state: State, sharing: Sharing) -> None:
+def share_what_is_usable(state: State, sharing: SharingMemory) -> None:
     """Make a pass of DEQ."""
     jobs, claims = begin_pass(state, sharing)
     end_pass(state, sharing, jobs, usable_shares(claims))
@@ -67,7 +67,7 @@ def expanded(claims: Claims) -> IntArray:
 
 
 @compiled
-def expand(state: State, sharing: Sharing) -> None:
+def expand(state: State, sharing: SharingMemory) -> None:
     """Make a pass of greedy expansion."""
     jobs, claims = begin_pass(state, sharing)
     end_pass(state, sharing, jobs, expanded(claims))

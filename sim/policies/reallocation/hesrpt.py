@@ -15,7 +15,7 @@ from sim.policies.passes.malleable import (
     defer,
     end_pass,
 )
-from sim.policies.passes.sharing import Claims, Sharing, equal_counts
+from sim.policies.passes.sharing import Claims, SharingMemory, equal_counts
 from sim.policies.reallocation.beliefs import Beliefs
 from sim.policies.reallocation.rule import Reallocation
 from sim.policies.reallocation.shares import apportion
@@ -90,7 +90,7 @@ def shares_by_work(claims: Claims) -> IntArray:
 
 
 @compiled
-def share_by_work(state: State, sharing: Sharing) -> None:
+def share_by_work(state: State, sharing: SharingMemory) -> None:
     """Make a pass of heSRPT."""
     everybody, all_claims = claim_all(state, sharing)
     found = shares_by_work(all_claims)

@@ -9,7 +9,7 @@ from predictors.base import FloatArray, IntArray
 from predictors.compiling import compiled
 from sim.errors import SHARE, check_choice
 from sim.policies.passes.malleable import begin_pass, end_pass
-from sim.policies.passes.sharing import Claims, Sharing
+from sim.policies.passes.sharing import Claims, SharingMemory
 from sim.policies.reallocation.beliefs import Beliefs
 from sim.policies.reallocation.rule import Reallocation
 from sim.policies.ties import TIE, is_less
@@ -86,7 +86,7 @@ def largest_gains(claims: Claims) -> IntArray:
 
 
 @compiled
-def share_by_gain(state: State, sharing: Sharing) -> None:
+def share_by_gain(state: State, sharing: SharingMemory) -> None:
     """Make a pass of marginal efficiency."""
     jobs, claims = begin_pass(state, sharing)
     end_pass(state, sharing, jobs, largest_gains(claims))

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from predictors.base import FloatArray, IntArray
 from predictors.compiling import compiled
 from sim.policies.passes.malleable import begin_pass, end_pass
-from sim.policies.passes.sharing import SEARCH, Claims, Sharing
+from sim.policies.passes.sharing import SEARCH, Claims, SharingMemory
 from sim.policies.reallocation.beliefs import Beliefs, Members
 from sim.policies.reallocation.rule import Reallocation
 from sim.policies.reallocation.shares import hand_out, make_room
@@ -111,7 +111,7 @@ def shares_by_search(claims: Claims, searches: NDArray[Any], now: float) -> IntA
 
 
 @compiled
-def share_by_search(state: State, sharing: Sharing) -> None:
+def share_by_search(state: State, sharing: SharingMemory) -> None:
     """Make a pass of PDPA."""
     now = state.run[0].now
     searches = sharing.searches[sharing.members[: sharing.tally[0].members]]

@@ -9,7 +9,7 @@ from predictors.base import FloatArray, IntArray
 from predictors.compiling import compiled
 from sim.errors import check_choice
 from sim.policies.passes.malleable import begin_pass, end_pass
-from sim.policies.passes.sharing import Claims, Sharing
+from sim.policies.passes.sharing import Claims, SharingMemory
 from sim.policies.reallocation.beliefs import Beliefs
 from sim.policies.reallocation.rule import Reallocation
 from sim.policies.reallocation.shares import hand_out, level, make_room
@@ -87,7 +87,7 @@ def _shrink(shares: IntArray, preferred: IntArray, claims: Claims) -> None:
 
 
 @compiled
-def share_by_pools(state: State, sharing: Sharing) -> None:
+def share_by_pools(state: State, sharing: SharingMemory) -> None:
     """Make a pass of pools."""
     jobs, claims = begin_pass(state, sharing)
     end_pass(state, sharing, jobs, pooled(claims))

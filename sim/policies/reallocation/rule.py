@@ -15,7 +15,7 @@ from sim.policies.allocation.rigid import Request
 from sim.policies.backfill.easy import EasyScheduler
 from sim.policies.base import Allocation, Backfill, Outlook, QueueKeeper
 from sim.policies.order import Order
-from sim.policies.passes.sharing import Claims, SharingRule, equal_counts, padded
+from sim.policies.passes.sharing import Claims, CompiledSharingRule, equal_counts, padded
 from sim.policies.reallocation.beliefs import Beliefs, Members
 from sim.policies.reallocation.costs import FREE, CostModel
 from sim.policies.reallocation.lending import Deferral, LendingView
@@ -59,7 +59,7 @@ class Reallocation:
         Whether jobs wait whose share rounds to nothing; without `reclaim` they do not.
     shares, decide : callable
         Compiled: the processors of each who shares, of `Claims`; and the pass around it, of a
-        state and its `Sharing`, for runs whose decisions are all compiled.
+        state and its `SharingMemory`, for runs whose decisions are all compiled.
     reads_beliefs, reads_curves : bool
         Whether it reads anything off believed curves, and as much as they are long.
     """
@@ -217,7 +217,7 @@ class ReallocatingScheduler:
             or not acts_as(self.allocation, Request)
         ):
             return None
-        compiled = SharingRule(engine, rule, self.beliefs, inner)
+        compiled = CompiledSharingRule(engine, rule, self.beliefs, inner)
         return compiled if compiled.is_supported else None
 
     def choose(self, job: int, view: View, outlook: Outlook) -> int:

@@ -9,7 +9,7 @@ from predictors.base import FloatArray, IntArray
 from predictors.compiling import compiled, record
 from sim.policies.allocation.sa import least_turnaround
 from sim.policies.backfill.reservations import replan
-from sim.policies.molding.candidates import OpenPlan, Spans
+from sim.policies.molding.candidates import OpenMemory, Spans
 from sim.state.availability import earliest_of, lay, place
 from sim.state.run_state import State, longer, struct_type, structure
 from sim.state.run_steps import give_count, holders_in, start
@@ -32,7 +32,7 @@ and whether the shortest are tried first; and what it keeps from pass to pass: h
 started, when the head that is blocked will start, and how many processors will be left then."""
 
 
-class Plan(structref.StructRefProxy):
+class RuleMemory(structref.StructRefProxy):
     """What a rule keeps from pass to pass beside the state.
 
     Attributes
@@ -62,7 +62,7 @@ class Plan(structref.StructRefProxy):
         Likewise, while nobody else waits and while others do.
     refuted_at : float
         Waiting jobs choose anew when a running one has taken so many times its belief.
-    open : OpenPlan
+    open : OpenMemory
         Of a rule for open counts; `offers` are its spans then.
     ended : numpy.ndarray of ENDED, shape (n,)
         In turn.
@@ -90,101 +90,101 @@ class Plan(structref.StructRefProxy):
     margin: float
     most_area: tuple[float, float]
     refuted_at: float
-    open: OpenPlan
+    open: OpenMemory
     ended: NDArray[Any]
     application: IntArray
     ends_told: IntArray
     own: FloatArray
 
 
-PLANNED = tuple(Plan.__annotations__)
+MEMORY_FIELDS = tuple(RuleMemory.__annotations__)
 GROWING = "times", "free", "counts", "runtimes", "areas", "revised", "beliefs", "placements"
-PlanType = struct_type(Plan)
+RuleMemoryType = struct_type(RuleMemory)
 
 
 @compiled
-def _made(fields: tuple[Any, ...]) -> Plan:
-    return Plan(*fields)  # type: ignore[no-untyped-call]
+def _made(fields: tuple[Any, ...]) -> RuleMemory:
+    return RuleMemory(*fields)  # type: ignore[no-untyped-call]
 
 
-def make_plan(**fields: Any) -> Plan:
+def make_memory(**fields: Any) -> RuleMemory:
     """Return a plan of all its fields."""
-    ordered = {name: fields[name] for name in PLANNED}
-    return cast(Plan, structure(_made, ordered, grows=GROWING))
+    ordered = {name: fields[name] for name in MEMORY_FIELDS}
+    return cast(RuleMemory, structure(_made, ordered, grows=GROWING))
 
 
 @compiled
-def set_menu(plan: Plan, counts: IntArray, runtimes: FloatArray, areas: FloatArray) -> None:
+def set_menu(memory: RuleMemory, counts: IntArray, runtimes: FloatArray, areas: FloatArray) -> None:
     """Put down what jobs may choose from."""
-    plan.counts, plan.runtimes, plan.areas = counts, runtimes, areas
+    memory.counts, memory.runtimes, memory.areas = counts, runtimes, areas
 
 
 @compiled
-def menu_of(plan: Plan) -> tuple[IntArray, FloatArray, FloatArray]:
+def menu_of(memory: RuleMemory) -> tuple[IntArray, FloatArray, FloatArray]:
     """Return the counts that jobs may choose from, and believed runtimes and areas there."""
-    return plan.counts, plan.runtimes, plan.areas
+    return memory.counts, memory.runtimes, memory.areas
 
 
 @compiled
-def make_room(plan: Plan, breakpoints: int) -> None:
+def make_room(memory: RuleMemory, breakpoints: int) -> None:
     """Let the profile grow, where there is one, if so many breakpoints might not find room."""
-    if 1 < plan.times.size < breakpoints:
-        plan.times = longer(plan.times, 2 * breakpoints)
-        plan.free = longer(plan.free, 2 * breakpoints)
+    if 1 < memory.times.size < breakpoints:
+        memory.times = longer(memory.times, 2 * breakpoints)
+        memory.free = longer(memory.free, 2 * breakpoints)
 
 
 # What rules do with it
 
 
 @compiled
-def make_room_for_all(state: State, plan: Plan) -> None:
+def make_room_for_all(state: State, memory: RuleMemory) -> None:
     """Let the profile hold all who wait and run."""
     run = state.run[0]
     runs = run.running + run.ended_now
-    make_room(plan, 4 * (run.arrived - run.started + runs + 1) + 64)
+    make_room(memory, 4 * (run.arrived - run.started + runs + 1) + 64)
 
 
 @compiled
-def lay_running(state: State, plan: Plan) -> None:
+def lay_running(state: State, memory: RuleMemory) -> None:
     """Begin the profile anew from the believed ends of running jobs, with room for all."""
-    make_room_for_all(state, plan)
-    ends, holes = holders_in(state), (plan.times, plan.free, plan.span)
+    make_room_for_all(state, memory)
+    ends, holes = holders_in(state), (memory.times, memory.free, memory.span)
     processors = state.run[0].free + ends.processors.sum()
     lay(*holes, state.run[0].now, processors, ends.end, ends.processors)
 
 
 @compiled
-def revise(plan: Plan, places: IntArray, beliefs: FloatArray) -> None:
+def revise(memory: RuleMemory, places: IntArray, beliefs: FloatArray) -> None:
     """Let the next pass plan with other beliefs about waiting jobs.
 
     Parameters
     ----------
-    plan : Plan
+    memory : RuleMemory
     places : numpy.ndarray of int, shape (r,)
         In queue order.
     beliefs : numpy.ndarray of float, shape (r,), seconds
         On the counts that they chose.
     """
-    plan.revised, plan.beliefs = places, beliefs
+    memory.revised, memory.beliefs = places, beliefs
 
 
 @compiled
-def believe(state: State, plan: Plan) -> bool:
+def believe(state: State, memory: RuleMemory) -> bool:
     """Plan with revised beliefs; say whether any became shorter."""
-    queue, is_shorter = plan.queue, False
-    for k in range(plan.revised.size):
-        at, belief = plan.revised[k], plan.beliefs[k]
+    queue, is_shorter = memory.queue, False
+    for k in range(memory.revised.size):
+        at, belief = memory.revised[k], memory.beliefs[k]
         is_shorter |= belief < queue.runtime[at]
         queue.runtime[at] = state.belief[queue.job[at]] = belief
-    plan.revised = plan.revised[:0]
+    memory.revised = memory.revised[:0]
     forget_all(queue)
     return is_shorter
 
 
 @compiled
-def admit(state: State, plan: Plan, job: int) -> None:
+def admit(state: State, memory: RuleMemory, job: int) -> None:
     """Let a job that has just arrived wait."""
-    push(plan.queue, job, state.processors[job], state.belief[job], 0.0)
+    push(memory.queue, job, state.processors[job], state.belief[job], 0.0)
 
 
 @compiled(forceinline=True)
@@ -201,56 +201,58 @@ def start_found(state: State, queue: Queue, number: int) -> None:
 
 
 @compiled
-def choose(state: State, plan: Plan, job: int) -> bool:
+def choose(state: State, memory: RuleMemory, job: int) -> bool:
     """Let an arriving job choose on the profile as it is."""
-    settle_on_profile(state, plan, job, plan.queue.at[0].waiting > 0)
+    settle_on_profile(state, memory, job, memory.queue.at[0].waiting > 0)
     return True
 
 
 @compiled
-def choose_by_reservations(state: State, plan: Plan, job: int) -> bool:
+def choose_by_reservations(state: State, memory: RuleMemory, job: int) -> bool:
     """Let an arriving job choose where all that wait hold a reservation, in queue order."""
-    if plan.offers[job].number > 1:
-        _lay_reservations(state, plan)
-    return choose(state, plan, job)
+    if memory.offers[job].number > 1:
+        _lay_reservations(state, memory)
+    return choose(state, memory, job)
 
 
 @compiled
-def _lay_reservations(state: State, plan: Plan) -> None:
+def _lay_reservations(state: State, memory: RuleMemory) -> None:
     """Give all that wait a reservation beside the running jobs, in queue order."""
-    at, now = plan.queue.at[0], state.run[0].now
-    lay_running(state, plan)
-    replan((plan.times, plan.free, plan.span), now, waiting_in(plan.queue), at.first, at.last)
+    at, now = memory.queue.at[0], state.run[0].now
+    lay_running(state, memory)
+    replan(
+        (memory.times, memory.free, memory.span), now, waiting_in(memory.queue), at.first, at.last
+    )
 
 
 @compiled
-def foresee(state: State, plan: Plan, counts: IntArray, runtimes: FloatArray) -> FloatArray:
+def foresee(state: State, memory: RuleMemory, counts: IntArray, runtimes: FloatArray) -> FloatArray:
     """Return the earliest start of each (count, runtime) on the profile as it is."""
-    return earliest_of(plan.times, plan.free, plan.span, state.run[0].now, counts, runtimes)
+    return earliest_of(memory.times, memory.free, memory.span, state.run[0].now, counts, runtimes)
 
 
 @compiled
 def foresee_by_reservations(
-    state: State, plan: Plan, counts: IntArray, runtimes: FloatArray
+    state: State, memory: RuleMemory, counts: IntArray, runtimes: FloatArray
 ) -> FloatArray:
     """Return the same where all that wait hold a reservation, in queue order."""
-    _lay_reservations(state, plan)
-    return foresee(state, plan, counts, runtimes)
+    _lay_reservations(state, memory)
+    return foresee(state, memory, counts, runtimes)
 
 
 @compiled
-def settle_on_profile(state: State, plan: Plan, job: int, others_wait: bool) -> None:
+def settle_on_profile(state: State, memory: RuleMemory, job: int, others_wait: bool) -> None:
     """Give a job the count of smallest believed turnaround on the profile as it is (SA)."""
-    own, now = plan.offers[job], state.run[0].now
+    own, now = memory.offers[job], state.run[0].now
     best = own.begin
     if own.number > 1:
         offered = slice(best, best + own.number)
-        counts, beliefs = plan.counts[offered], plan.runtimes[offered]
-        waits = foresee(state, plan, counts, beliefs) - now
-        at_once, areas = own.at_once != 0, plan.areas[offered]
-        most = plan.most_area[int(others_wait)]
-        best += least_turnaround(waits, beliefs, areas, at_once, plan.margin, most)
-    give_count(state, job, plan.counts[best], plan.runtimes[best], best)
+        counts, beliefs = memory.counts[offered], memory.runtimes[offered]
+        waits = foresee(state, memory, counts, beliefs) - now
+        at_once, areas = own.at_once != 0, memory.areas[offered]
+        most = memory.most_area[int(others_wait)]
+        best += least_turnaround(waits, beliefs, areas, at_once, memory.margin, most)
+    give_count(state, job, memory.counts[best], memory.runtimes[best], best)
 
 
 @compiled
@@ -266,18 +268,20 @@ def is_refuted(state: State, factor: float) -> bool:
 
 
 @compiled(inline="always")
-def choose_anew(state: State, plan: Plan) -> None:
+def choose_anew(state: State, memory: RuleMemory) -> None:
     """Let each waiting job choose given those ahead; see `ChoiceAnew`."""
-    queue, now = plan.queue, state.run[0].now
+    queue, now = memory.queue, state.run[0].now
     others_wait = queue.at[0].waiting > 1
-    lay_running(state, plan)
+    lay_running(state, memory)
     for k in range(queue.at[0].first, queue.at[0].last):
         if queue.processors[k] > 0:
             job = queue.job[k]
-            if plan.offers[job].number > 0:
-                settle_on_profile(state, plan, job, others_wait)
+            if memory.offers[job].number > 0:
+                settle_on_profile(state, memory, job, others_wait)
             queue.processors[k], queue.runtime[k] = state.processors[job], state.belief[job]
-            place(plan.times, plan.free, plan.span, now, queue.processors[k], queue.runtime[k])
+            place(
+                memory.times, memory.free, memory.span, now, queue.processors[k], queue.runtime[k]
+            )
     forget_all(queue)
 
 
@@ -285,22 +289,22 @@ def choose_anew(state: State, plan: Plan) -> None:
 
 
 @compiled(forceinline=True)
-def _is_news(state: State, plan: Plan) -> bool:
+def _is_news(state: State, memory: RuleMemory) -> bool:
     """Write down who ended at this instant; say whether a job of the same application waits."""
-    run, queue, at, concerns = state.run[0], plan.queue, plan.queue.at[0], False
+    run, queue, at, concerns = state.run[0], memory.queue, memory.queue.at[0], False
     for i in range(run.ended_now):
-        job, place = state.ended_jobs[i], run.ended - run.ended_now + i - plan.ends_told[0]
-        plan.ended[place].job, plan.ended[place].started = job, run.started
+        job, place = state.ended_jobs[i], run.ended - run.ended_now + i - memory.ends_told[0]
+        memory.ended[place].job, memory.ended[place].started = job, run.started
         for k in range(at.first, at.last):
             if concerns:
                 break
-            same = plan.application[queue.job[k]] == plan.application[job]
+            same = memory.application[queue.job[k]] == memory.application[job]
             concerns = queue.processors[k] > 0 and same
     return concerns
 
 
 @compiled
-def must_ask(state: State, plan: Plan) -> bool:
+def must_ask(state: State, memory: RuleMemory) -> bool:
     """Say whether who waits is believed otherwise at this instant, or has to choose again."""
-    changes_its_mind = plan.application.size > 0 and _is_news(state, plan)
-    return changes_its_mind or is_refuted(state, plan.refuted_at)
+    changes_its_mind = memory.application.size > 0 and _is_news(state, memory)
+    return changes_its_mind or is_refuted(state, memory.refuted_at)

@@ -7,35 +7,35 @@ from sim.state.run_state import State
 
 
 @compiled
-def never_ask(state: State, plan: Any) -> bool:
+def never_ask(state: State, memory: Any) -> bool:
     """Say that no pass waits for what Python says before it."""
     return False
 
 
 @compiled
-def prepare(state: State, plan: Any) -> None:
+def prepare(state: State, memory: Any) -> None:
     """Do nothing before jobs arrive."""
 
 
 @compiled
-def choose(state: State, plan: Any, job: int) -> bool:
+def choose(state: State, memory: Any, job: int) -> bool:
     """Let a job that has just arrived choose nothing yet."""
     return True
 
 
 @compiled
-def ask(state: State, plan: Any, job: int) -> bool:
+def ask(state: State, memory: Any, job: int) -> bool:
     """Let Python say how many processors a job gets that has just arrived."""
     return False
 
 
 @compiled
-def hold_back(state: State, plan: Any, job: int) -> None:
+def hold_back(state: State, memory: Any, job: int) -> None:
     """Let a job that has just arrived not wait yet."""
 
 
 @compiled
-def admit(state: State, plan: Any, job: int) -> None:
+def admit(state: State, memory: Any, job: int) -> None:
     """Let a job that has just arrived wait."""
     state.waiting[job] = state.processors[job]
 

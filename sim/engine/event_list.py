@@ -14,7 +14,7 @@ _process_ends, _process_instant = direct(run_steps.process_ends), direct(run_ste
 _next_event_time = direct(run_steps.next_event_time)
 
 
-class Books:
+class EventList:
     """Lets runs begin and end in a state, and knows when the next of it happens.
 
     Parameters

@@ -11,7 +11,7 @@ from sim.state.processors import held_ranges
 from sim.state.records import Consultations, Records, Stretches
 
 
-class Logbook:
+class RunLog:
     """Collects what happens, in columns of numbers.
 
     Parameters

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sim.engine.books import Books
+from sim.engine.event_list import EventList
 from sim.errors import PolicyError
 from sim.state.machine_state import MachineState, Run, rewrite
 from sim.state.processors import as_numbers, as_ranges
@@ -107,7 +107,7 @@ def apply(books, model, kind, job, count, seconds):
 @given(st.lists(step, max_size=40))
 def test_books_are_those_of_sets_and_sorted_lists(steps):
     state, model = MachineState(MACHINE, JOBS), Model()
-    books = Books(state, np.full(JOBS, np.inf))
+    books = EventList(state, np.full(JOBS, np.inf))
     for kind, job, count, seconds in steps:
         apply(books, model, kind, job, count, seconds)
         assert as_numbers(state.idle()).tolist() == sorted(model.idle)
@@ -132,7 +132,7 @@ def test_books_are_those_of_sets_and_sorted_lists(steps):
 
 def test_ends_at_one_instant_come_in_the_order_in_which_they_were_planned():
     state = MachineState(4, 4)
-    books = Books(state, np.zeros(4))
+    books = EventList(state, np.zeros(4))
     for job in (2, 0, 3):
         books.begin(Run(job, 0, state.allocate(job, 1), 1, 0.0, 5.0), 5.0)
     books.set_true_end(2, 5.0)
