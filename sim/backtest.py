@@ -98,7 +98,7 @@ def options(given: Sequence[str]) -> Options:
             f"backtest.begin={found.begin}: must be steady or seconds after the first submit"
         )
     if not found.candidates or len(set(found.candidates)) < len(found.candidates):
-        raise ConfigError("backtest.candidates: must be names of schedulers, each once")
+        raise ConfigError(f"backtest.candidates={found.candidates}: must be schedulers, each once")
     for name in found.candidates:
         _scheduler(name)
     return found

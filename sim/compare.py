@@ -113,7 +113,7 @@ def arguments() -> argparse.ArgumentParser:
     parser.add_argument(
         "--against", metavar="LABEL",
         help="group that others are compared with, or its policy; or KEY=VALUE[,KEY=VALUE]: each "
-        "with the one that has these values and is else the same (default: a baseline, or rigid)",
+        "with the group of these values that is otherwise alike (default: a baseline, or rigid)",
     )  # fmt: skip
     parser.add_argument(
         "--subject", metavar="LABEL",
@@ -139,7 +139,7 @@ def main(given: Sequence[str] | None = None) -> int:
         write_csv(distinct(table), path)
         report = _report(folder, gathered, wanted, progress)
     console = table_console()
-    left = [f"Runs are missing: {one}." for one in (table.attrs[NOT_THERE],) if one]
+    left = [f"Runs {one}." for one in (table.attrs[NOT_THERE],) if one]
     if bad := table.loc[table["status"] != "finished", "run"].nunique():
         left.append(f"Runs left out, named below the first table: {bad}.")
     for sentence in [*left, *report.verdict.sentences, *report.loses]:

@@ -65,7 +65,7 @@ def main(given: Sequence[str] | None = None) -> int:
         return 0 if asked else 2
     for name in asked[0].split(","):
         if name not in known:
-            return refuse(f"study {name}: there is none; there are {', '.join(known)}")
+            return refuse(f"study {name}: no such study; there are {', '.join(known)}")
     run, options = commands(asked[0], asked[1:], datetime.datetime.now().astimezone())
     again = ["moldsim", "study", *(word for word in asked if FOLDER not in word), run[-1]]
     os.environ.setdefault(GO_ON, shlex.join(again))

@@ -67,7 +67,7 @@ def main(given: Sequence[str] | None = None) -> int:
         description="Compile everything once, so that later runs start at once.",
         epilog="NUMBA_CACHE_DIR names another folder for compiled code, which computers may share.",
     )
-    parser.add_argument("only", nargs="*", help="parts of overrides, such as policy=sa")
+    parser.add_argument("only", nargs="*", help="only overrides that contain this, e.g. policy=sa")
     parser.add_argument(
         *("-p", "--processes"),
         type=int,
@@ -78,7 +78,7 @@ def main(given: Sequence[str] | None = None) -> int:
     console = PlainConsole(stderr=True, soft_wrap=True)
     wanted = [t for t in toys() if not asked.only or any(o in t for o in asked.only)]
     if not wanted:
-        console.print(f"{' '.join(asked.only)}: no run has that; give parts such as policy=sa")
+        console.print(f"{' '.join(asked.only)}: selects nothing; give parts such as policy=sa")
         return 2
     if asked.processes < 1:
         console.print(f"--processes={asked.processes}: must be at least 1")

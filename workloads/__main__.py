@@ -144,7 +144,7 @@ def _reader(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--format", choices=KINDS, help="guessed without it")
     parser.add_argument(
-        "--timezone", default="UTC", help="of times without an offset (default UTC)"
+        "--timezone", default="UTC", help="zone of times without an offset (default UTC)"
     )
     parser.add_argument("--partition", help="only the jobs for this partition, or queue")
     parser.add_argument("--unit", default="cpus", help="sacct: what a processor is: cpus or nodes")
@@ -154,9 +154,9 @@ def _reader(parser: argparse.ArgumentParser) -> None:
     )  # fmt: skip
     parser.add_argument(
         "--unit-of", dest="units", action=_Pairs, metavar="ROLE=UNIT",
-        help="table: ms, s, min, h or d of numbers in a column of times; may be repeated",
+        help="table: unit of a column of plain numbers: ms, s, min, h or d; may be repeated",
     )  # fmt: skip
-    parser.add_argument("--time-format", help="table: of times, as strptime has it")
+    parser.add_argument("--time-format", help="table: how times are written: %%d.%%m.%%Y %%H:%%M")
     parser.add_argument("--delimiter", help="table: one character (default: guessed)")
     parser.add_argument("--header", type=int, default=1, help="table: lines above the first job")
     parser.add_argument("--speed", type=float, help="Batsim: operations per second of a processor")

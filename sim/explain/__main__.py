@@ -212,9 +212,9 @@ def _part(part: Sequence[tuple[Account, str, float]], at: Clock) -> str:
         f"from {at(first['time'])} for {duration(seconds)}, {_counted(len(part), 'pass', 'es')}: "
     )
     if reason == PROCESSORS:
-        said += f"it needed {_counted(first['wanted'], 'processor')} and {few} were free"
+        said += f"it needed {_counted(first['wanted'], 'processor')} (free: {few})"
     else:
-        said += f"{few} processors were free, but {BECAUSE[reason]}"
+        said += f"free processors: {few}, but {BECAUSE[reason]}"
     down = max(span[0]["out_of_service"] for span in part)
     if down:
         said += f"; up to {down:,} were out of service"

@@ -108,8 +108,8 @@ def schedule(trace: Trace, rule: str) -> Result:
     [0.0, 10.0, 2.0, 10.0]
     """
     if rule not in RULES or trace.processors is None:
-        known = ", ".join(RULES)
-        raise SimError(f"rule {rule}: must be one of {known}, on a machine of known size")
+        told = f"rule={rule}, processors={trace.processors}"
+        raise SimError(f"{told}: rule must be one of {', '.join(RULES)}, processors a number")
     policy = ["policy=conservative", "policy.backfill.replan=true"]
     policy = policy if rule == "replan" else [f"policy={rule}"]
     jobs = trace.jobs.rename(columns={"reference_runtime": "runtime"})

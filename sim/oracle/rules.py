@@ -348,8 +348,9 @@ class _Validator:
         wanted = self._wanted(now)
         first = next((other for other in self.waiting if other not in wanted), job)
         free = self._free()
+        needs = f"needs {job.processors} processor{'s' * (job.processors != 1)} where"
         if job.processors > free:
-            return "capacity", f"needs {job.processors} processors where {free} are free"
+            return "capacity", f"{needs} {free} {'is' if free == 1 else 'are'} free"
         if self.rule == "fcfs" or first is job:
             ahead = next(other for other in self.waiting if other is not job)
             return "order", f"passes job {ahead.job_id}, which was submitted before it"
@@ -357,6 +358,6 @@ class _Validator:
         shadow, spare = self._shadow(first, begun, now)
         return "delay", (
             f"passes job {first.job_id}, the first that waits, and delays it: it may end at "
-            f"{self._show(now + job.estimate)}, after {self._show(shadow)}, and needs "
-            f"{job.processors} processors where {spare} will be left over"
+            f"{self._show(now + job.estimate)}, after {self._show(shadow)}, "
+            f"and {needs} {spare} will be left over"
         )

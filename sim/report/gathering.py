@@ -42,7 +42,7 @@ MARKED = 8
 """Digits of a checksum that mark a row."""
 ABREAST = 32
 """Columns that are made at a time; all at once take four times the memory of the table."""
-LEFT_OUT = "runs left out, as another with a predictor that changes nothing is the same"
+LEFT_OUT = "runs left out, as they differ from another in a predictor that changes nothing"
 """How many rows a table lacks, in its ``attrs``."""
 NOT_THERE = "runs that are not there"
 """What `missing_runs` says of a table's folder, in its ``attrs``."""
@@ -97,7 +97,7 @@ def missing_runs(folder: Path, begun: Collection[Path]) -> str:
     every: set[Path] = set().union(*asked.values())
     left = every.difference(begun)
     files = ", ".join(str(plan.relative_to(folder)) for plan, runs in asked.items() if runs & left)
-    return f"{len(left)} of {len(every)} asked for in {files} are not there" if left else ""
+    return f"not there: {len(left)} of {len(every)} asked for in {files}" if left else ""
 
 
 Summaries = dict[tuple[str, str], Mapping[str, Any]]

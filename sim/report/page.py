@@ -133,7 +133,7 @@ def page(
     rest = [name for name in figures if name not in (ON_TOP, OF_FORESIGHT, *OF_BELIEFS)]
     return Template(TEMPLATE.read_text(encoding="utf-8")).substitute(
         title=escape(title),
-        subtitle=f"{counted}; {samples:,} simulations in {len(groups):,} groups{on}.",
+        subtitle=f"{counted}; simulations: {samples:,}, groups: {len(groups):,}{on}.",
         verdict=_verdict(report.verdict),
         forest=forest(order, answers.differences, report.figure),
         selects=_selects(order, keys),

@@ -187,7 +187,7 @@ def no_such_group(option: str, asked: str, groups: Sequence[Group]) -> SimError:
     """Return the error of an option that names no group, or several, with what it may mean."""
     several = [group.label for group in groups if group.policy == asked]
     if len(several) > 1:
-        return SimError(f"{option} {asked}: name one of those of this policy: {'; '.join(several)}")
+        return SimError(f"{option} {asked}: several groups have it; name one: {'; '.join(several)}")
     near = difflib.get_close_matches(asked, [group.label for group in groups], 6, 0.0)
     return SimError(f"{option} {asked}: there is no such group; nearest are {'; '.join(near)}")
 

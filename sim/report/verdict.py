@@ -98,7 +98,8 @@ def subject_of(found: Sequence[Difference], groups: Sequence[Group], label: str)
         if len(named) == 1:
             return named[0]
     if any(group.label == label for group in groups):
-        raise SimError(f"--subject {label}: this is compared with no group; name one that is")
+        known = "; ".join(one.group.label for one in found) or "none"
+        raise SimError(f"--subject {label}: not compared with another group; these are: {known}")
     raise no_such_group("--subject", label, [one.group for one in found] or groups)
 
 

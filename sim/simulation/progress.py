@@ -221,9 +221,8 @@ class ProgressGuard(Watcher):
 
     def _state(self, engine: Watched, job: int) -> str:
         """Say what a job does, and how often it began."""
-        if job in engine.view.running:
-            state = f"runs on {engine.view.running[job].processors} processors"
-        else:
-            state = f"waits for {engine.view.requested_processors[job]} processors"
+        view, runs = engine.view, job in engine.view.running
+        count = view.running[job].processors if runs else view.requested_processors[job]
+        state = f"{'runs on' if runs else 'waits for'} {count} processor{'s' * (count != 1)}"
         number, again = self._job_id[job], engine.restarts.get(job, 0)
         return f"{number} {state} and was restarted {again:,} time{'s' * (again != 1)}"

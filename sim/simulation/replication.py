@@ -132,7 +132,7 @@ def _number(summary: Figures, key: str) -> float:
         raise ConfigError(f"objective={key}: must be a key of summary.json, such as {close}")
     value = summary[key]
     if isinstance(value, bool | str) or value is None:
-        raise ConfigError(f"objective={key}: must be a number, is {value!r} in this run")
+        raise ConfigError(f"objective={key}: is {value!r} in this run; must be a number")
     return float(value)
 
 

@@ -175,10 +175,9 @@ def _made(figures: Mapping[str, Any]) -> str:
         f"{figures['waiting_at_begin']:,} waiting jobs.",
         f"{figures['jobs_without_wait']:,} jobs without a recorded wait are replayed, not "
         f"compared; {dropped:,} were left out in cleaning.",
-        f"{len(figures['outages']):,} outages are taken from the machine."
-        if figures["outages"] else "No outages are taken from the machine.",
+        f"Outages taken from the machine: {len(figures['outages']):,}.",
         f"SHA-256 of the log: {figures['checksum']}.",
-    ]  # fmt: skip
+    ]
     return "".join(f"<p>{escape(one)}</p>" for one in said)
 
 
@@ -245,8 +244,8 @@ def advice_sentences(figures: Mapping[str, Any]) -> list[str]:
         )
     if figures["not_completed"]:
         said.append(
-            f"{figures['not_completed']:,} more jobs failed, were cancelled or have no recorded "
-            "end: their runtimes are not used."
+            "Jobs that failed, were cancelled or have no recorded end, so that their runtimes are "
+            f"not used: {figures['not_completed']:,}."
         )
     why = [f"{number:,} {words}" for words, number in figures["without_scaling"].items() if number]
     if why:

@@ -135,11 +135,11 @@ def test_missing_failed_and_foreign_runs_are_told_apart(command, swept, capsys):
 def test_runs_that_a_sweep_never_began_are_told(command, swept, tmp_path, capsys):
     for seed in (2, 3):
         shutil.rmtree(run_of(swept, seed))
-    left = "2 of 3 asked for in multirun.yaml are not there"
+    left = "not there: 2 of 3 asked for in multirun.yaml"
     assert verify([str(swept)]) == 1
     assert capsys.readouterr().out == f"1 finished, {left}\n"
     assert compare([str(swept)]) == 0
-    assert capsys.readouterr().out.startswith(f"Runs are missing: {left}.\n")
+    assert capsys.readouterr().out.startswith(f"Runs {left}.\n")
     assert f" finished, {left}; " in (swept / "comparison.html").read_text()
     (run_of(swept, 1) / "summary.json").unlink()
     assert verify([str(swept)]) == 1
@@ -151,7 +151,7 @@ def test_runs_that_a_sweep_never_began_are_told(command, swept, tmp_path, capsys
     shutil.rmtree(run_of(tmp_path / "other", 4))
     assert verify([str(tmp_path)]) == 1
     files = "other/multirun.yaml, sweep/multirun-1.yaml"
-    assert capsys.readouterr().out == f"3 finished, 2 of 5 asked for in {files} are not there\n"
+    assert capsys.readouterr().out == f"3 finished, not there: 2 of 5 asked for in {files}\n"
     (swept / "multirun-1.yaml").write_text("hydra: [")
     assert verify([str(swept)]) == 0
     kept = (swept / "multirun.yaml").read_text()

@@ -66,7 +66,7 @@ def test_a_warning_is_told_once_with_how_many_runs_had_it(command, tmp_path):
     asked = ("-m", *log, "seed=1,2,3", "workload.jobs=3,9", "hydra.sweep.dir=sweep")
     ended = command(*asked)
     assert ended.status == 0
-    few = "workload.jobs=9, but only 6 jobs can run; all are taken"
+    few = "workload.jobs=9: fewer jobs can run; all of them are taken: 6"
     told = [line for line in ended.err.splitlines() if few in line]
     assert told == [f"WARNING (3 runs): {path.name}: {few}"]
     size = [line for line in ended.err.splitlines() if "it states no size of its machine" in line]

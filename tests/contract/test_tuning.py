@@ -33,8 +33,8 @@ def test_the_objective_is_the_figure_or_its_ratio_to_the_baselines(command, tmp_
 @pytest.mark.parametrize(
     ("summary", "base", "of", "message"),
     [
-        ({"wait": None}, None, "run", "objective=wait: must be a number, is None"),
-        ({"wait": True}, None, "run", "objective=wait: must be a number, is True"),
+        ({"wait": None}, None, "run", "objective=wait: is None in this run; must be"),
+        ({"wait": True}, None, "run", "objective=wait: is True in this run; must be"),
         ({"mean_wait": 1.0}, None, "run", "must be a key of summary.json, such as mean_wait"),
         ({"wait": 1.0}, {"wait": 0.0}, "change", "wait of the baseline is 0"),
     ],

@@ -470,14 +470,14 @@ def test_who_loses_is_told_of_the_run_that_is_asked_about(study, capsys):
     assert main([str(study), "--table", "--subject", "sa,noisy_oracle"]) == 0
     assert "respond later under sa, noisy_oracle" in capsys.readouterr().out
     assert main([str(study), "--table", "--subject", "sa"]) == 2  # two of them
-    told = "--subject sa: name one of those of this policy: sa, adept; sa, noisy_oracle; sa, oracle"
+    told = "--subject sa: several groups have it; name one: sa, adept; sa, noisy_oracle; sa, oracle"
     assert told in " ".join(capsys.readouterr().err.split())
     assert main([str(study), "--table", "--subject", "easy"]) == 0  # the other is the reference
     assert "respond later under easy, oracle" in capsys.readouterr().out
     assert main([str(study), "--table", "--subject", "easy, user_estimate"]) == 2
-    assert "easy, user_estimate: this is compared with no group" in capsys.readouterr().err
+    assert "easy, user_estimate: not compared with another group; these" in capsys.readouterr().err
     assert main([str(study), "--table", "--against", "sa"]) == 2
-    assert "--against sa: name one of those of this policy" in capsys.readouterr().err
+    assert "--against sa: several groups have it; name one" in capsys.readouterr().err
 
 
 def test_simulations_that_do_not_count_are_told_with_the_reason(study, monkeypatch):

@@ -165,7 +165,7 @@ def test_the_command_compiles_and_says_where(capsys):
     assert main(["policy=fcfs"]) == 0
     assert "compiled; cached in" in capsys.readouterr().out
     assert main(["policy=nothing"]) == 2
-    assert "policy=nothing: no run has that; give parts such as" in capsys.readouterr().err
+    assert "policy=nothing: selects nothing; give parts such as" in capsys.readouterr().err
 
 
 def test_small_runs_reach_every_rule_and_every_predictor():

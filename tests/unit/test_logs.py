@@ -228,7 +228,7 @@ def test_more_jobs_than_there_are_is_said(path, caplog):
     with caplog.at_level(logging.WARNING):
         trace = SwfWorkload(path, jobs=9).trace(STREAMS)
     assert len(trace.jobs) == 3
-    assert "workload.jobs=9, but only 3 jobs can run; all are taken" in caplog.text
+    assert "workload.jobs=9: fewer jobs can run; all of them are taken: 3" in caplog.text
 
 
 def test_a_log_without_runnable_jobs_is_refused(tmp_path):

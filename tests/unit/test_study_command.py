@@ -59,7 +59,7 @@ def test_failed_runs_are_compared_too_and_keep_their_status(ran):
 
 def test_an_unknown_preset_is_refused_with_what_there_is(ran, capsys, monkeypatch):
     assert study.main(["heard"]) == 2
-    assert "study heard: there is none; there are " in capsys.readouterr().err
+    assert "study heard: no such study; there are " in capsys.readouterr().err
     monkeypatch.setattr(sys, "argv", ["study"])
     assert study.main() == 2
     assert study.main(["--help"]) == 0

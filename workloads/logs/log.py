@@ -96,7 +96,7 @@ class LogWorkload(ABC):
         if self.feedback and self.load is not None:
             raise WorkloadError(
                 f"workload.load={self.load}: refused with workload.feedback=true, under which "
-                "submit times follow the schedule; set one of them to null or false"
+                "submits follow the schedule; set workload.load=null or workload.feedback=false"
             )
         check_identity(self.identity)
         check_mapping("cleaning", self.cleaning)
@@ -236,7 +236,7 @@ class LogWorkload(ABC):
             )
         if self.jobs is not None and len(cleaned.jobs) < self.jobs:
             _log.warning(
-                "%s: workload.jobs=%d, but only %d jobs can run; all are taken",
+                "%s: workload.jobs=%d: fewer jobs can run; all of them are taken: %d",
                 log.source,
                 self.jobs,
                 len(cleaned.jobs),

@@ -234,7 +234,7 @@ def calibration_note(figure: "Figure", jobs: Table) -> None:
     """Say on a picture how many calibration runs are in it, if any."""
     runs = int((np.asarray(jobs["job_id"]) < 0).sum())
     if runs:
-        said = f"Calibration runs ({runs:,}) hold processors, as in tables; without their waits."
+        said = f"Calibration runs ({runs:,}) are drawn, as in tables; their waits are not."
         figure.supxlabel(said, x=0.01, ha="left", fontsize=7, color=INK)
 
 
