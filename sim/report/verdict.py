@@ -56,8 +56,8 @@ class Verdict:
     unsteady : str
         Whose queue does not settle, in all or in some simulations; empty where all do.
     molding : str
-        Which backtest is to be distrusted, where jobs are killed, and how those do that mold jobs,
-        unless one of them is best.
+        Which backtest is to be distrusted, where jobs are killed, and how those do that mold jobs
+        where the best does not, or that mold none where it does.
     """
 
     best: str
@@ -173,13 +173,16 @@ def _molds(group: Group) -> bool:
 
 
 def _molding_sentence(best: Difference, found: Sequence[Difference], figure: str) -> list[str]:
-    """Return what the best run brings that chooses counts, unless that is the best of all."""
-    chosen = best_of([one for one in found if _molds(one.group)], figure)
-    if chosen is None or _molds(best.group) or chosen.refused:
+    """Return what the best policy brings that molds no job, or may, where the best of all does."""
+    molds, reference = _molds(best.group), best.reference.policy
+    others = [one for one in found if _molds(one.group) != molds and one.group.policy != reference]
+    chosen = best_of(others, figure)
+    if chosen is None or chosen.refused:
         return []
     change = f"{_name(figure)} {changed(chosen)} against {chosen.reference.label}"
     where = "comes first" if _loss(chosen, figure) < 0 else "comes nearest"
-    return [f"Of those that may mold jobs {chosen.group.label} {where}: {change}."]
+    kind = "mold no job" if molds else "may mold jobs"
+    return [f"Of those that {kind} {chosen.group.label} {where}: {change}."]
 
 
 def _is_untried(group: Group) -> bool:

@@ -153,7 +153,8 @@ def treated_sentence(own: Sequence[Summary], other: Sequence[Summary] = ()) -> s
     if resized:
         area = (total(own, "reallocation_area") or 0.0) / HOUR
         said += f" at {f'{area:,.4g} processor-hours' if area else 'no cost'}"
-    beliefs = f"by predictions read in {read:,.0f} decisions" if read else "by no prediction"
+    unread = "by no prediction" + (", so that no measured run supports it" if not resized else "")
+    beliefs = f"by predictions read in {read:,.0f} decisions" if read else unread
     others = ", the others by no prediction" if 0 < read < molded and not resized else ""
     return f"{said}, {beliefs}{others}."
 
