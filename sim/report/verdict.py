@@ -56,8 +56,8 @@ class Verdict:
     unsteady : str
         Whose queue does not settle, in all or in some simulations; empty where all do.
     molding : str
-        Which backtest is to be distrusted, where jobs are killed, and how those do that mold jobs
-        where the best does not, or that mold none where it does.
+        Which backtest is to be distrusted, where jobs are killed, and how those do that mold jobs,
+        unless one of them is best.
     """
 
     best: str
@@ -143,7 +143,11 @@ def verdict(
         _losers_tile(who),
     ]
     first = _best_sentence(best, found, figure)
-    molding = [*killed_sentence(named), *_molding_sentence(best, found, figure)]
+    molding, of_others = killed_sentence(named), _molding_sentence(best, found, figure)
+    if _molds(best.group):
+        first = " ".join([first, *of_others])
+    else:
+        molding += of_others
     untried = [group.label for group in groups if _is_untried(group)]
     if untried:
         molding.append(
