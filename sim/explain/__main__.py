@@ -148,7 +148,7 @@ def _choice(told: Account, at: Clock) -> Iterator[str]:
     weighed = told["weighed"]
     if not weighed:
         got = told["allocated_processors"]
-        more = f"it got {got}, and no believed runtimes of its counts were compared"
+        more = f"it got {got}, and no expected runtimes of its counts were compared"
         is_asked = got in (None, told["requested_processors"])
         yield f"{asked}; {'no other count was weighed' if is_asked else more}."
         return
