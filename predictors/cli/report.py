@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from predictors.advice import SURE, Advice, measure_next
-from predictors.base import BoolArray, FloatArray, Predictor, Remark
+from predictors.advice import SURE, Advice, feasible, measure_next
+from predictors.base import FloatArray, Predictor, Remark
 from predictors.cli.measurements import FAR_APART
 from predictors.cli.uses import (
     EFFICIENT,
@@ -128,9 +128,8 @@ class Report:
         """Return the report as plain values for JSON."""
         plain = asdict(replace(self, measured=()))
         del plain["measured"]
-        plain["remarks"] = [remark._asdict() for remark in self.remarks]
-        plain["advice"] = None if self.advice is None else self.advice._asdict()
-        return plain
+        advice = None if self.advice is None else self.advice._asdict()
+        return plain | {"remarks": [one._asdict() for one in self.remarks], "advice": advice}
 
 
 def default_targets(observed: FloatArray, most: float | None = None) -> FloatArray:
@@ -190,7 +189,12 @@ def build_report(
         said = f"First of all run {against} again: its runtime contradicts the others."
         doubts.insert(0, (said, against))
     again = next((int(count) for _, count in doubts if count), None)
-    last = "" if again else _next(advice, rival, question.most, means if is_alone else {})
+    last = "" if again else _next(advice, rival, means if is_alone else {})
+    fewer = None if again or last or not end else _fewer(model, observed, end, question.counts)
+    if fewer:
+        last = f"Measure {fewer} next: on fewer processors than {end:g} it may be faster."
+    elif not again and not last and matters and all(row.grade != UNUSABLE for row in rows):
+        last = _enough(model, matters, question.most)
     return Report(
         " ".join([*(said for said, _ in doubts), *told, *advised(uses, means), last]).rstrip(),
         method,
@@ -208,7 +212,7 @@ def build_report(
         {f"{least:g}": count for least, count in efficient.items()},
         end,
         remarks,
-        again or (int(rival.nprocs) if rival else advice.nprocs if advice else None),
+        again or (int(rival.nprocs) if rival else advice.nprocs if advice else fewer),
         None if again or rival else advice,
     )
 
@@ -237,17 +241,11 @@ def _candidates(
     known, counts = np.array(list(means)), question.counts
     if counts is None:
         counts = orderable(observed, question.most or 4.0 * float(observed.max()))
-    held = counts[_feasible(model, counts) | np.isin(counts, known)]
+    held = counts[feasible(model, counts) | np.isin(counts, known)]
     if not held.size:
         return ()
     rows = _rows(model, held, one, question.level, means)
     return tuple(row for row in rows if row.measured or row.grade != UNUSABLE)
-
-
-def _feasible(model: Predictor, counts: FloatArray) -> BoolArray:
-    """Say which counts the application runs on."""
-    feasible = getattr(model, "feasible", None)
-    return np.ones(len(counts), bool) if feasible is None else np.asarray(feasible(counts), bool)
 
 
 def _grade(model: Predictor, target: float, factor: float) -> str:
@@ -273,7 +271,7 @@ def _parameters(model: Predictor) -> dict[str, float]:
 def _considered(model: Predictor, top: float) -> FloatArray:
     """Return counts from 1 to `top` that the application runs on, a few hundred at most."""
     counts = np.unique(np.rint(np.append(np.geomspace(1.0, max(top, 1.0), 400), np.floor(top))))
-    held = counts[_feasible(model, counts)]
+    held = counts[feasible(model, counts)]
     return held if held.size else counts
 
 
@@ -338,9 +336,7 @@ def _expected(rows: Sequence[Row]) -> list[str]:
     return said
 
 
-def _next(
-    advice: Advice | None, rival: Row | None, most: float | None, alone: Mapping[float, float]
-) -> str:
+def _next(advice: Advice | None, rival: Row | None, alone: Mapping[float, float]) -> str:
     """Say what to measure, as it may be faster, or for narrower ranges."""
     if rival is not None:
         return (
@@ -348,11 +344,7 @@ def _next(
             f"it may be faster, at {number(rival.low)} to {number(rival.high)} s."
         )
     if advice is None:
-        more = "; --most N allows larger counts" if most is None else ""
-        return (
-            f"More runs would tell little: none would narrow a range that is wider than a factor "
-            f"of {SURE:g} either way by a fifth{more}."
-        )
+        return ""
     for count, seconds in alone.items():
         return (
             f"Measure {advice.nprocs} next, for {number(count * seconds)} processor-seconds if "
@@ -363,3 +355,23 @@ def _next(
         f"processor-seconds: the range at {advice.target:g} should narrow from "
         f"a factor of {advice.now:.2f} either way to {advice.then:.2f}."
     )
+
+
+def _enough(model: Predictor, matters: Sequence[float], most: float | None) -> str:
+    """Say why no run is advised: ranges at what matters are narrow, or none narrows them much."""
+    low, high = model.predict_range(matters)
+    widest, factor = int(np.argmax(high / low)), f"a factor of {SURE:g} either way"
+    why = f"none would narrow a range that is wider than {factor} by a fifth"
+    if high[widest] <= low[widest] * SURE**2:
+        why = f"the widest range that matters, at {matters[widest]:g}, is within {factor}"
+    more = "; --most N allows larger counts" if most is None else ""
+    return f"More runs would tell little: {why}{more}."
+
+
+def _fewer(
+    model: Predictor, observed: FloatArray, end: float, counts: FloatArray | None
+) -> int | None:
+    """Return the largest count below the first, if that is the fastest, that runs can be on."""
+    below = np.array([end // 2.0]) if counts is None else counts
+    below = below[(below >= 1.0) & (below < observed.min()) & (end == observed.min())]
+    return max(map(int, below[feasible(model, below)]), default=None)

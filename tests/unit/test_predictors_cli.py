@@ -395,7 +395,25 @@ def test_ranges_that_are_narrow_already_need_no_run(tmp_path, capsys):
     path = written(tmp_path, [(4, 100), (8, 52), (16, 28), (32, 16)])
     report = answer(capsys, path, "--target", "64")
     assert report["advice"] is None
-    assert "More runs would tell little: none would narrow a range" in report["answer"]
+    assert report["answer"].endswith(
+        "More runs would tell little: the widest range that matters, at 64, is within a factor of "
+        "1.25 either way; --most N allows larger counts."
+    )
+
+
+def test_beside_unusable_answers_no_run_is_said_to_tell_little(tmp_path, capsys):
+    path = written(tmp_path, [(12, 1000), (24, 1300), (48, 1800), (96, 2600)])
+    for more, count in (((), 6), (("--counts", "8", "12", "24"), 8), (("--counts", "24"), None)):
+        report = answer(capsys, path, "--most", "192", "--target", "192", *more)
+        assert (report["measure_next"], report["advice"]) == (count, None)
+        assert "would tell little" not in report["answer"]
+        assert ("on fewer processors than 12 it may be faster" in report["answer"]) == bool(count)
+
+
+def test_that_no_run_narrows_a_wide_range_is_said(tmp_path, capsys):
+    path = written(tmp_path, [(4, 100), (8, 52), (16, 28)])
+    said = answer(capsys, path, "--target", "512", "--most", "16")["answer"]
+    assert "none would narrow a range that is wider than a factor of 1.25" in said
 
 
 def test_a_run_that_narrows_little_is_not_advised(tmp_path, capsys):
