@@ -45,7 +45,8 @@ class Question:
         Counts to choose from and to measure; None for those that `orderable` names to choose
         from, powers of two and targets to measure.
     targets : numpy.ndarray of float or None
-        Counts to predict; None for the measured ones and powers of two around them.
+        Counts to predict; None for the measured ones and `counts`, else powers of two around
+        them.
     most : float or None
         The largest count to be had.
     level : float
@@ -152,8 +153,10 @@ def build_report(
         Measured counts and seconds.
     question : Question
     """
-    asked = question.targets
+    asked, given = question.targets, question.counts
     targets = default_targets(observed, question.most) if asked is None else asked
+    if asked is None and given is not None:
+        targets = np.union1d(given, observed)
     remarks = tuple(dict.fromkeys(model.reliability(targets)))
     runs = observed_curve(observed, runtime)
     measured = question.known and runs.nprocs.item(0) == 1.0
@@ -165,10 +168,11 @@ def build_report(
     knee = _knee(counts, speedup, bool(end or question.most))
     efficient = {e: _at_efficiency(counts, speedup, e, end) for e in EFFICIENCIES}
     fastest = float(counts[int(np.argmax(speedup >= speedup.max() * (1.0 - 1e-6)))])
-    wanted = [*efficient.values(), fastest] if asked is None else asked.tolist()
+    named = given if asked is None else asked
+    wanted = [*efficient.values(), fastest] if named is None else named.tolist()
     matters = [count for count in wanted if count is not None and (not end or count <= end)]
     reach = question.most or (None if asked is None else max(asked.max(), observed.max()))
-    if reach and asked is None and question.counts is None:
+    if reach and named is None:
         reach = 2.0 ** np.floor(np.log2(reach))
     within = end if reach is None else min(reach, end or reach)
     advice = measure_next(model, observed, matters, within, question.free, question.counts)

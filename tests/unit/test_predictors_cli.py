@@ -401,6 +401,15 @@ def test_ranges_that_are_narrow_already_need_no_run(tmp_path, capsys):
     )
 
 
+def test_counts_that_are_asked_for_are_the_rows_and_bound_what_is_spoken_of(tmp_path, capsys):
+    """The range at 384 was to narrow, and the rows were powers of two."""
+    path = written(tmp_path, [(12, 43000), (24, 21087), (48, 15732), (96, 9155)])
+    report = answer(capsys, path, "--counts", "12", "72", "144", "192")
+    assert [row["nprocs"] for row in report["rows"]] == [12, 24, 48, 72, 96, 144, 192]
+    assert report["advice"]["target"] == 192
+    assert report["fastest"] <= 192
+
+
 def test_beside_unusable_answers_no_run_is_said_to_tell_little(tmp_path, capsys):
     path = written(tmp_path, [(12, 1000), (24, 1300), (48, 1800), (96, 2600)])
     for more, count in (((), 6), (("--counts", "8", "12", "24"), 8), (("--counts", "24"), None)):
