@@ -87,12 +87,10 @@ def measure_next(
         candidates = _candidates(known, wanted, most)
     candidates = np.setdiff1d(candidates[candidates <= (most or np.inf)], known)
     candidates = candidates[feasible(model, candidates)]
-    if not candidates.size:
-        return None
     now = _widths(known, wanted)
     narrowed = np.array(
         [half * (1.0 - _widths(np.union1d(known, [one]), wanted) / now) for one in candidates]
-    )
+    ).reshape(-1, wanted.size)
     tells = (narrowed >= LEAST_GAIN * half) & (half > np.log(SURE))
     worthwhile = tells.any(axis=1)
     if not worthwhile.any():

@@ -154,9 +154,9 @@ def build_report(
     question : Question
     """
     asked, given = question.targets, question.counts
-    targets = default_targets(observed, question.most) if asked is None else asked
-    if asked is None and given is not None:
-        targets = np.union1d(given, observed)
+    named = given if asked is None else asked
+    targets = default_targets(observed, question.most) if named is None else named
+    targets = np.union1d(targets, observed) if asked is None else targets
     remarks = tuple(dict.fromkeys(model.reliability(targets)))
     runs = observed_curve(observed, runtime)
     measured = question.known and runs.nprocs.item(0) == 1.0
@@ -168,7 +168,6 @@ def build_report(
     knee = _knee(counts, speedup, bool(end or question.most))
     efficient = {e: _at_efficiency(counts, speedup, e, end) for e in EFFICIENCIES}
     fastest = float(counts[int(np.argmax(speedup >= speedup.max() * (1.0 - 1e-6)))])
-    named = given if asked is None else asked
     wanted = [*efficient.values(), fastest] if named is None else named.tolist()
     matters = [count for count in wanted if count is not None and (not end or count <= end)]
     reach = question.most or (None if asked is None else max(asked.max(), observed.max()))
@@ -181,7 +180,11 @@ def build_report(
     listed = _rows(model, np.union1d(targets, list(means)), one, question.level, means)
     row_of = {row.nprocs: row for row in listed}
     rows = tuple(row_of[count] for count in targets.tolist())
-    choices = _candidates(model, observed, question, one, means)
+    top = question.most or 4.0 * float(observed.max())
+    chosen_from = orderable(observed, top) if given is None else given
+    held = chosen_from[feasible(model, chosen_from) | np.isin(chosen_from, list(means))]
+    believed = _rows(model, held, one, question.level, means) if held.size else ()
+    choices = [row for row in believed if row.measured or row.grade != UNUSABLE]
     is_alone = len(means) == 1 and len(choices) < 2
     uses = () if is_alone else best_uses(choices, one)
     rival = rival_of(uses, choices)
@@ -194,7 +197,7 @@ def build_report(
         doubts.insert(0, (said, against))
     again = next((int(count) for _, count in doubts if count), None)
     last = "" if again else _next(advice, rival, means if is_alone else {})
-    fewer = None if again or last or not end else _fewer(model, observed, end, question.counts)
+    fewer = None if again or last or end != observed.min() else _fewer(model, end, given)
     if fewer:
         last = f"Measure {fewer} next: on fewer processors than {end:g} it may be faster."
     elif not again and not last and matters and all(row.grade != UNUSABLE for row in rows):
@@ -232,24 +235,6 @@ def _rows(
         Row(n, t, a, b, one / t, one / t / n, _grade(model, n, w), n in means, means.get(n))
         for n, t, a, b, w in zip(*columns, strict=True)
     )
-
-
-def _candidates(
-    model: Predictor,
-    observed: FloatArray,
-    question: Question,
-    one: float,
-    means: Mapping[float, float],
-) -> tuple[Row, ...]:
-    """Return the counts to choose from, what was measured and what may be believed of them."""
-    known, counts = np.array(list(means)), question.counts
-    if counts is None:
-        counts = orderable(observed, question.most or 4.0 * float(observed.max()))
-    held = counts[feasible(model, counts) | np.isin(counts, known)]
-    if not held.size:
-        return ()
-    rows = _rows(model, held, one, question.level, means)
-    return tuple(row for row in rows if row.measured or row.grade != UNUSABLE)
 
 
 def _grade(model: Predictor, target: float, factor: float) -> str:
@@ -313,13 +298,11 @@ def _scatter(observed: FloatArray, runtime: FloatArray) -> list[Doubt]:
 def _rise(means: Mapping[float, float], observed: FloatArray) -> list[Doubt]:
     """Say where measured runtimes rise, and by how much."""
     best = min(means, key=lambda count: (means[count], count))
-    beyond = [count for count in means if count > best]
-    if not beyond:
-        return []
-    worst = max(beyond, key=means.__getitem__)
+    onwards = [count for count in means if count >= best]
+    worst = max(onwards, key=means.__getitem__)
     if means[worst] <= means[best] * (1.0 + SAME):
         return []
-    is_once = len(beyond) == 1 and (observed == worst).sum() == 1
+    is_once = len(onwards) == 2 and (observed == worst).sum() == 1
     again = f" First of all run {worst:g} again: one slow run may be scatter." if is_once else ""
     said = (
         f"Runtimes rise beyond {best:g}: {number(means[best])} s were measured on {best:g} and "
@@ -372,10 +355,8 @@ def _enough(model: Predictor, matters: Sequence[float], most: float | None) -> s
     return f"More runs would tell little: {why}{more}."
 
 
-def _fewer(
-    model: Predictor, observed: FloatArray, end: float, counts: FloatArray | None
-) -> int | None:
-    """Return the largest count below the first, if that is the fastest, that runs can be on."""
-    below = np.array([end // 2.0]) if counts is None else counts
-    below = below[(below >= 1.0) & (below < observed.min()) & (end == observed.min())]
+def _fewer(model: Predictor, first: float, counts: FloatArray | None) -> int | None:
+    """Return the largest count below the first measured one that there may be runs on."""
+    below = np.array([first // 2.0]) if counts is None else counts
+    below = below[(below >= 1.0) & (below < first)]
     return max(map(int, below[feasible(model, below)]), default=None)
