@@ -237,7 +237,8 @@ def _reported(
     observed, runtime = (own[name].to_numpy(float) for name in ("nprocs", "runtime"))
     counts = _counts("--counts", options.counts)
     known = all((own[name] == value).all() for name, value in at.items())
-    question = Question(counts, targets, options.most, options.level, options.free, known)
+    most = options.most or (None if counts is None else float(counts.max()))
+    question = Question(counts, targets, most, options.level, options.free, known)
     report = build_report(options.method, model, observed, runtime, question)
     if at:
         listed = ", ".join(f"{name} = {value:g}" for name, value in at.items())

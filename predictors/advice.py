@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from predictors.base import FloatArray, Predictor
+from predictors.base import BoolArray, FloatArray, Predictor
 
 FEW = 0.2
 """Share of the half-width in ln T that falls with the root of the number of counts."""
@@ -86,14 +86,11 @@ def measure_next(
     if candidates is None:
         candidates = _candidates(known, wanted, most)
     candidates = np.setdiff1d(candidates[candidates <= (most or np.inf)], known)
-    feasible = getattr(model, "feasible", None)
-    candidates = candidates if feasible is None else candidates[feasible(candidates)]
-    if not candidates.size:
-        return None
+    candidates = candidates[feasible(model, candidates)]
     now = _widths(known, wanted)
     narrowed = np.array(
         [half * (1.0 - _widths(np.union1d(known, [one]), wanted) / now) for one in candidates]
-    )
+    ).reshape(-1, wanted.size)
     tells = (narrowed >= LEAST_GAIN * half) & (half > np.log(SURE))
     worthwhile = tells.any(axis=1)
     if not worthwhile.any():
@@ -110,6 +107,12 @@ def measure_next(
         float(np.exp(min(half[place] - narrowed[best, place], 50.0))),
         float(cost[best]),
     )
+
+
+def feasible(model: Predictor, counts: FloatArray) -> BoolArray:
+    """Say which counts the application runs on."""
+    says = getattr(model, "feasible", None)
+    return np.ones(len(counts), bool) if says is None else np.asarray(says(counts), bool)
 
 
 def _candidates(known: FloatArray, wanted: FloatArray, most: float | None) -> FloatArray:

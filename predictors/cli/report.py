@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from predictors.advice import SURE, Advice, measure_next
-from predictors.base import BoolArray, FloatArray, Predictor, Remark
+from predictors.advice import SURE, Advice, feasible, measure_next
+from predictors.base import FloatArray, Predictor, Remark
 from predictors.cli.measurements import FAR_APART
 from predictors.cli.uses import (
     EFFICIENT,
@@ -45,7 +45,8 @@ class Question:
         Counts to choose from and to measure; None for those that `orderable` names to choose
         from, powers of two and targets to measure.
     targets : numpy.ndarray of float or None
-        Counts to predict; None for the measured ones and powers of two around them.
+        Counts to predict; None for the measured ones and `counts`, else powers of two around
+        them.
     most : float or None
         The largest count to be had.
     level : float
@@ -128,9 +129,8 @@ class Report:
         """Return the report as plain values for JSON."""
         plain = asdict(replace(self, measured=()))
         del plain["measured"]
-        plain["remarks"] = [remark._asdict() for remark in self.remarks]
-        plain["advice"] = None if self.advice is None else self.advice._asdict()
-        return plain
+        advice = None if self.advice is None else self.advice._asdict()
+        return plain | {"remarks": [one._asdict() for one in self.remarks], "advice": advice}
 
 
 def default_targets(observed: FloatArray, most: float | None = None) -> FloatArray:
@@ -153,8 +153,10 @@ def build_report(
         Measured counts and seconds.
     question : Question
     """
-    asked = question.targets
-    targets = default_targets(observed, question.most) if asked is None else asked
+    asked, given = question.targets, question.counts
+    named = given if asked is None else asked
+    targets = default_targets(observed, question.most) if named is None else named
+    targets = np.union1d(targets, observed) if asked is None else targets
     remarks = tuple(dict.fromkeys(model.reliability(targets)))
     runs = observed_curve(observed, runtime)
     measured = question.known and runs.nprocs.item(0) == 1.0
@@ -166,10 +168,10 @@ def build_report(
     knee = _knee(counts, speedup, bool(end or question.most))
     efficient = {e: _at_efficiency(counts, speedup, e, end) for e in EFFICIENCIES}
     fastest = float(counts[int(np.argmax(speedup >= speedup.max() * (1.0 - 1e-6)))])
-    wanted = [*efficient.values(), fastest] if asked is None else asked.tolist()
+    wanted = [*efficient.values(), fastest] if named is None else named.tolist()
     matters = [count for count in wanted if count is not None and (not end or count <= end)]
     reach = question.most or (None if asked is None else max(asked.max(), observed.max()))
-    if reach and asked is None and question.counts is None:
+    if reach and named is None:
         reach = 2.0 ** np.floor(np.log2(reach))
     within = end if reach is None else min(reach, end or reach)
     advice = measure_next(model, observed, matters, within, question.free, question.counts)
@@ -178,7 +180,11 @@ def build_report(
     listed = _rows(model, np.union1d(targets, list(means)), one, question.level, means)
     row_of = {row.nprocs: row for row in listed}
     rows = tuple(row_of[count] for count in targets.tolist())
-    choices = _candidates(model, observed, question, one, means)
+    top = question.most or 4.0 * float(observed.max())
+    chosen_from = orderable(observed, top) if given is None else given
+    held = chosen_from[feasible(model, chosen_from) | np.isin(chosen_from, list(means))]
+    believed = _rows(model, held, one, question.level, means) if held.size else ()
+    choices = [row for row in believed if row.measured or row.grade != UNUSABLE]
     is_alone = len(means) == 1 and len(choices) < 2
     uses = () if is_alone else best_uses(choices, one)
     rival = rival_of(uses, choices)
@@ -190,7 +196,12 @@ def build_report(
         said = f"First of all run {against} again: its runtime contradicts the others."
         doubts.insert(0, (said, against))
     again = next((int(count) for _, count in doubts if count), None)
-    last = "" if again else _next(advice, rival, question.most, means if is_alone else {})
+    last = "" if again else _next(advice, rival, means if is_alone else {})
+    fewer = None if again or last or end != observed.min() else _fewer(model, end, given)
+    if fewer:
+        last = f"Measure {fewer} next: on fewer processors than {end:g} it may be faster."
+    elif not again and not last and matters and all(row.grade != UNUSABLE for row in rows):
+        last = _enough(model, matters, question.most)
     return Report(
         " ".join([*(said for said, _ in doubts), *told, *advised(uses, means), last]).rstrip(),
         method,
@@ -208,7 +219,7 @@ def build_report(
         {f"{least:g}": count for least, count in efficient.items()},
         end,
         remarks,
-        again or (int(rival.nprocs) if rival else advice.nprocs if advice else None),
+        again or (int(rival.nprocs) if rival else advice.nprocs if advice else fewer),
         None if again or rival else advice,
     )
 
@@ -224,30 +235,6 @@ def _rows(
         Row(n, t, a, b, one / t, one / t / n, _grade(model, n, w), n in means, means.get(n))
         for n, t, a, b, w in zip(*columns, strict=True)
     )
-
-
-def _candidates(
-    model: Predictor,
-    observed: FloatArray,
-    question: Question,
-    one: float,
-    means: Mapping[float, float],
-) -> tuple[Row, ...]:
-    """Return the counts to choose from, what was measured and what may be believed of them."""
-    known, counts = np.array(list(means)), question.counts
-    if counts is None:
-        counts = orderable(observed, question.most or 4.0 * float(observed.max()))
-    held = counts[_feasible(model, counts) | np.isin(counts, known)]
-    if not held.size:
-        return ()
-    rows = _rows(model, held, one, question.level, means)
-    return tuple(row for row in rows if row.measured or row.grade != UNUSABLE)
-
-
-def _feasible(model: Predictor, counts: FloatArray) -> BoolArray:
-    """Say which counts the application runs on."""
-    feasible = getattr(model, "feasible", None)
-    return np.ones(len(counts), bool) if feasible is None else np.asarray(feasible(counts), bool)
 
 
 def _grade(model: Predictor, target: float, factor: float) -> str:
@@ -273,7 +260,7 @@ def _parameters(model: Predictor) -> dict[str, float]:
 def _considered(model: Predictor, top: float) -> FloatArray:
     """Return counts from 1 to `top` that the application runs on, a few hundred at most."""
     counts = np.unique(np.rint(np.append(np.geomspace(1.0, max(top, 1.0), 400), np.floor(top))))
-    held = counts[_feasible(model, counts)]
+    held = counts[feasible(model, counts)]
     return held if held.size else counts
 
 
@@ -311,13 +298,11 @@ def _scatter(observed: FloatArray, runtime: FloatArray) -> list[Doubt]:
 def _rise(means: Mapping[float, float], observed: FloatArray) -> list[Doubt]:
     """Say where measured runtimes rise, and by how much."""
     best = min(means, key=lambda count: (means[count], count))
-    beyond = [count for count in means if count > best]
-    if not beyond:
-        return []
-    worst = max(beyond, key=means.__getitem__)
+    onwards = [count for count in means if count >= best]
+    worst = max(onwards, key=means.__getitem__)
     if means[worst] <= means[best] * (1.0 + SAME):
         return []
-    is_once = len(beyond) == 1 and (observed == worst).sum() == 1
+    is_once = len(onwards) == 2 and (observed == worst).sum() == 1
     again = f" First of all run {worst:g} again: one slow run may be scatter." if is_once else ""
     said = (
         f"Runtimes rise beyond {best:g}: {number(means[best])} s were measured on {best:g} and "
@@ -338,9 +323,7 @@ def _expected(rows: Sequence[Row]) -> list[str]:
     return said
 
 
-def _next(
-    advice: Advice | None, rival: Row | None, most: float | None, alone: Mapping[float, float]
-) -> str:
+def _next(advice: Advice | None, rival: Row | None, alone: Mapping[float, float]) -> str:
     """Say what to measure, as it may be faster, or for narrower ranges."""
     if rival is not None:
         return (
@@ -348,11 +331,7 @@ def _next(
             f"it may be faster, at {number(rival.low)} to {number(rival.high)} s."
         )
     if advice is None:
-        more = "; --most N allows larger counts" if most is None else ""
-        return (
-            f"More runs would tell little: none would narrow a range that is wider than a factor "
-            f"of {SURE:g} either way by a fifth{more}."
-        )
+        return ""
     for count, seconds in alone.items():
         return (
             f"Measure {advice.nprocs} next, for {number(count * seconds)} processor-seconds if "
@@ -363,3 +342,21 @@ def _next(
         f"processor-seconds: the range at {advice.target:g} should narrow from "
         f"a factor of {advice.now:.2f} either way to {advice.then:.2f}."
     )
+
+
+def _enough(model: Predictor, matters: Sequence[float], most: float | None) -> str:
+    """Say why no run is advised: ranges at what matters are narrow, or none narrows them much."""
+    low, high = model.predict_range(matters)
+    widest, factor = int(np.argmax(high / low)), f"a factor of {SURE:g} either way"
+    why = f"none would narrow a range that is wider than {factor} by a fifth"
+    if high[widest] <= low[widest] * SURE**2:
+        why = f"the widest range that matters, at {matters[widest]:g}, is within {factor}"
+    more = "; --most N allows larger counts" if most is None else ""
+    return f"More runs would tell little: {why}{more}."
+
+
+def _fewer(model: Predictor, first: float, counts: FloatArray | None) -> int | None:
+    """Return the largest count below the first measured one that there may be runs on."""
+    below = np.array([first // 2.0]) if counts is None else counts
+    below = below[(below >= 1.0) & (below < first)]
+    return max(map(int, below[feasible(model, below)]), default=None)

@@ -159,8 +159,8 @@ def rival_of(uses: Sequence[Use], rows: Sequence[Row]) -> Row | None:
 
     None if what is advised as fastest was not measured.
     """
-    fastest = next((use for use in uses if FASTEST in use.criterion and use.measured), None)
-    if fastest is None:
+    fastest = next((use for use in uses if FASTEST in use.criterion.split(" and ")), None)
+    if fastest is None or not fastest.measured:
         return None
     most = max(row.nprocs for row in rows if row.measured)
     between = (row for row in rows if not row.measured and row.nprocs < most)
