@@ -269,8 +269,8 @@ def advice_frame(rows: Sequence[Advice]) -> pd.DataFrame:
     """Return the table of ``advice.csv``: a row an application, times in seconds.
 
     ``predicted``, ``low``, ``high``, ``walltime`` and ``expected_start`` (from submit to
-    start) are those of ``recommended``, the one of the fastest and the efficient count that
-    is expected to end first, or the usual count where nothing is known of others.
+    start) are those of ``recommended``, the one of the fastest, the efficient and the usual
+    count that is expected to end first; of the usual one, the first three are its median.
     """
     recommended = [one.recommended for one in rows]
     known = [own if one.fastest else None for one, own in zip(rows, recommended, strict=True)]

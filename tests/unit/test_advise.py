@@ -16,10 +16,12 @@ from sim.site.evidence import (
     COVERAGE,
     FEWEST_RUNS,
     advice_of,
+    asked_on,
     clock_time,
     considered,
     minutes,
     walltimes,
+    with_starts,
 )
 from sim.site.site_pages import advice_rows, advice_sentences
 
@@ -329,3 +331,40 @@ def test_the_time_left_of_advice_is_from_groups_and_starts(tmp_path):
     assert list(dict.fromkeys(texts)) == ["learns from the jobs, and predicts", "replays starts"]
     assert list(shares) == sorted(shares)
     assert (shares[0], 0.5 in shares, max(shares) > 0.5, any(known)) == (0.0, True, True, True)
+
+
+def test_the_usual_count_competes_where_starts_are_known():
+    told = advice_of("a", runs_of([2, 2, 4, 8, 16]), None, 256)
+    asked = {one.count: asked_on(told, one) for one in told.choices}
+    assert (told.usual, list(asked)) == (2, [2, told.recommended.count])
+
+    def row(advice):
+        head, cells = advice_rows([advice])
+        cell = dict(zip(head, cells[0], strict=True))
+        return cell["recommended"], cell["predicted (range)"], cell["ends after"], advice.sbatch
+
+    def started(**waits):
+        usual, other = asked.items()
+        return with_starts(told, {usual: waits["usual"], other: waits["other"]})
+
+    assert row(told)[2] == "–"
+    late = started(usual=3600.0, other=36000.0)
+    assert row(late) == (
+        "keep 2", "28.6 min (median of its runs)", "88.6 min", "sbatch --ntasks=2 job.sh",
+    )  # fmt: skip
+    soon = row(started(usual=3600.0, other=3600.0))
+    assert soon[0].startswith("32 (inferred")
+    assert soon[2].endswith("(now 2: 88.6 min)")
+    unknown = with_starts(told, {next(iter(asked.items())): 3600.0})
+    assert (unknown.recommended.count, row(unknown)[2]) == (32, "–")
+
+
+def test_what_costs_less_may_end_a_little_later_and_says_so():
+    told = advice_of("a", runs_of([2, 4, 8, 32, 32], serial=1000.0, parallel=500.0), None, 32)
+    assert (told.usual, told.recommended.count) == (32, 8)
+    waits = {(one.count, asked_on(told, one)): 60.0 for one in told.choices}
+    near = with_starts(told, waits)
+    assert near.recommended.ends > near.choices[0].ends
+    assert advice_rows([near])[1][0][2] == "8 (ends later, costs less)"
+    far = with_starts(told, {key: wait * (1 + 20 * (key[0] < 32)) for key, wait in waits.items()})
+    assert advice_rows([far])[1][0][2] == "keep 32"
