@@ -76,8 +76,9 @@ class Jobs:
     Attributes
     ----------
     runs : pandas.DataFrame
-        Columns ``group, nprocs, runtime, asked, completed``, by submit; times in seconds,
-        ``asked`` NaN where unknown. Where nobody says how any job ended, all count as completed.
+        Columns ``group, application, nprocs, runtime, asked, completed``, by submit; times in
+        seconds, ``asked`` NaN where unknown; a group is of one application. Where nobody says
+        how any job ended, all count as completed.
     names : dict of int to str
         Of the groups.
     source : str
@@ -117,6 +118,7 @@ def read_jobs(words: Sequence[str]) -> Jobs:
     runs = pd.DataFrame(
         {
             "group": group,
+            "application": jobs["application"],
             "nprocs": jobs["requested_processors"],
             "runtime": jobs["reference_runtime"],
             "asked": np.where(known, jobs["requested_time"], np.nan),
@@ -152,6 +154,7 @@ def _of_run(path: Path) -> Jobs:
         runs = pd.DataFrame(
             {
                 "group": jobs["application"].to_numpy(),
+                "application": jobs["application"].to_numpy(),
                 "nprocs": jobs["allocated_processors"].to_numpy(np.int64),
                 "runtime": (jobs["runtime"] * scale).to_numpy(float),
                 "asked": jobs["requested_time"].to_numpy(float),
@@ -192,6 +195,7 @@ def advise(jobs: Jobs, own: Options, progress: Display | None = None) -> Advised
     sizes = past["group"].value_counts()
     area = (past["nprocs"] * past["runtime"]).groupby(past["group"]).sum()
     groups = dict(list(past.groupby("group")))
+    ran = past.groupby("application")["nprocs"].unique()
     ranked = area.sort_values(ascending=False, kind="stable").index.tolist()
     ranked = [group for group in ranked if sizes[group] >= REPEATED]
     starts, rows = own.starts and jobs.trace is not None, []
@@ -200,7 +204,8 @@ def advise(jobs: Jobs, own: Options, progress: Display | None = None) -> Advised
             shown.show("learns from the jobs, and predicts", place / len(ranked) or None)
             one = advice_of(jobs.names[group], groups[group], limits.get(group), jobs.processors)
             in_nodes = jobs.config.get("workload", {}).get("unit") == "nodes"
-            rows.append(replace(one, in_nodes=in_nodes))
+            every = sorted(ran[groups[group]["application"].iloc[0]].tolist())
+            rows.append(replace(one, in_nodes=in_nodes, counts_of_all=tuple(every)))
     if starts:
         with shown.part(1, 2):
             rows = _with_starts(rows, jobs, first, shown)

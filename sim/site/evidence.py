@@ -97,6 +97,8 @@ class Advice:
         Mean time from submit to start on the usual count, seconds.
     in_nodes : bool
         Whether counts are of whole nodes.
+    counts_of_all : tuple of int
+        Those that ran whatever time was asked for.
     """
 
     application: str
@@ -112,6 +114,7 @@ class Advice:
     evidence: str
     usual_start: float | None = None
     in_nodes: bool = False
+    counts_of_all: tuple[int, ...] = ()
 
     @property
     def says_something(self) -> bool:

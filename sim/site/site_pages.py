@@ -287,7 +287,8 @@ def advice_rows(rows: Sequence[Advice]) -> tuple[list[str], list[list[str]]]:
         spread = "median of its runs" if own.low == own.high else f"{told[1]} to {told[2]}"
         walltime = one.walltime_on(own)
         counts = list(one.counts.items())
-        basis = "" if own.count in one.counts else " (inferred, never run)"
+        never = "not run in this class" if own.count in one.counts_of_all else "never run"
+        basis = "" if own.count in one.counts else f" (inferred, {never})"
         if one.knows_starts and own.ends > usual.ends:
             basis += " (ends later, costs less)"
         shown = ", ".join(f"{n}: {k}" for n, k in counts[:MOST_COUNTS])

@@ -247,6 +247,17 @@ def test_a_count_that_never_ran_is_called_inferred():
     ):
         told = advice_of("app", runs_of(counts), None, most)
         assert advice_rows([told])[1][0][2] == said
+    told = replace(advice_of("app", runs_of([1, 2, 4, 8]), None, 64), counts_of_all=(1, 16))
+    assert advice_rows([told])[1][0][2] == "16 (inferred, not run in this class)"
+
+
+def test_counts_of_other_classes_are_known(tmp_path):
+    rows = [f"{60 * k},600,{2 + 2 * (k % 2)},ann,{3000 + 600 * (k == 0)}" for k in range(12)]
+    rows += [f"{900 + 60 * k},60,16,ann,60" for k in range(12)]
+    log = tmp_path / "log.csv"
+    log.write_text("submit,runtime,cpus,user,walltime\n" + "\n".join(rows) + "\n")
+    told = advise(read_jobs([str(log)]), options(["advise.starts=false"])).rows
+    assert {one.counts_of_all for one in told} == {(2, 4, 16)}
 
 
 def test_advice_where_nothing_repeats(tmp_path, monkeypatch, capsys):
