@@ -131,13 +131,14 @@ def read_jobs(words: Sequence[str]) -> Jobs:
 
 
 def _names(jobs: pd.DataFrame, words: Mapping[int, str]) -> dict[int, str]:
-    """Return the name of each group: what its jobs share, and about what they ask for."""
+    """Return the name of each group: what its jobs share, and from what to what they ask for."""
     groups = jobs.groupby("group")
-    pairs = zip(groups["application"].first().items(), groups["asked"].median(), strict=True)
+    columns = groups["application"].first().items(), groups["asked"].min(), groups["asked"].max()
     return {
         int(str(group)): words[application]
-        + ("" if np.isnan(seconds) else f", asking for {clock_time(seconds)}")
-        for (group, application), seconds in pairs
+        + ("" if np.isnan(least) else f", asking for {clock_time(least)}")
+        + (f" to {clock_time(most)}" if most > least else "")
+        for (group, application), least, most in zip(*columns, strict=True)
     }
 
 

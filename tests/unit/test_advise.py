@@ -258,6 +258,8 @@ def test_counts_of_other_classes_are_known(tmp_path):
     log.write_text("submit,runtime,cpus,user,walltime\n" + "\n".join(rows) + "\n")
     told = advise(read_jobs([str(log)]), options(["advise.starts=false"])).rows
     assert {one.counts_of_all for one in told} == {(2, 4, 16)}
+    classes = {one.application.partition(", ")[2] for one in told}
+    assert classes == {"asking for 00:01:00", "asking for 00:50:00 to 01:00:00"}
 
 
 def test_advice_where_nothing_repeats(tmp_path, monkeypatch, capsys):
