@@ -339,12 +339,15 @@ def advice_of(name: str, runs: pd.DataFrame, walltime: float | None, processors:
         fastest, efficient, problem = choose(
             model, scatter, [int(n) for n in sizes.index], processors
         )
-        if fastest is not None and fastest.count < usual:
-            slower = model.predict(np.array([usual])).item() / fastest.predicted
-            if slower > np.exp(SCATTER):
+        if fastest is not None and efficient is not None:
+            one = fastest if fastest.count < usual else efficient
+            slower = model.predict(np.array([usual])).item() / one.predicted
+            more = max(one.count / usual, 1.0)
+            if slower > np.exp(SCATTER) * more:
+                so = "so that they are" if more == 1 else "more than processors explain, so perhaps"
                 problem = (
-                    f"no evidence of scaling: runs on {fastest.count} are {slower:.1f} times as "
-                    f"fast as those on {usual}, so that they are of different work"
+                    f"no evidence of scaling: runs on {one.count} are {slower:.1f} times as "
+                    f"fast as those on {usual}, {so} of different work"
                 )
                 fastest = efficient = None
         evidence = problem or evidence

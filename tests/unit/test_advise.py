@@ -108,6 +108,15 @@ def test_runs_that_are_shorter_on_fewer_processors_are_of_other_work():
     assert advice_of("a", shorter_on_fewer(1.2), None, PROCESSORS).fastest.count < 32
 
 
+@pytest.mark.parametrize(("seconds", "other"), [(1030.0, True), (1900.0, False)])
+def test_runs_that_are_faster_than_their_processors_explain_are_of_other_work(seconds, other):
+    runtime = [3120.0, 3090.0, 3100.0, 3110.0, seconds, 1.01 * seconds]
+    runs = pd.DataFrame({"nprocs": [112, 128, 128, 128, 176, 176], "runtime": runtime})
+    told = advice_of("a", runs.assign(asked=7200.0), None, 176)
+    beyond = "times as fast as those on 128, more than processors explain, so perhaps of"
+    assert (told.fastest is None, beyond in told.evidence) == (other, other)
+
+
 @pytest.mark.parametrize(("more", "option"), [(["workload.unit=nodes"], "nodes"), ([], "ntasks")])
 def test_the_largest_come_first_and_whole_nodes_are_asked_for_as_such(tmp_path, more, option):
     small = runs_of([1, 2, 4, 8], repeats=9).assign(user="ann")
