@@ -76,8 +76,9 @@ class Jobs:
     Attributes
     ----------
     runs : pandas.DataFrame
-        Columns ``group, nprocs, runtime, asked, completed``, by submit; times in seconds,
-        ``asked`` NaN where unknown. Where nobody says how any job ended, all count as completed.
+        Columns ``group, application, nprocs, runtime, asked, completed``, by submit; times in
+        seconds, ``asked`` NaN where unknown; a group is of one application. Where nobody says
+        how any job ended, all count as completed.
     names : dict of int to str
         Of the groups.
     source : str
@@ -117,6 +118,7 @@ def read_jobs(words: Sequence[str]) -> Jobs:
     runs = pd.DataFrame(
         {
             "group": group,
+            "application": jobs["application"],
             "nprocs": jobs["requested_processors"],
             "runtime": jobs["reference_runtime"],
             "asked": np.where(known, jobs["requested_time"], np.nan),
@@ -129,13 +131,14 @@ def read_jobs(words: Sequence[str]) -> Jobs:
 
 
 def _names(jobs: pd.DataFrame, words: Mapping[int, str]) -> dict[int, str]:
-    """Return the name of each group: what its jobs share, and about what they ask for."""
+    """Return the name of each group: what its jobs share, and from what to what they ask for."""
     groups = jobs.groupby("group")
-    pairs = zip(groups["application"].first().items(), groups["asked"].median(), strict=True)
+    columns = groups["application"].first().items(), groups["asked"].min(), groups["asked"].max()
     return {
         int(str(group)): words[application]
-        + ("" if np.isnan(seconds) else f", asking for {clock_time(seconds)}")
-        for (group, application), seconds in pairs
+        + ("" if np.isnan(least) else f", asking for {clock_time(least)}")
+        + (f" to {clock_time(most)}" if most > least else "")
+        for (group, application), least, most in zip(*columns, strict=True)
     }
 
 
@@ -152,6 +155,7 @@ def _of_run(path: Path) -> Jobs:
         runs = pd.DataFrame(
             {
                 "group": jobs["application"].to_numpy(),
+                "application": jobs["application"].to_numpy(),
                 "nprocs": jobs["allocated_processors"].to_numpy(np.int64),
                 "runtime": (jobs["runtime"] * scale).to_numpy(float),
                 "asked": jobs["requested_time"].to_numpy(float),
@@ -192,6 +196,7 @@ def advise(jobs: Jobs, own: Options, progress: Display | None = None) -> Advised
     sizes = past["group"].value_counts()
     area = (past["nprocs"] * past["runtime"]).groupby(past["group"]).sum()
     groups = dict(list(past.groupby("group")))
+    ran = past.groupby("application")["nprocs"].unique()
     ranked = area.sort_values(ascending=False, kind="stable").index.tolist()
     ranked = [group for group in ranked if sizes[group] >= REPEATED]
     starts, rows = own.starts and jobs.trace is not None, []
@@ -200,7 +205,8 @@ def advise(jobs: Jobs, own: Options, progress: Display | None = None) -> Advised
             shown.show("learns from the jobs, and predicts", place / len(ranked) or None)
             one = advice_of(jobs.names[group], groups[group], limits.get(group), jobs.processors)
             in_nodes = jobs.config.get("workload", {}).get("unit") == "nodes"
-            rows.append(replace(one, in_nodes=in_nodes))
+            every = sorted(ran[groups[group]["application"].iloc[0]].tolist())
+            rows.append(replace(one, in_nodes=in_nodes, counts_of_all=tuple(every)))
     if starts:
         with shown.part(1, 2):
             rows = _with_starts(rows, jobs, first, shown)
@@ -269,8 +275,8 @@ def advice_frame(rows: Sequence[Advice]) -> pd.DataFrame:
     """Return the table of ``advice.csv``: a row an application, times in seconds.
 
     ``predicted``, ``low``, ``high``, ``walltime`` and ``expected_start`` (from submit to
-    start) are those of ``recommended``, the one of the fastest and the efficient count that
-    is expected to end first, or the usual count where nothing is known of others.
+    start) are those of ``recommended``, the one of the fastest, the efficient and the usual
+    count that is expected to end first; of the usual one, the first three are its median.
     """
     recommended = [one.recommended for one in rows]
     known = [own if one.fastest else None for one, own in zip(rows, recommended, strict=True)]

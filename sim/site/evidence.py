@@ -63,6 +63,11 @@ class Choice:
     high: float
     expected_start: float | None = None
 
+    @property
+    def ends(self) -> float:
+        """Mean time from submit to end, seconds; the runtime where the start is unknown."""
+        return (self.expected_start or 0.0) + self.predicted
+
 
 @dataclass(frozen=True)
 class Advice:
@@ -92,6 +97,8 @@ class Advice:
         Mean time from submit to start on the usual count, seconds.
     in_nodes : bool
         Whether counts are of whole nodes.
+    counts_of_all : tuple of int
+        Those that ran whatever time was asked for.
     """
 
     application: str
@@ -107,6 +114,7 @@ class Advice:
     evidence: str
     usual_start: float | None = None
     in_nodes: bool = False
+    counts_of_all: tuple[int, ...] = ()
 
     @property
     def says_something(self) -> bool:
@@ -120,7 +128,7 @@ class Advice:
 
     @property
     def choices(self) -> tuple[Choice, ...]:
-        """The counts that are told apart, each once."""
+        """The counts that are told apart, each once, the usual one first."""
         usual = Choice(
             self.usual, self.usual_runtime, self.usual_runtime, self.usual_runtime, self.usual_start
         )
@@ -128,11 +136,23 @@ class Advice:
         return tuple({one.count: one for one in [usual, *every]}.values())
 
     @property
+    def knows_starts(self) -> bool:
+        """Whether the start of each choice is known."""
+        return all(one.expected_start is not None for one in self.choices)
+
+    @property
     def recommended(self) -> Choice:
-        """The choice of the earliest expected end; the usual one without evidence."""
+        """The choice of the earliest expected end; the usual one without evidence.
+
+        Where starts are known, the usual one stays unless another ends no later, or later by
+        no more than `NEAR` on fewer processor-seconds.
+        """
         known = [one for one in (self.efficient, self.fastest) if one is not None]
-        weighed = known or self.choices
-        return min(weighed, key=lambda one: (one.expected_start or 0.0) + one.predicted)
+        usual = self.choices[0]
+        best = min(known or [usual], key=lambda one: one.ends)
+        costs_less = best.count * best.predicted < usual.count * usual.predicted
+        most = usual.ends * (NEAR if costs_less else 1.0)
+        return usual if self.knows_starts and best.ends > most else best
 
     def walltime_on(self, choice: Choice) -> float | None:
         """Return the walltime of a choice: as much longer or shorter as the runtime, seconds."""
@@ -319,12 +339,15 @@ def advice_of(name: str, runs: pd.DataFrame, walltime: float | None, processors:
         fastest, efficient, problem = choose(
             model, scatter, [int(n) for n in sizes.index], processors
         )
-        if fastest is not None and fastest.count < usual:
-            slower = model.predict(np.array([usual])).item() / fastest.predicted
-            if slower > np.exp(SCATTER):
+        if fastest is not None and efficient is not None:
+            one = fastest if fastest.count < usual else efficient
+            slower = model.predict(np.array([usual])).item() / one.predicted
+            more = max(one.count / usual, 1.0)
+            if slower > np.exp(SCATTER) * more:
+                so = "so that they are" if more == 1 else "more than processors explain, so perhaps"
                 problem = (
-                    f"no evidence of scaling: runs on {fastest.count} are {slower:.1f} times as "
-                    f"fast as those on {usual}, so that they are of different work"
+                    f"no evidence of scaling: runs on {one.count} are {slower:.1f} times as "
+                    f"fast as those on {usual}, {so} of different work"
                 )
                 fastest = efficient = None
         evidence = problem or evidence
@@ -360,12 +383,11 @@ def with_starts(advice: Advice, starts: dict[tuple[int, float], float]) -> Advic
             return None
         return replace(choice, expected_start=starts.get((choice.count, asked_on(advice, choice))))
 
-    usual = next(one for one in advice.choices if one.count == advice.usual)
     return replace(
         advice,
         fastest=timed(advice.fastest),
         efficient=timed(advice.efficient),
-        usual_start=starts.get((advice.usual, asked_on(advice, usual))),
+        usual_start=starts.get((advice.usual, asked_on(advice, advice.choices[0]))),
     )
 
 

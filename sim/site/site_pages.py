@@ -277,24 +277,31 @@ def _against_requests(judged: Mapping[str, Any]) -> str:
 def advice_rows(rows: Sequence[Advice]) -> tuple[list[str], list[list[str]]]:
     """Return headings and cells of the table of advice."""
     head = ["application", "jobs", "recommended", "predicted (range)", "walltime", "sbatch",
-            "asked now", "starts after", "fastest", "efficient", "measure next", "counts: runs",
-            "evidence"]  # fmt: skip
+            "asked now", "starts after", "ends after", "fastest", "efficient", "measure next",
+            "counts: runs", "evidence"]  # fmt: skip
     cells = []
     for one in rows:
-        own = one.recommended
+        own, usual = one.recommended, one.choices[0]
+        now = "" if own == usual else f" (now {usual.count}: {duration(usual.ends)})"
         told = texts([own.predicted, own.low, own.high], "s")
+        spread = "median of its runs" if own.low == own.high else f"{told[1]} to {told[2]}"
         walltime = one.walltime_on(own)
         counts = list(one.counts.items())
-        basis = "" if own.count in one.counts else " (inferred, never run)"
+        never = "not run in this class" if own.count in one.counts_of_all else "never run"
+        basis = "" if own.count in one.counts else f" (inferred, {never})"
+        if one.knows_starts and own.ends > usual.ends:
+            basis += " (ends later, costs less)"
         shown = ", ".join(f"{n}: {k}" for n, k in counts[:MOST_COUNTS])
         cells.append([
             one.application, f"{one.jobs:,}",
-            str(own.count) + (basis if one.fastest else " (as now)"),
-            f"{told[0]} ({told[1]} to {told[2]})" if one.fastest else "no evidence",
+            f"{'keep ' * (own == usual)}{own.count}{basis}" if one.fastest else
+            f"{own.count} (as now)",
+            f"{told[0]} ({spread})" if one.fastest else "no evidence",
             "no evidence" if walltime is None else clock_time(walltime),
             one.sbatch or "–",
             "–" if one.asked is None else clock_time(one.asked),
             "–" if own.expected_start is None else duration(own.expected_start),
+            duration(own.ends) + now if one.knows_starts else "–",
             _choice(one.fastest), _choice(one.efficient),
             "–" if one.measure_next is None else str(one.measure_next),
             shown + (" …" if len(counts) > MOST_COUNTS else ""), one.evidence,
@@ -331,7 +338,8 @@ HOW_TO_READ = (
     "they ask for.",
     "Fastest is the smallest count within 5 % of the least predicted time, efficient the largest "
     "one that spends at most twice the processor-seconds of the fewest; recommended is that of the "
-    "two which is expected to end first, its start included. Predicted times have 80 % ranges.",
+    "two and the usual count which is expected to end first, its start included (5 % later "
+    "where it costs fewer processor-seconds). Predicted times have 80 % ranges.",
     "A walltime should hold for 95 % of the jobs: a high quantile of the runtimes of completed "
     "jobs, stretched by as much as the log's own past has needed, so it may be above what is asked "
     "for now. It takes at least 19 of them. A "

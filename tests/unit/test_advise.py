@@ -16,10 +16,12 @@ from sim.site.evidence import (
     COVERAGE,
     FEWEST_RUNS,
     advice_of,
+    asked_on,
     clock_time,
     considered,
     minutes,
     walltimes,
+    with_starts,
 )
 from sim.site.site_pages import advice_rows, advice_sentences
 
@@ -104,6 +106,15 @@ def test_runs_that_are_shorter_on_fewer_processors_are_of_other_work():
     )
     assert told.sbatch == ""
     assert advice_of("a", shorter_on_fewer(1.2), None, PROCESSORS).fastest.count < 32
+
+
+@pytest.mark.parametrize(("seconds", "other"), [(1030.0, True), (1900.0, False)])
+def test_runs_that_are_faster_than_their_processors_explain_are_of_other_work(seconds, other):
+    runtime = [3120.0, 3090.0, 3100.0, 3110.0, seconds, 1.01 * seconds]
+    runs = pd.DataFrame({"nprocs": [112, 128, 128, 128, 176, 176], "runtime": runtime})
+    told = advice_of("a", runs.assign(asked=7200.0), None, 176)
+    beyond = "times as fast as those on 128, more than processors explain, so perhaps of"
+    assert (told.fastest is None, beyond in told.evidence) == (other, other)
 
 
 @pytest.mark.parametrize(("more", "option"), [(["workload.unit=nodes"], "nodes"), ([], "ntasks")])
@@ -245,6 +256,19 @@ def test_a_count_that_never_ran_is_called_inferred():
     ):
         told = advice_of("app", runs_of(counts), None, most)
         assert advice_rows([told])[1][0][2] == said
+    told = replace(advice_of("app", runs_of([1, 2, 4, 8]), None, 64), counts_of_all=(1, 16))
+    assert advice_rows([told])[1][0][2] == "16 (inferred, not run in this class)"
+
+
+def test_counts_of_other_classes_are_known(tmp_path):
+    rows = [f"{60 * k},600,{2 + 2 * (k % 2)},ann,{3000 + 600 * (k == 0)}" for k in range(12)]
+    rows += [f"{900 + 60 * k},60,16,ann,60" for k in range(12)]
+    log = tmp_path / "log.csv"
+    log.write_text("submit,runtime,cpus,user,walltime\n" + "\n".join(rows) + "\n")
+    told = advise(read_jobs([str(log)]), options(["advise.starts=false"])).rows
+    assert {one.counts_of_all for one in told} == {(2, 4, 16)}
+    classes = {one.application.partition(", ")[2] for one in told}
+    assert classes == {"asking for 00:01:00", "asking for 00:50:00 to 01:00:00"}
 
 
 def test_advice_where_nothing_repeats(tmp_path, monkeypatch, capsys):
@@ -329,3 +353,40 @@ def test_the_time_left_of_advice_is_from_groups_and_starts(tmp_path):
     assert list(dict.fromkeys(texts)) == ["learns from the jobs, and predicts", "replays starts"]
     assert list(shares) == sorted(shares)
     assert (shares[0], 0.5 in shares, max(shares) > 0.5, any(known)) == (0.0, True, True, True)
+
+
+def test_the_usual_count_competes_where_starts_are_known():
+    told = advice_of("a", runs_of([2, 2, 4, 8, 16]), None, 256)
+    asked = {one.count: asked_on(told, one) for one in told.choices}
+    assert (told.usual, list(asked)) == (2, [2, told.recommended.count])
+
+    def row(advice):
+        head, cells = advice_rows([advice])
+        cell = dict(zip(head, cells[0], strict=True))
+        return cell["recommended"], cell["predicted (range)"], cell["ends after"], advice.sbatch
+
+    def started(**waits):
+        usual, other = asked.items()
+        return with_starts(told, {usual: waits["usual"], other: waits["other"]})
+
+    assert row(told)[2] == "–"
+    late = started(usual=3600.0, other=36000.0)
+    assert row(late) == (
+        "keep 2", "28.6 min (median of its runs)", "88.6 min", "sbatch --ntasks=2 job.sh",
+    )  # fmt: skip
+    soon = row(started(usual=3600.0, other=3600.0))
+    assert soon[0].startswith("32 (inferred")
+    assert soon[2].endswith("(now 2: 88.6 min)")
+    unknown = with_starts(told, {next(iter(asked.items())): 3600.0})
+    assert (unknown.recommended.count, row(unknown)[2]) == (32, "–")
+
+
+def test_what_costs_less_may_end_a_little_later_and_says_so():
+    told = advice_of("a", runs_of([2, 4, 8, 32, 32], serial=1000.0, parallel=500.0), None, 32)
+    assert (told.usual, told.recommended.count) == (32, 8)
+    waits = {(one.count, asked_on(told, one)): 60.0 for one in told.choices}
+    near = with_starts(told, waits)
+    assert near.recommended.ends > near.choices[0].ends
+    assert advice_rows([near])[1][0][2] == "8 (ends later, costs less)"
+    far = with_starts(told, {key: wait * (1 + 20 * (key[0] < 32)) for key, wait in waits.items()})
+    assert advice_rows([far])[1][0][2] == "keep 32"
