@@ -202,8 +202,9 @@ def _answer(options: argparse.Namespace) -> None:
     inputs = input_names(options) if asked else ()
     found = read_curves(options.measurements, options.where, inputs, options.columns)
     curves = _chosen(found, options.curve)
-    if sys.stderr.isatty() and not [*kernel_folder().glob("predictors.*")]:
-        PlainConsole(stderr=True).print("compiling, which is done once and takes some seconds")
+    console = PlainConsole(stderr=True)
+    if console.is_terminal and not [*kernel_folder().glob("predictors.*")]:
+        console.print("compiling, which is done once and takes some seconds", highlight=False)
     if len(curves) > 1:
         _answer_all(options, curves)
         return
