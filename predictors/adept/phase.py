@@ -316,13 +316,16 @@ class Phase:
 
     def errors(self, targets: FloatArray) -> FloatArray:
         """Return the relative error of predictions beside what instances leave open."""
-        if self.floor == 0.0:
+        floor = self.floor
+        if self.options.floor is None and not self.curve.scatter_degrees_of_freedom:
+            floor = floor or noise_floor(self.curve, 0.0, 3)  # one run a count tells of no noise
+        if floor == 0.0:
             return np.zeros(len(targets))
         seen = self.curve.nprocs
         away = np.abs(np.log2(targets[:, None] / seen)).min(axis=1)
         outside = (targets < seen[0]) | (targets > seen[-1])
         drift = np.where(outside, _DRIFT, _BETWEEN)
-        return np.asarray(np.hypot(self.floor, drift * away), float)
+        return np.asarray(np.hypot(floor, drift * away), float)
 
     def _noise_of(self, instances: Instances) -> tuple[float, bool]:
         """Return the floor, and whether the observations are met well."""

@@ -380,7 +380,7 @@ def test_counts_that_nobody_orders_are_advised_where_they_are_asked_for(tmp_path
 def test_counts_below_the_runs_and_the_whole_of_a_machine_are_advised_if_asked_for(
     tmp_path, capsys
 ):
-    path = written(tmp_path, [(4, 100), (8, 52), (16, 28), (32, 16)])
+    path = written(tmp_path, [(4, 100), (8, 52), (16, 28), (32, 16)] * 2)
     report = answer(capsys, path, "--most", "73")
     assert [use["nprocs"] for use in report["uses"]] == [64, 4]
     assert report["measure_next"] is None
@@ -392,7 +392,7 @@ def test_counts_below_the_runs_and_the_whole_of_a_machine_are_advised_if_asked_f
 
 def test_ranges_that_are_narrow_already_need_no_run(tmp_path, capsys):
     """A run on 64 was advised, for a factor of 1.13 to become 1.06."""
-    path = written(tmp_path, [(4, 100), (8, 52), (16, 28), (32, 16)])
+    path = written(tmp_path, [(4, 100), (8, 52), (16, 28), (32, 16)] * 2)
     report = answer(capsys, path, "--target", "64")
     assert report["advice"] is None
     assert report["answer"].endswith(
@@ -408,6 +408,15 @@ def test_counts_that_are_asked_for_are_the_rows_and_bound_what_is_spoken_of(tmp_
     assert [row["nprocs"] for row in report["rows"]] == [12, 24, 48, 72, 96, 144, 192]
     assert report["advice"]["target"] == 192
     assert report["fastest"] <= 192
+
+
+def test_times_that_a_curve_meets_exactly_are_no_proof_that_there_is_no_noise(tmp_path, capsys):
+    """192 processors were to take from 1,059 to 1,059 s."""
+    path = written(tmp_path, [(12, 7200), (24, 3800), (48, 2100), (96, 1300)])
+    report = answer(capsys, path, "--target", "192")
+    assert report["rows"][0]["runtime"] == pytest.approx(1059, abs=1)
+    assert report["rows"][0]["high"] > 1.2 * report["rows"][0]["runtime"]
+    assert report["measure_next"] == 192
 
 
 def test_beside_unusable_answers_no_run_is_said_to_tell_little(tmp_path, capsys):
