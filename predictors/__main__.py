@@ -265,8 +265,7 @@ def _chosen(curves: dict[str, pd.DataFrame], wanted: str | None) -> dict[str, pd
         raise PredictorError(
             f"--curve {wanted}: a number from 1 to {len(curves)} is needed; {', '.join(named)}"
         )
-    name = list(curves)[int(wanted) - 1]
-    return {name: curves[name]}
+    return dict([list(curves.items())[int(wanted) - 1]])
 
 
 def _answer_all(options: argparse.Namespace, curves: dict[str, pd.DataFrame]) -> None:
