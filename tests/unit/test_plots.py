@@ -183,7 +183,7 @@ def test_calibration_runs_wait_in_no_picture_as_in_no_table():
     assert waiting(timeline, jobs).tolist() == [1.0, 1.0, 0.0]
     figure = Figure()
     calibration_note(figure, jobs)
-    assert figure.get_supxlabel().startswith("Calibration runs (2) hold processors")
+    assert figure.get_supxlabel().startswith("Calibration runs (2) are drawn, as in tables")
     bare = Figure()
     calibration_note(bare, jobs[2:])
     assert bare.get_supxlabel() == ""
