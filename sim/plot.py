@@ -4,11 +4,11 @@ import argparse
 import io
 import sys
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from predictors.cli.display import Display
 from predictors.cli.terminal import PlainConsole
 from sim.config import BASELINE_PREDICTOR
 from sim.errors import SimError
@@ -19,6 +19,7 @@ from sim.results.plots.explorer import explorer_page
 from sim.results.plots.pictures import (
     EXPLORER,
     KINDS,
+    REPLAYED,
     SCHEDULE,
     Again,
     RunFolder,
@@ -27,14 +28,24 @@ from sim.results.plots.pictures import (
 )
 from sim.results.plots.style import write_svg
 from sim.results.sentences import NOBODY
+from sim.simulation.progress import Progress
 from sim.sweeps.configurations import read_configuration
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
+FIGURE_PARTS = 1.25
+"""Four fifths of the time go into a figure, the rest into its files."""
 
-def read_run(folder: Path) -> RunFolder:
+
+def read_run(folder: Path, progress: Progress | None = None) -> RunFolder:
     """Return a finished simulation; of several replications the first.
+
+    Parameters
+    ----------
+    folder : pathlib.Path
+    progress : Progress, optional
+        Shows how far it is where the run is made again.
 
     Raises
     ------
@@ -44,14 +55,14 @@ def read_run(folder: Path) -> RunFolder:
     place = tables_folder(folder)
     summary = read_summary(place)
     title = _title(place, summary)
-    return RunFolder(read_tables(place), summary, title, partial(made_again, folder))
+    return RunFolder(read_tables(place), summary, title, partial(made_again, folder, progress))
 
 
-def made_again(folder: Path) -> Again:
+def made_again(folder: Path, progress: Progress | None = None) -> Again:
     """Return the run that is to be made again; what that takes is loaded only then."""
     from sim.simulation.recorded_run import recorded_run
 
-    return recorded_run(folder)
+    return replace(recorded_run(folder), progress=progress)
 
 
 def figure(
@@ -106,13 +117,17 @@ def _title(folder: Path, summary: Figures) -> str:
 
 def write_figure(figure: "Figure", stem: Path) -> list[Path]:
     """Write a picture as SVG, light and dark, and as PNG, the same bytes each time."""
+    stem.parent.mkdir(parents=True, exist_ok=True)
     write_svg(figure, stem)
     figure.savefig(stem.with_suffix(".png"), metadata={"Software": None})
     return [stem.with_suffix(ending) for ending in (".svg", ".dark.svg", ".png")]
 
 
-def _written(asked: argparse.Namespace) -> list[Path]:
+def _written(asked: argparse.Namespace, shown: Progress) -> list[Path]:
     """Draw what is asked for; return the files."""
+    doing = f"draws {asked.kind}"
+    begun, is_read = (None, None) if asked.kind in REPLAYED else (0.0, 0.2)
+    shown.show(doing, begun)
     if asked.beside is not None and asked.kind != EXPLORER:
         raise SimError(f"--beside {asked.beside}: only {EXPLORER} shows two runs")
     folder: Path = asked.out or asked.run / "plots"
@@ -122,8 +137,11 @@ def _written(asked: argparse.Namespace) -> list[Path]:
         path = folder / f"{EXPLORER}.html"
         path.write_text(explorer_page(runs), encoding="utf-8")
         return [path]
-    drawn = figure(asked.run, asked.kind, asked.columns, not asked.no_title, asked.of)
-    folder.mkdir(parents=True, exist_ok=True)
+    with shown.part(0, FIGURE_PARTS):
+        run = read_run(asked.run, shown)
+        shown.show(doing, is_read)
+        drawn = figure(run, asked.kind, asked.columns, not asked.no_title, asked.of)
+    shown.show(doing, 1 / FIGURE_PARTS)
     return write_figure(drawn, folder / asked.kind)
 
 
@@ -154,9 +172,8 @@ def main(given: Sequence[str] | None = None) -> int:
     parser.add_argument("--beside", type=Path, metavar="RUN",
                         help="explorer: another run, on the same time axis")  # fmt: skip
     asked = parser.parse_args(given)
-    with Display(PlainConsole(stderr=True), "plot") as shown:
-        shown.show(f"draws {asked.kind}")
-        written = _written(asked)
+    with Progress(PlainConsole(stderr=True), "plot") as shown:
+        written = _written(asked, shown)
     for path in written:
         PlainConsole().print(f"wrote {path}", highlight=False, soft_wrap=True, markup=False)
     return 0

@@ -63,7 +63,7 @@ class Display:
         self._first: tuple[float, float] | None = None
 
     @contextlib.contextmanager
-    def part(self, place: int, parts: int, label: str = "") -> Iterator[None]:
+    def part(self, place: int, parts: float, label: str = "") -> Iterator[None]:
         """Take what is shown for one of several parts of the whole, of about the same length."""
         before = self._part, self._label
         begin, share = self._part

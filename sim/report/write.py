@@ -191,7 +191,7 @@ def write_report(
     loses = [one.sentence(not of.refused) for of, one in pairs if one is not None]
     others = {_told_as(one) for one in every if one.group.role == "run"}
     if more := len(others.difference(map(_told_as, told_of))) if wanted.subject is None else 0:
-        loses.append(f"Who loses under {more} other runs: --subject NAME, of the first column.")
+        loses.append(f"Who loses under others ({more}): --subject NAME, of the first column.")
     ends = {key.rpartition(".")[2] for key in keys}
     loses += [said for key, said in KEPT_APART.items() if key in ends]
     unit = axis_of(wanted.figure, groups)

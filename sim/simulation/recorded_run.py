@@ -54,6 +54,8 @@ class RecordedRun:
     replication : int
     notes : tuple of str
         What is to be said of a replay beforehand, such as that the code has changed.
+    progress : Progress, optional
+        Shows how far a replay for a picture is.
     """
 
     place: Path
@@ -61,6 +63,7 @@ class RecordedRun:
     parts: Mapping[str, Any]
     replication: int = 0
     notes: tuple[str, ...] = field(default=())
+    progress: Progress | None = None
 
     def scene(self) -> Scene:
         """Return its jobs, truth and machine.
@@ -120,7 +123,7 @@ class RecordedRun:
         SimError
             If an application has no job that could run on two counts.
         """
-        setup, _ = self.replay(self.scene(), lambda setup: setup)
+        setup, _ = self.replay(self.scene(), lambda setup: setup, self.progress)
         own = setup.trace.jobs["job_id"].to_numpy() >= 0
         of = setup.truth.application
         names, jobs = np.unique(of[own & setup.truth.moldable], return_counts=True)

@@ -3,6 +3,7 @@
 import base64
 import gzip
 import json
+import re
 import sys
 from dataclasses import replace
 from types import ModuleType
@@ -12,12 +13,13 @@ import pytest
 from random_schedules import random_run
 from test_compare import fabricate
 
+from predictors.cli import display
 from sim.compare import main as compare
 from sim.errors import SimError
 from sim.plot import figure, main, read_run
 from sim.results.metrics import summarise
 from sim.results.outcome import outcome
-from sim.results.plots.pictures import KINDS, WIDTHS, LoadSeries, Speedups, figure_of
+from sim.results.plots.pictures import KINDS, REPLAYED, WIDTHS, LoadSeries, Speedups, figure_of
 
 pytestmark = pytest.mark.fast
 NAMES = ("jobs", "allocations", "timeline", "predictions")
@@ -44,14 +46,20 @@ def run(tmp_path):
     return folder
 
 
-REPLAYED = ("speedups", "background")
-
-
 def test_a_terminal_is_told_what_is_drawn(run, tmp_path, capsys, monkeypatch):
     for forced, told in (("", False), ("1", True)):
         monkeypatch.setenv("FORCE_COLOR", forced)
         assert main([str(run), "load", "--out", str(tmp_path)]) == 0
         assert ("draws load" in capsys.readouterr().err) is told
+
+
+def test_time_left_counts_what_is_drawn_and_what_is_written(run, tmp_path, capsys, monkeypatch):
+    monkeypatch.setenv("FORCE_COLOR", "1")
+    monkeypatch.setattr(display, "PATIENCE_SECONDS", 0.0)
+    assert main([str(run), "load", "--out", str(tmp_path)]) == 0
+    shown = re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", capsys.readouterr().err)
+    assert "draws load · -:--:-- left" in shown
+    assert "draws load · 0:00:00 left" in shown
 
 
 @pytest.mark.slow

@@ -345,6 +345,8 @@ KINDS = {
 }
 CHOOSING = ("resized", "speedups")
 """Kinds that show chosen jobs or applications."""
+REPLAYED = ("speedups", "background")
+"""Kinds for which the run is made again."""
 SCHEDULE = "schedule"
 """The kind that has a size of its own."""
 EXPLORER = "explorer"

@@ -1,6 +1,7 @@
 """The picture of a schedule: processors over time, utilisation and queue below."""
 
 from collections.abc import Sequence
+from functools import cache
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -65,7 +66,7 @@ def schedule_figure(
     shape = rectangles(
         held["start_time"].to_numpy(),
         held["end_time"].to_numpy(),
-        list(map(parsed, held["nodes"].fillna(""))) if nodes is None else nodes,
+        list(map(cache(parsed), held["nodes"].fillna(""))) if nodes is None else nodes,
     )
     panel = Panel(shape, at, processors)
     with new_figure(SIZE_INCHES, 120) as figure:
