@@ -120,8 +120,8 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument(
         "--plot",
         type=Path,
-        metavar="FILE.png",
-        help="draw measurements, curve, range, knee and efficiency here",
+        metavar="FILE.svg",
+        help="draw measurements, curve and range here; of an SVG a .dark.svg too",
     )
     parser.add_argument("--json", action="store_true", help="write the answer as JSON")
     return parser
@@ -278,8 +278,7 @@ def _answer_all(options: argparse.Namespace, curves: dict[str, pd.DataFrame]) ->
     targets = _counts("--target", options.target)
     reports = {}
     with Display(PlainConsole(stderr=True), "predict") as shown:
-        for place, (name, frame) in enumerate(curves.items()):
-            shown.show(f"curve {place + 1} of {len(curves)}", place / len(curves) or None)
+        for name, frame in shown.each([*curves.items()], "curve"):
             reports[name] = _reported(options, frame, targets)
     if options.json:
         write_json({"curves": {name: report.as_dict() for name, report in reports.items()}})

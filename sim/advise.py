@@ -12,7 +12,7 @@ import numpy as np
 import pandas as pd
 from rich.console import Console
 
-from predictors.cli.display import Display
+from predictors.cli.display import SILENT, Display
 from predictors.cli.fitting import fitting_tables
 from predictors.cli.terminal import PlainConsole, warnings_last
 from sim.composition import options_below
@@ -186,9 +186,8 @@ class Advised:
     figures: dict[str, Any]
 
 
-def advise(jobs: Jobs, own: Options, progress: Display | None = None) -> Advised:
+def advise(jobs: Jobs, own: Options, shown: Display = SILENT) -> Advised:
     """Return what the past jobs advise, and show how far that is."""
-    shown = Display(Console(quiet=True)) if progress is None else progress
     first = int(np.ceil(own.until * len(jobs.runs)))
     parts = jobs.runs.iloc[:first], jobs.runs.iloc[first:]
     past, later = (part[part["completed"]] for part in parts)
@@ -201,8 +200,7 @@ def advise(jobs: Jobs, own: Options, progress: Display | None = None) -> Advised
     ranked = [group for group in ranked if sizes[group] >= REPEATED]
     starts, rows = own.starts and jobs.trace is not None, []
     with shown.part(0, 1 + starts):
-        for place, group in enumerate(ranked):
-            shown.show("learns from the jobs, and predicts", place / len(ranked) or None)
+        for group in shown.each(ranked, "learns from the jobs, and predicts"):
             one = advice_of(jobs.names[group], groups[group], limits.get(group), jobs.processors)
             in_nodes = jobs.config.get("workload", {}).get("unit") == "nodes"
             every = sorted(ran[groups[group]["application"].iloc[0]].tolist())
@@ -265,8 +263,7 @@ def _with_starts(rows: list[Advice], jobs: Jobs, first: int, shown: Display) -> 
     trace = replace(jobs.trace, jobs=jobs.trace.jobs.iloc[:first])
     asked = dict.fromkeys((one.count, asked_on(row, one)) for row in rows for one in row.choices)
     starts: dict[tuple[int, float], float] = {}
-    for place, (count, seconds) in enumerate([*asked][:MOST_STARTS]):
-        shown.show("replays starts", place / min(len(asked), MOST_STARTS) or None)
+    for count, seconds in shown.each([*asked][:MOST_STARTS], "replays starts"):
         starts[count, seconds] = expected_wait(jobs.config, trace, jobs.processors, count, seconds)
     return [with_starts(advice, starts) for advice in rows]
 
@@ -324,21 +321,20 @@ def main(given: Sequence[str] | None = None) -> int:
         "advise.until=0.7 (advice from the first 70 % of the jobs, judged by the others), "
         "advise.starts=false (without expected starts), advise.folder=DIR.",
     )
-    parser.add_argument("jobs", nargs="?", help="a log, plain or .gz, or a run's folder")
-    parser.add_argument("overrides", nargs="*", metavar="KEY=VALUE")
+    parser.add_argument("words", nargs="*", metavar="LOG KEY=VALUE",
+                        help="a log, plain or .gz, or a run's folder; overrides")  # fmt: skip
     logging.basicConfig(format="%(levelname)s: %(message)s", level=logging.WARNING)
-    return _answer(parser.parse_args(given))
+    return _answer(parser.parse_args(given).words)
 
 
 @warnings_last()
 @answering
-def _answer(asked: argparse.Namespace) -> int:
-    words = [one for one in (asked.jobs, *asked.overrides) if one is not None]
+def _answer(words: Sequence[str]) -> int:
     own = options([one for one in words if one.startswith("advise.")])
-    with Display(PlainConsole(stderr=True), "advise") as progress:
-        progress.show("reads the jobs")
+    with Display(PlainConsole(stderr=True), "advise") as shown:
+        shown.show("reads the jobs")
         jobs = read_jobs([one for one in words if not one.startswith("advise.")])
-        done = advise(jobs, own, progress)
+        done = advise(jobs, own, shown)
     part = "" if own.until == 1 else f"until={own.until:g}"
     usual = backtest_folder(jobs.source, jobs.checksum) / part
     written = write(done, Path(own.folder) if own.folder else usual)

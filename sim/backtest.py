@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from rich.console import Console
 
-from predictors.cli.display import Display
+from predictors.cli.display import SILENT, Display
 from predictors.cli.fitting import fitting_tables
 from predictors.cli.terminal import PlainConsole, warnings_last
 from sim.composition import options_below
@@ -156,7 +156,7 @@ def read_log(config: Mapping[str, Any]) -> tuple[Recorded, float, FloatArray | N
 
 
 def backtest(
-    overrides: Sequence[str], own: Options, progress: Display | None = None, keep: bool = False
+    overrides: Sequence[str], own: Options, shown: Display = SILENT, keep: bool = False
 ) -> Backtest:
     """Replay a log under candidate schedulers and compare them with what it recorded.
 
@@ -165,7 +165,7 @@ def backtest(
     overrides : sequence of str
         Of the workload, the cluster and the seed.
     own : Options
-    progress : Display, optional
+    shown : Display, optional
         Shows which candidate is played, and what time is left.
     keep : bool
         Whether starts by each candidate are kept in the folder of results until these are written.
@@ -175,7 +175,6 @@ def backtest(
     SimError, WorkloadError, PredictorError
         If the input is at fault.
     """
-    shown = Display(Console(quiet=True)) if progress is None else progress
     shown.show("reads the log")
     found, without_limit, exact = read_log(composed(overrides))
     begin = steady_begin(found) if own.begin == "steady" else found.begin + float(own.begin)
@@ -266,23 +265,22 @@ def main(given: Sequence[str] | None = None) -> int:
         "backtest.begin=steady or seconds after the first submit, backtest.changes=true (what the "
         "distance is made of: the nearest candidate with one thing changed), backtest.folder=DIR.",
     )
-    parser.add_argument("log", nargs="?", help="SWF, sacct, Batsim or a table, plain or .gz")
-    parser.add_argument("overrides", nargs="*", metavar="KEY=VALUE")
+    parser.add_argument("words", nargs="*", metavar="LOG KEY=VALUE",
+                        help="SWF, sacct, Batsim or a table, plain or .gz; overrides")  # fmt: skip
     logging.basicConfig(format="%(levelname)s: %(message)s", level=logging.WARNING)
-    return _answer(parser.parse_args(given))
+    return _answer(parser.parse_args(given).words)
 
 
 @warnings_last()
 @answering
-def _answer(asked: argparse.Namespace) -> int:
-    words = [one for one in (asked.log, *asked.overrides) if one is not None]
+def _answer(words: Sequence[str]) -> int:
     own = options([one for one in words if one.startswith("backtest.")])
     rest = of_log([one for one in words if not one.startswith("backtest.")])
     if not rest:
         raise ConfigError("no log is given: moldsim backtest LOG")
     goes_on(["moldsim", "backtest", *words])
-    with Display(PlainConsole(stderr=True), "backtest") as progress:
-        done = backtest(rest, own, progress, keep=True)
+    with Display(PlainConsole(stderr=True), "backtest") as shown:
+        done = backtest(rest, own, shown, keep=True)
     written = write(done, folder_of(own, done.found.trace))
     show(table_console(), done, written)
     return 0

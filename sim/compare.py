@@ -132,12 +132,13 @@ def main(given: Sequence[str] | None = None) -> int:
     former = {*folder.glob("*")}
     wanted = Wanted(**asked)
     with Display(PlainConsole(stderr=True), "compare") as progress:
-        progress.show("reads the runs")
-        gathered = gather(folder)
+        with progress.part(0, 2):
+            gathered = gather(folder, progress)
         table = gathered[0]
         path = folder / COMPARISON
         write_csv(distinct(table), path)
-        report = _report(folder, gathered, wanted, progress)
+        with progress.part(1, 2):
+            report = _report(folder, gathered, wanted, progress)
     console = table_console()
     left = [f"Runs {one}." for one in (table.attrs[NOT_THERE],) if one]
     if bad := table.loc[table["status"] != "finished", "run"].nunique():

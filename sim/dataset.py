@@ -16,6 +16,8 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from predictors.cli.display import SILENT, Display
+from predictors.cli.terminal import PlainConsole
 from sim.errors import SimError
 from sim.report.gathering import gather
 from sim.report.samples import Group, Sample, groups_of
@@ -52,7 +54,9 @@ def _marked(table: Any, group: Group, sample: Sample, keys: Sequence[str]) -> An
     return table
 
 
-def write_dataset(source: Path, target: Path, partitioned: Sequence[str] | None = None) -> int:
+def write_dataset(
+    source: Path, target: Path, partitioned: Sequence[str] | None = None, shown: Display = SILENT
+) -> int:
     """Write the tables of all finished runs below `source` as partitioned Parquet.
 
     Parameters
@@ -64,6 +68,7 @@ def write_dataset(source: Path, target: Path, partitioned: Sequence[str] | None 
         ``role=…/policy=…/predictor=…/part-0.parquet``; must not exist.
     partitioned : sequence of str, optional
         Keys whose values become folders; ``policy`` and ``predictor`` where they differ.
+    shown : Display, optional
 
     Returns
     -------
@@ -81,7 +86,8 @@ def write_dataset(source: Path, target: Path, partitioned: Sequence[str] | None 
     """
     if target.exists():
         raise SimError(f"{target}: exists already; remove it or name another folder")
-    table, keys, known = gather(source)
+    with shown.part(0, 2):
+        table, keys, known = gather(source, shown)
     usual = [key for key in ("policy", "predictor") if key in keys]
     chosen = usual if partitioned is None else partitioned
     unknown = [key for key in chosen if key not in keys]
@@ -93,8 +99,9 @@ def write_dataset(source: Path, target: Path, partitioned: Sequence[str] | None 
     with TemporaryDirectory(None, begin, target.parent, ignore_cleanup_errors=True) as partial:
         made = Path(partial) / "dataset"
         made.mkdir()
-        for name in TABLES:
-            _write_one(groups, name, chosen, made / name)
+        with shown.part(1, 2):
+            for name in shown.each(TABLES, "writes the tables"):
+                _write_one(groups, name, chosen, made / name)
         rows = [{"run": s.name, "role": g.role, **g.setting} for g in groups for s in g.samples]
         write_csv(pd.DataFrame(rows).astype(str), made / "simulations.csv")
         made.replace(target)
@@ -165,7 +172,8 @@ def main(given: Sequence[str] | None = None) -> int:
     parser.add_argument("target", type=Path, help="folder to write")
     parser.add_argument("--by", nargs="*", metavar="KEY", help="keys that become folders")
     asked = parser.parse_args(given)
-    number = write_dataset(asked.source, asked.target, asked.by)
+    with Display(PlainConsole(stderr=True), "dataset") as shown:
+        number = write_dataset(asked.source, asked.target, asked.by, shown)
     sys.stdout.write(f"{number:,} simulations in {asked.target}\n")
     return 0
 

@@ -5,6 +5,8 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
+from predictors.cli.display import Display
+from predictors.cli.terminal import PlainConsole
 from predictors.plain import shown_plainly
 from sim.errors import SimError
 from sim.report.gathering import find_runs, missing_runs
@@ -54,7 +56,9 @@ def main(given: Sequence[str] | None = None) -> int:
     parser.add_argument("folder", type=Path, help="folder of a run or a multirun")
     folder: Path = parser.parse_args(given).folder
     counts = dict.fromkeys(STATES, 0)
-    every = [(run.relative_to(folder).as_posix(), *state(run)) for run in find_runs(folder)]
+    with Display(PlainConsole(stderr=True), "verify") as shown:
+        runs = shown.each(find_runs(folder), "checks the runs")
+        every = [(run.relative_to(folder).as_posix(), *state(run)) for run in runs]
     for name, found, said in every:
         counts[found] += 1
         if found != "finished":

@@ -9,6 +9,8 @@ from dataclasses import fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from predictors.cli.display import Display
+from predictors.cli.terminal import PlainConsole
 from predictors.plain import shown_plainly
 from workloads.errors import WorkloadError
 from workloads.limits import check_count
@@ -41,33 +43,33 @@ class _Pairs(argparse.Action):
         setattr(namespace, self.dest, {**(getattr(namespace, self.dest) or {}), name: value})
 
 
-def _describe(asked: argparse.Namespace) -> None:
-    from workloads.logs.description import describe, draw_pictures
+def _describe(asked: argparse.Namespace, shown: Display) -> str:
+    from workloads.logs.description import describe
     from workloads.logs.log import tell_remarks
     from workloads.logs.swf_text import log_file
 
     source = _source(asked)
+    shown.show(f"reads {asked.file.name}", 0.0)
     log = source.read_part()
     tell_remarks(log)
+    shown.show("counts", 0.6)
     found = describe(log, asked.processors, source.usual)
     if asked.json is not None:
         text = json.dumps(found.sections, indent=2, allow_nan=False) + "\n"
         asked.json.write_text(text, encoding="utf-8")
     packed = log_file(asked.file)
     where = "" if packed == asked.file else f" ({packed})"
-    sys.stdout.write(f"{shown_plainly(found.source + where)}\n")
+    lines = [shown_plainly(found.source + where)]
     for section, figures in found.sections.items():
-        sys.stdout.write(f"\n{section}\n")
+        lines += ["", section]
         for name, value in figures.items():
             if name == "first_submit" and figures.get("first_submit_date") is not None:
                 continue
             is_time = name in SECONDS or (section == "runtimes" and name in _SPREAD)
             unit = "s" if is_time else ""
             words = name.replace("_", " ")
-            sys.stdout.write(f"  {words:<58} {shown_plainly(_shown(value))} {unit}".rstrip() + "\n")
-    if asked.plots is not None:
-        written = draw_pictures(found, asked.plots)
-        sys.stdout.write(f"\n{len(written)} pictures in {asked.plots}\n")
+            lines.append(f"  {words:<58} {shown_plainly(_shown(value))} {unit}".rstrip())
+    return "\n".join([*lines, ""])
 
 
 _SPREAD = ("mean", "least", "lower_quartile", "median", "upper_quartile", "p95", "greatest")
@@ -81,7 +83,7 @@ def _shown(value: object) -> str:
     return f"{value:,.0f}" if isinstance(value, int | float) else str(value)
 
 
-def _convert(asked: argparse.Namespace) -> None:
+def _convert(asked: argparse.Namespace, shown: Display) -> str:
     from workloads.logs.cleaning import screen
     from workloads.logs.log import tell_machine
     from workloads.logs.swf import write_swf
@@ -89,12 +91,14 @@ def _convert(asked: argparse.Namespace) -> None:
 
     json_wanted = _is_json(asked.output)
     source = _source(asked)
+    shown.show(f"reads {asked.file.name}", 0.0)
     if json_wanted or asked.jobs is not None or asked.processors is not None:
-        _write(source.trace(Streams(1), asked.processors), asked.output)
-    else:
-        log = source.read_part()
-        tell_machine(screen(log))
-        write_swf(asked.output, log)  # every value as recorded, defects included
+        return _write(source.trace(Streams(1), asked.processors), asked.output, shown)
+    log = source.read_part()
+    tell_machine(screen(log))
+    shown.show(f"writes {asked.output.name}", 0.5)
+    write_swf(asked.output, log)  # every value as recorded, defects included
+    return ""
 
 
 def _is_json(path: Path) -> bool:
@@ -105,17 +109,19 @@ def _is_json(path: Path) -> bool:
     return kind == ".json"
 
 
-def _write(trace: "Trace", path: Path) -> None:
+def _write(trace: "Trace", path: Path, shown: Display) -> str:
     from workloads.logs.batsim import write_batsim
     from workloads.logs.swf import log_of_trace, write_swf
 
+    shown.show(f"writes {path.name}", 0.5)
     if _is_json(path):
         write_batsim(path, trace)
     else:
         write_swf(path, log_of_trace(trace, (f"made from {trace.source} by moldsim",)))
+    return ""
 
 
-def _generate(asked: argparse.Namespace) -> None:
+def _generate(asked: argparse.Namespace, shown: Display) -> str:
     _is_json(asked.output)
     from workloads import Downey, Lublin, Streams
     from workloads.truth.users import with_applications
@@ -123,19 +129,19 @@ def _generate(asked: argparse.Namespace) -> None:
     model = {"lublin": Lublin, "downey": Downey}[asked.model]
     keys = ("jobs", "load", "estimates", "processors")
     streams = Streams(asked.seed)
+    shown.show("draws jobs", 0.0)
     trace = model(**{key: getattr(asked, key) for key in keys if key in asked}).trace(streams)
-    _write(with_applications(trace, streams), asked.output)
+    return _write(with_applications(trace, streams), asked.output, shown)
 
 
-def _fetch(asked: argparse.Namespace) -> None:
+def _fetch(asked: argparse.Namespace, shown: Display) -> str:
     from workloads.logs.archive import LOGS, fetch_log
     from workloads.logs.fetching import terminal_progress
 
     if asked.name is None:
-        sys.stdout.write("".join(f"{log.name:<20} {log.file}\n" for log in LOGS))
-        return
+        return "".join(f"{log.name:<20} {log.file}\n" for log in LOGS)
     with terminal_progress(f"fetching {asked.name}") as progress:
-        sys.stdout.write(f"{fetch_log(asked.name, asked.cache, asked.url, progress)}\n")
+        return f"{fetch_log(asked.name, asked.cache, asked.url, progress)}\n"
 
 
 def _reader(parser: argparse.ArgumentParser) -> None:
@@ -182,7 +188,6 @@ def arguments() -> argparse.ArgumentParser:
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
     describe = commands.add_parser("describe", help="what a log holds")
     _reader(describe)
-    describe.add_argument("--plots", type=Path, metavar="FOLDER", help="write pictures there")
     describe.add_argument("--json", type=Path, metavar="FILE", help="write the figures there")
     describe.set_defaults(act=_describe)
     convert = commands.add_parser("convert", help="one format into another")
@@ -216,7 +221,9 @@ def main(given: Sequence[str] | None = None) -> int:
     asked = arguments().parse_args(given)
     try:
         _check_numbers(asked)
-        asked.act(asked)
+        with Display(PlainConsole(stderr=True), "moldsim") as shown:
+            text = asked.act(asked, shown)
+        sys.stdout.write(text)
     except BrokenPipeError:  # a reader such as ``head`` has gone away
         sys.stderr.close()
     except (WorkloadError, OSError) as error:

@@ -1,23 +1,21 @@
 """The pictures of the pages of results, each from the data of its study."""
 
-import io
 from collections.abc import Callable
-from typing import Any
 
 import numpy as np
 from matplotlib.figure import Figure
 
 from benchmarks.results.regions import RESULTS, data, figures, one
 from benchmarks.results.tables import LEARNED, foresight, rigid, settings
+from sim.results.plots.style import in_dark, new_figure, svg_of
 from sim.statistics.intervals import t_interval
 from sim.statistics.paired import share_of_gain
 
 COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7")
 
 
-def kept_shares() -> Figure:
-    """Draw the share of the oracle's gain that each predictor keeps, charged, known sizes."""
-    figure = Figure(figsize=(8, 4.2), layout="constrained")
+def shares_of_gain(figure: Figure) -> None:
+    """Draw the share of the oracle's gain that each predictor reaches, charged, known sizes."""
     axes = figure.subplots()
     names = []
     for place, (name, rows, key) in enumerate(settings()):
@@ -35,18 +33,16 @@ def kept_shares() -> Figure:
     axes.axvline(100, color="0.6", lw=1)
     axes.set_xlim(0, 150)
     axes.set_yticks([-place - 0.3 for place in range(len(names))], names)
-    axes.set_xlabel("share of the oracle's gain kept under sa_easy, % (95 %)")
+    axes.set_xlabel("share of the oracle's gain under sa_easy, % (95 %)")
     axes.legend(frameon=False, loc="lower left", bbox_to_anchor=(0, 1), ncols=4, fontsize=8)
-    return figure
 
 
-def responses_over_load() -> Figure:
+def responses_over_load(figure: Figure) -> None:
     """Draw mean responses over load."""
-    figure = Figure(figsize=(7, 4), layout="constrained")
     axes = figure.subplots()
     rows, loads = data("load")["rows"], ("0.3", "0.6", "0.9")
     shown = (
-        ("easy", "user_estimate", "0.3"),
+        ("easy", "user_estimate", "#555555"),
         ("sa_easy", "adept", COLOURS[0]),
         ("sa_easy", "oracle", COLOURS[2]),
         ("iterative", "adept", COLOURS[1]),
@@ -64,28 +60,32 @@ def responses_over_load() -> Figure:
         axes.errorbar(places, means, halves, label=f"{policy}, {predictor}", color=colour,
                       marker="o", ms=4, capsize=3)  # fmt: skip
     axes.set_yscale("log")
+    axes.set_yticks((1, 2, 5, 10), ("1", "2", "5", "10"))
     axes.set_xlabel("offered load")
     axes.set_ylabel("mean response (h)")
     axes.legend(frameon=False, fontsize=8)
-    return figure
 
 
-PICTURES: dict[str, Callable[[], Any]] = {
-    "impact_lublin/kept.png": kept_shares,
-    "load/responses.png": responses_over_load,
+PICTURES: dict[str, tuple[Callable[[Figure], None], tuple[float, float]]] = {
+    "impact_lublin/shares.svg": (shares_of_gain, (8, 4.2)),
+    "load/responses.svg": (responses_over_load, (7, 4)),
 }
-"""What draws each picture, by its place below docs/results."""
+"""What draws each picture, by its place below docs/results, and its size in inches."""
 
 
-def drawn(name: str) -> bytes:
-    """Return a picture as PNG."""
-    kept = io.BytesIO()
-    PICTURES[name]().savefig(kept, format="png", dpi=110, metadata={"Software": None})
-    return kept.getvalue()
+def drawn(name: str) -> str:
+    """Return a picture as SVG."""
+    draw, size = PICTURES[name]
+    with new_figure(size, 110) as figure:
+        draw(figure)
+        return svg_of(figure, name)
 
 
 def draw_all() -> None:
     """Draw all pictures anew whose studies were run."""
     for name in PICTURES:
         if (RESULTS / name).with_name("data.json").is_file():
-            (RESULTS / name).write_bytes(drawn(name))
+            light = drawn(name)
+            (RESULTS / name).write_text(light, encoding="utf-8")
+            dark = (RESULTS / name).with_suffix(".dark.svg")
+            dark.write_text(in_dark(light), encoding="utf-8")

@@ -59,7 +59,7 @@ def impact_known() -> list[str]:
         "workload",
         "curves",
         "oracle against EASY",
-        *(f"{name} keeps" for name in LEARNED.values()),
+        *(f"{name}: share" for name in LEARNED.values()),
     ]
     rows = []
     for names, found, key in settings():
@@ -162,7 +162,7 @@ def impact_policies() -> list[str]:
         rows.append([*names, *cells])
     head = ["workload", "curves"]
     for policy in ("iterative", "fair share"):
-        head += [f"{policy}, oracle against EASY", "ADEPT keeps", "consensus keeps"]
+        head += [f"{policy}, oracle against EASY", "ADEPT: share", "consensus: share"]
     return lines(head, rows, 2)
 
 
@@ -269,7 +269,7 @@ def repetition_varied() -> list[str]:
     head = [
         "what repeats",
         "oracle against EASY",
-        "ADEPT keeps",
+        "ADEPT: share",
         "median error",
     ]
     return lines(head, shown)
@@ -309,7 +309,7 @@ def calibration_runs() -> list[str]:
     head = [
         "predictor",
         "runs before the start",
-        "keeps",
+        "share",
         "median error",
         "their work",
         "starts decided by past runs",

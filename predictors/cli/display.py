@@ -2,9 +2,9 @@
 
 import contextlib
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from importlib import import_module
-from typing import Any, Self
+from typing import Any, Self, TypeVar
 
 from rich.cells import cell_len
 from rich.console import Console, RenderableType
@@ -13,12 +13,14 @@ from rich.progress_bar import ProgressBar
 from rich.table import Table
 from rich.text import Text
 
+T = TypeVar("T")
+
 PATIENCE_SECONDS = 1.0
 """Shorter runs show nothing; a quarter of it tells how fast shares are done."""
 LEAST_BAR, LONGEST_BAR = 6, 24
 """Columns of the bar; it is left out where there is less room."""
-LINE_SECONDS, NOTEBOOK_SECONDS = 10.0, 0.5
-"""Between plain lines where the output is not a terminal, and between those of a notebook."""
+LINE_SECONDS, NOTEBOOK_SECONDS, TERMINAL_SECONDS = 10.0, 0.5, 0.1
+"""Between plain lines where the output is neither, and between changes of the line there."""
 
 
 def duration(seconds: float) -> str:
@@ -56,7 +58,9 @@ class Display:
         self._label = label
         self._drawn = console.is_jupyter or (console.is_terminal and not console.is_dumb_terminal)
         self._begun = time.monotonic()
-        self._line_at = self._begun + LINE_SECONDS
+        drawn = NOTEBOOK_SECONDS if console.is_jupyter else TERMINAL_SECONDS
+        self._period = drawn if self._drawn else LINE_SECONDS
+        self._line_at = self._begun + self._period
         self._live: Live | None = None
         self._page: Any = None
         self._part = (0.0, 1.0)
@@ -77,7 +81,7 @@ class Display:
         wall = time.monotonic()
         if wall - self._begun < PATIENCE_SECONDS or self._console.quiet:
             return False
-        return self._first is None or wall >= self._line_at or self._console.is_terminal
+        return self._first is None or wall >= self._line_at
 
     def show(self, text: str, done: float | None = None) -> None:
         """Show what is done, and what time is left if that much of the part is done.
@@ -94,15 +98,23 @@ class Display:
         known = spent >= PATIENCE_SECONDS / 4 and gained > 0 and share < 1
         left = duration(spent * (1 - share) / gained) if known else "-:--:--"
         text = f"{text} · {left} left" if text else f"{left} left"
+        if not (self._drawn or wall >= self._line_at):
+            return
+        self._line_at = wall + self._period
         if self._drawn:
             self._redraw(text, share)
-        elif wall >= self._line_at:
-            self._line_at = wall + LINE_SECONDS
+        else:
             self._console.print(f"{self._label}: {text}", highlight=False, soft_wrap=True)
+
+    def each(self, things: Sequence[T], text: str) -> Iterator[T]:
+        """Yield one thing after the other, and show how many are done."""
+        for place, one in enumerate(things):
+            if place == 0 or self.is_due():
+                self.show(f"{text}, {place + 1} of {len(things)}", place / len(things))
+            yield one
 
     def _redraw(self, text: str, share: float) -> None:
         if self._console.is_jupyter:
-            self._line_at = time.monotonic() + NOTEBOOK_SECONDS
             bar = "█" * round(share * LONGEST_BAR)
             shown = {"text/plain": f"{self._label} {bar:░<{LONGEST_BAR}} {text}"}
             if self._page is None:
@@ -134,3 +146,7 @@ class Display:
         if self._page is not None:
             took = duration(time.monotonic() - self._begun)
             self._page.update({"text/plain": f"{self._label} ended after {took}".strip()}, raw=True)
+
+
+SILENT = Display(Console(quiet=True))
+"""Shows nothing."""

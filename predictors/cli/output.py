@@ -26,6 +26,10 @@ _LABELS = {
 }
 
 
+UNITS = (("h", 3600.0), ("min", 60.0), ("s", 1.0))
+"""Of the axis of a picture: the first in which every measured runtime is at least 1."""
+
+
 def print_report(report: Report, console: Console) -> None:
     """Write a report as a sentence, a table, figures and remarks."""
     for sentence in re.split(r"(?<=\.) (?=[A-Z\d])", report.answer):
@@ -43,7 +47,7 @@ def _print_figures(report: Report, console: Console) -> None:
     known = "measured" if report.serial_measured else "predicted"
     console.print(
         f"Speedup and efficiency are those of the measured runtime, else of the predicted one, "
-        f"and refer to {report.serial_time:.4g} s on one ({known})."
+        f"and refer to {number(report.serial_time)} s on one ({known})."
     )
     for name, value in report.parameters.items():
         console.print(f"{_LABELS.get(name, name)}: {value:.4g}")
@@ -86,29 +90,31 @@ def print_curves(reports: dict[str, Report], console: Console, with_targets: boo
 def save_plot(
     path: Path, model: Predictor, observed: FloatArray, runtime: FloatArray, report: Report
 ) -> None:
-    """Draw measurements, curve, range and knee on logarithmic axes, efficiency on a second one."""
-    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    """Draw measurements, curve and range on logarithmic axes; an SVG for dark pages too."""
+    import matplotlib.style
     from matplotlib.figure import Figure
 
-    figure = Figure(figsize=(7.0, 4.5), layout="constrained")
-    FigureCanvasAgg(figure)
-    axes = figure.subplots()
     ends = [row.nprocs for row in report.rows] + observed.tolist()
     counts = np.geomspace(min(ends), max(max(ends), min(ends) * 1.01), 200)
-    predicted = model.predict(counts)
-    axes.fill_between(counts, *model.predict_range(counts), alpha=0.2, label="80 % range")
-    axes.plot(counts, predicted, label=report.method)
-    axes.plot(observed, runtime, "o", color="black", label="measured")
-    if report.knee is not None and report.knee <= counts[-1]:
-        axes.axvline(report.knee, linestyle="--", color="grey", label="knee")
-    axes.set(xscale="log", yscale="log", xlabel="processors", ylabel="runtime (s)")
-    second = axes.twinx()
-    efficiency = report.serial_time / predicted / counts
-    second.plot(counts, efficiency, ":", color="tab:green", label="efficiency")
-    second.set(ylabel="efficiency", ylim=(0.0, max(1.05, 1.05 * float(efficiency.max()))))
-    lines = [each.get_legend_handles_labels() for each in (axes, second)]
-    axes.legend(lines[0][0] + lines[1][0], lines[0][1] + lines[1][1], loc="best")
-    figure.savefig(path, dpi=150)
+    unit, seconds = next(one for one in UNITS if runtime.min() >= one[1] or one[0] == "s")
+    low, high = (end / seconds for end in model.predict_range(counts))
+    looks = {path: "default"}
+    if path.suffix == ".svg":
+        looks[path.with_suffix(".dark.svg")] = "dark_background"
+    for place, look in looks.items():
+        with matplotlib.style.context(look):
+            figure = Figure(figsize=(7.0, 4.5), layout="constrained")
+            axes = figure.subplots()
+            axes.fill_between(counts, low, high, alpha=0.2, label="80 % range")
+            axes.plot(counts, model.predict(counts) / seconds, label=report.method)
+            axes.plot(observed, runtime / seconds, "o", color="C3", label="measured")
+            axes.set(xlabel="processors", ylabel=f"runtime ({unit})")
+            axes.set_xscale("log", base=2)
+            axes.set_yscale("log", base=2)
+            for axis in (axes.xaxis, axes.yaxis):
+                axis.set_major_formatter(lambda value, _: f"{value:g}")
+            axes.legend()
+            figure.savefig(place, dpi=150)
 
 
 def _table(report: Report, width: int) -> Group:

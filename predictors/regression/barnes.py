@@ -36,8 +36,8 @@ class LogLogRegression(LogLogPredictor):
     ----------
     coefficients_ : numpy.ndarray
         Intercept, log2 nprocs, inputs in order, (log2 nprocs)² if quadratic.
-    rmse_, r_squared_, covariance_, form_, split_
-        The fit's spread in log2 units, R², covariance of the coefficients, and the
+    rmse_, r_squared_, form_, split_
+        The fit's spread in log2 units, R², and the
         chosen form of each part and way of splitting.
 
     Examples

@@ -32,7 +32,6 @@ from predictors.regression.qr import DETERMINED, collinear_column, design_factor
 from predictors.regression.training_runs import (
     OPTIONAL_INPUT,
     TrainingRuns,
-    checked,
     without_constants,
 )
 from predictors.regression.validation import choice_remarks, fit_remarks, focal_tolerance
@@ -224,32 +223,6 @@ class FocusedRegression(LogLogPredictor):
         if self._influence is None:
             self._influence = influential_rows(*self._in_focus)
         return self._influence
-
-    def focal_rows(self, observations: pd.DataFrame, closest: int = 3) -> np.ndarray:
-        """Return which rows of a table meet the rule by which the training runs were chosen.
-
-        A forecast is evaluated on these (GARREN section 3.2).
-
-        Parameters
-        ----------
-        observations : pandas.DataFrame
-            With columns ``runtime`` and those of the condition.
-        closest : int
-            Where no time is near enough, so many rows with the closest times stand in, as for LU,
-            which could not run at the sizes that take the focal time (GARREN section 4.2).
-        """
-        rows = np.ones(len(observations), dtype=bool)
-        if self.condition:
-            rows &= self._meets(observations)
-        if self.focal_time is None:
-            return rows
-        width = self.region_.half_width if hasattr(self, "region_") else self.tolerance
-        log_time = np.log2(checked("runtime", observations["runtime"].to_numpy()))
-        inside = rows & within_time(log_time, self.focal_time, width)
-        if not inside.any():
-            away = np.where(rows, np.abs(log_time - np.log2(self.focal_time)), np.inf)
-            inside[np.argsort(away, kind="stable")[:closest]] = True
-        return np.asarray(inside & rows)
 
     def _meets(self, observations: pd.DataFrame) -> np.ndarray:
         condition = self.condition or {}

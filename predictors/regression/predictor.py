@@ -158,11 +158,6 @@ class LogLogPredictor(InputEstimator):
         return self.model_.parts[0].fit.coefficients
 
     @property
-    def covariance_(self) -> FloatArray:
-        """Covariance of `coefficients_`."""
-        return self.model_.parts[0].fit.covariance
-
-    @property
     def rmse_(self) -> float:
         """RMSE of the fit in log2 units, over rows minus coefficients.
 

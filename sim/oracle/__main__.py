@@ -12,6 +12,8 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
+from predictors.cli.display import SILENT, Display
+from predictors.cli.terminal import PlainConsole
 from predictors.plain import shown_plainly
 from sim.errors import SimError
 from sim.library.result import Result
@@ -114,10 +116,10 @@ def schedule(trace: Trace, rule: str) -> Result:
     policy = policy if rule == "replan" else [f"policy={rule}"]
     jobs = trace.jobs.rename(columns={"reference_runtime": "runtime"})
     rigid = {"predictor": "user_estimate", "moldability": "none", "baseline": None}
-    return run(*policy, jobs=jobs, processors=trace.processors, **rigid)
+    return run(*policy, "sim.progress=false", jobs=jobs, processors=trace.processors, **rigid)
 
 
-def write_pack(folder: Path, seed: int = 1) -> pd.DataFrame:
+def write_pack(folder: Path, seed: int = 1, shown: Display = SILENT) -> pd.DataFrame:
     """Write a pack of workloads with their schedules, and return its index.
 
     Parameters
@@ -125,10 +127,11 @@ def write_pack(folder: Path, seed: int = 1) -> pd.DataFrame:
     folder : pathlib.Path
         Made if missing.
     seed : int
+    shown : Display, optional
     """
     folder.mkdir(parents=True, exist_ok=True)
     rows = []
-    for trace in pack_traces(seed):
+    for trace in shown.each(pack_traces(seed), "writes schedules"):
         write_swf(folder / f"{trace.source}.swf", log_of_trace(trace))
         write_batsim(folder / f"{trace.source}.json", trace)
         for rule in RULES:
@@ -214,7 +217,11 @@ def _by_job(spans: pd.DataFrame, path: Path) -> dict[int, tuple[float, float]]:
 
 
 def check_files(
-    workload: Path, schedule_file: Path, rule: str, processors: int | None = None
+    workload: Path,
+    schedule_file: Path,
+    rule: str,
+    processors: int | None = None,
+    shown: Display = SILENT,
 ) -> list[Violation]:
     """Return every violation of a rule by another scheduler's schedule.
 
@@ -228,6 +235,7 @@ def check_files(
         One of `RULES`.
     processors : int, optional
         Size of the machine, where the workload does not say.
+    shown : Display, optional
 
     Raises
     ------
@@ -243,11 +251,12 @@ def check_files(
     rows = trace.jobs[[*columns, "requested_time"]].itertuples(index=False, name=None)
     jobs = [RigidJob(*row) for row in rows]
     machine = processors or trace.processors or 1
-    return check_schedule(jobs, read_schedule(schedule_file), machine, rule)
+    return check_schedule(jobs, read_schedule(schedule_file), machine, rule, shown)
 
 
 def _check(asked: argparse.Namespace) -> int:
-    found = check_files(asked.workload, asked.schedule, asked.rule, asked.processors)
+    with Display(PlainConsole(stderr=True), "oracle") as shown:
+        found = check_files(asked.workload, asked.schedule, asked.rule, asked.processors, shown)
     for one in found[: asked.most]:
         sys.stdout.write(
             f"job {one.job_id} at {one.time:.12g}: {one.rule}: {shown_plainly(one.text)}\n"
@@ -262,7 +271,8 @@ def _check(asked: argparse.Namespace) -> int:
 
 
 def _write(asked: argparse.Namespace) -> int:
-    index = write_pack(asked.folder, asked.seed)
+    with Display(PlainConsole(stderr=True), "oracle") as shown:
+        index = write_pack(asked.folder, asked.seed, shown)
     sys.stdout.write(f"{len(index)} schedules in {asked.folder}\n")
     return 0
 

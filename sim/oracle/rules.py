@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from itertools import accumulate
 from math import inf
 
+from predictors.cli.display import SILENT, Display
 from sim.errors import SimError
 
 RULES: Mapping[str, str] = {
@@ -69,7 +70,11 @@ class Violation:
 
 
 def check_schedule(
-    jobs: Sequence[RigidJob], spans: Mapping[int, tuple[float, float]], processors: int, rule: str
+    jobs: Sequence[RigidJob],
+    spans: Mapping[int, tuple[float, float]],
+    processors: int,
+    rule: str,
+    shown: Display = SILENT,
 ) -> list[Violation]:
     """Return every violation of the rule in a schedule, in order of time.
 
@@ -83,6 +88,7 @@ def check_schedule(
         Size of the machine.
     rule : str
         One of `RULES`.
+    shown : Display, optional
 
     Raises
     ------
@@ -102,7 +108,7 @@ def check_schedule(
     wide = [job.job_id for job in jobs if job.processors > processors]
     if wide:
         raise SimError(f"job {wide[0]} needs more than the {processors} processors of the machine")
-    return _Validator(jobs, spans, processors, rule).violations()
+    return _Validator(jobs, spans, processors, rule).violations(shown)
 
 
 class _Validator:
@@ -142,7 +148,7 @@ class _Validator:
 
     # the schedule by itself
 
-    def violations(self) -> list[Violation]:
+    def violations(self, shown: Display) -> list[Violation]:
         """Return all violations."""
         self._check_jobs()
         to_come = [job for job in self.jobs.values() if job.job_id in self.spans]
@@ -155,6 +161,8 @@ class _Validator:
             while to_come and to_come[0].submit <= now:
                 arrived.append(to_come.pop(0))
             self._pass(now, early, grown, arrived)
+            if shown.is_due():
+                shown.show("checks the jobs", 1 - len(to_come) / len(self.jobs))
         return sorted(self.found, key=lambda violation: violation.time)
 
     def _check_jobs(self) -> None:

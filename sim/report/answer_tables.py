@@ -121,9 +121,9 @@ def regret_rows(found: Mapping[str, Mapping[str, pd.DataFrame]]) -> pd.DataFrame
             "runs": label,
             "jobs": f"{key} {str(name).replace('_', ' ')}",
             "of all jobs": f"{100 * line['jobs']:.1f} %",
-            "regret (s)": number(line["regret"]),
-            "waiting (s)": number(line["waiting"]),
-            "running (s)": number(line["running"]),
+            "regret (min)": number(line["regret"] / 60),
+            "waiting (min)": number(line["waiting"] / 60),
+            "running (min)": number(line["running"] / 60),
             "median error": texts([float(line["median_error"])], ERROR)[0],
         }
         for label, tables in found.items()

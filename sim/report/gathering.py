@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import pandas as pd
 
+from predictors.cli.display import SILENT, Display
 from sim.errors import SimError
 from sim.results.artefacts import BASELINE, STEP, figures_of
 from sim.results.durable import (
@@ -201,12 +202,13 @@ def _input_of(key: str) -> str:
     return f"{group_of(key)}.input" if group_of(key) in NAMED else "input"
 
 
-def gather(folder: Path) -> Gathered:
+def gather(folder: Path, progress: Display = SILENT) -> Gathered:
     """Return one row for each run and baseline below a folder, and what tells them apart.
 
     Parameters
     ----------
     folder : pathlib.Path
+    progress : Display, optional
 
     Returns
     -------
@@ -226,7 +228,7 @@ def gather(folder: Path) -> Gathered:
         If the folder does not exist or holds no run.
     """
     runs = find_runs(folder)
-    read = [_read(folder, run) for run in runs]
+    read = [_read(folder, run) for run in progress.each(runs, "reads the runs")]
     found, origins = [rows for rows, _ in read], [origin for _, origin in read]
     configurations = [_configuration(run, rows) for run, rows in zip(runs, found, strict=True)]
     settings = distinguishing(configurations)

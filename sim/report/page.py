@@ -169,7 +169,7 @@ def _verdict(verdict: Verdict) -> str:
 
 
 def _foresight(kept: str, answers: Answers) -> str:
-    """Return what predictors keep of perfect foresight, and below it, folded, who pays."""
+    """Return the share of the oracle's gain by predictor, and below it, folded, who pays."""
     if not kept:
         why = {one.kept for one in answers.differences if isinstance(one.kept, str)} - {""}
         if why:
@@ -217,8 +217,8 @@ def _loss_tables(who: Winners) -> str:
         f"({who.counted}): {number(100 * who.longer)} % of the jobs respond later, "
         f"{number(100 * who.shorter)} % sooner.</p>"
     ]
-    head = ("of all jobs (%)", "later (%)", "response before (h)", "change (h)",
-            "of it waiting (h)")  # fmt: skip
+    head = ("of all jobs (%)", "later (%)", "response before (h)", "change (min)",
+            "of it waiting (min)")  # fmt: skip
     for kind, frame in who.tables.items():
         cut = len(frame) > MOST_ROWS
         shown = most_affected(frame) if cut else frame
@@ -227,7 +227,8 @@ def _loss_tables(who: Winners) -> str:
                 Cell(str(name).replace("_", " ") if kind == "class" else str(name)),
                 Cell(number(100 * line["jobs"])),
                 Cell(number(100 * line["longer"])),
-                *(Cell(number(line[key] / 3600)) for key in ("before", "change", "waiting")),
+                Cell(number(line["before"] / 3600)),
+                *(Cell(number(line[key] / 60)) for key in ("change", "waiting")),
             ]
             for name, line in shown.iterrows()
         ]
@@ -347,8 +348,7 @@ def schedules(groups: Sequence[Group], asked: Sequence[str], progress: Display) 
     else:
         chosen = [group.samples[0] for group in groups if group.samples]
     drawn = []
-    for place, sample in enumerate(chosen := chosen[:MOST_GANTT]):
-        progress.show(f"draws schedules, {place + 1} of {len(chosen)}", place / len(chosen))
+    for sample in progress.each(chosen[:MOST_GANTT], "draws schedules"):
         drawn.append((sample, _picture(sample)))
     pictures = [(sample, found) for sample, found in drawn if found is not None]
     if not pictures:

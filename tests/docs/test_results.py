@@ -1,6 +1,5 @@
 """Tables of pages are those of their data, and the data are those of the code, at toy size."""
 
-import io
 import json
 import math
 import re
@@ -10,7 +9,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from matplotlib.image import imread
 
 import sim
 from benchmarks.results import (
@@ -30,6 +28,7 @@ from benchmarks.results.pictures import PICTURES, drawn
 from benchmarks.results.regions import REGION, ROOT, TABLES, differing, filled, pages
 from benchmarks.results.running import DATA, NAME, RESULTS, make, rounded
 from benchmarks.results.studies import STUDIES, Study, Sweep
+from sim.results.plots.style import in_dark
 from tests.former import WORLD
 
 MAKERS = (claims, guide_tables, logs, other_tables, site_tables, speed_tables, tables, world)
@@ -66,10 +65,13 @@ def test_every_table_stands_on_a_page_and_a_changed_figure_is_seen():
     "name", [name for name in PICTURES if (RESULTS / name).with_name(NAME).is_file()]
 )
 def test_pictures_are_those_of_their_data(name):
-    kept, anew = imread(RESULTS / name), imread(io.BytesIO(drawn(name)))
-    assert kept.shape == anew.shape
-    assert np.abs(kept - anew).mean() < 0.005
-    assert any(f"({name})" in page.read_text(encoding="utf-8") for page in pages())
+    light, dark = RESULTS / name, (RESULTS / name).with_suffix(".dark.svg")
+    told = light.read_text(encoding="utf-8")
+    kept, anew = (np.array(re.findall(r"-?\d+\.\d+", one), float) for one in (told, drawn(name)))
+    np.testing.assert_allclose(kept, anew, atol=0.01)
+    assert dark.read_text(encoding="utf-8") == in_dark(told)
+    shown = f'srcset="{name[:-4]}.dark.svg"><img src="{name}"'
+    assert any(shown in page.read_text(encoding="utf-8") for page in pages())
 
 
 @pytest.mark.fast

@@ -1,9 +1,13 @@
+import re
+
 import pandas as pd
 import pyarrow.parquet as pq
 import pytest
 from test_compare import fabricate, figures
 
+from predictors.cli import display
 from sim.dataset import main
+from sim.verify import main as verify
 
 pytestmark = pytest.mark.fast
 
@@ -43,6 +47,18 @@ def test_partitions_and_rows(sweep, tmp_path, capsys):
     assert set(jobs["seed"]) == {3}
     assert set(one["run"]) == {"policy=sa,workload.load=0.9"}
     assert len(pd.read_csv(target / "simulations.csv")) == 8
+
+
+def test_a_terminal_is_told_what_is_read_and_written(sweep, tmp_path, capsys, monkeypatch):
+    monkeypatch.setenv("FORCE_COLOR", "1")
+    monkeypatch.setattr(display, "PATIENCE_SECONDS", 0.0)
+    monkeypatch.setattr(display, "TERMINAL_SECONDS", 0.0)
+    assert main([str(sweep), str(tmp_path / "data")]) == 0
+    told = capsys.readouterr().err
+    assert re.search(r"reads the runs, 2 of \d+ · 0:00:0\d left", told)
+    assert "writes the tables, 4 of 4" in told
+    assert verify([str(sweep)]) == 1  # they have no checksums
+    assert re.search(r"checks the runs, 2 of \d+ · 0:00:0\d left", capsys.readouterr().err)
 
 
 def test_what_a_table_lacks_is_null(sweep, tmp_path):

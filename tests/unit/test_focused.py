@@ -104,32 +104,10 @@ def test_condition_selects_training_runs_and_forecasts() -> None:
     model = FocusedRegression(condition={"ratio": 1.0}, band=1.0).fit(both)
     assert model.runs_.rows == len(frame)
     assert model.coefficients_[1:] == pytest.approx([-1.0, 1.0], rel=1e-9)
-    assert model.focal_rows(both).tolist() == [True] * len(frame) + [False] * len(odd)
     with pytest.raises(PredictorError, match="no run meets the condition"):
         FocusedRegression(condition={"ratio": 1000.0}).fit(both)
     with pytest.raises(PredictorError, match="no such column"):
         FocusedRegression(condition={"shape": 1.0}).fit(both)
-
-
-def test_forecasts_are_chosen_by_the_rule_of_the_training_runs() -> None:
-    frame = complete_set()
-    model = FocusedRegression(focal_time=100.0, tolerance=0.8).fit(frame)
-    chosen = frame[model.focal_rows(frame)]
-    assert model.region_.widened == 0
-    assert chosen["runtime"].between(100 * 2**-0.8, 100 * 2**0.8).all()
-    assert len(chosen) == model.runs_.rows
-
-
-def test_forecasts_without_a_run_near_the_focal_time_take_the_three_closest() -> None:
-    frame = complete_set()
-    model = FocusedRegression(focal_time=100.0, tolerance=0.8).fit(frame)
-    short = pd.DataFrame({"nprocs": 2048, "size": 1e6, "runtime": [3.0, 9.0, 1.0, 12.0, 5.0]})
-    assert np.flatnonzero(model.focal_rows(short)).tolist() == [1, 3, 4]
-    assert not model.focal_rows(short, closest=0).any()
-    where = FocusedRegression(focal_time=100.0, condition={"ratio": 1.0}, band=0.0)
-    where.fit(frame.assign(ratio=1.0))
-    ratio = [2.0, 1.0, 1.0, 2.0, 2.0]
-    assert np.flatnonzero(where.focal_rows(short.assign(ratio=ratio))).tolist() == [1, 2]
 
 
 def test_influential_run_is_flagged_by_default_and_dropped_once_by_option() -> None:

@@ -1,7 +1,10 @@
+import re
+
 import numpy as np
 import pandas as pd
 import pytest
 
+from predictors.cli import display
 from sim.errors import SimError
 from sim.oracle.__main__ import (
     TINY,
@@ -98,6 +101,15 @@ def test_tiny_example_by_hand():
     # 4 processors: job 1 holds 3 until 10; 3 may end by 12, when 2 was to start; 4 may not pass
     starts = schedule(rigid_trace(TINY, 4, "tiny"), "easy").jobs["start_time"].tolist()
     assert starts[:4] == [0.0, 10.0, 2.0, 10.0]
+
+
+def test_a_terminal_is_told_how_much_is_checked(pack, capsys, monkeypatch):
+    monkeypatch.setenv("FORCE_COLOR", "1")
+    monkeypatch.setattr(display, "PATIENCE_SECONDS", 0.0)
+    monkeypatch.setattr(display, "TERMINAL_SECONDS", 0.0)
+    files = ["--workload", str(pack / "tiny.swf"), "--schedule", str(pack / "tiny.easy.csv")]
+    assert main(["check", "--rule", "easy", *files]) == 0
+    assert re.search(r"checks the jobs · 0:00:00 left", capsys.readouterr().err)
 
 
 def test_the_command_answers(pack, capsys, tmp_path):

@@ -7,6 +7,7 @@ import sys
 import pytest
 
 from predictors.__main__ import METHODS, main
+from predictors.cli import display
 
 pytestmark = pytest.mark.fast
 
@@ -59,10 +60,12 @@ def test_a_terminal_is_told_what_takes_long(runs, capsys, monkeypatch, tmp_path)
     several.write_text("app,cores,seconds\n" + "a,1,9\na,2,5\nb,1,8\nb,2,6\n", encoding="utf-8")
     monkeypatch.setattr("predictors.__main__.kernel_folder", lambda: tmp_path)
     monkeypatch.setenv("FORCE_COLOR", "1")
+    monkeypatch.setattr(display, "PATIENCE_SECONDS", 0.0)
+    monkeypatch.setattr(display, "TERMINAL_SECONDS", 0.0)
     assert main([str(several)]) == 0
     told = capsys.readouterr().err
     assert told.startswith("compiling, which is done once and takes some seconds\n")
-    assert "curve 2 of 2" in told
+    assert "curve, 2 of 2 · 0:00:00 left" in told
     monkeypatch.delenv("FORCE_COLOR")
     assert main([str(several)]) == 0
     assert capsys.readouterr().err == ""
@@ -277,6 +280,12 @@ def test_a_plot_is_written(runs, tmp_path, capsys):
     assert main([str(runs), "--plot", str(picture)]) == 0
     assert picture.read_bytes().startswith(b"\x89PNG")
     assert capsys.readouterr().out
+    for unit, seconds in (("min", 1.0), ("h", 60.0)):
+        path = written(tmp_path, [(n, seconds * t) for n, t in ((1, 200), (2, 110), (4, 60))])
+        assert main([str(path), "--plot", str(tmp_path / "curve.svg")]) == 0
+        light, dark = (tmp_path / f"curve.{one}" for one in ("svg", "dark.svg"))
+        assert f"runtime ({unit})" in light.read_text()
+        assert dark.read_text().count("#ffffff") > light.read_text().count("#ffffff")
 
 
 def test_no_count_is_advised_that_was_measured_slower_than_another(tmp_path, capsys):

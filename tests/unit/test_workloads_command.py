@@ -1,13 +1,14 @@
 import json
+import re
 
 import pandas as pd
 import pytest
-from matplotlib.figure import Figure
 from swf_samples import job_line, write_log
 
+from predictors.cli import display
 from workloads.__main__ import main
 from workloads.logs.batsim import read_batsim
-from workloads.logs.description import PICTURES, describe, draw_pictures
+from workloads.logs.description import describe
 from workloads.logs.formats import guess_format
 from workloads.logs.swf import Comment, SwfLog, read_swf
 from workloads.logs.swf_text import FIELDS
@@ -74,14 +75,13 @@ def test_what_repeats_is_told_for_each_identity():
     assert not [name for name in found if name.startswith("user_name")]
 
 
-def test_a_log_without_requested_times_is_described_by_what_it_says(tmp_path):
+def test_a_log_without_requested_times_is_described_by_what_it_says():
     rows = [job(60 * i, 2, 100, user=1) for i in range(6)]
     found = describe(log_of(rows))
     assert found.sections["runtimes"]["median_requested_time"] is None
     assert found.sections["runtimes"]["median_requested_over_runtime"] is None
     assert found.sections["runtimes"]["distinct_requested_times"] == 0
     assert found.sections["repetition"]["classes_of_similar_jobs"] == 1
-    assert len(draw_pictures(found, tmp_path)) == 12
     some = describe(log_of([*rows, job(400, 2, 100, user=1, requested_time=300)])).sections
     assert some["runtimes"]["median_requested_over_runtime"] == 3.0
 
@@ -95,15 +95,9 @@ def test_floods_and_overfull_instants_are_found():
     assert found["instants with more processors held than there are"] == 45  # 38 starts, 7 ends
 
 
-def test_a_short_log_is_drawn_by_the_hour_and_dated(tmp_path, capsys):
+def test_a_log_with_a_date_is_dated(tmp_path, capsys):
     lines = [job_line(job_number=k, submit_time=1800 * k, run_time=600) for k in range(1, 41)]
     path = write_log(tmp_path, "; UnixStartTime: 1613080800", "; MaxProcs: 4", *lines)
-    found = describe(read_swf(path), 4)
-    axes = Figure().add_subplot()
-    PICTURES["load"][1](axes, found)
-    assert axes.get_xlabel() == "hour since the first submit"
-    assert len(axes.lines[0].get_xdata()) == 21
-    assert axes.lines[0].get_ydata()[0] == pytest.approx(2 * 600 / 3600)
     assert main(["describe", str(path)]) == 0
     shown = capsys.readouterr().out
     assert "2021-02-11 22:30 UTC" in shown
@@ -117,6 +111,20 @@ def test_formats_are_guessed(tmp_path):
         assert guess_format(tmp_path / "file") == kind
 
 
+def test_a_terminal_is_told_what_is_read_and_written(tmp_path, capsys, monkeypatch):
+    monkeypatch.setenv("FORCE_COLOR", "1")
+    monkeypatch.setattr(display, "PATIENCE_SECONDS", 0.0)
+    swf = tmp_path / "a.swf"
+    for asked, told in (
+        (["generate", "lublin", str(swf), "--jobs", "20"], ["draws jobs", "writes a.swf"]),
+        (["convert", str(swf), str(tmp_path / "a.json")], ["reads a.swf", "writes a.json"]),
+        (["describe", str(swf)], ["reads a.swf", "counts"]),
+    ):
+        assert main(asked) == 0
+        shown = capsys.readouterr().err
+        assert re.search(rf"{told[0]} · -:--:-- left.*{told[1]} · 0:00:0\d left", shown, re.DOTALL)
+
+
 def test_generate_convert_and_describe(tmp_path, capsys):
     swf, batsim, again = (tmp_path / name for name in ("a.swf.gz", "a.json", "b.swf"))
     assert main(["generate", "lublin", str(swf), "--jobs", "60", "--processors", "64"]) == 0
@@ -128,13 +136,10 @@ def test_generate_convert_and_describe(tmp_path, capsys):
     assert second[same].equals(first[same].iloc[:50])
     assert read_batsim(batsim).machine_size() == 64
     capsys.readouterr()
-    figures, pictures = tmp_path / "a.json.figures", tmp_path / "pictures"
-    asked = ["describe", str(swf), "--json", str(figures), "--plots", str(pictures)]
-    assert main(asked) == 0
+    figures = tmp_path / "a.json.figures"
+    assert main(["describe", str(swf), "--json", str(figures)]) == 0
     assert json.loads(figures.read_text())["log"]["jobs"] == 60
     assert "repetition" in capsys.readouterr().out
-    kinds = [path.suffix for path in pictures.iterdir()]
-    assert kinds.count(".png") == kinds.count(".svg") == 6
 
 
 def test_an_unchanged_conversion_keeps_defects(tmp_path):

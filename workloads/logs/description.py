@@ -2,8 +2,6 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from pathlib import Path
-from typing import TYPE_CHECKING
 
 import numpy as np
 import pandas as pd
@@ -15,13 +13,7 @@ from workloads.logs.identity import identify, known_share, labels_by, measured_s
 from workloads.logs.log import tell_machine
 from workloads.logs.swf import SwfLog
 
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-
-
-DAY_SECONDS, HOUR_SECONDS = 86400.0, 3600.0
-FEW_DAYS = 3
-"""Up to so many days load is drawn by the hour."""
+DAY_SECONDS = 86400.0
 BURST_SHARE, BURST_TIMES = 0.5, 10.0
 """A user's burst: at least so much of a day's jobs, and so many times the mean day's."""
 
@@ -34,22 +26,16 @@ Sections = Mapping[str, Mapping[str, Figure]]
 
 @dataclass(frozen=True)
 class Description:
-    """A log, what cleaning left of it, and its figures.
+    """Figures of what cleaning left of a log.
 
     Attributes
     ----------
     source : str
-    processors : int
-        Of the machine: as given, or as the header says, else the most held at once.
-    jobs : pandas.DataFrame
-        Columns of `workloads.base.COLUMNS`, after cleaning.
     sections : mapping
         Figures by section and name; times in seconds, shares plain numbers.
     """
 
     source: str
-    processors: int
-    jobs: pd.DataFrame
     sections: Sections
 
 
@@ -98,7 +84,7 @@ def describe(
         "applications": _applications(screened.recorded()),
         "anomalies": _anomalies(log, cleaned, processors),
     }
-    return Description(log.source, machine, jobs, sections)
+    return Description(log.source, sections)
 
 
 def _whole(log: SwfLog, jobs: pd.DataFrame, machine: int) -> dict[str, Figure]:
@@ -152,27 +138,15 @@ def _of(figure: Callable[..., float], values: np.ndarray) -> float | None:
     return float(figure(values)) if len(values) else None
 
 
-def daily_load(
-    jobs: pd.DataFrame, machine: int, step: float = DAY_SECONDS
-) -> tuple[FloatArray, FloatArray]:
-    """Return jobs submitted and load offered in each step since the first submit."""
-    submit = jobs["submit_time"].to_numpy(float)
-    day = ((submit - submit[0]) // step).astype(np.int64)
-    area = (jobs["requested_processors"] * jobs["reference_runtime"]).to_numpy(float)
-    return (
-        np.bincount(day).astype(float),
-        np.bincount(day, area) / (machine * step),
-    )
-
-
 def _load(jobs: pd.DataFrame, machine: int) -> dict[str, Figure]:
     submit = jobs["submit_time"].to_numpy(float)
     span = float(submit[-1] - submit[0])
-    area = float((jobs["requested_processors"] * jobs["reference_runtime"]).sum())
-    count, load = daily_load(jobs, machine)
+    area = (jobs["requested_processors"] * jobs["reference_runtime"]).to_numpy(float)
+    day = ((submit - submit[0]) // DAY_SECONDS).astype(np.int64)
+    count, load = np.bincount(day), np.bincount(day, area) / (machine * DAY_SECONDS)
     gaps = np.diff(submit)
     return {
-        "offered": area / (machine * span) if span > 0 else None,
+        "offered": float(area.sum()) / (machine * span) if span > 0 else None,
         "busiest_day": float(load.max()),
         "jobs_a_day": float(count.mean()),
         "most_jobs_a_day": int(count.max()),
@@ -274,126 +248,3 @@ def _overfull(log: SwfLog, machine: int | None) -> int | None:
     times, index = np.unique(np.concatenate([begin, end]), return_inverse=True)
     change = np.bincount(index, np.concatenate([held, -held]), len(times))
     return int((np.cumsum(change) > machine + 1e-6).sum())
-
-
-BLUE, ORANGE, GREEN = "#0072B2", "#D55E00", "#009E73"
-"""Of Okabe & Ito's palette, which the colour-blind can tell apart."""
-
-
-def _cumulative(axes: "Axes", values: FloatArray, colour: str, label: str) -> None:
-    ordered = np.sort(values)
-    share = np.arange(1, len(ordered) + 1) / len(ordered)
-    axes.step(ordered, share, where="post", color=colour, label=label)
-    axes.set_ylim(0.0, 1.0)
-    axes.set_ylabel("share of jobs")
-
-
-def _draw_sizes(axes: "Axes", of: Description) -> None:
-    _cumulative(axes, of.jobs["requested_processors"].to_numpy(float), BLUE, "jobs")
-    axes.set_xscale("log", base=2)
-    axes.set_xlabel("processors")
-
-
-def _draw_runtimes(axes: "Axes", of: Description) -> None:
-    _cumulative(axes, of.jobs["reference_runtime"].to_numpy(float), BLUE, "runtime")
-    asked = of.jobs["requested_time"].dropna().to_numpy(float)
-    if len(asked):
-        _cumulative(axes, asked, ORANGE, "requested time")
-    axes.set_xscale("log")
-    axes.set_xlabel("time (s)")
-    axes.legend(frameon=False)
-
-
-def _draw_load(axes: "Axes", of: Description) -> None:
-    _, load = daily_load(of.jobs, of.processors)
-    unit = "day"
-    if len(load) <= FEW_DAYS:
-        unit, (_, load) = "hour", daily_load(of.jobs, of.processors, HOUR_SECONDS)
-    axes.step(np.arange(len(load) + 1), [*load, load[-1]], where="post", color=BLUE,
-              linewidth=0.7, label=unit)  # fmt: skip
-    if unit == "day" and len(load) >= 14:
-        week = np.convolve(load, np.ones(7) / 7, mode="valid")
-        axes.plot(np.arange(3, 3 + len(week)) + 0.5, week, color=ORANGE, label="week around it")
-    axes.axhline(1.0, color="#777777", linewidth=0.8, linestyle="--")
-    axes.set(xlabel=f"{unit} since the first submit", ylabel="offered load")
-    axes.set_ylim(0.0, max(float(np.percentile(load, 98)) * 1.3, 1.1))
-    axes.legend(frameon=False)
-
-
-def _draw_arrivals(axes: "Axes", of: Description) -> None:
-    hour = (of.jobs["submit_time"].to_numpy(float) % DAY_SECONDS) // 3600
-    count = np.bincount(hour.astype(np.int64), minlength=24)
-    axes.bar(np.arange(24), count / count.sum(), color=GREEN)
-    axes.set(xlabel="hour of the trace's day", ylabel="share of jobs")
-
-
-def _draw_users(axes: "Axes", of: Description) -> None:
-    jobs = of.jobs[of.jobs["user"] >= 0]
-    if jobs.empty:
-        axes.text(0.5, 0.5, "the log names no users", ha="center", transform=axes.transAxes)
-        return
-    area = jobs["requested_processors"] * jobs["reference_runtime"]
-    for values, colour, label in (
-        (jobs["user"].value_counts(), BLUE, "jobs"),
-        (area.groupby(jobs["user"]).sum(), ORANGE, "processor-seconds"),
-    ):
-        share = np.cumsum(np.sort(values.to_numpy(float))[::-1]) / max(float(values.sum()), 1e-9)
-        axes.step(np.arange(1, len(share) + 1), share, where="post", color=colour, label=label)
-    axes.set(xlabel="users, busiest first", ylabel="share of the whole", ylim=(0.0, 1.02))
-    axes.set_xscale("log")
-    axes.legend(frameon=False)
-
-
-def _draw_repetition(axes: "Axes", of: Description) -> None:
-    classes = of.jobs.groupby(list(ALIKE), dropna=False)
-    count = classes.size().sort_values(ascending=False).to_numpy(float)
-    share = np.cumsum(count) / count.sum()
-    axes.step(np.arange(1, len(share) + 1), share, where="post", color=GREEN)
-    axes.set(xlabel="classes of similar jobs, largest first", ylabel="share of jobs")
-    axes.set_xscale("log")
-    axes.set_ylim(0.0, 1.02)
-
-
-PICTURES: dict[str, tuple[str, Callable[["Axes", Description], None]]] = {
-    "sizes": ("How wide jobs are", _draw_sizes),
-    "runtimes": ("How long jobs run, and how long their users ask for", _draw_runtimes),
-    "load": ("Load over time", _draw_load),
-    "arrivals": ("When jobs arrive", _draw_arrivals),
-    "users": ("Who uses the machine", _draw_users),
-    "repetition": ("How often similar jobs come back", _draw_repetition),
-}
-"""Title and drawing of each picture."""
-
-
-def draw_pictures(of: Description, folder: Path) -> list[Path]:
-    """Draw all pictures of a log as PNG and SVG, and return the files.
-
-    Parameters
-    ----------
-    of : Description
-    folder : pathlib.Path
-        Made if missing.
-    """
-    import matplotlib
-    from matplotlib.backends.backend_agg import FigureCanvasAgg
-    from matplotlib.figure import Figure
-
-    folder.mkdir(parents=True, exist_ok=True)
-    written = []
-    with matplotlib.rc_context():
-        matplotlib.rcdefaults()
-        matplotlib.rcParams["svg.hashsalt"] = "moldsim"
-        for name, (title, draw) in PICTURES.items():
-            figure = Figure(figsize=(6.4, 3.8), dpi=120, layout="constrained")
-            FigureCanvasAgg(figure)
-            axes = figure.add_subplot()
-            draw(axes, of)
-            axes.set_title(f"{title} ({of.source})", loc="left", fontsize=10)
-            axes.grid(visible=True, color="#E8E8E8", linewidth=0.7)
-            axes.set_axisbelow(True)
-            axes.spines[["top", "right"]].set_visible(False)
-            for kind, metadata in (("png", {"Software": None}), ("svg", {"Date": None})):
-                path = folder / f"{name}.{kind}"
-                figure.savefig(path, metadata=metadata)
-                written.append(path)
-    return written

@@ -30,11 +30,11 @@ def terminal_progress(title: str) -> Iterator[Progress | None]:
         yield None
         return
     from rich.console import Console
-    from rich.progress import BarColumn, DownloadColumn, TextColumn, TransferSpeedColumn
+    from rich.progress import BarColumn, DownloadColumn, TextColumn, TimeRemainingColumn
     from rich.progress import Progress as Bars
 
     columns = (TextColumn("{task.description}"), BarColumn(), DownloadColumn())
-    with Bars(*columns, TransferSpeedColumn(), console=Console(stderr=True)) as bars:
+    with Bars(*columns, TimeRemainingColumn(), console=Console(stderr=True)) as bars:
         task = bars.add_task(title, total=None)
         yield lambda there, total: bars.update(task, completed=there, total=total)
 
