@@ -13,7 +13,6 @@ from sim.engine.engine import Engine
 from sim.engine.protocols import Promise, Scheduler, acts_as
 from sim.errors import AT_LEAST_1, PolicyError, check_choice
 from sim.policies.allocation.rigid import Request
-from sim.policies.allocation.sa import chooses_by_offers
 from sim.policies.backfill.queue_search import Opening, backfill, fill, find_heads
 from sim.policies.backfill.reservations import replan
 from sim.policies.base import Allocation, OpenAllocation, Outlook, QueueKeeper
@@ -26,8 +25,6 @@ from sim.policies.passes.memory import (
     BACKFILLING,
     RuleMemory,
     believe,
-    choose_anew,
-    is_refuted,
     make_room_for_all,
     start_found,
 )
@@ -146,14 +143,6 @@ def prepare(state: State, memory: RuleMemory) -> None:
     """Take in what is believed otherwise of those who wait."""
     if memory.revised.size > 0:
         believe(state, memory)
-
-
-@compiled
-def prepare_anew(state: State, memory: RuleMemory) -> None:
-    """Take in what is believed otherwise, and let all choose again where that refutes a belief."""
-    prepare(state, memory)
-    if state.run[0].expired_now > 0 and is_refuted(state, memory.refuted_at):
-        choose_anew(state, memory)
 
 
 @compiled
@@ -282,17 +271,13 @@ class EasyScheduler(QueueKeeper):
         self.anew: ChoiceAnew | None = None
 
     def compiled_rule(self, engine: Engine) -> CompiledQueueRule | None:
-        """Return the rule where no job is passed over, nor chooses again in a way of its own."""
-        is_deep, anew, allocation = self.reservations > 1, self.anew, self.allocation
-        chooses_again = anew is not None and not acts_as(allocation, Request)
-        is_known = not chooses_again or (chooses_by_offers(allocation) and not engine.kills)
-        if not (acts_as(self, EasyScheduler) and is_known):
+        """Return the rule where no job is passed over, nor chooses again before it is killed."""
+        chooses_again = self.anew is not None and not acts_as(self.allocation, Request)
+        if not acts_as(self, EasyScheduler) or (chooses_again and engine.kills):
             return None
+        is_deep = self.reservations > 1
         functions = {"decide": decide_deep if is_deep else decide}
-        if anew is not None:
-            functions["prepare"] = prepare_anew
-        after = None if anew is None else anew.factor
-        return self.queue_rule(engine, functions, has_profile=is_deep, refuted_at=after)
+        return self.queue_rule(engine, functions, has_profile=is_deep)
 
     def queue_rule(
         self, engine: Engine, functions: Mapping[str, Any], **more: Any
@@ -305,7 +290,8 @@ class EasyScheduler(QueueKeeper):
             return None
         first = prepare if engine.predictor.learns else by_index.prepare
         functions = {"prepare": first, **functions}
-        return CompiledQueueRule(engine, self, functions, backfilling=self.backfilling, **more)
+        more = {"backfilling": self.backfilling, "anew": self.anew, **more}
+        return CompiledQueueRule(engine, self, functions, **more)
 
     @property
     def promise(self) -> Promise | None:
@@ -343,7 +329,6 @@ class EasyScheduler(QueueKeeper):
         if view.changes.revised and self.refresh():
             forget_all(queue.tables)
         if queue.waiting > 0 and self.anew is not None and self.anew.is_due and self.anew.choose():
-            forget_all(queue.tables)
             self.rank(whatever=True)
         for job in view.arrived:
             self.admit(job, self.outlook)
@@ -439,12 +424,12 @@ class ChoiceAnew:
                     return True
         return False
 
-    def choose(self) -> bool:
-        """Let each waiting job choose given those ahead of it; say whether any choice changed."""
+    def choose(self) -> list[int]:
+        """Let each waiting job choose given those ahead; return the places of other choices."""
         view, queue, profile = self._keeper.view, self._keeper.queue, self._profile
-        profile.grow(queue.waiting + len(view.running))
+        profile.grow(queue.waiting + view._ends.end.size)
         profile.lay(view.now, view._ends)
-        changed, view._state.others_wait = False, queue.waiting > 1
+        changed, view._state.others_wait = [], queue.waiting > 1
         for place in queue.places().tolist():
             job = queue.job.item(place)
             count = self._keeper.allocation.choose(
@@ -454,5 +439,7 @@ class ChoiceAnew:
             profile.place(view.now, count, seconds)
             if (count, seconds) != (queue.processors.item(place), queue.runtime.item(place)):
                 queue.processors[place], queue.runtime[place] = count, seconds
-                changed = True
+                changed.append(place)
+        if changed:
+            forget_all(queue.tables)
         return changed

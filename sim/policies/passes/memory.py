@@ -10,7 +10,7 @@ from predictors.compiling import compiled, record
 from sim.policies.allocation.sa import least_turnaround
 from sim.policies.backfill.reservations import replan
 from sim.policies.molding.candidates import OpenMemory, Spans
-from sim.state.availability import earliest_of, lay, place
+from sim.state.availability import earliest_of, lay
 from sim.state.run_state import State, longer, struct_type, structure
 from sim.state.run_steps import give_count, holders_in, start
 from sim.state.waiting_queue import Queue, forget_all, pop, push, tidy, waiting_in
@@ -202,8 +202,17 @@ def start_found(state: State, queue: Queue, number: int) -> None:
 
 @compiled
 def choose(state: State, memory: RuleMemory, job: int) -> bool:
-    """Let an arriving job choose on the profile as it is."""
-    settle_on_profile(state, memory, job, memory.queue.at[0].waiting > 0)
+    """Let an arriving job choose the smallest believed turnaround on the profile as it is (SA)."""
+    own, now = memory.offers[job], state.run[0].now
+    best = own.begin
+    if own.number > 1:
+        offered = slice(best, best + own.number)
+        counts, beliefs = memory.counts[offered], memory.runtimes[offered]
+        waits = foresee(state, memory, counts, beliefs) - now
+        at_once, areas = own.at_once != 0, memory.areas[offered]
+        most = memory.most_area[int(memory.queue.at[0].waiting > 0)]
+        best += least_turnaround(waits, beliefs, areas, at_once, memory.margin, most)
+    give_count(state, job, memory.counts[best], memory.runtimes[best], best)
     return True
 
 
@@ -241,21 +250,6 @@ def foresee_by_reservations(
 
 
 @compiled
-def settle_on_profile(state: State, memory: RuleMemory, job: int, others_wait: bool) -> None:
-    """Give a job the count of smallest believed turnaround on the profile as it is (SA)."""
-    own, now = memory.offers[job], state.run[0].now
-    best = own.begin
-    if own.number > 1:
-        offered = slice(best, best + own.number)
-        counts, beliefs = memory.counts[offered], memory.runtimes[offered]
-        waits = foresee(state, memory, counts, beliefs) - now
-        at_once, areas = own.at_once != 0, memory.areas[offered]
-        most = memory.most_area[int(others_wait)]
-        best += least_turnaround(waits, beliefs, areas, at_once, memory.margin, most)
-    give_count(state, job, memory.counts[best], memory.runtimes[best], best)
-
-
-@compiled
 def is_refuted(state: State, factor: float) -> bool:
     """Say whether a job outlived its belief now and has taken so many times what it was."""
     now = state.run[0].now
@@ -265,24 +259,6 @@ def is_refuted(state: State, factor: float) -> bool:
         if now - state.start_time[job] >= factor * believed * (1.0 - 1e-9):
             return True
     return False
-
-
-@compiled(inline="always")
-def choose_anew(state: State, memory: RuleMemory) -> None:
-    """Let each waiting job choose given those ahead; see `ChoiceAnew`."""
-    queue, now = memory.queue, state.run[0].now
-    others_wait = queue.at[0].waiting > 1
-    lay_running(state, memory)
-    for k in range(queue.at[0].first, queue.at[0].last):
-        if queue.processors[k] > 0:
-            job = queue.job[k]
-            if memory.offers[job].number > 0:
-                settle_on_profile(state, memory, job, others_wait)
-            queue.processors[k], queue.runtime[k] = state.processors[job], state.belief[job]
-            place(
-                memory.times, memory.free, memory.span, now, queue.processors[k], queue.runtime[k]
-            )
-    forget_all(queue)
 
 
 # When a pass has to wait for what Python says

@@ -21,6 +21,7 @@ from sim.policies.passes.memory import (
     BACKFILLING,
     ENDED,
     admit,
+    believe,
     choose,
     choose_by_reservations,
     foresee,
@@ -42,7 +43,7 @@ JOBS_AT_ONCE = 65_536
 """Jobs whose counts to choose from are put down together."""
 FIRST_BREAKPOINTS = 256
 """Breakpoints that a profile has room for at first."""
-_NOBODY = np.zeros(0, np.int64)
+_believe = direct(believe)
 _foresee, _foresee_by_reservations = direct(foresee), direct(foresee_by_reservations)
 
 
@@ -72,8 +73,8 @@ class CompiledQueueRule:
     has_profile : bool
         Whether the functions need an availability profile, if no choice does.
     backfilling : numpy.ndarray of BACKFILLING, shape (1,), optional
-    refuted_at : float, optional
-        Jobs that wait choose anew when a running one has taken so many times its belief.
+    anew : ChoiceAnew, optional
+        Lets jobs that wait choose anew when a running one has refuted its belief.
     candidates : Candidates, optional
         Of counts that stay open, with
     open_memory : OpenMemory
@@ -93,7 +94,7 @@ class CompiledQueueRule:
         keeps_reservations: bool = False,
         has_profile: bool = False,
         backfilling: np.ndarray[Any, Any] | None = None,
-        refuted_at: float | None = None,
+        anew: Any = None,
         candidates: Candidates | None = None,
         open_memory: OpenMemory = CLOSED,
         own: FloatArray | None = None,
@@ -107,10 +108,11 @@ class CompiledQueueRule:
         by_offers = chooses_by_offers(allocation) and not engine.kills
         self._turnaround = allocation if by_offers else None
         is_rigid = candidates is not None or acts_as(allocation, Request)
-        self._refuted_at = np.inf if refuted_at is None or is_rigid else float(refuted_at)
+        self._anew: Any = None if is_rigid else anew
+        self._refuted_at = np.inf if self._anew is None else float(self._anew.factor)
         self._has_profile = keeps_reservations or has_profile or not is_rigid
         foresees_all = not self._learns and foresees(engine.predictor)
-        is_settled = (by_offers or is_rigid) and self._refuted_at == np.inf
+        is_settled = (by_offers or is_rigid) and self._anew is None
         self.asks_at_arrivals = not (foresees_all and is_settled)
         settles = by_index.choose
         if self.asks_at_arrivals:
@@ -118,7 +120,7 @@ class CompiledQueueRule:
         elif by_offers:
             settles = choose if keeps_reservations else choose_by_reservations
         self._foresee = _foresee if keeps_reservations else _foresee_by_reservations
-        asks = must_ask if self._learns or self._refuted_at < np.inf else by_index.never_ask
+        asks = by_index.never_ask if self._anew is None and not self._learns else must_ask
         self.functions = {"must_ask": asks, "choose": settles, "admit": admit, **functions}
         self.explanations, self._explained = Explanations(), 0
 
@@ -169,9 +171,8 @@ class CompiledQueueRule:
     def _offer(self, jobs: IntArray) -> None:
         """Put down in the plan what jobs choose from, beside what others do if none is asked."""
         memory, spans, open_counts = self.memory, self.memory.offers, self._candidates
-        former = menu_of(memory)
-        first = end = 0 if self.asks_at_arrivals else former[0].size
-        offered = [tuple(known[:first] for known in former)]
+        offered = [menu_of(memory)]
+        first = end = offered[0][0].size
         for job in jobs.tolist():
             if open_counts is None:
                 counts, believed, at_once, areas = self._settled(job)
@@ -185,7 +186,7 @@ class CompiledQueueRule:
         set_menu(memory, *menu)
         each = np.repeat(jobs, spans["number"][jobs])
         runtimes = self._engine.work.runtimes_at(each, menu[0][first:])
-        offer(self._calendar, np.concatenate([offered_in(self._calendar)[:first], runtimes]))
+        offer(self._calendar, np.concatenate([offered_in(self._calendar), runtimes]))
 
     def _settled(self, job: int) -> tuple[IntArray, FloatArray, bool, FloatArray]:
         """Return what a job chooses from that does so on the profile, all of it there."""
@@ -209,35 +210,38 @@ class CompiledQueueRule:
         """Tell the predictor who ended, and let who arrives, or has to choose again, do so."""
         if self._learns:
             self._tell()
-        self._choosing: IntArray = _NOBODY
         if self._is_asked.item():
             self._choose(self._asking.item())
-        elif self._state.run["expired_now"] and is_refuted(self._state, self.memory.refuted_at):
-            self._choosing = tables_of(self.memory.queue)[0][places_in(self.memory.queue)]
-            self._offer(self._choosing)
+        elif is_refuted(self._state, self._refuted_at):
+            self._choose_anew()
 
     def _choose(self, job: int) -> None:
         """Let the allocation say how many processors a job gets that has just arrived."""
-        engine, state, view = self._engine, self._state, self._engine.view
+        engine, view = self._engine, self._engine.view
         if job == self._newcomer.item():
             engine.shown.arrive(range(job, self._arrived.item()))
         engine.state.others_wait = self._keeper.queue.waiting > 0
         count = self._allocation.choose(job, view, self._outlook)
-        state.processors[job], state.belief[job] = count, engine.beliefs.belief(job, count)
-        engine.set_true_runtime(job, count)
+        self._settle(job, count, engine.beliefs.belief(job, count))
+
+    def _settle(self, job: int, processors: int, belief: float) -> None:
+        """Put down which count a job has chosen."""
+        self._state.processors[job], self._state.belief[job] = processors, belief
+        self._engine.set_true_runtime(job, processors)
+
+    def _choose_anew(self) -> None:
+        """Let all that wait choose again, by what is believed now."""
+        _believe(self._state, self.memory)
+        queue = self._keeper.queue
+        queue.see()
+        for place in self._anew.choose():
+            job, processors = queue.job.item(place), queue.processors.item(place)
+            self._settle(job, processors, queue.runtime.item(place))
 
     def _outlook(self, counts: IntArray, runtimes: FloatArray) -> FloatArray:
         """Return the earliest start of each (count, runtime), given all that runs and waits."""
         asked = np.array(counts, np.int64), np.array(runtimes, float)
         return np.asarray(self._foresee(self._state, self.memory, *asked))
-
-    def take_in_pass(self) -> None:
-        """Let the view keep what those who chose believe of their choice."""
-        if self._choosing is _NOBODY:
-            return
-        state, believe = self._state, self._engine.beliefs.keep
-        for job in self._choosing.tolist():
-            believe(job, state.processors.item(job), state.belief.item(job))
 
     def finish(self) -> None:
         """Tell the predictor who ended last."""
