@@ -15,17 +15,14 @@ from sim.policies.allocation.rigid import Request
 from sim.policies.allocation.sa import chooses_by_offers
 from sim.policies.base import QueueKeeper
 from sim.policies.molding.base import Candidates
-from sim.policies.molding.candidates import CLOSED, SPAN, OpenMemory
+from sim.policies.molding.candidates import SPAN
 from sim.policies.passes import by_index
 from sim.policies.passes.memory import (
-    BACKFILLING,
     ENDED,
     admit,
     believe,
     choose,
     choose_by_reservations,
-    foresee,
-    foresee_by_reservations,
     is_refuted,
     make_memory,
     menu_of,
@@ -41,10 +38,7 @@ from sim.state.waiting_queue import places_in, tables_of
 
 JOBS_AT_ONCE = 65_536
 """Jobs whose counts to choose from are put down together."""
-FIRST_BREAKPOINTS = 256
-"""Breakpoints that a profile has room for at first."""
 _believe = direct(believe)
-_foresee, _foresee_by_reservations = direct(foresee), direct(foresee_by_reservations)
 
 
 def is_compiled(keeper: QueueKeeper, engine: Engine) -> bool:
@@ -70,17 +64,12 @@ class CompiledQueueRule:
         ``prepare`` and ``decide``, and others that are not those of `sim.policies.passes.memory`.
     keeps_reservations : bool
         Whether all that wait hold a reservation, by which a job that chooses knows its starts.
-    has_profile : bool
-        Whether the functions need an availability profile, if no choice does.
-    backfilling : numpy.ndarray of BACKFILLING, shape (1,), optional
     anew : ChoiceAnew, optional
         Lets jobs that wait choose anew when a running one has refuted its belief.
     candidates : Candidates, optional
-        Of counts that stay open, with
-    open_memory : OpenMemory
-        what is kept of these.
-    own : numpy.ndarray of float, shape (k, m), optional
-        What the functions keep beside, if they are of another package.
+        Of counts that stay open.
+    known : object
+        What stands in the memory at first.
     """
 
     functions: Mapping[str, Any]
@@ -92,25 +81,19 @@ class CompiledQueueRule:
         keeper: QueueKeeper,
         functions: Mapping[str, Any],
         keeps_reservations: bool = False,
-        has_profile: bool = False,
-        backfilling: np.ndarray[Any, Any] | None = None,
         anew: Any = None,
         candidates: Candidates | None = None,
-        open_memory: OpenMemory = CLOSED,
-        own: FloatArray | None = None,
+        **known: Any,
     ) -> None:
         self._engine, self._keeper = engine, keeper
         self._allocation = allocation = keeper.allocation
         self._learns = engine.predictor.learns
-        self._backfilling = np.zeros(1, BACKFILLING) if backfilling is None else backfilling
-        self._candidates, self._open_memory = candidates, open_memory
-        self._own = np.zeros((0, 0)) if own is None else own
+        self._candidates, self._known = candidates, known
         by_offers = chooses_by_offers(allocation) and not engine.kills
         self._turnaround = allocation if by_offers else None
         is_rigid = candidates is not None or acts_as(allocation, Request)
         self._anew: Any = None if is_rigid else anew
         self._refuted_at = np.inf if self._anew is None else float(self._anew.factor)
-        self._has_profile = keeps_reservations or has_profile or not is_rigid
         foresees_all = not self._learns and foresees(engine.predictor)
         is_settled = (by_offers or is_rigid) and self._anew is None
         self.asks_at_arrivals = not (foresees_all and is_settled)
@@ -119,7 +102,6 @@ class CompiledQueueRule:
             settles = by_index.ask
         elif by_offers:
             settles = choose if keeps_reservations else choose_by_reservations
-        self._foresee = _foresee if keeps_reservations else _foresee_by_reservations
         asks = by_index.never_ask if self._anew is None and not self._learns else must_ask
         self.functions = {"must_ask": asks, "choose": settles, "admit": admit, **functions}
         self.explanations, self._explained = Explanations(), 0
@@ -130,29 +112,17 @@ class CompiledQueueRule:
         counters = (state.run[name] for name in ("asks", "admitted", "newcomer", "arrived"))
         self._is_asked, self._asking, self._newcomer, self._arrived = counters
         jobs, turnaround = state.processors.size, self._turnaround
-        holes = FIRST_BREAKPOINTS if self._has_profile else 1
-        self.memory = make_memory(
-            queue=self._keeper.queue.tables,
-            backfilling=self._backfilling,
-            revised=np.zeros(0, np.int64),
-            beliefs=np.zeros(0),
-            instants=np.array([np.inf, np.inf, np.inf, -np.inf]),
-            placements=np.zeros((0, 0)),
-            times=np.zeros(holes),
-            free=np.full(holes, engine.view.processors),
-            span=np.array([0, 1]),
+        if turnaround is not None:
+            self._known |= {"margin": float(turnaround.margin), "most_area": turnaround.most_area}
+        if self._learns:
+            applications = engine.jobs.application
+            self._known |= {"ended": np.zeros(jobs, ENDED), "application": applications}
+        self.memory = self._keeper.memory = make_memory(
+            self._keeper.queue.tables,
+            engine.view.processors,
             offers=np.zeros(jobs, SPAN),
-            counts=np.zeros(0, np.int64),
-            runtimes=np.zeros(0),
-            areas=np.zeros(0),
-            margin=0.0 if turnaround is None else float(turnaround.margin),
-            most_area=(np.inf, np.inf) if turnaround is None else turnaround.most_area,
             refuted_at=self._refuted_at,
-            open=self._open_memory,
-            ended=np.zeros(jobs if self._learns else 0, ENDED),
-            application=engine.jobs.application[: jobs if self._learns else 0],
-            ends_told=np.zeros(1, np.int64),
-            own=self._own,
+            **self._known,
         )
         if not self.asks_at_arrivals:
             self._take_beliefs(np.arange(jobs))
@@ -221,7 +191,7 @@ class CompiledQueueRule:
         if job == self._newcomer.item():
             engine.shown.arrive(range(job, self._arrived.item()))
         engine.state.others_wait = self._keeper.queue.waiting > 0
-        count = self._allocation.choose(job, view, self._outlook)
+        count = self._allocation.choose(job, view, self._keeper.outlook)
         self._settle(job, count, engine.beliefs.belief(job, count))
 
     def _settle(self, job: int, processors: int, belief: float) -> None:
@@ -237,11 +207,6 @@ class CompiledQueueRule:
         for place in self._anew.choose():
             job, processors = queue.job.item(place), queue.processors.item(place)
             self._settle(job, processors, queue.runtime.item(place))
-
-    def _outlook(self, counts: IntArray, runtimes: FloatArray) -> FloatArray:
-        """Return the earliest start of each (count, runtime), given all that runs and waits."""
-        asked = np.array(counts, np.int64), np.array(runtimes, float)
-        return np.asarray(self._foresee(self._state, self.memory, *asked))
 
     def finish(self) -> None:
         """Tell the predictor who ended last."""
