@@ -73,7 +73,6 @@ class CompiledPasses:
             engine.come_to(following)
             rule.answer()
             following = go_on(*tables, self._bound, rule.memory)
-            rule.take_in_pass()
         if following == np.inf:
             rule.finish()
 

@@ -117,10 +117,6 @@ class CompiledRule(Protocol):
         """Answer what the pass of this instant waits for; nothing by default."""
         return
 
-    def take_in_pass(self) -> None:
-        """Take in what that pass did; nothing by default."""
-        return
-
     def finish(self) -> None:
         """Take in what happened since, when nothing is left to happen; nothing by default."""
         return

@@ -206,17 +206,25 @@ class QueueKeeper:
     ----------
     by_arrival : bool
         Whether the order is that of arrival, without keys.
+    kind_of_queue : type of WaitingQueue
+    memory : RuleMemory
+        What compiled code keeps of the run.
+    outlook : callable
+        Predicts starts for allocation rules.
     tracks_runs : bool
         Whether it remembers running jobs from one pass to the next.
     """
 
     tracks_runs = False
+    kind_of_queue = WaitingQueue
+    memory: Any
+    outlook: Outlook
 
     def __init__(self, view: View, order: Order, allocation: Any) -> None:
         self.view = view
         self.order = order
         self.allocation = allocation
-        self.queue = WaitingQueue()
+        self.queue = self.kind_of_queue()
         nothing = np.zeros(0)
         self.by_arrival = order.keys(0.0, nothing, np.zeros(0, np.int64), nothing) is None
 
@@ -269,13 +277,13 @@ class QueueKeeper:
         if keys is not None:
             queue.rank(keys, submit)
 
-    def refresh(self) -> list[tuple[int, float]]:
+    def refresh(self) -> list[tuple[int, bool]]:
         """Ask again about waiting jobs whose application is seen differently now.
 
         Returns
         -------
-        list of (int, float)
-            The places whose belief changed, and the former beliefs.
+        list of (int, bool)
+            The places whose belief changed, and whether it became shorter.
         """
         view, queue, revised = self.view, self.queue, self.view.changes.revised
         changed = []
@@ -284,8 +292,8 @@ class QueueKeeper:
             if view.jobs.application[job] in revised:
                 before = queue.runtime.item(place)
                 self.believe_anew(place, job)
-                if queue.runtime.item(place) != before:
-                    changed.append((place, before))
+                if (belief := queue.runtime.item(place)) != before:
+                    changed.append((place, belief < before))
         return changed
 
     def believe_anew(self, place: int, job: int) -> None:

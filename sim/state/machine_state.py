@@ -148,9 +148,6 @@ class MachineState:
         self.now = 0.0
         self.processors, self.jobs = processors, jobs
         self.tables: State = idle_state(processors, jobs, min(jobs, processors) + processors)
-        self._free = self.tables.run["free"]
-        self._holders = self.tables.run["holders"]
-        self._ends: BelievedEnds | None = None
         self.running: dict[int, Run] = {}
         self.arrived: list[int] = []
         self.ended: list[Run] = []
@@ -202,7 +199,7 @@ class MachineState:
     @property
     def free(self) -> int:
         """How many processors are idle."""
-        return int(self._free.item())
+        return int(self.tables.run["free"].item())
 
     def idle(self) -> Ranges:
         """Return the free processors."""
@@ -241,13 +238,13 @@ class MachineState:
         for low, high in nodes:
             if not _allocate_named(self.tables, low, high):
                 raise PolicyError(f"processors {low}-{high} are not all free")
-        self._free -= count_processors(nodes)
+        self.tables.run["free"] -= count_processors(nodes)
 
     def release(self, nodes: Ranges) -> None:
         """Take back processors that were allocated."""
         for low, high in nodes:
             _release(self.tables, low, high)
-        self._free += count_processors(nodes)
+        self.tables.run["free"] += count_processors(nodes)
 
     def _held(self, job: int) -> Ranges:
         tables = self.tables
@@ -259,15 +256,9 @@ class MachineState:
     @property
     def believed_ends(self) -> BelievedEnds:
         """Who holds processors until when; it changes as the engine goes on."""
-        tables, ends = self.tables, self._ends
-        number = self._holders.item()
-        if ends is None or ends.end.size != number:
-            ends = self._ends = BelievedEnds(
-                tables.holder_end[:number],
-                tables.holder_job[:number],
-                tables.holder_processors[:number],
-            )
-        return ends
+        tables, number = self.tables, self.tables.run["holders"].item()
+        jobs, held = tables.holder_job[:number], tables.holder_processors[:number]
+        return BelievedEnds(tables.holder_end[:number], jobs, held)
 
     def see_moved(self, run: Run) -> None:
         """Let policies see when a run is believed to end now."""

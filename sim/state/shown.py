@@ -13,6 +13,7 @@ from sim.state.availability import BelievedEnds
 from sim.state.feasible_counts import FeasibleCounts, one_by_one, sealed
 from sim.state.machine_state import MachineState, Request, Run
 from sim.state.records import Ranges
+from sim.state.run_state import State
 
 if TYPE_CHECKING:
     from sim.background.load_outlook import LoadOutlook
@@ -213,6 +214,11 @@ class SeenState(ReadAlone):
     def _ends(self) -> BelievedEnds:
         """The same for rules of this program, whose compiled code takes arrays of one type."""
         return self._state.believed_ends
+
+    @property
+    def _tables(self) -> State:
+        """The state for rules of this program."""
+        return self._state.tables
 
     def measured_efficiency(self, job: int) -> float:
         """Return the efficiency of a running job on what it holds, as measured now.

@@ -1,8 +1,7 @@
 """The queue of waiting jobs, in the policy's order, as arrays that compiled code can scan."""
 
 from collections.abc import Iterator
-from copy import copy, deepcopy
-from typing import Any, NamedTuple, Self, cast
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 from numba.experimental import structref
@@ -311,20 +310,9 @@ class WaitingQueue:
         self.tables = cast(Queue, structure(_make, fields, grows=fields.keys() - {"at"}))
         self._first, self._last = self._at["first"], self._at["last"]
         self._waiting, self._layout = self._at["waiting"], self._at["layout"]
-        self._see()
+        self.see()
 
-    def __deepcopy__(self, memo: dict[int, Any]) -> Self:
-        """Return a queue of the same jobs, which goes on by itself."""
-        twin = copy(self)
-        memo[id(self)] = twin
-        rest = {name: value for name, value in vars(self).items() if name != "tables"}
-        vars(twin).update(deepcopy(rest, memo))
-        found, summaries, soonest = _rest_of(self.tables)
-        tables = (self._at, *tables_of(self.tables), found, *summaries, soonest)
-        twin._hold({name: table.copy() for name, table in zip(FIELDS, tables, strict=True)})
-        return twin
-
-    def _see(self) -> None:
+    def see(self) -> None:
         """Name the tables by which compiled code has replaced others."""
         for name, table in zip(BY_PLACE, tables_of(self.tables), strict=True):
             setattr(self, name, table)
@@ -363,7 +351,7 @@ class WaitingQueue:
         size = self.job.size
         place = int(push(self.tables, job, processors, float(runtime), key or 0.0))
         if self.last > size:
-            self._see()
+            self.see()
         return place
 
     def drop(self, place: int) -> None:

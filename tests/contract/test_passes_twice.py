@@ -3,16 +3,56 @@
 import copy
 
 import pytest
+from numba import njit
 
 from scripts.composing import composed
 from scripts.record_results import names
 from sim.engine.engine import Engine
+from sim.policies.passes import memory
 from sim.simulation.scene import play, set_scene
+from sim.state import run_state, waiting_queue
+from sim.state.waiting_queue import WaitingQueue
 
 pytestmark = pytest.mark.filterwarnings("ignore")
 CLUSTERS = {
     "shared": ("cluster=shared", "cluster.processors=16", "cluster.history=1200"),
     "failing": ("cluster=failing", "cluster.mtbf=100000", "cluster.processors=16"),
+}
+
+
+def copies_of(module, kind, grows):
+    """Return how to copy a structref, with the tables that compiled code replaces."""
+    space = {}
+    exec(f"def read(one):\n    return ({', '.join(f'one.{name}' for name in grows)},)", space)
+    read, made = njit(space["read"]), njit(module._made.py_func)
+
+    def copied(one, memo):
+        found = dict(zip(grows, read(one), strict=True))
+        every = {name: found[name] if name in found else getattr(one, name) for name in kind}
+        fields = {name: copy.deepcopy(value, memo) for name, value in every.items()}
+        twin = memo[id(one)] = run_state.structure(made, fields, grows)
+        return twin
+
+    return copied
+
+
+def copied_queue(queue, memo):
+    """Return a queue of the same jobs, which goes on by itself."""
+    twin = memo[id(queue)] = copy.copy(queue)
+    tables = copy.deepcopy(queue.tables, memo)
+    rest = {name: value for name, value in vars(queue).items() if name != "tables"}
+    vars(twin).update(copy.deepcopy(rest, memo), tables=tables)
+    twin._at = tables.at
+    for name in ("first", "last", "waiting", "layout"):
+        setattr(twin, f"_{name}", tables.at[name])
+    twin.see()
+    return twin
+
+
+STRUCTURES = {
+    run_state: (run_state.State, run_state.GROWING),
+    memory: (memory.RuleMemory, memory.GROWING),
+    waiting_queue: (waiting_queue.Queue, waiting_queue.FIELDS[1:]),
 }
 
 
@@ -39,6 +79,10 @@ class Twice:
 def schedulers(monkeypatch):
     """Every scheduler that began; runs whose passes are compiled are made in Python, too."""
     begun, begin = [], Engine.__init__
+    for module, (kind, grows) in STRUCTURES.items():
+        copied = copies_of(module, kind.__annotations__, grows)
+        monkeypatch.setattr(kind, "__deepcopy__", copied, raising=False)
+    monkeypatch.setattr(WaitingQueue, "__deepcopy__", copied_queue, raising=False)
 
     def watched(engine, setup):
         begin(engine, setup)

@@ -177,6 +177,18 @@ def test_a_rule_in_python_sees_the_same_at_arrivals_and_leaves_the_same_records(
     assert curious.saw[:half] == curious.saw[half:]
 
 
+@settings(max_examples=150)
+@given(rows=traces(), factor=st.sampled_from([1.0, 0.6]))
+def test_who_chooses_again_by_a_rule_in_python_leaves_the_same_records(rows, factor):
+    curious = Curious()
+    compiled, python = both_molded(
+        rows, Policy(FirstComeFirstServed(), Easy(anew=1.0), curious), factor
+    )
+    assert compiled == python
+    half = len(curious.saw) // 2
+    assert curious.saw[:half] == curious.saw[half:]
+
+
 OPEN_RULES = {
     "fair_share": ("replan", FairShare()),
     "iterative": ("replan", Iterative(depth=3)),

@@ -19,13 +19,14 @@ from sim.machine.base import Dedicated
 from sim.policies.allocation.curve import average, knee
 from sim.policies.allocation.rigid import Request
 from sim.policies.allocation.sa import SmallestTurnaround
-from sim.policies.backfill.conservative import nothing_kept, repair
+from sim.policies.backfill.conservative import repair
 from sim.policies.backfill.easy import Easy
 from sim.policies.base import Policy
 from sim.policies.order import FirstComeFirstServed
+from sim.policies.passes.memory import make_memory
 from sim.policies.reallocation.equi import Equipartition
 from sim.state.decisions import PastErrors
-from sim.state.waiting_queue import Waiting
+from sim.state.waiting_queue import WaitingQueue
 from sim.statistics.intervals import neighbours
 
 pytestmark = pytest.mark.fast
@@ -90,14 +91,12 @@ def test_neighbouring_batches_are_judged_with_the_correction_for_both_ends():
 
 def test_a_reservation_for_this_very_instant_that_just_fits_is_kept():
     """Both comparisons in the rule hold with equality: it starts now and takes all that is free."""
-    times, free = np.zeros(16), np.zeros(16, np.int64)
-    times[0], free[0] = 10.0, 4
-    span = np.array([0, 1], np.int64)
-    starts = np.array([10.0])
-    waiting = Waiting(np.array([4]), np.array([5.0]), starts)
-    lost = repair((times, free, span), 10.0, waiting, 0, 1, nothing_kept())
-    assert lost == 0
-    assert starts.tolist() == [10.0]
+    queue = WaitingQueue()
+    memory = make_memory(queue.tables, 4)
+    place = queue.add(0, 4, 5.0)
+    queue.start[place] = 10.0
+    assert repair(memory, 10.0) == 0
+    assert queue.start[place] == 10.0
 
 
 def test_a_range_rests_on_two_prior_degrees_of_freedom():

@@ -1,7 +1,6 @@
 """Conservative backfilling: every waiting job holds a reservation (Feitelson & Weil 1998)."""
 
 from collections.abc import Sequence
-from typing import NamedTuple
 
 import numpy as np
 
@@ -18,14 +17,15 @@ from sim.policies.order import Order
 from sim.policies.passes.memory import (
     RuleMemory,
     believe,
+    foreseen,
+    holes_of,
     lay_running,
+    make_memory,
     make_room_for_all,
     start_found,
 )
 from sim.policies.passes.queue_rule import CompiledQueueRule, is_compiled
 from sim.state.availability import (
-    Holes,
-    Profile,
     advance,
     earliest,
     free_between,
@@ -39,59 +39,37 @@ from sim.state.decisions import Decision, Start, WakeAt
 from sim.state.run_state import State
 from sim.state.run_steps import ask_to_wake
 from sim.state.view import View
-from sim.state.waiting_queue import BLOCK, Waiting, follow, forget, push, waiting_in
+from sim.state.waiting_queue import BLOCK, follow, forget, push, waiting_in
 
 NEXT, WAKING, SINCE, UNTIL = range(4)
-"""Places in `Kept.instants`."""
-
-
-class Kept(NamedTuple):
-    """What conservative backfilling keeps of reservations beside the profile.
-
-    Attributes
-    ----------
-    instants : numpy.ndarray of float, shape (4,), seconds
-        When the next reservation begins, for when a pass was asked for last, and begin and
-        end of what became free since the last compression.
-    soonest : numpy.ndarray of float, shape (b,), seconds
-        The earliest start that each `BLOCK` of places waits for, or less where that is not
-        known.
-    """
-
-    instants: FloatArray
-    soonest: FloatArray
-
-
-def nothing_kept() -> Kept:
-    """Return what is kept before anybody waits."""
-    return Kept(np.array([np.inf, np.inf, np.inf, -np.inf]), np.full(1, -np.inf))
+"""Places in `RuleMemory.instants`: when the next reservation begins, for when a pass was asked for
+last, and begin and end of what became free since the last compression."""
 
 
 @compiled(forceinline=True)
-def _note_freed(kept: Kept, begin: float, end: float) -> None:
-    instants = kept.instants
+def _note_freed(memory: RuleMemory, begin: float, end: float) -> None:
+    instants = memory.instants
     instants[SINCE], instants[UNTIL] = min(instants[SINCE], begin), max(instants[UNTIL], end)
 
 
 @compiled(forceinline=True)
-def _look_again(kept: Kept, now: float, first: int, last: int) -> None:
+def look_again(memory: RuleMemory, now: float) -> None:
     """See to it that this pass looks at all reservations for those that begin now."""
-    kept.soonest[first // BLOCK : last // BLOCK + 1] = -np.inf
-    kept.instants[NEXT] = now
+    memory.queue.soonest[:] = -np.inf
+    memory.instants[NEXT] = now
 
 
 @compiled(forceinline=True)
-def follow_changes(holes: Holes, now: float, changes: FloatArray, kept: Kept) -> tuple[bool, bool]:
+def follow_changes(memory: RuleMemory, now: float, changes: FloatArray) -> tuple[bool, bool]:
     """Bring the profile up to date with running jobs that ended or are believed to end otherwise.
 
     Parameters
     ----------
-    holes : tuple of numpy.ndarray
+    memory : RuleMemory
     now : float, seconds
     changes : numpy.ndarray of float, shape (n, 3)
         From when until when, in seconds, and how many processors more than before are held,
         or fewer.
-    kept : Kept
 
     Returns
     -------
@@ -99,7 +77,7 @@ def follow_changes(holes: Holes, now: float, changes: FloatArray, kept: Kept) ->
         Whether processors became free early, and whether reservations are in the way of what
         is held for longer: then the profile is to be laid anew.
     """
-    times, free, span = holes
+    times, free, span = memory.times, memory.free, memory.span
     advance(times, span, now)
     early, is_broken = False, False
     for k in range(len(changes)):
@@ -107,7 +85,7 @@ def follow_changes(holes: Holes, now: float, changes: FloatArray, kept: Kept) ->
         if more < 0:
             if end > begin:
                 occupy(times, free, span, begin, end, more)
-                _note_freed(kept, begin, end)
+                _note_freed(memory, begin, end)
                 early = True
         elif is_broken or free_between(times, free, span, begin, end)[0] < more:
             is_broken = True
@@ -116,24 +94,29 @@ def follow_changes(holes: Holes, now: float, changes: FloatArray, kept: Kept) ->
     return early, is_broken
 
 
-@compiled(forceinline=True)
-def compress(holes: Holes, now: float, waiting: Waiting, first: int, last: int, kept: Kept) -> None:
+@compiled
+def compress(memory: RuleMemory, now: float) -> None:
     """Put every waiting job, in queue order, back at its earliest hole, never later.
 
     A hole that a job could move to must reach into the time in which processors became free
     since the jobs were last tried, so only such holes are looked for. Afterwards that time is
     what this very pass freed, for the jobs that it had already passed by.
     """
-    freed = kept.instants[SINCE:]
-    _look_again(kept, now, first, last)
-    counts, runtimes, starts = waiting
+    at, holes = memory.queue.at[0], (memory.times, memory.free, memory.span)
+    counts, runtimes, starts = waiting_in(memory.queue)
+    while at.first < at.last and counts[at.first] == 0:
+        at.first += 1
+    if at.first == at.last:
+        return
+    look_again(memory, now)
+    freed = memory.instants[SINCE:]
     low, high = freed[0], freed[1]
     freed[0], freed[1] = np.inf, -np.inf
     if high <= now:
         return
     low = max(low, now)
     most = free_between(*holes, low, high)[1]
-    for k in range(first, last):
+    for k in range(at.first, at.last):
         wanted = counts[k]
         old = starts[k]
         if wanted == 0 or wanted > most or old <= low:
@@ -156,15 +139,16 @@ def compress(holes: Holes, now: float, waiting: Waiting, first: int, last: int, 
 
 
 @compiled
-def repair(holes: Holes, now: float, waiting: Waiting, first: int, last: int, kept: Kept) -> int:
+def repair(memory: RuleMemory, now: float) -> int:
     """Keep, in queue order, the reservations that fit; place the others anew after them.
 
     The profile holds the running jobs alone when this begins. Returns how many others there are.
     """
-    counts, runtimes, starts = waiting
-    lost = np.empty(last - first, np.int64)
+    at, holes = memory.queue.at[0], (memory.times, memory.free, memory.span)
+    counts, runtimes, starts = waiting_in(memory.queue)
+    lost = np.empty(at.last - at.first, np.int64)
     found = 0
-    for k in range(first, last):
+    for k in range(at.first, at.last):
         if counts[k] == 0:
             continue
         end = starts[k] + runtimes[k]
@@ -175,17 +159,33 @@ def repair(holes: Holes, now: float, waiting: Waiting, first: int, last: int, ke
             found += 1
     for k in lost[:found]:
         starts[k] = place(*holes, now, counts[k], runtimes[k])
-    _look_again(kept, now, first, last)
-    _note_freed(kept, now, np.inf)
+    look_again(memory, now)
+    _note_freed(memory, now, np.inf)
     return found
 
 
+@compiled
+def keep_what_fits(state: State, memory: RuleMemory) -> None:
+    """Lay the profile anew, with the reservations that fit, and the others after them."""
+    lay_running(state, memory)
+    repair(memory, state.run[0].now)
+
+
 @compiled(forceinline=True)
-def reserve_at(k: int, start: float, waiting: Waiting, kept: Kept) -> None:
-    """Note the reservation of a job."""
-    waiting.starts[k] = start
-    kept.soonest[k // BLOCK] = min(kept.soonest[k // BLOCK], start)
-    kept.instants[NEXT] = min(kept.instants[NEXT], start)
+def reserve_at(memory: RuleMemory, k: int, start: float) -> None:
+    """Note the reservation of the job at a place."""
+    queue, instants = memory.queue, memory.instants
+    queue.start[k] = start
+    queue.soonest[k // BLOCK] = min(queue.soonest[k // BLOCK], start)
+    instants[NEXT] = min(instants[NEXT], start)
+
+
+@compiled(forceinline=True)
+def reserve(state: State, memory: RuleMemory, k: int) -> None:
+    """Reserve the earliest hole for the job at a place."""
+    queue, holes, now = memory.queue, (memory.times, memory.free, memory.span), state.run[0].now
+    begin = place_next(*holes, now, queue.processors[k], queue.runtime[k], memory.placements)
+    reserve_at(memory, k, begin)
 
 
 @compiled(forceinline=True)
@@ -205,7 +205,7 @@ def is_wake_wanted(ends: FloatArray, instants: FloatArray) -> bool:
 
 
 @compiled(forceinline=True)
-def due(waiting: Waiting, first: int, last: int, now: float, kept: Kept, found: IntArray) -> int:
+def find_due(memory: RuleMemory, now: float) -> int:
     """Find the jobs whose time has come, and when the next one's comes.
 
     A block whose time has not come is passed over, any other is brought up to date for the
@@ -216,18 +216,21 @@ def due(waiting: Waiting, first: int, last: int, now: float, kept: Kept, found: 
     int
         How many places were written to `found`.
     """
-    counts, _, starts = waiting
-    instants, soonest = kept
-    number, following = 0, np.inf
+    queue, instants, at = memory.queue, memory.instants, memory.queue.at[0]
+    counts, _, starts = waiting_in(queue)
+    soonest, number, following = queue.soonest, 0, np.inf
     if instants[NEXT] > now:
         return 0
-    for block in range(first // BLOCK, (last - 1) // BLOCK + 1):
+    if at.soonest_layout != at.layout:
+        at.soonest_layout = at.layout
+        soonest[:] = -np.inf
+    for block in range(at.first // BLOCK, (at.last - 1) // BLOCK + 1):
         if soonest[block] <= now:
             least = np.inf
-            for k in range(max(first, block * BLOCK), min(last, (block + 1) * BLOCK)):
+            for k in range(max(at.first, block * BLOCK), min(at.last, (block + 1) * BLOCK)):
                 if counts[k] > 0:
                     if starts[k] <= now:
-                        found[number] = k
+                        queue.found[number] = k
                         number += 1
                     else:
                         least = min(least, starts[k])
@@ -251,34 +254,39 @@ def _changes(state: State) -> FloatArray:
     return changes
 
 
-@compiled(inline="always")
-def _take_in(state: State, memory: RuleMemory) -> None:
-    """Bring profile and reservations up to date with runs that ended and beliefs that changed."""
-    now, queue, at = state.run[0].now, memory.queue, memory.queue.at[0]
-    holes, waiting = (memory.times, memory.free, memory.span), waiting_in(queue)
-    kept = Kept(memory.instants, queue.soonest)
-    early, is_broken = follow_changes(holes, now, _changes(state), kept)
-    if is_broken:
-        lay_running(state, memory)
-        repair(holes, now, waiting, at.first, at.last, kept)
-    if memory.revised.size > 0:
-        early |= believe(state, memory)
-        lay_running(state, memory)
-        repair(holes, now, waiting, at.first, at.last, kept)
-    while at.first < at.last and waiting.counts[at.first] == 0:
-        at.first += 1
-    if early and at.first < at.last:
-        compress(holes, now, waiting, at.first, at.last, kept)
+@compiled
+def take_in(state: State, memory: RuleMemory, changes: FloatArray, is_moved: bool) -> bool:
+    """Bring profile and reservations up to date with runs; say whether any may move earlier.
+
+    Parameters
+    ----------
+    state : State
+    memory : RuleMemory
+    changes : numpy.ndarray of float, shape (n, 3)
+        Of `follow_changes`.
+    is_moved : bool
+        Whether the profile is to be laid anew, as more has changed.
+    """
+    make_room_for_all(state, memory)
+    early, is_broken = follow_changes(memory, state.run[0].now, changes)
+    if is_broken or is_moved:
+        keep_what_fits(state, memory)
+    return early or is_moved
 
 
 @compiled
 def prepare(state: State, memory: RuleMemory) -> None:
     """Bring profile and reservations up to date."""
-    make_room_for_all(state, memory)
     run = state.run[0]
     if run.ended_now + run.expired_now + memory.revised.size > 0:
-        _take_in(state, memory)
+        early = take_in(state, memory, _changes(state), False)
+        if memory.revised.size > 0:
+            early |= believe(state, memory)
+            keep_what_fits(state, memory)
+        if early:
+            compress(memory, run.now)
     else:
+        make_room_for_all(state, memory)
         advance(memory.times, memory.span, run.now)
     if run.arrived - run.newcomer > 1 or memory.placements.size > 0:
         memory.placements = nothing_found(run.arrived - run.newcomer)
@@ -287,33 +295,28 @@ def prepare(state: State, memory: RuleMemory) -> None:
 @compiled
 def admit(state: State, memory: RuleMemory, job: int) -> None:
     """Let a job that has just arrived wait with a reservation."""
-    queue = memory.queue
-    k = push(queue, job, state.processors[job], state.belief[job], 0.0)
-    holes, now = (memory.times, memory.free, memory.span), state.run[0].now
-    begin = place_next(*holes, now, queue.processors[k], queue.runtime[k], memory.placements)
-    reserve_at(k, begin, waiting_in(queue), Kept(memory.instants, queue.soonest))
+    reserve(state, memory, push(memory.queue, job, state.processors[job], state.belief[job], 0.0))
 
 
 @compiled
 def decide(state: State, memory: RuleMemory) -> None:
     """Start those whose reservation begins now, and ask for a pass when the next one does."""
-    now, number, queue = state.run[0].now, 0, memory.queue
-    if memory.instants[NEXT] <= now:
-        at, kept = queue.at[0], Kept(memory.instants, queue.soonest)
-        if at.soonest_layout != at.layout:
-            at.soonest_layout = at.layout
-            kept.soonest[:] = -np.inf
-        number = due(waiting_in(queue), at.first, at.last, now, kept, queue.found)
+    number = find_due(memory, state.run[0].now)
     if is_wake_wanted(state.holder_end[: state.run[0].holders], memory.instants):
         ask_to_wake(state, memory.instants[NEXT])
     if number > 0:
-        start_found(state, queue, number)
+        start_found(state, memory.queue, number)
 
 
 _NO_CHANGES: FloatArray = np.zeros((0, 3))
-_compress, _due, _follow = direct(compress), direct(due), direct(follow_changes)
-_is_wake_wanted = direct(is_wake_wanted)
-_replan_soonest = direct(replan_soonest)
+_take_in, _keep_what_fits, _compress = direct(take_in), direct(keep_what_fits), direct(compress)
+_reserve, _reserve_at, _look_again = direct(reserve), direct(reserve_at), direct(look_again)
+_lay_running, _find_due, _is_wake_wanted = (
+    direct(lay_running),
+    direct(find_due),
+    direct(is_wake_wanted),
+)
+_replan_soonest, _holes_of = direct(replan_soonest), direct(holes_of)
 
 
 class Conservative:
@@ -383,7 +386,7 @@ class ReplanningScheduler(EasyScheduler):
     def reserved_starts(self) -> dict[int, tuple[float, int, float]]:
         """Return start, processors and believed runtime of every reservation of this pass."""
         queue = self.queue
-        reserve_rest(self._profile.holes, self.view.now, queue.table, queue.first, queue.last)
+        reserve_rest(holes_of(self.memory), self.view.now, queue.table, queue.first, queue.last)
         return super().reserved_starts()
 
     def start(self, place: int) -> Start:
@@ -393,16 +396,16 @@ class ReplanningScheduler(EasyScheduler):
 
     def find_starts(self) -> int:
         """Reserve as far as it matters now; return how many places of who starts were found."""
-        view, queue, profile = self.view, self.queue, self._profile
-        profile.grow(queue.waiting + view._ends.end.size)
-        profile.lay(view.now, view._ends)
+        queue = self.queue
+        _lay_running(self.view._tables, self.memory)
         follow(queue.tables)
         summaries, bounds = queue.summaries, self._bounds
         if bounds.summaries is not summaries or bounds.matter.size < queue.job.size:
             bounds = self._bounds = no_bounds(queue.job.size, summaries)
         number, self._next_start = _replan_soonest(
-            profile.holes, view.now, queue.table, queue.first, queue.last, bounds, queue.found
-        )
+            holes_of(self.memory), self.view.now, queue.table, queue.first, queue.last, bounds,
+            queue.found,
+        )  # fmt: skip
         return int(number)
 
 
@@ -418,8 +421,7 @@ class ConservativeScheduler(QueueKeeper):
 
     def __init__(self, view: View, order: Order, allocation: Allocation) -> None:
         super().__init__(view, order, allocation)
-        self.profile = Profile(view.processors)
-        self.kept = nothing_kept()
+        self.memory = make_memory(self.queue.tables, view.processors)
 
     def compiled_rule(self, engine: Engine) -> CompiledQueueRule | None:
         """Return the rule where jobs queue in the order of arrival."""
@@ -432,17 +434,14 @@ class ConservativeScheduler(QueueKeeper):
         """Bring the profile up to date, compress, place arrivals, start who is due."""
         view, queue = self.view, self.queue
         queue.tidy()
-        self.profile.grow(queue.waiting + view._ends.end.size + len(view.arrived) + 1)
-        changes, is_resized = self._changes()
-        released, is_broken = _follow(self.profile.holes, view.now, changes, self.kept)
-        if is_broken or is_resized or view.changes.outages_changed:
-            self._repair()
-            released |= is_resized or view.changes.outages_changed
-        if view.changes.revised:
-            released |= self._take_in_beliefs()
         self.rank()
+        released = bool(_take_in(view._tables, self.memory, *self._changes()))
+        if changed := self.refresh():
+            self.rank()
+            _keep_what_fits(view._tables, self.memory)
+            released |= any(is_shorter for _, is_shorter in changed)
         self._take_in_arrivals()
-        if released and queue.waiting:
+        if released:
             self._compress()
         for job in self._newcomers():
             self.place(job)
@@ -461,27 +460,19 @@ class ConservativeScheduler(QueueKeeper):
 
     def place(self, job: int) -> None:
         """Admit a job and reserve the earliest hole for it."""
-        queue, profile = self.queue, self.profile
         place = self.admit(job, self.outlook)
-        wanted, runtime = queue.processors.item(place), queue.runtime.item(place)
-        self.reserve_at(place, profile.place(self.view.now, wanted, runtime))
+        _reserve(self.view._tables, self.memory, place)
 
     def outlook(self, counts: IntArray, runtimes: FloatArray) -> FloatArray:
         """Return the earliest start of each (count, runtime) among all reservations."""
-        return self.profile.earliest_of(self.view.now, counts, runtimes)
-
-    def reserve_at(self, place: int, start: float) -> None:
-        """Note the reservation of the job at a place."""
-        instants = self.kept.instants
-        self.queue.start[place] = start
-        instants[NEXT] = min(instants.item(NEXT), start)
+        return foreseen(self.view._tables, self.memory, counts, runtimes)
 
     def _take_in_arrivals(self) -> None:
         """Prepare for the arrivals: nothing where each is placed by itself."""
 
     def _changes(self) -> tuple[FloatArray, bool]:
-        """Return what runs hold otherwise than believed, and whether any was resized."""
-        view, now, is_resized = self.view, self.view.now, False
+        """Return what runs hold otherwise than believed, and whether more has changed."""
+        view, now, is_moved = self.view, self.view.now, self.view.changes.outages_changed
         changes = [
             (now, view.changes.moved_ends.get(run, run.believed_end), -run.processors)
             for run in view.ended
@@ -491,40 +482,24 @@ class ConservativeScheduler(QueueKeeper):
                 continue
             end, before = run.believed_end, max(before, now)
             if run in view.changes.resized:
-                is_resized = True
+                is_moved = True
             elif end < before:
                 changes.append((end, before, -run.processors))
             else:
                 changes.append((before, end, run.processors))
-        return (np.array(changes) if changes else _NO_CHANGES), is_resized
-
-    def _take_in_beliefs(self) -> bool:
-        changed = self.refresh()
-        if changed:
-            self._repair()
-        return any(self.queue.runtime[place] < before for place, before in changed)
-
-    def _repair(self) -> None:
-        queue, profile, now = self.queue, self.profile, self.view.now
-        self.rank()
-        profile.lay(now, self.view._ends)
-        repair(profile.holes, now, queue.table, queue.first, queue.last, self.kept)
+        return (np.array(changes) if changes else _NO_CHANGES), is_moved
 
     def _compress(self) -> None:
-        queue, holes, now = self.queue, self.profile.holes, self.view.now
-        _compress(holes, now, queue.table, queue.first, queue.last, self.kept)
+        _compress(self.memory, self.view.now)
 
     def _start_due(self) -> list[Decision]:
         """Start the jobs whose reservation begins now, in queue order."""
-        queue, view, kept = self.queue, self.view, self.kept
-        if kept.soonest.size <= queue.last // BLOCK:
-            kept = self.kept = kept._replace(soonest=np.zeros(queue.job.size // BLOCK + 1))
-        kept.soonest[:] = -np.inf  # places may have changed
-        number = _due(queue.table, queue.first, queue.last, view.now, kept, queue.found)
-        wants_wake = _is_wake_wanted(view._ends.end, kept.instants)
+        view, queue, instants = self.view, self.queue, self.memory.instants
+        number = _find_due(self.memory, view.now)
+        wants_wake = _is_wake_wanted(view._ends.end, instants)
         decisions: list[Decision] = [self.start(place) for place in queue.found[:number].tolist()]
         if wants_wake:
-            decisions.append(WakeAt(kept.instants.item(NEXT)))
+            decisions.append(WakeAt(instants.item(NEXT)))
         return decisions
 
 
@@ -554,30 +529,21 @@ class OpenConservativeScheduler(OpenKeeper, ConservativeScheduler):
 
     def place(self, job: int) -> None:
         """Reserve the hole in which a job that was taken in ends earliest."""
-        queue, profile, now = self.queue, self.profile, self.view.now
+        queue, holes = self.queue, holes_of(self.memory)
         place = self._places[job]
+        low, high = queue.spans["low"].item(place), queue.spans["high"].item(place)
         pick, start = best_candidate(
-            profile.holes,
-            now,
-            queue.counts,
-            queue.runtimes,
-            queue.spans["low"].item(place),
-            queue.spans["high"].item(place),
-            np.inf,
+            holes, self.view.now, queue.counts, queue.runtimes, low, high, np.inf
         )
         queue.choose(place, pick)
-        self.reserve_at(place, start)
-        profile.occupy(start, start + queue.runtime.item(place), queue.processors.item(place))
+        _reserve_at(self.memory, place, start)
+        occupy(*holes, start, start + queue.runtime.item(place), queue.processors.item(place))
 
     def _compress(self) -> None:
-        queue, profile = self.queue, self.profile
-        compress_candidates(
-            profile.holes,
-            self.view.now,
-            queue.table,
-            queue.every_candidate,
-            queue.first,
-            queue.last,
-            self.kept.instants[SINCE:],
-        )
-        self.kept.instants[NEXT] = self.view.now
+        queue, now, freed = self.queue, self.view.now, self.memory.instants[SINCE:]
+        if queue.waiting:
+            waiting, holes, last = queue.table, holes_of(self.memory), queue.last
+            compress_candidates(
+                holes, now, waiting, queue.every_candidate, queue.first, last, freed
+            )
+            _look_again(self.memory, now)

@@ -13,10 +13,8 @@ from sim.engine.engine import Engine
 from sim.engine.protocols import Promise, Scheduler, acts_as
 from sim.errors import AT_LEAST_1, PolicyError, check_choice
 from sim.policies.allocation.rigid import Request
-from sim.policies.allocation.sa import chooses_by_offers
 from sim.policies.backfill.queue_search import Opening, backfill, fill, find_heads
-from sim.policies.backfill.reservations import replan
-from sim.policies.base import Allocation, OpenAllocation, Outlook, QueueKeeper
+from sim.policies.base import Allocation, OpenAllocation, QueueKeeper
 from sim.policies.molding.candidates import Candidates, single_candidates
 from sim.policies.molding.choice import Blocking, mold_first
 from sim.policies.molding.scheduler import OpenScheduler
@@ -26,13 +24,16 @@ from sim.policies.passes.memory import (
     BACKFILLING,
     RuleMemory,
     believe,
-    choose_anew,
-    is_refuted,
+    foreseen,
+    holes_of,
+    lay_running,
+    make_memory,
     make_room_for_all,
     start_found,
 )
 from sim.policies.passes.queue_rule import CompiledQueueRule, is_compiled
-from sim.state.availability import BelievedEnds, Holes, Profile, lay
+from sim.state.availability import BelievedEnds, Holes, lay
+from sim.state.availability import place as place_job
 from sim.state.decisions import Decision
 from sim.state.run_state import State
 from sim.state.run_steps import holders_in
@@ -149,14 +150,6 @@ def prepare(state: State, memory: RuleMemory) -> None:
 
 
 @compiled
-def prepare_anew(state: State, memory: RuleMemory) -> None:
-    """Take in what is believed otherwise, and let all choose again where that refutes a belief."""
-    prepare(state, memory)
-    if state.run[0].expired_now > 0 and is_refuted(state, memory.refuted_at):
-        choose_anew(state, memory)
-
-
-@compiled
 def decide(state: State, memory: RuleMemory) -> None:
     """Start who may, with a reservation for the first that is blocked, or without any."""
     if memory.queue.at[0].waiting == 0:
@@ -175,18 +168,23 @@ def decide(state: State, memory: RuleMemory) -> None:
 
 
 @compiled
-def decide_deep(state: State, memory: RuleMemory) -> None:
-    """Start who may, with reservations for the first that are blocked."""
+def find_deep(state: State, memory: RuleMemory) -> int:
+    """Find who may start, with reservations for the first that are blocked."""
     run, queue = state.run[0], memory.queue
     make_room_for_all(state, memory)
-    if queue.at[0].waiting > 0:
-        holes = memory.times, memory.free, memory.span
-        number = deep_pass(queue, holders_in(state), run.free, run.now, memory.backfilling, holes)
-        start_found(state, queue, number)
+    holes = memory.times, memory.free, memory.span
+    return int(deep_pass(queue, holders_in(state), run.free, run.now, memory.backfilling, holes))
+
+
+@compiled
+def decide_deep(state: State, memory: RuleMemory) -> None:
+    """Start who may, with reservations for the first that are blocked."""
+    if memory.queue.at[0].waiting > 0:
+        start_found(state, memory.queue, find_deep(state, memory))
 
 
 _start_heads, _start_behind = direct(start_heads), direct(start_behind)
-_deep_pass = direct(deep_pass)
+_find_deep, _lay_running = direct(find_deep), direct(lay_running)
 NOBODY = BelievedEnds.of([])
 
 
@@ -258,8 +256,6 @@ class EasyScheduler(QueueKeeper):
 
     Attributes
     ----------
-    outlook : callable
-        Predicts starts for allocation rules.
     backfilling : numpy.ndarray of BACKFILLING, shape (1,)
     anew : ChoiceAnew or None
         When waiting jobs choose their counts again; None if never.
@@ -277,35 +273,29 @@ class EasyScheduler(QueueKeeper):
         self.reservations, self.strict = reservations, strict
         self.backfilling = np.zeros(1, BACKFILLING)
         self.backfilling["reservations"], self.backfilling["strict"] = reservations, strict
-        self.outlook: Outlook = DryRun(self)
-        self._profile = Profile(view.processors)
+        self.memory = make_memory(self.queue.tables, view.processors, backfilling=self.backfilling)
         self.anew: ChoiceAnew | None = None
 
     def compiled_rule(self, engine: Engine) -> CompiledQueueRule | None:
-        """Return the rule where no job is passed over, nor chooses again in a way of its own."""
-        is_deep, anew, allocation = self.reservations > 1, self.anew, self.allocation
-        chooses_again = anew is not None and not acts_as(allocation, Request)
-        is_known = not chooses_again or (chooses_by_offers(allocation) and not engine.kills)
-        if not (acts_as(self, EasyScheduler) and is_known):
+        """Return the rule where no job is passed over, nor chooses again before it is killed."""
+        chooses_again = self.anew is not None and not acts_as(self.allocation, Request)
+        if not acts_as(self, EasyScheduler) or (chooses_again and engine.kills):
             return None
-        functions = {"decide": decide_deep if is_deep else decide}
-        if anew is not None:
-            functions["prepare"] = prepare_anew
-        after = None if anew is None else anew.factor
-        return self.queue_rule(engine, functions, has_profile=is_deep, refuted_at=after)
+        return self.queue_rule(engine, {"decide": decide_deep if self.reservations > 1 else decide})
 
     def queue_rule(
         self, engine: Engine, functions: Mapping[str, Any], **more: Any
     ) -> CompiledQueueRule | None:
         """Return a rule of these functions and of `more` that `CompiledQueueRule` needs.
 
-        None unless starts are foreseen by reservations, in the order of arrival.
+        None unless jobs queue in the order of arrival.
         """
-        if not (is_compiled(self, engine) and isinstance(self.outlook, DryRun)):
+        if not is_compiled(self, engine):
             return None
         first = prepare if engine.predictor.learns else by_index.prepare
         functions = {"prepare": first, **functions}
-        return CompiledQueueRule(engine, self, functions, backfilling=self.backfilling, **more)
+        more = {"backfilling": self.backfilling, "anew": self.anew, **more}
+        return CompiledQueueRule(engine, self, functions, **more)
 
     @property
     def promise(self) -> Promise | None:
@@ -314,9 +304,8 @@ class EasyScheduler(QueueKeeper):
 
     @property
     def is_plain(self) -> bool:
-        """Whether jobs keep the order of arrival, and starts are foreseen by reservations."""
-        plain = acts_as(self, EasyScheduler) and self.by_arrival
-        return plain and isinstance(self.outlook, DryRun)
+        """Whether it is that of EASY where jobs keep the order of arrival."""
+        return acts_as(self, EasyScheduler) and self.by_arrival
 
     @property
     def heads(self) -> int:
@@ -337,13 +326,16 @@ class EasyScheduler(QueueKeeper):
         count, seconds = queue.processors.item(place), queue.runtime.item(place)
         return {queue.job.item(place): (self.shadow_time, count, seconds)}
 
+    def outlook(self, counts: IntArray, runtimes: FloatArray) -> FloatArray:
+        """Return the earliest start of each (count, runtime) behind reservations for all."""
+        return foreseen(self.view._tables, self.memory, counts, runtimes, anew=True)
+
     def decide(self) -> list[Decision]:
         """Start heads while they fit, then fill around the reservation of the next."""
         view, queue = self.view, self.queue
         if view.changes.revised and self.refresh():
             forget_all(queue.tables)
         if queue.waiting > 0 and self.anew is not None and self.anew.is_due and self.anew.choose():
-            forget_all(queue.tables)
             self.rank(whatever=True)
         for job in view.arrived:
             self.admit(job, self.outlook)
@@ -359,11 +351,7 @@ class EasyScheduler(QueueKeeper):
         """Find who starts, and reserve for the next; return how many places were found."""
         view, queue, kept = self.view, self.queue, self.backfilling
         if self.reservations > 1:
-            if view.free == 0:
-                return 0
-            self._profile.grow(queue.waiting + view._ends.end.size)
-            holes = self._profile.holes
-            return int(_deep_pass(queue.tables, view._ends, view.free, view.now, kept, holes))
+            return int(_find_deep(view._tables, self.memory)) if view.free else 0
         number, free, is_blocked = _start_heads(queue.tables, view.free, kept)
         if not is_blocked:
             return int(number)
@@ -378,32 +366,6 @@ class EasyScheduler(QueueKeeper):
         return number
 
 
-class DryRun:
-    """Predicts starts by giving every waiting job a reservation in queue order.
-
-    Used by policies that hold no reservations of their own; a conservative
-    policy asks its live profile instead.
-
-    Parameters
-    ----------
-    keeper : QueueKeeper
-        Whose queue to lay out.
-    """
-
-    def __init__(self, keeper: QueueKeeper) -> None:
-        self._keeper = keeper
-        self._profile = Profile(keeper.view.processors)
-
-    def __call__(self, counts: IntArray, runtimes: FloatArray) -> FloatArray:
-        """Return the earliest start of each (count, runtime), in seconds."""
-        view, queue, profile = self._keeper.view, self._keeper.queue, self._profile
-        profile.grow(queue.waiting + view._ends.end.size)
-        profile.lay(view.now, view._ends)
-        foreseen = queue.table._replace(starts=queue.start.copy())
-        replan(profile.holes, view.now, foreseen, queue.first, queue.last)
-        return profile.earliest_of(view.now, counts, runtimes)
-
-
 class ChoiceAnew:
     """Lets all that wait choose again, in queue order, when a belief proves wrong.
 
@@ -414,7 +376,7 @@ class ChoiceAnew:
 
     Parameters
     ----------
-    keeper : QueueKeeper
+    keeper : EasyScheduler
         Whose queue it is.
     factor : float
         A belief is refuted when a job is still running that has outlived its believed end
@@ -422,10 +384,8 @@ class ChoiceAnew:
         double, so that it happens again at each doubling.
     """
 
-    def __init__(self, keeper: QueueKeeper, factor: float) -> None:
-        self._keeper = keeper
-        self.factor = factor
-        self._profile = Profile(keeper.view.processors)
+    def __init__(self, keeper: EasyScheduler, factor: float) -> None:
+        self._keeper, self.factor = keeper, factor
 
     @property
     def is_due(self) -> bool:
@@ -439,20 +399,21 @@ class ChoiceAnew:
                     return True
         return False
 
-    def choose(self) -> bool:
-        """Let each waiting job choose given those ahead of it; say whether any choice changed."""
-        view, queue, profile = self._keeper.view, self._keeper.queue, self._profile
-        profile.grow(queue.waiting + len(view.running))
-        profile.lay(view.now, view._ends)
-        changed, view._state.others_wait = False, queue.waiting > 1
+    def choose(self) -> list[int]:
+        """Let each waiting job choose given those ahead; return the places of other choices."""
+        view, queue, memory = self._keeper.view, self._keeper.queue, self._keeper.memory
+        _lay_running(view._tables, memory)
+        changed, view._state.others_wait = [], queue.waiting > 1
         for place in queue.places().tolist():
             job = queue.job.item(place)
             count = self._keeper.allocation.choose(
-                job, view, lambda n, r: profile.earliest_of(view.now, n, r)
+                job, view, lambda n, r: foreseen(view._tables, memory, n, r)
             )
             seconds = view.belief(job, count)
-            profile.place(view.now, count, seconds)
+            place_job(*holes_of(memory), view.now, count, seconds)
             if (count, seconds) != (queue.processors.item(place), queue.runtime.item(place)):
                 queue.processors[place], queue.runtime[place] = count, seconds
-                changed = True
+                changed.append(place)
+        if changed:
+            forget_all(queue.tables)
         return changed

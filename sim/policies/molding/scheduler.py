@@ -24,12 +24,12 @@ ALL = np.iinfo(np.int64).max
 class OpenKeeper(QueueKeeper):
     """What schedulers of open counts share: arrivals get candidates in place of a count."""
 
+    kind_of_queue = OpenQueue
     queue: OpenQueue
 
     def __init__(self, view: View, order: Order, allocation: OpenAllocation) -> None:
         self.candidates: Candidates = allocation.open(view)
         super().__init__(view, order, allocation)
-        self.queue = OpenQueue()
 
     def admit(self, job: int, outlook: Outlook | None = None) -> int:
         """Queue a job that has just arrived, with its candidates, and return its place."""
@@ -100,9 +100,7 @@ class OpenScheduler(OpenKeeper):
         memory = memory._replace(reservations=self.reservations, strict=self.strict)
         memory = memory._replace(serial=np.zeros(jobs), job=np.arange(jobs))
         functions = {**by_index.FUNCTIONS, "decide": decide}
-        return CompiledQueueRule(
-            engine, self, functions, has_profile=True, candidates=candidates, open_memory=memory
-        )
+        return CompiledQueueRule(engine, self, functions, candidates=candidates, open=memory)
 
     def decide(self) -> list[Decision]:
         """Let the rule narrow the candidates, then start whoever can and should."""

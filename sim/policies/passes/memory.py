@@ -2,18 +2,19 @@
 
 from typing import Any, cast
 
+import numpy as np
 from numba.experimental import structref
 from numpy.typing import NDArray
 
 from predictors.base import FloatArray, IntArray
-from predictors.compiling import compiled, record
+from predictors.compiling import compiled, direct, record
 from sim.policies.allocation.sa import least_turnaround
 from sim.policies.backfill.reservations import replan
-from sim.policies.molding.candidates import OpenMemory, Spans
-from sim.state.availability import earliest_of, lay, place
+from sim.policies.molding.candidates import CLOSED, SPAN, OpenMemory, Spans
+from sim.state.availability import Holes, earliest_of, lay
 from sim.state.run_state import State, longer, struct_type, structure
 from sim.state.run_steps import give_count, holders_in, start
-from sim.state.waiting_queue import Queue, forget_all, pop, push, tidy, waiting_in
+from sim.state.waiting_queue import Queue, Waiting, forget_all, pop, push, tidy
 
 ENDED = record([("job", "i8"), ("started", "i8")])
 """Who ended, and how many had started before that."""
@@ -44,7 +45,7 @@ class RuleMemory(structref.StructRefProxy):
     beliefs : numpy.ndarray of float, shape (r,), seconds
         Of `revise`.
     instants : numpy.ndarray of float, shape (4,), seconds
-        Of `sim.policies.backfill.conservative.Kept`.
+        Of `sim.policies.backfill.conservative`.
     placements : numpy.ndarray of float
         Of `sim.state.availability.place_next`, at this instant.
     times, free, span : numpy.ndarray
@@ -97,7 +98,8 @@ class RuleMemory(structref.StructRefProxy):
     own: FloatArray
 
 
-MEMORY_FIELDS = tuple(RuleMemory.__annotations__)
+FIRST_BREAKPOINTS = 256
+"""Breakpoints that a profile has room for at first."""
 GROWING = "times", "free", "counts", "runtimes", "areas", "revised", "beliefs", "placements"
 RuleMemoryType = struct_type(RuleMemory)
 
@@ -107,10 +109,38 @@ def _made(fields: tuple[Any, ...]) -> RuleMemory:
     return RuleMemory(*fields)  # type: ignore[no-untyped-call]
 
 
-def make_memory(**fields: Any) -> RuleMemory:
-    """Return a plan of all its fields."""
-    ordered = {name: fields[name] for name in MEMORY_FIELDS}
-    return cast(RuleMemory, structure(_made, ordered, grows=GROWING))
+def make_memory(queue: Queue, processors: int, **known: Any) -> RuleMemory:
+    """Return the memory of a rule of which this is known, and in which nothing else stands yet."""
+    fields = {
+        "queue": queue,
+        "backfilling": np.zeros(1, BACKFILLING),
+        "revised": np.zeros(0, np.int64),
+        "beliefs": np.zeros(0),
+        "instants": np.array([np.inf, np.inf, np.inf, -np.inf]),
+        "placements": np.zeros((0, 0)),
+        "times": np.zeros(FIRST_BREAKPOINTS),
+        "free": np.full(FIRST_BREAKPOINTS, processors),
+        "span": np.array([0, 1]),
+        "offers": np.zeros(0, SPAN),
+        "counts": np.zeros(0, np.int64),
+        "runtimes": np.zeros(0),
+        "areas": np.zeros(0),
+        "margin": 0.0,
+        "most_area": (np.inf, np.inf),
+        "refuted_at": np.inf,
+        "open": CLOSED,
+        "ended": np.zeros(0, ENDED),
+        "application": np.zeros(0, np.int64),
+        "ends_told": np.zeros(1, np.int64),
+        "own": np.zeros((0, 0)),
+    }
+    return cast(RuleMemory, structure(_made, fields | known, grows=GROWING))
+
+
+@compiled(forceinline=True)
+def holes_of(memory: RuleMemory) -> Holes:
+    """Return the availability profile as it is now."""
+    return memory.times, memory.free, memory.span
 
 
 @compiled
@@ -127,8 +157,8 @@ def menu_of(memory: RuleMemory) -> tuple[IntArray, FloatArray, FloatArray]:
 
 @compiled
 def make_room(memory: RuleMemory, breakpoints: int) -> None:
-    """Let the profile grow, where there is one, if so many breakpoints might not find room."""
-    if 1 < memory.times.size < breakpoints:
+    """Let the profile grow, if so many breakpoints might not find room."""
+    if memory.times.size < breakpoints:
         memory.times = longer(memory.times, 2 * breakpoints)
         memory.free = longer(memory.free, 2 * breakpoints)
 
@@ -140,8 +170,8 @@ def make_room(memory: RuleMemory, breakpoints: int) -> None:
 def make_room_for_all(state: State, memory: RuleMemory) -> None:
     """Let the profile hold all who wait and run."""
     run = state.run[0]
-    runs = run.running + run.ended_now
-    make_room(memory, 4 * (run.arrived - run.started + runs + 1) + 64)
+    holders = run.holders + run.ended_now
+    make_room(memory, 4 * (run.arrived - run.started + holders + 1) + 64)
 
 
 @compiled
@@ -202,8 +232,17 @@ def start_found(state: State, queue: Queue, number: int) -> None:
 
 @compiled
 def choose(state: State, memory: RuleMemory, job: int) -> bool:
-    """Let an arriving job choose on the profile as it is."""
-    settle_on_profile(state, memory, job, memory.queue.at[0].waiting > 0)
+    """Let an arriving job choose the smallest believed turnaround on the profile as it is (SA)."""
+    own, now = memory.offers[job], state.run[0].now
+    best = own.begin
+    if own.number > 1:
+        offered = slice(best, best + own.number)
+        counts, beliefs = memory.counts[offered], memory.runtimes[offered]
+        waits = foresee(state, memory, counts, beliefs) - now
+        at_once, areas = own.at_once != 0, memory.areas[offered]
+        most = memory.most_area[int(memory.queue.at[0].waiting > 0)]
+        best += least_turnaround(waits, beliefs, areas, at_once, memory.margin, most)
+    give_count(state, job, memory.counts[best], memory.runtimes[best], best)
     return True
 
 
@@ -218,11 +257,10 @@ def choose_by_reservations(state: State, memory: RuleMemory, job: int) -> bool:
 @compiled
 def _lay_reservations(state: State, memory: RuleMemory) -> None:
     """Give all that wait a reservation beside the running jobs, in queue order."""
-    at, now = memory.queue.at[0], state.run[0].now
+    queue, at, now = memory.queue, memory.queue.at[0], state.run[0].now
     lay_running(state, memory)
-    replan(
-        (memory.times, memory.free, memory.span), now, waiting_in(memory.queue), at.first, at.last
-    )
+    waiting = Waiting(queue.processors, queue.runtime, queue.start.copy())
+    replan((memory.times, memory.free, memory.span), now, waiting, at.first, at.last)
 
 
 @compiled
@@ -240,19 +278,16 @@ def foresee_by_reservations(
     return foresee(state, memory, counts, runtimes)
 
 
-@compiled
-def settle_on_profile(state: State, memory: RuleMemory, job: int, others_wait: bool) -> None:
-    """Give a job the count of smallest believed turnaround on the profile as it is (SA)."""
-    own, now = memory.offers[job], state.run[0].now
-    best = own.begin
-    if own.number > 1:
-        offered = slice(best, best + own.number)
-        counts, beliefs = memory.counts[offered], memory.runtimes[offered]
-        waits = foresee(state, memory, counts, beliefs) - now
-        at_once, areas = own.at_once != 0, memory.areas[offered]
-        most = memory.most_area[int(others_wait)]
-        best += least_turnaround(waits, beliefs, areas, at_once, memory.margin, most)
-    give_count(state, job, memory.counts[best], memory.runtimes[best], best)
+_foresee, _foresee_by_reservations = direct(foresee), direct(foresee_by_reservations)
+
+
+def foreseen(
+    state: State, memory: RuleMemory, counts: IntArray, runtimes: FloatArray, anew: bool = False
+) -> FloatArray:
+    """Return the earliest start of each (count, runtime), on the profile as it is or laid anew."""
+    found = _foresee_by_reservations if anew else _foresee
+    asked = np.array(counts, np.int64), np.array(runtimes, float)
+    return np.asarray(found(state, memory, *asked))
 
 
 @compiled
@@ -265,24 +300,6 @@ def is_refuted(state: State, factor: float) -> bool:
         if now - state.start_time[job] >= factor * believed * (1.0 - 1e-9):
             return True
     return False
-
-
-@compiled(inline="always")
-def choose_anew(state: State, memory: RuleMemory) -> None:
-    """Let each waiting job choose given those ahead; see `ChoiceAnew`."""
-    queue, now = memory.queue, state.run[0].now
-    others_wait = queue.at[0].waiting > 1
-    lay_running(state, memory)
-    for k in range(queue.at[0].first, queue.at[0].last):
-        if queue.processors[k] > 0:
-            job = queue.job[k]
-            if memory.offers[job].number > 0:
-                settle_on_profile(state, memory, job, others_wait)
-            queue.processors[k], queue.runtime[k] = state.processors[job], state.belief[job]
-            place(
-                memory.times, memory.free, memory.span, now, queue.processors[k], queue.runtime[k]
-            )
-    forget_all(queue)
 
 
 # When a pass has to wait for what Python says

@@ -15,16 +15,14 @@ from sim.policies.allocation.rigid import Request
 from sim.policies.allocation.sa import chooses_by_offers
 from sim.policies.base import QueueKeeper
 from sim.policies.molding.base import Candidates
-from sim.policies.molding.candidates import CLOSED, SPAN, OpenMemory
+from sim.policies.molding.candidates import SPAN
 from sim.policies.passes import by_index
 from sim.policies.passes.memory import (
-    BACKFILLING,
     ENDED,
     admit,
+    believe,
     choose,
     choose_by_reservations,
-    foresee,
-    foresee_by_reservations,
     is_refuted,
     make_memory,
     menu_of,
@@ -40,10 +38,7 @@ from sim.state.waiting_queue import places_in, tables_of
 
 JOBS_AT_ONCE = 65_536
 """Jobs whose counts to choose from are put down together."""
-FIRST_BREAKPOINTS = 256
-"""Breakpoints that a profile has room for at first."""
-_NOBODY = np.zeros(0, np.int64)
-_foresee, _foresee_by_reservations = direct(foresee), direct(foresee_by_reservations)
+_believe = direct(believe)
 
 
 def is_compiled(keeper: QueueKeeper, engine: Engine) -> bool:
@@ -69,17 +64,12 @@ class CompiledQueueRule:
         ``prepare`` and ``decide``, and others that are not those of `sim.policies.passes.memory`.
     keeps_reservations : bool
         Whether all that wait hold a reservation, by which a job that chooses knows its starts.
-    has_profile : bool
-        Whether the functions need an availability profile, if no choice does.
-    backfilling : numpy.ndarray of BACKFILLING, shape (1,), optional
-    refuted_at : float, optional
-        Jobs that wait choose anew when a running one has taken so many times its belief.
+    anew : ChoiceAnew, optional
+        Lets jobs that wait choose anew when a running one has refuted its belief.
     candidates : Candidates, optional
-        Of counts that stay open, with
-    open_memory : OpenMemory
-        what is kept of these.
-    own : numpy.ndarray of float, shape (k, m), optional
-        What the functions keep beside, if they are of another package.
+        Of counts that stay open.
+    known : object
+        What stands in the memory at first.
     """
 
     functions: Mapping[str, Any]
@@ -91,34 +81,28 @@ class CompiledQueueRule:
         keeper: QueueKeeper,
         functions: Mapping[str, Any],
         keeps_reservations: bool = False,
-        has_profile: bool = False,
-        backfilling: np.ndarray[Any, Any] | None = None,
-        refuted_at: float | None = None,
+        anew: Any = None,
         candidates: Candidates | None = None,
-        open_memory: OpenMemory = CLOSED,
-        own: FloatArray | None = None,
+        **known: Any,
     ) -> None:
         self._engine, self._keeper = engine, keeper
         self._allocation = allocation = keeper.allocation
         self._learns = engine.predictor.learns
-        self._backfilling = np.zeros(1, BACKFILLING) if backfilling is None else backfilling
-        self._candidates, self._open_memory = candidates, open_memory
-        self._own = np.zeros((0, 0)) if own is None else own
+        self._candidates, self._known = candidates, known
         by_offers = chooses_by_offers(allocation) and not engine.kills
         self._turnaround = allocation if by_offers else None
         is_rigid = candidates is not None or acts_as(allocation, Request)
-        self._refuted_at = np.inf if refuted_at is None or is_rigid else float(refuted_at)
-        self._has_profile = keeps_reservations or has_profile or not is_rigid
+        self._anew: Any = None if is_rigid else anew
+        self._refuted_at = np.inf if self._anew is None else float(self._anew.factor)
         foresees_all = not self._learns and foresees(engine.predictor)
-        is_settled = (by_offers or is_rigid) and self._refuted_at == np.inf
+        is_settled = (by_offers or is_rigid) and self._anew is None
         self.asks_at_arrivals = not (foresees_all and is_settled)
         settles = by_index.choose
         if self.asks_at_arrivals:
             settles = by_index.ask
         elif by_offers:
             settles = choose if keeps_reservations else choose_by_reservations
-        self._foresee = _foresee if keeps_reservations else _foresee_by_reservations
-        asks = must_ask if self._learns or self._refuted_at < np.inf else by_index.never_ask
+        asks = by_index.never_ask if self._anew is None and not self._learns else must_ask
         self.functions = {"must_ask": asks, "choose": settles, "admit": admit, **functions}
         self.explanations, self._explained = Explanations(), 0
 
@@ -128,29 +112,17 @@ class CompiledQueueRule:
         counters = (state.run[name] for name in ("asks", "admitted", "newcomer", "arrived"))
         self._is_asked, self._asking, self._newcomer, self._arrived = counters
         jobs, turnaround = state.processors.size, self._turnaround
-        holes = FIRST_BREAKPOINTS if self._has_profile else 1
-        self.memory = make_memory(
-            queue=self._keeper.queue.tables,
-            backfilling=self._backfilling,
-            revised=np.zeros(0, np.int64),
-            beliefs=np.zeros(0),
-            instants=np.array([np.inf, np.inf, np.inf, -np.inf]),
-            placements=np.zeros((0, 0)),
-            times=np.zeros(holes),
-            free=np.full(holes, engine.view.processors),
-            span=np.array([0, 1]),
+        if turnaround is not None:
+            self._known |= {"margin": float(turnaround.margin), "most_area": turnaround.most_area}
+        if self._learns:
+            applications = engine.jobs.application
+            self._known |= {"ended": np.zeros(jobs, ENDED), "application": applications}
+        self.memory = self._keeper.memory = make_memory(
+            self._keeper.queue.tables,
+            engine.view.processors,
             offers=np.zeros(jobs, SPAN),
-            counts=np.zeros(0, np.int64),
-            runtimes=np.zeros(0),
-            areas=np.zeros(0),
-            margin=0.0 if turnaround is None else float(turnaround.margin),
-            most_area=(np.inf, np.inf) if turnaround is None else turnaround.most_area,
             refuted_at=self._refuted_at,
-            open=self._open_memory,
-            ended=np.zeros(jobs if self._learns else 0, ENDED),
-            application=engine.jobs.application[: jobs if self._learns else 0],
-            ends_told=np.zeros(1, np.int64),
-            own=self._own,
+            **self._known,
         )
         if not self.asks_at_arrivals:
             self._take_beliefs(np.arange(jobs))
@@ -169,9 +141,8 @@ class CompiledQueueRule:
     def _offer(self, jobs: IntArray) -> None:
         """Put down in the plan what jobs choose from, beside what others do if none is asked."""
         memory, spans, open_counts = self.memory, self.memory.offers, self._candidates
-        former = menu_of(memory)
-        first = end = 0 if self.asks_at_arrivals else former[0].size
-        offered = [tuple(known[:first] for known in former)]
+        offered = [menu_of(memory)]
+        first = end = offered[0][0].size
         for job in jobs.tolist():
             if open_counts is None:
                 counts, believed, at_once, areas = self._settled(job)
@@ -185,7 +156,7 @@ class CompiledQueueRule:
         set_menu(memory, *menu)
         each = np.repeat(jobs, spans["number"][jobs])
         runtimes = self._engine.work.runtimes_at(each, menu[0][first:])
-        offer(self._calendar, np.concatenate([offered_in(self._calendar)[:first], runtimes]))
+        offer(self._calendar, np.concatenate([offered_in(self._calendar), runtimes]))
 
     def _settled(self, job: int) -> tuple[IntArray, FloatArray, bool, FloatArray]:
         """Return what a job chooses from that does so on the profile, all of it there."""
@@ -209,35 +180,33 @@ class CompiledQueueRule:
         """Tell the predictor who ended, and let who arrives, or has to choose again, do so."""
         if self._learns:
             self._tell()
-        self._choosing: IntArray = _NOBODY
         if self._is_asked.item():
             self._choose(self._asking.item())
-        elif self._state.run["expired_now"] and is_refuted(self._state, self.memory.refuted_at):
-            self._choosing = tables_of(self.memory.queue)[0][places_in(self.memory.queue)]
-            self._offer(self._choosing)
+        elif is_refuted(self._state, self._refuted_at):
+            self._choose_anew()
 
     def _choose(self, job: int) -> None:
         """Let the allocation say how many processors a job gets that has just arrived."""
-        engine, state, view = self._engine, self._state, self._engine.view
+        engine, view = self._engine, self._engine.view
         if job == self._newcomer.item():
             engine.shown.arrive(range(job, self._arrived.item()))
         engine.state.others_wait = self._keeper.queue.waiting > 0
-        count = self._allocation.choose(job, view, self._outlook)
-        state.processors[job], state.belief[job] = count, engine.beliefs.belief(job, count)
-        engine.set_true_runtime(job, count)
+        count = self._allocation.choose(job, view, self._keeper.outlook)
+        self._settle(job, count, engine.beliefs.belief(job, count))
 
-    def _outlook(self, counts: IntArray, runtimes: FloatArray) -> FloatArray:
-        """Return the earliest start of each (count, runtime), given all that runs and waits."""
-        asked = np.array(counts, np.int64), np.array(runtimes, float)
-        return np.asarray(self._foresee(self._state, self.memory, *asked))
+    def _settle(self, job: int, processors: int, belief: float) -> None:
+        """Put down which count a job has chosen."""
+        self._state.processors[job], self._state.belief[job] = processors, belief
+        self._engine.set_true_runtime(job, processors)
 
-    def take_in_pass(self) -> None:
-        """Let the view keep what those who chose believe of their choice."""
-        if self._choosing is _NOBODY:
-            return
-        state, believe = self._state, self._engine.beliefs.keep
-        for job in self._choosing.tolist():
-            believe(job, state.processors.item(job), state.belief.item(job))
+    def _choose_anew(self) -> None:
+        """Let all that wait choose again, by what is believed now."""
+        _believe(self._state, self.memory)
+        queue = self._keeper.queue
+        queue.see()
+        for place in self._anew.choose():
+            job, processors = queue.job.item(place), queue.processors.item(place)
+            self._settle(job, processors, queue.runtime.item(place))
 
     def finish(self) -> None:
         """Tell the predictor who ended last."""

@@ -12,6 +12,7 @@ from sim.policies.reallocation.costs import CostModel
 from sim.state.availability import BelievedEnds
 from sim.state.decisions import Decision, Start
 from sim.state.machine_state import Run
+from sim.state.run_state import State, idle_state
 from sim.state.shown import Changes
 from sim.state.view import View
 
@@ -60,13 +61,14 @@ class LendingView(View):
         self, view: View, beliefs: Beliefs, kept: Callable[[Run], int], cost: CostModel
     ) -> None:
         self._real = view
-        self._state = copy(view._state)
+        self._state = state = copy(view._state)
+        state.tables = idle_state(state.processors, state.jobs, state.tables.found.size)
         self._changes = Changes(self._state)
         self._runs = beliefs
         self._kept = kept
         self._cost = cost
         self._free = 0
-        self._kept_ends: BelievedEnds | None = None
+        self._is_laid = False
         self._held_back = np.inf, 0
         self._shown: dict[int, tuple[float, int]] | None = None
         self._keeps_otherwise = False
@@ -85,9 +87,25 @@ class LendingView(View):
     @property
     def _ends(self) -> BelievedEnds:
         """Who holds processors, with what it keeps, and until when by belief."""
-        if self._kept_ends is None:
-            self._kept_ends = self._all_ends()
-        return self._kept_ends
+        self._lay()
+        return super()._ends
+
+    @property
+    def _tables(self) -> State:
+        """The state in which runs hold what they keep."""
+        self._lay()
+        return super()._tables
+
+    def _lay(self) -> None:
+        """Put down what runs keep, where nobody has asked for it in this pass."""
+        if self._is_laid:
+            return
+        self._is_laid, tables, run = True, self._state.tables, self._state.tables.run
+        ends, run["arrived"] = self._all_ends(), self._real._tables.run["arrived"]
+        run["now"], run["free"], run["holders"] = self.now, self._free, ends.end.size
+        tables.holder_end[: ends.end.size] = ends.end
+        tables.holder_job[: ends.end.size] = ends.job
+        tables.holder_processors[: ends.end.size] = ends.processors
 
     def take_in(self, arrived: Sequence[int], lent: int, held_back: float) -> None:
         """Take in what has happened.
@@ -109,7 +127,7 @@ class LendingView(View):
         state.disturbed = True
         state.moved_ends, state.ended = {}, []
         state.outages_changed = self._shown is not None or self._real.changes.outages_changed
-        self._kept_ends, self._keeps_otherwise = None, False
+        self._is_laid = self._keeps_otherwise = False
         for run in self._real.ended:
             (self._shown or {}).pop(run.job, None)
 
