@@ -66,7 +66,7 @@ def print_answers(console: Console, found: "Answers", most: int | None = None) -
 
     What is the same in all rows is said once, below; beyond `most` rows the page has them.
     """
-    from sim.report.answer_tables import ON_PAGE
+    from sim.report.answer_tables import BY_WHAT, ON_PAGE
 
     for title, table in found.tables().items():
         if title in ON_PAGE:
@@ -84,6 +84,8 @@ def print_answers(console: Console, found: "Answers", most: int | None = None) -
             console.print(
                 f"In all rows: {'; '.join(same)}.", style="dim", markup=False, highlight=False
             )
+        if "change by runtime information" in shown.columns:
+            console.print(BY_WHAT, style="dim", markup=False, highlight=False)
 
 
 def arguments() -> argparse.ArgumentParser:

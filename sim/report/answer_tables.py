@@ -17,6 +17,11 @@ from sim.statistics.paired import Comparison, Family
 UNSTEADY = "does not settle"
 """What stands in place of a change of means that hang on the length of the run."""
 REGRET = "Who bears the regret against the oracle"
+BY_WHAT = (
+    "Change by policy: against the reference's policy with the run's predictor. Change by runtime "
+    "information: that policy with this predictor against the reference; how much the run's own "
+    "policy depends on predictions, --against predictor=NAME says."
+)
 OVER_LOAD = "Over load"
 STOPS = "curve"
 """Column that says how far a load curve goes."""

@@ -15,7 +15,14 @@ from sim.report.winners import Winners, regret_of_jobs, winners
 from sim.results.rows import MORE, SHARES, TOO_WIDE, changes_of, tells
 from sim.results.steady_state import in_order, in_windows
 from sim.statistics.intervals import Interval, t_interval
-from sim.statistics.paired import LEAST_PAIRS, Comparison, Family, compare, share_of_gain
+from sim.statistics.paired import (
+    LEAST_PAIRS,
+    Comparison,
+    Family,
+    compare,
+    ratio_of_means,
+    share_of_gain,
+)
 
 FIGURE = "mean_response_time"
 LOAD = "workload.load"
@@ -192,7 +199,9 @@ def _kept(one: Difference, oracle: Difference | None, figure: str) -> Interval |
     shared = [known for known in drawn[0] if all(known in each for each in drawn)]
     rows = [[each[known].summary.get(figure) for each in drawn] for known in shared]
     whole = [row for row in rows if all(isinstance(value, int | float) for value in row)]
-    kept = share_of_gain(*np.array(whole, np.float64).reshape(-1, 3).T)
+    own, best, base = np.array(whole, np.float64).reshape(-1, 3).T
+    is_share = figure in SHARES
+    kept = ratio_of_means(own - base, best - base) if is_share else share_of_gain(own, best, base)
     return kept if tells(kept) else TOO_WIDE
 
 

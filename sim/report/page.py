@@ -13,6 +13,7 @@ import yaml
 
 from predictors.cli.display import Display
 from sim.report.answer_tables import (
+    BY_WHAT,
     OVER_LOAD,
     STOPS,
     Answers,
@@ -245,6 +246,7 @@ def _differences(answers: Answers) -> str:
     parts = []
     if answers.differences:
         parts.append(text_table(DIFFERENCES, difference_rows(answers.differences), NAMING))
+        parts.append(f"<p>{escape(BY_WHAT)}</p>")
     if answers.curves:
         parts.append(text_table(OVER_LOAD, curve_rows(answers.curves, answers.figure), NAMING))
     return "".join(parts) or "<p>No runs on the same jobs to compare.</p>"

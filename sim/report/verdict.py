@@ -11,7 +11,7 @@ from sim.report.samples import Group, jobs_of, no_such_group, oracle_of
 from sim.report.tables import mean_given, number
 from sim.report.winners import Winners
 from sim.results.artefacts import same_schedule
-from sim.results.rows import IDENTICAL, MORE, ONE_PAIR, ROWS, SECONDS, percent, texts
+from sim.results.rows import IDENTICAL, JUDGED, MORE, ONE_PAIR, ROWS, SECONDS, percent, texts
 from sim.results.sentences import FEW, killed_sentence, rests_sentence, treated_sentence
 from sim.results.steady_state import in_windows, listed, partly_unsteady, unsteady_sentence
 from sim.statistics.intervals import Interval
@@ -137,9 +137,14 @@ def verdict(
             )
         return Verdict("" if unsteady_sentence(named) else told, "", "", [], order, unsteady)
     of = f"{_name(figure)} of {best.group.label} against {best.reference.label}"
+    alike = _alike(best, found)
+    is_read = all(one.policy != best.group.policy for one in alike)
+    ideal = _foresight_tile(best, groups, found, figure)
+    if not is_read and any("oracle" in one.predictor for one in (best.group, *alike)):
+        ideal = Tile("foresight", "no effect", f"of predictions under {best.group.policy}")
     tiles = [
         Tile("best", changed(best), of),
-        _foresight_tile(best, groups, found, figure),
+        ideal,
         _losers_tile(who),
     ]
     first = _best_sentence(best, found, figure)
@@ -159,11 +164,15 @@ def verdict(
         first += " An oracle is not ranked, as no site has one."
     without = [one for one in found if one.group.role == "run" and math.isnan(one.change.mean)]
     if names := [one.group.label for one in without if not one.refused]:
-        first += f" Not ranked, as they have no ratio (0 or nothing in some run): {listed(names)}."
+        told = f"Not ranked, as they have no ratio (0 or nothing in some run): {listed(names)}."
+        nothing = any(one.group.values(figure).max(initial=-1.0) == 0.0 for one in without)
+        first = f"{told} {first}" if nothing else f"{first} {told}"
+    if figure not in JUDGED:
+        first += f" Less of {_name(figure)} counts as better here."
     both = {id(group) for one in found for group in (one.group, one.reference)}
     if names := [one.label for one in groups if one.role == "run" and id(one) not in both]:
         first += f" Not compared, as there is no reference for them: {listed(names)}."
-    treated = treated_sentence(best.group.summaries, best.reference.summaries)
+    treated = treated_sentence(best.group.summaries, best.reference.summaries, is_read)
     treated = treated and f"{best.group.label}: {treated}"
     assumed = "This rests on the assumptions of the configuration."
     told = rests_sentence(mean_given(best.group)) or assumed
@@ -215,8 +224,11 @@ def _name(figure: str) -> str:
 
 def _best_sentence(best: Difference, found: Sequence[Difference], figure: str) -> str:
     change = f"{_name(figure)} {changed(best)}"
-    alone = "" if best.alone is None else f" ({changed(best, best.alone)} by the policy alone)"
-    most, how = _alike(best, found) + _elsewhere(best, found, figure), sureness(best)
+    known = best.alone is not None and math.isfinite(best.alone.change.mean)
+    alone = f" ({changed(best, best.alone)} by the policy alone)" if known else ""
+    same = [one.label for one in _alike(best, found)]
+    most = f" (the same to the last bit: {listed(same)})" if same else ""
+    most, how = most + _elsewhere(best, found, figure), sureness(best)
     against = f"against {best.reference.label}{alone}"
     if best.comparison.identical == "runs":
         return f"No difference: {best.group.label} {against}, {how}."
@@ -233,15 +245,15 @@ def _best_sentence(best: Difference, found: Sequence[Difference], figure: str) -
     return f"{start}{most}, {change}, {how}."
 
 
-def _alike(best: Difference, found: Sequence[Difference]) -> str:
-    """Return in brackets which other runs are the same as the best to the last bit."""
+def _alike(best: Difference, found: Sequence[Difference]) -> list[Group]:
+    """Return which other groups are the same as the best to the last bit."""
     own, same = identified(best.group), []
     for one in found:
         other = identified(one.group)
         pairs = [[own[known].summary, other[known].summary] for known in own if known in other]
         if one.group.role == "run" and one is not best and len(pairs) == len(own) == len(other):
-            same += [one.group.label] * all(map(same_schedule, pairs))
-    return f" (the same to the last bit: {listed(same)})" if same else ""
+            same += [one.group] * all(map(same_schedule, pairs))
+    return same
 
 
 def _elsewhere(best: Difference, found: Sequence[Difference], figure: str) -> str:

@@ -105,6 +105,8 @@ REQUEST_SECTION = (
 
 MORE = frozenset(row.key for row in ROWS if row.better > 0)
 """Figures of which more is better."""
+JUDGED = frozenset(row.key for row in ROWS if row.better)
+"""Those of which more or less is better for certain."""
 
 
 SHARES = frozenset(row.key for row in ROWS if row.kind in (PERCENT, ERROR))

@@ -116,7 +116,9 @@ def total(summaries: Sequence[Summary], key: str) -> float | None:
     return sum(known) if known and len(known) == len(values) else None
 
 
-def treated_sentence(own: Sequence[Summary], other: Sequence[Summary] = ()) -> str:
+def treated_sentence(
+    own: Sequence[Summary], other: Sequence[Summary] = (), is_read: bool = True
+) -> str:
     """Return how many jobs were treated otherwise than they asked, and on what beliefs.
 
     Parameters
@@ -125,6 +127,8 @@ def treated_sentence(own: Sequence[Summary], other: Sequence[Summary] = ()) -> s
         Summaries of the simulations of a run.
     other : sequence of dict
         Those of what it is compared with.
+    is_read : bool
+        Whether predictions change anything, as far as is known.
 
     Returns
     -------
@@ -134,8 +138,8 @@ def treated_sentence(own: Sequence[Summary], other: Sequence[Summary] = ()) -> s
     Examples
     --------
     >>> run = {"molded_jobs": 18, "resized_jobs": 2, "jobs": 1000, "decisions_by_belief": 40}
-    >>> treated_sentence([run])
-    '18 of 1,000 jobs molded, 2 resized at no cost, by predictions read in 40 decisions.'
+    >>> treated_sentence([run | {"reallocations": 7}])
+    '18 of 1,000 jobs molded, 2 resized (7 times) at no cost, by predictions read in 40 decisions.'
     >>> treated_sentence([run | {"molded_jobs": 0, "resized_jobs": 0}], [])
     '0 of 1,000 jobs molded, 0 resized: nothing is gained or lost by molding.'
     """
@@ -152,7 +156,10 @@ def treated_sentence(own: Sequence[Summary], other: Sequence[Summary] = ()) -> s
         return f"{said}: nothing is gained or lost by molding."
     if resized:
         area = (total(own, "reallocation_area") or 0.0) / HOUR
-        said += f" at {f'{area:,.4g} processor-hours' if area else 'no cost'}"
+        often = f" ({times:,.0f} times)" if (times := total(own, "reallocations")) else ""
+        said += f"{often} at {f'{area:,.4g} processor-hours' if area else 'no cost'}"
+    if not is_read:
+        return f"{said}, whatever was predicted."
     unread = "by no prediction" + (", so that no measured run supports it" if not resized else "")
     beliefs = f"by predictions read in {read:,.0f} decisions" if read else unread
     others = ", the others by no prediction" if 0 < read < molded and not resized else ""

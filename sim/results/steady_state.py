@@ -302,5 +302,5 @@ def partly_unsteady(named: Mapping[str, Sequence[Summary]]) -> list[str]:
     ]
     if not some:
         return []
-    told = listed(some, MOST_NAMED)
+    told = listed(some, MOST_NAMED).replace(" more", " other groups")
     return [f"The queue does not settle in {told}: they count, but changes depend on their length."]

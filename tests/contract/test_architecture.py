@@ -82,9 +82,10 @@ def test_predictors_stand_on_their_own():
 
 
 def test_workloads_take_formulas_alone_from_predictors():
+    """Its command shows how far it is as the other commands do."""
     taken = {
         name
-        for module in within("workloads")
+        for module in within("workloads") - {"workloads.__main__"}
         for name, _ in MODULES[module]
         if name.split(".")[0] == "predictors"
     }

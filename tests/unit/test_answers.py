@@ -603,6 +603,27 @@ def test_who_loses_is_told_of_other_runs_that_mold_too(study, capsys):
     assert capsys.readouterr().out.count("Who loses: ") == 1
 
 
+def test_a_share_that_may_be_0_is_compared_by_differences_the_oracles_too(study):
+    every = groups(study)
+    for group in every:
+        lost = {"sa, oracle": 0.0, "sa, adept": 0.05}.get(group.label, 0.1)
+        group.samples[:] = [told(one, loss_of_capacity=lost * (1 + k % 3 / 20))
+                            for k, one in enumerate(group.samples)]  # fmt: skip
+    found = by_label(differences(every, "loss_of_capacity"))
+    assert found["sa, oracle"].change.mean == pytest.approx(-0.105)
+    assert found["sa, adept"].kept.mean == pytest.approx(0.5)
+
+
+def test_a_figure_of_which_neither_is_better_says_how_it_is_ranked(study):
+    every = groups(study)
+    for group in every:
+        group.samples[:] = [told(one, held_area=one.summary["mean_response_time"])
+                            for one in group.samples]  # fmt: skip
+    said = verdict(every, differences(every, "held_area"), "held_area", None).best
+    assert said.endswith(" Less of held area counts as better here.")
+    assert "counts as better" not in verdict(every, differences(every), RESPONSE, None).best
+
+
 def test_runs_that_are_not_ranked_or_settle_in_part_are_said_first(study):
     every = groups(study)
     for group in every:
@@ -618,9 +639,11 @@ def test_runs_that_are_not_ranked_or_settle_in_part_are_said_first(study):
         "The queue does not settle in 2 of 12 simulations of sa, adept (its jobs settle up to load "
         "0.6): they count, but changes depend on their length."
     )
-    assert " Not ranked, as they have no ratio (0 or nothing in some run): sa, noisy_oracle." in (
-        said.best
-    )
+    none = "Not ranked, as they have no ratio (0 or nothing in some run): sa, noisy_oracle."
+    assert f" {none}" in said.best
+    (noisy,) = (group for group in every if group.label == "sa, noisy_oracle")
+    noisy.samples[:] = [told(one, mean_response_time=0.0) for one in noisy.samples]
+    assert verdict(every, differences(every), RESPONSE, None).best.startswith(f"{none} Best: ")
     assert (
         "Not ranked" not in verdict(groups(study), differences(groups(study)), RESPONSE, None).best
     )
@@ -631,11 +654,19 @@ def test_the_best_is_named_with_those_that_are_the_same_to_the_last_bit(study):
     plain = verdict(every, differences(every), RESPONSE, None).best
     assert plain.startswith("Best: sa, adept, mean response")
     (best,) = (group for group in every if group.label == "sa, adept")
+    moved = {"molded_jobs": 3, "resized_jobs": 2, "reallocations": 7, "decisions_by_belief": 4}
+    moved["jobs"] = 9
+    best.samples[:] = [told(one, **moved) for one in best.samples]
     every += [Group({"policy": "sa", "predictor": name}, "run", list(best.samples))
               for name in ("twin", "near")]  # fmt: skip
     every[-1].samples[0] = told(best.samples[0], makespan=1.0)
-    said = verdict(every, differences(every), RESPONSE, None).best
-    assert said.startswith("Best: sa, adept (the same to the last bit: sa, twin), mean response")
+    said = verdict(every, differences(every), RESPONSE, None)
+    same = "Best: sa, adept (the same to the last bit: sa, twin), mean response"
+    assert said.best.startswith(same)
+    assert said.treated.endswith("24 resized (84 times) at no cost, whatever was predicted.")
+    every[-2].setting["predictor"] = "oracle of the twin"
+    tile = verdict(every, differences(every), RESPONSE, None).tiles[1]
+    assert (tile.value, tile.text) == ("no effect", "of predictions under sa")
 
 
 def test_runs_without_a_reference_are_named(study):
