@@ -23,7 +23,6 @@ from sim.policies.passes import by_index
 from sim.policies.passes.memory import (
     BACKFILLING,
     RuleMemory,
-    believe,
     foreseen,
     holes_of,
     lay_running,
@@ -140,13 +139,6 @@ def deep_pass(
     singles = Candidates(single_candidates(at.last), waiting.counts, waiting.runtimes)
     blocking = Blocking(backfilling[0].reservations, False)
     return mold_first(holes, now, waiting, singles, at.first, at.last, blocking, queue.found)
-
-
-@compiled
-def prepare(state: State, memory: RuleMemory) -> None:
-    """Take in what is believed otherwise of those who wait."""
-    if memory.revised.size > 0:
-        believe(state, memory)
 
 
 @compiled
@@ -292,8 +284,7 @@ class EasyScheduler(QueueKeeper):
         """
         if not is_compiled(self, engine):
             return None
-        first = prepare if engine.predictor.learns else by_index.prepare
-        functions = {"prepare": first, **functions}
+        functions = {"prepare": by_index.prepare, **functions}
         more = {"backfilling": self.backfilling, "anew": self.anew, **more}
         return CompiledQueueRule(engine, self, functions, **more)
 
