@@ -277,26 +277,33 @@ class QueueKeeper:
         if keys is not None:
             queue.rank(keys, submit)
 
-    def refresh(self) -> list[tuple[int, bool]]:
+    def believed_anew(self) -> list[tuple[int, float]]:
         """Ask again about waiting jobs whose application is seen differently now.
 
         Returns
         -------
-        list of (int, bool)
-            The places whose belief changed, and whether it became shorter.
+        list of (int, float)
+            The places whose belief changed, and what it is now.
         """
         view, queue, revised = self.view, self.queue, self.view.changes.revised
         changed = []
         for place in queue.places().tolist() if revised else ():
             job = queue.job.item(place)
             if view.jobs.application[job] in revised:
-                before = queue.runtime.item(place)
-                self.believe_anew(place, job)
-                if (belief := queue.runtime.item(place)) != before:
-                    changed.append((place, belief < before))
+                belief = self.believe_anew(place, job)
+                if belief != queue.runtime.item(place):
+                    changed.append((place, belief))
         return changed
 
-    def believe_anew(self, place: int, job: int) -> None:
+    def refresh(self) -> list[tuple[int, bool]]:
+        """Plan with what is believed now; return changed places and whether it is shorter."""
+        changed, runtime = [], self.queue.runtime
+        for place, belief in self.believed_anew():
+            changed.append((place, belief < runtime.item(place)))
+            runtime[place] = belief
+        return changed
+
+    def believe_anew(self, place: int, job: int) -> float:
         """Ask again about the waiting job at a place."""
         self.view._beliefs.forget([job])
-        self.queue.runtime[place] = self.view.belief(job, self.queue.processors.item(place))
+        return self.view.belief(job, self.queue.processors.item(place))

@@ -8,18 +8,14 @@ from sim.engine.run import simulate
 from sim.engine.setup import Setup
 from sim.machine.base import Dedicated
 from sim.policies.allocation.rigid import Request
-from sim.policies.backfill.easy import Easy, EasyScheduler, deep_pass
+from sim.policies.backfill.easy import Easy, EasyScheduler, find_deep
 from sim.policies.base import Policy
 from sim.policies.order import FirstComeFirstServed, Order, ShortestFirst
-from sim.state.availability import Profile
 
 
 class EasyOnProfile(EasyScheduler):
-    def _find(self, newcomers: int) -> int:
-        view, queue, profile = self.view, self.queue, Profile(self.view.processors)
-        profile.grow(queue.waiting + view._ends.end.size)
-        state = view._ends, view.free, view.now, self.rule, profile.holes
-        return deep_pass(queue.tables, *state)  # newcomers are not tried by themselves
+    def find_starts(self) -> int:
+        return int(find_deep(self.view._tables, self.memory))
 
 
 class OnProfile:

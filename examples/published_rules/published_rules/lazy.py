@@ -8,7 +8,7 @@ from sim.policies.base import Allocation, OpenAllocation
 from sim.policies.molding.scheduler import OpenScheduler
 from sim.policies.order import Order
 from sim.policies.ties import first_least, is_less
-from sim.state.availability import FIRST
+from sim.state.availability import FIRST, Profile
 from sim.state.view import View
 
 
@@ -47,7 +47,7 @@ class LazyScheduler(OpenScheduler):
     def __init__(self, view: View, order: Order, allocation: OpenAllocation, slack: float) -> None:
         super().__init__(view, order, allocation, reservations=1)
         self.candidates.looks_ahead = True
-        self._slack = slack
+        self._slack, self._profile = slack, Profile(view.processors)
         self._promised: dict[int, float] = {}
 
     def _plan(self) -> int:

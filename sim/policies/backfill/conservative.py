@@ -311,12 +311,8 @@ def decide(state: State, memory: RuleMemory) -> None:
 _NO_CHANGES: FloatArray = np.zeros((0, 3))
 _take_in, _keep_what_fits, _compress = direct(take_in), direct(keep_what_fits), direct(compress)
 _reserve, _reserve_at, _look_again = direct(reserve), direct(reserve_at), direct(look_again)
-_lay_running, _find_due, _is_wake_wanted = (
-    direct(lay_running),
-    direct(find_due),
-    direct(is_wake_wanted),
-)
-_replan_soonest, _holes_of = direct(replan_soonest), direct(holes_of)
+_find_due, _is_wake_wanted = direct(find_due), direct(is_wake_wanted)
+_lay_running, _replan_soonest = direct(lay_running), direct(replan_soonest)
 
 
 class Conservative:

@@ -23,16 +23,14 @@ from sim.policies.passes import by_index
 from sim.policies.passes.memory import (
     BACKFILLING,
     RuleMemory,
-    believe,
     foreseen,
     holes_of,
     lay_running,
     make_memory,
-    make_room_for_all,
     start_found,
 )
 from sim.policies.passes.queue_rule import CompiledQueueRule, is_compiled
-from sim.state.availability import BelievedEnds, Holes, lay
+from sim.state.availability import BelievedEnds
 from sim.state.availability import place as place_job
 from sim.state.decisions import Decision
 from sim.state.run_state import State
@@ -118,38 +116,6 @@ def start_newcomers(
 
 
 @compiled
-def deep_pass(
-    queue: Queue,
-    holders: BelievedEnds,
-    free: int,
-    now: float,
-    backfilling: NDArray[Any],
-    holes: Holes,
-) -> int:
-    """Reserve for the first blocked jobs, and find who starts without moving them.
-
-    A job whose count is settled is one with a single candidate: itself.
-    """
-    at = queue.at[0]
-    while at.first < at.last and queue.processors[at.first] == 0:
-        at.first += 1
-    if free == 0 or at.first == at.last:
-        return 0
-    waiting = waiting_in(queue)
-    lay(*holes, now, free + holders.processors.sum(), holders.end, holders.processors)
-    singles = Candidates(single_candidates(at.last), waiting.counts, waiting.runtimes)
-    blocking = Blocking(backfilling[0].reservations, False)
-    return mold_first(holes, now, waiting, singles, at.first, at.last, blocking, queue.found)
-
-
-@compiled
-def prepare(state: State, memory: RuleMemory) -> None:
-    """Take in what is believed otherwise of those who wait."""
-    if memory.revised.size > 0:
-        believe(state, memory)
-
-
-@compiled
 def decide(state: State, memory: RuleMemory) -> None:
     """Start who may, with a reservation for the first that is blocked, or without any."""
     if memory.queue.at[0].waiting == 0:
@@ -169,11 +135,20 @@ def decide(state: State, memory: RuleMemory) -> None:
 
 @compiled
 def find_deep(state: State, memory: RuleMemory) -> int:
-    """Find who may start, with reservations for the first that are blocked."""
-    run, queue = state.run[0], memory.queue
-    make_room_for_all(state, memory)
-    holes = memory.times, memory.free, memory.span
-    return int(deep_pass(queue, holders_in(state), run.free, run.now, memory.backfilling, holes))
+    """Reserve for the first blocked jobs, and find who starts without moving them.
+
+    A job whose count is settled is one with a single candidate: itself.
+    """
+    run, queue, at = state.run[0], memory.queue, memory.queue.at[0]
+    while at.first < at.last and queue.processors[at.first] == 0:
+        at.first += 1
+    if run.free == 0 or at.first == at.last:
+        return 0
+    lay_running(state, memory)
+    waiting, holes = waiting_in(queue), (memory.times, memory.free, memory.span)
+    singles = Candidates(single_candidates(at.last), waiting.counts, waiting.runtimes)
+    blocking = Blocking(memory.backfilling[0].reservations, False)
+    return mold_first(holes, run.now, waiting, singles, at.first, at.last, blocking, queue.found)
 
 
 @compiled
@@ -292,8 +267,7 @@ class EasyScheduler(QueueKeeper):
         """
         if not is_compiled(self, engine):
             return None
-        first = prepare if engine.predictor.learns else by_index.prepare
-        functions = {"prepare": first, **functions}
+        functions = {"prepare": by_index.prepare, **functions}
         more = {"backfilling": self.backfilling, "anew": self.anew, **more}
         return CompiledQueueRule(engine, self, functions, **more)
 

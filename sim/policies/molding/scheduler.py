@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from predictors.compiling import direct
 from predictors.in_loop.oracle import foresees
 from sim.engine.engine import Engine
 from sim.engine.protocols import Promise, acts_as
@@ -11,12 +12,13 @@ from sim.policies.molding.candidates import OpenQueue
 from sim.policies.molding.choice import Blocking, mold_first
 from sim.policies.order import Order
 from sim.policies.passes import by_index
+from sim.policies.passes.memory import holes_of, lay_running, make_memory
 from sim.policies.passes.queue_rule import CompiledQueueRule
-from sim.state.availability import Profile
 from sim.state.decisions import Decision, Start
 from sim.state.feasible_counts import place_up_to
 from sim.state.view import View
 
+_lay_running = direct(lay_running)
 ALL = np.iinfo(np.int64).max
 """As many reservations as there are jobs."""
 
@@ -42,13 +44,14 @@ class OpenKeeper(QueueKeeper):
         self.queue.offer(place, counts, runtimes, serial)
         return place
 
-    def believe_anew(self, place: int, job: int) -> None:
+    def believe_anew(self, place: int, job: int) -> float:
         """Write the candidates of the waiting job at a place anew."""
         queue = self.queue
         queue.offer(place, *self.candidates.of(job))
         counts, _ = queue.candidates(place)
-        pick = place_up_to(counts, queue.processors.item(place))
-        queue.choose(place, queue.spans["begin"].item(place) + pick)
+        pick = queue.spans["begin"].item(place) + place_up_to(counts, queue.processors.item(place))
+        queue.processors[place] = queue.counts[pick]
+        return queue.runtimes.item(pick)
 
     def start(self, place: int) -> Start:
         """Start the job at a place on the count chosen for it."""
@@ -84,9 +87,8 @@ class OpenScheduler(OpenKeeper):
         strict: bool = False,
     ) -> None:
         super().__init__(view, order, allocation)
-        self.reservations = reservations
-        self.strict = strict
-        self._profile = Profile(view.processors)
+        self.reservations, self.strict = reservations, strict
+        self.memory = make_memory(self.queue.tables, view.processors)
 
     def compiled_rule(self, engine: Engine) -> CompiledQueueRule | None:
         """Return the rule where it narrows without memory, in the order of arrival."""
@@ -121,19 +123,8 @@ class OpenScheduler(OpenKeeper):
 
     def _plan(self) -> int:
         """Find who starts, and make the reservations."""
-        view, queue, profile = self.view, self.queue, self._profile
-        reserved = min(queue.waiting, self.reservations)
-        profile.grow(len(view.running) + reserved + view.free)
-        profile.lay(view.now, view._ends)
-        return int(
-            mold_first(
-                profile.holes,
-                view.now,
-                queue.table,
-                queue.every_candidate,
-                queue.first,
-                queue.last,
-                Blocking(reserved, self.strict),
-                queue.found,
-            )
-        )
+        queue, blocking = self.queue, Blocking(self.reservations, self.strict)
+        _lay_running(self.view._tables, self.memory)
+        holes, places = holes_of(self.memory), (queue.first, queue.last)
+        given = holes, self.view.now, queue.table, queue.every_candidate, *places, blocking
+        return int(mold_first(*given, queue.found))

@@ -155,23 +155,17 @@ def menu_of(memory: RuleMemory) -> tuple[IntArray, FloatArray, FloatArray]:
     return memory.counts, memory.runtimes, memory.areas
 
 
-@compiled
-def make_room(memory: RuleMemory, breakpoints: int) -> None:
-    """Let the profile grow, if so many breakpoints might not find room."""
-    if memory.times.size < breakpoints:
-        memory.times = longer(memory.times, 2 * breakpoints)
-        memory.free = longer(memory.free, 2 * breakpoints)
-
-
 # What rules do with it
 
 
 @compiled
 def make_room_for_all(state: State, memory: RuleMemory) -> None:
-    """Let the profile hold all who wait and run."""
+    """Let the profile grow, if the breakpoints of all who wait and run might not find room."""
     run = state.run[0]
-    holders = run.holders + run.ended_now
-    make_room(memory, 4 * (run.arrived - run.started + holders + 1) + 64)
+    breakpoints = 4 * (run.arrived - run.started + run.holders + run.ended_now + 1) + 64
+    if memory.times.size < breakpoints:
+        memory.times = longer(memory.times, 2 * breakpoints)
+        memory.free = longer(memory.free, 2 * breakpoints)
 
 
 @compiled

@@ -34,7 +34,7 @@ from sim.state.calendar import Calendar, offer, offered_in
 from sim.state.columns import Explanations
 from sim.state.predicted import LEAST_BELIEF
 from sim.state.run_state import State
-from sim.state.waiting_queue import places_in, tables_of
+from sim.state.waiting_queue import tables_of
 
 JOBS_AT_ONCE = 65_536
 """Jobs whose counts to choose from are put down together."""
@@ -89,6 +89,7 @@ class CompiledQueueRule:
         self._allocation = allocation = keeper.allocation
         self._learns = engine.predictor.learns
         self._candidates, self._known = candidates, known
+        self._keeps_reservations = keeps_reservations
         by_offers = chooses_by_offers(allocation) and not engine.kills
         self._turnaround = allocation if by_offers else None
         is_rigid = candidates is not None or acts_as(allocation, Request)
@@ -201,7 +202,6 @@ class CompiledQueueRule:
 
     def _choose_anew(self) -> None:
         """Let all that wait choose again, by what is believed now."""
-        _believe(self._state, self.memory)
         queue = self._keeper.queue
         queue.see()
         for place in self._anew.choose():
@@ -234,19 +234,16 @@ class CompiledQueueRule:
 
     def _revise(self) -> None:
         """Plan anew with who of those waiting is believed to run for another time than before."""
-        state, view, revised = self._state, self._engine.view, self._engine.state.revised
-        places, beliefs = [], []
-        for place in places_in(self.memory.queue).tolist() if revised else ():
-            job = tables_of(self.memory.queue)[0].item(place)
-            if view.jobs.application[job] in revised:
-                view._beliefs.forget([job])
-                belief = view.belief(job, state.processors.item(job))
-                if belief != state.belief.item(job):
-                    places.append(place)
-                    beliefs.append(belief)
+        if not (revised := self._engine.state.revised):
+            return
+        self._keeper.queue.see()
+        changed = self._keeper.believed_anew()
         revised.clear()
-        if places:
+        if changed:
+            places, beliefs = zip(*changed, strict=True)
             revise(self.memory, np.array(places, np.int64), np.array(beliefs))
+            if not self._keeps_reservations:  # else the next pass does so in its turn
+                _believe(self._state, self.memory)
 
     def _explain_started(self, until: int) -> None:
         """Ask what the beliefs rest on of those who started, up to this one of them."""
