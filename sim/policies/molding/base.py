@@ -46,6 +46,11 @@ class Candidates:
             return Reading(np.array([least]), np.array([seconds]), least * seconds)
         return reading
 
+    @property
+    def takes_all(self) -> bool:
+        """Whether jobs choose from all that they try, on a curve that nobody doubts."""
+        return type(self).of is Candidates.of and self.advice.repair != "always"
+
     def watch(self) -> None:
         """Take in what happened since the last pass; called once a pass, before anything else."""
 

@@ -54,8 +54,8 @@ class RuleMemory(structref.StructRefProxy):
     counts : numpy.ndarray of int, shape (c,)
     runtimes : numpy.ndarray of float, shape (c,), seconds
         Believed on each of these counts.
-    areas : numpy.ndarray of float, shape (c,)
-        The processor time believed there over that of the request.
+    requested : numpy.ndarray of int, shape (n,)
+        Processors of each job.
     margin : float
         Of `sim.policies.allocation.sa.least_turnaround`.
     most_area : tuple of (float, float)
@@ -86,7 +86,7 @@ class RuleMemory(structref.StructRefProxy):
     offers: Spans
     counts: IntArray
     runtimes: FloatArray
-    areas: FloatArray
+    requested: IntArray
     margin: float
     most_area: tuple[float, float]
     refuted_at: float
@@ -98,7 +98,7 @@ class RuleMemory(structref.StructRefProxy):
 
 
 MEMORY_FIELDS = tuple(RuleMemory.__annotations__)
-GROWING = "times", "free", "counts", "runtimes", "areas", "revised", "beliefs", "placements"
+GROWING = "times", "free", "counts", "runtimes", "revised", "beliefs", "placements"
 RuleMemoryType = struct_type(RuleMemory)
 
 
@@ -114,23 +114,9 @@ def make_memory(**fields: Any) -> RuleMemory:
 
 
 @compiled
-def set_menu(memory: RuleMemory, counts: IntArray, runtimes: FloatArray, areas: FloatArray) -> None:
+def set_menu(memory: RuleMemory, counts: IntArray, runtimes: FloatArray) -> None:
     """Put down what jobs may choose from."""
-    memory.counts, memory.runtimes, memory.areas = counts, runtimes, areas
-
-
-@compiled
-def menu_of(memory: RuleMemory) -> tuple[IntArray, FloatArray, FloatArray]:
-    """Return the counts that jobs may choose from, and believed runtimes and areas there."""
-    return memory.counts, memory.runtimes, memory.areas
-
-
-@compiled
-def make_room(memory: RuleMemory, breakpoints: int) -> None:
-    """Let the profile grow, where there is one, if so many breakpoints might not find room."""
-    if 1 < memory.times.size < breakpoints:
-        memory.times = longer(memory.times, 2 * breakpoints)
-        memory.free = longer(memory.free, 2 * breakpoints)
+    memory.counts, memory.runtimes = counts, runtimes
 
 
 # What rules do with it
@@ -138,10 +124,12 @@ def make_room(memory: RuleMemory, breakpoints: int) -> None:
 
 @compiled
 def make_room_for_all(state: State, memory: RuleMemory) -> None:
-    """Let the profile hold all who wait and run."""
+    """Let the profile, where there is one, hold all who wait and run."""
     run = state.run[0]
-    runs = run.running + run.ended_now
-    make_room(memory, 4 * (run.arrived - run.started + runs + 1) + 64)
+    jobs = run.arrived - run.started + run.running + run.ended_now
+    if 1 < memory.times.size < 4 * jobs + 68:
+        memory.times = longer(memory.times, 8 * jobs + 136)
+        memory.free = longer(memory.free, 8 * jobs + 136)
 
 
 @compiled
@@ -249,9 +237,10 @@ def settle_on_profile(state: State, memory: RuleMemory, job: int, others_wait: b
         offered = slice(best, best + own.number)
         counts, beliefs = memory.counts[offered], memory.runtimes[offered]
         waits = foresee(state, memory, counts, beliefs) - now
-        at_once, areas = own.at_once != 0, memory.areas[offered]
-        most = memory.most_area[int(others_wait)]
-        best += least_turnaround(waits, beliefs, areas, at_once, memory.margin, most)
+        at_once, most = own.at_once != 0, memory.most_area[int(others_wait)]
+        best += least_turnaround(
+            counts, waits, beliefs, memory.requested[job], at_once, memory.margin, most
+        )
     give_count(state, job, memory.counts[best], memory.runtimes[best], best)
 
 

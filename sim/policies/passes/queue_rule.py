@@ -11,6 +11,7 @@ from predictors.in_loop.oracle import foresees
 from predictors.in_loop.wrapper import has_curves
 from sim.engine.engine import Engine
 from sim.engine.protocols import acts_as
+from sim.policies.advice import tried
 from sim.policies.allocation.rigid import Request
 from sim.policies.allocation.sa import chooses_by_offers
 from sim.policies.base import QueueKeeper
@@ -27,12 +28,11 @@ from sim.policies.passes.memory import (
     foresee_by_reservations,
     is_refuted,
     make_memory,
-    menu_of,
     must_ask,
     revise,
     set_menu,
 )
-from sim.state.calendar import Calendar, offer, offered_in
+from sim.state.calendar import Calendar, offer
 from sim.state.columns import Explanations
 from sim.state.predicted import LEAST_BELIEF
 from sim.state.run_state import State
@@ -111,6 +111,7 @@ class CompiledQueueRule:
         self._has_profile = keeps_reservations or has_profile or not is_rigid
         foresees_all = not self._learns and foresees(engine.predictor)
         is_settled = (by_offers or is_rigid) and self._refuted_at == np.inf
+        self._rule: Any = candidates or self._turnaround
         self.asks_at_arrivals = not (foresees_all and is_settled)
         settles = by_index.choose
         if self.asks_at_arrivals:
@@ -142,7 +143,7 @@ class CompiledQueueRule:
             offers=np.zeros(jobs, SPAN),
             counts=np.zeros(0, np.int64),
             runtimes=np.zeros(0),
-            areas=np.zeros(0),
+            requested=np.array(engine.jobs.requested_processors, np.int64),
             margin=0.0 if turnaround is None else float(turnaround.margin),
             most_area=(np.inf, np.inf) if turnaround is None else turnaround.most_area,
             refuted_at=self._refuted_at,
@@ -163,37 +164,55 @@ class CompiledQueueRule:
             self._calendar.runtime[:] = engine.work.runtimes_at(jobs, state.processors)
         else:
             engine.shown.arrive(jobs.tolist())
-            for first in range(0, jobs.size, JOBS_AT_ONCE):
-                self._offer(jobs[first : first + JOBS_AT_ONCE])
+            self._offer(jobs)
 
     def _offer(self, jobs: IntArray) -> None:
-        """Put down in the plan what jobs choose from, beside what others do if none is asked."""
-        memory, spans, open_counts = self.memory, self.memory.offers, self._candidates
-        former = menu_of(memory)
-        first = end = 0 if self.asks_at_arrivals else former[0].size
-        offered = [tuple(known[:first] for known in former)]
-        for job in jobs.tolist():
-            if open_counts is None:
-                counts, believed, at_once, areas = self._settled(job)
-            else:
-                counts, believed, memory.open.serial[job] = open_counts.of(job)
-                at_once, areas = False, believed
-            spans[job] = end, 0, 0, counts.size, 0, at_once
-            end += counts.size
-            offered.append((counts, believed, areas))
-        menu = [np.concatenate(column) for column in zip(*offered, strict=True)]
-        set_menu(memory, *menu)
-        each = np.repeat(jobs, spans["number"][jobs])
-        runtimes = self._engine.work.runtimes_at(each, menu[0][first:])
-        offer(self._calendar, np.concatenate([offered_in(self._calendar)[:first], runtimes]))
+        """Put down in the plan what jobs choose from."""
+        is_known = self._engine.work.is_known_to(self._engine.predictor)
+        takes_all = is_known and self._rule.takes_all
+        asked = self._asked_together if takes_all else self._asked_singly
+        parts = [asked(jobs[k : k + JOBS_AT_ONCE]) for k in range(0, jobs.size, JOBS_AT_ONCE)]
+        number, at_once, *menu, runtimes = map(np.concatenate, zip(*parts, strict=True))
+        spans = self.memory.offers
+        spans["begin"][jobs] = np.cumsum(number) - number
+        spans["number"][jobs], spans["at_once"][jobs] = number, at_once
+        set_menu(self.memory, *menu)
+        offer(self._calendar, runtimes)
 
-    def _settled(self, job: int) -> tuple[IntArray, FloatArray, bool, FloatArray]:
-        """Return what a job chooses from that does so on the profile, all of it there."""
-        view = self._engine.view
-        counts, believed, at_once, areas = self._allocation.offers(job, view)
-        if believed is None:
-            believed = np.array([view.belief(job, counts.item(0))])
-        return counts, believed, at_once, np.ones(counts.size) if areas is None else areas
+    def _asked_singly(self, jobs: IntArray) -> tuple[Any, ...]:
+        """Return how many counts each job chooses from, and whether at once; then these counts.
+
+        And what is believed, and true, of the job there.
+        """
+        view, offered = self._engine.view, []
+        for job in jobs.tolist():
+            if self._candidates is None:
+                counts, believed, at_once = self._allocation.offers(job, view)
+                if believed is None:
+                    believed = np.array([view.belief(job, counts.item(0))])
+            else:
+                counts, believed, self.memory.open.serial[job] = self._candidates.of(job)
+                at_once = False
+            offered.append((counts.size, at_once, counts, believed))
+        number, at_once, *menu = zip(*offered, strict=True)
+        counts, believed = map(np.concatenate, menu)
+        runtimes = self._engine.work.runtimes_at(np.repeat(jobs, number), counts)
+        return number, at_once, counts, believed, runtimes
+
+    def _asked_together(self, jobs: IntArray) -> tuple[Any, ...]:
+        """Return the same where an oracle believes of all jobs what is true."""
+        view, work, rule = self._engine.view, self._engine.work, self._rule
+        listed = [tried(job, view, rule.counts) for job in jobs.tolist()]
+        number, counts = np.array([one.size for one in listed]), np.concatenate(listed)
+        runtimes = work.runtimes_at(np.repeat(jobs, number), counts)
+        believed = np.maximum(runtimes, LEAST_BELIEF)
+        view._beliefs.count(jobs.size)
+        if self._candidates is not None:
+            serial = np.maximum(work.runtimes_at(jobs, np.ones_like(jobs)), LEAST_BELIEF)
+            last = np.cumsum(number) - 1
+            serial = np.where(number > 1, serial, counts[last] * believed[last])
+            self.memory.open.serial[jobs] = serial
+        return number, np.zeros_like(jobs), counts, believed, runtimes
 
     def _beliefs(self, jobs: IntArray, processors: IntArray) -> FloatArray:
         """Return what is believed of jobs that run on what they request."""
@@ -214,7 +233,8 @@ class CompiledQueueRule:
             self._choose(self._asking.item())
         elif self._state.run["expired_now"] and is_refuted(self._state, self.memory.refuted_at):
             self._choosing = tables_of(self.memory.queue)[0][places_in(self.memory.queue)]
-            self._offer(self._choosing)
+            if self._choosing.size:
+                self._offer(self._choosing)
 
     def _choose(self, job: int) -> None:
         """Let the allocation say how many processors a job gets that has just arrived."""
