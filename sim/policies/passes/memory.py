@@ -2,15 +2,16 @@
 
 from typing import Any, cast
 
+import numpy as np
 from numba.experimental import structref
 from numpy.typing import NDArray
 
 from predictors.base import FloatArray, IntArray
 from predictors.compiling import compiled, record
 from sim.policies.allocation.sa import least_turnaround
-from sim.policies.backfill.reservations import replan
+from sim.policies.backfill.reservations import reserve_rest
 from sim.policies.molding.candidates import OpenMemory, Spans
-from sim.state.availability import earliest_of, lay, place
+from sim.state.availability import advance, earliest_of, lay, place
 from sim.state.run_state import State, longer, struct_type, structure
 from sim.state.run_steps import give_count, holders_in, start
 from sim.state.waiting_queue import Queue, forget_all, pop, push, tidy, waiting_in
@@ -49,6 +50,8 @@ class RuleMemory(structref.StructRefProxy):
         Of `sim.state.availability.place_next`, at this instant.
     times, free, span : numpy.ndarray
         The profile of `sim.state.availability`.
+    laid : int
+        How much had happened when all that wait were given reservations in it; -1: they are not.
     offers : numpy.ndarray of SPAN, shape (n,)
         What each job may choose from when it settles its count, or while that is open.
     counts : numpy.ndarray of int, shape (c,)
@@ -83,6 +86,7 @@ class RuleMemory(structref.StructRefProxy):
     times: FloatArray
     free: IntArray
     span: IntArray
+    laid: int
     offers: Spans
     counts: IntArray
     runtimes: FloatArray
@@ -98,7 +102,7 @@ class RuleMemory(structref.StructRefProxy):
 
 
 MEMORY_FIELDS = tuple(RuleMemory.__annotations__)
-GROWING = "times", "free", "counts", "runtimes", "revised", "beliefs", "placements"
+GROWING = "times", "free", "laid", "counts", "runtimes", "revised", "beliefs", "placements"
 RuleMemoryType = struct_type(RuleMemory)
 
 
@@ -124,8 +128,8 @@ def set_menu(memory: RuleMemory, counts: IntArray, runtimes: FloatArray) -> None
 
 @compiled
 def make_room_for_all(state: State, memory: RuleMemory) -> None:
-    """Let the profile, where there is one, hold all who wait and run."""
-    run = state.run[0]
+    """Let the profile, if there is one, hold all who wait and run; others may be put in."""
+    run, memory.laid = state.run[0], -1
     jobs = run.arrived - run.started + run.running + run.ended_now
     if 1 < memory.times.size < 4 * jobs + 68:
         memory.times = longer(memory.times, 8 * jobs + 136)
@@ -164,7 +168,7 @@ def believe(state: State, memory: RuleMemory) -> bool:
         at, belief = memory.revised[k], memory.beliefs[k]
         is_shorter |= belief < queue.runtime[at]
         queue.runtime[at] = state.belief[queue.job[at]] = belief
-    memory.revised = memory.revised[:0]
+    memory.revised, memory.laid = memory.revised[:0], -1
     forget_all(queue)
     return is_shorter
 
@@ -205,12 +209,23 @@ def choose_by_reservations(state: State, memory: RuleMemory, job: int) -> bool:
 
 @compiled
 def _lay_reservations(state: State, memory: RuleMemory) -> None:
-    """Give all that wait a reservation beside the running jobs, in queue order."""
-    at, now = memory.queue.at[0], state.run[0].now
-    lay_running(state, memory)
-    replan(
-        (memory.times, memory.free, memory.span), now, waiting_in(memory.queue), at.first, at.last
-    )
+    """Give all that wait a reservation beside the running jobs, in queue order.
+
+    While nothing but arrivals happens, those that should not have begun yet stay as they are.
+    """
+    run, at, waiting = state.run[0], memory.queue.at[0], waiting_in(memory.queue)
+    happened = run.turns + run.ended
+    stays = memory.laid == happened
+    for k in range(at.first, at.last if stays else at.first):
+        stays &= waiting.counts[k] == 0 or waiting.starts[k] >= run.now
+    if stays:
+        make_room_for_all(state, memory)
+        advance(memory.times, memory.span, run.now)
+    else:
+        lay_running(state, memory)
+        waiting.starts[at.first : at.last] = np.inf
+    reserve_rest((memory.times, memory.free, memory.span), run.now, waiting, at.first, at.last)
+    memory.laid = happened
 
 
 @compiled

@@ -140,6 +140,7 @@ class CompiledQueueRule:
             times=np.zeros(holes),
             free=np.full(holes, engine.view.processors),
             span=np.array([0, 1]),
+            laid=-1,
             offers=np.zeros(jobs, SPAN),
             counts=np.zeros(0, np.int64),
             runtimes=np.zeros(0),
