@@ -163,21 +163,16 @@ class SmallestTurnaround:
         self.adopters = adopters
         self.advice = advice or Advice()
 
-    def _tried(self, job: int, view: View) -> IntArray:
+    def tries(self, job: int, view: View) -> IntArray:
         """Return the counts that a job tries: its request alone, if it does not adopt the rule."""
         if view.jobs.adopter_draws[job] >= self.adopters:
             view._beliefs.say(job, decided=False)
             return np.array([view.requested_processors[job]])
         return tried(job, view, self.counts)
 
-    @property
-    def takes_all(self) -> bool:
-        """Whether every job chooses from all that it tries, on a curve that nobody doubts."""
-        return self.adopters == 1.0 and self.advice.repair != "always"
-
     def offers(self, job: int, view: View) -> Offers:
         """Return what a job may choose from now: counts, believed runtimes, and how it chooses."""
-        counts, request = self._tried(job, view), view.requested_processors[job]
+        counts, request = self.tries(job, view), view.requested_processors[job]
         if counts.size == 1:
             return Offers(counts)
         reading = self.advice.read(job, view, counts)

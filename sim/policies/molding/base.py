@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from predictors.base import IntArray
 from sim.policies.advice import Advice, Counts, Reading, check_counts, tried
 from sim.policies.molding.candidates import OpenMemory, OpenQueue
 from sim.state.view import View
@@ -34,22 +35,21 @@ class Candidates:
         self.advice = advice
         self.counts = counts
 
+    def tries(self, job: int, view: View) -> IntArray:
+        """Return the counts that a job tries."""
+        return tried(job, view, self.counts)
+
     def of(self, job: int) -> Reading:
         """Return the counts and runtimes that a job may choose from."""
         view = self.view
         request = view.requested_processors[job]
-        counts = tried(job, view, self.counts)
+        counts = self.tries(job, view)
         reading = None if counts.size == 1 else self.advice.read(job, view, counts)
         if reading is None:
             least = int(counts[0]) if counts.size == 1 else request
             seconds = view.predictor.runtime(job, least) * view.predictor.caution(job)
             return Reading(np.array([least]), np.array([seconds]), least * seconds)
         return reading
-
-    @property
-    def takes_all(self) -> bool:
-        """Whether jobs choose from all that they try, on a curve that nobody doubts."""
-        return type(self).of is Candidates.of and self.advice.repair != "always"
 
     def watch(self) -> None:
         """Take in what happened since the last pass; called once a pass, before anything else."""

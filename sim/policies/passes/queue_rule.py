@@ -11,7 +11,6 @@ from predictors.in_loop.oracle import foresees
 from predictors.in_loop.wrapper import has_curves
 from sim.engine.engine import Engine
 from sim.engine.protocols import acts_as
-from sim.policies.advice import tried
 from sim.policies.allocation.rigid import Request
 from sim.policies.allocation.sa import chooses_by_offers
 from sim.policies.base import QueueKeeper
@@ -105,13 +104,12 @@ class CompiledQueueRule:
         self._candidates, self._open_memory = candidates, open_memory
         self._own = np.zeros((0, 0)) if own is None else own
         by_offers = chooses_by_offers(allocation) and not engine.kills
-        self._turnaround = allocation if by_offers else None
+        self._rule: Any = candidates or (allocation if by_offers else None)
         is_rigid = candidates is not None or acts_as(allocation, Request)
         self._refuted_at = np.inf if refuted_at is None or is_rigid else float(refuted_at)
         self._has_profile = keeps_reservations or has_profile or not is_rigid
         foresees_all = not self._learns and foresees(engine.predictor)
         is_settled = (by_offers or is_rigid) and self._refuted_at == np.inf
-        self._rule: Any = candidates or self._turnaround
         self.asks_at_arrivals = not (foresees_all and is_settled)
         settles = by_index.choose
         if self.asks_at_arrivals:
@@ -128,8 +126,7 @@ class CompiledQueueRule:
         self._state, self._calendar, engine = state, calendar, self._engine
         counters = (state.run[name] for name in ("asks", "admitted", "newcomer", "arrived"))
         self._is_asked, self._asking, self._newcomer, self._arrived = counters
-        jobs, turnaround = state.processors.size, self._turnaround
-        holes = FIRST_BREAKPOINTS if self._has_profile else 1
+        jobs, holes = state.processors.size, FIRST_BREAKPOINTS if self._has_profile else 1
         self.memory = make_memory(
             queue=self._keeper.queue.tables,
             backfilling=self._backfilling,
@@ -145,8 +142,8 @@ class CompiledQueueRule:
             counts=np.zeros(0, np.int64),
             runtimes=np.zeros(0),
             requested=np.array(engine.jobs.requested_processors, np.int64),
-            margin=0.0 if turnaround is None else float(turnaround.margin),
-            most_area=(np.inf, np.inf) if turnaround is None else turnaround.most_area,
+            margin=float(getattr(self._rule, "margin", 0.0)),
+            most_area=getattr(self._rule, "most_area", (np.inf, np.inf)),
             refuted_at=self._refuted_at,
             open=self._open_memory,
             ended=np.zeros(jobs if self._learns else 0, ENDED),
@@ -160,7 +157,7 @@ class CompiledQueueRule:
     def _take_beliefs(self, jobs: IntArray) -> None:
         """Ask what is believed of all jobs, and what each may choose from."""
         state, engine = self._state, self._engine
-        if self._turnaround is None and self._candidates is None:
+        if self._rule is None:
             state.belief[:] = self._beliefs(jobs, state.processors)
             self._calendar.runtime[:] = engine.work.runtimes_at(jobs, state.processors)
         else:
@@ -170,7 +167,8 @@ class CompiledQueueRule:
     def _offer(self, jobs: IntArray) -> None:
         """Put down in the plan what jobs choose from."""
         is_known = self._engine.work.is_known_to(self._engine.predictor)
-        takes_all = is_known and self._rule.takes_all
+        is_plain = getattr(type(self._rule), "of", Candidates.of) is Candidates.of
+        takes_all = is_known and is_plain and self._rule.advice.repair != "always"
         asked = self._asked_together if takes_all else self._asked_singly
         parts = [asked(jobs[k : k + JOBS_AT_ONCE]) for k in range(0, jobs.size, JOBS_AT_ONCE)]
         number, at_once, *menu, runtimes = map(np.concatenate, zip(*parts, strict=True))
@@ -201,9 +199,9 @@ class CompiledQueueRule:
         return number, at_once, counts, believed, runtimes
 
     def _asked_together(self, jobs: IntArray) -> tuple[Any, ...]:
-        """Return the same where an oracle believes of all jobs what is true."""
-        view, work, rule = self._engine.view, self._engine.work, self._rule
-        listed = [tried(job, view, rule.counts) for job in jobs.tolist()]
+        """Return the same where an oracle believes what is true, and all that jobs try counts."""
+        view, work = self._engine.view, self._engine.work
+        listed = [self._rule.tries(job, view) for job in jobs.tolist()]
         number, counts = np.array([one.size for one in listed]), np.concatenate(listed)
         runtimes = work.runtimes_at(np.repeat(jobs, number), counts)
         believed = np.maximum(runtimes, LEAST_BELIEF)
