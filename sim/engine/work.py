@@ -5,7 +5,8 @@ from math import isnan
 
 import numpy as np
 
-from predictors.base import FloatArray, IntArray, VisibleJobs
+from predictors.base import FloatArray, IntArray, RuntimePredictor, VisibleJobs
+from predictors.in_loop.oracle import Oracle
 from sim.errors import SimError
 from sim.machine.base import Machine
 from sim.state.machine_state import Run
@@ -62,6 +63,10 @@ class Work:
         """Return `runtime` of a job at each count, to the bit."""
         runtimes = self._truth.runtimes(job, processors)
         return np.where(processors == self._reference[job], self._reference_runtime[job], runtimes)
+
+    def is_known_to(self, predictor: RuntimePredictor) -> bool:
+        """Say whether a predictor believes just what is true, and says no more than that."""
+        return type(predictor) is Oracle and predictor._runtimes == self._truth.runtimes
 
     def tabled(self) -> Tabled | None:
         """Return `runtime` of all jobs at all counts in one table; None where there is none."""

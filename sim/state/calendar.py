@@ -80,12 +80,6 @@ def offer(calendar: Calendar, runtimes: FloatArray) -> None:
 
 
 @compiled
-def offered_in(calendar: Calendar) -> FloatArray:
-    """Return how long runs take on the counts that jobs may choose from."""
-    return calendar.offered
-
-
-@compiled
 def limits_of(calendar: Calendar) -> FloatArray:
     """Return how long each job may run before it is killed."""
     return calendar.limit

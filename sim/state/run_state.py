@@ -100,7 +100,7 @@ one gets.
 `turns` numbers what is planned; the ends of the first `planned` who started are. `chosen` counts
 who chose a count in this pass."""
 
-RANGE = record([("low", "i8"), ("high", "i8")])
+RANGE = record([("low", "i4"), ("high", "i4")])
 """Processors from one to another, both of them among it."""
 
 OF_HOLDERS = "holder_end", "holder_job", "holder_processors", "ended_jobs", "expired_jobs", "found"
@@ -217,8 +217,8 @@ def idle_state(processors: int, jobs: int, holders: int) -> State:
 
 @compiled
 def longer(values: NDArray[Any], size: int) -> NDArray[Any]:
-    """Return room for so many, with these in front."""
-    room = np.zeros(size, values.dtype)
+    """Return room for so many, with these in front; nothing is written behind them."""
+    room = np.empty(size, values.dtype)
     for k in range(values.size):
         room[k] = values[k]
     return room

@@ -73,8 +73,9 @@ class ShownJobs:
     def arrive(self, jobs: Sequence[int]) -> None:
         """Show jobs that have arrived."""
         if len(jobs) > MANY:
+            places = np.array(jobs)
             for name, column in self._written.items():
-                column[jobs] = self._known[name][jobs]
+                column[places] = self._known[name][places]
         for job in jobs:
             for written, known in self._columns if len(jobs) <= MANY else ():
                 written[job] = known[job]

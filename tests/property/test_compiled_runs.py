@@ -393,6 +393,48 @@ def test_sa_under_easy_has_room_for_a_queue_of_all_jobs():
     assert compiled.jobs["start_time"].nunique() > 500
 
 
+@pytest.mark.parametrize(
+    "asked",
+    [
+        "policy=sa",
+        "policy=sa policy.allocation.adopters=0.5",
+        "policy=sa menu=all policy.allocation.extra_area=idle",
+        "policy=sa moldability=special",
+        "policy=aggressive",
+        "policy=iterative menu=all",
+        "policy=iterative policy.allocation.advice.repair=always",
+        "policy=fair_share",
+    ],
+)
+def test_an_oracle_that_is_asked_of_all_jobs_at_once_leaves_the_same_records(asked):
+    """It is said to have been asked as often, and which curves decided."""
+
+    def made(*more):
+        crowded = "workload.load=1.1", "workload.jobs=150", "baseline=null", "predictor=oracle"
+        config = composed(*asked.split(), *crowded, *more)
+        return plain(play(config, config, set_scene(config, 0)).outcome.records)
+
+    assert made() == made("sim.check=true")
+
+
+@pytest.mark.parametrize("rule", ["sa", "aggressive", "equi"])
+def test_an_oracle_of_another_truth_is_believed_as_it_says(rule):
+    choosing = {"sa": SmallestTurnaround(), "aggressive": BestTurnaround()}
+    trace = trace_of([(when, count, took, 9.0 * took) for when, count, took, _ in crowd(2, 60, 16)])
+    truth = ToyTruth(lambda job, n: 8.0 / n, np.ones(60, int), np.full(60, 16))
+    allocation = choosing.get(rule, Request())
+    shared = Equipartition() if rule == "equi" else None
+    policy = Policy(FirstComeFirstServed(), BACKFILLS["easy"], allocation, shared)
+
+    def made(watchers):
+        oracle = Oracle()
+        oracle.bind_truth(lambda job, counts: 8.0 / counts**0.5, 0)
+        setup = Setup(trace, truth, policy, oracle, Dedicated(16), watchers=watchers)
+        return plain(simulate(setup))
+
+    assert made(()) == made((Checker(),))
+
+
 class NamedRequest(Request):
     """A subclass that overrides nothing."""
 

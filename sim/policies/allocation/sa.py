@@ -5,7 +5,7 @@ from typing import Literal, NamedTuple
 import numpy as np
 
 from predictors.base import FloatArray, IntArray
-from predictors.compiling import compiled, direct
+from predictors.compiling import compiled
 from sim.engine.protocols import acts_as
 from sim.errors import AT_LEAST_0, AT_LEAST_1, SHARE, check_choice
 from sim.policies.advice import Advice, Counts, check_counts, last_up_to, tried
@@ -23,52 +23,13 @@ class Offers(NamedTuple):
     runtimes : numpy.ndarray of float, shape (c,), or None
         Believed, in seconds; None where there is but one count, whose belief is asked for.
     at_once : bool
-        Whether only counts on which it could start at once, and the last one, count.
-    areas : numpy.ndarray of float, shape (c,), or None
-        Believed processor time over that of the request; None: the same on all.
+        Whether only counts on which it could start at once, and the last one, count; all take
+        the same processor time then.
     """
 
     counts: IntArray
     runtimes: FloatArray | None = None
     at_once: bool = False
-    areas: FloatArray | None = None
-
-
-@compiled
-def least_turnaround(
-    waits: FloatArray,
-    runtimes: FloatArray,
-    areas: FloatArray,
-    at_once: bool,
-    margin: float,
-    most_area: float,
-) -> int:
-    """Return the place of the least wait plus runtime, ties to the smaller count.
-
-    Parameters
-    ----------
-    waits, runtimes : numpy.ndarray of float, shape (c,), seconds
-    areas : numpy.ndarray of float, shape (c,)
-        Processor time over that of the request.
-    at_once : bool
-        Whether only counts that need not wait, and the last, are considered.
-    margin : float
-        Turnarounds longer than the least by up to this share of its runtime are
-        as good.
-    most_area : float
-        Of counts that take more than the request's processor time, those count that take up
-        to so many times it and need not wait; endless: all, whether they wait or not.
-    """
-    turnarounds = waits + runtimes
-    for k in range(waits.size):
-        is_dear = most_area < np.inf and is_less(1.0, areas[k])
-        must_start = is_dear or (at_once and k < waits.size - 1)
-        if (must_start and waits[k] > 0.0) or (is_dear and is_less(most_area, areas[k])):
-            turnarounds[k] = np.inf
-    best = first_least(turnarounds)
-    if not at_once:
-        best = first_least(np.maximum(turnarounds, turnarounds[best] + margin * runtimes[best]))
-    return best
 
 
 @compiled
@@ -90,7 +51,43 @@ def areas(counts: IntArray, runtimes: FloatArray, request: int) -> FloatArray:
     return found
 
 
-_areas = direct(areas)
+@compiled
+def least_turnaround(
+    counts: IntArray,
+    waits: FloatArray,
+    runtimes: FloatArray,
+    request: int,
+    at_once: bool,
+    margin: float,
+    most_area: float,
+) -> int:
+    """Return the place of the least wait plus runtime, ties to the smaller count.
+
+    Parameters
+    ----------
+    counts : numpy.ndarray of int, shape (c,), ascending
+    waits, runtimes : numpy.ndarray of float, shape (c,), seconds
+    request : int
+    at_once : bool
+        Whether only counts that need not wait, and the last, are considered, whatever they take.
+    margin : float
+        Turnarounds longer than the least by up to this share of its runtime are
+        as good.
+    most_area : float
+        Of counts that take more than the request's processor time, those count that take up
+        to so many times it and need not wait; endless: all, whether they wait or not.
+    """
+    turnarounds, weighs = waits + runtimes, most_area < np.inf and not at_once
+    taken = areas(counts, runtimes, request) if weighs else turnarounds
+    for k in range(waits.size):
+        is_dear = weighs and is_less(1.0, taken[k])
+        must_start = is_dear or (at_once and k < waits.size - 1)
+        if (must_start and waits[k] > 0.0) or (is_dear and is_less(most_area, taken[k])):
+            turnarounds[k] = np.inf
+    best = first_least(turnarounds)
+    if not at_once:
+        best = first_least(np.maximum(turnarounds, turnarounds[best] + margin * runtimes[best]))
+    return best
 
 
 class SmallestTurnaround:
@@ -166,7 +163,7 @@ class SmallestTurnaround:
         self.adopters = adopters
         self.advice = advice or Advice()
 
-    def _tried(self, job: int, view: View) -> IntArray:
+    def tries(self, job: int, view: View) -> IntArray:
         """Return the counts that a job tries: its request alone, if it does not adopt the rule."""
         if view.jobs.adopter_draws[job] >= self.adopters:
             view._beliefs.say(job, decided=False)
@@ -175,13 +172,13 @@ class SmallestTurnaround:
 
     def offers(self, job: int, view: View) -> Offers:
         """Return what a job may choose from now: counts, believed runtimes, and how it chooses."""
-        counts, request = self._tried(job, view), view.requested_processors[job]
+        counts, request = self.tries(job, view), view.requested_processors[job]
         if counts.size == 1:
             return Offers(counts)
         reading = self.advice.read(job, view, counts)
         if reading is not None:
             counts, runtimes, _ = reading
-            return Offers(counts, runtimes, areas=_areas(counts, runtimes, request))
+            return Offers(counts, runtimes)
         if self.without_curve == "request":
             return Offers(np.array([request]))
         counts = np.union1d(counts[counts <= request], [request])
@@ -189,13 +186,12 @@ class SmallestTurnaround:
 
     def choose(self, job: int, view: View, outlook: Outlook) -> int:
         """Return the count with the least turnaround, ties to the smaller one."""
-        counts, runtimes, at_once, areas = self.offers(job, view)
+        counts, runtimes, at_once = self.offers(job, view)
         if runtimes is None:
             return int(counts[0])
         waits = outlook(counts, runtimes) - view.now
-        most = self.most_area[view.others_wait]
-        areas = np.ones(counts.size) if areas is None else areas
-        best = least_turnaround(waits, runtimes, areas, at_once, self.margin, most)
+        most, request = self.most_area[view.others_wait], view.requested_processors[job]
+        best = least_turnaround(counts, waits, runtimes, request, at_once, self.margin, most)
         view._beliefs.keep(job, int(counts[best]), float(runtimes[best]))
         return int(counts[best])
 

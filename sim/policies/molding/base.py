@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from predictors.base import IntArray
 from sim.policies.advice import Advice, Counts, Reading, check_counts, tried
 from sim.policies.molding.candidates import OpenMemory, OpenQueue
 from sim.state.view import View
@@ -34,11 +35,15 @@ class Candidates:
         self.advice = advice
         self.counts = counts
 
+    def tries(self, job: int, view: View) -> IntArray:
+        """Return the counts that a job tries."""
+        return tried(job, view, self.counts)
+
     def of(self, job: int) -> Reading:
         """Return the counts and runtimes that a job may choose from."""
         view = self.view
         request = view.requested_processors[job]
-        counts = tried(job, view, self.counts)
+        counts = self.tries(job, view)
         reading = None if counts.size == 1 else self.advice.read(job, view, counts)
         if reading is None:
             least = int(counts[0]) if counts.size == 1 else request

@@ -9,12 +9,12 @@ from numpy.typing import NDArray
 from predictors.base import FloatArray, IntArray
 from predictors.compiling import compiled, direct, record
 from sim.policies.allocation.sa import least_turnaround
-from sim.policies.backfill.reservations import replan
+from sim.policies.backfill.reservations import reserve_rest
 from sim.policies.molding.candidates import CLOSED, SPAN, OpenMemory, Spans
-from sim.state.availability import Holes, earliest_of, lay
+from sim.state.availability import Holes, advance, earliest_of, lay
 from sim.state.run_state import State, longer, struct_type, structure
 from sim.state.run_steps import give_count, holders_in, start
-from sim.state.waiting_queue import Queue, Waiting, forget_all, pop, push, tidy
+from sim.state.waiting_queue import Queue, forget_all, pop, push, tidy, waiting_in
 
 ENDED = record([("job", "i8"), ("started", "i8")])
 """Who ended, and how many had started before that."""
@@ -50,13 +50,15 @@ class RuleMemory(structref.StructRefProxy):
         Of `sim.state.availability.place_next`, at this instant.
     times, free, span : numpy.ndarray
         The profile of `sim.state.availability`.
+    laid : int
+        How much had happened when all that wait were given reservations in it; -1: they are not.
     offers : numpy.ndarray of SPAN, shape (n,)
         What each job may choose from when it settles its count, or while that is open.
     counts : numpy.ndarray of int, shape (c,)
     runtimes : numpy.ndarray of float, shape (c,), seconds
         Believed on each of these counts.
-    areas : numpy.ndarray of float, shape (c,)
-        The processor time believed there over that of the request.
+    requested : numpy.ndarray of int, shape (n,)
+        Processors of each job.
     margin : float
         Of `sim.policies.allocation.sa.least_turnaround`.
     most_area : tuple of (float, float)
@@ -84,10 +86,11 @@ class RuleMemory(structref.StructRefProxy):
     times: FloatArray
     free: IntArray
     span: IntArray
+    laid: int
     offers: Spans
     counts: IntArray
     runtimes: FloatArray
-    areas: FloatArray
+    requested: IntArray
     margin: float
     most_area: tuple[float, float]
     refuted_at: float
@@ -100,7 +103,7 @@ class RuleMemory(structref.StructRefProxy):
 
 FIRST_BREAKPOINTS = 256
 """Breakpoints that a profile has room for at first."""
-GROWING = "times", "free", "counts", "runtimes", "areas", "revised", "beliefs", "placements"
+GROWING = "times", "free", "laid", "counts", "runtimes", "revised", "beliefs", "placements"
 RuleMemoryType = struct_type(RuleMemory)
 
 
@@ -121,10 +124,11 @@ def make_memory(queue: Queue, processors: int, **known: Any) -> RuleMemory:
         "times": np.zeros(FIRST_BREAKPOINTS),
         "free": np.full(FIRST_BREAKPOINTS, processors),
         "span": np.array([0, 1]),
+        "laid": -1,
         "offers": np.zeros(0, SPAN),
         "counts": np.zeros(0, np.int64),
         "runtimes": np.zeros(0),
-        "areas": np.zeros(0),
+        "requested": np.zeros(0, np.int64),
         "margin": 0.0,
         "most_area": (np.inf, np.inf),
         "refuted_at": np.inf,
@@ -144,15 +148,9 @@ def holes_of(memory: RuleMemory) -> Holes:
 
 
 @compiled
-def set_menu(memory: RuleMemory, counts: IntArray, runtimes: FloatArray, areas: FloatArray) -> None:
+def set_menu(memory: RuleMemory, counts: IntArray, runtimes: FloatArray) -> None:
     """Put down what jobs may choose from."""
-    memory.counts, memory.runtimes, memory.areas = counts, runtimes, areas
-
-
-@compiled
-def menu_of(memory: RuleMemory) -> tuple[IntArray, FloatArray, FloatArray]:
-    """Return the counts that jobs may choose from, and believed runtimes and areas there."""
-    return memory.counts, memory.runtimes, memory.areas
+    memory.counts, memory.runtimes = counts, runtimes
 
 
 # What rules do with it
@@ -160,8 +158,8 @@ def menu_of(memory: RuleMemory) -> tuple[IntArray, FloatArray, FloatArray]:
 
 @compiled
 def make_room_for_all(state: State, memory: RuleMemory) -> None:
-    """Let the profile grow, if the breakpoints of all who wait and run might not find room."""
-    run = state.run[0]
+    """Let the profile hold all who wait and run; others may be put in."""
+    run, memory.laid = state.run[0], -1
     breakpoints = 4 * (run.arrived - run.started + run.holders + run.ended_now + 1) + 64
     if memory.times.size < breakpoints:
         memory.times = longer(memory.times, 2 * breakpoints)
@@ -200,7 +198,7 @@ def believe(state: State, memory: RuleMemory) -> bool:
         at, belief = memory.revised[k], memory.beliefs[k]
         is_shorter |= belief < queue.runtime[at]
         queue.runtime[at] = state.belief[queue.job[at]] = belief
-    memory.revised = memory.revised[:0]
+    memory.revised, memory.laid = memory.revised[:0], -1
     forget_all(queue)
     return is_shorter
 
@@ -233,9 +231,10 @@ def choose(state: State, memory: RuleMemory, job: int) -> bool:
         offered = slice(best, best + own.number)
         counts, beliefs = memory.counts[offered], memory.runtimes[offered]
         waits = foresee(state, memory, counts, beliefs) - now
-        at_once, areas = own.at_once != 0, memory.areas[offered]
-        most = memory.most_area[int(memory.queue.at[0].waiting > 0)]
-        best += least_turnaround(waits, beliefs, areas, at_once, memory.margin, most)
+        at_once, most = own.at_once != 0, memory.most_area[int(memory.queue.at[0].waiting > 0)]
+        best += least_turnaround(
+            counts, waits, beliefs, memory.requested[job], at_once, memory.margin, most
+        )
     give_count(state, job, memory.counts[best], memory.runtimes[best], best)
     return True
 
@@ -250,11 +249,22 @@ def choose_by_reservations(state: State, memory: RuleMemory, job: int) -> bool:
 
 @compiled
 def _lay_reservations(state: State, memory: RuleMemory) -> None:
-    """Give all that wait a reservation beside the running jobs, in queue order."""
-    queue, at, now = memory.queue, memory.queue.at[0], state.run[0].now
-    lay_running(state, memory)
-    waiting = Waiting(queue.processors, queue.runtime, queue.start.copy())
-    replan((memory.times, memory.free, memory.span), now, waiting, at.first, at.last)
+    """Give all that wait a reservation beside the running jobs, in queue order.
+
+    While nothing but arrivals happens, those that should not have begun yet stay as they are.
+    """
+    run, at, waiting = state.run[0], memory.queue.at[0], waiting_in(memory.queue)
+    stays = memory.laid == run.turns + run.ended
+    for k in range(at.first, at.last if stays else at.first):
+        stays &= waiting.counts[k] == 0 or waiting.starts[k] >= run.now
+    if stays:
+        make_room_for_all(state, memory)
+        advance(memory.times, memory.span, run.now)
+    else:
+        lay_running(state, memory)
+        waiting.starts[at.first : at.last] = np.inf
+    reserve_rest((memory.times, memory.free, memory.span), run.now, waiting, at.first, at.last)
+    memory.laid = run.turns + run.ended
 
 
 @compiled
@@ -272,14 +282,25 @@ def foresee_by_reservations(
     return foresee(state, memory, counts, runtimes)
 
 
-_foresee, _foresee_by_reservations = direct(foresee), direct(foresee_by_reservations)
+@compiled
+def foresee_anew(
+    state: State, memory: RuleMemory, counts: IntArray, runtimes: FloatArray
+) -> FloatArray:
+    """Return the same whatever has happened, and leave the queue as it is."""
+    memory.laid, starts = -1, memory.queue.start.copy()
+    found = foresee_by_reservations(state, memory, counts, runtimes)
+    memory.laid, memory.queue.start[:] = -1, starts
+    return found
+
+
+_foresee, _foresee_anew = direct(foresee), direct(foresee_anew)
 
 
 def foreseen(
     state: State, memory: RuleMemory, counts: IntArray, runtimes: FloatArray, anew: bool = False
 ) -> FloatArray:
     """Return the earliest start of each (count, runtime), on the profile as it is or laid anew."""
-    found = _foresee_by_reservations if anew else _foresee
+    found = _foresee_anew if anew else _foresee
     asked = np.array(counts, np.int64), np.array(runtimes, float)
     return np.asarray(found(state, memory, *asked))
 

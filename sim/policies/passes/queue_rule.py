@@ -25,12 +25,11 @@ from sim.policies.passes.memory import (
     choose_by_reservations,
     is_refuted,
     make_memory,
-    menu_of,
     must_ask,
     revise,
     set_menu,
 )
-from sim.state.calendar import Calendar, offer, offered_in
+from sim.state.calendar import Calendar, offer
 from sim.state.columns import Explanations
 from sim.state.predicted import LEAST_BELIEF
 from sim.state.run_state import State
@@ -91,7 +90,7 @@ class CompiledQueueRule:
         self._candidates, self._known = candidates, known
         self._keeps_reservations = keeps_reservations
         by_offers = chooses_by_offers(allocation) and not engine.kills
-        self._turnaround = allocation if by_offers else None
+        self._rule: Any = candidates or (allocation if by_offers else None)
         is_rigid = candidates is not None or acts_as(allocation, Request)
         self._anew: Any = None if is_rigid else anew
         self._refuted_at = np.inf if self._anew is None else float(self._anew.factor)
@@ -112,9 +111,10 @@ class CompiledQueueRule:
         self._state, self._calendar, engine = state, calendar, self._engine
         counters = (state.run[name] for name in ("asks", "admitted", "newcomer", "arrived"))
         self._is_asked, self._asking, self._newcomer, self._arrived = counters
-        jobs, turnaround = state.processors.size, self._turnaround
-        if turnaround is not None:
-            self._known |= {"margin": float(turnaround.margin), "most_area": turnaround.most_area}
+        jobs = state.processors.size
+        if self._rule is not None and self._candidates is None:
+            rule = self._rule
+            self._known |= {"margin": float(rule.margin), "most_area": rule.most_area}
         if self._learns:
             applications = engine.jobs.application
             self._known |= {"ended": np.zeros(jobs, ENDED), "application": applications}
@@ -122,6 +122,7 @@ class CompiledQueueRule:
             self._keeper.queue.tables,
             engine.view.processors,
             offers=np.zeros(jobs, SPAN),
+            requested=np.array(engine.jobs.requested_processors, np.int64),
             refuted_at=self._refuted_at,
             **self._known,
         )
@@ -131,41 +132,61 @@ class CompiledQueueRule:
     def _take_beliefs(self, jobs: IntArray) -> None:
         """Ask what is believed of all jobs, and what each may choose from."""
         state, engine = self._state, self._engine
-        if self._turnaround is None and self._candidates is None:
+        if self._rule is None:
             state.belief[:] = self._beliefs(jobs, state.processors)
             self._calendar.runtime[:] = engine.work.runtimes_at(jobs, state.processors)
         else:
             engine.shown.arrive(jobs.tolist())
-            for first in range(0, jobs.size, JOBS_AT_ONCE):
-                self._offer(jobs[first : first + JOBS_AT_ONCE])
+            self._offer(jobs)
 
     def _offer(self, jobs: IntArray) -> None:
-        """Put down in the plan what jobs choose from, beside what others do if none is asked."""
-        memory, spans, open_counts = self.memory, self.memory.offers, self._candidates
-        offered = [menu_of(memory)]
-        first = end = offered[0][0].size
-        for job in jobs.tolist():
-            if open_counts is None:
-                counts, believed, at_once, areas = self._settled(job)
-            else:
-                counts, believed, memory.open.serial[job] = open_counts.of(job)
-                at_once, areas = False, believed
-            spans[job] = end, 0, 0, counts.size, 0, at_once
-            end += counts.size
-            offered.append((counts, believed, areas))
-        menu = [np.concatenate(column) for column in zip(*offered, strict=True)]
-        set_menu(memory, *menu)
-        each = np.repeat(jobs, spans["number"][jobs])
-        runtimes = self._engine.work.runtimes_at(each, menu[0][first:])
-        offer(self._calendar, np.concatenate([offered_in(self._calendar), runtimes]))
+        """Put down in the plan what jobs choose from."""
+        is_known = self._engine.work.is_known_to(self._engine.predictor)
+        is_plain = getattr(type(self._rule), "of", Candidates.of) is Candidates.of
+        takes_all = is_known and is_plain and self._rule.advice.repair != "always"
+        asked = self._asked_together if takes_all else self._asked_singly
+        parts = [asked(jobs[k : k + JOBS_AT_ONCE]) for k in range(0, jobs.size, JOBS_AT_ONCE)]
+        number, at_once, *menu, runtimes = map(np.concatenate, zip(*parts, strict=True))
+        spans = self.memory.offers
+        spans["begin"][jobs] = np.cumsum(number) - number
+        spans["number"][jobs], spans["at_once"][jobs] = number, at_once
+        set_menu(self.memory, *menu)
+        offer(self._calendar, runtimes)
 
-    def _settled(self, job: int) -> tuple[IntArray, FloatArray, bool, FloatArray]:
-        """Return what a job chooses from that does so on the profile, all of it there."""
-        view = self._engine.view
-        counts, believed, at_once, areas = self._allocation.offers(job, view)
-        if believed is None:
-            believed = np.array([view.belief(job, counts.item(0))])
-        return counts, believed, at_once, np.ones(counts.size) if areas is None else areas
+    def _asked_singly(self, jobs: IntArray) -> tuple[Any, ...]:
+        """Return how many counts each job chooses from, and whether at once; then these counts.
+
+        And what is believed, and true, of the job there.
+        """
+        view, offered = self._engine.view, []
+        for job in jobs.tolist():
+            if self._candidates is None:
+                counts, believed, at_once = self._allocation.offers(job, view)
+                if believed is None:
+                    believed = np.array([view.belief(job, counts.item(0))])
+            else:
+                counts, believed, self.memory.open.serial[job] = self._candidates.of(job)
+                at_once = False
+            offered.append((counts.size, at_once, counts, believed))
+        number, at_once, *menu = zip(*offered, strict=True)
+        counts, believed = map(np.concatenate, menu)
+        runtimes = self._engine.work.runtimes_at(np.repeat(jobs, number), counts)
+        return number, at_once, counts, believed, runtimes
+
+    def _asked_together(self, jobs: IntArray) -> tuple[Any, ...]:
+        """Return the same where an oracle believes what is true, and all that jobs try counts."""
+        view, work = self._engine.view, self._engine.work
+        listed = [self._rule.tries(job, view) for job in jobs.tolist()]
+        number, counts = np.array([one.size for one in listed]), np.concatenate(listed)
+        runtimes = work.runtimes_at(np.repeat(jobs, number), counts)
+        believed = np.maximum(runtimes, LEAST_BELIEF)
+        view._beliefs.count(jobs.size)
+        if self._candidates is not None:
+            serial = np.maximum(work.runtimes_at(jobs, np.ones_like(jobs)), LEAST_BELIEF)
+            last = np.cumsum(number) - 1
+            serial = np.where(number > 1, serial, counts[last] * believed[last])
+            self.memory.open.serial[jobs] = serial
+        return number, np.zeros_like(jobs), counts, believed, runtimes
 
     def _beliefs(self, jobs: IntArray, processors: IntArray) -> FloatArray:
         """Return what is believed of jobs that run on what they request."""

@@ -8,10 +8,9 @@ from numpy.typing import NDArray
 
 from predictors.base import FloatArray, IntArray
 from predictors.compiling import compiled, record
-from predictors.in_loop.oracle import Oracle
 from predictors.in_loop.wrapper import has_curves
 from sim.engine.engine import Engine
-from sim.engine.protocols import CompiledRule, acts_as
+from sim.engine.protocols import CompiledRule
 from sim.policies.passes import by_index
 from sim.policies.reallocation.beliefs import TABLED, Beliefs
 from sim.state.calendar import Calendar
@@ -226,7 +225,7 @@ class CompiledSharingRule(CompiledRule):
         self._queue, self._backfilling = easy.queue.tables, easy.backfilling
         self._rule, self._beliefs, self._truth = rule, beliefs, engine.work
         self._curved = has_curves(engine.predictor)
-        known = acts_as(engine.predictor, Oracle) or not self._curved
+        known = engine.work.is_known_to(engine.predictor) or not self._curved
         self._tabled = engine.work.tabled() if known else None
         admits = by_index.hold_back if rule.defers else admit
         own = {"must_ask": must_measure, "prepare": prepare, "admit": admits}
