@@ -34,9 +34,6 @@ from sim.sweeps.configurations import read_configuration
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-FIGURE_PARTS = 1.25
-"""Four fifths of the time go into a figure, the rest into its files."""
-
 
 def read_run(folder: Path, progress: Progress | None = None) -> RunFolder:
     """Return a finished simulation; of several replications the first.
@@ -126,8 +123,7 @@ def write_figure(figure: "Figure", stem: Path) -> list[Path]:
 def _written(asked: argparse.Namespace, shown: Progress) -> list[Path]:
     """Draw what is asked for; return the files."""
     doing = f"draws {asked.kind}"
-    begun, is_read = (None, None) if asked.kind in REPLAYED else (0.0, 0.2)
-    shown.show(doing, begun)
+    shown.show(doing, None if asked.kind in REPLAYED else 0.0)
     if asked.beside is not None and asked.kind != EXPLORER:
         raise SimError(f"--beside {asked.beside}: only {EXPLORER} shows two runs")
     folder: Path = asked.out or asked.run / "plots"
@@ -137,11 +133,10 @@ def _written(asked: argparse.Namespace, shown: Progress) -> list[Path]:
         path = folder / f"{EXPLORER}.html"
         path.write_text(explorer_page(runs), encoding="utf-8")
         return [path]
-    with shown.part(0, FIGURE_PARTS):
+    with shown.part(0, 1.25):  # a fifth of the time goes into files
         run = read_run(asked.run, shown)
-        shown.show(doing, is_read)
         drawn = figure(run, asked.kind, asked.columns, not asked.no_title, asked.of)
-    shown.show(doing, 1 / FIGURE_PARTS)
+    shown.show(doing, 0.8)
     return write_figure(drawn, folder / asked.kind)
 
 

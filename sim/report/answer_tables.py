@@ -19,8 +19,7 @@ UNSTEADY = "does not settle"
 REGRET = "Who bears the regret against the oracle"
 BY_WHAT = (
     "Change by policy: against the reference's policy with the run's predictor. Change by runtime "
-    "information: that policy with this predictor against the reference; how much the run's own "
-    "policy depends on predictions, --against predictor=NAME says."
+    "information: that against the reference; --against predictor=NAME is of the run's own policy."
 )
 OVER_LOAD = "Over load"
 STOPS = "curve"
