@@ -263,7 +263,8 @@ def _located(path: Path, text: str, named: dict[str, str]) -> tuple[Rows, int]:
                 return [(rows[place][0], list(cells)) for cells in turned], 0
         first = first or rows
     header = first[0][1] if first else []
-    wanted = "runtime" if any(heading(cell).name == "nprocs" for cell in header) else "nprocs"
+    names = {heading(named.get(cell.lower(), cell)).name for cell in header}
+    wanted = "runtime" if "nprocs" in names else "nprocs"
     raise PredictorError(
         f"{path}: no column for {wanted}; accepted are {', '.join(SPELLINGS[wanted])}; "
         f"the columns are {', '.join(header)}, of which --columns {wanted}=NAME names one"

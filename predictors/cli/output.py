@@ -109,8 +109,7 @@ def save_plot(
             axes.plot(counts, model.predict(counts) / seconds, label=report.method)
             axes.plot(observed, runtime / seconds, "o", color="C3", label="measured")
             axes.set(xlabel="processors", ylabel=f"runtime ({unit})")
-            axes.set_xscale("log", base=2)
-            axes.set_yscale("log", base=2)
+            axes.loglog(base=2)
             for axis in (axes.xaxis, axes.yaxis):
                 axis.set_major_formatter(lambda value, _: f"{value:g}")
             axes.legend()

@@ -530,3 +530,12 @@ def test_the_module_runs_from_the_command_line(runs):
     bad = subprocess.run([*command[:3], "absent.csv"], capture_output=True, text=True, check=False)
     assert (bad.returncode, bad.stdout) == (2, "")
     assert bad.stderr == "moldsim predict: error: absent.csv: no such file\n"
+
+
+def test_a_column_that_is_named_is_not_the_one_that_is_missing(tmp_path, capsys):
+    path = tmp_path / "runs.csv"
+    path.write_text("Anzahl Kerne,gemessen\n1,100\n2,60\n4,50\n", encoding="utf-8")
+    assert main([str(path), "--columns", "nprocs=Anzahl Kerne"]) == 2
+    assert "no column for runtime" in capsys.readouterr().err
+    assert main([str(path), "--columns", "nprocs=Anzahl Kerne", "runtime=gemessen"]) == 0
+    assert "use 4 (50 s, measured)" in capsys.readouterr().out
