@@ -24,6 +24,7 @@ from sim.sweeps.configurations import read_configuration, shared_names
 if TYPE_CHECKING:
     from sim.report.answer_tables import Answers
     from sim.report.page import Report
+    from sim.report.winners import Winners
     from sim.report.write import Wanted
 
 
@@ -61,14 +62,17 @@ def print_comparison(
         )
 
 
-def print_answers(console: Console, found: "Answers", most: int | None = None) -> None:
+def print_answers(
+    console: Console, found: "Answers", who: "Sequence[Winners]", most: int | None = None
+) -> None:
     """Print the tables of what the comparison answers, but for those of single jobs.
 
     What is the same in all rows is said once, below; beyond `most` rows the page has them.
     """
-    from sim.report.answer_tables import BY_WHAT, ON_PAGE
+    from sim.report.answer_tables import BY_WHAT, LOSES, ON_PAGE, loss_rows
 
-    for title, table in found.tables().items():
+    tables = found.tables() | ({LOSES: loss_rows(who)} if len(who) > 1 else {})
+    for title, table in tables.items():
         if title in ON_PAGE:
             continue
         once = [name for name in table.columns[1:] if len(table) > 1 and table[name].nunique() == 1]
@@ -145,11 +149,11 @@ def main(given: Sequence[str] | None = None) -> int:
     left = [f"Runs {one}." for one in (table.attrs[NOT_THERE],) if one]
     if bad := table.loc[table["status"] != "finished", "run"].nunique():
         left.append(f"Runs left out, named below the first table: {bad}.")
-    for sentence in [*left, *report.verdict.sentences, *report.loses]:
+    for sentence in [*left, *report.verdict.sentences.values(), *report.loses]:
         console.print(sentence, markup=False, highlight=False)
     console.print()
     print_comparison(console, table, report.verdict.order, report.said)
-    print_answers(console, report.answers, SHOWN if wanted.page else None)
+    print_answers(console, report.answers, report.winners, SHOWN if wanted.page else None)
     left_out = f"; {LEFT_OUT}: {n:,}" if (n := table.attrs[LEFT_OUT]) else ""
     console.print(f"{len(table):,} rows in {path}{left_out}", highlight=False, soft_wrap=True)
     for one in report.written:

@@ -382,9 +382,10 @@ def _losers(sides: Sequence[Side]) -> list[str]:
 
     run, base = sides[0], sides[-1]
     pairs = list(zip(run.jobs, base.jobs, strict=False)) if base is not run else []
-    who = winners(run.name, base.name, pairs, run.figures.get("given_applications") == "invented")
+    anew = run.figures.get("given_applications") == "invented"
     unsteady = unsteady_sentence({side.name: side.samples for side in (run, base)})
-    return [] if who is None else [who.sentence(means=not unsteady)]
+    who = winners(run.name, base.name, pairs, anew, not unsteady)
+    return [] if who is None else [who.sentence()]
 
 
 def print_results(console: Console, sides: Sequence[Side], folder: Path | None = None) -> None:

@@ -76,6 +76,14 @@ class Display:
         yield
         self._part, self._label = before
 
+    @contextlib.contextmanager
+    def ahead(self) -> Iterator[None]:
+        """Take what is shown for a whole by itself, ahead of the parts that follow."""
+        before = self._part, self._first
+        self._part, self._first = (0.0, 1.0), None
+        yield
+        self._part, self._first = before
+
     def is_due(self) -> bool:
         """Return whether it is time to show something, or to look for the first time."""
         wall = time.monotonic()

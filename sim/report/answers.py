@@ -102,7 +102,7 @@ def losers(one: Difference) -> Winners | None:
     """Return who wins and who loses by a difference, of all its simulations."""
     anew = any(each.get("given_applications") == "invented" for each in one.group.summaries)
     pairs = _tables_of_jobs(one.group, one.reference)
-    return winners(one.group.label, one.reference.label, pairs, anew)
+    return winners(one.group.label, one.reference.label, pairs, anew, not one.refused)
 
 
 def _tables_of_jobs(own: Group, base: Group) -> list[tuple[Path, Path]]:

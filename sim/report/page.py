@@ -29,7 +29,7 @@ from sim.report.html import Cell, fold, image, table, text_table
 from sim.report.samples import SUFFIXES, Group, Sample
 from sim.report.tables import Column, halves, key_rows, number, size
 from sim.report.verdict import Verdict
-from sim.report.winners import MEANING, MOST_ROWS, Winners, most_affected
+from sim.report.winners import MOST_ROWS, Winners, most_affected
 from sim.results.artefacts import has_tables, read_tables
 from sim.results.plots.schedule import schedule_figure
 from sim.results.plots.style import picture
@@ -154,10 +154,7 @@ def page(
 
 def _verdict(verdict: Verdict) -> str:
     """Return the sentences and the three figures of the first screen."""
-    said = {"molding": verdict.molding, "unsteady": verdict.unsteady}
-    said |= {"best-sentence": verdict.best}
-    said |= {"treated": verdict.treated, "rests-on": verdict.rests_on}
-    parts = [f'<p id="{name}">{escape(one)}</p>' for name, one in said.items() if one]
+    parts = [f'<p id="{name}">{escape(one)}</p>' for name, one in verdict.sentences.items()]
     tiles = []
     for tile in verdict.tiles:
         value, _, span = tile.value.partition(" [")
@@ -233,7 +230,7 @@ def _loss_tables(who: Winners) -> str:
             ]
             for name, line in shown.iterrows()
         ]
-        most = MEANING
+        most = who.meaning
         if kind != "class":
             most = f" (of {len(frame):,} those that lose and gain most in total)" if cut else ""
             most += " in the first simulation; each draws its own" if who.anew else ""

@@ -203,7 +203,8 @@ def references(
     against : str, optional
         The label of the reference (see `reference_among`), or the policy of one group alone,
         or ``KEY=VALUE[,KEY=VALUE]``: the reference of a group is then the one that differs
-        from it in these (see `twin_of`), and may differ in more than policy and predictor.
+        from it in these (see `twin_of`), and may differ in more than policy and predictor;
+        where there is none, the only one on its jobs of a policy that is given.
 
     Raises
     ------
@@ -222,9 +223,11 @@ def references(
         if not any(_has(group, values) for group in groups):
             raise no_such_group("--against", against, groups)
     for same in alike.values():
-        common = None if values else reference_among(same, against)
+        named = [group for group in same if "policy" in values and _has(group, values)]
+        common = reference_among(same, against) if not values else None
+        common = named[0] if len(named) == 1 else common
         for group in same:
-            reference = twin_of(group, groups, values) if values else common
+            reference = (twin_of(group, groups, values) if values else None) or common
             if reference is not None and reference is not group:
                 yield group, reference, same
 

@@ -54,7 +54,9 @@ class Verdict:
     order : list of Group
         The groups, best first among those on the same jobs.
     unsteady : str
-        Whose queue does not settle, in all or in some simulations; empty where all do.
+        Under what no queue settles, so that nothing is told of it; empty where all do.
+    partly : str
+        In how many simulations a queue does not settle of which changes are told.
     molding : str
         Which backtest is to be distrusted, where jobs are killed, and how those do that mold jobs,
         unless one of them is best.
@@ -67,12 +69,14 @@ class Verdict:
     order: list[Group]
     unsteady: str
     molding: str = ""
+    partly: str = ""
 
     @property
-    def sentences(self) -> list[str]:
-        """The sentences, four at most."""
-        best = " ".join(filter(None, (self.unsteady, self.best)))
-        return [one for one in (self.molding, best, self.treated, self.rests_on) if one]
+    def sentences(self) -> dict[str, str]:
+        """The sentences, by what they tell, in the order in which they are read."""
+        told = {"molding": self.molding, "unsteady": self.unsteady, "best-sentence": self.best}
+        told |= {"partly": self.partly, "treated": self.treated, "rests-on": self.rests_on}
+        return {name: one for name, one in told.items() if one}
 
 
 def best_of(found: Sequence[Difference], figure: str) -> Difference | None:
@@ -84,8 +88,10 @@ def best_of(found: Sequence[Difference], figure: str) -> Difference | None:
     return min(changing or runs, key=lambda one: _loss(one, figure), default=None)
 
 
-def subject_of(found: Sequence[Difference], groups: Sequence[Group], label: str) -> Difference:
-    """Return the difference of the group of a label, or of the only one of a policy.
+def subject_of(
+    found: Sequence[Difference], groups: Sequence[Group], label: str, figure: str
+) -> Difference:
+    """Return the difference of the group of a label, or of the best one of a policy.
 
     Raises
     ------
@@ -93,10 +99,10 @@ def subject_of(found: Sequence[Difference], groups: Sequence[Group], label: str)
         If none is compared with another one.
     """
     same = [one for one in found if one.group.policy == label]
-    runs = [one for one in same if one.group.role == "run"]
-    for named in ([one for one in found if one.group.label == label], runs, same):
-        if len(named) == 1:
-            return named[0]
+    exact = [one for one in found if one.group.label == label]
+    for chosen in (*exact, best_of(same, figure), *same):
+        if chosen is not None:
+            return chosen
     if any(group.label == label for group in groups):
         known = "; ".join(one.group.label for one in found) or "none"
         raise SimError(f"--subject {label}: not compared with another group; these are: {known}")
@@ -126,7 +132,7 @@ def verdict(
     best = best_of(found, figure)
     order = best_first(groups, found, figure)
     named = {group.label: group.summaries for group in groups}
-    unsteady = " ".join(filter(None, [unsteady_sentence(named), *partly_unsteady(named)]))
+    unsteady, partly = unsteady_sentence(named), " ".join(partly_unsteady(named))
     if best is None:
         told = "Nothing is compared: no run is finished."
         if groups:
@@ -135,7 +141,8 @@ def verdict(
                 "policy=easy or baseline=easy, or name a group as the reference: --against "
                 f'"{groups[0].label}".'
             )
-        return Verdict("" if unsteady_sentence(named) else told, "", "", [], order, unsteady)
+        told = "" if unsteady else told
+        return Verdict(told, "", "", [], order, unsteady, partly=partly)
     of = f"{_name(figure)} of {best.group.label} against {best.reference.label}"
     alike = _alike(best, found)
     is_read = all(one.policy != best.group.policy for one in alike)
@@ -177,7 +184,7 @@ def verdict(
     assumed = "This rests on the assumptions of the configuration."
     told = rests_sentence(mean_given(best.group)) or assumed
     rests_on = f"{told.removesuffix('.')}; {_recorded(best)}."
-    return Verdict(first, treated, rests_on, tiles, order, unsteady, " ".join(molding))
+    return Verdict(first, treated, rests_on, tiles, order, unsteady, " ".join(molding), partly)
 
 
 def _molds(group: Group) -> bool:
@@ -227,22 +234,22 @@ def _best_sentence(best: Difference, found: Sequence[Difference], figure: str) -
     known = best.alone is not None and math.isfinite(best.alone.change.mean)
     alone = f" ({changed(best, best.alone)} by the policy alone)" if known else ""
     same = [one.label for one in _alike(best, found)]
-    most = f" (the same to the last bit: {listed(same)})" if same else ""
-    most, how = most + _elsewhere(best, found, figure), sureness(best)
-    against = f"against {best.reference.label}{alone}"
+    how = f"{sureness(best)}."
+    if same:
+        how += f" The same to the last bit: {listed(same)}."
+    how += _elsewhere(best, found, figure)
+    name, against = best.group.label, f"against {best.reference.label}{alone}"
     if best.comparison.identical == "runs":
-        return f"No difference: {best.group.label} {against}, {how}."
+        return f"No difference: {name} {against}, {how}"
     if not best.certain:
         where = "first comes" if _loss(best, figure) < 0 else "nothing gains, nearest is"
-        return f"No best: {where} {best.group.label}{most}, {change} {against}, {how}."
+        return f"No best: {where} {name}, {change} {against}, {how}"
     if _loss(best, figure) < 0:
-        return f"Best: {best.group.label}{most}, {change} {against}, {how}."
+        return f"Best: {name}, {change} {against}, {how}"
     here = {one.reference.label for one in found if jobs_of(one.group) == jobs_of(best.group)}
     if len(here) > 1:
-        start = f"None gains on its reference; nearest is {best.group.label}"
-        return f"{start}{most}, {change} {against}, {how}."
-    start = f"Best: {best.reference.label}, as nothing gains on it; next is {best.group.label}"
-    return f"{start}{most}, {change}, {how}."
+        return f"None gains on its reference; nearest is {name}, {change} {against}, {how}"
+    return f"Best: {best.reference.label}, as nothing gains on it; next is {name}, {change}, {how}"
 
 
 def _alike(best: Difference, found: Sequence[Difference]) -> list[Group]:
@@ -267,7 +274,7 @@ def _elsewhere(best: Difference, found: Sequence[Difference], figure: str) -> st
         return ""
     own = (best.group.policy, best.group.predictor)
     often = sum((group.policy, group.predictor) == own for group in firsts)
-    return f" (first in {often} of {len(firsts)} settings)"
+    return f" It comes first in {often} of {len(firsts)} settings."
 
 
 def sureness(best: Difference) -> str:

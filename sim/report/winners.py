@@ -1,5 +1,6 @@
 """Who loses: the jobs of one run against the same jobs of what it is compared with."""
 
+import math
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -8,14 +9,12 @@ from pathlib import Path
 import pandas as pd
 
 from sim.errors import StatisticsError
-from sim.results.job_metrics import NARROW_PROCESSORS, count_bin, job_class
+from sim.results.job_metrics import count_bin, job_class, narrow_processors
 from sim.results.rows import duration
 
 KINDS = ("class", "user", "application")
 """By what jobs are told apart."""
 CLASSES = ("class", "classes")
-MEANING = f" (wide: more than {NARROW_PROCESSORS} processors; long: more than an hour)"
-"""What classes are."""
 MOST_ROWS = 10
 """Users, or applications, that a table shows: half that lose most in total, half that gain most."""
 MOST_JOBS = 1_000_000
@@ -54,6 +53,12 @@ class Winners:
         By how much one job's response is longer at most, seconds.
     losing : tuple of int
         Users of each simulation that respond later in the mean.
+    narrow : int
+        Processors above which jobs are wide.
+    overruns : tuple of (int, int)
+        Jobs that ran for longer than they asked for, in the one and in the other.
+    steady : bool
+        Whether means may be told, as the queue settles.
     """
 
     own: str
@@ -66,6 +71,14 @@ class Winners:
     anew: bool = False
     most: float = 0.0
     losing: tuple[int, ...] = ()
+    narrow: int = 0
+    overruns: tuple[int, int] = (0, 0)
+    steady: bool = True
+
+    @property
+    def meaning(self) -> str:
+        """What classes are."""
+        return f" (wide: more than {self.narrow} processors; long: more than an hour)"
 
     @property
     def counted(self) -> str:
@@ -73,8 +86,8 @@ class Winners:
         why = f", as others have no table of the same jobs, or {MOST_JOBS:,} jobs are enough"
         return f"simulations: {self.read} of {self.there}{why if self.read < self.there else ''}"
 
-    def sentence(self, means: bool = True) -> str:
-        """Return who loses in a sentence; `means` says whether means may be told."""
+    def sentence(self) -> str:
+        """Return who loses in a sentence."""
         said = (
             f"Who loses: {100 * self.longer:.3g} % of the jobs respond later under {self.own} "
             f"than under {self.base}"
@@ -82,14 +95,16 @@ class Winners:
             f"{100 * self.shorter:.3g} % sooner"
         )
         for kind, many in (CLASSES,) if self.anew else (("user", "users"), CLASSES):
-            if not means or kind not in self.tables:
+            if not self.steady or kind not in self.tables:
                 continue
             table = self.tables[kind]
             later = table.loc[table["change"] > SAME, "change"]
             if later.size:
                 part = 100 * table.loc[later.index[0], "longer"]
                 worst = f"{kind} {later.index[0]}, by {duration(later.iloc[0])} a job"
-                worst += f" ({part:.3g} % of them later)" + (MEANING if kind == "class" else "")
+                worst += f" ({part:.3g} % of them later)" + (
+                    self.meaning if kind == "class" else ""
+                )
                 do = "does" if later.size == 1 else "do"
                 said += (
                     f"; so {do} {later.size:,} of {len(table):,} {many} in the mean, most in total "
@@ -97,13 +112,21 @@ class Winners:
                 said += worst
                 break
             said += f"; no {kind} does in the mean"
-        if means and self.anew and self.losing:
+        if self.steady and self.anew and self.losing:
             said += f"; in each simulation {min(self.losing)} to {max(self.losing)} users do"
-        return f"{said} ({self.counted})."
+        said += f" ({self.counted})."
+        if self.overruns[0] > self.overruns[1]:
+            said += f" Longer than their users asked for run {self.overruns[0]:,} jobs"
+            said += f" (under {self.base} {self.overruns[1]:,})."
+        return said
 
 
 def winners(
-    own: str, base: str, pairs: Sequence[tuple[Jobs, Jobs]], anew: bool = False
+    own: str,
+    base: str,
+    pairs: Sequence[tuple[Jobs, Jobs]],
+    anew: bool = False,
+    steady: bool = True,
 ) -> Winners | None:
     """Return who wins and who loses; None without tables of the same jobs.
 
@@ -113,10 +136,11 @@ def winners(
         Names for sentences.
     pairs : sequence of (Jobs, Jobs)
         Of each simulation the jobs of what is asked about, and the same ones of the other.
-    anew : bool
+    anew, steady : bool
         See `Winners`.
     """
     read: list[pd.DataFrame] = []
+    narrow, overruns = 0, []
     for pair in pairs:
         if sum(map(len, read)) >= MOST_JOBS:
             break
@@ -124,9 +148,11 @@ def winners(
             mine, theirs = (pd.read_parquet(t) if isinstance(t, Path) else t for t in pair)
             regret = regret_of_jobs(mine, theirs)
             kept = mine[mine["job_id"] >= 0].reset_index(drop=True)
+            narrow = narrow or narrow_processors(kept)
             named = {kind: kept[kind] for kind in KINDS[1:] if kind in kept.columns}
             named |= {k: kept[f"{k}_name"] for k in named if f"{k}_name" in kept.columns}
             before = kept["response_time"] - regret["regret"]
+            overruns.append([_overruns(table) for table in (mine, theirs)])
             read.append(regret.assign(**named, before=before, simulation=len(read)))
     if not read:
         return None
@@ -145,7 +171,16 @@ def winners(
         anew and len(read) > 1,
         float(every["regret"].max()),
         tuple(int((_by(one, "user")["change"] > SAME).sum()) for one in read if "user" in one),
+        narrow,
+        (sum(own for own, _ in overruns), sum(other for _, other in overruns)),
+        steady,
     )
+
+
+def _overruns(jobs: pd.DataFrame) -> int:
+    """Return how many jobs ran for longer than they asked for."""
+    past = jobs["runtime"] > jobs.get("requested_time", math.inf) + SAME
+    return int((past & (jobs["job_id"] >= 0)).sum())
 
 
 def most_affected(table: pd.DataFrame) -> pd.DataFrame:

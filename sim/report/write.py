@@ -49,10 +49,8 @@ KEPT_APART = {
     "again by its command, which is in sweep.log.",
 }
 """What is said of runs that such a key tells apart."""
-MOST_LOSERS = 3
-"""Runs that mold or resize jobs, beside the one that is asked about, of which it is told."""
 MOST_ASKED = 20
-"""Further groups of which the page says who loses."""
+"""Groups beside the one that is asked about of which it is told who loses."""
 ALL = "All have the {} {}."
 
 
@@ -123,16 +121,6 @@ def _sentences(groups: Sequence[Group], names: Mapping[str, str], family: Family
     ]
 
 
-def _treats(one: Difference) -> bool:
-    """Return whether any job of a run is molded or resized."""
-    return any(one.group.values(key).sum() > 0 for key in ("molded_jobs", "resized_jobs"))
-
-
-def _told_as(one: Difference) -> tuple[str, float]:
-    """Return what is the same of runs of a policy between which no predictor makes a difference."""
-    return one.group.policy, one.change.mean
-
-
 def write_report(
     folder: Path,
     gathered: Gathered,
@@ -175,23 +163,16 @@ def write_report(
             written.append(folder / name)
     every = found_answers.differences
     best = best_of(every, wanted.figure)
-    asked = best if wanted.subject is None else subject_of(every, groups, wanted.subject)
-    told_of = [] if asked is None else [asked]
-    own = None if asked is None else _told_as(asked)
-    treats = {_told_as(one): one for one in reversed(every) if _treats(one)}
-    if wanted.subject is None:
-        told_of += [one for told, one in reversed(treats.items()) if told != own][:MOST_LOSERS]
-    further = [one for one in every if one not in told_of] if wanted.page else []
-    who = [losers(one) for one in (*told_of, *further[:MOST_ASKED])]
+    asked = (
+        best if wanted.subject is None else subject_of(every, groups, wanted.subject, wanted.figure)
+    )
+    told_of = [] if asked is None else [asked, *(one for one in every if one is not asked)]
+    who = [losers(one) for one in told_of[: 1 + MOST_ASKED]]
     said_first = verdict(groups, every, wanted.figure, who[0] if who else None)
     first = distrusted(said)
     said_first = replace(said_first, molding=" ".join(filter(None, [*first, said_first.molding])))
     said = [one for one in said if one not in first]
-    pairs = zip(told_of, who, strict=False)
-    loses = [one.sentence(not of.refused) for of, one in pairs if one is not None]
-    others = {_told_as(one) for one in every if one.group.role == "run"}
-    if more := len(others.difference(map(_told_as, told_of))) if wanted.subject is None else 0:
-        loses.append(f"Who loses under others ({more}): --subject NAME, of the first column.")
+    loses = [one.sentence() for one in who[:1] if one is not None]
     ends = {key.rpartition(".")[2] for key in keys}
     loses += [said for key, said in KEPT_APART.items() if key in ends]
     unit = axis_of(wanted.figure, groups)

@@ -179,6 +179,8 @@ def rests_sentence(figures: Summary) -> str:
         return ""
     kinds = ("moldable", "malleable") if figures.get("resized_jobs") else ("moldable",)
     shares = {kind: number_of(figures, f"share_{kind}") for kind in kinds}
+    if len(set(shares.values())) == 1:
+        shares = {" and ".join(kinds): shares["moldable"]}
     told = [f"{100 * s:.3g} % of the jobs {kind}" for kind, s in shares.items() if s is not None]
     return f"This rests on: {'; '.join([given, *told])}.{_decisive(figures)}"
 

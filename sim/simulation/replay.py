@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from predictors.cli.display import SILENT
 from sim.config import BASELINE_PREDICTOR
 from sim.errors import ConfigError
 from sim.results.artefacts import (
@@ -278,9 +279,9 @@ def replicate(
     """Run one replication, its baseline and the step between; write all where there is a folder."""
     if config["sim"]["assumptions"] and config["baseline"] is None:
         raise ConfigError("sim.assumptions=true: needs a baseline, such as baseline=easy")
-    if show.display is not None:
-        show.display.show("sets up the jobs")
-    scene = set_scene(config, replication)
+    display = show.display or SILENT
+    with display.ahead():
+        scene = set_scene(config, replication, shown=display)
     others = (config["baseline"], step_between(config, len(scene.trace.jobs)))
     first, every = replication == 0 and config["picture"] == "first", config["picture"] == "all"
     drawn = (first or every, first or every, every)

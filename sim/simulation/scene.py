@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from predictors.base import Observation, RuntimePredictor
+from predictors.cli.display import SILENT, Display
 from predictors.in_loop.oracle import NeedsTruth
 from predictors.in_loop.wrapper import provider, setting
 from sim.config import check_sizes
@@ -45,6 +46,10 @@ if TYPE_CHECKING:
 
 REPETITION = ("applications", "popularity", "sizes", "size", "size_noise")
 """Keys of a workload that say what repeats; they belong to the truth, not to the source."""
+
+
+SOURCE_SHARE = 0.2
+"""Of the time that a large scene takes, how much its jobs take without their curves."""
 
 
 @dataclass(frozen=True)
@@ -106,8 +111,14 @@ def truth_options(config: Mapping[str, Any]) -> dict[str, Any]:
     return repetition | {k: v for k, v in config["moldability"].items() if k in TRUTH_KEYS}
 
 
-def set_scene(config: Mapping[str, Any], replication: int, trace: Trace | None = None) -> Scene:
+def set_scene(
+    config: Mapping[str, Any],
+    replication: int,
+    trace: Trace | None = None,
+    shown: Display = SILENT,
+) -> Scene:
     """Return jobs, truth and machine of one replication; the workload's jobs unless given."""
+    shown.show("sets up the jobs", 0.0)
     streams = Streams(config["seed"], replication)
     asked = config["cluster"]["processors"]
     if trace is None:
@@ -115,6 +126,7 @@ def set_scene(config: Mapping[str, Any], replication: int, trace: Trace | None =
     size = asked or trace.processors or int(trace.jobs["requested_processors"].max())
     curves = {k: v for k, v in config["moldability"].items() if k not in TRUTH_KEYS}
     family = build(curves, "moldability")
+    shown.show("sets up their curves", SOURCE_SHARE)
     truth = build_truth(trace, family, streams, size, **truth_options(config))
     trace = with_users(trace, truth.application, streams)
     if config["workload"].get("applications") != "log":  # invented ones have no names

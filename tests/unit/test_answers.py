@@ -432,7 +432,8 @@ def test_over_several_settings_the_verdict_says_in_how_many_it_holds():
              ("easy", 0.9): [20, 21], ("sa", 0.9): [9, 8], ("fcfs", 0.9): [40, 41]}  # fmt: skip
     every = [group(*key, values) for key, values in drawn.items()]
     said = verdict(every, differences(every), RESPONSE, None)
-    assert "sa, workload.load=0.9 (first in 2 of 2 settings)" in said.best
+    assert "sa, workload.load=0.9, mean response" in said.best
+    assert "It comes first in 2 of 2 settings." in said.best
 
 
 def test_winners_and_losers_are_told_job_by_job(study):
@@ -469,9 +470,8 @@ def test_who_loses_is_told_of_the_run_that_is_asked_about(study, capsys):
     assert "simulations: 12 of 12" in shown
     assert main([str(study), "--table", "--subject", "sa,noisy_oracle"]) == 0
     assert "respond later under sa, noisy_oracle" in capsys.readouterr().out
-    assert main([str(study), "--table", "--subject", "sa"]) == 2  # two of them
-    told = "--subject sa: several groups have it; name one: sa, adept; sa, noisy_oracle; sa, oracle"
-    assert told in " ".join(capsys.readouterr().err.split())
+    assert main([str(study), "--table", "--subject", "sa"]) == 0  # of several the best
+    assert "respond later under sa, adept" in capsys.readouterr().out
     assert main([str(study), "--table", "--subject", "easy"]) == 0  # the other is the reference
     assert "respond later under easy, oracle" in capsys.readouterr().out
     assert main([str(study), "--table", "--subject", "easy, user_estimate"]) == 2
@@ -591,16 +591,44 @@ def test_a_page_of_few_pairs_speaks_of_ranges_and_of_the_oracle_that_ran(study):
         assert f"with perfect predictions: {said}" in tile.text
 
 
-def test_who_loses_is_told_of_other_runs_that_mold_too(study, capsys):
-    for path in study.glob("**/summary.json"):
-        summary = json.loads(path.read_text())
-        path.write_text(json.dumps(summary | {"molded_jobs": 1, "resized_jobs": 0, "jobs": 500}))
+def test_who_loses_is_told_of_the_other_runs_in_a_table(study, capsys):
     assert main([str(study), "--table"]) == 0
     shown = capsys.readouterr().out
-    assert shown.count("Who loses: ") > 1
+    assert shown.count("Who loses: ") == 1
     assert "Of several comparisons quote the intervals that hold together" in shown
-    assert main([str(study), "--table", "--subject", "sa, noisy_oracle"]) == 0
-    assert capsys.readouterr().out.count("Who loses: ") == 1
+    rows = [line.split() for line in shown.partition("\nWho loses\n")[2].splitlines()]
+    own, base = (TIMES[key] for key in (("sa", "noisy_oracle"), ("easy", "user_estimate")))
+    later, sooner = (100 * np.mean(s * np.subtract(own, base) > 0.25) / 2 for s in (1, -1))
+    (row,) = (row for row in rows if row[:2] == ["sa,", "noisy_oracle"])
+    assert (float(row[2]), float(row[5])) == pytest.approx((later, sooner), rel=3e-3)
+    (best,) = (row for row in rows if row[:2] == ["sa,", "adept"])
+    assert best[2:] == ["0", "–", "50.0"]
+
+
+def test_jobs_that_run_longer_than_they_asked_for_are_counted(study):
+    one = best_of(differences(groups(study)), RESPONSE)
+    for sample in one.group.samples:
+        path = sample.folder / "jobs.parquet"
+        jobs = pd.read_parquet(path, partitioning=None)
+        jobs.assign(requested_time=jobs["runtime"] - 1.0).to_parquet(path)
+    jobs = sum(
+        len(pd.read_parquet(each.folder / "jobs.parquet", partitioning=None))
+        for each in one.group.samples
+    )
+    told = f"Longer than their users asked for run {jobs} jobs (under easy, user_estimate 0)."
+    assert answering.losers(one).sentence().endswith(told)
+
+
+def test_classes_are_divided_where_the_jobs_are(study):
+    one = best_of(differences(groups(study)), RESPONSE)
+    assert "wide: more than 8 processors" in answering.losers(one).meaning
+    for sample in (*one.group.samples, *one.reference.samples):
+        path = sample.folder / "jobs.parquet"
+        jobs = pd.read_parquet(path, partitioning=None)
+        jobs.assign(requested_processors=jobs["requested_processors"] * 64).to_parquet(path)
+    who = answering.losers(one)
+    assert who.narrow > 64
+    assert who.tables["class"].index.tolist() == ["narrow_short", "wide_long"]
 
 
 def test_a_share_that_may_be_0_is_compared_by_differences_the_oracles_too(study):
@@ -635,7 +663,7 @@ def test_runs_that_are_not_ranked_or_settle_in_part_are_said_first(study):
         if group.label == "sa, noisy_oracle":
             group.samples[0] = told(group.samples[0], mean_response_time=0.0)
     said = verdict(every, differences(every), RESPONSE, None)
-    assert said.unsteady == (
+    assert said.partly == (
         "The queue does not settle in 2 of 12 simulations of sa, adept (its jobs settle up to load "
         "0.6): they count, but changes depend on their length."
     )
@@ -661,12 +689,20 @@ def test_the_best_is_named_with_those_that_are_the_same_to_the_last_bit(study):
               for name in ("twin", "near")]  # fmt: skip
     every[-1].samples[0] = told(best.samples[0], makespan=1.0)
     said = verdict(every, differences(every), RESPONSE, None)
-    same = "Best: sa, adept (the same to the last bit: sa, twin), mean response"
-    assert said.best.startswith(same)
+    assert said.best.startswith("Best: sa, adept, mean response")
+    assert " The same to the last bit: sa, twin." in said.best
     assert said.treated.endswith("24 resized (84 times) at no cost, whatever was predicted.")
     every[-2].setting["predictor"] = "oracle of the twin"
     tile = verdict(every, differences(every), RESPONSE, None).tiles[1]
     assert (tile.value, tile.text) == ("no effect", "of predictions under sa")
+
+
+def test_a_policy_of_one_group_is_the_reference_of_all_on_its_jobs(study):
+    every = groups(study)
+    alone = Group({"policy": "easy_plus", "predictor": "last_two"}, "run", list(every[0].samples))
+    found = differences([*every, alone], against="policy=easy_plus")
+    assert {one.reference.label for one in found} == {"easy_plus, last_two"}
+    assert len(found) == len(every)
 
 
 def test_runs_without_a_reference_are_named(study):
