@@ -210,11 +210,7 @@ def _picker(name: str, picks: str, labels: Sequence[str]) -> str:
 
 def _loss_tables(who: Winners) -> str:
     """Return who gains and who loses by one run."""
-    parts = [
-        f"<p>{escape(who.own)} against {escape(who.base)}, job by job "
-        f"({who.counted}): {number(100 * who.longer)} % of the jobs respond later, "
-        f"{number(100 * who.shorter)} % sooner.</p>"
-    ]
+    parts = [f"<p>{escape(who.sentence())}</p>"]
     head = ("of all jobs (%)", "later (%)", "response before (h)", "change (min)",
             "of it waiting (min)")  # fmt: skip
     for kind, frame in who.tables.items():

@@ -116,8 +116,8 @@ class Winners:
             said += f"; in each simulation {min(self.losing)} to {max(self.losing)} users do"
         said += f" ({self.counted})."
         if self.overruns[0] > self.overruns[1]:
-            said += f" Longer than their users asked for run {self.overruns[0]:,} jobs"
-            said += f" (under {self.base} {self.overruns[1]:,})."
+            said += f" {self.overruns[0]:,} jobs run longer than they asked for "
+            said += f"({self.overruns[1]:,} under {self.base})."
         return said
 
 

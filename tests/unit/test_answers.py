@@ -615,7 +615,7 @@ def test_jobs_that_run_longer_than_they_asked_for_are_counted(study):
         len(pd.read_parquet(each.folder / "jobs.parquet", partitioning=None))
         for each in one.group.samples
     )
-    told = f"Longer than their users asked for run {jobs} jobs (under easy, user_estimate 0)."
+    told = f" {jobs} jobs run longer than they asked for (0 under easy, user_estimate)."
     assert answering.losers(one).sentence().endswith(told)
 
 
