@@ -97,7 +97,8 @@ FIGURES = {
     # Ernemann, Song & Yahyapour 2003
     "area_weighted_*": "means weighted by reference count x reference runtime",
     "narrow_short_* narrow_long_* wide_short_* wide_long_*": (
-        "of jobs by request: narrow up to 8 processors, short up to an hour"
+        "of jobs by request: narrow up to 8 processors (up to the median request where none asks "
+        "for so few), short up to an hour"
     ),
     # Jain, Chiu & Hawe 1984
     "jain_*": "fairness over jobs and over users",

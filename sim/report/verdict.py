@@ -21,6 +21,10 @@ NAMES = {row.key: row.label for row in ROWS}
 """Labels of the figures that have one."""
 
 
+EMPTY = "each begins on an empty machine: larger workload.jobs hold more of the wait"
+"""Why simulated waits in windows are shorter."""
+
+
 @dataclass(frozen=True)
 class Tile:
     """One figure of the first screen.
@@ -47,9 +51,12 @@ class Verdict:
     best : str
         Which group comes first, by how much, and whether that is more than chance.
     treated : str
-        How many of its jobs were molded or resized, by what beliefs; empty where nothing says it.
+        How many jobs were molded or resized, by what beliefs, of the best, of the best that molds
+        and of what is asked about; empty where nothing says it.
     rests_on : str
         What would have to be true of jobs and predictors.
+    recorded : str
+        How far simulated waits are from those of the log.
     tiles : list of Tile
     order : list of Group
         The groups, best first among those on the same jobs.
@@ -65,6 +72,7 @@ class Verdict:
     best: str
     treated: str
     rests_on: str
+    recorded: str
     tiles: list[Tile]
     order: list[Group]
     unsteady: str
@@ -76,6 +84,7 @@ class Verdict:
         """The sentences, by what they tell, in the order in which they are read."""
         told = {"molding": self.molding, "unsteady": self.unsteady, "best-sentence": self.best}
         told |= {"partly": self.partly, "treated": self.treated, "rests-on": self.rests_on}
+        told |= {"recorded": self.recorded}
         return {name: one for name, one in told.items() if one}
 
 
@@ -115,7 +124,11 @@ def _loss(one: Difference, figure: str) -> float:
 
 
 def verdict(
-    groups: Sequence[Group], found: Sequence[Difference], figure: str, who: Winners | None
+    groups: Sequence[Group],
+    found: Sequence[Difference],
+    figure: str,
+    who: Winners | None,
+    asked: Difference | None = None,
 ) -> Verdict:
     """Return the verdict of a comparison.
 
@@ -128,6 +141,8 @@ def verdict(
         Key of the figure that is compared.
     who : Winners, optional
         Of the run that is asked about, the best unless another one is.
+    asked : Difference, optional
+        That run's.
     """
     best = best_of(found, figure)
     order = best_first(groups, found, figure)
@@ -142,7 +157,7 @@ def verdict(
                 f'"{groups[0].label}".'
             )
         told = "" if unsteady else told
-        return Verdict(told, "", "", [], order, unsteady, partly=partly)
+        return Verdict(told, "", "", "", [], order, unsteady, partly=partly)
     of = f"{_name(figure)} of {best.group.label} against {best.reference.label}"
     alike = _alike(best, found)
     is_read = all(one.policy != best.group.policy for one in alike)
@@ -155,7 +170,10 @@ def verdict(
         _losers_tile(who),
     ]
     first = _best_sentence(best, found, figure)
-    molding, of_others = killed_sentence(named), _molding_sentence(best, found, figure)
+    molding, of_others = killed_sentence(named), []
+    beside = _beside(best, found, figure)
+    if beside is not None:
+        of_others = [_beside_sentence(beside, figure)]
     if _molds(best.group):
         first = " ".join([first, *of_others])
     else:
@@ -179,12 +197,28 @@ def verdict(
     both = {id(group) for one in found for group in (one.group, one.reference)}
     if names := [one.label for one in groups if one.role == "run" and id(one) not in both]:
         first += f" Not compared, as there is no reference for them: {listed(names)}."
-    treated = treated_sentence(best.group.summaries, best.reference.summaries, is_read)
-    treated = treated and f"{best.group.label}: {treated}"
+    shown = [best, beside if beside is not None and _molds(beside.group) else best, asked or best]
+    treated = [_treated(one, found) for one in shown]
     assumed = "This rests on the assumptions of the configuration."
     told = rests_sentence(mean_given(best.group)) or assumed
-    rests_on = f"{told.removesuffix('.')}; {_recorded(best)}."
-    return Verdict(first, treated, rests_on, tiles, order, unsteady, " ".join(molding), partly)
+    return Verdict(
+        first,
+        " ".join(dict.fromkeys(filter(None, treated))),
+        told,
+        f"{_recorded(best)}.",
+        tiles,
+        order,
+        unsteady,
+        " ".join(molding),
+        partly,
+    )
+
+
+def _treated(one: Difference, found: Sequence[Difference]) -> str:
+    """Return how many jobs of a group were molded or resized; empty where nothing says it."""
+    is_read = all(other.policy != one.group.policy for other in _alike(one, found))
+    said = treated_sentence(one.group.summaries, one.reference.summaries, is_read)
+    return said and f"{one.group.label}: {said}"
 
 
 def _molds(group: Group) -> bool:
@@ -192,17 +226,20 @@ def _molds(group: Group) -> bool:
     return bool(group.menu) or group.values("molded_jobs").sum() > 0
 
 
-def _molding_sentence(best: Difference, found: Sequence[Difference], figure: str) -> list[str]:
-    """Return what the best policy brings that molds no job, or may, where the best of all does."""
+def _beside(best: Difference, found: Sequence[Difference], figure: str) -> Difference | None:
+    """Return the best that molds no job, or may, where the best of all does; None without one."""
     molds, reference = _molds(best.group), best.reference.policy
     others = [one for one in found if _molds(one.group) != molds and one.group.policy != reference]
     chosen = best_of(others, figure)
-    if chosen is None or chosen.refused:
-        return []
+    return None if chosen is None or chosen.refused else chosen
+
+
+def _beside_sentence(chosen: Difference, figure: str) -> str:
+    """Return what the best of those brings that mold no job, or may."""
     change = f"{_name(figure)} {changed(chosen)} against {chosen.reference.label}"
     where = "comes first" if _loss(chosen, figure) < 0 else "comes nearest"
-    kind = "mold no job" if molds else "may mold jobs"
-    return [f"Of those that {kind} {chosen.group.label} {where}: {change}."]
+    kind = "may mold jobs" if _molds(chosen.group) else "mold no job"
+    return f"Of those that {kind} {chosen.group.label} {where}: {change}."
 
 
 def _is_untried(group: Group) -> bool:
@@ -319,12 +356,12 @@ def _recorded(best: Difference) -> str:
             means = [sum(map(float, column)) / len(known) for column in zip(*known, strict=True)]
             real, simulated = texts(means, SECONDS)
             windows = in_windows(group.summaries)
-            where, empty = (" in these windows", " on an empty machine") if windows else ("", "")
-            own = f"the log's own mean wait{where} is {real}"
-            return f"{own}, that of {group.label} {simulated}{empty}"
+            where = " in these windows" if windows else ""
+            own = f"The log's own mean wait{where} is {real}, that of {group.label} {simulated}"
+            return own + (f", as {EMPTY}" if windows else "")
     if any(one.get("given_applications") == "recorded" for one in best.group.summaries):
-        return "the log records no waits: where its submits are starts, simulated waits say nothing"
-    return "no real machine's schedule of these jobs is recorded"
+        return "The log records no waits: where its submits are starts, simulated waits say nothing"
+    return "No real machine's schedule of these jobs is recorded"
 
 
 def _foresight_tile(

@@ -19,6 +19,8 @@ MOST_ROWS = 10
 """Users, or applications, that a table shows: half that lose most in total, half that gain most."""
 MOST_JOBS = 1_000_000
 """Jobs after which no further simulation is read."""
+OVERRUN = 0.1
+"""Share of its request that a job runs longer by if it is counted: sites leave a grace period."""
 SAME = 0.5
 """Seconds by which a response must differ to count as longer or shorter."""
 NEEDED = (
@@ -56,7 +58,7 @@ class Winners:
     narrow : int
         Processors above which jobs are wide.
     overruns : tuple of (int, int)
-        Jobs that ran for longer than they asked for, in the one and in the other.
+        Jobs that ran for much longer than they asked for, in the one and in the other.
     steady : bool
         Whether means may be told, as the queue settles.
     """
@@ -116,8 +118,8 @@ class Winners:
             said += f"; in each simulation {min(self.losing)} to {max(self.losing)} users do"
         said += f" ({self.counted})."
         if self.overruns[0] > self.overruns[1]:
-            said += f" {self.overruns[0]:,} jobs run longer than they asked for "
-            said += f"({self.overruns[1]:,} under {self.base})."
+            said += f" {self.overruns[0]:,} jobs run longer than they asked for by more than "
+            said += f"{100 * OVERRUN:g} % ({self.overruns[1]:,} under {self.base})."
         return said
 
 
@@ -178,8 +180,8 @@ def winners(
 
 
 def _overruns(jobs: pd.DataFrame) -> int:
-    """Return how many jobs ran for longer than they asked for."""
-    past = jobs["runtime"] > jobs.get("requested_time", math.inf) + SAME
+    """Return how many jobs ran for much longer than they asked for."""
+    past = jobs["runtime"] > (1.0 + OVERRUN) * jobs.get("requested_time", math.inf)
     return int((past & (jobs["job_id"] >= 0)).sum())
 
 

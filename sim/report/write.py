@@ -168,7 +168,7 @@ def write_report(
     )
     told_of = [] if asked is None else [asked, *(one for one in every if one is not asked)]
     who = [losers(one) for one in told_of[: 1 + MOST_ASKED]]
-    said_first = verdict(groups, every, wanted.figure, who[0] if who else None)
+    said_first = verdict(groups, every, wanted.figure, who[0] if who else None, asked)
     first = distrusted(said)
     said_first = replace(said_first, molding=" ".join(filter(None, [*first, said_first.molding])))
     said = [one for one in said if one not in first]

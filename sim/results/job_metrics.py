@@ -38,19 +38,17 @@ SEEN_COUNTS = 3
 def job_class(jobs: pd.DataFrame) -> pd.Series:
     """Return the class of each job by its request, as summaries name them.
 
-    Narrow are those of `narrow_processors`.
-
     Examples
     --------
     >>> jobs = pd.DataFrame({"requested_processors": [4, 64], "reference_runtime": [60.0, 9e4]})
     >>> job_class(jobs).tolist()
     ['narrow_short', 'wide_long']
     """
-    classes = _classes(jobs, narrow_processors(jobs))
+    classes = _classes(jobs)
     return pd.Series(np.select([*classes.values()], [*classes], ""), index=jobs.index)
 
 
-def narrow_processors(jobs: pd.DataFrame) -> int:
+def narrow_processors(jobs: pd.DataFrame | Columns) -> int:
     """Return up to which request jobs are narrow: 8, or the median where none asks for so few.
 
     Examples
@@ -58,9 +56,9 @@ def narrow_processors(jobs: pd.DataFrame) -> int:
     >>> narrow_processors(pd.DataFrame({"requested_processors": [128, 256, 4096]}))
     256
     """
-    requested = jobs["requested_processors"]
-    some = requested.min() <= NARROW_PROCESSORS
-    return NARROW_PROCESSORS if some else int(requested.median())
+    requested = jobs["requested_processors"].to_numpy()
+    all_wide = requested.size and requested.min() > NARROW_PROCESSORS
+    return int(np.median(requested)) if all_wide else NARROW_PROCESSORS
 
 
 def count_bin(counts: pd.Series) -> pd.Series:
@@ -125,11 +123,9 @@ def _fairness(slowdown: FloatArray, user: NDArray[np.int64]) -> Figures:
     }
 
 
-def _classes(
-    jobs: pd.DataFrame | Columns, most: int = NARROW_PROCESSORS
-) -> dict[str, NDArray[np.bool_]]:
-    """Return which jobs are of each class, by its name; narrow are requests up to `most`."""
-    narrow = jobs["requested_processors"].to_numpy() <= most
+def _classes(jobs: pd.DataFrame | Columns) -> dict[str, NDArray[np.bool_]]:
+    """Return which jobs are of each class, by the class's name."""
+    narrow = jobs["requested_processors"].to_numpy() <= narrow_processors(jobs)
     short = jobs["reference_runtime"].to_numpy() <= SHORT_SECONDS
     return {
         f"{width}_{length}": wide & long

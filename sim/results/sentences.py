@@ -116,6 +116,10 @@ def total(summaries: Sequence[Summary], key: str) -> float | None:
     return sum(known) if known and len(known) == len(values) else None
 
 
+FLOOR = "which moldability.min_processors forbids"
+"""What can be done about jobs that run on fewer processors than any job requests."""
+
+
 def treated_sentence(
     own: Sequence[Summary], other: Sequence[Summary] = (), is_read: bool = True
 ) -> str:
@@ -147,7 +151,7 @@ def treated_sentence(
     if molded is None or resized is None or read is None:
         return ""
     below = total(own, "jobs_below_requests")
-    fewer = f" ({below:,.0f} to fewer processors than any job requests)" if below else ""
+    fewer = f" ({below:,.0f} to fewer processors than any job requests, {FLOOR})" if below else ""
     said = f"{molded_text(own)} jobs molded{fewer}, {resized:,.0f} resized"
     if not molded + resized:
         more, theirs = (total(other, key) or 0.0 for key in TREATED[:2])

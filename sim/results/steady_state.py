@@ -303,4 +303,5 @@ def partly_unsteady(named: Mapping[str, Sequence[Summary]]) -> list[str]:
     if not some:
         return []
     told = listed(some, MOST_NAMED).replace(" more", " other groups")
+    told = told.replace("and 1 other groups", "and 1 other group")
     return [f"The queue does not settle in {told}: they count, but changes depend on their length."]

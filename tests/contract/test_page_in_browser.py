@@ -21,7 +21,8 @@ ANSWERS = {
     "tile-best": "mean response of",
     "tile-foresight": "with perfect predictions",
     "tile-losers": "of the jobs respond later",
-    "rests-on": "no real machine's schedule of these jobs is recorded",
+    "rests-on": "This rests on: ",
+    "recorded": "No real machine's schedule of these jobs is recorded.",
 }
 """What answers the five questions that a reader has."""
 OPEN = "const t = performance.getEntriesByType('navigation')[0];return t.loadEventEnd - t.startTime"

@@ -381,10 +381,8 @@ def test_the_verdict_names_the_best_without_foresight_and_how_sure(study):
     said = verdict(every, found, RESPONSE, who)
     assert said.best.startswith("Best: sa, adept, mean response -4")
     assert "12 pairs; 5 intervals of mean_response_time hold together" in said.best
-    assert said.rests_on == (
-        "This rests on the assumptions of the configuration; "
-        "no real machine's schedule of these jobs is recorded."
-    )
+    assert said.rests_on == "This rests on the assumptions of the configuration."
+    assert said.recorded == "No real machine's schedule of these jobs is recorded."
     best, foresight, losing = said.tiles
     assert (best.name, foresight.name, losing.name) == ("best", "foresight", "losers")
     assert best.text == "mean response of sa, adept against easy, user_estimate"
@@ -610,13 +608,18 @@ def test_jobs_that_run_longer_than_they_asked_for_are_counted(study):
     for sample in one.group.samples:
         path = sample.folder / "jobs.parquet"
         jobs = pd.read_parquet(path, partitioning=None)
-        jobs.assign(requested_time=jobs["runtime"] - 1.0).to_parquet(path)
+        jobs.assign(requested_time=jobs["runtime"] / 1.2).to_parquet(path)
     jobs = sum(
         len(pd.read_parquet(each.folder / "jobs.parquet", partitioning=None))
         for each in one.group.samples
     )
-    told = f" {jobs} jobs run longer than they asked for (0 under easy, user_estimate)."
-    assert answering.losers(one).sentence().endswith(told)
+    told = answering.losers(one).sentence()
+    assert f" {jobs} jobs run longer than they asked for by more than 10 % (0 under easy," in told
+    for sample in one.group.samples:  # within a grace period
+        path = sample.folder / "jobs.parquet"
+        jobs = pd.read_parquet(path, partitioning=None)
+        jobs.assign(requested_time=jobs["runtime"] / 1.05).to_parquet(path)
+    assert "asked for" not in answering.losers(one).sentence()
 
 
 def test_classes_are_divided_where_the_jobs_are(study):
