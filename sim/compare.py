@@ -69,7 +69,7 @@ def print_answers(
 
     What is the same in all rows is said once, below; beyond `most` rows the page has them.
     """
-    from sim.report.answer_tables import BY_WHAT, LOSES, ON_PAGE, loss_rows
+    from sim.report.answer_tables import BY_WHAT, INFORMATION, LOSES, ON_PAGE, loss_rows
 
     tables = found.tables() | ({LOSES: loss_rows(who)} if len(who) > 1 else {})
     for title, table in tables.items():
@@ -82,13 +82,14 @@ def print_answers(
         console.print()
         console.print(fitting_tables(list(shown.columns), rows, console.width, words, title))
         if len(table) > len(rows):
-            console.print(f"… and {len(table) - len(rows)} more on the page", style="dim")
+            left = f"… and {len(table) - len(rows)} more on the page, or by --table"
+            console.print(left, style="dim", markup=False, highlight=False)
         same = [f"{name} {value}" for name in once if (value := table[name].iloc[0]) != "–"]
         if same:
             console.print(
                 f"In all rows: {'; '.join(same)}.", style="dim", markup=False, highlight=False
             )
-        if "change by runtime information" in shown.columns:
+        if any(name.startswith(INFORMATION) for name in shown.columns):
             console.print(BY_WHAT, style="dim", markup=False, highlight=False)
 
 

@@ -89,7 +89,9 @@ FIGURES = {
     ),
     "mean_* median_* p95_* p99_* max_*": "over jobs, or over time for queues",
     # Feitelson & Rudolph 1998
-    "*_wait_time *_response_time *_slowdown": "slowdown: response over the reference runtime",
+    "*_wait_time *_response_time *_slowdown": (
+        "start - submit; end - submit; response over the reference runtime"
+    ),
     # Feitelson et al. 1997; Zotkin & Keleher 1999
     "*_bounded_slowdown *_processor_bounded_slowdown": (
         "max(1, response / max(reference runtime, 10 s)); the same over the reference count"
@@ -109,19 +111,19 @@ FIGURES = {
     ),
     # Feitelson et al. 1997; Eager, Zahorjan & Lazowska 1989
     "utilization useful_utilization system_efficiency mean_efficiency": (
-        "held area over processors x makespan; sum of T(1) over that, and over held area; "
-        "mean of the jobs' efficiencies"
+        "held area over processors x makespan; sum of T(1) over processors x makespan; sum of "
+        "T(1) over held area; mean of the jobs' efficiencies"
     ),
     # Feitelson 2015
-    "offered_load work_load": "by reference counts, and by sum of T(1)",
+    "offered_load work_load": "by reference counts; by sum of T(1)",
     # Zhang et al. 2003
     "loss_of_capacity*": (
         "idle share while a job waits that would fit, on its least count or as requested"
     ),
     "steady steady_load window_begin": (
         "whether the queue settles, so that means do not depend on the run's length (null "
-        "below 100 jobs); where not, the largest load of a grid at which these jobs do; first "
-        "submit of a window of a log"
+        "below 100 jobs); where it does not settle, the largest load of a grid at which it does; "
+        "first submit of a window of a log"
     ),
     "unix_start_time": "seconds since 1970 at time 0, where a log has dates",
     "assumption assumption_change": (
@@ -196,8 +198,13 @@ def meanings(name: str) -> Iterator[tuple[str, str]]:
         for column, meaning in columns.items():
             if name in (column, file, "columns"):
                 yield f"{file}: {column}", meaning
+    exact = any(name in patterns.split() for patterns in FIGURES)
     for patterns, meaning in FIGURES.items():
+        every, parts = patterns.split(), meaning.split("; ")
+        own = [one for one in every if name == one or (not exact and fnmatchcase(name, one))]
         if name in ("summary.json", "columns"):
-            yield f"summary.json: {patterns.replace(' ', ', ')}", meaning
-        elif any(fnmatchcase(name, one) for one in patterns.split()):
+            yield f"summary.json: {', '.join(every)}", meaning
+        elif own and len(parts) == len(every):  # what each means by itself
+            yield f"summary.json: {name}", parts[every.index(own[-1])]
+        elif own:
             yield f"summary.json: {name}", meaning

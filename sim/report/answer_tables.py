@@ -18,6 +18,7 @@ from sim.statistics.paired import Comparison, Family
 UNSTEADY = "does not settle"
 """What stands in place of a change of means that hang on the length of the run."""
 REGRET = "Who bears the regret against the oracle"
+INFORMATION = "change by runtime information"
 BY_WHAT = (
     "Change by policy: against the reference's policy with the run's predictor. Change by runtime "
     "information: that against the reference; --against predictor=NAME is of the run's own policy."
@@ -48,14 +49,16 @@ def difference_rows(found: Sequence[Difference]) -> pd.DataFrame:
         change = one.change.mean
         return references.index(id(one.reference)), math.inf if math.isnan(change) else change
 
-    names = reference_names(found)
+    names, policies = reference_names(found), {one.reference.policy for one in found}
+    under = policies.pop() if len(policies) == 1 else "the reference's policy"
     rows = [
         {
             "runs": one.group.label,
             "against": names[id(one.reference)],
             "change": changed(one),
             "change by policy": "–" if one.alone is None else changed(one, one.alone),
-            "change by runtime information": "–" if one.step is None else changed(one.step),
+            f"{INFORMATION} under {under}": "–" if one.step is None else changed(one.step),
+            "pairs that do not settle": f"{one.unsettled} of {one.pairs}" if one.unsettled else "–",
             "share of oracle's gain": percent(one.kept)
             if isinstance(one.kept, Interval)
             else one.kept or "–",

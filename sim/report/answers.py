@@ -12,8 +12,9 @@ from predictors.base import FloatArray
 from sim.errors import StatisticsError
 from sim.report.samples import Group, Sample, jobs_of, oracle_of, references, step_among
 from sim.report.winners import Winners, regret_of_jobs, winners
+from sim.results.artefacts import same_schedule
 from sim.results.rows import MORE, SHARES, TOO_WIDE, changes_of, tells
-from sim.results.steady_state import in_order, in_windows
+from sim.results.steady_state import in_order, in_windows, unsteady
 from sim.statistics.intervals import Interval, t_interval
 from sim.statistics.paired import (
     LEAST_PAIRS,
@@ -27,6 +28,7 @@ from sim.statistics.paired import (
 FIGURE = "mean_response_time"
 LOAD = "workload.load"
 NO_GAIN = "oracle's gain not certain"
+NO_EFFECT = "predictions have no effect"
 """Why no share of it can be told."""
 
 Identity = tuple[object, int]
@@ -58,6 +60,8 @@ class Difference:
         Whether the figure is a share, whose changes are plain differences.
     refused : bool
         Whether either queue does not settle, so that nothing is told of their means.
+    unsettled : int
+        Of how many pairs either queue does not settle.
     """
 
     group: Group
@@ -70,6 +74,7 @@ class Difference:
     is_share: bool = False
     refused: bool = False
     step: "Difference | None" = None
+    unsettled: int = 0
 
     @property
     def change(self) -> Interval:
@@ -152,9 +157,12 @@ def differences(
         both = identified(group).keys() & identified(reference).keys()
         pairs_of = len(both.intersection(orders[jobs_of(group)]))
         refused = group.is_refused or reference.is_refused
-        named = "" if np.isnan(one.change.low) else f"{family.intervals} intervals of {figure}"
+        alone_read = np.isnan(one.change.low) or family.intervals == 1
+        named = "" if alone_read else f"{family.intervals} intervals of {figure}"
+        own, base = identified(group), identified(reference)
+        unsettled = sum(bool(unsteady([own[k].summary, base[k].summary])) for k in both)
         told = (group, reference, pairs_of, one, named, "", by_policy, is_share, refused)
-        made.append(Difference(*told))
+        made.append(Difference(*told, unsettled=unsettled))
     return [one for one in _beside_oracles(made, found, steps, figure) if one.pairs], family
 
 
@@ -197,6 +205,8 @@ def _kept(one: Difference, oracle: Difference | None, figure: str) -> Interval |
         return NO_GAIN
     drawn = [identified(group) for group in (one.group, oracle.group, one.reference)]
     shared = [known for known in drawn[0] if all(known in each for each in drawn)]
+    if all(same_schedule([each[known].summary for each in drawn[:2]]) for known in shared):
+        return NO_EFFECT
     rows = [[each[known].summary.get(figure) for each in drawn] for known in shared]
     whole = [row for row in rows if all(isinstance(value, int | float) for value in row)]
     own, best, base = np.array(whole, np.float64).reshape(-1, 3).T

@@ -301,17 +301,13 @@ def _alike(best: Difference, found: Sequence[Difference]) -> list[Group]:
 
 
 def _elsewhere(best: Difference, found: Sequence[Difference], figure: str) -> str:
-    """Return in how many settings the same policy and predictor are best; empty for one."""
+    """Return what comes first in the other settings that are compared; empty for one setting."""
     settings: dict[str, list[Difference]] = {}
     for one in found:
         settings.setdefault(jobs_of(one.group), []).append(one)
-    bests = (best_of(one, figure) for one in settings.values())
-    firsts = [one.group for one in bests if one is not None]
-    if len(firsts) < 2:
-        return ""
-    own = (best.group.policy, best.group.predictor)
-    often = sum((group.policy, group.predictor) == own for group in firsts)
-    return f" It comes first in {often} of {len(firsts)} settings."
+    firsts = [best_of(one, figure) for one in settings.values()]
+    told = [f"{one.group.label}, {changed(one)}" for one in firsts if one and one is not best]
+    return f" First in other settings: {listed(told)}." if told else ""
 
 
 def sureness(best: Difference) -> str:
@@ -328,7 +324,9 @@ def sureness(best: Difference) -> str:
     includes = "" if best.certain else "which includes 0, "
     single = best.comparison.single
     limits = percent(single).partition(" [")[2]
-    told = f"{includes}{best.pairs} pairs; {best.set} hold together; read alone [{limits}"
+    told = f"{includes}{best.pairs} pairs"
+    if best.set:
+        told += f"; {best.set} hold together; read alone [{limits}"
     if best.certain or single.contains(0.0):
         return told
     return f"{told} excludes 0, so that the rows beside it decide"

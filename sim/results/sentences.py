@@ -186,6 +186,8 @@ def rests_sentence(figures: Summary) -> str:
     if len(set(shares.values())) == 1:
         shares = {" and ".join(kinds): shares["moldable"]}
     told = [f"{100 * s:.3g} % of the jobs {kind}" for kind, s in shares.items() if s is not None]
+    if told and figures.get("given_requests") == "efficiency":
+        told[-1] += " (none of one processor)"
     return f"This rests on: {'; '.join([given, *told])}.{_decisive(figures)}"
 
 

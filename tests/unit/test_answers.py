@@ -143,7 +143,7 @@ def test_a_share_stands_beside_what_the_predictor_alone_is_worth(study):
     assert found["sa, oracle"].step.group.label == "easy, oracle"
     assert found["sa, adept"].step is None  # easy by adept was not played
     table = answers(every, RESPONSE, None, 1).tables()["Differences on the same jobs"]
-    alone = table.set_index("runs")["change by runtime information"]
+    alone = table.set_index("runs")["change by runtime information under easy"]
     assert alone["sa, oracle"] == table.set_index("runs")["change"]["easy, oracle"]
     assert alone["sa, adept"] == "–"
 
@@ -431,7 +431,7 @@ def test_over_several_settings_the_verdict_says_in_how_many_it_holds():
     every = [group(*key, values) for key, values in drawn.items()]
     said = verdict(every, differences(every), RESPONSE, None)
     assert "sa, workload.load=0.9, mean response" in said.best
-    assert "It comes first in 2 of 2 settings." in said.best
+    assert "First in other settings: sa, workload.load=0.5, -1" in said.best
 
 
 def test_winners_and_losers_are_told_job_by_job(study):
