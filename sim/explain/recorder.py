@@ -328,7 +328,7 @@ def _refusal(
     place = place_of[job]
     wanted = least = queue.processors.item(place)
     if isinstance(keeper, OpenKeeper):
-        allowed, _ = keeper.queue.allowed(place)
+        allowed, _ = keeper.allowed(place)
         least = int(allowed[0]) if allowed.size else wanted
     if ahead:
         head_wants = queue.processors.item(place_of[ahead[0]])
@@ -346,7 +346,7 @@ def _refusal(
         wanted = own[1]
     reason = PROCESSORS
     if least <= free:
-        is_held = isinstance(keeper, OpenKeeper) and keeper.queue.spans["held"][place] != 0
+        is_held = isinstance(keeper, OpenKeeper) and place >= keeper.considered
         strict = isinstance(keeper, EasyScheduler) and keeper.strict
         reason = ORDER if strict and ahead else RESERVATION
         if is_held or (reason == RESERVATION and not promises):

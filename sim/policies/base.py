@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
+from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 
@@ -14,9 +14,6 @@ from sim.policies.reallocation.costs import FREE, CostModel
 from sim.state.decisions import PastErrors, Preferences, Start
 from sim.state.view import View
 from sim.state.waiting_queue import WaitingQueue
-
-if TYPE_CHECKING:
-    from sim.policies.molding.base import Candidates
 
 Outlook = Callable[[IntArray, FloatArray], FloatArray]
 """Counts and runtimes to the predicted start of a job that asked for them now."""
@@ -43,8 +40,8 @@ class Allocation(Protocol):
 class OpenAllocation(Protocol):
     """How many processors a job gets, left open until it could start."""
 
-    def open(self, view: View) -> "Candidates":
-        """Begin a run."""
+    def open(self, view: View) -> Any:
+        """Begin a run: return `sim.policies.molding.base.Candidates`."""
 
 
 class Backfill(Protocol):
@@ -206,7 +203,6 @@ class QueueKeeper:
     ----------
     by_arrival : bool
         Whether the order is that of arrival, without keys.
-    kind_of_queue : type of WaitingQueue
     memory : RuleMemory
         What compiled code keeps of the run.
     outlook : callable
@@ -216,7 +212,6 @@ class QueueKeeper:
     """
 
     tracks_runs = False
-    kind_of_queue = WaitingQueue
     memory: Any
     outlook: Outlook
 
@@ -224,7 +219,7 @@ class QueueKeeper:
         self.view = view
         self.order = order
         self.allocation = allocation
-        self.queue = self.kind_of_queue()
+        self.queue = WaitingQueue()
         nothing = np.zeros(0)
         self.by_arrival = order.keys(0.0, nothing, np.zeros(0, np.int64), nothing) is None
 

@@ -115,9 +115,8 @@ class State(structref.StructRefProxy):
     Attributes
     ----------
     run : numpy.ndarray of RUN, shape (1,)
-    belief, start_time, believed_end, reserved_start : numpy.ndarray of float, shape (n,), seconds
-        Of each job: its believed runtime, when it started, when it is believed to end, and
-        when its reservation begins.
+    belief, start_time, believed_end : numpy.ndarray of float, shape (n,), seconds
+        Of each job: its believed runtime, when it started, and when it is believed to end.
     processors : numpy.ndarray of int, shape (n,)
         That it holds or will ask for.
     waiting : numpy.ndarray of int, shape (n,)
@@ -150,7 +149,6 @@ class State(structref.StructRefProxy):
     belief: FloatArray
     start_time: FloatArray
     believed_end: FloatArray
-    reserved_start: FloatArray
     processors: IntArray
     waiting: IntArray
     first_range: IntArray

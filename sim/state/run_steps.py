@@ -14,18 +14,11 @@ from sim.state.run_state import (
     push_holder,
     release,
 )
-from sim.state.waiting_queue import Waiting
 
 LEAST_CORRECTION = 0.5
 """Seconds: what rounding adds to a believed total is less."""
 
 # What searches look at
-
-
-@compiled(inline="always")
-def waiting_jobs(state: State) -> Waiting:
-    """Return who waits; a place is a job."""
-    return Waiting(state.waiting, state.belief, state.reserved_start)
 
 
 @compiled(inline="always")

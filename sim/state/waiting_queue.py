@@ -265,6 +265,12 @@ def places_in(queue: Queue) -> IntArray:
     return places
 
 
+def jobs_in(queue: Queue) -> IntArray:
+    """Return the waiting jobs, in queue order."""
+    jobs: IntArray = tables_of(queue)[0][places_in(queue)]
+    return jobs
+
+
 class WaitingQueue:
     """Waiting jobs by rank, for rules in Python.
 
@@ -382,7 +388,7 @@ class WaitingQueue:
 
     def jobs(self) -> IntArray:
         """Return the waiting jobs in queue order."""
-        return self.job[self.places()]
+        return jobs_in(self.tables)
 
     def __iter__(self) -> Iterator[int]:
         yield from self.jobs().tolist()

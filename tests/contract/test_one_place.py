@@ -76,10 +76,14 @@ EDITS = {
     "lpa": ("allocation/local.py", "min(self._unlimited(reading), ", "min(0, "),
     "fair": (
         "allocation/local.py",
-        ".settle(self._balanced, float(limit))",
-        ".settle(self._balanced, 1.0)",
+        "_settle(memory, self._balanced, float(limit))",
+        "_settle(memory, self._balanced, 1.0)",
     ),
-    "fair_share": ("allocation/fair_share.py", "np.ceil(scale *", "np.ceil(0.1 * scale *"),
+    "fair_share": (
+        "allocation/fair_share.py",
+        "np.ceil(memory.open.scale *",
+        "np.ceil(0.1 * memory.open.scale *",
+    ),
     "iterative": (
         "allocation/iterative.py",
         "    place = -1\n    for k",

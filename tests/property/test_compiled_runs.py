@@ -23,7 +23,7 @@ from sim.engine.run import compiled_passes, simulate
 from sim.engine.setup import Setup
 from sim.machine.base import Dedicated
 from sim.policies.allocation.fair_share import FairShare
-from sim.policies.allocation.iterative import Iterative
+from sim.policies.allocation.iterative import Iterative, UtilizationBased
 from sim.policies.allocation.rigid import Request
 from sim.policies.allocation.sa import SmallestTurnaround
 from sim.policies.allocation.turnaround import BestTurnaround
@@ -193,6 +193,7 @@ OPEN_RULES = {
     "fair_share": ("replan", FairShare()),
     "iterative": ("replan", Iterative(depth=3)),
     "iterative by time": ("replan", Iterative(step="time", counts="all")),
+    "utilization": ("replan", UtilizationBased(depth=3)),
     "aggressive": ("easy", BestTurnaround(counts="all")),
     "strict": ("none", BestTurnaround()),
     "skip": ("skip", FairShare(efficiency=0.5)),

@@ -100,31 +100,30 @@ class BatchScheduler(OpenKeeper):
         }
 
     def _begin_batch(self) -> None:
-        queue = self.queue
+        queue, offers = self.queue, self.memory.offers
         self.rank()
-        self.candidates.narrow(queue)
+        self.candidates.narrow(self.memory)
         places = queue.places()[: self._rule.depth]
         pick = np.zeros(places.size, np.int64)
-        low, high = queue.spans["low"][places], queue.spans["high"][places]
-        self._batch = set(queue.job[places].tolist())
+        jobs = queue.job[places]
+        low, high = offers["low"][jobs], offers["high"][jobs]
+        self._batch = set(jobs.tolist())
         slots = None
         if self._rule.method == "mounie_rapine_trystram":
             slots = self._two_shelves(places)
         if slots is None:
-            allot(self.view.processors, queue.counts, queue.runtimes, low, high, pick)
+            allot(self.view.processors, self.counts, self.runtimes, low, high, pick)
         else:
             for slot in slots:
                 pick[slot.job] = low[slot.job] + slot.pick
-                self._planned[queue.job.item(places.item(slot.job))] = self.view.now + slot.start
-        for place, chosen in zip(places.tolist(), pick.tolist(), strict=True):
-            queue.choose(place, chosen)
+                self._planned[jobs.item(slot.job)] = self.view.now + slot.start
+        queue.processors[places], queue.runtime[places] = self.counts[pick], self.runtimes[pick]
 
     def _two_shelves(self, places: IntArray) -> list[Slot] | None:
         """Plan the jobs at places on two shelves, with raised times; None if there is no plan."""
-        queue = self.queue
-        serial = queue.serial[places].tolist()
+        serial = self.memory.open.serial[self.queue.job[places]].tolist()
         readings = [
-            Reading(*queue.allowed(k), s) for k, s in zip(places.tolist(), serial, strict=True)
+            Reading(*self.allowed(k), s) for k, s in zip(places.tolist(), serial, strict=True)
         ]
         curves = [Curve(*raised(reading)[:2]) for reading in readings]
         counts = np.concatenate([curve.counts for curve in curves])

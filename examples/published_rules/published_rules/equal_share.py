@@ -5,16 +5,18 @@ from math import floor
 
 import numpy as np
 
-from predictors.base import FloatArray, IntArray
-from predictors.compiling import compiled
-from published_rules.targets import aim
+from predictors.base import FloatArray
+from predictors.compiling import compiled, direct
 from sim.errors import SHARE
-from sim.policies.advice import last_up_to, round_down
+from sim.policies.advice import last_up_to
 from sim.policies.allocation.queue_time import Cap, CappedCandidates, CappedCounts
 from sim.policies.molding.base import Candidates
-from sim.policies.molding.candidates import OpenQueue, Spans
+from sim.policies.passes.memory import RuleMemory
+from sim.policies.passes.open_counts import settle
 from sim.policies.ties import is_less
 from sim.state.view import View
+
+_settle = direct(settle)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -32,49 +34,50 @@ class AdaptiveStatic(CappedCounts):
         return FreeShare(view, self)
 
 
-class FreeShare(CappedCandidates):
-    """Divides what is free among those who wait."""
+@compiled
+def share_free(memory: RuleMemory, free: int) -> int:
+    """Divide free processors among the first jobs; return one past the last who gets any.
 
-    def narrow(self, queue: OpenQueue) -> None:
-        """Fix the counts of the first jobs, as many as there is room for."""
-        places = queue.places()
-        chosen = self._share(queue, places)
-        targets = np.zeros(queue.last - queue.first)
-        for place, pick in zip(places.tolist(), chosen, strict=False):
-            targets[place - queue.first] = queue.candidates(place)[0][pick]
-        aim(queue, targets)
-        queue.spans["held"][places[: len(chosen)]] = 0
-        queue.spans["held"][places[len(chosen) :]] = 1
-
-    def _share(self, queue: OpenQueue, places: IntArray) -> list[int]:
-        """Return which candidate each of the first jobs gets."""
-        free = self.view.free
-        share = max(free // places.size, 1)
-        offered: list[list[int]] = []
-        chosen: list[int] = []
-        for place in places.tolist():
-            counts = queue.candidates(place)[0]
-            pick = round_down(counts, share)
+    What is left over goes to them, a step to the next count to each in turn, while any fits.
+    """
+    queue, at, counts = memory.queue, memory.queue.at[0], memory.counts
+    share, last = max(free // at.waiting, 1), at.first
+    while last < at.last:
+        own = memory.offers[queue.job[last]]
+        if queue.processors[last] > 0:
+            pick = last_up_to(counts, own.begin, own.begin + own.number, share)
             if counts[pick] > free:
                 break
-            free -= int(counts[pick])
-            offered.append(counts.tolist())
-            chosen.append(pick)
-        return _grow(offered, chosen, free)
-
-
-def _grow(offered: list[list[int]], chosen: list[int], free: int) -> list[int]:
-    """Hand out free processors, a step to the next count to each job in turn, while any fits."""
+            free -= counts[pick]
+            own.low, own.high = pick, pick + 1
+        last += 1
+    for k in range(last, at.last):
+        own = memory.offers[queue.job[k]]
+        own.low, own.high = own.begin, own.begin + 1
     grew = True
     while free > 0 and grew:
         grew = False
-        for i, (counts, pick) in enumerate(zip(offered, chosen, strict=True)):
-            step = counts[pick + 1] - counts[pick] if pick + 1 < len(counts) else 0
-            if 0 < step <= free:
-                chosen[i] += 1
+        for k in range(at.first, last):
+            own = memory.offers[queue.job[k]]
+            if queue.processors[k] == 0 or own.high == own.begin + own.number:
+                continue
+            step = counts[own.high] - counts[own.low]
+            if step <= free:
+                own.low, own.high = own.low + 1, own.high + 1
                 free -= step
                 grew = True
-    return chosen
+    return int(last)
+
+
+_share_free = direct(share_free)
+
+
+class FreeShare(CappedCandidates):
+    """Divides what is free among those who wait."""
+
+    def narrow(self, memory: RuleMemory) -> int:
+        """Fix the counts of the first jobs, as many as there is room for; consider nobody else."""
+        return int(_share_free(memory, self.view.free))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -99,10 +102,11 @@ class MachineShare(CappedCandidates):
         super().__init__(view, rule)
         self._unlimited: FloatArray = np.full(len(view.submit_time), np.inf)
 
-    def narrow(self, queue: OpenQueue) -> None:
+    def narrow(self, memory: RuleMemory) -> int:
         """Fix every count at the target."""
-        target = max(floor(self.view.processors / queue.waiting + 0.5), 1)
-        queue.settle(self._unlimited, float(target))
+        waiting = memory.queue.at["waiting"].item()
+        target = max(floor(self.view.processors / waiting + 0.5), 1)
+        return int(_settle(memory, self._unlimited, float(target)))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -133,23 +137,28 @@ class Available(CappedCounts):
 
 
 @compiled
-def take_free(
-    counts: IntArray, spans: Spans, processors: IntArray, first: int, last: int,
-    free: int, share: float,
-) -> None:  # fmt: skip
-    """Give heads what is free of their caps; from the first that waits on, all get their cap."""
-    waits = False
-    for k in range(first, last):
-        if processors[k] == 0:
+def take_free(memory: RuleMemory, free: int, share: float) -> int:
+    """Give heads what is free of their caps; from the first that waits on, all get their cap.
+
+    Returns one past the last place in use.
+    """
+    queue, at, counts, waits = memory.queue, memory.queue.at[0], memory.counts, False
+    for k in range(at.first, at.last):
+        if queue.processors[k] == 0:
             continue
-        begin, end = spans[k].begin, spans[k].begin + spans[k].number
-        spans[k].low, spans[k].high = end - 1, end
+        own = memory.offers[queue.job[k]]
+        begin, end = own.begin, own.begin + own.number
+        own.low, own.high = end - 1, end
         if waits or free < counts[begin] or is_less(free, share * counts[end - 1]):
             waits = True
             continue
-        spans[k].low = last_up_to(counts, begin, end, free)
-        spans[k].high = spans[k].low + 1
-        free -= counts[spans[k].low]
+        own.low = last_up_to(counts, begin, end, free)
+        own.high = own.low + 1
+        free -= counts[own.low]
+    return int(at.last)
+
+
+_take_free = direct(take_free)
 
 
 class WhatIsFree(CappedCandidates):
@@ -159,9 +168,6 @@ class WhatIsFree(CappedCandidates):
         super().__init__(view, rule)
         self._share = float(rule.share)
 
-    def narrow(self, queue: OpenQueue) -> None:
+    def narrow(self, memory: RuleMemory) -> int:
         """Fix the counts of the heads that take what is free; the next waits for its cap."""
-        take_free(
-            queue.counts, queue.spans, queue.processors, queue.first, queue.last,
-            self.view.free, self._share,
-        )  # fmt: skip
+        return int(_take_free(memory, self.view.free, self._share))

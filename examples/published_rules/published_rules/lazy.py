@@ -62,11 +62,9 @@ class LazyScheduler(OpenScheduler):
             picked = self._pick(place, is_reserved)
             if picked is None:
                 continue
-            pick, start = picked
-            queue.choose(place, pick)
-            queue.start[place] = start
-            end = start + queue.runtime.item(place)
-            profile.occupy(start, end, queue.processors.item(place))
+            count, seconds, start = picked
+            queue.processors[place], queue.runtime[place], queue.start[place] = picked
+            profile.occupy(start, start + seconds, count)
             if start <= view.now:
                 queue.found[number] = place
                 number += 1
@@ -75,11 +73,10 @@ class LazyScheduler(OpenScheduler):
                 is_reserved = True
         return number
 
-    def _pick(self, place: int, is_reserved: bool) -> tuple[int, float] | None:
-        """Return the candidate that the job at a place takes, and when; None if it must wait."""
-        queue, now, job = self.queue, self.view.now, self.queue.job.item(place)
-        low = queue.spans["low"].item(place)
-        counts, runtimes = queue.allowed(place)
+    def _pick(self, place: int, is_reserved: bool) -> tuple[int, float, float] | None:
+        """Return the count that the job at a place takes, its time there, and when; else None."""
+        now, job = self.view.now, self.queue.job.item(place)
+        counts, runtimes = self.allowed(place)
         starts = self._profile.earliest_of(now, counts, runtimes)
         may_start = starts <= now
         if is_reserved and not may_start.any():
@@ -92,5 +89,5 @@ class LazyScheduler(OpenScheduler):
         end = max(starts.item(best) + runtimes.item(best), self._promised.get(job, stretched))
         for pick in np.flatnonzero(may_start).tolist():
             if not is_less(end - now, runtimes.item(pick)):
-                return low + pick, now
-        return low + best, starts.item(best)
+                return counts.item(pick), runtimes.item(pick), now
+        return counts.item(best), runtimes.item(best), starts.item(best)

@@ -5,31 +5,35 @@ from dataclasses import dataclass
 import numpy as np
 
 from predictors.base import FloatArray, IntArray
-from predictors.compiling import compiled
+from predictors.compiling import compiled, direct
 from published_rules.busyness import ByLoad, ForecastMeter
 from published_rules.targets import aim, around
 from sim.errors import AT_LEAST_0, POSITIVE, POSITIVE_SHARE, SHARE
 from sim.policies.advice import Reading
 from sim.policies.allocation.curve import efficient, last_efficient
 from sim.policies.molding.base import Candidates, OpenCounts
-from sim.policies.molding.candidates import OpenQueue, Spans
+from sim.policies.passes.memory import RuleMemory
 from sim.policies.ties import is_less
 from sim.state.view import View
+from sim.state.waiting_queue import Queue, jobs_in
 
 
 @compiled
-def aim_at_efficiency(
-    counts: IntArray, runtimes: FloatArray, spans: Spans, serial: FloatArray,
-    first: int, last: int, efficiency: float, tolerance: float,
-) -> None:  # fmt: skip
+def aim_at_efficiency(memory: RuleMemory, efficiency: float, tolerance: float) -> int:
     """Allow each waiting job what is near its largest count that is efficient enough.
 
-    Near its least count where none is. Arrays as `OpenQueue` has them.
+    Near its least count where none is. Returns one past the last place in use.
     """
-    for k in range(first, last):
-        begin, end = spans[k].begin, spans[k].begin + spans[k].number
-        pick = last_efficient(counts, runtimes, begin, end, serial[k], efficiency)
-        spans[k].low, spans[k].high = around(counts, begin, end, float(counts[pick]), tolerance)
+    queue, at, counts = memory.queue, memory.queue.at[0], memory.counts
+    for k in range(at.first, at.last):
+        own, serial = memory.offers[queue.job[k]], memory.open.serial[queue.job[k]]
+        begin, end = own.begin, own.begin + own.number
+        pick = last_efficient(counts, memory.runtimes, begin, end, serial, efficiency)
+        own.low, own.high = around(counts, begin, end, float(counts[pick]), tolerance)
+    return int(at.last)
+
+
+_aim_at_efficiency = direct(aim_at_efficiency)
 
 
 @compiled
@@ -57,10 +61,12 @@ def running_until(left: FloatArray, held: IntArray) -> tuple[FloatArray, FloatAr
 
 @compiled
 def forecast_counts(
-    processors: IntArray, job: IntArray, known: FloatArray, ends: FloatArray, held: IntArray,
+    queue: Queue, known: FloatArray, ends: FloatArray, held: IntArray,
     now: float, machine: int, arriving: float,
 ) -> FloatArray:  # fmt: skip
     """Return the count that each waiting job aims at for the load that it will meet."""
+    at = queue.at[0]
+    processors, job = queue.processors[at.first : at.last], queue.job[at.first : at.last]
     left = np.empty(ends.size)
     for k in range(ends.size):
         left[k] = ends[k] - now
@@ -133,15 +139,12 @@ class AdaptiveCandidates(Candidates):
         """Let the load signal take in what happened."""
         self._meter.watch()
 
-    def narrow(self, queue: OpenQueue) -> None:
+    def narrow(self, memory: RuleMemory) -> int:
         """Aim at the efficiency for this load."""
         rule = self._rule
-        x = min(max(self._meter.read(queue.jobs()), 0.0), 1.0)
+        x = min(max(self._meter.read(jobs_in(memory.queue)), 0.0), 1.0)
         efficiency = rule.light + x * (rule.heavy - rule.light)
-        aim_at_efficiency(
-            queue.counts, queue.runtimes, queue.spans, queue.serial,
-            queue.first, queue.last, efficiency, float(rule.tolerance),
-        )  # fmt: skip
+        return int(_aim_at_efficiency(memory, efficiency, float(rule.tolerance)))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -206,12 +209,12 @@ class PredictiveCandidates(Candidates):
         """Let the load signal take in what happened."""
         self._meter.watch()
 
-    def narrow(self, queue: OpenQueue) -> None:
+    def narrow(self, memory: RuleMemory) -> int:
         """Aim at the efficient count for the load that each job will meet."""
-        view, here = self.view, queue.here
+        view, queue = self.view, memory.queue
         ends, _, held = view._ends
+        arriving = self._meter.read(jobs_in(queue))
         targets = forecast_counts(
-            queue.processors[here], queue.job[here], self._known, ends, held,
-            view.now, view.processors, self._meter.read(queue.job),
-        )  # fmt: skip
-        aim(queue, targets, float(self._rule.tolerance))
+            queue, self._known, ends, held, view.now, view.processors, arriving
+        )
+        return int(aim(memory, targets, float(self._rule.tolerance)))

@@ -4,15 +4,16 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from predictors.base import FloatArray, IntArray
-from predictors.compiling import compiled
+from predictors.base import FloatArray
+from predictors.compiling import compiled, direct
 from published_rules.busyness import ByLoad
 from sim.policies.advice import Reading, last_up_to
 from sim.policies.allocation.curve import average
 from sim.policies.molding.base import Candidates
-from sim.policies.molding.candidates import OpenQueue, Spans
+from sim.policies.passes.memory import RuleMemory
 from sim.policies.ties import TIE, first_least
 from sim.state.view import View
+from sim.state.waiting_queue import jobs_in
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -53,20 +54,23 @@ def interpolated(x: float, most: float, average: float, least: float) -> float:
 
 
 @compiled
-def settle_interpolated(
-    counts: IntArray, spans: Spans, job: IntArray, first: int, last: int,
-    points: FloatArray, x: float,
-) -> None:  # fmt: skip
+def settle_interpolated(memory: RuleMemory, points: FloatArray, x: float) -> int:
     """Keep of everybody's candidates the largest count up to A+'s, else the least.
 
-    `points` holds most, average and least count of each job.
+    `points` holds most, average and least count of each job. Returns one past the last place.
     """
-    for k in range(first, last):
-        most, average, least = points[job[k], 0], points[job[k], 1], points[job[k], 2]
-        target = interpolated(x, most, average, least) * (1 + TIE)
-        begin, end = spans[k].begin, spans[k].begin + spans[k].number
-        spans[k].low = last_up_to(counts, begin, end, target)
-        spans[k].high = spans[k].low + 1
+    queue, at = memory.queue, memory.queue.at[0]
+    for k in range(at.first, at.last):
+        job = queue.job[k]
+        own = memory.offers[job]
+        target = interpolated(x, points[job, 0], points[job, 1], points[job, 2])
+        end = own.begin + own.number
+        own.low = last_up_to(memory.counts, own.begin, end, target * (1 + TIE))
+        own.high = own.low + 1
+    return int(at.last)
+
+
+_settle_interpolated = direct(settle_interpolated)
 
 
 class Interpolator(Candidates):
@@ -88,9 +92,7 @@ class Interpolator(Candidates):
         """Let the load signal take in what happened."""
         self._meter.watch()
 
-    def narrow(self, queue: OpenQueue) -> None:
+    def narrow(self, memory: RuleMemory) -> int:
         """Fix every count at the one for this load."""
-        x = self._meter.read(queue.jobs())
-        settle_interpolated(
-            queue.counts, queue.spans, queue.job, queue.first, queue.last, self._points, x
-        )
+        x = self._meter.read(jobs_in(memory.queue))
+        return int(_settle_interpolated(memory, self._points, x))

@@ -3,9 +3,9 @@
 import numpy as np
 
 from predictors.base import FloatArray, IntArray
-from predictors.compiling import compiled
+from predictors.compiling import compiled, direct
 from sim.policies.advice import last_up_to
-from sim.policies.molding.candidates import OpenQueue, Spans
+from sim.policies.passes.memory import RuleMemory
 from sim.policies.ties import TIE
 
 
@@ -27,15 +27,17 @@ def around(
 
 
 @compiled
-def _aim(
-    counts: IntArray, spans: Spans, first: int, last: int, target: FloatArray, tolerance: float
-) -> None:
-    """Allow everybody what is around the target; see `aim`."""
-    for k in range(first, last):
-        begin, end = spans[k].begin, spans[k].begin + spans[k].number
-        spans[k].low, spans[k].high = around(counts, begin, end, target[k - first], tolerance)
+def aim_at(memory: RuleMemory, target: FloatArray, tolerance: float) -> int:
+    """Allow every waiting job what is around its target, at least one count.
+
+    `target` is by place, from the first in use. Returns one past the last place in use.
+    """
+    queue, at = memory.queue, memory.queue.at[0]
+    for k in range(at.first, at.last):
+        own = memory.offers[queue.job[k]]
+        end, wanted = own.begin + own.number, target[k - at.first]
+        own.low, own.high = around(memory.counts, own.begin, end, wanted, tolerance)
+    return int(at.last)
 
 
-def aim(queue: OpenQueue, target: FloatArray, tolerance: float = 0.0) -> None:
-    """Allow every waiting job what is around its target, at least one count."""
-    _aim(queue.counts, queue.spans, queue.first, queue.last, target, tolerance)
+aim = direct(aim_at)

@@ -1,19 +1,18 @@
 """Fair-share molding: nobody takes more than its share of the work (Srinivasan et al. 2002)."""
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
 
 from predictors.base import FloatArray, IntArray
-from predictors.compiling import compiled
+from predictors.compiling import compiled, direct
 from sim.errors import AT_LEAST_0, POSITIVE, check_choice
 from sim.policies.advice import Reading, last_up_to
 from sim.policies.molding.base import Candidates, OpenCounts
-from sim.policies.molding.candidates import OpenMemory, OpenQueue, Spans
+from sim.policies.molding.candidates import OpenMemory
 from sim.policies.passes.memory import RuleMemory
-from sim.policies.passes.open_counts import begin_pass, start_allowed
+from sim.policies.passes.open_counts import may_start, start_allowed
 from sim.policies.ties import TIE
 from sim.state.run_state import State
 from sim.state.view import View
@@ -67,71 +66,61 @@ WEIGHT, LIMIT = range(2)
 
 
 @compiled
-def cut_at_shares(
-    counts: IntArray, spans: Spans, processors: IntArray, job: IntArray,
-    shares: FloatArray, running: IntArray, scale: float, keeps: bool,
-) -> None:  # fmt: skip
+def cut_at_shares(memory: RuleMemory, running: IntArray, keeps: bool) -> int:
     """Allow each waiting job counts up to its share of the weights, rounded up.
 
     Parameters
     ----------
-    counts : numpy.ndarray of int
-    spans, processors, job : numpy.ndarray of int, shape (5, n) and (n,)
-        As `OpenQueue` has them, of the places in use.
-    shares : numpy.ndarray of float, shape (jobs, 2)
-        Columns `WEIGHT` and `LIMIT`, which is written here.
+    memory : RuleMemory
+        Of what is shared out, `scale`, in processors; in `shares` column `LIMIT` is written.
     running : numpy.ndarray of int
         The running jobs whose weights count.
-    scale : float
-        What is shared out, in processors.
     keeps : bool
         Whether a share that a job has stands.
+
+    Returns
+    -------
+    int
+        One past the last place that is considered.
     """
-    total = 0.0
+    queue, at, shares, total = memory.queue, memory.queue.at[0], memory.open.shares, 0.0
     for runner in running:
         total += shares[runner, WEIGHT]
-    for k in range(job.size):
-        if processors[k] > 0:
-            total += shares[job[k], WEIGHT]
-    for k in range(job.size):
-        if processors[k] == 0:
+    for k in range(at.first, at.last):
+        if queue.processors[k] > 0:
+            total += shares[queue.job[k], WEIGHT]
+    for k in range(at.first, at.last):
+        if queue.processors[k] == 0:
             continue
-        own = shares[job[k]]
+        own, offered = shares[queue.job[k]], memory.offers[queue.job[k]]
         if not keeps or np.isnan(own[LIMIT]):
-            own[LIMIT] = np.ceil(scale * own[WEIGHT] / total * (1 - TIE))
-        begin, end = spans[k].begin, spans[k].begin + spans[k].number
-        spans[k].low = begin
-        spans[k].high = last_up_to(counts, begin, end, own[LIMIT]) + 1
+            own[LIMIT] = np.ceil(memory.open.scale * own[WEIGHT] / total * (1 - TIE))
+        begin, end = offered.begin, offered.begin + offered.number
+        offered.low = begin
+        offered.high = last_up_to(memory.counts, begin, end, own[LIMIT]) + 1
+    return int(at.last)
+
+
+_cut_at_shares = direct(cut_at_shares)
 
 
 @compiled
 def decide(state: State, memory: RuleMemory) -> None:
     """Start who may, on counts up to its share of the work of all who wait."""
-    if begin_pass(state, memory):
-        first, last, own = state.run[0].head, state.run[0].arrived, memory.open
-        cut_at_shares(
-            memory.counts, memory.offers[first:last], state.waiting[first:last],
-            own.job[first:last], own.shares, own.job[:0], own.scale, False,
-        )  # fmt: skip
-        start_allowed(state, memory, last)
+    if may_start(state, memory):
+        start_allowed(state, memory, cut_at_shares(memory, np.zeros(0, np.int64), False))
 
 
 class ShareLimit(Candidates):
     """Remembers the weights of all jobs that wait or run."""
 
     def __init__(self, view: View, rule: FairShare) -> None:
-        super().__init__(view, rule.advice, rule.counts)
-        self._rule = rule
-        self.looks_ahead = self._keeps = rule.when == "submit"
-        self._scale = float(rule.factor * view.processors)
         self._shares: FloatArray = np.full((len(view.submit_time), 2), np.nan)
-
-    @property
-    def compiled_pass(self) -> tuple[Callable[..., None], OpenMemory] | None:
-        """The compiled pass, and what it keeps; None if it remembers, or sums up who runs."""
-        if self._keeps or self._rule.sum != "queued":
-            return None
-        return decide, OpenMemory(scale=self._scale, shares=self._shares)
+        keeps = OpenMemory(scale=float(rule.factor * view.processors), shares=self._shares)
+        remembers = rule.when == "submit" or rule.sum != "queued"
+        super().__init__(view, rule.advice, rule.counts, None if remembers else decide, keeps)
+        self._rule = rule
+        self.looks_ahead = rule.when == "submit"
 
     def of(self, job: int) -> Reading:
         """Return the job's candidates, and remember what its share is reckoned by."""
@@ -144,12 +133,8 @@ class ShareLimit(Candidates):
         self._shares[job, WEIGHT] = weight
         return reading
 
-    def narrow(self, queue: OpenQueue) -> None:
+    def narrow(self, memory: RuleMemory) -> int:
         """Cut everybody's candidates at the job's limit."""
         counted = self.view.running if self._rule.sum == "queued_and_running" else ()
         running = np.fromiter(counted, np.int64, len(counted))
-        here = queue.here
-        cut_at_shares(
-            queue.counts, queue.spans[here], queue.processors[here], queue.job[here],
-            self._shares, running, self._scale, self._keeps,
-        )  # fmt: skip
+        return int(_cut_at_shares(memory, running, self.looks_ahead))

@@ -1,23 +1,22 @@
 """Whole-queue molding: iteration on the mean turnaround, and utilisation-based molding."""
 
-from abc import ABC, abstractmethod
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
 
 from predictors.base import FloatArray, IntArray
-from predictors.compiling import compiled
+from predictors.compiling import compiled, direct
 from sim.errors import AT_LEAST_1, check_choice
 from sim.policies.molding.base import Candidates, OpenCounts
-from sim.policies.molding.candidates import SPAN, OpenMemory, OpenQueue, Spans, allow_all
+from sim.policies.molding.candidates import SPAN, OpenMemory, Spans
 from sim.policies.molding.choice import fill_idle
 from sim.policies.passes.memory import RuleMemory
-from sim.policies.passes.open_counts import begin_pass, start_allowed
+from sim.policies.passes.open_counts import allow_all, may_start, start_allowed
 from sim.policies.ties import is_less, is_less_on
-from sim.state.availability import FIRST, LAST, Profile
+from sim.state.availability import FIRST, LAST, lay
 from sim.state.run_state import State
+from sim.state.run_steps import holders_in
 from sim.state.view import View
 
 TIMES, FREE = range(2)
@@ -259,29 +258,56 @@ class WholeQueue(OpenCounts):
         AT_LEAST_1.check(depth=self.depth)
 
 
-class QueuePlanner(Candidates, ABC):
+@compiled
+def plan_first(state: State, memory: RuleMemory) -> int:
+    """Fix the counts of the first jobs by a plan that follows the running ones.
+
+    Returns one past the place of the last of them; of the last place, if nobody could start now.
+    """
+    run, queue, at, own = state.run[0], memory.queue, memory.queue.at[0], memory.open
+    last = allow_all(memory)
+    if run.free == 0:
+        return int(last)
+    jobs, number, place = np.empty(own.depth, np.int64), 0, at.first
+    while place < last and number < own.depth:
+        if queue.processors[place] > 0:
+            jobs[number] = queue.job[place]
+            number += 1
+        place += 1
+    jobs, spans = jobs[:number], np.empty(number, SPAN)
+    for i in range(number):
+        spans[i] = memory.offers[jobs[i]]
+    ends = holders_in(state)
+    size = ends.end.size + 1
+    times, free, span = np.empty(size), np.empty(size, np.int64), np.empty(2, np.int64)
+    lay(times, free, span, run.now, run.free + ends.processors.sum(), ends.end, ends.processors)
+    given = times, free, span, memory.counts, memory.runtimes, spans, own.serial[jobs]
+    pick = fill_idle(*given) if own.fills_idle else iterate(*given, own.by_time)
+    for i in range(number):
+        offered = memory.offers[jobs[i]]
+        offered.low, offered.high = pick[i], pick[i] + 1
+    return int(place)
+
+
+@compiled
+def decide(state: State, memory: RuleMemory) -> None:
+    """Start who may of the first jobs, on counts by a plan."""
+    if may_start(state, memory):
+        start_allowed(state, memory, plan_first(state, memory))
+
+
+_plan_first = direct(plan_first)
+
+
+class QueuePlanner(Candidates):
     """Plans the first waiting jobs after the running ones, where any could start now."""
 
-    def __init__(self, view: View, rule: WholeQueue) -> None:
-        super().__init__(view, rule.advice, rule.counts)
-        self._depth = rule.depth
-        self._profile = Profile(view.processors)
+    def __init__(self, view: View, rule: WholeQueue, keeps: OpenMemory) -> None:
+        super().__init__(view, rule.advice, rule.counts, decide, keeps._replace(depth=rule.depth))
 
-    def narrow(self, queue: OpenQueue) -> None:
-        """Fix the counts of the first jobs, and hold the others back."""
-        queue.allow_all()
-        if self.view.free == 0:
-            return
-        places = queue.places()
-        queue.spans["held"][places[self._depth :]] = 1
-        places = places[: self._depth]
-        self._profile.lay(self.view.now, self.view._ends)
-        pick = self.plan(queue, places)
-        queue.spans["low"][places], queue.spans["high"][places] = pick, pick + 1
-
-    @abstractmethod
-    def plan(self, queue: OpenQueue, places: IntArray) -> IntArray:
-        """Return the candidate of each place."""
+    def narrow(self, memory: RuleMemory) -> int:
+        """Fix the counts of the first jobs, and consider nobody else."""
+        return int(_plan_first(self.view._tables, memory))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -308,60 +334,7 @@ class Iterative(WholeQueue):
 
     def open(self, view: View) -> Candidates:
         """Begin a run."""
-        return IterativePlanner(view, self)
-
-
-@compiled
-def plan_first(state: State, memory: RuleMemory) -> int:
-    """Fix the counts of the first jobs by iteration; return one past the last of them."""
-    waiting, depth, run, offers = state.waiting, memory.open.depth, state.run[0], memory.offers
-    places, number, job = np.empty(depth, np.int64), 0, run.head
-    while job < run.arrived and number < depth:
-        if waiting[job] > 0:
-            places[number] = job
-            number += 1
-        job += 1
-    places = places[:number]
-    spans = np.empty(number, SPAN)
-    for i in range(number):
-        spans[i] = offers[places[i]]
-    pick = iterate(
-        memory.times, memory.free, memory.span, memory.counts, memory.runtimes, spans,
-        memory.open.serial[places], memory.open.by_time,
-    )  # fmt: skip
-    for i in range(number):
-        own = offers[places[i]]
-        own.low, own.high = pick[i], pick[i] + 1
-    return int(job)
-
-
-@compiled
-def decide(state: State, memory: RuleMemory) -> None:
-    """Start who may of the first jobs, on counts by iteration."""
-    if begin_pass(state, memory):
-        allow_all(memory.offers, state.run[0].head, state.run[0].arrived)
-        start_allowed(state, memory, plan_first(state, memory))
-
-
-class IterativePlanner(QueuePlanner):
-    """Iterates on the mean turnaround."""
-
-    def __init__(self, view: View, rule: Iterative) -> None:
-        super().__init__(view, rule)
-        self._by_time = rule.step == "time"
-
-    @property
-    def compiled_pass(self) -> tuple[Callable[..., None], OpenMemory]:
-        """The compiled pass, and what it keeps."""
-        return decide, OpenMemory(depth=self._depth, by_time=self._by_time)
-
-    def plan(self, queue: OpenQueue, places: IntArray) -> IntArray:
-        """Return the candidate of each place."""
-        profile = self._profile
-        return iterate(
-            profile.times, profile.free, profile.span, queue.counts, queue.runtimes,
-            queue.spans[places], queue.serial[places], self._by_time,
-        )  # fmt: skip
+        return QueuePlanner(view, self, OpenMemory(by_time=self.step == "time"))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -379,16 +352,4 @@ class UtilizationBased(WholeQueue):
 
     def open(self, view: View) -> Candidates:
         """Begin a run."""
-        return UtilizationPlanner(view, self)
-
-
-class UtilizationPlanner(QueuePlanner):
-    """Hands out idle processors."""
-
-    def plan(self, queue: OpenQueue, places: IntArray) -> IntArray:
-        """Return the candidate of each place."""
-        profile = self._profile
-        return fill_idle(
-            profile.times, profile.free, profile.span, self.view.now, queue.counts,
-            queue.runtimes, queue.spans[places], queue.serial[places],
-        )  # fmt: skip
+        return QueuePlanner(view, self, OpenMemory(fills_idle=True))

@@ -14,16 +14,18 @@ from typing import Literal
 import numpy as np
 
 from predictors.base import FloatArray, IntArray
-from predictors.compiling import compiled
+from predictors.compiling import compiled, direct
 from sim.errors import check_choice
 from sim.policies.advice import Advice, Counts, Reading, raised, round_down
 from sim.policies.allocation.curve import CurveRule
 from sim.policies.base import Outlook
 from sim.policies.molding.base import Candidates, OpenCounts
-from sim.policies.molding.candidates import OpenQueue
+from sim.policies.passes.memory import RuleMemory
+from sim.policies.passes.open_counts import settle
 from sim.policies.ties import TIE, first_least, is_less
 from sim.state.view import View
 
+_settle = direct(settle)
 Model = Literal["roofline", "communication", "amdahl", "general"]
 
 ICPP22: dict[str, float] = {
@@ -165,7 +167,7 @@ class FairCandidates(Candidates):
         self._balanced[job] = reading.counts[place]
         return reading
 
-    def narrow(self, queue: OpenQueue) -> None:
+    def narrow(self, memory: RuleMemory) -> int:
         """Fix every count at min(p, ceil(μ(R)·P))."""
         limit = ceil(fair_mu(self.ratio) * self.view.processors * (1 - TIE))
-        queue.settle(self._balanced, float(limit))
+        return int(_settle(memory, self._balanced, float(limit)))

@@ -6,12 +6,12 @@ from typing import Literal
 import numpy as np
 
 from predictors.base import FloatArray, IntArray
-from predictors.compiling import compiled
+from predictors.compiling import compiled, direct
 from sim.errors import check_choice
 from sim.policies.advice import Reading
 from sim.policies.allocation.curve import average, knee
 from sim.policies.molding.base import Candidates, OpenCounts
-from sim.policies.molding.candidates import OpenQueue, Spans
+from sim.policies.passes.memory import RuleMemory
 from sim.policies.ties import first_least, is_less
 from sim.state.view import View
 
@@ -202,47 +202,56 @@ QUEUE_TIMES = ("believed", "median", "mean")
 
 @compiled
 def settle_heads(
-    counts: IntArray, runtimes: FloatArray, spans: Spans, processors: IntArray,
-    free: int, runs: FloatArray, queue_time: int, longest: float,
-) -> None:  # fmt: skip
+    memory: RuleMemory, free: int, known: FloatArray, queue_time: int, longest: float
+) -> int:
     """Settle heads on the count they prefer, until one prefers to wait; all others get their cap.
 
     Parameters
     ----------
-    counts, runtimes : numpy.ndarray
-    spans, processors : numpy.ndarray, shape (n,)
-        As `OpenQueue` has them, of the places in use.
+    memory : RuleMemory
     free : int
-    runs : numpy.ndarray of float, shape (2, r + n)
-        Of the r running jobs, with room for the waiting ones; rows `HELD` and `CLOCK`.
+    known : numpy.ndarray of float, shape (r, 2)
+        Of the running jobs; columns `HELD` and `CLOCK`.
     queue_time : int
         The place of its name in `QUEUE_TIMES`.
     longest : float, seconds
+
+    Returns
+    -------
+    int
+        One past the last place that is considered.
     """
-    number = runs.shape[1] - processors.size
-    waits = False
-    for k in range(processors.size):
-        if processors[k] == 0:
+    queue, at = memory.queue, memory.queue.at[0]
+    number, waits = len(known), False
+    runs = np.empty((2, number + at.last - at.first))
+    runs[:, :number] = known.T
+    for k in range(at.first, at.last):
+        if queue.processors[k] == 0:
             continue
-        begin, end = spans[k].begin, spans[k].begin + spans[k].number
-        spans[k].low, spans[k].high = end - 1, end
+        own = memory.offers[queue.job[k]]
+        begin, end = own.begin, own.begin + own.number
+        own.low, own.high = end - 1, end
         if waits:
             continue
-        offered, seconds = counts[begin:end], runtimes[begin:end]
+        offered, seconds = memory.counts[begin:end], memory.runtimes[begin:end]
         held, clock = runs[HELD, :number], runs[CLOCK, :number]
         if queue_time == 0:
             pick = believed_best(offered, seconds, free, held, clock)
         else:
             pick = predicted_best(offered, seconds, free, held, clock, queue_time == 1, longest)
-        spans[k].low, spans[k].high = begin + pick, begin + pick + 1
+        own.low, own.high = begin + pick, begin + pick + 1
         waits = offered[pick] > free
         free -= offered[pick]
-        at, instant = number, seconds[pick] if queue_time == 0 else 0.0
-        while queue_time == 0 and at > 0 and runs[CLOCK, at - 1] > instant:
-            runs[:, at] = runs[:, at - 1]
-            at -= 1
-        runs[HELD, at], runs[CLOCK, at] = offered[pick], instant
+        place, instant = number, seconds[pick] if queue_time == 0 else 0.0
+        while queue_time == 0 and place > 0 and runs[CLOCK, place - 1] > instant:
+            runs[:, place] = runs[:, place - 1]
+            place -= 1
+        runs[HELD, place], runs[CLOCK, place] = offered[pick], instant
         number += 1
+    return int(at.last)
+
+
+_settle_heads = direct(settle_heads)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -289,18 +298,13 @@ class QueueTimeCandidates(CappedCandidates):
         self._queue_time = QUEUE_TIMES.index(rule.queue_time)
         self._longest = float(rule.longest)
 
-    def narrow(self, queue: OpenQueue) -> None:
+    def narrow(self, memory: RuleMemory) -> int:
         """Fix the counts of the heads that start now and of the first that waits."""
-        view, here = self.view, queue.here
-        now = view.now
+        view, now = self.view, self.view.now
         if self._queue_time == 0:
             ends = view._ends.rows()
             known = [(count, end - now) for end, job, count in ends if job >= 0]
         else:
             known = [(run.processors, now - run.start) for run in view.running.values()]
-        runs = np.empty((2, len(known) + queue.last - queue.first))
-        runs[:, : len(known)] = np.array(known, float).reshape(-1, 2).T
-        settle_heads(
-            queue.counts, queue.runtimes, queue.spans[here], queue.processors[here],
-            view.free, runs, self._queue_time, self._longest,
-        )  # fmt: skip
+        runs = np.array(known, float).reshape(-1, 2)
+        return int(_settle_heads(memory, view.free, runs, self._queue_time, self._longest))

@@ -188,6 +188,17 @@ def reserve(state: State, memory: RuleMemory, k: int) -> None:
     reserve_at(memory, k, begin)
 
 
+@compiled
+def reserve_best(state: State, memory: RuleMemory, k: int) -> None:
+    """Reserve the hole in which the job at a place ends earliest, on any allowed candidate."""
+    queue, holes, own = memory.queue, holes_of(memory), memory.offers[memory.queue.job[k]]
+    counts, runtimes, now = memory.counts, memory.runtimes, state.run[0].now
+    pick, start = best_candidate(holes, now, counts, runtimes, own.low, own.high, np.inf)
+    queue.processors[k], queue.runtime[k] = counts[pick], runtimes[pick]
+    reserve_at(memory, k, start)
+    occupy(*holes, start, start + runtimes[pick], counts[pick])
+
+
 @compiled(forceinline=True)
 def is_wake_wanted(ends: FloatArray, instants: FloatArray) -> bool:
     """Say whether a pass is to be asked for when the next reservation begins, and note it.
@@ -310,7 +321,8 @@ def decide(state: State, memory: RuleMemory) -> None:
 
 _NO_CHANGES: FloatArray = np.zeros((0, 3))
 _take_in, _keep_what_fits, _compress = direct(take_in), direct(keep_what_fits), direct(compress)
-_reserve, _reserve_at, _look_again = direct(reserve), direct(reserve_at), direct(look_again)
+_reserve, _reserve_best, _look_again = direct(reserve), direct(reserve_best), direct(look_again)
+_compress_candidates = direct(compress_candidates)
 _find_due, _is_wake_wanted = direct(find_due), direct(is_wake_wanted)
 _lay_running, _replan_soonest = direct(lay_running), direct(replan_soonest)
 
@@ -520,26 +532,14 @@ class OpenConservativeScheduler(OpenKeeper, ConservativeScheduler):
         for job in self.view.arrived:
             self.admit(job, self.outlook)
         if self.queue.waiting:
-            self.candidates.narrow(self.queue)
+            self.considered = self.candidates.narrow(self.memory)
         self._places = self.queue.place_of() if self.view.arrived else {}
 
     def place(self, job: int) -> None:
         """Reserve the hole in which a job that was taken in ends earliest."""
-        queue, holes = self.queue, holes_of(self.memory)
-        place = self._places[job]
-        low, high = queue.spans["low"].item(place), queue.spans["high"].item(place)
-        pick, start = best_candidate(
-            holes, self.view.now, queue.counts, queue.runtimes, low, high, np.inf
-        )
-        queue.choose(place, pick)
-        _reserve_at(self.memory, place, start)
-        occupy(*holes, start, start + queue.runtime.item(place), queue.processors.item(place))
+        _reserve_best(self.view._tables, self.memory, self._places[job])
 
     def _compress(self) -> None:
-        queue, now, freed = self.queue, self.view.now, self.memory.instants[SINCE:]
-        if queue.waiting:
-            waiting, holes, last = queue.table, holes_of(self.memory), queue.last
-            compress_candidates(
-                holes, now, waiting, queue.every_candidate, queue.first, last, freed
-            )
-            _look_again(self.memory, now)
+        if self.queue.waiting:
+            _compress_candidates(self.memory, self.view.now, self.memory.instants[SINCE:])
+            _look_again(self.memory, self.view.now)

@@ -15,7 +15,7 @@ from sim.errors import AT_LEAST_1, PolicyError, check_choice
 from sim.policies.allocation.rigid import Request
 from sim.policies.backfill.queue_search import Opening, backfill, fill, find_heads
 from sim.policies.base import Allocation, OpenAllocation, QueueKeeper
-from sim.policies.molding.candidates import Candidates, single_candidates
+from sim.policies.molding.candidates import single_candidates
 from sim.policies.molding.choice import Blocking, mold_first
 from sim.policies.molding.scheduler import OpenScheduler
 from sim.policies.order import Order
@@ -146,7 +146,7 @@ def find_deep(state: State, memory: RuleMemory) -> int:
         return 0
     lay_running(state, memory)
     waiting, holes = waiting_in(queue), (memory.times, memory.free, memory.span)
-    singles = Candidates(single_candidates(at.last), waiting.counts, waiting.runtimes)
+    singles = single_candidates(queue.processors[: at.last], queue.runtime[: at.last])
     blocking = Blocking(memory.backfilling[0].reservations, False)
     return mold_first(holes, run.now, waiting, singles, at.first, at.last, blocking, queue.found)
 

@@ -6,9 +6,14 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from predictors.base import IntArray
+from predictors.compiling import direct
 from sim.policies.advice import Advice, Counts, Reading, check_counts, tried
-from sim.policies.molding.candidates import OpenMemory, OpenQueue
+from sim.policies.molding.candidates import CLOSED, OpenMemory
+from sim.policies.passes.memory import RuleMemory
+from sim.policies.passes.open_counts import allow_all
 from sim.state.view import View
+
+_allow_all = direct(allow_all)
 
 
 class Candidates:
@@ -20,6 +25,10 @@ class Candidates:
     advice : Advice
     counts : {"powers_of_two", "all"}
         Which counts are candidates, besides the request.
+    compiled_pass : callable, optional
+        A pass that narrows as `narrow` does.
+    keeps : OpenMemory
+        What it keeps of the run.
 
     Attributes
     ----------
@@ -29,11 +38,21 @@ class Candidates:
     """
 
     looks_ahead = False
+    compiled_pass: Callable[..., None] | None = None
+    keeps = CLOSED
 
-    def __init__(self, view: View, advice: Advice, counts: Counts) -> None:
+    def __init__(
+        self,
+        view: View,
+        advice: Advice,
+        counts: Counts,
+        compiled_pass: Callable[..., None] | None = None,
+        keeps: OpenMemory = CLOSED,
+    ) -> None:
         self.view = view
         self.advice = advice
         self.counts = counts
+        self.compiled_pass, self.keeps = compiled_pass, keeps
 
     def tries(self, job: int, view: View) -> IntArray:
         """Return the counts that a job tries."""
@@ -54,14 +73,12 @@ class Candidates:
     def watch(self) -> None:
         """Take in what happened since the last pass; called once a pass, before anything else."""
 
-    @property
-    def compiled_pass(self) -> tuple[Callable[..., None], OpenMemory] | None:
-        """The compiled pass that narrows as `narrow` does, and what it keeps; None without one."""
-        return None
+    def narrow(self, memory: RuleMemory) -> int:
+        """Say which candidates are allowed in this pass; everything by default.
 
-    def narrow(self, queue: OpenQueue) -> None:
-        """Say which candidates are allowed in this pass; everything by default."""
-        queue.allow_all()
+        Returns one past the last place of the queue that is considered.
+        """
+        return int(_allow_all(memory))
 
 
 @dataclass(frozen=True, kw_only=True)

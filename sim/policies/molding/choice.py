@@ -7,9 +7,10 @@ import numpy as np
 from predictors.base import FloatArray, IntArray
 from predictors.compiling import compiled
 from sim.policies.molding.candidates import Candidates, Spans
+from sim.policies.passes.memory import RuleMemory, candidates_of, holes_of
 from sim.policies.ties import is_less
 from sim.state.availability import FIRST, LAST, Holes, earliest, free_between, occupy, place
-from sim.state.waiting_queue import Waiting
+from sim.state.waiting_queue import Waiting, waiting_in
 
 Own = tuple[int, float, float]
 """What a job holds: processors, and begin and end of its reservation, seconds."""
@@ -78,15 +79,15 @@ def mold_first(
     places were written to `found`.
     """
     processors, runtime, starts = waiting
-    spans, counts, runtimes = candidates
+    owner, spans, counts, runtimes = candidates
     free = holes[1]
     reservations, strict = blocking
     number = reserved = 0
     soon, span = np.nextafter(now, np.inf), holes[2]
     for k in range(first, last):
-        own = spans[k]
-        if processors[k] == 0 or own.held != 0:
+        if processors[k] == 0:
             continue
+        own = spans[owner[k]]
         may_reserve = reserved < reservations
         if not may_reserve:
             starts[k] = np.inf
@@ -114,17 +115,18 @@ def mold_first(
 def _earlier_candidate(
     holes: Holes, now: float, own: Own, freed: Freed, candidates: Candidates, k: int
 ) -> tuple[int, float, bool]:
-    """Return the candidate of job `k` that ends earliest before `own`, -1 if none, and its start.
+    """Return the candidate at a place that ends earliest before `own`, -1 if none, and its start.
 
     Also whether the job's own reservation was taken out of the profile on the
     way, as candidates of more processors than it holds need.
     """
     (held, old, old_end), (begin, end, most) = own, freed
-    spans, counts, runtimes = candidates
+    owner, spans, counts, runtimes = candidates
+    allowed = spans[owner[k]]
     reach = most + held if old < end else most
     best, best_start, least = -1, old, old_end - now
     out = False
-    for pick in range(spans[k].low, spans[k].high):
+    for pick in range(allowed.low, allowed.high):
         count, seconds = counts[pick], runtimes[pick]
         if count > reach:
             break
@@ -145,22 +147,15 @@ def _earlier_candidate(
 
 
 @compiled
-def compress_candidates(
-    holes: Holes,
-    now: float,
-    waiting: Waiting,
-    candidates: Candidates,
-    first: int,
-    last: int,
-    freed: FloatArray,
-) -> None:
+def compress_candidates(memory: RuleMemory, now: float, freed: FloatArray) -> None:
     """Let every waiting job, in queue order, end earlier on any allowed candidate if it can.
 
     Jobs that hold no reservation yet (``starts`` infinite) are passed over.
     ``freed`` bounds the time in which processors became free since the jobs were
     last tried, and on return what this pass freed: see `sim.state.availability.compress`.
     """
-    processors, runtime, starts = waiting
+    at, holes, candidates = memory.queue.at[0], holes_of(memory), candidates_of(memory)
+    processors, runtime, starts = waiting_in(memory.queue)
     counts, runtimes = candidates.counts, candidates.runtimes
     begin, end = freed[0], freed[1]
     freed[0], freed[1] = np.inf, -np.inf
@@ -168,7 +163,7 @@ def compress_candidates(
         return
     begin = max(begin, now)
     most = free_between(*holes, begin, end)[1]
-    for k in range(first, last):
+    for k in range(at.first, at.last):
         own = processors[k]
         if own == 0 or starts[k] == np.inf:
             continue
@@ -207,8 +202,8 @@ def _copy(
 
 @compiled
 def fill_idle(
-    times: FloatArray, free: IntArray, span: IntArray, now: float,
-    counts: IntArray, runtimes: FloatArray, spans: Spans, serial: FloatArray,
+    times: FloatArray, free: IntArray, span: IntArray, counts: IntArray, runtimes: FloatArray,
+    spans: Spans, serial: FloatArray,
 ) -> IntArray:  # fmt: skip
     """Hand out planned idle processors while the planned utilisation rises (UMS).
 
@@ -216,7 +211,7 @@ def fill_idle(
     Σ T(n)·n·E(n) is Σ T(1), so that utilisation rises where the latest planned end falls.
     """
     pick: IntArray = spans["low"].copy()
-    high = spans["high"]
+    high, now = spans["high"], times[span[FIRST]]
     jobs = pick.size
     room = span[LAST] - span[FIRST] + 2 * jobs + 4
     work_times, work_free = np.empty(room), np.empty(room, np.int64)

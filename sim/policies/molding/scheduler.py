@@ -2,36 +2,72 @@
 
 import numpy as np
 
+from predictors.base import FloatArray, IntArray
 from predictors.compiling import direct
 from predictors.in_loop.oracle import foresees
 from sim.engine.engine import Engine
 from sim.engine.protocols import Promise, acts_as
 from sim.policies.base import OpenAllocation, Outlook, QueueKeeper
 from sim.policies.molding.base import Candidates
-from sim.policies.molding.candidates import OpenQueue
-from sim.policies.molding.choice import Blocking, mold_first
+from sim.policies.molding.candidates import SPAN
 from sim.policies.order import Order
 from sim.policies.passes import by_index
-from sim.policies.passes.memory import holes_of, lay_running, make_memory
+from sim.policies.passes.memory import make_memory, set_menu
+from sim.policies.passes.open_counts import find_allowed
 from sim.policies.passes.queue_rule import CompiledQueueRule
 from sim.state.decisions import Decision, Start
 from sim.state.feasible_counts import place_up_to
 from sim.state.view import View
 
-_lay_running = direct(lay_running)
+_find_allowed, _set_menu = direct(find_allowed), direct(set_menu)
 ALL = np.iinfo(np.int64).max
 """As many reservations as there are jobs."""
 
 
 class OpenKeeper(QueueKeeper):
-    """What schedulers of open counts share: arrivals get candidates in place of a count."""
+    """What schedulers of open counts share: arrivals get candidates in place of a count.
 
-    kind_of_queue = OpenQueue
-    queue: OpenQueue
+    Parameters
+    ----------
+    view : View
+    order : Order
+    allocation : OpenAllocation
+    reservations : int
+        Of those that plan anew in every pass: 0 is first fit, 1 is EASY, `ALL` is conservative.
+    strict : bool
+        Likewise, whether nobody passes a blocked job.
 
-    def __init__(self, view: View, order: Order, allocation: OpenAllocation) -> None:
+    Attributes
+    ----------
+    considered : int
+        One past the last place that the rule considered when it was asked last.
+    counts : numpy.ndarray of int
+    runtimes : numpy.ndarray of float, seconds
+        Candidates of all who wait, as of `RuleMemory`.
+    """
+
+    def __init__(
+        self,
+        view: View,
+        order: Order,
+        allocation: OpenAllocation,
+        reservations: int = 0,
+        strict: bool = False,
+    ) -> None:
         self.candidates: Candidates = allocation.open(view)
         super().__init__(view, order, allocation)
+        self.counts: IntArray = np.zeros(1024, np.int64)
+        self.runtimes: FloatArray = np.zeros(1024)
+        self.considered = self._used = 0
+        jobs, keeps = len(view.submit_time), self.candidates.keeps
+        self.memory = make_memory(
+            self.queue.tables,
+            view.processors,
+            offers=np.zeros(jobs, SPAN),
+            counts=self.counts,
+            runtimes=self.runtimes,
+            open=keeps._replace(reservations=reservations, strict=strict, serial=np.zeros(jobs)),
+        )
 
     def admit(self, job: int, outlook: Outlook | None = None) -> int:
         """Queue a job that has just arrived, with its candidates, and return its place."""
@@ -40,18 +76,49 @@ class OpenKeeper(QueueKeeper):
         pick = place_up_to(counts, view.requested_processors[job])
         count, seconds = counts.item(pick), runtimes.item(pick)
         view._beliefs.keep(job, count, seconds)
-        place = self.enqueue(job, count, seconds)
-        self.queue.offer(place, counts, runtimes, serial)
-        return place
+        self.offer(job, counts, runtimes, serial)
+        return self.enqueue(job, count, seconds)
 
     def believe_anew(self, place: int, job: int) -> float:
         """Write the candidates of the waiting job at a place anew."""
-        queue = self.queue
-        queue.offer(place, *self.candidates.of(job))
-        counts, _ = queue.candidates(place)
-        pick = queue.spans["begin"].item(place) + place_up_to(counts, queue.processors.item(place))
-        queue.processors[place] = queue.counts[pick]
-        return queue.runtimes.item(pick)
+        queue, (counts, runtimes, serial) = self.queue, self.candidates.of(job)
+        self.offer(job, counts, runtimes, serial)
+        pick = place_up_to(counts, queue.processors.item(place))
+        queue.processors[place] = counts[pick]
+        return runtimes.item(pick)
+
+    def offer(self, job: int, counts: IntArray, runtimes: FloatArray, serial: float) -> None:
+        """Put down what a job may choose from, all of it allowed."""
+        offers, number = self.memory.offers, counts.size
+        offers["number"][job] = 0
+        if self._used + number > self.counts.size:
+            self._clear_away(number)
+        begin, end = self._used, self._used + number
+        self.counts[begin:end], self.runtimes[begin:end] = counts, runtimes
+        self._used = end
+        offers[job] = begin, begin, end, number, 0
+        self.memory.open.serial[job] = serial
+
+    def _clear_away(self, number: int) -> None:
+        """Make room: forget the candidates of jobs that have started, or grow."""
+        jobs, offers = self.queue.jobs(), self.memory.offers
+        sizes = offers["number"][jobs].astype(np.int64)
+        kept = int(sizes.sum())
+        room = max(self.counts.size, 2 * (kept + number))
+        counts, runtimes = np.zeros(room, np.int64), np.zeros(room)
+        moved = np.cumsum(sizes) - sizes - offers["begin"][jobs]
+        take = np.repeat(-moved, sizes) + np.arange(kept)
+        counts[:kept], runtimes[:kept] = self.counts[take], self.runtimes[take]
+        for end in ("begin", "low", "high"):
+            offers[end][jobs] += moved
+        self.counts, self.runtimes, self._used = counts, runtimes, kept
+        _set_menu(self.memory, counts, runtimes)
+
+    def allowed(self, place: int) -> tuple[IntArray, FloatArray]:
+        """Return the candidates at a place that are allowed in this pass, and their runtimes."""
+        own = self.memory.offers[self.queue.job[place]]
+        candidates = slice(own["low"], own["high"])
+        return self.counts[candidates], self.runtimes[candidates]
 
     def start(self, place: int) -> Start:
         """Start the job at a place on the count chosen for it."""
@@ -63,46 +130,20 @@ class OpenKeeper(QueueKeeper):
 
 
 class OpenScheduler(OpenKeeper):
-    """Plans anew in every pass: a number of reservations, and who may overtake a blocked job.
-
-    Parameters
-    ----------
-    view : View
-    order : Order
-    allocation : OpenAllocation
-    reservations : int
-        0 is first fit, 1 is EASY, `ALL` is conservative.
-    strict : bool
-        Nobody passes a blocked job.
-    """
+    """Plans anew in every pass: a number of reservations, and who may overtake a blocked job."""
 
     promise: Promise = "fit"
 
-    def __init__(
-        self,
-        view: View,
-        order: Order,
-        allocation: OpenAllocation,
-        reservations: int,
-        strict: bool = False,
-    ) -> None:
-        super().__init__(view, order, allocation)
-        self.reservations, self.strict = reservations, strict
-        self.memory = make_memory(self.queue.tables, view.processors)
-
     def compiled_rule(self, engine: Engine) -> CompiledQueueRule | None:
         """Return the rule where it narrows without memory, in the order of arrival."""
-        candidates, found = self.candidates, self.candidates.compiled_pass
+        candidates = self.candidates
         plain = acts_as(self, OpenScheduler) and self.by_arrival and foresees(engine.predictor)
         plain &= not (self.view.predictor.learns or engine.kills)
-        if not plain or candidates.looks_ahead or found is None:
+        if not plain or candidates.looks_ahead or candidates.compiled_pass is None:
             return None
-        decide, memory = found
-        jobs = len(engine.submit)
-        memory = memory._replace(reservations=self.reservations, strict=self.strict)
-        memory = memory._replace(serial=np.zeros(jobs), job=np.arange(jobs))
-        functions = {**by_index.FUNCTIONS, "decide": decide}
-        return CompiledQueueRule(engine, self, functions, candidates=candidates, open=memory)
+        functions = {"prepare": by_index.prepare, "decide": candidates.compiled_pass}
+        known = {"candidates": candidates, "open": self.memory.open}
+        return CompiledQueueRule(engine, self, functions, **known)
 
     def decide(self) -> list[Decision]:
         """Let the rule narrow the candidates, then start whoever can and should."""
@@ -118,13 +159,9 @@ class OpenScheduler(OpenKeeper):
         queue.start[queue.first : queue.last] = np.inf
         if view.free == 0 and not self.candidates.looks_ahead:
             return []
-        self.candidates.narrow(queue)
+        self.considered = self.candidates.narrow(self.memory)
         return [self.start(place) for place in queue.found[: self._plan()].tolist()]
 
     def _plan(self) -> int:
         """Find who starts, and make the reservations."""
-        queue, blocking = self.queue, Blocking(self.reservations, self.strict)
-        _lay_running(self.view._tables, self.memory)
-        holes, places = holes_of(self.memory), (queue.first, queue.last)
-        given = holes, self.view.now, queue.table, queue.every_candidate, *places, blocking
-        return int(mold_first(*given, queue.found))
+        return int(_find_allowed(self.view._tables, self.memory, self.considered))

@@ -10,7 +10,7 @@ from predictors.base import FloatArray, IntArray
 from predictors.compiling import compiled, direct, record
 from sim.policies.allocation.sa import least_turnaround
 from sim.policies.backfill.reservations import reserve_rest
-from sim.policies.molding.candidates import CLOSED, SPAN, OpenMemory, Spans
+from sim.policies.molding.candidates import CLOSED, SPAN, Candidates, OpenMemory, Spans
 from sim.state.availability import Holes, advance, earliest_of, lay
 from sim.state.run_state import State, longer, struct_type, structure
 from sim.state.run_steps import give_count, holders_in, start
@@ -66,7 +66,7 @@ class RuleMemory(structref.StructRefProxy):
     refuted_at : float
         Waiting jobs choose anew when a running one has taken so many times its belief.
     open : OpenMemory
-        Of a rule for open counts; `offers` are its spans then.
+        Of a rule for open counts.
     ended : numpy.ndarray of ENDED, shape (n,)
         In turn.
     application : numpy.ndarray of int, shape (n,)
@@ -145,6 +145,12 @@ def make_memory(queue: Queue, processors: int, **known: Any) -> RuleMemory:
 def holes_of(memory: RuleMemory) -> Holes:
     """Return the availability profile as it is now."""
     return memory.times, memory.free, memory.span
+
+
+@compiled(forceinline=True)
+def candidates_of(memory: RuleMemory) -> Candidates:
+    """Return what all who wait may choose from."""
+    return Candidates(memory.queue.job, memory.offers, memory.counts, memory.runtimes)
 
 
 @compiled

@@ -1,52 +1,89 @@
-"""What compiled passes of rules for open counts have in common.
+"""What passes of rules for open counts have in common.
 
-A pass begins with `begin_pass`; the rule then says which candidates are allowed; at last
-`start_allowed` starts who can and should.
+The rule says which candidates are allowed, and how far in the queue jobs are considered; then
+who can and should starts.
 """
 
+from predictors.base import FloatArray
 from predictors.compiling import compiled
-from sim.policies.molding.candidates import Candidates
+from sim.policies.advice import last_up_to
 from sim.policies.molding.choice import Blocking, mold_first
-from sim.policies.passes.memory import RuleMemory, lay_running
+from sim.policies.passes.memory import RuleMemory, candidates_of, lay_running, start_found
 from sim.state.run_state import State
-from sim.state.run_steps import give_count, start, waiting_jobs
+from sim.state.run_steps import give_count
+from sim.state.waiting_queue import waiting_in
+
+# Which candidates are allowed; each returns one past the last place that is considered. Places of
+# jobs that have started may be written to, too: nobody reads what is allowed there.
 
 
 @compiled
-def begin_pass(state: State, memory: RuleMemory) -> bool:
-    """Say whether anybody waits while processors are free; if so lay out the running jobs."""
-    run, waiting = state.run[0], state.waiting
-    while run.head < run.arrived and waiting[run.head] == 0:
-        run.head += 1
-    if run.free == 0 or run.head == run.arrived:
-        return False
+def allow_all(memory: RuleMemory) -> int:
+    """Allow everybody all candidates."""
+    queue, at = memory.queue, memory.queue.at[0]
+    for k in range(at.first, at.last):
+        own = memory.offers[queue.job[k]]
+        own.low, own.high = own.begin, own.begin + own.number
+    return int(at.last)
+
+
+@compiled
+def settle(memory: RuleMemory, target: FloatArray, most: float) -> int:
+    """Allow everybody one count: the largest up to a target, else the least one.
+
+    Parameters
+    ----------
+    memory : RuleMemory
+    target : numpy.ndarray of float, shape (n,)
+        Of each job.
+    most : float
+        The most that anybody gets.
+    """
+    queue, at = memory.queue, memory.queue.at[0]
+    for k in range(at.first, at.last):
+        job = queue.job[k]
+        own = memory.offers[job]
+        end = own.begin + own.number
+        own.low = last_up_to(memory.counts, own.begin, end, min(target[job], most))
+        own.high = own.low + 1
+    return int(at.last)
+
+
+# Who starts
+
+
+@compiled
+def may_start(state: State, memory: RuleMemory) -> bool:
+    """Say whether anybody waits while processors are free."""
+    queue, at = memory.queue, memory.queue.at[0]
+    while at.first < at.last and queue.processors[at.first] == 0:
+        at.first += 1
+    return bool(state.run[0].free > 0 and at.first < at.last)
+
+
+@compiled
+def find_allowed(state: State, memory: RuleMemory, last: int) -> int:
+    """Find who can and should start before a place, on counts that are allowed.
+
+    Returns how many places were written to `found`.
+    """
     lay_running(state, memory)
-    return True
+    queue, holes = memory.queue, (memory.times, memory.free, memory.span)
+    blocking = Blocking(memory.open.reservations, memory.open.strict)
+    return mold_first(
+        holes, state.run[0].now, waiting_in(queue), candidates_of(memory), queue.at[0].first, last,
+        blocking, queue.found,
+    )  # fmt: skip
 
 
 @compiled
 def start_allowed(state: State, memory: RuleMemory, last: int) -> None:
-    """Start who can and should before a job, on counts that are allowed.
-
-    Parameters
-    ----------
-    state : State
-    memory : RuleMemory
-        With the profile of the running jobs alone.
-    last : int
-        One past the last job that is considered.
-    """
-    waiting, found, spans, counts = state.waiting, state.found, memory.offers, memory.counts
-    candidates = Candidates(spans, counts, memory.runtimes)
-    blocking = Blocking(memory.open.reservations, memory.open.strict)
-    number = mold_first(
-        (memory.times, memory.free, memory.span), state.run[0].now, waiting_jobs(state), candidates,
-        state.run[0].head, last, blocking, found,
-    )  # fmt: skip
-    for job in found[:number]:
-        pick = spans[job].begin
-        while counts[pick] != waiting[job]:
+    """Start who can and should before a place, on counts that are allowed."""
+    number, queue, counts = find_allowed(state, memory, last), memory.queue, memory.counts
+    for place in queue.found[:number]:
+        job, chosen = queue.job[place], queue.processors[place]
+        pick = memory.offers[job].low
+        while counts[pick] != chosen:
             pick += 1
-        give_count(state, job, waiting[job], state.belief[job], pick)
-        waiting[job] = 0
-        start(state, job)
+        give_count(state, job, chosen, queue.runtime[place], pick)
+    start_found(state, queue, number)

@@ -33,7 +33,7 @@ from sim.state.calendar import Calendar, offer
 from sim.state.columns import Explanations
 from sim.state.predicted import LEAST_BELIEF
 from sim.state.run_state import State
-from sim.state.waiting_queue import tables_of
+from sim.state.waiting_queue import jobs_in
 
 JOBS_AT_ONCE = 65_536
 """Jobs whose counts to choose from are put down together."""
@@ -277,9 +277,7 @@ class CompiledQueueRule:
 
     def queued(self) -> IntArray:
         """Return who waits."""
-        jobs, processors, *_ = tables_of(self.memory.queue)
-        waiting: IntArray = jobs[processors > 0]
-        return waiting
+        return jobs_in(self.memory.queue)
 
     def stretches(self) -> None:
         """Return None: runs keep what they start on."""
