@@ -2,6 +2,8 @@
 
 from typing import Any
 
+import numpy as np
+
 from predictors.compiling import compiled
 from sim.state.run_state import State
 
@@ -37,7 +39,7 @@ def hold_back(state: State, memory: Any, job: int) -> None:
 @compiled
 def admit(state: State, memory: Any, job: int) -> None:
     """Let a job that has just arrived wait."""
-    state.waiting[job] = state.processors[job]
+    state.waiting[job], state.reserved_start[job] = state.processors[job], np.inf
 
 
 FUNCTIONS = {"must_ask": never_ask, "prepare": prepare, "choose": choose, "admit": admit}
