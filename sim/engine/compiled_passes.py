@@ -42,7 +42,7 @@ class CompiledPasses:
         rule.begin(self.state, self.calendar)
         self._tells = any(watcher.needs_passes for watcher in engine.watchers)
         self.state.run["stride"] = 1 if self._tells else INSTANTS
-        if self._tells:  # nobody else looks from now on, unless all that it tells may be seen
+        if self._tells:  # no rule in Python looks at a state in which jobs to come stand
             engine.state.tables = self.state
         self._bound: Any = bind(self.state, rule.memory, **rule.functions)
         self._advance = direct(advance)  # of this kind of plan
