@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from predictors.base import FloatArray, RuntimePredictor
 from predictors.compiling import direct
-from sim.engine.loop import advance, bind
+from sim.engine.loop import INSTANTS, advance, bind
 from sim.engine.protocols import CompiledRule
 from sim.state.calendar import set_limits
 from sim.state.processors import held_ranges
@@ -40,6 +40,10 @@ class CompiledPasses:
         if engine.kills:
             set_limits(self.calendar, engine.jobs.requested_time.astype(float))
         rule.begin(self.state, self.calendar)
+        self._tells = any(watcher.needs_passes for watcher in engine.watchers)
+        self.state.run["stride"] = 1 if self._tells else INSTANTS
+        if self._tells:  # no rule in Python looks at a state in which jobs to come stand
+            engine.state.tables = self.state
         self._bound: Any = bind(self.state, rule.memory, **rule.functions)
         self._advance = direct(advance)  # of this kind of plan
 
@@ -75,6 +79,9 @@ class CompiledPasses:
             following = go_on(*tables, self._bound, rule.memory)
         if following == np.inf:
             rule.finish()
+        if self._tells:
+            engine.shown.arrive(range(*self.state.run[["newcomer", "arrived"]].item()))
+            engine.tell_passed()
 
     def records(self, predictor: RuntimePredictor, submit: FloatArray) -> Records:
         """Return what happened; runs and their stretches in the order of the starts."""

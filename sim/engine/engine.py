@@ -143,9 +143,9 @@ class Engine:
         book = self.compiled or self.log
         if waiting := len(self.trace.jobs) - book.ended:
             raise PolicyError(f"the policy left jobs waiting for ever: {waiting:,}")
-        for watcher in self.watchers:
-            watcher.finished(self._watched())
         records = book.records(self.predictor, self.submit)
+        for watcher in self.watchers:
+            watcher.finished(self._watched()._replace(records=records))
         self.beliefs.close()
         counters = {
             **records.counters,
@@ -305,6 +305,12 @@ class Engine:
                 self._pass(now)
         self.expect_next()
 
+    def tell_passed(self) -> None:
+        """Tell whoever needs that that a pass was carried out."""
+        for watcher in self.watchers:
+            if watcher.needs_passes:
+                watcher.passed(self._watched())
+
     def _tell_progress(self) -> None:
         """Tell whoever watches how far the run is, now and then."""
         if self._passes.item() % INSTANTS:
@@ -340,6 +346,7 @@ class Engine:
                 raise PolicyError(
                     f"the policy decided {decision!r}, which this run cannot carry out"
                 )
+        self.tell_passed()
         self.state.forget_news()
         for each in self.collaborators:
             each.passed()

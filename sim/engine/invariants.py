@@ -1,16 +1,17 @@
 """Invariants of a run, checked from the outside while it goes on (``sim.check=true``)."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
 
-from sim.engine.protocols import AroundScheduler
+from sim.engine.protocols import AroundScheduler, Promise
 from sim.engine.watcher import Watched, Watcher
 from sim.errors import InvariantError
 from sim.state.availability import shadow_time
-from sim.state.decisions import Decision, Grant, Resize, Start
+from sim.state.decisions import Decision
 from sim.state.processors import count_processors, join_ranges
+from sim.state.run_state import ranges_of
 from sim.state.view import View
 
 _ROUNDING = 1e-9
@@ -19,7 +20,7 @@ _ROUNDING = 1e-9
 class Checker(Watcher):
     """Watches an engine and stops it as soon as a rule is broken.
 
-    Checked in every pass: no processor is held twice, none is lost, and those of
+    Checked after every pass: no processor is held twice, none is lost, and those of
     a failed node are held by nobody; jobs
     start after their submit, once, within what is free; only malleable jobs are
     resized, to feasible counts; beliefs lie ahead; EASY
@@ -36,172 +37,163 @@ class Checker(Watcher):
         From the engine's run, with the instant and the job.
     """
 
+    needs_decisions, needs_passes = False, True
+
     def __init__(self) -> None:
-        self._last_pass = 0.0
+        self._last_pass = self._area = 0.0
         self._busy = 0
-        self._area = 0.0
-        self._reserved: dict[int, float] = {}
-        self._was_paid = False
-        self._may_delay = False
+        self._runs: dict[int, tuple[float, int]] = {}
+        self._reserved: dict[int, list[Any]] = {}
+        self._has_changed = self._may_delay = self._is_excused = False
 
     def decided(self, engine: Watched, decisions: Sequence[Decision]) -> None:
-        """Check the machine before the decisions of a pass, and the decisions."""
-        now = engine.view.now
-        self._area += self._busy * (now - self._last_pass)
-        self._check_processors(engine)
-        self._check_beliefs(engine)
-        self._check_starts(engine, decisions)
-        scheduler = engine.scheduler
-        while isinstance(scheduler, AroundScheduler):
-            self._may_delay |= scheduler.may_delay
-            scheduler = scheduler.inner
-        checks = {
-            "head": self._check_head,
-            "starts": self._check_reservations,
-            "ends": self._check_reservations,
-            "fit": self._check_fit,
-            "lent": self._check_lent,
-        }
-        promise = getattr(scheduler, "promise", None)
+        """Check what Python sees, and note what lets reservations move, before ends do."""
+        view, (scheduler, promise) = engine.view, self._promise(engine)
+        believed = [(r.believed_end, r.job, r.processors) for r in view.running.values()]
+        believed += [(end, -1 - node, width) for node, (end, width) in view.machine.outages.items()]
+        in_step = sorted(believed) == view.believed_ends.rows()
+        _require(in_step, engine, "expected ends are out of step")
+        self._is_excused = _has_grown(view) or (self._may_delay and bool(view.changes.resized))
+        if promise == "lent":
+            rule, lending = scheduler.rule, scheduler.lending
+            excused = self._is_excused or (self._has_changed and not rule.cost.free)
+            excused = excused or rule.shrinks_unasked or scheduler.lends_otherwise
+            self._is_excused = excused or lending.keeps_otherwise or _is_slowed(view, scheduler)
+
+    def passed(self, engine: Watched) -> None:
+        """Check what a pass leaves, and what started or was resized in it."""
+        view, state, before = engine.view, engine.view._tables, self._runs
+        jobs = [job for job in view.believed_ends.job.tolist() if job >= 0]
+        start, held = state.start_time[jobs].tolist(), state.processors[jobs].tolist()
+        self._runs = dict(zip(jobs, zip(start, held, strict=True), strict=True))
+        changed = [job for job, run in self._runs.items() if before.get(job) != run]
+        started = [job for job in changed if before.get(job, (None, 0))[0] != self._runs[job][0]]
+        started.sort(key=state.planned.item)
+        self._area += self._busy * (_now(engine) - self._last_pass)
+        self._last_pass, self._busy = _now(engine), sum(held)
+        self._check_processors(engine, jobs)
+        self._check_beliefs(engine, jobs, changed)
+        self._check_counts(engine, changed, started)
+        self._has_changed = any(view.malleable[job] for job in changed)
+        scheduler, promise = self._promise(engine)
+        checks = {"head": self._check_head, "fit": self._check_fit}
         if promise is not None:
-            checks[promise](engine, scheduler, decisions)
-        self._last_pass = now
-        self._busy = sum(run.processors for run in engine.view.running.values())
-        for decision in decisions:
-            if isinstance(decision, Start):
-                self._busy += decision.processors
-            elif isinstance(decision, Resize):
-                self._busy += decision.processors - engine.view.running[decision.job].processors
+            checks.get(promise, self._check_reservations)(engine, scheduler, started)
 
     def finished(self, engine: Watched) -> None:
         """Check the books when nothing is left to happen."""
         view, idle = engine.view, engine.view.machine.idle()
         for ranges in engine.down.values():
             idle = join_ranges(idle, ranges)
-        if view.running or view.free + _out_of_service(engine) != view.processors:
+        if (view.believed_ends.job >= 0).any():
             raise InvariantError("the run is over but processors are still held")
         _require(idle == ((0, view.processors - 1),), engine, "lost processors")
-        held = engine.log.held_area()
+        stretches = engine.records.stretches
+        held = float(((stretches.end_time - stretches.start_time) * stretches.processors).sum())
         if not np.isclose(held, self._area, rtol=1e-9, atol=1e-6):
             raise InvariantError(
                 f"stretches hold {held} processor-seconds; the machine was busy for {self._area}"
             )
 
-    def _check_processors(self, engine: Watched) -> None:
-        view = engine.view
-        held = list(view.machine.idle())
-        for run in view.running.values():
-            _require(count_processors(run.nodes) == run.processors, engine, "miscounted run")
-            held += run.nodes
-        for ranges in engine.down.values():
-            held += ranges
+    def _promise(self, engine: Watched) -> tuple[Any, Promise | None]:
+        """Return the scheduler behind those that add to what it decides, and what it promises."""
+        scheduler = engine.scheduler
+        while isinstance(scheduler, AroundScheduler):
+            self._may_delay |= scheduler.may_delay
+            scheduler = scheduler.inner
+        promise = getattr(scheduler, "promise", None)
+        kept = getattr(getattr(scheduler, "inner", None), "promise", None)
+        return scheduler, promise if promise != "lent" or kept in ("starts", "ends") else None
+
+    def _check_processors(self, engine: Watched, jobs: list[int]) -> None:
+        view, state = engine.view, engine.view._tables
+        held, ranges = list(view.machine.idle()), ranges_of(state)
+        for job in jobs:
+            nodes = ranges[state.first_range[job] : state.last_range[job]].tolist()
+            _require(count_processors(nodes) == state.processors[job], engine, "miscounted run")
+            held += nodes
+        for nodes in engine.down.values():
+            held += nodes
         following = 0
         for low, high in [*sorted(held), (view.processors, view.processors)]:
             if low != following:
-                state = "held twice" if low < following else "neither held nor free"
-                raise InvariantError(f"t={view.now}: processor {min(low, following)} is {state}")
+                what = "held twice" if low < following else "neither held nor free"
+                raise InvariantError(f"t={_now(engine)}: processor {min(low, following)} is {what}")
             following = high + 1
         _require(count_processors(view.machine.idle()) == view.free, engine, "free count is wrong")
 
-    def _check_beliefs(self, engine: Watched) -> None:
-        view = engine.view
-        believed = [(r.believed_end, r.job, r.processors) for r in view.running.values()]
-        believed += [(end, -1 - node, width) for node, (end, width) in view.machine.outages.items()]
-        believed.sort()
-        _require(believed == view.believed_ends.rows(), engine, "expected ends are out of step")
-        _require(not believed or believed[0][0] > view.now, engine, "an expected end has passed")
+    def _check_beliefs(self, engine: Watched, jobs: list[int], changed: list[int]) -> None:
+        """Check who holds processors until when; a run that has just changed may end now."""
+        state, rows = engine.view._tables, engine.view.believed_ends.rows()
+        ends, held = state.believed_end[jobs].tolist(), state.processors[jobs].tolist()
+        in_step = [row for row in rows if row[1] >= 0] == [*zip(ends, jobs, held, strict=True)]
+        in_step = in_step and rows == sorted(rows) and state.run["running"] == len(jobs)
+        _require(in_step, engine, "expected ends are out of step")
+        ahead = all(end > _now(engine) for end, job, _ in rows if job not in changed)
+        _require(ahead, engine, "an expected end has passed")
 
-    def _check_starts(self, engine: Watched, decisions: Sequence[Decision]) -> None:
+    def _check_counts(self, engine: Watched, changed: list[int], started: list[int]) -> None:
         view = engine.view
-        for decision in decisions:
-            if isinstance(decision, Start):
-                job, processors = decision.job, decision.processors
-                _require(view.submit_time[job] <= view.now, engine, f"job {job} starts early")
-                least, largest = view.extremes(job)
-                _require(
-                    least <= processors <= largest or processors == view.requested_processors[job],
-                    engine,
-                    f"job {job} starts on {processors}, outside {least} to {largest}",
-                )
-            elif isinstance(decision, Resize):
-                self._check_resize(engine, decision.job, decision.processors)
-            elif isinstance(decision, Grant) and decision.kind == "processors":
-                asked = view.requests[decision.job, decision.kind]
-                self._check_resize(engine, decision.job, asked.processors)
+        for job in changed:
+            processors, (least, largest) = self._runs[job][1], view.extremes(job)
+            feasible = least <= processors <= largest
+            if job in started:
+                _require(view.submit_time[job] <= _now(engine), engine, f"job {job} starts early")
+                feasible = feasible or processors == view.requested_processors[job]
+                what = f"job {job} starts on {processors}, outside {least} to {largest}"
+            else:
+                counts = view._feasible.special(job)
+                _require(view.malleable[job], engine, f"job {job} is resized but not malleable")
+                feasible = feasible and (counts is None or processors in counts)
+                what = f"job {job} goes on with {processors} processors, not feasible"
+            _require(feasible, engine, what)
 
-    def _check_resize(self, engine: Watched, job: int, processors: int) -> None:
-        view = engine.view
-        counts = view._feasible.special(job)
-        least, largest = view.extremes(job)
-        feasible = least <= processors <= largest and (counts is None or processors in counts)
-        _require(view.malleable[job], engine, f"job {job} is resized but not malleable")
-        _require(feasible, engine, f"job {job} goes on with {processors} processors, not feasible")
-
-    def _check_head(self, engine: Watched, scheduler: Any, decisions: Sequence[Decision]) -> None:
+    def _check_head(self, engine: Watched, scheduler: Any, started: list[int]) -> None:
         view, queue = engine.view, scheduler.queue
+        queue.see()
         if queue.waiting == 0:
             return
-        starts = [d for d in decisions if isinstance(d, Start)]
-        ends = [(end, n) for end, _, n in view.believed_ends.rows()]
-        started = [(view.now + view.belief(d.job, d.processors), d.processors) for d in starts]
-        place = queue.head()
-        wanted = queue.processors.item(place)
-        heads = scheduler.heads
-        free = view.free - sum(n for _, n in started[:heads])
-        promised, _ = shadow_time(ends + started[:heads], free, wanted, view.now)
-        free -= sum(n for _, n in started[heads:])
-        kept, _ = shadow_time(ends + started, free, wanted, view.now)
+        place, ends = queue.head(), view.believed_ends.rows()
+        wanted, behind = queue.processors.item(place), started[scheduler.heads :]
+        others = [row for row in ends if row[1] not in behind]
+        free = view.free + sum(self._runs[job][1] for job in behind)
+        promised, _ = shadow_time(others, free, wanted, _now(engine))
+        kept, _ = shadow_time(ends, view.free, wanted, _now(engine))
         moves = f"backfilling moves the start of job index {queue.job.item(place)}"
         _require(kept <= promised, engine, f"{moves} from {promised} to {kept}")
 
-    def _check_reservations(
-        self, engine: Watched, scheduler: Any, decisions: Sequence[Decision]
-    ) -> None:
-        view, queue = engine.view, scheduler.queue
-        grown = _has_grown(view) or (self._may_delay and bool(view.changes.resized))
-        reserved = {}
-        is_open = scheduler.promise == "ends"
-        changes = _held(view, decisions)
-        for place in queue.places().tolist():
-            job, start = queue.job.item(place), queue.start.item(place)
-            promised = start + queue.runtime.item(place) if is_open else start
-            reserved[job] = promised
-            keeps = grown or promised <= self._reserved.get(job, np.inf)
-            _require(keeps, engine, f"the reservation of job index {job} moved later")
-            count = queue.processors.item(place)
-            changes += [(start, count), (start + queue.runtime.item(place), -count)]
-        _require(_peak(changes) <= 0, engine, "reservations do not fit together")
-        self._reserved = reserved
+    def _check_reservations(self, engine: Watched, scheduler: Any, started: list[int]) -> None:
+        """Check that reservations fit together, and move later only with an excuse.
 
-    def _check_lent(self, engine: Watched, scheduler: Any, decisions: Sequence[Decision]) -> None:
-        """Check what conservative backfilling promises on what malleable jobs keep."""
-        inner, rule = scheduler.inner, scheduler.rule
-        if getattr(inner, "promise", None) not in ("starts", "ends"):
-            return
-        view, queue = engine.view, inner.queue
-        places = queue.places()
-        reserved = dict(zip(queue.job[places].tolist(), queue.start[places].tolist(), strict=True))
-        excused = _has_grown(view) or self._was_paid or rule.shrinks_unasked
-        excused = excused or scheduler.lends_otherwise or scheduler.lending.keeps_otherwise
-        excused = excused or _is_slowed(view, scheduler)
-        for job, start in reserved.items():
-            before = self._reserved.get(job, np.inf)
-            keeps = excused or start <= before + _ROUNDING * (1 + abs(before))
-            moved = f"the reservation of job index {job} moved from {before} to {start}"
-            _require(keeps, engine, moved)
-        self._reserved = reserved
-        changes = [d for d in decisions if isinstance(d, Start | Resize) and view.malleable[d.job]]
-        self._was_paid = bool(changes) and not rule.cost.free
+        Under reallocation: those that conservative backfilling makes on what malleable jobs keep.
+        """
+        is_lent, is_open = scheduler.promise == "lent", scheduler.promise == "ends"
+        queue, before = (scheduler.inner if is_lent else scheduler).queue, self._reserved
+        queue.see()
+        at = queue.places()
+        columns = queue.job[at], queue.start[at], queue.processors[at], queue.runtime[at]
+        rows = [*zip(*(column.tolist() for column in columns), strict=True)]
+        self._reserved = {job: reserved for job, *reserved in rows}
+        kept = [(row, before[row[0]]) for row in rows if row[0] in before]
+        excused = self._is_excused or bool(engine.view._tables.run["expired_now"].item())
+        excused |= any(n == old[1] and seconds > old[2] for (*_, n, seconds), old in kept)
+        for (job, start, _, runtime), old in () if excused else kept:
+            last, now = old[0] + is_open * old[2], start + is_open * runtime
+            moved = f"from {last} to {now}" if is_lent else "later"
+            keeps = now <= last or (is_lent and now <= last + _ROUNDING * (1 + abs(last)))
+            _require(keeps, engine, f"the reservation of job index {job} moved {moved}")
+        if not is_lent:
+            _require_fit(engine, self._reserved.values())
 
-    def _check_fit(self, engine: Watched, scheduler: Any, decisions: Sequence[Decision]) -> None:
+    def _check_fit(self, engine: Watched, scheduler: Any, started: list[int]) -> None:
         """Check that reservations of open counts and all that runs or starts fit together."""
-        view = engine.view
-        changes = _held(view, decisions)
-        for job, count in scheduler.reserved_starts().items():
-            start, processors, runtime = count
-            _require(start > view.now, engine, f"job index {job} is reserved in the past")
-            changes += [(start, processors), (start + runtime, -processors)]
-        _require(_peak(changes) <= 0, engine, "reservations do not fit together")
+        if engine.view.free + sum(self._runs[job][1] for job in started) == 0:
+            return  # and none is made
+        scheduler.queue.see()
+        reserved = scheduler.reserved_starts()
+        for job, (start, _, _) in reserved.items():
+            _require(start > _now(engine), engine, f"job index {job} is reserved in the past")
+        _require_fit(engine, reserved.values())
 
 
 def _has_grown(view: View) -> bool:
@@ -223,28 +215,23 @@ def _is_slowed(view: View, scheduler: Any) -> bool:
     )
 
 
-def _out_of_service(engine: Watched) -> int:
-    return sum(count_processors(ranges) for ranges in engine.down.values())
+def _now(engine: Watched) -> float:
+    return float(engine.view._tables.run["now"].item())
 
 
 def _require(holds: bool, engine: Watched, what: str) -> None:
     if not holds:
-        raise InvariantError(f"t={engine.view.now}: {what}")
+        raise InvariantError(f"t={_now(engine)}: {what}")
 
 
-def _held(view: View, decisions: Sequence[Decision]) -> list[tuple[float, int]]:
-    """Return changes of what runs and what starts hold beyond what is free, and when."""
-    changes = [(view.now, -view.free), *((end, -n) for end, _, n in view.believed_ends.rows())]
-    for decision in decisions:
-        if isinstance(decision, Start):
-            end = view.now + view.belief(decision.job, decision.processors)
-            changes += [(view.now, decision.processors), (end, -decision.processors)]
-    return changes
-
-
-def _peak(changes: list[tuple[float, int]]) -> int:
-    """Return the largest total of changes that happen by any instant."""
+def _require_fit(engine: Watched, reserved: Iterable[Sequence[Any]]) -> None:
+    """Require that reservations and all that runs fit together at any instant."""
+    changes = [(_now(engine), -engine.view.free)]
+    changes += [(end, -count) for end, _, count in engine.view.believed_ends.rows()]
+    for start, count, runtime in reserved:
+        changes += [(start, count), (start + runtime, -count)]
     totals: dict[float, int] = {}
     for instant, change in changes:
         totals[instant] = totals.get(instant, 0) + change
-    return int(np.cumsum([totals[t] for t in sorted(totals)]).max())
+    most = np.cumsum([totals[t] for t in sorted(totals)]).max()
+    _require(most <= 0, engine, "reservations do not fit together")

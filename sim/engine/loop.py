@@ -21,7 +21,7 @@ from sim.state.run_state import State, struct_type
 from sim.state.run_steps import next_event_time, plan_ends, process_instant
 
 INSTANTS = 256
-"""Instants between two chances for Python to show progress and to be interrupted."""
+"""Instants between two chances for Python to show progress and to be interrupted, as a rule."""
 _numba: Any = config
 _typeof: Any = typeof
 
@@ -95,7 +95,7 @@ def advance(state: State, calendar: Calendar, rule: BoundRule, memory: Any) -> f
 
     It is when an instant was taken in whose pass has to wait for what Python says, which
     `pass_due` tells, or when in a pass it `asks` how many processors a job gets; and after
-    every 256th pass.
+    each `stride` of passes.
 
     Parameters
     ----------
@@ -127,7 +127,7 @@ def advance(state: State, calendar: Calendar, rule: BoundRule, memory: Any) -> f
             plan_ends(state, calendar)
             run.pass_due = 0
             run.passes += 1
-            if run.passes % INSTANTS == 0:
+            if run.passes % run.stride == 0:
                 return next_event_time(state, calendar)
         following = next_event_time(state, calendar)
         if following == np.inf:

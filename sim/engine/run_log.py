@@ -76,11 +76,6 @@ class RunLog:
         self._stretch_end[run.stretch] = now
         self._stretch(run, now)
 
-    def held_area(self) -> float:
-        """Return the processor-seconds of all stretches so far."""
-        _, start, processors, _ = self._stretches.arrays()
-        return float(((np.array(self._stretch_end) - start) * processors).sum())
-
     def end(self, run: Run, now: float, status: str) -> None:
         """Note that a run is over and its job with it."""
         self._stretch_end[run.stretch] = now

@@ -25,6 +25,8 @@ class Watched(NamedTuple):
         How often jobs were started again.
     interruptions, events : int
         How many runs were interrupted, and how much has happened in all.
+    records : Records or None
+        What happened, once nothing is left to happen.
     """
 
     view: View
@@ -34,6 +36,7 @@ class Watched(NamedTuple):
     restarts: Mapping[int, int]
     interruptions: int
     events: int
+    records: Any = None
 
 
 class Watcher:
@@ -41,14 +44,19 @@ class Watcher:
 
     Attributes
     ----------
-    checks : bool
+    needs_decisions : bool
         Whether it needs every pass with the state on which its decisions are made.
+    needs_passes : bool
+        Whether it needs every pass, compiled or not, with the state that it leaves.
     """
 
-    checks = True
+    needs_decisions, needs_passes = True, False
 
     def decided(self, engine: Watched, decisions: Sequence[Decision]) -> None:
-        """Be told what a policy decided, before any of it is done."""
+        """Be told what a policy decided in Python, before any of it is done."""
+
+    def passed(self, engine: Watched) -> None:
+        """Be told that a pass was carried out."""
 
     def is_due(self) -> bool:
         """Say, at every 256th pass, whether to be told how far the run is."""

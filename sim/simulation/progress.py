@@ -131,7 +131,7 @@ class ProgressWatcher(Watcher):
         Whose jobs' work is processors times runtime, as requested and recorded.
     """
 
-    checks = False
+    needs_decisions = False
 
     def __init__(self, progress: Progress, trace: Trace) -> None:
         self._progress = progress
@@ -182,7 +182,7 @@ class ProgressGuard(Watcher):
         What jobs are called.
     """
 
-    checks = False
+    needs_decisions = False
 
     def __init__(self, events: int, seconds: float, job_id: Sequence[int]) -> None:
         self._most, self._longest, self._job_id = events, seconds, job_id

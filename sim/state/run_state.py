@@ -82,6 +82,7 @@ RUN = record(
         ("wakes", "i8"),
         ("pass_due", "i8"),
         ("passes", "i8"),
+        ("stride", "i8"),
         ("events", "i8"),
         ("turns", "i8"),
         ("planned", "i8"),
@@ -96,7 +97,7 @@ RUN = record(
 `expired_now` count whose run ended, and whose belief expired, at it, and `woken_now` who woke.
 `pass_due` is 1 while the pass of an instant that was processed is to come; in it jobs up to
 `admitted` have been let wait, and `asks` is 1 while Python is asked how many processors the next
-one gets.
+one gets. After a `stride` of passes that were compiled Python has a chance.
 `turns` numbers what is planned; the ends of the first `planned` who started are. `chosen` counts
 who chose a count in this pass."""
 

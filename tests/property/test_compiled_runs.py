@@ -1,6 +1,7 @@
 """Runs whose steps are compiled leave the records of the same runs made pass by pass in Python.
 
-A checker wants every pass, so that with one nothing is compiled.
+Both ways are checked: a checker sees every pass, and with one the same is compiled. Who wants
+decisions as well, which plain watchers do, has them made in Python.
 """
 
 import dataclasses
@@ -13,7 +14,6 @@ from hypothesis import strategies as st
 from test_against_naive import MACHINE, traces
 from toys import BACKFILLS, ToyEstimate, ToyOracle, ToyTruth, replay, rigid, trace_of
 
-import sim
 from predictors.in_loop.oracle import Oracle
 from scripts.composing import composed
 from sim.engine.compiled_passes import CompiledPasses
@@ -21,6 +21,7 @@ from sim.engine.engine import Engine
 from sim.engine.invariants import Checker
 from sim.engine.run import compiled_passes, simulate
 from sim.engine.setup import Setup
+from sim.engine.watcher import Watcher
 from sim.machine.base import Dedicated
 from sim.policies.allocation.fair_share import FairShare
 from sim.policies.allocation.iterative import Iterative, UtilizationBased
@@ -50,19 +51,41 @@ def plain(thing):
     return [repr(one) for one in thing.tolist()] if isinstance(thing, np.ndarray) else thing
 
 
-def both(rows, processors, policy, **options):
-    """Return what a run leaves that may be compiled, and what it leaves in Python."""
-    compiled = replay(rows, processors, policy, **options)
-    return plain(compiled), plain(
-        replay(rows, processors, policy, watchers=(Checker(),), **options)
-    )
+def both(made):
+    """Return what a run leaves that may be compiled, checked or not, and what it leaves in Python.
+
+    Parameters
+    ----------
+    made : callable
+        Watchers to the records of the run.
+    """
+    compiled = plain(made(()))
+    assert plain(made((Checker(),))) == compiled
+    return compiled, plain(made((Checker(), Watcher())))
+
+
+def both_replayed(rows, processors, policy, **options):
+    """Return the same of rigid jobs."""
+    return both(lambda watchers: replay(rows, processors, policy, watchers=watchers, **options))
+
+
+def both_composed(*asked):
+    """Return the same of a configuration."""
+
+    def made(watchers):
+        with pytest.MonkeyPatch.context() as patched:
+            patched.setattr("sim.simulation.scene.watchers", lambda *_: watchers)
+            config = composed(*asked, "baseline=null")
+            return play(config, config, set_scene(config, 0)).outcome.records
+
+    return both(made)
 
 
 @pytest.mark.parametrize("rule", RULES)
 @settings(max_examples=300)
 @given(rows=traces(), overrun=st.sampled_from(["extend", "kill"]))
 def test_compiled_steps_leave_the_same_records(rule, rows, overrun):
-    compiled, python = both(rows, MACHINE, rigid(rule), overrun=overrun)
+    compiled, python = both_replayed(rows, MACHINE, rigid(rule), overrun=overrun)
     assert compiled == python
 
 
@@ -81,7 +104,7 @@ def crowd(seed, jobs, processors):
 @pytest.mark.parametrize("rule", RULES)
 @pytest.mark.parametrize("seed", range(3))
 def test_long_queues_leave_the_same_records(rule, seed):
-    compiled, python = both(crowd(seed, 700, 100), 100, rigid(rule))
+    compiled, python = both_replayed(crowd(seed, 700, 100), 100, rigid(rule))
     assert compiled == python
 
 
@@ -116,10 +139,10 @@ def both_molded(rows, policy, factor, processors=MACHINE, **more):
         if factor is not None and not getattr(
             policy.reallocation, "defers", False
         ):  # those may need Python
-            assert (compiled_passes(Engine(setup)) is None) == bool(watchers)
-        return plain(simulate(setup))
+            assert (compiled_passes(Engine(setup)) is None) == (len(watchers) == 2)
+        return simulate(setup)
 
-    return made(()), made((Checker(),))
+    return both(made)
 
 
 @pytest.mark.parametrize("factor", [1.0, 0.6])
@@ -173,8 +196,8 @@ def test_a_rule_in_python_sees_the_same_at_arrivals_and_leaves_the_same_records(
     policy = Policy(FirstComeFirstServed(), BACKFILLS[backfill], curious)
     compiled, python = both_molded(rows, policy, factor, overrun=overrun)
     assert compiled == python
-    half = len(curious.saw) // 2
-    assert curious.saw[:half] == curious.saw[half:]
+    part = len(curious.saw) // 3
+    assert curious.saw[:part] == curious.saw[part : 2 * part] == curious.saw[2 * part :]
 
 
 @settings(max_examples=150)
@@ -185,8 +208,8 @@ def test_who_chooses_again_by_a_rule_in_python_leaves_the_same_records(rows, fac
         rows, Policy(FirstComeFirstServed(), Easy(anew=1.0), curious), factor
     )
     assert compiled == python
-    half = len(curious.saw) // 2
-    assert curious.saw[:half] == curious.saw[half:]
+    part = len(curious.saw) // 3
+    assert curious.saw[:part] == curious.saw[part : 2 * part] == curious.saw[2 * part :]
 
 
 OPEN_RULES = {
@@ -285,16 +308,11 @@ def test_processors_shared_by_many_jobs_leave_the_same_records(rule, factor):
 @pytest.mark.parametrize("rule", ["equi", "deq", "expand", "pools", "pdpa", "marginal", "hesrpt"])
 def test_shared_processors_leave_the_same_records_with_a_table_and_without(rule, asked, processors):
     """Known and noisy beliefs, of requests alone, and of jobs with curves of their own."""
-
-    def made(*more):
-        config = composed(
-            f"policy={rule}", *asked.split(), f"cluster.processors={processors}",
-            "workload.jobs=150", "workload.load=1.1", "baseline=null", *more,
-        )  # fmt: skip
-        return plain(play(config, config, set_scene(config, 0)).outcome.records)
-
-    compiled = made()
-    assert compiled == made("sim.check=true")
+    compiled, python = both_composed(
+        f"policy={rule}", *asked.split(), f"cluster.processors={processors}",
+        "workload.jobs=150", "workload.load=1.1",
+    )  # fmt: skip
+    assert compiled == python
     assert len(compiled["stretches"]["job"]) > 250
 
 
@@ -363,35 +381,25 @@ def test_any_number_of_reservations_is_compiled(reservations):
 )
 def test_predictors_that_learn_leave_the_same_records(policy, predictor):
     """They are told and asked in the same order, of crowded queues, with late jobs."""
-
-    def made(*more):
-        asked = (*f"policy={policy}".split(), f"predictor={predictor}", "workload.load=1.1")
-        config = composed(*asked, "workload.jobs=150", "baseline=null", *more)
-        return plain(play(config, config, set_scene(config, 0)).outcome.records)
-
-    assert made() == made("sim.check=true")
+    asked = (*f"policy={policy}".split(), f"predictor={predictor}", "workload.load=1.1")
+    compiled, python = both_composed(*asked, "workload.jobs=150")
+    assert compiled == python
 
 
 def test_a_start_at_an_instant_that_asks_nobody_is_explained_too():
     """Of 400 jobs with seed 6 one starts where no run that teaches ends and nobody arrives."""
-
-    def made(*more):
-        asked = ("policy=easy", "predictor=adept", "workload.load=1.1", "workload.jobs=400")
-        config = composed(*asked, "seed=6", "baseline=null", *more)
-        return plain(play(config, config, set_scene(config, 0)).outcome.records)
-
-    assert made() == made("sim.check=true")
+    asked = ("policy=easy", "predictor=adept", "workload.load=1.1", "workload.jobs=400")
+    compiled, python = both_composed(*asked, "seed=6")
+    assert compiled == python
 
 
 @pytest.mark.slow
 def test_sa_under_easy_has_room_for_a_queue_of_all_jobs():
     """A profile of too few breakpoints is written beyond its end, where nobody looks."""
     asked = ("policy=easy", "policy/allocation=sa", "predictor=oracle", "workload.jobs=1500")
-    more = ("workload.load=50", "picture=none", "sim.progress=false")
-    compiled = sim.run(*asked, *more, baseline=None)
-    python = sim.run(*asked, *more, "sim.check=true", baseline=None)
-    assert compiled.jobs.equals(python.jobs)
-    assert compiled.jobs["start_time"].nunique() > 500
+    compiled, python = both_composed(*asked, "workload.load=50")
+    assert compiled == python
+    assert len(set(compiled["start_time"])) > 500
 
 
 @pytest.mark.parametrize(
@@ -409,13 +417,9 @@ def test_sa_under_easy_has_room_for_a_queue_of_all_jobs():
 )
 def test_an_oracle_that_is_asked_of_all_jobs_at_once_leaves_the_same_records(asked):
     """It is said to have been asked as often, and which curves decided."""
-
-    def made(*more):
-        crowded = "workload.load=1.1", "workload.jobs=150", "baseline=null", "predictor=oracle"
-        config = composed(*asked.split(), *crowded, *more)
-        return plain(play(config, config, set_scene(config, 0)).outcome.records)
-
-    assert made() == made("sim.check=true")
+    crowded = "workload.load=1.1", "workload.jobs=150", "predictor=oracle"
+    compiled, python = both_composed(*asked.split(), *crowded)
+    assert compiled == python
 
 
 @pytest.mark.parametrize("rule", ["sa", "aggressive", "equi"])
@@ -431,9 +435,10 @@ def test_an_oracle_of_another_truth_is_believed_as_it_says(rule):
         oracle = Oracle()
         oracle.bind_truth(lambda job, counts: 8.0 / counts**0.5, 0)
         setup = Setup(trace, truth, policy, oracle, Dedicated(16), watchers=watchers)
-        return plain(simulate(setup))
+        return simulate(setup)
 
-    assert made(()) == made((Checker(),))
+    compiled, python = both(made)
+    assert compiled == python
 
 
 class NamedRequest(Request):

@@ -12,9 +12,9 @@ from predictors.adept.search import Problem, search
 from predictors.adept.selection import distance_weights
 from predictors.least_squares import PRIOR_ERROR, fit_nonnegative, fit_range
 from predictors.under_load.judgement import simplest_good
-from sim.engine.invariants import Checker
 from sim.engine.run import simulate
 from sim.engine.setup import Setup
+from sim.engine.watcher import Watcher
 from sim.machine.base import Dedicated
 from sim.policies.allocation.curve import average, knee
 from sim.policies.allocation.rigid import Request
@@ -45,7 +45,7 @@ class Listening(ToyEstimate):
         return False
 
 
-@pytest.mark.parametrize("watchers", [(), (Checker(),)], ids=["compiled passes", "in Python"])
+@pytest.mark.parametrize("watchers", [(), (Watcher(),)], ids=["compiled passes", "in Python"])
 def test_a_killed_run_teaches_nothing(watchers):
     rows = [(0.0, 2, 10.0, 20.0), (0.0, 2, 30.0, 20.0), (5.0, 4, 7.0, 20.0)]
     predictor = Listening()

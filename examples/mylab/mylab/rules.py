@@ -40,7 +40,7 @@ class Scheduler(easy.EasyScheduler):
     own: np.ndarray
 
     def find_starts(self) -> int:
-        """Find who starts in all other runs, such as checked ones."""
+        """Find who starts in all other runs, such as those on nodes that fail."""
         view, queue = self.view, self.queue.tables
         return int(find(queue, view._ends, view.free, view.now, self.backfilling, self.own))
 

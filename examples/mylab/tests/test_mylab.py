@@ -19,4 +19,5 @@ def test_many_wait_as_under_fcfs_and_few_as_under_easy():
     few, most = "mylab_easy_while_few", "policy.backfill.most"
     assert starts(few, f"{most}=0") == starts("fcfs") != starts(few)
     assert starts(few, f"{most}=500") == starts("easy") != starts(few)
-    assert starts(few) == starts(few, "sim.check=true")
+    in_python = "cluster=failing", "cluster.mtbf=null"
+    assert starts(few) == starts(few, "sim.check=true") == starts(few, "sim.check=true", *in_python)

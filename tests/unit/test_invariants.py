@@ -1,0 +1,251 @@
+"""Every invariant is checked after each pass, in runs of compiled passes and of Python.
+
+What is broken is put into the state between two instants, or is a rule of one's own.
+"""
+
+import numpy as np
+import pytest
+from toys import BACKFILLS, ToyEstimate, ToyOracle, ToyTruth, replay, rigid, rigid_truth, trace_of
+
+from predictors.compiling import compiled
+from sim.engine.engine import Engine
+from sim.engine.invariants import Checker
+from sim.engine.run import compiled_passes, simulate
+from sim.engine.setup import Setup
+from sim.engine.watcher import Watcher
+from sim.errors import InvariantError
+from sim.machine.base import Dedicated
+from sim.policies.allocation.rigid import Request
+from sim.policies.allocation.turnaround import BestTurnaround
+from sim.policies.backfill.easy import EasyScheduler
+from sim.policies.base import Policy
+from sim.policies.order import FirstComeFirstServed
+from sim.policies.passes.memory import start_found
+from sim.policies.reallocation.equi import Equipartition
+from sim.state.run_state import believe_end, ranges_of, reallocate
+
+WAYS = {"compiled": (), "in Python": (Watcher(),)}
+HEAD = [(0.0, 2, 9.0), (0.0, 1, 5.0), (1.0, 4, 5.0), (2.0, 1, 20.0), (3.0, 1, 1.0)]
+"""On 4 processors job 2 has to wait for the first two, and job 3 would delay it."""
+
+
+class Tampering(Watcher):
+    """Breaks something after the pass of an instant, or at the end."""
+
+    needs_decisions, needs_passes = False, True
+
+    def __init__(self, spoil, when):
+        self._spoil, self._when = spoil, when
+
+    def passed(self, engine):
+        if engine.view._tables.run["now"] == self._when:
+            self._spoil(engine, engine.view._tables)
+
+    def finished(self, engine):
+        if self._when == np.inf:
+            self._spoil(engine, engine.view._tables)
+
+
+@pytest.fixture(params=WAYS)
+def way(request):
+    """Return who watches beside the checker: nobody, or who needs decisions of Python."""
+    return WAYS[request.param]
+
+
+def spoiled(way, spoil, when, policy, rows=HEAD, truth=None, predictor=None):
+    """Make a run in which something is broken after the pass of an instant; it is compiled."""
+    trace = trace_of(rows)
+    truth = truth or rigid_truth(trace)
+    told = trace, truth, policy, predictor or ToyEstimate(), Dedicated(4)
+    if way == ():
+        assert compiled_passes(Engine(Setup(*told, watchers=(Checker(),)))) is not None
+    simulate(Setup(*told, watchers=(Tampering(spoil, when), Checker(), *way)))
+
+
+def write(table, column, place, value):
+    """Return what adds to a number of a table."""
+
+    def spoil(engine, state):
+        found = ranges_of(state) if table == "ranges" else getattr(state, table)
+        (found if column is None else found[column])[place] += value
+
+    return spoil
+
+
+def overlap(engine, state):
+    """Let job 1 hold a processor of job 0."""
+    ranges_of(state)["low"][state.first_range[1]] -= 1
+    ranges_of(state)["high"][state.first_range[1]] -= 1
+
+
+def resize(job, count):
+    """Return what lets a running job go on with other processors."""
+
+    def spoil(engine, state):
+        reallocate(state, job, count)
+        believe_end(state, job, state.believed_end[job])
+
+    return spoil
+
+
+def believe_past(engine, state):
+    believe_end(state, 0, 0.5)
+
+
+STATES = {
+    "processor 1 is held twice": (overlap, 0.0),
+    "processor 3 is neither held nor free": (write("free_ranges", "low", 0, 1), 0.0),
+    "free count is wrong": (write("run", "free", 0, 1), 0.0),
+    "miscounted run": (write("processors", None, 0, 1), 0.0),
+    "t=1.0: expected ends are out of step": (write("holder_end", None, 0, 1.0), 1.0),
+    "t=2.0: expected ends are out of step": (write("run", "running", 0, -1), 2.0),
+    "t=1.0: an expected end has passed": (believe_past, 1.0),
+    "job 0 is resized but not malleable": (resize(0, 1), 1.0),
+    "t=34.0: lost processors": (write("free_ranges", "low", 0, 1), np.inf),
+    "the run is over but processors are still held": (write("run", "holders", 0, 1), np.inf),
+    "the machine was busy for": (
+        lambda engine, state: np.add.at(engine.records.stretches.end_time, 0, 1.0),
+        np.inf,
+    ),
+}
+
+
+@pytest.mark.parametrize("message", STATES)
+def test_a_broken_state_is_found_at_once(way, message):
+    with pytest.raises(InvariantError, match=message):
+        spoiled(way, *STATES[message], rigid("easy"))
+
+
+def later(engine, state):
+    engine.scheduler.queue.start[engine.scheduler.queue.places()[0]] += 1.0
+
+
+def sooner(engine, state):
+    engine.scheduler.queue.start[engine.scheduler.queue.places()] -= 1.0
+
+
+def open_reservation(start):
+    """Return what lets the waiting job that holds a reservation begin it then."""
+
+    def spoil(engine, state):
+        queue = engine.scheduler.queue
+        found = queue.start if queue.waiting else state.reserved_start
+        found[np.flatnonzero((found > 2.0) & (found < np.inf))] = start
+
+    return spoil
+
+
+@pytest.mark.parametrize(
+    ("spoil", "message"),
+    [
+        (later, "t=2.0: the reservation of job index 2 moved later"),
+        (sooner, "t=2.0: reservations do not fit together"),
+    ],
+)
+def test_reservations_that_move_are_found(way, spoil, message):
+    with pytest.raises(InvariantError, match=message):
+        spoiled(way, spoil, 2.0, rigid("conservative"))
+
+
+@pytest.mark.parametrize(
+    ("start", "message"),
+    [(2.5, "reservations do not fit together"), (0.5, "job index 2 is reserved in the past")],
+)
+def test_reservations_of_open_counts_are_checked(way, start, message):
+    trace = trace_of(HEAD)
+    truth = rigid_truth(trace)
+    policy = Policy(FirstComeFirstServed(), BACKFILLS["easy"], BestTurnaround())
+    with pytest.raises(InvariantError, match=message):
+        spoiled(way, open_reservation(start), 2.0, policy, HEAD, truth, ToyOracle(truth))
+
+
+def test_malleable_jobs_keep_to_their_counts(way):
+    rows = [(0.0, 1, 8.0), (1.0, 1, 8.0)]
+    truth = ToyTruth(lambda job, n: 8.0 / n, np.ones(2, int), np.array([2, 1]))
+    policy = Policy(FirstComeFirstServed(), BACKFILLS["easy"], Request(), Equipartition())
+    with pytest.raises(InvariantError, match="job 0 goes on with 3 processors, not feasible"):
+        spoiled(way, resize(0, 3), 1.0, policy, rows, truth, ToyOracle(truth))
+
+
+class OneMore(Request):
+    """Gives each job a processor more than it can use."""
+
+    def choose(self, job, view, outlook):
+        return super().choose(job, view, outlook) + 1
+
+
+def test_a_rigid_job_on_other_processors_is_found(way):
+    rows = [(0.0, 1, 5.0)]
+    policy = Policy(FirstComeFirstServed(), BACKFILLS["easy"], OneMore())
+    with pytest.raises(InvariantError, match="job 0 starts on 2, outside 1 to 1"):
+        spoiled(way, None, -1.0, policy, rows)
+
+
+def test_a_job_that_starts_before_its_submit_is_found(way):
+    trace = trace_of(HEAD)
+    told = trace, rigid_truth(trace), rigid("easy"), ToyEstimate(), Dedicated(4)
+    engine = Engine(Setup(*told, watchers=(Checker(), *way)))
+    engine.event_list.calendar.submit_time[4] -= 0.5
+    engine.compiled = compiled_passes(engine)
+    assert (engine.compiled is None) == bool(way)
+    with pytest.raises(InvariantError, match=r"t=2\.5: job 4 starts early"):
+        engine.run()
+
+
+class Unreserved:
+    """EASY that forgets the reservation of the head, which it promises."""
+
+    def begin(self, view, order, allocation):
+        scheduler = EasyScheduler(view, order, allocation)
+        scheduler.backfilling["reservations"] = 0
+        return scheduler
+
+
+def test_backfilling_that_delays_the_head_is_found(way):
+    policy = Policy(FirstComeFirstServed(), Unreserved(), Request())
+    message = "t=2.0: backfilling moves the start of job index 2 from 9.0 to 22.0"
+    with pytest.raises(InvariantError, match=message):
+        spoiled(way, None, -1.0, policy)
+
+
+@compiled
+def start_all(state, memory):
+    """Start whoever waits, whatever is free."""
+    queue, number = memory.queue, 0
+    for place in range(queue.at[0].first, queue.at[0].last):
+        if queue.processors[place] > 0:
+            queue.found[number] = place
+            number += 1
+    start_found(state, queue, number)
+
+
+class Greedy:
+    """Lets a compiled rule of one's own decide."""
+
+    def begin(self, view, order, allocation):
+        return GreedyScheduler(view, order, allocation)
+
+
+class GreedyScheduler(EasyScheduler):
+    def compiled_rule(self, engine):
+        return self.queue_rule(engine, {"decide": start_all})
+
+
+def test_a_compiled_rule_that_starts_more_than_is_free_is_found():
+    policy = Policy(FirstComeFirstServed(), Greedy(), Request())
+    with pytest.raises(InvariantError, match=r"t=1\.0: processor 0 is held twice"):
+        spoiled((), None, -1.0, policy)
+
+
+def test_a_checked_run_returns_to_python_after_each_pass(way):
+    seen = []
+
+    class Passes(Watcher):
+        needs_decisions, needs_passes = False, True
+
+        def passed(self, engine):
+            seen.append(float(engine.view._tables.run["now"].item()))
+
+    records = replay(HEAD, 4, rigid("easy"), watchers=(Passes(), *way))
+    assert seen == [0.0, 1.0, 2.0, 3.0, 4.0, 5.0, 9.0, 14.0, 34.0]
+    assert records.counters["looks"] == len(seen)
