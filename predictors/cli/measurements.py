@@ -33,14 +33,13 @@ from predictors.cli.columns import (
 )
 from predictors.errors import PredictorError
 from predictors.plain import shown_plainly
+from predictors.remarks import FAR_APART
 
 CURVES = (
     *("problem", "application", "app", "code", "program", "benchmark", "case", "curve", "name"),
     *("dataset", "input", "machine", "system", "cluster", "compiler", "version", "label"),
 )
 """Columns whose values tell several curves apart; ``size`` does where it is no input."""
-FAR_APART = 1.5
-"""So many times as long as another run on the same count is one that is not like it."""
 UNIT_COLUMNS = ("unit", "units", "time_unit", "einheit")
 logger = logging.getLogger(__name__)
 Rows = list[tuple[int, list[str]]]

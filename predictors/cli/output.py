@@ -15,6 +15,7 @@ from predictors.cli.fitting import fitting_tables
 from predictors.cli.report import Report
 from predictors.cli.uses import EFFICIENT, number
 from predictors.plain import shown_plainly
+from predictors.remarks import UNUSABLE
 
 _LABELS = {
     "A": "average parallelism A",
@@ -51,6 +52,8 @@ def _print_figures(report: Report, console: Console) -> None:
     )
     for name, value in report.parameters.items():
         console.print(f"{_LABELS.get(name, name)}: {value:.4g}")
+    if any(one.target is None and one.grade == UNUSABLE for one in report.remarks):
+        return
     knee = "not within reach" if report.knee is None else f"{report.knee:.4g}"
     console.print(f"knee of the predictions (best balance of speedup and efficiency): {knee}")
     for least, count in report.at_efficiency.items():

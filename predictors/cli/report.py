@@ -9,7 +9,6 @@ import numpy as np
 
 from predictors.advice import SURE, Advice, feasible, measure_next
 from predictors.base import FloatArray, Predictor, Remark
-from predictors.cli.measurements import FAR_APART
 from predictors.cli.uses import (
     EFFICIENT,
     LEAST_EFFICIENCY,
@@ -23,7 +22,7 @@ from predictors.cli.uses import (
     rival_of,
 )
 from predictors.observations import observed_curve
-from predictors.remarks import CONTRADICTED, SEVERITY, UNUSABLE, worse
+from predictors.remarks import CONTRADICTED, FAR_APART, SEVERITY, UNUSABLE, worse
 
 EFFICIENCIES = (0.8, LEAST_EFFICIENCY)
 WIDE = ((2.0, "warning"), (1.5, "note"))
@@ -92,7 +91,8 @@ class Report:
     use_runtime : float or None
         Seconds there, measured or predicted.
     knee : float or None
-        Count with the best balance of speedup and efficiency, S(n)^2/n.
+        Count with the best balance of speedup and efficiency, S(n)^2/n; None, as for every
+        efficiency, where the whole curve is unusable.
     fastest : float
         Count with the shortest runtime of those considered.
     at_efficiency : dict
@@ -165,8 +165,9 @@ def build_report(
     most = question.most or max(4.0 * float(observed.max()), float(targets.max()))
     counts = _considered(model, min(end, most) if end else most)
     speedup = one / model.predict(counts)
-    knee = _knee(counts, speedup, bool(end or question.most))
-    efficient = {e: _at_efficiency(counts, speedup, e, end) for e in EFFICIENCIES}
+    why = next((r.text for r in remarks if r.grade == UNUSABLE and r.target is None), "")
+    knee = None if why else _knee(counts, speedup, bool(end or question.most))
+    efficient = {e: None if why else _at_efficiency(counts, speedup, e, end) for e in EFFICIENCIES}
     fastest = float(counts[int(np.argmax(speedup >= speedup.max() * (1.0 - 1e-6)))])
     wanted = [*efficient.values(), fastest] if named is None else named.tolist()
     matters = [count for count in wanted if count is not None and (not end or count <= end)]
@@ -174,7 +175,8 @@ def build_report(
     if reach and named is None:
         reach = 2.0 ** np.floor(np.log2(reach))
     within = end if reach is None else min(reach, end or reach)
-    advice = measure_next(model, observed, matters, within, question.free, question.counts)
+    asks = model, observed, matters, within, question.free, question.counts
+    advice = None if why else measure_next(*asks)
     means = dict(zip(runs.nprocs.tolist(), runs.runtime.tolist(), strict=True))
     means = means if question.known else {}
     listed = _rows(model, np.union1d(targets, list(means)), one, question.level, means)
@@ -186,11 +188,14 @@ def build_report(
     believed = _rows(model, held, one, question.level, means) if held.size else ()
     choices = [row for row in believed if row.measured or row.grade != UNUSABLE]
     is_alone = len(means) == 1 and len(choices) < 2
-    uses = () if is_alone else best_uses(choices, one)
+    uses = () if is_alone else best_uses(choices, 0.0 if why and not measured else one)
     rival = rival_of(uses, choices)
     chosen = next((use for use in uses if EFFICIENT in use.criterion), uses[0] if uses else None)
     told = _expected(() if asked is None or is_alone else rows)
     doubts = [*_rise(means, observed), *_scatter(observed, runtime)] if question.known else []
+    if why:
+        said = f"{why[0].upper()}{why[1:]}: nothing predicted is advised; try another --method."
+        doubts.insert(0, (said, None))
     against = next((remark.measure_at for remark in remarks if remark.code == CONTRADICTED), None)
     if against:
         said = f"First of all run {against} again: its runtime contradicts the others."

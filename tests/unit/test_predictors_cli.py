@@ -539,3 +539,25 @@ def test_a_column_that_is_named_is_not_the_one_that_is_missing(tmp_path, capsys)
     assert "no column for runtime" in capsys.readouterr().err
     assert main([str(path), "--columns", "nprocs=Anzahl Kerne", "runtime=gemessen"]) == 0
     assert "use 4 (50 s, measured)" in capsys.readouterr().out
+
+
+def test_a_curve_that_misses_a_measured_run_by_far_advises_nothing(tmp_path, capsys):
+    """64 was to be used, on a curve that took 17.5 s for the 28.1 s measured on 8."""
+    runs = [(1, 129.1), (2, 69.9), (4, 42.3), (8, 28.1)]
+    asked = ("--method", "levenberg", "--target", "64", "--most", "64")
+    report = answer(capsys, written(tmp_path, runs), *asked)
+    assert report["answer"].startswith(
+        "The curve misses the runtime at 8 by 38%: nothing predicted is advised; try another "
+        "--method. 64 processors take about 3.3"
+    )
+    assert "unusable" in {row["grade"] for row in report["rows"]}
+    assert all(use["measured"] for use in report["uses"])
+    assert (report["use"], report["knee"], report["measure_next"]) == (8, None, None)
+    assert set(report["at_efficiency"].values()) == {None}
+    assert main([str(written(tmp_path, runs)), *asked]) == 0
+    assert "knee" not in capsys.readouterr().out
+    without_one = [(2, 69.9), (4, 42.3), (8, 28.1), (16, 21), (32, 17)]
+    uses = answer(capsys, written(tmp_path, without_one), *asked)["uses"]
+    assert [use["criterion"] for use in uses] == ["fastest", "cheapest in processor-seconds"]
+    near = answer(capsys, written(tmp_path, [(1, 129), (2, 70), (4, 37), (8, 21)]), *asked)
+    assert near["knee"] is not None
