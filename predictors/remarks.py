@@ -94,8 +94,9 @@ def far_remarks(curve: ObservedCurve, targets: FloatArray) -> list[Remark]:
     low, high = curve.nprocs[0], curve.nprocs[-1]
     far, found = (targets > FAR_FACTOR * high) | (targets < low / FAR_FACTOR), []
     for target in np.unique(targets[far]):
-        factor, end = (target / high, high) if target > high else (low / target, low)
-        text = f"{target:g} is {factor:.3g} times outside the observations, which end at {end:g}"
+        end, at = (high, "end") if target > high else (low, "begin")
+        factor = max(target / end, end / target)
+        text = f"{target:g} is {factor:.3g} times outside the observations, which {at} at {end:g}"
         found.append(Remark("warning", "far", text, measure_between(end, target), float(target)))
     return found
 

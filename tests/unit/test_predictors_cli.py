@@ -561,3 +561,12 @@ def test_a_curve_that_misses_a_measured_run_by_far_advises_nothing(tmp_path, cap
     assert [use["criterion"] for use in uses] == ["fastest", "cheapest in processor-seconds"]
     near = answer(capsys, written(tmp_path, [(1, 129), (2, 70), (4, 37), (8, 21)]), *asked)
     assert near["knee"] is not None
+
+
+def test_a_target_below_the_runs_is_outside_of_where_they_begin(tmp_path, capsys):
+    report = answer(capsys, written(tmp_path, [(8, 28.1), (16, 21)]), "--target", "1", "128")
+    texts = [remark["text"] for remark in report["remarks"] if remark["code"] == "far"]
+    assert texts == [
+        "1 is 8 times outside the observations, which begin at 8",
+        "128 is 8 times outside the observations, which end at 16",
+    ]
