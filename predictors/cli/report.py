@@ -169,19 +169,8 @@ def build_report(
     knee = None if why else _knee(counts, speedup, bool(end or question.most))
     efficient = {e: None if why else _at_efficiency(counts, speedup, e, end) for e in EFFICIENCIES}
     fastest = float(counts[int(np.argmax(speedup >= speedup.max() * (1.0 - 1e-6)))])
-    wanted = [*efficient.values(), fastest] if named is None else named.tolist()
-    matters = [count for count in wanted if count is not None and (not end or count <= end)]
-    reach = question.most or (None if asked is None else max(asked.max(), observed.max()))
-    if reach and named is None:
-        reach = 2.0 ** np.floor(np.log2(reach))
-    within = end if reach is None else min(reach, end or reach)
-    asks = model, observed, matters, within, question.free, question.counts
-    advice = None if why else measure_next(*asks)
     means = dict(zip(runs.nprocs.tolist(), runs.runtime.tolist(), strict=True))
     means = means if question.known else {}
-    listed = _rows(model, np.union1d(targets, list(means)), one, question.level, means)
-    row_of = {row.nprocs: row for row in listed}
-    rows = tuple(row_of[count] for count in targets.tolist())
     top = question.most or 4.0 * float(observed.max())
     chosen_from = orderable(observed, top) if given is None else given
     held = chosen_from[feasible(model, chosen_from) | np.isin(chosen_from, list(means))]
@@ -190,6 +179,25 @@ def build_report(
     is_alone = len(means) == 1 and len(choices) < 2
     uses = () if is_alone else best_uses(choices, 0.0 if why and not measured else one)
     rival = rival_of(uses, choices)
+    wanted = [*efficient.values(), fastest] if named is None else named.tolist()
+    reach = question.most or (None if asked is None else max(asked.max(), observed.max()))
+    power = 2.0 ** np.floor(np.log2(reach)) if reach and named is None else reach
+    also = [use.nprocs for use in uses if not use.measured]
+    if asked is not None and not question.most:
+        reach = max([reach, *also])
+    elif named is None and reach:
+        also.append(np.floor(reach))
+    matters: list[float] = []
+    advice: Advice | None = None
+    for more, most in (([], power), (also, reach)):
+        matters += [count for count in (*wanted, *more) if count and (not end or count <= end)]
+        within = end if most is None else min(most, end or most)
+        if not why and advice is None:
+            asks = model, observed, matters, within, question.free, question.counts
+            advice = measure_next(*asks)
+    listed = _rows(model, np.union1d(targets, list(means)), one, question.level, means)
+    row_of = {row.nprocs: row for row in listed}
+    rows = tuple(row_of[count] for count in targets.tolist())
     chosen = next((use for use in uses if EFFICIENT in use.criterion), uses[0] if uses else None)
     told = _expected(() if asked is None or is_alone else rows)
     doubts = [*_rise(means, observed), *_scatter(observed, runtime)] if question.known else []

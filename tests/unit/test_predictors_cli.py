@@ -402,12 +402,13 @@ def test_counts_below_the_runs_and_the_whole_of_a_machine_are_advised_if_asked_f
 def test_ranges_that_are_narrow_already_need_no_run(tmp_path, capsys):
     """A run on 64 was advised, for a factor of 1.13 to become 1.06."""
     path = written(tmp_path, [(4, 100), (8, 52), (16, 28), (32, 16)] * 2)
-    report = answer(capsys, path, "--target", "64")
+    report = answer(capsys, path, "--target", "64", "--most", "64")
     assert report["advice"] is None
     assert report["answer"].endswith(
         "More runs would tell little: the widest range that matters, at 64, is within a factor of "
-        "1.25 either way; --most N allows larger counts."
+        "1.25 either way."
     )
+    assert answer(capsys, path, "--target", "64")["measure_next"] == 128
 
 
 def test_counts_that_are_asked_for_are_the_rows_and_bound_what_is_spoken_of(tmp_path, capsys):
@@ -570,3 +571,16 @@ def test_a_target_below_the_runs_is_outside_of_where_they_begin(tmp_path, capsys
         "1 is 8 times outside the observations, which begin at 8",
         "128 is 8 times outside the observations, which end at 16",
     ]
+
+
+MEASURED = [(1, 129.1), (1, 129), (2, 70), (2, 69.7), (4, 42.8), (4, 41.7), (8, 28), (8, 28.2)]
+
+
+def test_ranges_of_what_is_advised_matter_whatever_is_asked(tmp_path, capsys):
+    """The range at 16, to be used, went over a factor of 2.3, and no run was to tell much."""
+    path = written(tmp_path, MEASURED)
+    report = answer(capsys, path, "--target", "4-8")
+    assert report["uses"][0]["nprocs"] == report["measure_next"] == 16
+    report = answer(capsys, path, "--most", "12")
+    assert report["measure_next"] == report["advice"]["target"] == 12
+    assert answer(capsys, path, "--most", "33")["measure_next"] == 16
