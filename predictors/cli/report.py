@@ -22,7 +22,14 @@ from predictors.cli.uses import (
     rival_of,
 )
 from predictors.observations import observed_curve
-from predictors.remarks import CONTRADICTED, FAR_APART, SEVERITY, UNUSABLE, worse
+from predictors.remarks import (
+    CONTRADICTED,
+    FAR_APART,
+    SEVERITY,
+    UNUSABLE,
+    measure_between,
+    worse,
+)
 
 EFFICIENCIES = (0.8, LEAST_EFFICIENCY)
 WIDE = ((2.0, "warning"), (1.5, "note"))
@@ -30,6 +37,7 @@ WIDE = ((2.0, "warning"), (1.5, "note"))
 
 A method that grades its ranges itself says so by `grades_ranges`.
 """
+NO_RUN = "No run is proposed: none of the counts to be had may be faster or would narrow a range."
 _PARAMETERS = ("A", "sigma", "floor", "serial", "parallel", "scale", "contention", "coherency")
 """Fitted attributes, without the closing underscore, that are reported where there."""
 
@@ -189,9 +197,9 @@ def build_report(
         also.append(np.floor(reach))
     matters: list[float] = []
     advice: Advice | None = None
-    for more, most in (([], power), (also, reach)):
+    for more, bound in (([], power), (also, reach)):
         matters += [count for count in (*wanted, *more) if count and (not end or count <= end)]
-        within = end if most is None else min(most, end or most)
+        within = end if bound is None else min(bound, end or bound)
         if not why and advice is None:
             asks = model, observed, matters, within, question.free, question.counts
             advice = measure_next(*asks)
@@ -210,11 +218,13 @@ def build_report(
         doubts.insert(0, (said, against))
     again = next((int(count) for _, count in doubts if count), None)
     last = "" if again else _next(advice, rival, means if is_alone else {})
-    fewer = None if again or last or end != observed.min() else _fewer(model, end, given)
-    if fewer:
-        last = f"Measure {fewer} next: on fewer processors than {end:g} it may be faster."
-    elif not again and not last and matters and all(row.grade != UNUSABLE for row in rows):
-        last = _enough(model, matters, question.most)
+    beside = None if again or last or not end else _beside(model, runs.nprocs, end, given, most)
+    if beside:
+        where = "fewer" if beside < end else "some more"
+        last = f"Measure {beside} next: on {where} processors than {end:g} it may be faster."
+    elif not (again or last or why):
+        usable = matters and all(row.grade != UNUSABLE for row in rows)
+        last = _enough(model, matters, question.most) if usable else NO_RUN
     return Report(
         " ".join([*(said for said, _ in doubts), *told, *advised(uses, means), last]).rstrip(),
         method,
@@ -232,7 +242,7 @@ def build_report(
         {f"{least:g}": count for least, count in efficient.items()},
         end,
         remarks,
-        again or (int(rival.nprocs) if rival else advice.nprocs if advice else fewer),
+        again or (int(rival.nprocs) if rival else advice.nprocs if advice else beside),
         None if again or rival else advice,
     )
 
@@ -368,8 +378,16 @@ def _enough(model: Predictor, matters: Sequence[float], most: float | None) -> s
     return f"More runs would tell little: {why}{more}."
 
 
-def _fewer(model: Predictor, first: float, counts: FloatArray | None) -> int | None:
-    """Return the largest count below the first measured one that there may be runs on."""
-    below = np.array([first // 2.0]) if counts is None else counts
-    below = below[(below >= 1.0) & (below < first)]
-    return max(map(int, below[feasible(model, below)]), default=None)
+def _beside(
+    model: Predictor, known: FloatArray, end: float, counts: FloatArray | None, most: float
+) -> int | None:
+    """Return a count beside the fastest, where runtimes begin to rise, that may be faster still.
+
+    It is between that and the next one measured, below where the fastest is the first.
+    """
+    is_first, after = end == known[0], float(known[known > end][0])
+    low, high, near = (0.0, end, end) if is_first else (end, after, measure_between(end, after))
+    tried = np.array([end // 2.0 if is_first else near], float) if counts is None else counts
+    tried = tried[(tried > low) & (tried < high) & (tried <= most)]
+    options = map(int, tried[feasible(model, tried)])
+    return min(options, key=lambda count: max(count / near, near / count), default=None)

@@ -111,7 +111,7 @@ def test_with_repeats_it_is_a_decline_and_what_is_useful_ends_there(tmp_path, ca
     assert report["knee"] <= 16
     assert all(count is not None and count <= 16 for count in report["at_efficiency"].values())
     assert [grades[n] for n in (24, 32, 64, 128)] == ["warning"] * 2 + ["unusable"] * 2
-    assert report["measure_next"] is None or report["measure_next"] <= 16
+    assert report["measure_next"] in (12, 20)
 
 
 @pytest.mark.parametrize("method", KEEPING)
@@ -436,6 +436,7 @@ def test_beside_unusable_answers_no_run_is_said_to_tell_little(tmp_path, capsys)
         assert (report["measure_next"], report["advice"]) == (count, None)
         assert "would tell little" not in report["answer"]
         assert ("on fewer processors than 12 it may be faster" in report["answer"]) == bool(count)
+        assert count or "No run is proposed: none of the counts" in report["answer"]
 
 
 def test_that_no_run_narrows_a_wide_range_is_said(tmp_path, capsys):
@@ -584,3 +585,15 @@ def test_ranges_of_what_is_advised_matter_whatever_is_asked(tmp_path, capsys):
     report = answer(capsys, path, "--most", "12")
     assert report["measure_next"] == report["advice"]["target"] == 12
     assert answer(capsys, path, "--most", "33")["measure_next"] == 16
+
+
+def test_a_count_between_the_fastest_and_a_slower_one_is_measured_next(tmp_path, capsys):
+    """Nothing was said of what to measure."""
+    path = written(tmp_path, [(1, 100), (2, 60), (4, 40), (8, 55), (16, 80)])
+    report = answer(capsys, path)
+    assert report["answer"].endswith(
+        "Measure 6 next: on some more processors than 4 it may be faster."
+    )
+    assert (report["use"], report["measure_next"], report["advice"]) == (4, 6, None)
+    assert answer(capsys, path, "--counts", "4-8")["measure_next"] == 6
+    assert "would tell little" in answer(capsys, path, "--counts", "4", "8", "16")["answer"]
