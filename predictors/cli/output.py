@@ -121,7 +121,8 @@ def save_plot(
 
 def _table(report: Report, width: int) -> Group:
     head = ["processors", "measured (s)", "predicted (s)", "range (s)", "speedup", "efficiency"]
-    ordered = [*report.measured, *(row for row in report.rows if not row.measured)]
+    targets = (row for row in report.rows if not row.measured)
+    ordered = [*report.measured, *targets, *report.advised]
     rows = [
         [
             f"{row.nprocs:g}",

@@ -37,7 +37,7 @@ WIDE = ((2.0, "warning"), (1.5, "note"))
 
 A method that grades its ranges itself says so by `grades_ranges`.
 """
-NO_RUN = "No run is proposed: none of the counts to be had may be faster or would narrow a range."
+NO_RUN = "No run is proposed: nothing tells on which count one is worth it; --counts names others."
 _PARAMETERS = ("A", "sigma", "floor", "serial", "parallel", "scale", "contention", "coherency")
 """Fitted attributes, without the closing underscore, that are reported where there."""
 
@@ -86,6 +86,8 @@ class Report:
     rows : tuple of Row
         Of the targets.
     measured : tuple of Row
+    advised : tuple of Row
+        Of counts to use or to measure next that are neither targets nor measured.
     serial_time : float
         Seconds on one processor, to which all speedups refer.
     serial_measured : bool
@@ -119,6 +121,7 @@ class Report:
     observations: int
     rows: tuple[Row, ...]
     measured: tuple[Row, ...]
+    advised: tuple[Row, ...]
     serial_time: float
     serial_measured: bool
     parameters: dict[str, float]
@@ -135,8 +138,8 @@ class Report:
 
     def as_dict(self) -> dict[str, Any]:
         """Return the report as plain values for JSON."""
-        plain = asdict(replace(self, measured=()))
-        del plain["measured"]
+        plain = asdict(replace(self, measured=(), advised=()))
+        del plain["measured"], plain["advised"]
         advice = None if self.advice is None else self.advice._asdict()
         return plain | {"remarks": [one._asdict() for one in self.remarks], "advice": advice}
 
@@ -220,17 +223,23 @@ def build_report(
     last = "" if again else _next(advice, rival, means if is_alone else {})
     beside = None if again or last or not end else _beside(model, runs.nprocs, end, given, most)
     if beside:
-        where = "fewer" if beside < end else "some more"
-        last = f"Measure {beside} next: on {where} processors than {end:g} it may be faster."
+        where = f"on fewer processors than {end:g}"
+        if beside > end:
+            where = f"right beyond {end:g}, where nothing is predicted,"
+        last = f"Measure {beside} next: {where} it may be faster."
     elif not (again or last or why):
         usable = matters and all(row.grade != UNUSABLE for row in rows)
         last = _enough(model, matters, question.most) if usable else NO_RUN
+    step = again or (int(rival.nprocs) if rival else advice.nprocs if advice else beside)
+    spoken = [use.nprocs for use in uses] + [step] * bool(step) if given is None else []
+    others = np.array(sorted({*spoken} - {*row_of}), float)
     return Report(
         " ".join([*(said for said, _ in doubts), *told, *advised(uses, means), last]).rstrip(),
         method,
         len(observed),
         rows,
         tuple(row for row in listed if row.measured),
+        _rows(model, others, one, question.level, means) if others.size else (),
         one,
         measured,
         _parameters(model),
@@ -242,7 +251,7 @@ def build_report(
         {f"{least:g}": count for least, count in efficient.items()},
         end,
         remarks,
-        again or (int(rival.nprocs) if rival else advice.nprocs if advice else beside),
+        step,
         None if again or rival else advice,
     )
 

@@ -360,7 +360,7 @@ def test_measured_counts_are_listed_first_whatever_is_asked(runs, capsys):
     out = capsys.readouterr().out
     assert "4 processors took 28.2 s (measured)." in out
     rows = [line.split() for line in out.splitlines() if re.match(r"\d+  .* to ", line)]
-    assert [int(row[0]) for row in rows] == [1, 2, 4, 8, 16, 64, 6]
+    assert [int(row[0]) for row in rows] == [1, 2, 4, 8, 16, 64, 6, 32]
 
 
 def test_some_counts_to_choose_from_are_none_that_anything_is_known_of(runs, capsys):
@@ -436,7 +436,7 @@ def test_beside_unusable_answers_no_run_is_said_to_tell_little(tmp_path, capsys)
         assert (report["measure_next"], report["advice"]) == (count, None)
         assert "would tell little" not in report["answer"]
         assert ("on fewer processors than 12 it may be faster" in report["answer"]) == bool(count)
-        assert count or "No run is proposed: none of the counts" in report["answer"]
+        assert count or "No run is proposed: nothing tells on which" in report["answer"]
 
 
 def test_that_no_run_narrows_a_wide_range_is_said(tmp_path, capsys):
@@ -592,8 +592,17 @@ def test_a_count_between_the_fastest_and_a_slower_one_is_measured_next(tmp_path,
     path = written(tmp_path, [(1, 100), (2, 60), (4, 40), (8, 55), (16, 80)])
     report = answer(capsys, path)
     assert report["answer"].endswith(
-        "Measure 6 next: on some more processors than 4 it may be faster."
+        "Measure 6 next: right beyond 4, where nothing is predicted, it may be faster."
     )
     assert (report["use"], report["measure_next"], report["advice"]) == (4, 6, None)
     assert answer(capsys, path, "--counts", "4-8")["measure_next"] == 6
     assert "would tell little" in answer(capsys, path, "--counts", "4", "8", "16")["answer"]
+
+
+@pytest.mark.parametrize(("more", "rows"), [((), [5, 6, 16]), (("--counts", "8", "16"), [5, 6])])
+def test_counts_that_are_advised_have_rows_below_the_targets(tmp_path, capsys, more, rows):
+    assert main([str(written(tmp_path, MEASURED)), "--target", "5", "6", *more]) == 0
+    out = capsys.readouterr().out
+    listed = [int(line.split()[0]) for line in out.splitlines() if re.match(r"\d+  .* to ", line)]
+    assert listed == [1, 2, 4, 8, *rows]
+    assert "use 16" in out
