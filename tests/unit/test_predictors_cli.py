@@ -606,3 +606,16 @@ def test_counts_that_are_advised_have_rows_below_the_targets(tmp_path, capsys, m
     listed = [int(line.split()[0]) for line in out.splitlines() if re.match(r"\d+  .* to ", line)]
     assert listed == [1, 2, 4, 8, *rows]
     assert "use 16" in out
+
+
+def test_times_in_several_units_are_read(tmp_path, capsys):
+    path = tmp_path / "runs.csv"
+    path.write_text("nodes,elapsed\n1,1h 2m 3s\n2,33 min 10 s\n4,75m3.5s\n8,0.21h\n")
+    rows = answer(capsys, path)["rows"]
+    assert [row["measured_runtime"] for row in rows[:4]] == [3723, 1990, 4503.5, 756]
+    path.write_text("nodes,elapsed [min]\n1,62\n2,33m10s\n")
+    assert main([str(path)]) == 2
+    assert "is '33m10s' in a column of min; write one unit" in capsys.readouterr().err
+    path.write_text("nodes,elapsed\n1,62\n2,33m10s\n")
+    assert main([str(path)]) == 2
+    assert "runtime is '62' without a unit, where another is '33m10s'" in capsys.readouterr().err
