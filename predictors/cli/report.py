@@ -22,14 +22,7 @@ from predictors.cli.uses import (
     rival_of,
 )
 from predictors.observations import observed_curve
-from predictors.remarks import (
-    CONTRADICTED,
-    FAR_APART,
-    SEVERITY,
-    UNUSABLE,
-    measure_between,
-    worse,
-)
+from predictors.remarks import CONTRADICTED, FAR_APART, SEVERITY, UNUSABLE, measure_between, worse
 
 EFFICIENCIES = (0.8, LEAST_EFFICIENCY)
 WIDE = ((2.0, "warning"), (1.5, "note"))
