@@ -158,9 +158,17 @@ def _refuse_groups(path: Path, frame: pd.DataFrame) -> None:
     explained = numbered or any(str(one).startswith("available") for one in frame)
     if len(several) > 1 and apart and not explained and frame.index.is_unique:
         listed = ", ".join(f"{n:g} took {t[0]:g} to {t[-1]:g} s" for n, t in several[:3])
+        others = frame.columns.difference(["nprocs", *TIMED])
+        cells = {name: frame.groupby([name, "nprocs"])["runtime"] for name in others}
+        alike = [name for name, by in cells.items() if (by.max() <= FAR_APART * by.min()).all()]
+        telling = next((one for one in alike if 1 < frame[one].nunique() < len(frame)), None)
+        said = "name the input of each run in a column input, or number the repetitions"
+        if telling is not None:
+            chosen = f"{telling}={frame[telling].iloc[0]}"
+            said = f"column {telling} tells them apart, and --where {chosen} takes one; else {said}"
         raise PredictorError(
-            f"{path}: runs on {listed}, which can be two inputs or repetitions; name the input "
-            "of each run in a column input, or number the repetitions in a column run"
+            f"{path}: runs on {listed}, which can be two inputs or repetitions; {said} in a "
+            "column run"
         )
 
 

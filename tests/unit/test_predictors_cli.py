@@ -183,6 +183,12 @@ def test_runs_in_two_groups_are_inputs_or_repetitions(tmp_path, capsys):
         path.write_text("\n".join(f"{row},{end}" for row, end in zip(rows, ends, strict=True)))
         found = answer(capsys, path)
         assert (len(found["curves"]) == 2) if title == "input" else found["observations"] == 8
+    ends = ["Host,Grid", *(f"{'ab'[k % 2]},{'fine' if k > 3 else 'coarse'}" for k in range(8))]
+    path.write_text("\n".join(f"{row},{end}" for row, end in zip(rows, ends, strict=True)))
+    assert main([str(path)]) == 2
+    error = capsys.readouterr().err
+    assert "column grid tells them apart, and --where grid=coarse takes one; else name" in error
+    assert answer(capsys, path, "--where", "grid=coarse")["observations"] == 4
     path.write_text("cores,run1,run2\n1,100,1000\n2,52,510\n4,27,260\n", encoding="utf-8")
     assert answer(capsys, path)["observations"] == 6
     assert answer(capsys, written(tmp_path, [*TWO_INPUTS[:5], (2, 53)]))["observations"] == 6
