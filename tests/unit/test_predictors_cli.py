@@ -625,3 +625,12 @@ def test_times_in_several_units_are_read(tmp_path, capsys):
     path.write_text("nodes,elapsed\n1,62\n2,33m10s\n")
     assert main([str(path)]) == 2
     assert "runtime is '62' without a unit, where another is '33m10s'" in capsys.readouterr().err
+
+
+def test_a_range_beside_a_poor_check_is_said_to_be_of_scatter_alone(tmp_path, capsys):
+    """At 32 the range was 6 % either way, beside 41 % to expect."""
+    asked = ("--method", "regression", "--target", "16", "32")
+    remarks = answer(capsys, written(tmp_path, MEASURED), *asked)["remarks"]
+    texts = [one["text"] for one in remarks if one["code"] == "expected_error"]
+    assert texts[0].endswith("at 16, expect 10% (good)")
+    assert texts[1].endswith("% (poor), also where the range, of scatter alone, is narrower")
