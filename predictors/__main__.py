@@ -202,7 +202,8 @@ def _reported(
         said = f"All {len(frame)} runs are one curve, asked at {listed}. {report.answer}"
         report = replace(report, answer=said, observations=len(frame))
     if options.plot:
-        save_plot(options.plot, model, observed, runtime, report)
+        drawn = save_plot(options.plot, model, observed, runtime, report)
+        PlainConsole(stderr=True).print(f"drawn: {drawn}", markup=False, soft_wrap=True)
     return report
 
 

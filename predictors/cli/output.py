@@ -92,8 +92,11 @@ def print_curves(reports: dict[str, Report], console: Console, with_targets: boo
 
 def save_plot(
     path: Path, model: Predictor, observed: FloatArray, runtime: FloatArray, report: Report
-) -> None:
-    """Draw measurements, curve and range on logarithmic axes; an SVG for dark pages too."""
+) -> str:
+    """Draw measurements, curve and range on logarithmic axes; return in which files.
+
+    An SVG has another for dark pages.
+    """
     import matplotlib.style
     from matplotlib.figure import Figure
 
@@ -117,6 +120,7 @@ def save_plot(
                 axis.set_major_formatter(lambda value, _: f"{value:g}")
             axes.legend()
             figure.savefig(place, dpi=150)
+    return " and ".join(map(str, looks))
 
 
 def _table(report: Report, width: int) -> Group:

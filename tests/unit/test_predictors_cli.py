@@ -289,6 +289,7 @@ def test_a_plot_is_written(runs, tmp_path, capsys):
     for unit, seconds in (("min", 1.0), ("h", 60.0)):
         path = written(tmp_path, [(n, seconds * t) for n, t in ((1, 200), (2, 110), (4, 60))])
         assert main([str(path), "--plot", str(tmp_path / "curve.svg")]) == 0
+        assert str(tmp_path / "curve.svg and") in capsys.readouterr().err
         light, dark = (tmp_path / f"curve.{one}" for one in ("svg", "dark.svg"))
         assert f"runtime ({unit})" in light.read_text()
         assert dark.read_text().count("#ffffff") > light.read_text().count("#ffffff")
