@@ -323,11 +323,7 @@ def _without_empty_ends(rows: Rows, place: int) -> Rows:
 
 
 def _name(
-    path: Path,
-    titles: list[str],
-    headings: list[Heading],
-    repeats: list[int],
-    by_hand: list[int],
+    path: Path, titles: list[str], headings: list[Heading], repeats: list[int], by_hand: list[int]
 ) -> None:
     """Settle which heading is which column, in place; refuse what is not certain."""
     for place in repeats:
