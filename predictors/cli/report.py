@@ -188,7 +188,7 @@ def build_report(
     power = 2.0 ** np.floor(np.log2(reach)) if reach and named is None else reach
     also = [use.nprocs for use in uses if not use.measured]
     if asked is not None and not question.most:
-        reach = max([reach, *also])
+        reach = max(asked.max(), observed.max(), *also)
     elif named is None and reach:
         also.append(np.floor(reach))
     matters: list[float] = []
@@ -217,15 +217,15 @@ def build_report(
     beside = None if again or last or not end else _beside(model, runs.nprocs, end, given, most)
     if beside:
         where = f"on fewer processors than {end:g}"
-        if beside > end:
+        if beside > (end or 0.0):
             where = f"right beyond {end:g}, where nothing is predicted,"
         last = f"Measure {beside} next: {where} it may be faster."
     elif not (again or last or why):
         usable = matters and all(row.grade != UNUSABLE for row in rows)
         last = _enough(model, matters, question.most) if usable else NO_RUN
     step = again or (int(rival.nprocs) if rival else advice.nprocs if advice else beside)
-    spoken = [use.nprocs for use in uses] + [step] * bool(step) if given is None else []
-    others = np.array(sorted({*spoken} - {*row_of}), float)
+    spoken = [use.nprocs for use in uses] + ([float(step)] if step else [])
+    others = np.array(sorted({*spoken} - {*row_of}) if given is None else [], float)
     return Report(
         " ".join([*(said for said, _ in doubts), *told, *advised(uses, means), last]).rstrip(),
         method,
