@@ -6,6 +6,7 @@ import sys
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -58,6 +59,58 @@ READ_BY = {
 }
 """Methods, and the options that they alone read."""
 
+OPTIONS = {
+    "--target": "processor counts to predict, apart or as ranges such as 4-8",
+    "--most": "the largest count available, to use or to measure",
+    "--counts": "counts to choose from, as --target has them; by default powers of two, and "
+    "doubles and multiples of what was measured",
+    "--columns": "which column is nprocs, runtime, ...: nprocs='Anzahl Kerne'",
+    "--free": "choose what to measure next as if runs cost nothing, not by processor-seconds",
+    "--curve": "of several curves in the file, the one with this number",
+    "--method": "adept by default; focused for --size-for-time",
+    "--where": "use only the rows with this value; may be given several times",
+    "--allowed": "counts the application runs on: 4,8,16 or a family such as 'powers of 2'",
+    "--inputs": "take runs that differ in these (size) as one curve",
+    "--at": "input to predict at",
+    "--focal-time": "look at runs near this time",
+    "--tolerance": "how near, in log2 units (0.3: 23 %%)",
+    "--size-for-time": "which size takes this long on the --target counts",
+    "--solve": "the input to solve for (size)",
+    "--condition": "fit to runs with this value of a column, or within a band of it in log2 units",
+    "--focal-levels": "smaller counts for a self-generated training set: names the runs to make, "
+    "then forecasts sizes for --target",
+    "--level": "share of runs a range should hold (0.8)",
+    "--plot": "draw measurements, curve and range here; of an SVG a .dark.svg too",
+    "--json": "write the answer as JSON",
+}
+POOLED = (
+    *("--inputs", "--at", "--focal-time", "--tolerance", "--size-for-time", "--solve"),
+    *("--condition", "--focal-levels"),
+)
+FORMS: dict[str, dict[str, Any]] = {
+    "--target": {"nargs": "+", "metavar": "N"},
+    "--most": {"type": float, "metavar": "N"},
+    "--counts": {"nargs": "+", "metavar": "N"},
+    "--columns": {"nargs": "+", "default": [], "metavar": "NAME=HEADING"},
+    "--free": {"action": "store_true"},
+    "--curve": {"metavar": "K"},
+    "--method": {"choices": sorted(METHODS)},
+    "--where": {"action": "append", "default": [], "metavar": "COLUMN=VALUE"},
+    "--allowed": {"metavar": "COUNTS"},
+    "--level": {"type": float, "default": 0.8},
+    "--plot": {"type": Path, "metavar": "FILE.svg"},
+    "--json": {"action": "store_true"},
+    "--inputs": {"metavar": "NAME,..."},
+    "--at": {"action": "append", "default": [], "metavar": "NAME=VALUE"},
+    "--focal-time": {"type": float, "metavar": "SECONDS"},
+    "--tolerance": {"type": float, "default": 0.3},
+    "--size-for-time": {"type": float, "metavar": "SECONDS"},
+    "--solve": {"metavar": "NAME", "default": "size"},
+    "--condition": {"action": "append", "default": [], "metavar": "NAME=VALUE[~BAND]"},
+    "--focal-levels": {"metavar": "COUNTS"},
+}
+"""What the parser is told of an option besides its help."""
+
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Answer a command line; return its exit status."""
@@ -89,107 +142,10 @@ def _parser() -> argparse.ArgumentParser:
         help="one row per run: a column of processor counts (cores, nodes, ...) and one of times, "
         "in seconds or with a unit; or one row per count with runs side by side",
     )
-    _add_counts(parser)
-    parser.add_argument(
-        "--free",
-        action="store_true",
-        help="choose what to measure next as if runs cost nothing, not by processor-seconds",
-    )
-    parser.add_argument(
-        "--curve", metavar="K", help="of several curves in the file, the one with this number"
-    )
-    parser.add_argument(
-        "--method", choices=sorted(METHODS), help="adept by default; focused for --size-for-time"
-    )
-    parser.add_argument(
-        "--where",
-        action="append",
-        default=[],
-        metavar="COLUMN=VALUE",
-        help="use only the rows with this value; may be given several times",
-    )
-    parser.add_argument(
-        "--allowed",
-        metavar="COUNTS",
-        help="counts the application runs on: 4,8,16 or a family such as 'powers of 2'",
-    )
-    _add_regression_options(parser)
-    parser.add_argument(
-        "--level", type=float, default=0.8, help="share of runs a range should hold (0.8)"
-    )
-    parser.add_argument(
-        "--plot",
-        type=Path,
-        metavar="FILE.svg",
-        help="draw measurements, curve and range here; of an SVG a .dark.svg too",
-    )
-    parser.add_argument("--json", action="store_true", help="write the answer as JSON")
-    return parser
-
-
-def _add_counts(parser: argparse.ArgumentParser) -> None:
-    """Add the options about counts and columns."""
-    parser.add_argument(
-        "--target",
-        nargs="+",
-        metavar="N",
-        help="processor counts to predict, apart or as ranges such as 4-8",
-    )
-    parser.add_argument(
-        "--most", type=float, metavar="N", help="the largest count available, to use or to measure"
-    )
-    parser.add_argument(
-        "--counts",
-        nargs="+",
-        metavar="N",
-        help="counts to choose from, as --target has them; by default powers of two, and "
-        "doubles and multiples of what was measured",
-    )
-    parser.add_argument(
-        "--columns",
-        nargs="+",
-        default=[],
-        metavar="NAME=HEADING",
-        help="which column is nprocs, runtime, ...: nprocs='Anzahl Kerne'",
-    )
-
-
-def _add_regression_options(parser: argparse.ArgumentParser) -> None:
     group = parser.add_argument_group("regressions and consensus")
-    group.add_argument(
-        "--inputs", metavar="NAME,...", help="take runs that differ in these (size) as one curve"
-    )
-    group.add_argument(
-        "--at", action="append", default=[], metavar="NAME=VALUE", help="input to predict at"
-    )
-    group.add_argument(
-        "--focal-time", type=float, metavar="SECONDS", help="look at runs near this time"
-    )
-    group.add_argument(
-        "--tolerance", type=float, default=0.3, help="how near, in log2 units (0.3: 23 %%)"
-    )
-    group.add_argument(
-        "--size-for-time",
-        type=float,
-        metavar="SECONDS",
-        help="which size takes this long on the --target counts",
-    )
-    group.add_argument(
-        "--solve", metavar="NAME", default="size", help="the input to solve for (size)"
-    )
-    group.add_argument(
-        "--condition",
-        action="append",
-        default=[],
-        metavar="NAME=VALUE[~BAND]",
-        help="fit to runs with this value of a column, or within a band of it in log2 units",
-    )
-    group.add_argument(
-        "--focal-levels",
-        metavar="COUNTS",
-        help="smaller counts for a self-generated training set: names the runs to make, "
-        "then forecasts sizes for --target",
-    )
+    for name, text in OPTIONS.items():
+        (group if name in POOLED else parser).add_argument(name, help=text, **FORMS[name])
+    return parser
 
 
 def _answer(options: argparse.Namespace) -> None:
@@ -246,7 +202,8 @@ def _reported(
         said = f"All {len(frame)} runs are one curve, asked at {listed}. {report.answer}"
         report = replace(report, answer=said, observations=len(frame))
     if options.plot:
-        save_plot(options.plot, model, observed, runtime, report)
+        drawn = save_plot(options.plot, model, observed, runtime, report)
+        PlainConsole(stderr=True).print(f"drawn: {drawn}", markup=False, soft_wrap=True)
     return report
 
 

@@ -135,10 +135,7 @@ class LeastSquares:
 
 
 def cooks_distance(
-    model: LeastSquares,
-    design: FloatArray,
-    response: FloatArray,
-    weights: FloatArray | None = None,
+    model: LeastSquares, design: FloatArray, response: FloatArray, weights: FloatArray | None = None
 ) -> FloatArray:
     """Return Cook's distance of every training row (Cook 1977; GARREN section 4.2).
 

@@ -11,6 +11,8 @@ from predictors.observations import ObservedCurve
 
 FAR_FACTOR = 4.0
 """A target this many times beyond the observations is far."""
+FAR_APART = 1.5
+"""So many times as long as another run on the same count is one that is not like it."""
 HIGH_ERROR = 0.10
 """A relative fitting error that is high (ADEPT paper, section IX)."""
 UNUSABLE = "unusable"
@@ -92,8 +94,9 @@ def far_remarks(curve: ObservedCurve, targets: FloatArray) -> list[Remark]:
     low, high = curve.nprocs[0], curve.nprocs[-1]
     far, found = (targets > FAR_FACTOR * high) | (targets < low / FAR_FACTOR), []
     for target in np.unique(targets[far]):
-        factor, end = (target / high, high) if target > high else (low / target, low)
-        text = f"{target:g} is {factor:.3g} times outside the observations, which end at {end:g}"
+        end, at = (high, "end") if target > high else (low, "begin")
+        factor = max(target / end, end / target)
+        text = f"{target:g} is {factor:.3g} times outside the observations, which {at} at {end:g}"
         found.append(Remark("warning", "far", text, measure_between(end, target), float(target)))
     return found
 
@@ -117,15 +120,19 @@ def measure_between(end: float, target: float) -> int:
     return int(max(round(float(np.sqrt(end * target))), 1))
 
 
-def misfit_remark(curve: ObservedCurve, residuals: FloatArray) -> list[Remark]:
-    """Warn of the worst fitted point if its relative error is above 10 %."""
+def misfit_remark(curve: ObservedCurve, residuals: FloatArray, keeps: bool) -> list[Remark]:
+    """Warn of the worst fitted point if its relative error is above 10 %.
+
+    Unless answers keep to what was measured, a point `FAR_APART` from it makes them unusable.
+    """
     worst = int(np.argmax(np.abs(residuals)))
     error = abs(float(residuals[worst]))
     if error <= HIGH_ERROR:
         return []
     count = round(float(curve.nprocs[worst]))
     text = f"the curve misses the runtime at {count} by {error:.0%}"
-    return [Remark("warning", "high_fitting_error", text, count)]
+    is_far = not keeps and np.abs(np.log1p(residuals)).max() > np.log(FAR_APART)
+    return [Remark("unusable" if is_far else "warning", "high_fitting_error", text, count)]
 
 
 def few_remark(

@@ -63,10 +63,7 @@ def _jumps(
 
 @compiled
 def unrest_without(
-    nprocs: FloatArray,
-    runtime: FloatArray,
-    candidates: IntArray,
-    is_paper: bool,
+    nprocs: FloatArray, runtime: FloatArray, candidates: IntArray, is_paper: bool
 ) -> tuple[FloatArray, BoolArray]:
     """Return, without each candidate, fluctuation plus falling work, and whether any falls."""
     unrest = np.zeros(candidates.size)

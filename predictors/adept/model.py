@@ -26,12 +26,7 @@ from predictors.adept.phase import (
     merged_answers,
     phases_of,
 )
-from predictors.adept.reliability import (
-    curve_remarks,
-    open_remarks,
-    phase_remarks,
-    point_remarks,
-)
+from predictors.adept.reliability import curve_remarks, open_remarks, phase_remarks, point_remarks
 from predictors.adept.search import Scale
 from predictors.adept.selection import EXACT
 from predictors.base import BoolArray, FloatArray, IntArray, Remark

@@ -185,9 +185,7 @@ class Phase:
             return amdahl_curve(self.curve)
         answers = self._answers(self.whole[1])
         return DowneyCurve(
-            float(answers.A[0]),
-            float(answers.sigma[0]),
-            float(answers.serial_time[0]),
+            float(answers.A[0]), float(answers.sigma[0]), float(answers.serial_time[0])
         )
 
     @cached_property

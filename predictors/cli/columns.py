@@ -47,6 +47,8 @@ _NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?")
 _MIN = re.compile(r"(?<!\bin)(?<![/,])[_\s]min$")
 """Behind a heading: minutes, or the least of several runs."""
 _WITH_UNIT = re.compile(r"([+-]?[\d.,'’ \u00a0]*\d(?:[eE][+-]?\d+)?)\s*([a-zA-Zµμ]+)\.?")
+_PARTS = re.compile(r"(?:(\d+)h)?(?:(\d+)m(?:in)?)?(?:(\d+(?:[.,]\d+)?)s)?")
+"""A time in several units, such as ``time`` prints: 33m10.5s, without its blanks."""
 _CLOCK = re.compile(r"(?:(\d+)(?:-|d\s*|\s+))?(\d+):(\d{1,2})(?::(\d{1,2}))?([.,]\d+)?")
 
 
@@ -194,6 +196,10 @@ def seconds(cell: str, unit: str, mark: str) -> float:
     PredictorError
         If it is no time, or the unit is not known or certain.
     """
+    if parts := _parts(cell):
+        if unit:
+            raise PredictorError(f"is {cell!r} in a column of {unit}; write one unit")
+        return sum(float(one.replace(",", ".")) * UNITS[name] for one, name in parts)
     clock = _CLOCK.fullmatch(cell.strip())
     if clock:
         return _clock_seconds(cell, unit, clock)
@@ -210,7 +216,15 @@ def seconds(cell: str, unit: str, mark: str) -> float:
 def says_unit(cell: str) -> bool:
     """Say whether a time has a unit of its own, or is a clock time."""
     own = _WITH_UNIT.fullmatch(cell)
-    return bool(_CLOCK.fullmatch(cell) or (own and own[2].lower() in UNITS))
+    return bool(_CLOCK.fullmatch(cell) or _parts(cell) or (own and own[2].lower() in UNITS))
+
+
+def _parts(cell: str) -> list[tuple[str, str]]:
+    """Return numbers and units of a time in two or three of them, none of others."""
+    found = _PARTS.fullmatch(re.sub(r"\s", "", cell.lower()))
+    numbers = zip(found.groups(), ("h", "min", "s"), strict=True) if found else ()
+    parts = [(one, unit) for one, unit in numbers if one]
+    return parts if len(parts) > 1 else []
 
 
 def _clock_seconds(cell: str, unit: str, clock: "re.Match[str]") -> float:

@@ -33,14 +33,13 @@ from predictors.cli.columns import (
 )
 from predictors.errors import PredictorError
 from predictors.plain import shown_plainly
+from predictors.remarks import FAR_APART
 
 CURVES = (
     *("problem", "application", "app", "code", "program", "benchmark", "case", "curve", "name"),
     *("dataset", "input", "machine", "system", "cluster", "compiler", "version", "label"),
 )
 """Columns whose values tell several curves apart; ``size`` does where it is no input."""
-FAR_APART = 1.5
-"""So many times as long as another run on the same count is one that is not like it."""
 UNIT_COLUMNS = ("unit", "units", "time_unit", "einheit")
 logger = logging.getLogger(__name__)
 Rows = list[tuple[int, list[str]]]
@@ -159,9 +158,17 @@ def _refuse_groups(path: Path, frame: pd.DataFrame) -> None:
     explained = numbered or any(str(one).startswith("available") for one in frame)
     if len(several) > 1 and apart and not explained and frame.index.is_unique:
         listed = ", ".join(f"{n:g} took {t[0]:g} to {t[-1]:g} s" for n, t in several[:3])
+        others = frame.columns.difference(["nprocs", *TIMED])
+        cells = {name: frame.groupby([name, "nprocs"])["runtime"] for name in others}
+        alike = [name for name, by in cells.items() if (by.max() <= FAR_APART * by.min()).all()]
+        telling = next((one for one in alike if 1 < frame[one].nunique() < len(frame)), None)
+        said = "name the input of each run in a column input, or number the repetitions"
+        if telling is not None:
+            chosen = f"{telling}={frame[telling].iloc[0]}"
+            said = f"column {telling} tells them apart, and --where {chosen} takes one; else {said}"
         raise PredictorError(
-            f"{path}: runs on {listed}, which can be two inputs or repetitions; name the input "
-            "of each run in a column input, or number the repetitions in a column run"
+            f"{path}: runs on {listed}, which can be two inputs or repetitions; {said} in a "
+            "column run"
         )
 
 
@@ -316,11 +323,7 @@ def _without_empty_ends(rows: Rows, place: int) -> Rows:
 
 
 def _name(
-    path: Path,
-    titles: list[str],
-    headings: list[Heading],
-    repeats: list[int],
-    by_hand: list[int],
+    path: Path, titles: list[str], headings: list[Heading], repeats: list[int], by_hand: list[int]
 ) -> None:
     """Settle which heading is which column, in place; refuse what is not certain."""
     for place in repeats:

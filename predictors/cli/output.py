@@ -15,6 +15,7 @@ from predictors.cli.fitting import fitting_tables
 from predictors.cli.report import Report
 from predictors.cli.uses import EFFICIENT, number
 from predictors.plain import shown_plainly
+from predictors.remarks import UNUSABLE
 
 _LABELS = {
     "A": "average parallelism A",
@@ -51,6 +52,8 @@ def _print_figures(report: Report, console: Console) -> None:
     )
     for name, value in report.parameters.items():
         console.print(f"{_LABELS.get(name, name)}: {value:.4g}")
+    if any(one.target is None and one.grade == UNUSABLE for one in report.remarks):
+        return
     knee = "not within reach" if report.knee is None else f"{report.knee:.4g}"
     console.print(f"knee of the predictions (best balance of speedup and efficiency): {knee}")
     for least, count in report.at_efficiency.items():
@@ -89,8 +92,11 @@ def print_curves(reports: dict[str, Report], console: Console, with_targets: boo
 
 def save_plot(
     path: Path, model: Predictor, observed: FloatArray, runtime: FloatArray, report: Report
-) -> None:
-    """Draw measurements, curve and range on logarithmic axes; an SVG for dark pages too."""
+) -> str:
+    """Draw measurements, curve and range on logarithmic axes; return in which files.
+
+    An SVG has another for dark pages.
+    """
     import matplotlib.style
     from matplotlib.figure import Figure
 
@@ -114,11 +120,13 @@ def save_plot(
                 axis.set_major_formatter(lambda value, _: f"{value:g}")
             axes.legend()
             figure.savefig(place, dpi=150)
+    return " and ".join(map(str, looks))
 
 
 def _table(report: Report, width: int) -> Group:
     head = ["processors", "measured (s)", "predicted (s)", "range (s)", "speedup", "efficiency"]
-    ordered = [*report.measured, *(row for row in report.rows if not row.measured)]
+    targets = (row for row in report.rows if not row.measured)
+    ordered = [*report.measured, *targets, *report.advised]
     rows = [
         [
             f"{row.nprocs:g}",

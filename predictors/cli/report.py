@@ -9,7 +9,6 @@ import numpy as np
 
 from predictors.advice import SURE, Advice, feasible, measure_next
 from predictors.base import FloatArray, Predictor, Remark
-from predictors.cli.measurements import FAR_APART
 from predictors.cli.uses import (
     EFFICIENT,
     LEAST_EFFICIENCY,
@@ -23,7 +22,7 @@ from predictors.cli.uses import (
     rival_of,
 )
 from predictors.observations import observed_curve
-from predictors.remarks import CONTRADICTED, SEVERITY, UNUSABLE, worse
+from predictors.remarks import CONTRADICTED, FAR_APART, SEVERITY, UNUSABLE, measure_between, worse
 
 EFFICIENCIES = (0.8, LEAST_EFFICIENCY)
 WIDE = ((2.0, "warning"), (1.5, "note"))
@@ -31,6 +30,7 @@ WIDE = ((2.0, "warning"), (1.5, "note"))
 
 A method that grades its ranges itself says so by `grades_ranges`.
 """
+NO_RUN = "No run is proposed: nothing tells on which count one is worth it; --counts names others."
 _PARAMETERS = ("A", "sigma", "floor", "serial", "parallel", "scale", "contention", "coherency")
 """Fitted attributes, without the closing underscore, that are reported where there."""
 
@@ -79,6 +79,8 @@ class Report:
     rows : tuple of Row
         Of the targets.
     measured : tuple of Row
+    advised : tuple of Row
+        Of counts to use or to measure next that are neither targets nor measured.
     serial_time : float
         Seconds on one processor, to which all speedups refer.
     serial_measured : bool
@@ -92,7 +94,8 @@ class Report:
     use_runtime : float or None
         Seconds there, measured or predicted.
     knee : float or None
-        Count with the best balance of speedup and efficiency, S(n)^2/n.
+        Count with the best balance of speedup and efficiency, S(n)^2/n; None, as for every
+        efficiency, where the whole curve is unusable.
     fastest : float
         Count with the shortest runtime of those considered.
     at_efficiency : dict
@@ -111,6 +114,7 @@ class Report:
     observations: int
     rows: tuple[Row, ...]
     measured: tuple[Row, ...]
+    advised: tuple[Row, ...]
     serial_time: float
     serial_measured: bool
     parameters: dict[str, float]
@@ -127,8 +131,8 @@ class Report:
 
     def as_dict(self) -> dict[str, Any]:
         """Return the report as plain values for JSON."""
-        plain = asdict(replace(self, measured=()))
-        del plain["measured"]
+        plain = asdict(replace(self, measured=(), advised=()))
+        del plain["measured"], plain["advised"]
         advice = None if self.advice is None else self.advice._asdict()
         return plain | {"remarks": [one._asdict() for one in self.remarks], "advice": advice}
 
@@ -165,49 +169,70 @@ def build_report(
     most = question.most or max(4.0 * float(observed.max()), float(targets.max()))
     counts = _considered(model, min(end, most) if end else most)
     speedup = one / model.predict(counts)
-    knee = _knee(counts, speedup, bool(end or question.most))
-    efficient = {e: _at_efficiency(counts, speedup, e, end) for e in EFFICIENCIES}
+    why = next((r.text for r in remarks if r.grade == UNUSABLE and r.target is None), "")
+    knee = None if why else _knee(counts, speedup, bool(end or question.most))
+    efficient = {e: None if why else _at_efficiency(counts, speedup, e, end) for e in EFFICIENCIES}
     fastest = float(counts[int(np.argmax(speedup >= speedup.max() * (1.0 - 1e-6)))])
-    wanted = [*efficient.values(), fastest] if named is None else named.tolist()
-    matters = [count for count in wanted if count is not None and (not end or count <= end)]
-    reach = question.most or (None if asked is None else max(asked.max(), observed.max()))
-    if reach and named is None:
-        reach = 2.0 ** np.floor(np.log2(reach))
-    within = end if reach is None else min(reach, end or reach)
-    advice = measure_next(model, observed, matters, within, question.free, question.counts)
     means = dict(zip(runs.nprocs.tolist(), runs.runtime.tolist(), strict=True))
     means = means if question.known else {}
-    listed = _rows(model, np.union1d(targets, list(means)), one, question.level, means)
-    row_of = {row.nprocs: row for row in listed}
-    rows = tuple(row_of[count] for count in targets.tolist())
     top = question.most or 4.0 * float(observed.max())
     chosen_from = orderable(observed, top) if given is None else given
     held = chosen_from[feasible(model, chosen_from) | np.isin(chosen_from, list(means))]
     believed = _rows(model, held, one, question.level, means) if held.size else ()
     choices = [row for row in believed if row.measured or row.grade != UNUSABLE]
     is_alone = len(means) == 1 and len(choices) < 2
-    uses = () if is_alone else best_uses(choices, one)
+    uses = () if is_alone else best_uses(choices, 0.0 if why and not measured else one)
     rival = rival_of(uses, choices)
+    wanted = [*efficient.values(), fastest] if named is None else named.tolist()
+    reach = question.most or (None if asked is None else max(asked.max(), observed.max()))
+    power = 2.0 ** np.floor(np.log2(reach)) if reach and named is None else reach
+    also = [use.nprocs for use in uses if not use.measured]
+    if asked is not None and not question.most:
+        reach = max(asked.max(), observed.max(), *also)
+    elif named is None and reach:
+        also.append(np.floor(reach))
+    matters: list[float] = []
+    advice: Advice | None = None
+    for more, bound in (([], power), (also, reach)):
+        matters += [count for count in (*wanted, *more) if count and (not end or count <= end)]
+        within = end if bound is None else min(bound, end or bound)
+        if not why and advice is None:
+            asks = model, observed, matters, within, question.free, question.counts
+            advice = measure_next(*asks)
+    listed = _rows(model, np.union1d(targets, list(means)), one, question.level, means)
+    row_of = {row.nprocs: row for row in listed}
+    rows = tuple(row_of[count] for count in targets.tolist())
     chosen = next((use for use in uses if EFFICIENT in use.criterion), uses[0] if uses else None)
     told = _expected(() if asked is None or is_alone else rows)
     doubts = [*_rise(means, observed), *_scatter(observed, runtime)] if question.known else []
+    if why:
+        said = f"{why[0].upper()}{why[1:]}: nothing predicted is advised; try another --method."
+        doubts.insert(0, (said, None))
     against = next((remark.measure_at for remark in remarks if remark.code == CONTRADICTED), None)
     if against:
         said = f"First of all run {against} again: its runtime contradicts the others."
         doubts.insert(0, (said, against))
     again = next((int(count) for _, count in doubts if count), None)
     last = "" if again else _next(advice, rival, means if is_alone else {})
-    fewer = None if again or last or end != observed.min() else _fewer(model, end, given)
-    if fewer:
-        last = f"Measure {fewer} next: on fewer processors than {end:g} it may be faster."
-    elif not again and not last and matters and all(row.grade != UNUSABLE for row in rows):
-        last = _enough(model, matters, question.most)
+    beside = None if again or last or not end else _beside(model, runs.nprocs, end, given, most)
+    if beside:
+        where = f"on fewer processors than {end:g}"
+        if beside > (end or 0.0):
+            where = f"right beyond {end:g}, where nothing is predicted,"
+        last = f"Measure {beside} next: {where} it may be faster."
+    elif not (again or last or why):
+        usable = matters and all(row.grade != UNUSABLE for row in rows)
+        last = _enough(model, matters, question.most) if usable else NO_RUN
+    step = again or (int(rival.nprocs) if rival else advice.nprocs if advice else beside)
+    spoken = [use.nprocs for use in uses] + ([float(step)] if step else [])
+    others = np.array(sorted({*spoken} - {*row_of}) if given is None else [], float)
     return Report(
         " ".join([*(said for said, _ in doubts), *told, *advised(uses, means), last]).rstrip(),
         method,
         len(observed),
         rows,
         tuple(row for row in listed if row.measured),
+        _rows(model, others, one, question.level, means) if others.size else (),
         one,
         measured,
         _parameters(model),
@@ -219,7 +244,7 @@ def build_report(
         {f"{least:g}": count for least, count in efficient.items()},
         end,
         remarks,
-        again or (int(rival.nprocs) if rival else advice.nprocs if advice else fewer),
+        step,
         None if again or rival else advice,
     )
 
@@ -355,8 +380,16 @@ def _enough(model: Predictor, matters: Sequence[float], most: float | None) -> s
     return f"More runs would tell little: {why}{more}."
 
 
-def _fewer(model: Predictor, first: float, counts: FloatArray | None) -> int | None:
-    """Return the largest count below the first measured one that there may be runs on."""
-    below = np.array([first // 2.0]) if counts is None else counts
-    below = below[(below >= 1.0) & (below < first)]
-    return max(map(int, below[feasible(model, below)]), default=None)
+def _beside(
+    model: Predictor, known: FloatArray, end: float, counts: FloatArray | None, most: float
+) -> int | None:
+    """Return a count beside the fastest, where runtimes begin to rise, that may be faster still.
+
+    It is between that and the next one measured, below where the fastest is the first.
+    """
+    is_first, after = end == known[0], float(known[known > end][0])
+    low, high, near = (0.0, end, end) if is_first else (end, after, measure_between(end, after))
+    tried = np.array([end // 2.0 if is_first else near], float) if counts is None else counts
+    tried = tried[(tried > low) & (tried < high) & (tried <= most)]
+    options = map(int, tried[feasible(model, tried)])
+    return min(options, key=lambda count: max(count / near, near / count), default=None)

@@ -42,6 +42,8 @@ class CurveEstimator(Estimator, ABC):
     """Predicted over observed runtime minus 1, of each of them."""
     _needs: ClassVar[tuple[int, str]]
     """How many counts the model needs, and what it is called."""
+    _keeps: ClassVar[bool] = False
+    """Whether answers at measured counts keep to what was measured."""
 
     def fit(self, observations: pd.DataFrame | ArrayLike, runtime: ArrayLike | None = None) -> Self:
         """Fit to runs.
@@ -141,7 +143,7 @@ class CurveEstimator(Estimator, ABC):
         return [
             *data_remarks(self.curve_),
             *few_remark(self._fitted, *self._needs, end),
-            *misfit_remark(ordinary, self._residuals[: len(ordinary.nprocs)]),
+            *misfit_remark(ordinary, self._residuals[: len(ordinary.nprocs)], self._keeps),
             *single_remarks(self.curve_.nprocs, targets),
             *far_remarks(self.curve_, targets),
         ]
@@ -171,6 +173,7 @@ class AnchoredEstimator(CurveEstimator):
     """
 
     _evidence: Evidence
+    _keeps = True
 
     def predict_model(self, nprocs: ArrayLike) -> FloatArray:
         """Return the plain model's runtimes, which need not keep to what was measured.

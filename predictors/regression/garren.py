@@ -29,11 +29,7 @@ from predictors.regression.model_choice import (
 )
 from predictors.regression.predictor import LogLogPredictor
 from predictors.regression.qr import DETERMINED, collinear_column, design_factor
-from predictors.regression.training_runs import (
-    OPTIONAL_INPUT,
-    TrainingRuns,
-    without_constants,
-)
+from predictors.regression.training_runs import OPTIONAL_INPUT, TrainingRuns, without_constants
 from predictors.regression.validation import choice_remarks, fit_remarks, focal_tolerance
 
 Influence = Literal["flag", "drop"]

@@ -13,10 +13,7 @@ from predictors.errors import PredictorError
 from predictors.observations import dropped_of
 
 OPTIONAL_INPUT = ("size",)  # the default input: used where the observations have it
-SPLITS = {
-    "max": ("computation", "communication"),
-    "cp": ("computation_cp", "communication_cp"),
-}
+SPLITS = {"max": ("computation", "communication"), "cp": ("computation_cp", "communication_cp")}
 SPLIT_COLUMNS = tuple(name for pair in SPLITS.values() for name in pair)
 KNOWN_COLUMNS = ("nprocs", "runtime", *SPLIT_COLUMNS)
 BEYOND_TOTAL = 0.01

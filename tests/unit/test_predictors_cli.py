@@ -111,7 +111,7 @@ def test_with_repeats_it_is_a_decline_and_what_is_useful_ends_there(tmp_path, ca
     assert report["knee"] <= 16
     assert all(count is not None and count <= 16 for count in report["at_efficiency"].values())
     assert [grades[n] for n in (24, 32, 64, 128)] == ["warning"] * 2 + ["unusable"] * 2
-    assert report["measure_next"] is None or report["measure_next"] <= 16
+    assert report["measure_next"] in (12, 20)
 
 
 @pytest.mark.parametrize("method", KEEPING)
@@ -183,6 +183,12 @@ def test_runs_in_two_groups_are_inputs_or_repetitions(tmp_path, capsys):
         path.write_text("\n".join(f"{row},{end}" for row, end in zip(rows, ends, strict=True)))
         found = answer(capsys, path)
         assert (len(found["curves"]) == 2) if title == "input" else found["observations"] == 8
+    ends = ["Host,Grid", *(f"{'ab'[k % 2]},{'fine' if k > 3 else 'coarse'}" for k in range(8))]
+    path.write_text("\n".join(f"{row},{end}" for row, end in zip(rows, ends, strict=True)))
+    assert main([str(path)]) == 2
+    error = capsys.readouterr().err
+    assert "column grid tells them apart, and --where grid=coarse takes one; else name" in error
+    assert answer(capsys, path, "--where", "grid=coarse")["observations"] == 4
     path.write_text("cores,run1,run2\n1,100,1000\n2,52,510\n4,27,260\n", encoding="utf-8")
     assert answer(capsys, path)["observations"] == 6
     assert answer(capsys, written(tmp_path, [*TWO_INPUTS[:5], (2, 53)]))["observations"] == 6
@@ -283,6 +289,7 @@ def test_a_plot_is_written(runs, tmp_path, capsys):
     for unit, seconds in (("min", 1.0), ("h", 60.0)):
         path = written(tmp_path, [(n, seconds * t) for n, t in ((1, 200), (2, 110), (4, 60))])
         assert main([str(path), "--plot", str(tmp_path / "curve.svg")]) == 0
+        assert str(tmp_path / "curve.svg and") in capsys.readouterr().err
         light, dark = (tmp_path / f"curve.{one}" for one in ("svg", "dark.svg"))
         assert f"runtime ({unit})" in light.read_text()
         assert dark.read_text().count("#ffffff") > light.read_text().count("#ffffff")
@@ -360,7 +367,7 @@ def test_measured_counts_are_listed_first_whatever_is_asked(runs, capsys):
     out = capsys.readouterr().out
     assert "4 processors took 28.2 s (measured)." in out
     rows = [line.split() for line in out.splitlines() if re.match(r"\d+  .* to ", line)]
-    assert [int(row[0]) for row in rows] == [1, 2, 4, 8, 16, 64, 6]
+    assert [int(row[0]) for row in rows] == [1, 2, 4, 8, 16, 64, 6, 32]
 
 
 def test_some_counts_to_choose_from_are_none_that_anything_is_known_of(runs, capsys):
@@ -402,12 +409,13 @@ def test_counts_below_the_runs_and_the_whole_of_a_machine_are_advised_if_asked_f
 def test_ranges_that_are_narrow_already_need_no_run(tmp_path, capsys):
     """A run on 64 was advised, for a factor of 1.13 to become 1.06."""
     path = written(tmp_path, [(4, 100), (8, 52), (16, 28), (32, 16)] * 2)
-    report = answer(capsys, path, "--target", "64")
+    report = answer(capsys, path, "--target", "64", "--most", "64")
     assert report["advice"] is None
     assert report["answer"].endswith(
         "More runs would tell little: the widest range that matters, at 64, is within a factor of "
-        "1.25 either way; --most N allows larger counts."
+        "1.25 either way."
     )
+    assert answer(capsys, path, "--target", "64")["measure_next"] == 128
 
 
 def test_counts_that_are_asked_for_are_the_rows_and_bound_what_is_spoken_of(tmp_path, capsys):
@@ -435,6 +443,7 @@ def test_beside_unusable_answers_no_run_is_said_to_tell_little(tmp_path, capsys)
         assert (report["measure_next"], report["advice"]) == (count, None)
         assert "would tell little" not in report["answer"]
         assert ("on fewer processors than 12 it may be faster" in report["answer"]) == bool(count)
+        assert count or "No run is proposed: nothing tells on which" in report["answer"]
 
 
 def test_that_no_run_narrows_a_wide_range_is_said(tmp_path, capsys):
@@ -539,3 +548,90 @@ def test_a_column_that_is_named_is_not_the_one_that_is_missing(tmp_path, capsys)
     assert "no column for runtime" in capsys.readouterr().err
     assert main([str(path), "--columns", "nprocs=Anzahl Kerne", "runtime=gemessen"]) == 0
     assert "use 4 (50 s, measured)" in capsys.readouterr().out
+
+
+def test_a_curve_that_misses_a_measured_run_by_far_advises_nothing(tmp_path, capsys):
+    """64 was to be used, on a curve that took 17.5 s for the 28.1 s measured on 8."""
+    runs = [(1, 129.1), (2, 69.9), (4, 42.3), (8, 28.1)]
+    asked = ("--method", "levenberg", "--target", "64", "--most", "64")
+    report = answer(capsys, written(tmp_path, runs), *asked)
+    assert report["answer"].startswith(
+        "The curve misses the runtime at 8 by 38%: nothing predicted is advised; try another "
+        "--method. 64 processors take about 3.3"
+    )
+    assert "unusable" in {row["grade"] for row in report["rows"]}
+    assert all(use["measured"] for use in report["uses"])
+    assert (report["use"], report["knee"], report["measure_next"]) == (8, None, None)
+    assert set(report["at_efficiency"].values()) == {None}
+    assert main([str(written(tmp_path, runs)), *asked]) == 0
+    assert "knee" not in capsys.readouterr().out
+    without_one = [(2, 69.9), (4, 42.3), (8, 28.1), (16, 21), (32, 17)]
+    uses = answer(capsys, written(tmp_path, without_one), *asked)["uses"]
+    assert [use["criterion"] for use in uses] == ["fastest", "cheapest in processor-seconds"]
+    near = answer(capsys, written(tmp_path, [(1, 129), (2, 70), (4, 37), (8, 21)]), *asked)
+    assert near["knee"] is not None
+
+
+def test_a_target_below_the_runs_is_outside_of_where_they_begin(tmp_path, capsys):
+    report = answer(capsys, written(tmp_path, [(8, 28.1), (16, 21)]), "--target", "1", "128")
+    texts = [remark["text"] for remark in report["remarks"] if remark["code"] == "far"]
+    assert texts == [
+        "1 is 8 times outside the observations, which begin at 8",
+        "128 is 8 times outside the observations, which end at 16",
+    ]
+
+
+MEASURED = [(1, 129.1), (1, 129), (2, 70), (2, 69.7), (4, 42.8), (4, 41.7), (8, 28), (8, 28.2)]
+
+
+def test_ranges_of_what_is_advised_matter_whatever_is_asked(tmp_path, capsys):
+    """The range at 16, to be used, went over a factor of 2.3, and no run was to tell much."""
+    path = written(tmp_path, MEASURED)
+    report = answer(capsys, path, "--target", "4-8")
+    assert report["uses"][0]["nprocs"] == report["measure_next"] == 16
+    report = answer(capsys, path, "--most", "12")
+    assert report["measure_next"] == report["advice"]["target"] == 12
+    assert answer(capsys, path, "--most", "33")["measure_next"] == 16
+
+
+def test_a_count_between_the_fastest_and_a_slower_one_is_measured_next(tmp_path, capsys):
+    """Nothing was said of what to measure."""
+    path = written(tmp_path, [(1, 100), (2, 60), (4, 40), (8, 55), (16, 80)])
+    report = answer(capsys, path)
+    assert report["answer"].endswith(
+        "Measure 6 next: right beyond 4, where nothing is predicted, it may be faster."
+    )
+    assert (report["use"], report["measure_next"], report["advice"]) == (4, 6, None)
+    assert answer(capsys, path, "--counts", "4-8")["measure_next"] == 6
+    assert "would tell little" in answer(capsys, path, "--counts", "4", "8", "16")["answer"]
+
+
+@pytest.mark.parametrize(("more", "rows"), [((), [5, 6, 16]), (("--counts", "8", "16"), [5, 6])])
+def test_counts_that_are_advised_have_rows_below_the_targets(tmp_path, capsys, more, rows):
+    assert main([str(written(tmp_path, MEASURED)), "--target", "5", "6", *more]) == 0
+    out = capsys.readouterr().out
+    listed = [int(line.split()[0]) for line in out.splitlines() if re.match(r"\d+  .* to ", line)]
+    assert listed == [1, 2, 4, 8, *rows]
+    assert "use 16" in out
+
+
+def test_times_in_several_units_are_read(tmp_path, capsys):
+    path = tmp_path / "runs.csv"
+    path.write_text("nodes,elapsed\n1,1h 2m 3s\n2,33 min 10 s\n4,75m3.5s\n8,0.21h\n")
+    rows = answer(capsys, path)["rows"]
+    assert [row["measured_runtime"] for row in rows[:4]] == [3723, 1990, 4503.5, 756]
+    path.write_text("nodes,elapsed [min]\n1,62\n2,33m10s\n")
+    assert main([str(path)]) == 2
+    assert "is '33m10s' in a column of min; write one unit" in capsys.readouterr().err
+    path.write_text("nodes,elapsed\n1,62\n2,33m10s\n")
+    assert main([str(path)]) == 2
+    assert "runtime is '62' without a unit, where another is '33m10s'" in capsys.readouterr().err
+
+
+def test_a_range_beside_a_poor_check_is_said_to_be_of_scatter_alone(tmp_path, capsys):
+    """At 32 the range was 6 % either way, beside 41 % to expect."""
+    asked = ("--method", "regression", "--target", "16", "32")
+    remarks = answer(capsys, written(tmp_path, MEASURED), *asked)["remarks"]
+    texts = [one["text"] for one in remarks if one["code"] == "expected_error"]
+    assert texts[0].endswith("at 16, expect 10% (good)")
+    assert texts[1].endswith("% (poor), also where the range, of scatter alone, is narrower")
