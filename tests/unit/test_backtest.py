@@ -259,9 +259,9 @@ def test_files_line_and_page(tmp_path, easy, monkeypatch, capsys):
     given = [log, f"cluster.processors={PROCESSORS}", "backtest.candidates=[fcfs,easy]"]
     assert main(given) == 0
     assert "easy comes nearest" in capsys.readouterr().out
-    folder = next(BACKTESTS.iterdir())
+    folder = next(BACKTESTS.iterdir()) / f"cluster.processors={PROCESSORS}"
     figures = json.loads((folder / "backtest.json").read_text())
-    jobs = pd.read_parquet(folder / "backtest_jobs.parquet")
+    jobs = pd.read_parquet(folder / "backtest_jobs.parquet", partitioning=None)
     assert list(jobs) == ["job_id", "candidate", "submit_time", "recorded_start_time", "start_time"]
     for one in figures["candidates"]:
         mine = jobs[jobs["candidate"] == one["name"]]
@@ -277,7 +277,8 @@ def test_files_line_and_page(tmp_path, easy, monkeypatch, capsys):
     assert first == {path.name: path.read_bytes() for path in folder.iterdir()}
     assert find_backtest("log.csv", figures["checksum"]) == figures
     assert main([*given, "backtest.capacity=recorded"]) == 0  # a trial, of which no run speaks
-    assert (folder / "capacity=recorded/backtest.json").is_file()
+    trial = f"capacity=recorded,cluster.processors={PROCESSORS}"
+    assert (folder.parent / trial / "backtest.json").is_file()
     assert find_backtest("log.csv", figures["checksum"]) == figures
     made = tmp_path / "run"
     made.mkdir()
@@ -285,6 +286,13 @@ def test_files_line_and_page(tmp_path, easy, monkeypatch, capsys):
     (made / "manifest.json").write_text(json.dumps(manifest))
     told = f"Backtest of log.csv, with cluster.processors={PROCESSORS}: trust. easy comes nearest "
     assert backtest_sentences([made])[0].startswith(told)
+    (made / "summary.json").write_text(json.dumps({"processors": PROCESSORS + 1}))
+    none = f"No backtest of log.csv on {PROCESSORS + 1} processors in backtests/: how far "
+    assert backtest_sentences([made])[0].startswith(none)
+    assert main([log, "backtest.candidates=[easy]"]) == 0
+    assert json.loads((folder / "backtest.json").read_text()) == figures  # a folder of its own
+    (made / "summary.json").write_text(json.dumps({"processors": float(PROCESSORS)}))
+    assert backtest_sentences([made])[0].startswith("Backtest of log.csv: trust. easy comes ")
     (made / "manifest.json").write_text(json.dumps(manifest | {"checksum": "0"}))
     assert backtest_sentences([made])[0].startswith("No backtest of log.csv in backtests/")
     (made / "manifest.json").write_text(json.dumps({"source": "lublin", "checksum": None}))
