@@ -174,8 +174,7 @@ def rests_sentence(figures: Summary) -> str:
     >>> print(rests_sentence({"given_runs": 0, "share_moldable": 0.5})[:53])
     This rests on: no runs before the start; the sizes of
     """
-    given = given_line(dict(figures))
-    if not given:
+    if not (given := given_line(dict(figures))):
         return ""
     kinds = ("moldable", "malleable") if figures.get("resized_jobs") else ("moldable",)
     shares = {kind: number_of(figures, f"share_{kind}") for kind in kinds}
@@ -207,8 +206,7 @@ def given_lines(summaries: Sequence[Figures]) -> dict[str, list[int]]:
     """Return each line that summaries have, with the places of those that have it."""
     places: dict[str, list[int]] = {}
     for place, figures in enumerate(summaries):
-        line = given_line(figures)
-        if line is not None:
+        if line := given_line(figures):
             places.setdefault(line, []).append(place)
     return places
 
@@ -333,17 +331,16 @@ def backtest_folder(source: str, checksum: str | None) -> Path:
     return BACKTESTS / f"{stem}-{(checksum or '')[:8]}"
 
 
-def find_backtest(source: str, checksum: str, processors: object = None) -> dict[str, Any] | None:
-    """Return the backtest of a log with this text on so many processors, if these are known.
+def find_backtest(source: str, checksum: str, size: object = None) -> dict[str, Any] | None:
+    """Return the backtest of a log with this text on a machine of this size, where it is known.
 
     It lies in its usual place or one beside or below it; one of a trial is none.
     """
     below = sorted(BACKTESTS.rglob(BACKTEST), key=lambda path: (len(path.parts), path))
     for path in (backtest_folder(source, checksum) / BACKTEST, *below):
         found = {} if path.parent.name.startswith(_TRIALS) else known_object(path) or {}
-        whole = {"nearest", "verdict", "candidates", "processors"} <= found.keys()
-        own = whole and found.get("checksum") == checksum
-        if own and processors in (None, found["processors"]):
+        whole = {"nearest", "verdict", "candidates"} <= found.keys()
+        if whole and found.get("checksum") == checksum and size in (None, found.get("processors")):
             return found
     return None
 

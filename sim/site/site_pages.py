@@ -250,7 +250,10 @@ def advice_sentences(figures: Mapping[str, Any]) -> list[str]:
     why = [f"{number:,} {words}" for words, number in figures["without_scaling"].items() if number]
     if why:
         said.append(
-            f"Some applications give no evidence of scaling: {', '.join(why)}. Runs of the "
+            "Here an application is jobs of one request (workload.identity=user_request), so that "
+            "by definition each has one processor count and none can say how it scales."
+            if "identity" in figures
+            else f"Some applications give no evidence of scaling: {', '.join(why)}. Runs of the "
             "same input on other counts would show it; measure next says on which."
         )
     judged = figures["judged"]
