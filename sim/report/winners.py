@@ -59,6 +59,8 @@ class Winners:
         Jobs that ran for longer than they asked for, in the one and in the other.
     steady : bool
         Whether means may be told, as the queue settles.
+    nobody : bool
+        Whether no job has a user.
     """
 
     own: str
@@ -74,6 +76,7 @@ class Winners:
     narrow: int = 0
     overruns: tuple[int, int] = (0, 0)
     steady: bool = True
+    nobody: bool = False
 
     @property
     def meaning(self) -> str:
@@ -114,7 +117,7 @@ class Winners:
             said += f"; no {kind} does in the mean"
         if self.steady and self.anew and self.losing:
             said += f"; in each simulation {min(self.losing)} to {max(self.losing)} users do"
-        said += f" ({self.counted})."
+        said += f" ({self.counted}).{' The log names no users.' * self.nobody}"
         if self.overruns[0] > self.overruns[1]:
             said += f" {self.overruns[0]:,} jobs run longer than they asked for "
             said += f"({self.overruns[1]:,} under {self.base})."
@@ -174,6 +177,7 @@ def winners(
         narrow,
         (sum(own for own, _ in overruns), sum(other for _, other in overruns)),
         steady,
+        "user" in tables and tables["user"].empty,
     )
 
 
