@@ -358,7 +358,7 @@ Spearman's rank correlation of waits 0.43."
     own = next(one for one in found["candidates"] if one["name"] == found["nearest"])
     near, log = "comes nearest to", ", with ".join([found["log"], *found.get("given", ())])
     if found["verdict"] == "distrust":
-        near = "is the least far from, but not near,"
+        near = "is by the ratio of mean waits the least far from, but not near,"
     return (
         f"Backtest of {log}: {found['verdict']}. {found['nearest']} {near} the "
         f"recorded schedule: mean wait {relative(own['mean_wait_difference'])}, Spearman's rank "

@@ -11,7 +11,7 @@ from scipy import stats
 
 from sim.backtest import backtest, main, of_log, options, show
 from sim.errors import ConfigError
-from sim.results.sentences import BACKTESTS, backtest_sentences, find_backtest
+from sim.results.sentences import BACKTESTS, backtest_sentences, distance, find_backtest
 from sim.simulation.scene import play, set_scene
 from sim.site.comparison import spearman
 from sim.site.log_schedule import Beginning, beginning, levels, recorded_schedule, steady_begin
@@ -147,6 +147,8 @@ def test_a_machine_believed_too_large_is_named(tmp_path, easy, capsys):
     show(Console(width=200), smaller, [])
     assert NEXT in " ".join(capsys.readouterr().out.split())
     assert change_lines(done.figures()) == [NEXT] * (done.nearest.verdict == "distrust")
+    said = f"{done.nearest.name} is by the ratio of mean waits the least far from, but not near, "
+    assert said in distance(done.figures())
     without = backtest(of_log([log, "backtest.begin=0"][:1]), options(["backtest.begin=0"]))
     assert without.found.source_of_size == "recorded"
     assert without.found.processors == PROCESSORS
