@@ -63,9 +63,14 @@ def candidate_rows(figures: Mapping[str, Any]) -> list[list[str]]:
 
 def change_lines(figures: Mapping[str, Any]) -> list[str]:
     """Return what distrust asks for, and how far the nearest candidate is with one change each."""
-    return [NEXT] * (figures["verdict"] == DISTRUST) + [
-        f"{figures['nearest']}, {MEANINGS[one['name']]}: mean wait "
-        f"{relative(one['mean_wait_difference'])}, rank correlation {ranks(one['spearman_wait'])}."
+    full = ", on the full machine" if figures["outages"] else ""
+    advised = NEXT.replace(" backtest.capacity,", "") if full else NEXT
+    if figures["changes"]:
+        advised = advised.replace("; backtest.changes=true shows what matters most", "")
+    return [advised] * (figures["verdict"] == DISTRUST) + [
+        f"{figures['nearest']}, {MEANINGS[one['name']]}{full * (one['name'] != 'capacity')}: mean "
+        f"wait {relative(one['mean_wait_difference'])}, rank correlation "
+        f"{ranks(one['spearman_wait'])}."
         for one in figures["changes"]
     ]
 

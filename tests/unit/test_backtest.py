@@ -149,6 +149,14 @@ def test_a_machine_believed_too_large_is_named(tmp_path, easy, capsys):
     assert change_lines(done.figures()) == [NEXT] * (done.nearest.verdict == "distrust")
     said = f"{done.nearest.name} is by the ratio of mean waits the least far from, but not near, "
     assert said in distance(done.figures())
+    made = {"mean_wait_difference": -0.5, "spearman_wait": 0.1}
+    whole = {"changes": [{"name": name, **made} for name in ("nothing", "capacity")]}
+    told = change_lines({**done.figures(), **whole, "verdict": "distrust", "outages": [{}]})
+    assert "backtest.changes" not in told[0]
+    assert "backtest.capacity" not in told[0]
+    assert told[0].startswith("What to do: trust no waits simulated on this log. If not given yet")
+    assert ", as it is, on the full machine: mean wait -50 %, rank correlation 0.10." in told[1]
+    assert told[2].endswith("missing of the machine: mean wait -50 %, rank correlation 0.10.")
     without = backtest(of_log([log, "backtest.begin=0"][:1]), options(["backtest.begin=0"]))
     assert without.found.source_of_size == "recorded"
     assert without.found.processors == PROCESSORS
