@@ -105,14 +105,10 @@ class Winners:
             if later.size:
                 part = 100 * table.loc[later.index[0], "longer"]
                 worst = f"{kind} {later.index[0]}, by {duration(later.iloc[0])} a job"
-                worst += f" ({part:.3g} % of them later)" + (
-                    self.meaning if kind == "class" else ""
-                )
+                worst += f" ({part:.3g} % of them later){self.meaning * (kind == 'class')}"
                 do = "does" if later.size == 1 else "do"
-                said += (
-                    f"; so {do} {later.size:,} of {len(table):,} {many} in the mean, most in total "
-                )
-                said += worst
+                said += f"; so {do} {later.size:,} of {len(table):,} {many} in the mean, "
+                said += f"most in total {worst}"
                 break
             said += f"; no {kind} does in the mean"
         if self.steady and self.anew and self.losing:

@@ -405,8 +405,7 @@ def backtest_sentences(runs: Iterable[Path]) -> list[str]:
             found = find_backtest(source, checksum, size)
             of_other = size and find_backtest(source, checksum)
             log = f"{source} on {size:,.0f} processors" if of_other else source
-            none = _NONE.format(log=log, folder=BACKTESTS)
-            said.append(none if found is None else distance(found))
+            said.append(distance(found) if found else _NONE.format(log=log, folder=BACKTESTS))
             if source == SAMPLE:
                 said.append(_GENERATED)
     return list(dict.fromkeys(said))

@@ -172,8 +172,7 @@ def _made(figures: Mapping[str, Any]) -> str:
         "log": "as the log says",
         "cluster.processors": "as asked",
     }
-    by = names[figures["processors_by"]]
-    dropped = sum(figures["dropped_jobs"].values())
+    by, dropped = names[figures["processors_by"]], sum(figures["dropped_jobs"].values())
     said = [
         f"{figures['jobs']:,} jobs on {figures['processors']:,} processors ({by}).",
         f"The replay begins with {figures['running_at_begin']:,} running and "
