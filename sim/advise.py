@@ -229,6 +229,8 @@ def advise(jobs: Jobs, own: Options, shown: Display = SILENT) -> Advised:
         "stretch": factor,
         "judged": _judged(later, limits),
     }
+    if jobs.trace is not None and jobs.trace.identity == "user_request":
+        figures["identity"] = jobs.trace.identity
     return Advised(tuple(rows), figures)
 
 

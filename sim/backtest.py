@@ -36,6 +36,7 @@ from sim.site.log_schedule import Recorded, beginning, recorded_schedule, steady
 from sim.site.outages import outages_of
 from sim.site.site_logs import composed, of_log, read_source
 from sim.site.site_pages import HEAD, candidate_rows, change_lines, write_backtest_page
+from sim.sweeps.callback import folder_name
 from workloads.base import FloatArray, Trace
 
 JOBS, PAGE = "backtest_jobs.parquet", "backtest.html"
@@ -66,8 +67,9 @@ class Options:
     changes : bool
         Whether the nearest candidate is played again with one thing changed at a time.
     folder : str or None
-        Where results go; None: ``backtests/NAME-CHECKSUM``, below it ``capacity=recorded`` and
-        the like, of which later runs do not speak.
+        Where results go; None: ``backtests/NAME-CHECKSUM``, below it overrides such as
+        ``cluster.processors=128``, and ``capacity=recorded`` and the like, of which later runs
+        do not speak.
     """
 
     candidates: list[str]
@@ -181,7 +183,8 @@ def backtest(
     found = replace(found, begin=begin)
     if not found.judged.any():
         raise ConfigError(f"backtest.begin={own.begin}: no job with a recorded wait starts later")
-    folder = folder_of(own, found.trace) if keep else None
+    given = tuple(one for one in overrides if not one.startswith(OF_LOG))
+    folder = folder_of(own, found.trace, given) if keep else None
     missing = tuple(outages_of(found)) if own.capacity == "recorded" else ()
     played: list[Compared] = []
     left: dict[str, str] = {}
@@ -205,7 +208,6 @@ def backtest(
         said = "; ".join(map(": ".join, left.items()))
         raise ConfigError(f"backtest.candidates: none can be simulated: {said}")
     why = tuple(reasons(found, played, without_limit))
-    given = tuple(one for one in overrides if not one.startswith(OF_LOG))
     done = Backtest(found, tuple(played), left, why, missing, given=given)
     if not own.changes:
         return done
@@ -232,13 +234,14 @@ def _candidates(
     return every
 
 
-def folder_of(own: Options, trace: Trace) -> Path:
+def folder_of(own: Options, trace: Trace, given: Sequence[str]) -> Path:
     """Return where results go."""
     if own.folder:
         return Path(own.folder)
     asked = {name: getattr(own, name) for name in ("capacity", "begin")}
     trial = [f"{name}={value}" for name, value in asked.items() if value != getattr(Options, name)]
-    return backtest_folder(trace.source, trace.checksum) / ",".join(trial)
+    usual = backtest_folder(trace.source, trace.checksum)
+    return usual / folder_name(",".join([*trial, *sorted(given)])) if trial or given else usual
 
 
 def write(done: Backtest, folder: Path) -> list[Path]:
@@ -281,7 +284,7 @@ def _answer(words: Sequence[str]) -> int:
     goes_on(["moldsim", "backtest", *words])
     with Display(PlainConsole(stderr=True), "backtest") as shown:
         done = backtest(rest, own, shown, keep=True)
-    written = write(done, folder_of(own, done.found.trace))
+    written = write(done, folder_of(own, done.found.trace, done.given))
     show(table_console(), done, written)
     return 0
 

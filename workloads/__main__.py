@@ -65,10 +65,10 @@ def _describe(asked: argparse.Namespace, shown: Display) -> str:
         for name, value in figures.items():
             if name == "first_submit" and figures.get("first_submit_date") is not None:
                 continue
-            is_time = name in SECONDS or (section == "runtimes" and name in _SPREAD)
-            unit = "s" if is_time else ""
-            words = name.replace("_", " ")
-            lines.append(f"  {words:<58} {shown_plainly(_shown(value))} {unit}".rstrip())
+            unit = "s" if name in SECONDS or (section == "runtimes" and name in _SPREAD) else ""
+            one = name == "user_request: share seen at three counts before"
+            said = "- (by definition: each has one count)" if one else _shown(value)
+            lines.append(f"  {name.replace('_', ' '):<58} {shown_plainly(said)} {unit}".rstrip())
     return "\n".join([*lines, ""])
 
 

@@ -5,7 +5,7 @@ import os
 import re
 from collections.abc import Iterable, Sequence
 
-from sim.help.pages import every_line, inner_groups, options
+from sim.help.pages import default_parts, every_line, inner_groups, options
 
 SEE = "moldsim help keys lists all"
 
@@ -48,8 +48,8 @@ def _likeness(name: str, other: str) -> float:
     return difflib.SequenceMatcher(None, name, other).ratio()
 
 
-def no_such_key(override: str, key: str) -> str:
-    """Return the message about an override of a key that there is not, or not here."""
+def no_such_key(override: str, key: str, given: Sequence[str] = ()) -> str:
+    """Return the message about an override of a key that there is not, or not with all `given`."""
     known = known_keys()
     if key not in known:
         return f"{override}: there is no such key; {meant(key, known, SEE)}"
@@ -59,7 +59,13 @@ def no_such_key(override: str, key: str) -> str:
     if not having:
         return f"{override}: there is no such key with the parts that are chosen; {SEE}"
     have = "has this key" if len(having) == 1 else "have this key"
-    return f"{override}: not with the chosen {group}; {group}={', '.join(having[:6])} {have}"
+    above, _, part = str(group).rpartition("/")
+    chosen = dict(one.partition("=")[::2] for one in given).get(above, "").split(",")
+    mine = (one for one in options(above) if one.name in chosen)
+    lack = [one.name for one in mine if default_parts(one.path).get(part) not in having]
+    without = f"{above}={', '.join(lack)}" if lack else f"the chosen {group}"
+    some = "; sweep each apart, into one hydra.sweep.dir" if 0 < len(lack) < len(chosen) else ""
+    return f"{override}: not with {without}; {group}={', '.join(having[:6])} {have}{some}"
 
 
 def _within(key: str, group: str) -> bool:
@@ -98,7 +104,7 @@ def refusal(error: BaseException, given: Sequence[str]) -> str:
     if unknown := re.search(r"Could not (?:override|delete|append).*?'([^']*)'", first):
         key = unknown[1].lstrip("+~").partition("=")[0]
         mine = (one for one in given if re.split("[=@]", one.lstrip("+~"))[0] == key)
-        return no_such_key(next(mine, key), key)
+        return no_such_key(next(mine, key), key, given)
     if first.startswith("Error resolving interpolation") and any(o[0] == "~" for o in given):
         return f"{next(o for o in given if o[0] == '~')}: cannot be left out"
     if merged := re.match(r"Error merging override (.*)", first):

@@ -61,6 +61,8 @@ class Winners:
         Jobs that ran for much longer than they asked for, in the one and in the other.
     steady : bool
         Whether means may be told, as the queue settles.
+    nobody : bool
+        Whether no job has a user.
     """
 
     own: str
@@ -76,6 +78,7 @@ class Winners:
     narrow: int = 0
     overruns: tuple[int, int] = (0, 0)
     steady: bool = True
+    nobody: bool = False
 
     @property
     def meaning(self) -> str:
@@ -104,19 +107,15 @@ class Winners:
             if later.size:
                 part = 100 * table.loc[later.index[0], "longer"]
                 worst = f"{kind} {later.index[0]}, by {duration(later.iloc[0])} a job"
-                worst += f" ({part:.3g} % of them later)" + (
-                    self.meaning if kind == "class" else ""
-                )
+                worst += f" ({part:.3g} % of them later){self.meaning * (kind == 'class')}"
                 do = "does" if later.size == 1 else "do"
-                said += (
-                    f"; so {do} {later.size:,} of {len(table):,} {many} in the mean, most in total "
-                )
-                said += worst
+                said += f"; so {do} {later.size:,} of {len(table):,} {many} in the mean, "
+                said += f"most in total {worst}"
                 break
             said += f"; no {kind} does in the mean"
         if self.steady and self.anew and self.losing:
             said += f"; in each simulation {min(self.losing)} to {max(self.losing)} users do"
-        said += f" ({self.counted})."
+        said += f" ({self.counted}).{' The log names no users.' * self.nobody}"
         if self.overruns[0] > self.overruns[1]:
             said += f" {self.overruns[0]:,} jobs run longer than they asked for by more than "
             said += f"{100 * OVERRUN:g} % ({self.overruns[1]:,} under {self.base})."
@@ -176,6 +175,7 @@ def winners(
         narrow,
         (sum(own for own, _ in overruns), sum(other for _, other in overruns)),
         steady,
+        "user" in tables and tables["user"].empty,
     )
 
 

@@ -264,6 +264,21 @@ def _words(values: Any) -> Column:
     return lambda rows: pd.Series(texts.take(words.codes[rows], allow_fill=True))
 
 
+def numbered(trace: Trace, application: IntArray) -> IntArray:
+    """Return applications by the log's numbers, which hold for all its windows, where it has any.
+
+    Parameters
+    ----------
+    trace : Trace
+    application : numpy.ndarray of int
+        By the truth's numbers, without gaps among the jobs of the trace.
+    """
+    if "application" not in trace.words:
+        return application
+    own = trace.jobs["job_id"] >= 0
+    return np.asarray(np.unique(trace.jobs.loc[own, "application"])[application], np.int64)
+
+
 def jobs_table(trace: Trace, truth: GroundTruth, records: Records) -> Columns:
     """Return the table of ``jobs.parquet``: a row a job, in submit order."""
     jobs = {name: trace.jobs[name].to_numpy() for name in COLUMNS}
@@ -278,7 +293,7 @@ def jobs_table(trace: Trace, truth: GroundTruth, records: Records) -> Columns:
     columns: dict[str, Column] = {
         "job_id": _part_of(jobs["job_id"]),
         "user": _part_of(jobs["user"]),
-        "application": _part_of(truth.application),
+        "application": _part_of(numbered(trace, truth.application)),
         "size": _part_of(truth.size),
         "submit_time": _part_of(submit),
         "start_time": _part_of(start),
@@ -348,7 +363,7 @@ def _actual(truth: GroundTruth, records: Records) -> Column:
 def predictions_table(trace: Trace, truth: GroundTruth, records: Records) -> Columns:
     """Return the table of ``predictions.parquet``: a row for each started run asked about."""
     asked, names = records.consultations, trace.jobs["job_id"].to_numpy()
-    runs = asked.runs_at_count
+    runs, application = asked.runs_at_count, numbered(trace, truth.application)
 
     def known_runs(rows: Rows) -> "pd.Series[Any]":
         return pd.Series(runs[rows], dtype="Int64").where(runs[rows] > 0)
@@ -356,7 +371,7 @@ def predictions_table(trace: Trace, truth: GroundTruth, records: Records) -> Col
     columns: dict[str, Column] = {
         "job_id": lambda rows: names[asked.job[rows]],
         "time": _part_of(asked.time),
-        "application": lambda rows: truth.application[asked.job[rows]],
+        "application": lambda rows: application[asked.job[rows]],
         "nprocs": _part_of(asked.nprocs),
         "size": lambda rows: truth.size[asked.job[rows]],
         "predicted": _part_of(asked.predicted),

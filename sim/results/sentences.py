@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from sim.results.durable import MANIFEST, known_object, read_object
+from sim.results.durable import MANIFEST, SUMMARY, known_object, read_object
 from sim.results.job_metrics import Figures
 from sim.results.rows import SECONDS, molded_text, number_of, texts
 from sim.results.steady_state import Summary, listed
@@ -178,8 +178,7 @@ def rests_sentence(figures: Summary) -> str:
     >>> print(rests_sentence({"given_runs": 0, "share_moldable": 0.5})[:53])
     This rests on: no runs before the start; the sizes of
     """
-    given = given_line(dict(figures))
-    if not given:
+    if not (given := given_line(dict(figures))):
         return ""
     kinds = ("moldable", "malleable") if figures.get("resized_jobs") else ("moldable",)
     shares = {kind: number_of(figures, f"share_{kind}") for kind in kinds}
@@ -213,8 +212,7 @@ def given_lines(summaries: Sequence[Figures]) -> dict[str, list[int]]:
     """Return each line that summaries have, with the places of those that have it."""
     places: dict[str, list[int]] = {}
     for place, figures in enumerate(summaries):
-        line = given_line(figures)
-        if line is not None:
+        if line := given_line(figures):
             places.setdefault(line, []).append(place)
     return places
 
@@ -316,6 +314,8 @@ def recorded_sentences(schedules: Sequence[Mapping[str, Any]], in_windows: bool)
 BACKTESTS = Path("backtests")
 """Below the working folder."""
 BACKTEST = "backtest.json"
+_TRIALS = ("capacity=", "begin=")
+"""Beginnings of the names of folders of backtests that no run is like."""
 SAMPLE = "sample.swf.gz"
 """The log in the package."""
 _GENERATED = "sample is a generated log, which no site ran: for answers about a site take its own."
@@ -337,13 +337,16 @@ def backtest_folder(source: str, checksum: str | None) -> Path:
     return BACKTESTS / f"{stem}-{(checksum or '')[:8]}"
 
 
-def find_backtest(source: str, checksum: str) -> dict[str, Any] | None:
-    """Return the backtest of a log with this text, in its usual place or one beside it."""
-    usual = backtest_folder(source, checksum) / BACKTEST
-    for path in (usual, *sorted(BACKTESTS.glob(f"*/{BACKTEST}"))):
-        found = known_object(path) or {}
+def find_backtest(source: str, checksum: str, size: object = None) -> dict[str, Any] | None:
+    """Return the backtest of a log with this text on a machine of this size, where it is known.
+
+    It lies in its usual place or one beside or below it; one of a trial is none.
+    """
+    below = sorted(BACKTESTS.rglob(BACKTEST), key=lambda path: (len(path.parts), path))
+    for path in (backtest_folder(source, checksum) / BACKTEST, *below):
+        found = {} if path.parent.name.startswith(_TRIALS) else known_object(path) or {}
         whole = {"nearest", "verdict", "candidates"} <= found.keys()
-        if whole and found.get("checksum") == checksum:
+        if whole and found.get("checksum") == checksum and size in (None, found.get("processors")):
             return found
     return None
 
@@ -361,7 +364,7 @@ Spearman's rank correlation of waits 0.43."
     own = next(one for one in found["candidates"] if one["name"] == found["nearest"])
     near, log = "comes nearest to", ", with ".join([found["log"], *found.get("given", ())])
     if found["verdict"] == "distrust":
-        near = "is the least far from, but not near,"
+        near = "is by the ratio of mean waits the least far from, but not near,"
     return (
         f"Backtest of {log}: {found['verdict']}. {found['nearest']} {near} the "
         f"recorded schedule: mean wait {relative(own['mean_wait_difference'])}, Spearman's rank "
@@ -388,28 +391,30 @@ def ranks(value: float | None) -> str:
 
 
 def backtest_sentences(runs: Iterable[Path]) -> list[str]:
-    """Return a line for each log that runs replayed: its backtest, or that there is none.
+    """Return a line for each log and machine of runs: its backtest, or that there is none.
 
     Parameters
     ----------
     runs : iterable of pathlib.Path
         Folders of simulations; those of models say nothing.
     """
-    logs: dict[tuple[Any, Any], None] = {}
+    logs: dict[tuple[Any, Any, Any], None] = {}
     for run in runs:
         for folder in (run, run / "replication=0"):
             if (folder / MANIFEST).is_file():
                 made = read_object(folder / MANIFEST)
-                logs[made.get("source"), made.get("checksum")] = None
+                size = number_of(known_object(folder / SUMMARY) or {}, "processors")
+                logs[made.get("source"), made.get("checksum"), size] = None
     said = []
-    for source, checksum in logs:
+    for source, checksum, size in logs:
         if source and checksum:
-            found = find_backtest(source, checksum)
-            none = _NONE.format(log=source, folder=BACKTESTS)
-            said.append(none if found is None else distance(found))
+            found = find_backtest(source, checksum, size)
+            of_other = size and find_backtest(source, checksum)
+            log = f"{source} on {size:,.0f} processors" if of_other else source
+            said.append(distance(found) if found else _NONE.format(log=log, folder=BACKTESTS))
             if source == SAMPLE:
                 said.append(_GENERATED)
-    return said
+    return list(dict.fromkeys(said))
 
 
 def distrusted(said: Iterable[str]) -> list[str]:

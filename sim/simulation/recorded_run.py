@@ -16,6 +16,7 @@ from sim.errors import ConfigError, SimError
 from sim.machine.shared import Shared
 from sim.results.artefacts import BASELINE, STEP, tables_folder
 from sim.results.durable import MANIFEST, damage, read_object
+from sim.results.frames import numbered
 from sim.results.plots.pictures import LoadSeries, Speedups
 from sim.results.provenance import (
     CODE,
@@ -125,7 +126,7 @@ class RecordedRun:
         """
         setup, _ = self.replay(self.scene(), lambda setup: setup, self.progress)
         own = setup.trace.jobs["job_id"].to_numpy() >= 0
-        of = setup.truth.application
+        of = numbered(setup.trace, setup.truth.application)
         names, jobs = np.unique(of[own & setup.truth.moldable], return_counts=True)
         number = dict(zip(names.tolist(), jobs.tolist(), strict=True))
         if missing := set(applications) - set(number):

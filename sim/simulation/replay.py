@@ -77,11 +77,11 @@ def given_figures(config: Mapping[str, Any], scene: Scene, played: Played) -> Fi
         large) or ``hidden``; ``given_size_noise``: spread of the logarithm of
         known sizes. ``given_applications``: ``recorded`` or ``invented``.
         ``given_identity``: what jobs of one recorded application share, such as
-        ``user``; None where they are invented. ``given_curves``: ``invented``,
-        ``measured``, or ``none`` where every job is rigid. ``given_requests``: how jobs
-        ask for processors of these, ``efficiency`` or ``independent``; None where they
-        are rigid, or a model draws curve and request itself. ``given_requested_times``:
-        ``recorded`` or how they were made.
+        ``user``, or ``request`` where no job has a user; None where they are invented.
+        ``given_curves``: ``invented``, ``measured``, or ``none`` where every job is rigid.
+        ``given_requests``: how jobs ask for processors of these, ``efficiency`` or
+        ``independent``; None where they are rigid, or a model draws curve and request
+        itself. ``given_requested_times``: ``recorded`` or how they were made.
     """
     jobs = scene.trace.jobs
     runs = len(played.known) + played.charged
@@ -89,6 +89,7 @@ def given_figures(config: Mapping[str, Any], scene: Scene, played: Played) -> Fi
     workload = config["workload"]
     sizes = _sizes(scene.truth.size, scene.truth.size_class)
     recorded = workload.get("applications") == "log"
+    nobody = scene.trace.identity == "user_request" and bool((jobs["user"] < 0).all())
     return {
         "given_truth": played.told_truth,
         "given_runs": runs,
@@ -97,7 +98,7 @@ def given_figures(config: Mapping[str, Any], scene: Scene, played: Played) -> Fi
         "given_sizes": sizes,
         "given_size_noise": workload.get("size_noise", 0.0) if sizes == "known" else None,
         "given_applications": "recorded" if recorded else "invented",
-        "given_identity": scene.trace.identity if recorded else None,
+        "given_identity": ("request" if nobody else scene.trace.identity) if recorded else None,
         "given_curves": _curves(config["moldability"]),
         "given_requests": _requests(config["moldability"], scene),
         "given_requested_times": _requested_times(

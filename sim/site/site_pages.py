@@ -63,9 +63,14 @@ def candidate_rows(figures: Mapping[str, Any]) -> list[list[str]]:
 
 def change_lines(figures: Mapping[str, Any]) -> list[str]:
     """Return what distrust asks for, and how far the nearest candidate is with one change each."""
-    return [NEXT] * (figures["verdict"] == DISTRUST) + [
-        f"{figures['nearest']}, {MEANINGS[one['name']]}: mean wait "
-        f"{relative(one['mean_wait_difference'])}, rank correlation {ranks(one['spearman_wait'])}."
+    full = ", on the full machine" if figures["outages"] else ""
+    advised = NEXT.replace(" backtest.capacity,", "") if full else NEXT
+    if figures["changes"]:
+        advised = advised.replace("; backtest.changes=true shows what matters most", "")
+    return [advised] * (figures["verdict"] == DISTRUST) + [
+        f"{figures['nearest']}, {MEANINGS[one['name']]}{full * (one['name'] != 'capacity')}: mean "
+        f"wait {relative(one['mean_wait_difference'])}, rank correlation "
+        f"{ranks(one['spearman_wait'])}."
         for one in figures["changes"]
     ]
 
@@ -167,8 +172,7 @@ def _made(figures: Mapping[str, Any]) -> str:
         "log": "as the log says",
         "cluster.processors": "as asked",
     }
-    by = names[figures["processors_by"]]
-    dropped = sum(figures["dropped_jobs"].values())
+    by, dropped = names[figures["processors_by"]], sum(figures["dropped_jobs"].values())
     said = [
         f"{figures['jobs']:,} jobs on {figures['processors']:,} processors ({by}).",
         f"The replay begins with {figures['running_at_begin']:,} running and "
@@ -250,7 +254,10 @@ def advice_sentences(figures: Mapping[str, Any]) -> list[str]:
     why = [f"{number:,} {words}" for words, number in figures["without_scaling"].items() if number]
     if why:
         said.append(
-            f"Some applications give no evidence of scaling: {', '.join(why)}. Runs of the "
+            "Here an application is jobs of one request (workload.identity=user_request), so that "
+            "by definition each has one processor count and none can say how it scales."
+            if "identity" in figures
+            else f"Some applications give no evidence of scaling: {', '.join(why)}. Runs of the "
             "same input on other counts would show it; measure next says on which."
         )
     judged = figures["judged"]

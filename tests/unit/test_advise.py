@@ -91,6 +91,17 @@ def test_a_walltime_is_longer_than_what_is_asked_where_the_one_advised_is(tmp_pa
         assert said.startswith(f"{words} than what is asked for now")
 
 
+def test_requests_scale_by_no_count_by_definition(tmp_path):
+    words = (write_log(tmp_path / "log.csv"), "workload.identity=user_request")
+    figures, plain = (
+        advise(read_jobs(words[:k]), options(["advise.starts=false"])).figures for k in (2, 1)
+    )
+    said = "by definition each has one processor count and none can say how it scales."
+    assert any(said in line for line in advice_sentences(figures))
+    assert not any(said in line for line in advice_sentences(plain))
+    assert "identity" not in plain
+
+
 def shorter_on_fewer(times):
     """Return many runs on 32 processors, and two each on fewer, so many times as short."""
     few = pd.DataFrame({"nprocs": [4, 4, 8, 8], "runtime": [100.0 / times, 101.0 / times] * 2})

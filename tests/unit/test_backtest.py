@@ -11,7 +11,7 @@ from scipy import stats
 
 from sim.backtest import backtest, main, of_log, options, show
 from sim.errors import ConfigError
-from sim.results.sentences import BACKTESTS, backtest_sentences, find_backtest
+from sim.results.sentences import BACKTESTS, backtest_sentences, distance, find_backtest
 from sim.simulation.scene import play, set_scene
 from sim.site.comparison import spearman
 from sim.site.log_schedule import Beginning, beginning, levels, recorded_schedule, steady_begin
@@ -147,6 +147,16 @@ def test_a_machine_believed_too_large_is_named(tmp_path, easy, capsys):
     show(Console(width=200), smaller, [])
     assert NEXT in " ".join(capsys.readouterr().out.split())
     assert change_lines(done.figures()) == [NEXT] * (done.nearest.verdict == "distrust")
+    said = f"{done.nearest.name} is by the ratio of mean waits the least far from, but not near, "
+    assert said in distance(done.figures())
+    made = {"mean_wait_difference": -0.5, "spearman_wait": 0.1}
+    whole = {"changes": [{"name": name, **made} for name in ("nothing", "capacity")]}
+    told = change_lines({**done.figures(), **whole, "verdict": "distrust", "outages": [{}]})
+    assert "backtest.changes" not in told[0]
+    assert "backtest.capacity" not in told[0]
+    assert told[0].startswith("What to do: trust no waits simulated on this log. If not given yet")
+    assert ", as it is, on the full machine: mean wait -50 %, rank correlation 0.10." in told[1]
+    assert told[2].endswith("missing of the machine: mean wait -50 %, rank correlation 0.10.")
     without = backtest(of_log([log, "backtest.begin=0"][:1]), options(["backtest.begin=0"]))
     assert without.found.source_of_size == "recorded"
     assert without.found.processors == PROCESSORS
@@ -259,9 +269,9 @@ def test_files_line_and_page(tmp_path, easy, monkeypatch, capsys):
     given = [log, f"cluster.processors={PROCESSORS}", "backtest.candidates=[fcfs,easy]"]
     assert main(given) == 0
     assert "easy comes nearest" in capsys.readouterr().out
-    folder = next(BACKTESTS.iterdir())
+    folder = next(BACKTESTS.iterdir()) / f"cluster.processors={PROCESSORS}"
     figures = json.loads((folder / "backtest.json").read_text())
-    jobs = pd.read_parquet(folder / "backtest_jobs.parquet")
+    jobs = pd.read_parquet(folder / "backtest_jobs.parquet", partitioning=None)
     assert list(jobs) == ["job_id", "candidate", "submit_time", "recorded_start_time", "start_time"]
     for one in figures["candidates"]:
         mine = jobs[jobs["candidate"] == one["name"]]
@@ -277,7 +287,8 @@ def test_files_line_and_page(tmp_path, easy, monkeypatch, capsys):
     assert first == {path.name: path.read_bytes() for path in folder.iterdir()}
     assert find_backtest("log.csv", figures["checksum"]) == figures
     assert main([*given, "backtest.capacity=recorded"]) == 0  # a trial, of which no run speaks
-    assert (folder / "capacity=recorded/backtest.json").is_file()
+    trial = f"capacity=recorded,cluster.processors={PROCESSORS}"
+    assert (folder.parent / trial / "backtest.json").is_file()
     assert find_backtest("log.csv", figures["checksum"]) == figures
     made = tmp_path / "run"
     made.mkdir()
@@ -285,6 +296,13 @@ def test_files_line_and_page(tmp_path, easy, monkeypatch, capsys):
     (made / "manifest.json").write_text(json.dumps(manifest))
     told = f"Backtest of log.csv, with cluster.processors={PROCESSORS}: trust. easy comes nearest "
     assert backtest_sentences([made])[0].startswith(told)
+    (made / "summary.json").write_text(json.dumps({"processors": PROCESSORS + 1}))
+    none = f"No backtest of log.csv on {PROCESSORS + 1} processors in backtests/: how far "
+    assert backtest_sentences([made])[0].startswith(none)
+    assert main([log, "backtest.candidates=[easy]"]) == 0
+    assert json.loads((folder / "backtest.json").read_text()) == figures  # a folder of its own
+    (made / "summary.json").write_text(json.dumps({"processors": float(PROCESSORS)}))
+    assert backtest_sentences([made])[0].startswith("Backtest of log.csv: trust. easy comes ")
     (made / "manifest.json").write_text(json.dumps(manifest | {"checksum": "0"}))
     assert backtest_sentences([made])[0].startswith("No backtest of log.csv in backtests/")
     (made / "manifest.json").write_text(json.dumps({"source": "lublin", "checksum": None}))

@@ -77,7 +77,7 @@ def test_there_are_none_on_a_log(log):
     assert (run.outcome.tables.jobs["job_id"] > 0).all()
 
 
-def test_what_is_asked_for_stands_on_models_and_on_logs(log):
+def test_what_is_asked_for_stands_on_models_and_on_logs(log, tmp_path):
     assert played(*TOY, "predictor.calibration=0")[1]["given_runs"] == 0
     asked = ("workload.identity=executable", "predictor.calibration=2")
     given = played(*log, *asked, "predictor.charge=false")[1]
@@ -86,6 +86,13 @@ def test_what_is_asked_for_stands_on_models_and_on_logs(log):
     assert given["given_sizes"] == "class"
     line = given_line(given | {"applications": 3, "sizes_per_application": 0})
     assert "3 recorded applications (by executable)" in line
+    for user, identity in ((7, "user_request"), (-1, "request")):
+        lines = [job_line(job_number=k, user=user) for k in range(1, 5)]
+        path = write_log(tmp_path, "; MaxProcs: 4", *lines)
+        of_user = played("workload=swf", f"workload.path={path}", "workload.identity=user_request")
+        assert of_user[1]["given_identity"] == identity
+        words = identity.replace("_", " and ")
+        assert f"recorded applications (by {words}) among" in given_line(of_user[1])
     none = given_line(given | {"given_requested_times": "modelled"})
     assert none.endswith("requested times modelled, as none is recorded")
     assert "requested times as the only hint of input sizes" in line

@@ -102,3 +102,15 @@ def test_reasons_of_a_backtest_name_users():
     found = type("Found", (), {"trace": trace})
     whose = _whose(found, pd.Series([1.0, 1.0, 2.0]).to_numpy())
     assert _most_of(whose, "Most") == " Most: user zoe (75 %), user 1 (25 %)."
+
+
+def test_an_application_has_one_number_in_all_windows_of_a_log():
+    given = ("workload=sample", "workload.jobs=250", "replications=2", "baseline=null")
+    runs = sim.run(*given, policy="easy", predictor="adept").replications
+    whose = pd.concat([run.jobs for run in runs]).groupby("application")["user"].nunique()
+    assert (whose == 1).all()
+    told = runs[1].predictions
+    known = runs[1].jobs.set_index("job_id").loc[told["job_id"], "application"]
+    assert told["application"].tolist() == known.tolist()
+    drawn = sim.run(*given, "workload.applications=3", policy="easy").replications
+    assert all(set(run.jobs["application"]) <= {0, 1, 2} for run in drawn)

@@ -59,6 +59,9 @@ def test_users_that_lose_are_counted_by_simulation_where_each_draws_its_own():
     alike = winners("sa", "easy", pairs)
     assert "in each simulation" not in alike.sentence()
     assert "so do 3 of 4 users in the mean, most in total user 2" in alike.sentence()
+    assert "names no users" not in alike.sentence() + winners("sa", "easy", pairs[1:2]).sentence()
+    unnamed = winners("sa", "easy", [(OWN.assign(user=-1), ORACLE)])
+    assert unnamed.sentence().endswith("(simulations: 1 of 1). The log names no users.")
 
 
 def test_regret_names_jobs_and_counts():

@@ -4,6 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from sim.help.misspellings import no_such_key
 from sim.sweeps.callback import LONGEST_NAME, folder_name
 
 pytestmark = pytest.mark.fast
@@ -33,3 +34,14 @@ def test_different_overrides_make_different_names(many):
 def test_long_overrides_differ_after_the_cut():
     start = "workload.jobs=1," * 20
     assert folder_name(f"{start}a=1") != folder_name(f"{start}a=2")
+
+
+def test_a_key_that_some_of_the_swept_policies_lack_names_these():
+    key = "policy.allocation.without_curve"
+    said = f"{key}=request: not with policy=easy; policy/allocation=sa, sa_cautious have this key"
+    for policies, rest in (
+        ("easy", ""),
+        ("easy,sa_easy", "; sweep each apart, into one hydra.sweep.dir"),
+    ):
+        told = no_such_key(f"{key}=request", key, ["policy=" + policies, f"{key}=request"])
+        assert told == said + rest

@@ -105,6 +105,18 @@ def test_a_log_with_a_date_is_dated(tmp_path, capsys):
     assert "first submit  " not in shown.replace("first submit date", "")
 
 
+def test_what_a_request_cannot_show_is_said_to_be_so_by_definition(tmp_path, capsys):
+    rows = [
+        job(60 * k, k % 3 + 1, 60, user=1, requested_time=60, job_number=k + 1) for k in range(9)
+    ]
+    path = write_log(tmp_path, "; MaxProcs: 4", *(job_line(**row) for row in rows))
+    assert main(["describe", str(path)]) == 0
+    shown = {line[:60].strip(): line[60:].strip() for line in capsys.readouterr().out.splitlines()}
+    last = "share seen at three counts before"
+    assert shown[f"user request: {last}"] == "- (by definition: each has one count)"
+    assert shown[f"user: {last}"] == "0.6667"
+
+
 def test_formats_are_guessed(tmp_path):
     for text, kind in (("; a\n1 2\n", "swf"), ("JobID|User\n", "sacct"), ('\n{"a": 1}', "batsim")):
         (tmp_path / "file").write_text(text)
