@@ -1,7 +1,5 @@
 """What a site's own accounting says to its users: ``moldsim advise JOBS``."""
 
-import argparse
-import logging
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
@@ -22,7 +20,7 @@ from sim.results.job_metrics import mean
 from sim.results.sentences import backtest_folder
 from sim.site.candidate_schedules import expected_wait
 from sim.site.evidence import WHY, Advice, advice_of, asked_on, clock_time, walltimes, with_starts
-from sim.site.site_logs import composed, of_log, read_source
+from sim.site.site_logs import answered, composed, of_log, read_source
 from sim.site.site_pages import advice_rows, advice_sentences, write_advice_page
 from workloads.base import Trace, most_held
 
@@ -316,17 +314,13 @@ def write(done: Advised, folder: Path) -> list[Path]:
 
 def main(given: Sequence[str] | None = None) -> int:
     """Advise; return the exit status."""
-    parser = argparse.ArgumentParser(
-        prog="moldsim advise",
-        description="What past jobs advise: processors, walltimes, what to measure next.",
-        epilog="Overrides are those of moldsim run (workload.*, cluster.processors, seed), and "
+    about = "What past jobs advise: processors, walltimes, what to measure next."
+    keys = (
         "advise.until=0.7 (advice from the first 70 % of the jobs, judged by the others), "
-        "advise.starts=false (without expected starts), advise.folder=DIR.",
+        "advise.starts=false (without expected starts), advise.folder=DIR"
     )
-    parser.add_argument("words", nargs="*", metavar="LOG KEY=VALUE",
-                        help="a log, plain or .gz, or a run's folder; overrides")  # fmt: skip
-    logging.basicConfig(format="%(levelname)s: %(message)s", level=logging.WARNING)
-    return _answer(parser.parse_args(given).words)
+    logs = "a log, plain or .gz, or a run's folder"
+    return answered("moldsim advise", about, keys, logs, given, _answer)
 
 
 @warnings_last()

@@ -1,7 +1,5 @@
 """How far simulated schedules are from what a log recorded: ``moldsim backtest LOG``."""
 
-import argparse
-import logging
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -34,7 +32,7 @@ from sim.site.comparison import Compared, compare
 from sim.site.distances import Backtest, jobs_frame
 from sim.site.log_schedule import Recorded, beginning, recorded_schedule, steady_begin
 from sim.site.outages import outages_of
-from sim.site.site_logs import composed, of_log, read_source
+from sim.site.site_logs import answered, composed, of_log, read_source
 from sim.site.site_pages import HEAD, candidate_rows, change_lines, write_backtest_page
 from sim.sweeps.callback import folder_name
 from workloads.base import FloatArray, Trace
@@ -259,19 +257,15 @@ def write(done: Backtest, folder: Path) -> list[Path]:
 
 def main(given: Sequence[str] | None = None) -> int:
     """Backtest a log; return the exit status."""
-    parser = argparse.ArgumentParser(
-        prog="moldsim backtest",
-        description="How far simulated schedules are from the recorded one of a log.",
-        epilog="Overrides are those of moldsim run (workload.*, cluster.processors, seed), and "
+    about = "How far simulated schedules are from the recorded one of a log."
+    keys = (
         "backtest.candidates=[easy,sjf] (policy presets, or orders in which EASY takes jobs), "
         "backtest.capacity=recorded (without what the log shows to have been missing), "
         "backtest.begin=steady or seconds after the first submit, backtest.changes=true (what the "
-        "distance is made of: the nearest candidate with one thing changed), backtest.folder=DIR.",
+        "distance is made of: the nearest candidate with one thing changed), backtest.folder=DIR"
     )
-    parser.add_argument("words", nargs="*", metavar="LOG KEY=VALUE",
-                        help="SWF, sacct, Batsim or a table, plain or .gz; overrides")  # fmt: skip
-    logging.basicConfig(format="%(levelname)s: %(message)s", level=logging.WARNING)
-    return _answer(parser.parse_args(given).words)
+    logs = "SWF, sacct, Batsim or a table, plain or .gz"
+    return answered("moldsim backtest", about, keys, logs, given, _answer)
 
 
 @warnings_last()

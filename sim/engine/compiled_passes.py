@@ -61,7 +61,7 @@ class CompiledPasses:
     def over(self) -> NDArray[np.bool_]:
         """Which jobs they are."""
         run = self.state.run[0]
-        over: NDArray[np.bool_] = self.state.waiting == 0
+        over = np.ones(self.state.belief.size, np.bool_)
         over[run["arrived"] :] = False
         over[self._rule.queued()] = False
         over[self.calendar.event_job[: run["running"]]] = False

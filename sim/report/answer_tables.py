@@ -64,7 +64,6 @@ def difference_rows(found: Sequence[Difference]) -> pd.DataFrame:
             else one.kept or "–",
             "pairs": str(one.pairs),
             "replications": replications_of(one.group.summaries) if one.pairs > 1 else "–",
-            "set": one.set or "–",
             "read alone": "–"
             if math.isnan(one.comparison.single.low)
             else percent(one.comparison.single, unit_of_change(one)),

@@ -164,11 +164,7 @@ def verdict(
     ideal = _foresight_tile(best, groups, found, figure)
     if not is_read and any("oracle" in one.predictor for one in (best.group, *alike)):
         ideal = Tile("foresight", "no effect", f"of predictions under {best.group.policy}")
-    tiles = [
-        Tile("best", changed(best), of),
-        ideal,
-        _losers_tile(who),
-    ]
+    tiles = [Tile("best", changed(best), of), ideal, _losers_tile(who)]
     first = _best_sentence(best, found, figure)
     molding, of_others = killed_sentence(named), []
     beside = _beside(best, found, figure)
@@ -198,20 +194,11 @@ def verdict(
     if names := [one.label for one in groups if one.role == "run" and id(one) not in both]:
         first += f" Not compared, as there is no reference for them: {listed(names)}."
     shown = [best, beside if beside is not None and _molds(beside.group) else best, asked or best]
-    treated = [_treated(one, found) for one in shown]
+    treated = " ".join(dict.fromkeys(filter(None, (_treated(one, found) for one in shown))))
     assumed = "This rests on the assumptions of the configuration."
     told = rests_sentence(mean_given(best.group)) or assumed
-    return Verdict(
-        first,
-        " ".join(dict.fromkeys(filter(None, treated))),
-        told,
-        f"{_recorded(best)}.",
-        tiles,
-        order,
-        unsteady,
-        " ".join(molding),
-        partly,
-    )
+    recorded, of_molding = f"{_recorded(best)}.", " ".join(molding)
+    return Verdict(first, treated, told, recorded, tiles, order, unsteady, of_molding, partly)
 
 
 def _treated(one: Difference, found: Sequence[Difference]) -> str:

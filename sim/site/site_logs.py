@@ -1,8 +1,9 @@
 """The log that a site's command is given: its format, its configuration, its jobs."""
 
+import argparse
 import contextlib
 import logging
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 from sim.composition import configuration
@@ -17,6 +18,32 @@ from workloads.streams import Streams
 
 RIGID = ("moldability=none", "predictor=user_estimate")
 """What replays of rigid jobs need."""
+
+
+def answered(
+    prog: str, about: str, keys: str, logs: str, given: Sequence[str] | None,
+    answer: Callable[[Sequence[str]], int],
+) -> int:  # fmt: skip
+    """Answer a command line of a log and overrides; return the exit status.
+
+    Parameters
+    ----------
+    prog, about : str
+        The command, and what it does.
+    keys : str
+        Those of its own.
+    logs : str
+        What it takes for a log.
+    given : sequence of str, optional
+    answer : callable
+        Takes the words of the line, returns the status.
+    """
+    told = f"Overrides are those of moldsim run (workload.*, cluster.processors, seed), and {keys}."
+    parser = argparse.ArgumentParser(prog=prog, description=about, epilog=told)
+    words = f"{logs}; overrides"
+    parser.add_argument("words", nargs="*", metavar="LOG KEY=VALUE", help=words)
+    logging.basicConfig(format="%(levelname)s: %(message)s", level=logging.WARNING)
+    return answer(parser.parse_args(given).words)
 
 
 def composed(overrides: Sequence[str]) -> dict[str, Any]:

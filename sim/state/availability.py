@@ -378,10 +378,9 @@ class Profile:
     --------
     >>> profile = Profile(4)
     >>> profile.lay(0.0, BelievedEnds.of([(10.0, 0, 3)]))
-    >>> profile.place(0.0, 2, 5.0)
-    10.0
-    >>> profile.place(0.0, 1, 10.0)
-    0.0
+    >>> profile.occupy(0.0, 10.0, 1)
+    >>> profile.earliest_of(0.0, np.array([1, 4]), np.array([5.0, 5.0])).tolist()
+    [10.0, 10.0]
     """
 
     def __init__(self, processors: int) -> None:
@@ -411,10 +410,6 @@ class Profile:
     def occupy(self, start: float, end: float, processors: int) -> None:
         """Take processors in [start, end); a negative number gives them back."""
         occupy(self.times, self.free, self.span, start, end, processors)
-
-    def place(self, now: float, processors: int, runtime: float) -> float:
-        """Reserve the earliest hole from now on and return its start."""
-        return float(place(self.times, self.free, self.span, now, processors, runtime))
 
     def earliest_of(self, now: float, counts: IntArray, runtimes: FloatArray) -> FloatArray:
         """Return the earliest start of each (count, runtime), none of them reserved."""

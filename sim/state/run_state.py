@@ -120,8 +120,6 @@ class State(structref.StructRefProxy):
         Of each job: its believed runtime, when it started, and when it is believed to end.
     processors : numpy.ndarray of int, shape (n,)
         That it holds or will ask for.
-    waiting : numpy.ndarray of int, shape (n,)
-        The same of those that wait, else 0; of rules whose queue is no table of its own.
     first_range, last_range : numpy.ndarray of int, shape (n,)
         Where its processors stand in `ranges`, and one past that.
     planned : numpy.ndarray of int, shape (n,)
@@ -151,7 +149,6 @@ class State(structref.StructRefProxy):
     start_time: FloatArray
     believed_end: FloatArray
     processors: IntArray
-    waiting: IntArray
     first_range: IntArray
     last_range: IntArray
     planned: IntArray

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from sim.policies.backfill.reservations import no_bounds, replan, replan_soonest, reserve_rest
-from sim.state.availability import BelievedEnds, Profile, move_up
+from sim.state.availability import BelievedEnds, Profile, move_up, place
 from sim.state.waiting_queue import Waiting, summaries_of
 
 
@@ -26,7 +26,7 @@ def test_many_reservations_equal_those_made_one_by_one(processors, powers, now):
         starts = np.zeros(jobs)
         holes = together.times, together.free, together.span
         replan(holes, now, Waiting(counts, runtimes, starts), 0, jobs)
-        expected = [singly.place(now, *job) for job in zip(counts, runtimes, strict=True)]
+        expected = [place(*singly.holes, now, *job) for job in zip(counts, runtimes, strict=True)]
         assert starts.tolist() == expected
 
 

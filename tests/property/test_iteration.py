@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from sim.policies.allocation.iterative import iterate
 from sim.policies.molding.candidates import SPAN
-from sim.state.availability import BelievedEnds, Profile
+from sim.state.availability import BelievedEnds, Profile, place
 
 MACHINE = 8
 
@@ -38,7 +38,7 @@ def planned(ends, menus, steps):
     profile.lay(5.0, BelievedEnds.of(ends))
     total = 0.0
     for (counts, times, _), step in zip(menus, steps, strict=True):
-        total += profile.place(5.0, counts[step], times[step]) + times[step]
+        total += place(*profile.holes, 5.0, counts[step], times[step]) + times[step]
     return total
 
 

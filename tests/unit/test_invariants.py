@@ -129,7 +129,8 @@ def open_reservation(start):
 
     def spoil(engine, state):
         queue = engine.scheduler.queue
-        found = queue.start if queue.waiting else state.reserved_start
+        queue.see()
+        found = queue.start
         found[np.flatnonzero((found > 2.0) & (found < np.inf))] = start
 
     return spoil

@@ -34,10 +34,4 @@ def hold_back(state: State, memory: Any, job: int) -> None:
     """Let a job that has just arrived not wait yet."""
 
 
-@compiled
-def admit(state: State, memory: Any, job: int) -> None:
-    """Let a job that has just arrived wait."""
-    state.waiting[job] = state.processors[job]
-
-
-FUNCTIONS = {"must_ask": never_ask, "prepare": prepare, "choose": choose, "admit": admit}
+FUNCTIONS = {"must_ask": never_ask, "prepare": prepare, "choose": choose}
