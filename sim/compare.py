@@ -82,8 +82,7 @@ def print_answers(
         console.print()
         console.print(fitting_tables(list(shown.columns), rows, console.width, words, title))
         if len(table) > len(rows):
-            left = f"… and {len(table) - len(rows)} more on the page, or by --table"
-            console.print(left, style="dim", markup=False, highlight=False)
+            console.print(f"… and {len(table) - len(rows)} more; --table has all", style="dim")
         same = [f"{name} {value}" for name in once if (value := table[name].iloc[0]) != "–"]
         if same:
             console.print(

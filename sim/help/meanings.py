@@ -204,7 +204,6 @@ def meanings(name: str) -> Iterator[tuple[str, str]]:
         own = [one for one in every if name == one or (not exact and fnmatchcase(name, one))]
         if name in ("summary.json", "columns"):
             yield f"summary.json: {', '.join(every)}", meaning
-        elif own and len(parts) == len(every):  # what each means by itself
-            yield f"summary.json: {name}", parts[every.index(own[-1])]
-        elif own:
-            yield f"summary.json: {name}", meaning
+        elif own:  # what it means by itself, where each of its kind has a part
+            of_one = parts[every.index(own[-1])] if len(parts) == len(every) else meaning
+            yield f"summary.json: {name}", of_one

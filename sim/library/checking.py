@@ -137,10 +137,12 @@ def check_plugin(plugin: Any, **arguments: Any) -> str:
     if key != "workload":
         chosen.append("workload.jobs=30")
     under = [] if key == "policy" else [f"policy={one}" for one in UNDER.get(key, ("easy",))]
-    problems = []
-    for policy in under or [""]:
+    problems, tried = [], [[*chosen, policy] for policy in under] or [chosen]
+    if key.startswith("policy."):  # an oracle shows it curves, too
+        tried += [[*one, "predictor=oracle"] for one in tried]
+    for overrides in tried:
         try:
-            _play(key, [*chosen, policy] if policy else chosen, node)
+            _play(key, overrides, node)
         except BAD_INPUT as error:
             problems.append(one_line(error))
     if problems:

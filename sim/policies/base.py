@@ -30,9 +30,10 @@ class Allocation(Protocol):
         job : int
             Job index.
         view : View
+            `View.curve` gives the predicted runtimes, or None.
         outlook : callable
-            Predicts starts (seconds) for counts and runtimes, given everything
-            that runs and waits now.
+            Takes counts and their runtimes in seconds, two arrays of one length, and returns
+            when a job of each would start, given everything that runs and waits now.
         """
 
 

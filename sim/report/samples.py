@@ -224,8 +224,8 @@ def references(
             raise no_such_group("--against", against, groups)
     for same in alike.values():
         named = [group for group in same if "policy" in values and _has(group, values)]
-        common = reference_among(same, against) if not values else None
-        common = named[0] if len(named) == 1 else common
+        alone = named[0] if len(named) == 1 else None
+        common = alone if values else reference_among(same, against)
         for group in same:
             reference = (twin_of(group, groups, values) if values else None) or common
             if reference is not None and reference is not group:

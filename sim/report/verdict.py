@@ -12,7 +12,13 @@ from sim.report.tables import mean_given, number
 from sim.report.winners import Winners
 from sim.results.artefacts import same_schedule
 from sim.results.rows import IDENTICAL, JUDGED, MORE, ONE_PAIR, ROWS, SECONDS, percent, texts
-from sim.results.sentences import FEW, killed_sentence, rests_sentence, treated_sentence
+from sim.results.sentences import (
+    FEW,
+    few_predictions,
+    killed_sentence,
+    rests_sentence,
+    treated_sentence,
+)
 from sim.results.steady_state import in_windows, listed, partly_unsteady, unsteady_sentence
 from sim.statistics.intervals import Interval
 from sim.statistics.paired import LEAST_PAIRS
@@ -63,7 +69,8 @@ class Verdict:
     unsteady : str
         Under what no queue settles, so that nothing is told of it; empty where all do.
     partly : str
-        In how many simulations a queue does not settle of which changes are told.
+        In how many simulations a queue does not settle of which changes are told, and whose
+        predictors hardly take part.
     molding : str
         Which backtest is to be distrusted, where jobs are killed, and how those do that mold jobs,
         unless one of them is best.
@@ -147,7 +154,8 @@ def verdict(
     best = best_of(found, figure)
     order = best_first(groups, found, figure)
     named = {group.label: group.summaries for group in groups}
-    unsteady, partly = unsteady_sentence(named), " ".join(partly_unsteady(named))
+    unsteady = unsteady_sentence(named)
+    partly = " ".join([*partly_unsteady(named), *few_predictions(named)])
     if best is None:
         told = "Nothing is compared: no run is finished."
         if groups:
@@ -166,10 +174,8 @@ def verdict(
         ideal = Tile("foresight", "no effect", f"of predictions under {best.group.policy}")
     tiles = [Tile("best", changed(best), of), ideal, _losers_tile(who)]
     first = _best_sentence(best, found, figure)
-    molding, of_others = killed_sentence(named), []
-    beside = _beside(best, found, figure)
-    if beside is not None:
-        of_others = [_beside_sentence(beside, figure)]
+    molding, beside = killed_sentence(named), _beside(best, found, figure)
+    of_others = [] if beside is None else [_beside_sentence(beside, figure)]
     if _molds(best.group):
         first = " ".join([first, *of_others])
     else:

@@ -25,7 +25,7 @@ from sim.results.durable import real_folder, replaced, write_csv, write_whole
 from sim.results.plots.explorer import explorer_page
 from sim.results.plots.pictures import RunFolder
 from sim.results.rows import weighing_notes
-from sim.results.sentences import backtest_sentences, distrusted, few_predictions
+from sim.results.sentences import backtest_sentences, distrusted
 from sim.results.steady_state import windows_sentences
 from sim.statistics.paired import Family
 from sim.sweeps.configurations import Configuration
@@ -112,7 +112,6 @@ def _sentences(groups: Sequence[Group], names: Mapping[str, str], family: Family
         *backtest_sentences(sample.folder for group in groups for sample in group.samples[:1]),
         *(ALL.format(key, name) for key, name in names.items()),
         *given_sentences(groups),
-        *few_predictions(own),
         *weighing_notes(max(map(len, own.values()), default=0)),
         *([JOINT] if family.intervals > 1 else []),
         *schedule_sentences(groups),
@@ -163,9 +162,8 @@ def write_report(
             written.append(folder / name)
     every = found_answers.differences
     best = best_of(every, wanted.figure)
-    asked = (
-        best if wanted.subject is None else subject_of(every, groups, wanted.subject, wanted.figure)
-    )
+    named = wanted.subject
+    asked = best if named is None else subject_of(every, groups, named, wanted.figure)
     told_of = [] if asked is None else [asked, *(one for one in every if one is not asked)]
     who = [losers(one) for one in told_of[: 1 + MOST_ASKED]]
     said_first = verdict(groups, every, wanted.figure, who[0] if who else None, asked)
@@ -176,8 +174,7 @@ def write_report(
     ends = {key.rpartition(".")[2] for key in keys}
     loses += [said for key, said in KEPT_APART.items() if key in ends]
     unit = axis_of(wanted.figure, groups)
-    words = unit[0].partition(" (")[0]
-    told = [one for one in who if one is not None]
+    words, told = unit[0].partition(" (")[0], [one for one in who if one is not None]
     report = Report(written, found_answers, said, said_first, words, told, loses)
     if not wanted.page or not groups:
         return report

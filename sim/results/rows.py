@@ -314,8 +314,8 @@ def weighing_notes(simulations: int) -> list[str]:
     if simulations < 2:
         return []
     return [
-        "A change is a mean over pairs of runs, each with the same weight (of log ratios): it may "
-        "differ from the change of the two means, even in sign."
+        "± is half of a 95 % interval. A change is a mean over pairs of runs, each with the same "
+        "weight (of log ratios): it may differ from the change of the two means, even in sign."
     ]
 
 

@@ -48,10 +48,6 @@ REPETITION = ("applications", "popularity", "sizes", "size", "size_noise")
 """Keys of a workload that say what repeats; they belong to the truth, not to the source."""
 
 
-SOURCE_SHARE = 0.2
-"""Of the time that a large scene takes, how much its jobs take without their curves."""
-
-
 @dataclass(frozen=True)
 class Scene:
     """What run and baseline of one replication share.
@@ -126,7 +122,7 @@ def set_scene(
     size = asked or trace.processors or int(trace.jobs["requested_processors"].max())
     curves = {k: v for k, v in config["moldability"].items() if k not in TRUTH_KEYS}
     family = build(curves, "moldability")
-    shown.show("sets up their curves", SOURCE_SHARE)
+    shown.show("sets up their curves", 0.2)  # a fifth of the time goes into the jobs themselves
     truth = build_truth(trace, family, streams, size, **truth_options(config))
     trace = with_users(trace, truth.application, streams)
     if config["workload"].get("applications") != "log":  # invented ones have no names

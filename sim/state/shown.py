@@ -208,7 +208,11 @@ class SeenState(ReadAlone):
 
     @property
     def believed_ends(self) -> BelievedEnds:
-        """Who holds processors, failed nodes among them, and until when by belief."""
+        """Who holds processors, failed nodes among them, and until when by belief.
+
+        Arrays of one length, by end: ``end`` (seconds), ``job`` (index; below 0 a failed node)
+        and ``processors``.
+        """
         return BelievedEnds(*map(sealed, self._ends))
 
     @property

@@ -79,14 +79,17 @@ class SweepProgress:
         self._thread = threading.Thread(target=self._watch, name="sweep progress", daemon=True)
         self._last: State | None = None
 
-    def look(self) -> State:
-        """Return how far the sweep is; folders of runs that ended are not looked at again."""
-        waiting, running = [], 0
+    def look(self, over: bool = False) -> State:
+        """Return how far the sweep is; folders of runs that ended are not looked at again.
+
+        Once it is over, runs whose results were there and stand are done, too.
+        """
+        waiting, running, since = [], 0, 0.0 if over else self._begun
         for run in self._waiting:
-            if _is_new(run / SUMMARY, self._begun):
-                self._done += 1
-            elif _is_new(run / FAILURE, self._begun):
+            if _is_new(run / FAILURE, self._begun):
                 self._failed += 1
+            elif _is_new(run / SUMMARY, since):
+                self._done += 1
             else:
                 waiting.append(run)
                 running += _is_new(run / LOCK, self._begun)
@@ -146,7 +149,7 @@ class SweepProgress:
         if self._thread.is_alive():
             self._thread.join()
         if self._total - self._before and kind is None:
-            self._show(self.look(), last=True)
+            self._show(self.look(over=True), last=True)
 
 
 def _note(folder: Path, line: str) -> None:

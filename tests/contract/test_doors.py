@@ -470,6 +470,13 @@ def test_an_author_is_told_before_any_run(tmp_path, monkeypatch, capsys):
     assert shown.err.startswith("error: Wrong.keys: answered 'abc'; must be a number for each job")
     assert shown.out == ""
     assert shown.err.count("\n") == 1
+    (tmp_path / "somebodys_curves.py").write_text(
+        "import numpy as np\n\n\nclass Curved:\n    def choose(self, job, view, outlook):\n"
+        "        found = view.curve(job, np.arange(1, 3))\n"
+        "        return 1 if found is None else found.nothing\n"
+    )
+    assert main(["somebodys_curves.Curved"]) == 2  # an oracle has curves
+    assert "has no attribute 'nothing'" in capsys.readouterr().err
     assert main(["sjf"]) == 0
     assert capsys.readouterr().out.startswith("sjf: taken for policy.order; toy jobs policy=easy")
     assert main(["no_such_option", "no.such.Class"]) == 2

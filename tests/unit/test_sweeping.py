@@ -1,4 +1,5 @@
 import json
+import os
 import re
 
 import pytest
@@ -139,6 +140,16 @@ def test_progress_counts_and_is_logged(tmp_path, capsys):
     expected = r"3 of 6 done, 1 failed, 1 running, 1 waiting, 0:00:0\d spent, 0:00:0\d left"
     assert re.search(expected, line)
     assert re.search(expected, capsys.readouterr().err)
+
+
+def test_runs_whose_results_stand_are_done_once_a_sweep_is_over(tmp_path, capsys):
+    run = tmp_path / "kept"
+    finish(run, [])
+    for path in run.iterdir():
+        os.utime(path, (1e9, 1e9))
+    with SweepProgress(tmp_path, [run]) as progress:
+        assert progress.look() == State(done=0, failed=0, running=0, total=1)
+    assert "1 of 1 done, 0 failed, 0 running, 0 waiting" in capsys.readouterr().err
 
 
 def test_a_tenth_of_unlike_runs_tells_the_time_that_is_left(tmp_path, monkeypatch):
