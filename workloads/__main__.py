@@ -3,6 +3,7 @@
 import argparse
 import json
 import logging
+import re
 import sys
 from collections.abc import Sequence
 from dataclasses import fields
@@ -89,10 +90,9 @@ def _convert(asked: argparse.Namespace, shown: Display) -> str:
     from workloads.logs.swf import write_swf
     from workloads.streams import Streams
 
-    json_wanted = _is_json(asked.output)
-    source = _source(asked)
+    is_json, source = _is_json(asked.output), _source(asked)
     shown.show(f"reads {asked.file.name}", 0.0)
-    if json_wanted or asked.jobs is not None or asked.processors is not None:
+    if is_json or asked.jobs is not None or asked.processors is not None:
         return _write(source.trace(Streams(1), asked.processors), asked.output, shown)
     log = source.read_part()
     tell_machine(screen(log))
@@ -149,9 +149,7 @@ def _reader(parser: argparse.ArgumentParser) -> None:
         "file", type=Path, help="SWF, sacct --parsable2, Batsim JSON or a table, or .gz"
     )
     parser.add_argument("--format", choices=KINDS, help="guessed without it")
-    parser.add_argument(
-        "--timezone", default="UTC", help="zone of times without an offset (default UTC)"
-    )
+    parser.add_argument("--timezone", default="UTC", help="zone of times without one (default UTC)")
     parser.add_argument("--partition", help="only the jobs for this partition, or queue")
     parser.add_argument("--unit", default="cpus", help="sacct: what a processor is: cpus or nodes")
     parser.add_argument(
@@ -218,7 +216,9 @@ def arguments() -> argparse.ArgumentParser:
 def main(given: Sequence[str] | None = None) -> int:
     """Run the command; return its exit status."""
     logging.basicConfig(format="%(levelname)s: %(message)s", level=logging.WARNING)
-    asked = arguments().parse_args(given)
+    # overrides of a run do here what options of their names do
+    words = [re.sub(r"^(workload|cluster)[.](?=\w+=)", "--", one) for one in given or sys.argv[1:]]
+    asked = arguments().parse_args(words)
     try:
         _check_numbers(asked)
         with Display(PlainConsole(stderr=True), "moldsim") as shown:

@@ -27,10 +27,6 @@ NAMES = {row.key: row.label for row in ROWS}
 """Labels of the figures that have one."""
 
 
-EMPTY = "each begins on an empty machine: larger workload.jobs hold more of the wait"
-"""Why simulated waits in windows are shorter."""
-
-
 @dataclass(frozen=True)
 class Tile:
     """One figure of the first screen.
@@ -101,7 +97,7 @@ def best_of(found: Sequence[Difference], figure: str) -> Difference | None:
     runs = [one for one in known if one.group.role == "run" and not one.group.is_recorded]
     honest = [one for one in runs if "oracle" not in one.group.predictor]
     changing = [one for one in honest or runs if one.comparison.identical != "runs"]
-    return min(changing or runs, key=lambda one: _loss(one, figure), default=None)
+    return min(changing or honest or runs, key=lambda one: _loss(one, figure), default=None)
 
 
 def subject_of(
@@ -278,8 +274,8 @@ def _best_sentence(best: Difference, found: Sequence[Difference], figure: str) -
         return f"Best: {name}, {change} {against}, {how}"
     here = {one.reference.label for one in found if jobs_of(one.group) == jobs_of(best.group)}
     if len(here) > 1:
-        return f"None gains on its reference; nearest is {name}, {change} {against}, {how}"
-    return f"Best: {best.reference.label}, as nothing gains on it; next is {name}, {change}, {how}"
+        return f"None beats its reference; nearest is {name}, {change} {against}, {how}"
+    return f"Best: {best.reference.label}, as nothing beats it; next is {name}, {change}, {how}"
 
 
 def _alike(best: Difference, found: Sequence[Difference]) -> list[Group]:
@@ -349,9 +345,9 @@ def _recorded(best: Difference) -> str:
             windows = in_windows(group.summaries)
             where = " in these windows" if windows else ""
             own = f"The log's own mean wait{where} is {real}, that of {group.label} {simulated}"
-            return own + (f", as {EMPTY}" if windows else "")
+            return own + ("; each window begins on an empty machine" if windows else "")
     if any(one.get("given_applications") == "recorded" for one in best.group.summaries):
-        return "The log records no waits: where its submits are starts, simulated waits say nothing"
+        return "The log records no waits: if its submits are starts, simulated waits mean nothing"
     return "No real machine's schedule of these jobs is recorded"
 
 

@@ -117,7 +117,7 @@ class Winners:
             said += f"; in each simulation {min(self.losing)} to {max(self.losing)} users do"
         said += f" ({self.counted}).{' The log names no users.' * self.nobody}"
         if self.overruns[0] > self.overruns[1]:
-            said += f" {self.overruns[0]:,} jobs run longer than they asked for by more than "
+            said += f" {self.overruns[0]:,} jobs exceed the time that they asked for by more than "
             said += f"{100 * OVERRUN:g} % ({self.overruns[1]:,} under {self.base})."
         return said
 

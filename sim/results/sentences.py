@@ -116,7 +116,7 @@ def total(summaries: Sequence[Summary], key: str) -> float | None:
     return sum(known) if known and len(known) == len(values) else None
 
 
-FLOOR = "which moldability.min_processors forbids"
+FLOOR = "which moldability.min_processors can forbid"
 """What can be done about jobs that run on fewer processors than any job requests."""
 
 
@@ -186,7 +186,7 @@ def rests_sentence(figures: Summary) -> str:
         shares = {" and ".join(kinds): shares["moldable"]}
     told = [f"{100 * s:.3g} % of the jobs {kind}" for kind, s in shares.items() if s is not None]
     if told and figures.get("given_requests") == "efficiency":
-        told[-1] += " (none of one processor)"
+        told[-1] += " (no one-processor job)"
     return f"This rests on: {'; '.join([given, *told])}.{_decisive(figures)}"
 
 
@@ -364,7 +364,7 @@ Spearman's rank correlation of waits 0.43."
     own = next(one for one in found["candidates"] if one["name"] == found["nearest"])
     near, log = "comes nearest to", ", with ".join([found["log"], *found.get("given", ())])
     if found["verdict"] == "distrust":
-        near = "is by the ratio of mean waits the least far from, but not near,"
+        near = "is, by the ratio of mean waits, closest, but not close, to"
     return (
         f"Backtest of {log}: {found['verdict']}. {found['nearest']} {near} the "
         f"recorded schedule: mean wait {relative(own['mean_wait_difference'])}, Spearman's rank "

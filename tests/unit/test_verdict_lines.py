@@ -159,7 +159,7 @@ def test_jobs_below_all_requests_are_counted_and_said():
     run = {"molded_jobs": 18, "resized_jobs": 0, "jobs": 100, "decisions_by_belief": 4}
     assert treated_sentence([run | {"jobs_below_requests": 5}] * 2) == (
         "36 of 200 jobs molded (10 to fewer processors than any job requests, "
-        "which moldability.min_processors forbids), 0 resized, "
+        "which moldability.min_processors can forbid), 0 resized, "
         "by predictions read in 8 decisions, the others by no prediction."
     )
     rows = pd.DataFrame({"job_id": range(40), "submit_time": 100.0 * np.arange(40),

@@ -1,5 +1,6 @@
 import json
 import re
+import warnings
 
 import pandas as pd
 import pytest
@@ -84,6 +85,21 @@ def test_a_log_without_requested_times_is_described_by_what_it_says():
     assert found.sections["repetition"]["classes_of_similar_jobs"] == 1
     some = describe(log_of([*rows, job(400, 2, 100, user=1, requested_time=300)])).sections
     assert some["runtimes"]["median_requested_over_runtime"] == 3.0
+
+
+def test_jobs_of_zero_seconds_spoil_no_figure():
+    rows = [job(0, 1, 0, user=1, requested_time=60), job(50, 1, 4, user=1, requested_time=60)]
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        found = describe(log_of(rows), actions={"zero_runtime": "keep"}).sections
+    assert found["runtimes"]["median_requested_over_runtime"] == 15.0
+    assert found["repetition"]["median_factor_to_the_last_similar"] == pytest.approx(4.0)
+
+
+def test_overrides_of_a_run_do_what_options_of_their_names_do(tmp_path, capsys):
+    path = write_log(tmp_path, "; MaxProcs: 4", job_line(job_number=1, run_time=600))
+    assert main(["describe", str(path), "cluster.processors=64"]) == 0
+    assert re.search(r"processors +64\n", capsys.readouterr().out)
 
 
 def test_floods_and_overfull_instants_are_found():

@@ -119,14 +119,14 @@ def _sizes(width: IntArray, machine: int) -> dict[str, Figure]:
 def _runtimes(jobs: pd.DataFrame) -> dict[str, Figure]:
     runtime = jobs["reference_runtime"].to_numpy(float)
     asked = jobs["requested_time"].to_numpy(float)
-    known = np.isfinite(asked)
+    known, timed = np.isfinite(asked), np.isfinite(asked) & (runtime > 0)
     rank = pd.DataFrame({"width": jobs["requested_processors"], "runtime": runtime}).rank()
     varied = (rank.nunique() > 1).all()
     return {
         **_spread(runtime),
         "median_requested_time": _of(np.median, asked[known]),
         "longest_requested_time": _of(np.max, asked[known]),
-        "median_requested_over_runtime": _of(np.median, (asked / runtime)[known]),
+        "median_requested_over_runtime": _of(np.median, asked[timed] / runtime[timed]),
         "share_longer_than_requested": _of(np.mean, (runtime > asked)[known]),
         "distinct_requested_times": len(np.unique(asked[known])),
         "rank_correlation_with_size": float(rank.corr().to_numpy()[0, 1]) if varied else None,
@@ -180,14 +180,14 @@ def _repetition(jobs: pd.DataFrame) -> dict[str, Figure]:
     earlier = groups.cumcount().to_numpy()
     before = groups["reference_runtime"].shift(1).to_numpy(float)
     seen = earlier > 0
-    ratio = np.abs(np.log(jobs["reference_runtime"].to_numpy(float)[seen] / before[seen]))
-    middle = _of(np.median, ratio)
+    own = np.maximum(jobs["reference_runtime"].to_numpy(float), 1.0)  # of zero seconds, a second
+    ratio = np.abs(np.log(own[seen] / np.maximum(before[seen], 1.0)))
     return {
         "executables": int(jobs.loc[jobs["executable"] >= 0, "executable"].nunique()),
         "classes_of_similar_jobs": groups.ngroups,
         "share_seen_before": float(seen.mean()),
         "share_seen_three_times_before": float((earlier >= 3).mean()),
-        "median_factor_to_the_last_similar": None if middle is None else float(np.exp(middle)),
+        "median_factor_to_the_last_similar": _of(lambda logs: np.exp(np.median(logs)), ratio),
     }
 
 
