@@ -80,7 +80,7 @@ OPTIONS = {
     "--focal-levels": "smaller counts for a self-generated training set: names the runs to make, "
     "then forecasts sizes for --target",
     "--level": "share of runs a range should hold (0.8)",
-    "--plot": "draw measurements, curve and range here; of an SVG a .dark.svg too",
+    "--plot": "draw measurements, curve and range to this file; for an SVG, a .dark.svg too",
     "--json": "write the answer as JSON",
 }
 POOLED = (

@@ -160,7 +160,7 @@ def _reader(parser: argparse.ArgumentParser) -> None:
         "--unit-of", dest="units", action=_Pairs, metavar="ROLE=UNIT",
         help="table: unit of a column of plain numbers: ms, s, min, h or d; may be repeated",
     )  # fmt: skip
-    parser.add_argument("--time-format", help="table: how times are written: %%d.%%m.%%Y %%H:%%M")
+    parser.add_argument("--time-format", help="table: how times stand, as %%d.%%m.%%Y %%H:%%M")
     parser.add_argument("--delimiter", help="table: one character (default: guessed)")
     parser.add_argument("--header", type=int, default=1, help="table: lines above the first job")
     parser.add_argument("--speed", type=float, help="Batsim: operations per second of a processor")

@@ -191,7 +191,7 @@ def verdict(
         nothing = any(one.group.values(figure).max(initial=-1.0) == 0.0 for one in without)
         first = f"{told} {first}" if nothing else f"{first} {told}"
     if figure not in JUDGED:
-        first += f" Less of {_name(figure)} counts as better here."
+        first += f" A lower {_name(figure)} counts as better here."
     both = {id(group) for one in found for group in (one.group, one.reference)}
     if names := [one.label for one in groups if one.role == "run" and id(one) not in both]:
         first += f" Not compared, as there is no reference for them: {listed(names)}."
@@ -315,7 +315,7 @@ def sureness(best: Difference) -> str:
     limits = percent(single).partition(" [")[2]
     told = f"{includes}{best.pairs} pairs"
     if best.set:
-        told += f"; {best.set} hold together; read alone [{limits}"
+        told += f"; simultaneous, of {best.set}; read alone [{limits}"
     if best.certain or single.contains(0.0):
         return told
     return f"{told} excludes 0, so that the rows beside it decide"

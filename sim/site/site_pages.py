@@ -179,7 +179,7 @@ def _made(figures: Mapping[str, Any]) -> str:
         f"{figures['waiting_at_begin']:,} waiting jobs.",
         f"{figures['jobs_without_wait']:,} jobs without a recorded wait are replayed, not "
         f"compared; {dropped:,} were left out in cleaning.",
-        f"Outages taken from the machine: {len(figures['outages']):,}.",
+        f"Outages that the replay takes from the machine: {len(figures['outages']):,}.",
         f"SHA-256 of the log: {figures['checksum']}.",
     ]
     return "".join(f"<p>{escape(one)}</p>" for one in said)
@@ -248,8 +248,8 @@ def advice_sentences(figures: Mapping[str, Any]) -> list[str]:
         )
     if figures["not_completed"]:
         said.append(
-            "Jobs that failed, were cancelled or have no recorded end, so that their runtimes are "
-            f"not used: {figures['not_completed']:,}."
+            "Jobs whose runtimes are not used, as they failed, were cancelled or have no recorded "
+            f"end: {figures['not_completed']:,}."
         )
     why = [f"{number:,} {words}" for words, number in figures["without_scaling"].items() if number]
     if why:

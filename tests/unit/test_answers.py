@@ -390,7 +390,7 @@ def test_the_verdict_names_the_best_without_foresight_and_how_sure(study):
     who = answering.losers(best_of(found, RESPONSE))
     said = verdict(every, found, RESPONSE, who)
     assert said.best.startswith("Best: sa, adept, mean response -4")
-    assert "12 pairs; 5 intervals of mean_response_time hold together" in said.best
+    assert "12 pairs; simultaneous, of 5 intervals of mean_response_time; read alone [" in said.best
     assert said.rests_on == "This rests on the assumptions of the configuration."
     assert said.recorded == "No real machine's schedule of these jobs is recorded."
     best, foresight, losing = said.tiles
@@ -663,7 +663,7 @@ def test_a_figure_of_which_neither_is_better_says_how_it_is_ranked(study):
         group.samples[:] = [told(one, held_area=one.summary["mean_response_time"])
                             for one in group.samples]  # fmt: skip
     said = verdict(every, differences(every, "held_area"), "held_area", None).best
-    assert said.endswith(" Less of held area counts as better here.")
+    assert said.endswith(" A lower held area counts as better here.")
     assert "counts as better" not in verdict(every, differences(every), RESPONSE, None).best
 
 

@@ -267,8 +267,8 @@ def tsafrir_estimates(
         told = logging.WARNING if short > RARE * len(runtimes) else logging.INFO
         _log.log(
             told,
-            "%s of %s jobs are longer than the estimate model expects under a limit of %g s; "
-            "their requested time is that limit",
+            "%s of %s jobs run longer than the requested times that the model has left for them "
+            "under a limit of %g s; they request that limit",
             f"{short:,}",
             f"{len(runtimes):,}",
             longest,
