@@ -65,9 +65,9 @@ class Options:
     changes : bool
         Whether the nearest candidate is played again with one thing changed at a time.
     folder : str or None
-        Where results go; None: ``backtests/NAME-CHECKSUM``, below it overrides such as
-        ``cluster.processors=128``, and ``capacity=recorded`` and the like, of which later runs
-        do not speak.
+        Where results go; None: ``backtests/NAME-CHECKSUM``, with overrides such as
+        ``cluster.processors-128`` behind a comma, and below it ``capacity=recorded`` and the
+        like, of which later runs do not speak.
     """
 
     candidates: list[str]
@@ -239,7 +239,8 @@ def folder_of(own: Options, trace: Trace, given: Sequence[str]) -> Path:
     asked = {name: getattr(own, name) for name in ("capacity", "begin")}
     trial = [f"{name}={value}" for name, value in asked.items() if value != getattr(Options, name)]
     usual = backtest_folder(trace.source, trace.checksum)
-    return usual / folder_name(",".join([*trial, *sorted(given)])) if trial or given else usual
+    words = [usual.name, *(one.replace("=", "-") for one in sorted(given))]  # = is for columns
+    return usual.with_name(folder_name(",".join(words)) if given else usual.name) / ",".join(trial)
 
 
 def write(done: Backtest, folder: Path) -> list[Path]:
