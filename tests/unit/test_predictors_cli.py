@@ -443,7 +443,7 @@ def test_beside_unusable_answers_no_run_is_said_to_tell_little(tmp_path, capsys)
         assert (report["measure_next"], report["advice"]) == (count, None)
         assert "would tell little" not in report["answer"]
         assert ("on fewer processors than 12 it may be faster" in report["answer"]) == bool(count)
-        assert count or "No run is proposed: nothing tells on which" in report["answer"]
+        assert count or "No run is proposed: no count is known" in report["answer"]
 
 
 def test_that_no_run_narrows_a_wide_range_is_said(tmp_path, capsys):
