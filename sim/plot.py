@@ -51,8 +51,8 @@ def read_run(folder: Path, progress: Progress | None = None) -> RunFolder:
     """
     place = tables_folder(folder)
     summary = read_summary(place)
-    title = _title(place, summary)
-    return RunFolder(read_tables(place), summary, title, partial(made_again, folder, progress))
+    tables = read_tables(place, progress)
+    return RunFolder(tables, summary, _title(place, summary), partial(made_again, folder, progress))
 
 
 def made_again(folder: Path, progress: Progress | None = None) -> Again:

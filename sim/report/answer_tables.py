@@ -9,7 +9,7 @@ import pandas as pd
 from sim.report.answers import Curve, Difference, differences, load_curves, regrets
 from sim.report.samples import Group, jobs_of
 from sim.report.tables import number
-from sim.report.winners import SAME, Winners
+from sim.report.winners import Winners
 from sim.results.rows import ERROR, PERCENT, POINTS, change_text, duration, percent, texts, unit_of
 from sim.results.steady_state import replications_of
 from sim.statistics.intervals import Interval
@@ -143,15 +143,15 @@ def regret_rows(found: Mapping[str, Mapping[str, pd.DataFrame]]) -> pd.DataFrame
 
 def loss_rows(found: Sequence[Winners]) -> pd.DataFrame:
     """Return who loses as text, a row a run, in its order."""
-    rows = []
-    for who in found:
-        row = {"runs": who.own, "respond later (%)": number(100 * who.longer)}
-        row["at most by"] = duration(who.most) if who.longer else "–"
-        row["sooner (%)"] = number(100 * who.shorter)
-        changes = who.tables["class"]["change"] if "class" in who.tables else pd.Series()
-        in_mean = f"{(changes > SAME).sum()} of {changes.size}" if changes.size else "–"
-        row["classes later in the mean"] = in_mean if who.steady else UNSTEADY
-        rows.append(row)
+    rows = [
+        {
+            "runs": who.own,
+            "respond later (%)": number(100 * who.longer),
+            "at most by": duration(who.most) if who.longer else "–",
+            "sooner (%)": number(100 * who.shorter),
+        }
+        for who in found
+    ]
     return pd.DataFrame(rows)
 
 

@@ -201,12 +201,12 @@ def _beside_oracles(
 def _kept(one: Difference, oracle: Difference | None, figure: str) -> Interval | str:
     if oracle is None or oracle is one or np.isnan(one.change.mean):
         return ""
-    if not oracle.certain or (oracle.change.mean > 0.0) != (figure in MORE):
-        return NO_GAIN
     drawn = [identified(group) for group in (one.group, oracle.group, one.reference)]
     shared = [known for known in drawn[0] if all(known in each for each in drawn)]
     if all(same_schedule([each[known].summary for each in drawn[:2]]) for known in shared):
         return NO_EFFECT
+    if not oracle.certain or (oracle.change.mean > 0.0) != (figure in MORE):
+        return NO_GAIN
     rows = [[each[known].summary.get(figure) for each in drawn] for known in shared]
     whole = [row for row in rows if all(isinstance(value, int | float) for value in row)]
     own, best, base = np.array(whole, np.float64).reshape(-1, 3).T

@@ -69,12 +69,18 @@ class Group:
     @property
     def label(self) -> str:
         """Name the group by its values."""
-        asks = not self.is_recorded
-        own = [key for key in self.setting if asks or group_of(key) != "predictor"]
-        values = [_text(key, self.setting[key]) for key in own if self.setting[key] != "–"]
+        own = [key for key in self.setting if group_of(key) != "predictor" or not self.is_recorded]
+        values = [self._text(key) for key in own if self.setting[key] != "–"]
         name = ", ".join(values) if values else self.role
         kind = SUFFIXES.get(self.role)
         return f"{name} ({kind})" if kind is not None and values else name
+
+    def _text(self, key: str) -> str:
+        """Return a value with its key; of a long key its end alone, where no other ends so."""
+        end, ends = key.rpartition(".")[2], [one.rpartition(".")[2] for one in self.setting]
+        name = end if key.count(".") > 1 and ends.count(end) == 1 else key
+        plain = key in ("policy", "predictor", "workload", "baseline")
+        return str(self.setting[key]) if plain else f"{name}={self.setting[key]}"
 
     @property
     def policy(self) -> str:
@@ -111,11 +117,6 @@ class Group:
         """Return a figure of all samples in which it is defined."""
         found = [sample.summary.get(key) for sample in self.samples]
         return np.array([float(v) for v in found if isinstance(v, int | float)])
-
-
-def _text(key: str, value: object) -> str:
-    plain = key in ("policy", "predictor", "workload", "baseline")
-    return str(value) if plain else f"{key}={value}"
 
 
 def estimate(values: np.ndarray) -> Interval:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from sim.errors import SimError
 from sim.report.answer_tables import changed
-from sim.report.answers import Difference, identified
+from sim.report.answers import NO_EFFECT, Difference, identified
 from sim.report.samples import Group, jobs_of, no_such_group, oracle_of
 from sim.report.tables import mean_given, number
 from sim.report.winners import Winners
@@ -163,10 +163,8 @@ def verdict(
         told = "" if unsteady else told
         return Verdict(told, "", "", "", [], order, unsteady, partly=partly)
     of = f"{_name(figure)} of {best.group.label} against {best.reference.label}"
-    alike = _alike(best, found)
-    is_read = all(one.policy != best.group.policy for one in alike)
     ideal = _foresight_tile(best, groups, found, figure)
-    if not is_read and any("oracle" in one.predictor for one in (best.group, *alike)):
+    if best.kept == NO_EFFECT:
         ideal = Tile("foresight", "no effect", f"of predictions under {best.group.policy}")
     tiles = [Tile("best", changed(best), of), ideal, _losers_tile(who)]
     first = _best_sentence(best, found, figure)

@@ -265,6 +265,7 @@ def has_tables(folder: Path) -> bool:
     return all(path.is_file() for path in _files(folder))
 
 
-def read_tables(folder: Path) -> Tables:
-    """Return the tables of a simulation as its folder has them."""
-    return Tables(*map(pd.read_parquet, _files(folder)))
+def read_tables(folder: Path, shown: Any = None) -> Tables:
+    """Return the tables of a simulation as its folder has them; a display shows how far it is."""
+    files = _files(folder) if shown is None else shown.each(_files(folder), "reads tables")
+    return Tables(*map(pd.read_parquet, files))

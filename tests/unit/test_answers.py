@@ -707,9 +707,18 @@ def test_the_best_is_named_with_those_that_are_the_same_to_the_last_bit(study):
     assert said.best.startswith("Best: sa, adept, mean response")
     assert " The same to the last bit: sa, twin." in said.best
     assert said.treated.endswith("24 resized (84 times) at no cost, whatever was predicted.")
-    every[-2].setting["predictor"] = "oracle of the twin"
+    (oracle,) = (group for group in every if group.label == "sa, oracle")
+    oracle.samples[:] = best.samples
     tile = verdict(every, differences(every), RESPONSE, None).tiles[1]
     assert (tile.value, tile.text) == ("no effect", "of predictions under sa")
+
+
+def test_long_keys_are_named_by_their_end_where_no_other_ends_so():
+    keys = {"policy": "mine", "policy.allocation.horizon": 60, "workload.load": 0.9}
+    assert Group(keys, "run").label == "mine, horizon=60, workload.load=0.9"
+    both = keys | {"policy.backfill.horizon": 5}
+    assert "policy.allocation.horizon=60, " in Group(both, "run").label
+    assert "policy.backfill.horizon=5" in Group(both, "run").label
 
 
 def test_a_policy_of_one_group_is_the_reference_of_all_on_its_jobs(study):
