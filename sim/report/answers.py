@@ -154,12 +154,12 @@ def differences(
     made: list[Difference] = []
     for (group, reference, _), step, one in zip(found, steps, family.comparisons, strict=False):
         by_policy = None if step is None else next(alone)
-        both = identified(group).keys() & identified(reference).keys()
+        own, base = identified(group), identified(reference)
+        both = own.keys() & base.keys()
         pairs_of = len(both.intersection(orders[jobs_of(group)]))
         refused = group.is_refused or reference.is_refused
-        alone_read = np.isnan(one.change.low) or family.intervals == 1
-        named = "" if alone_read else f"{family.intervals} intervals of {figure}"
-        own, base = identified(group), identified(reference)
+        is_single = np.isnan(one.change.low) or family.intervals == 1
+        named = "" if is_single else f"{family.intervals} intervals of {figure}"
         unsettled = sum(bool(unsteady([own[k].summary, base[k].summary])) for k in both)
         told = (group, reference, pairs_of, one, named, "", by_policy, is_share, refused)
         made.append(Difference(*told, unsettled=unsettled))
@@ -203,7 +203,7 @@ def _kept(one: Difference, oracle: Difference | None, figure: str) -> Interval |
         return ""
     drawn = [identified(group) for group in (one.group, oracle.group, one.reference)]
     shared = [known for known in drawn[0] if all(known in each for each in drawn)]
-    if all(same_schedule([each[known].summary for each in drawn[:2]]) for known in shared):
+    if shared and all(same_schedule([each[k].summary for each in drawn[:2]]) for k in shared):
         return NO_EFFECT
     if not oracle.certain or (oracle.change.mean > 0.0) != (figure in MORE):
         return NO_GAIN

@@ -729,6 +729,14 @@ def test_a_policy_of_one_group_is_the_reference_of_all_on_its_jobs(study):
     assert len(found) == len(every)
 
 
+def test_an_oracle_of_other_simulations_says_nothing_of_an_effect(study):
+    every = [Group(one.setting, one.role, list(one.samples)) for one in groups(study)]
+    named = {one.label: one for one in every}
+    named["sa, adept"].samples[6:] = []
+    named["sa, oracle"].samples[:6] = []
+    assert by_label(differences(every))["sa, adept"].kept != answering.NO_EFFECT
+
+
 def test_runs_without_a_reference_are_named(study):
     every = groups(study)
     asked = differences(every, against="predictor=noisy_oracle")
