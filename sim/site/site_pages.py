@@ -243,7 +243,7 @@ def advice_sentences(figures: Mapping[str, Any]) -> list[str]:
     if longer := figures["longer_than_asked"]:
         later = f": later runtimes of this log were up to {figures['stretch']:.3g} times the former"
         said.append(
-            f"{longer:,} walltime{'s are' if longer > 1 else ' is'} longer than what is asked "
+            f"{longer:,} walltime{'s are' if longer > 1 else ' is'} longer (+) than what is asked "
             f"for now{later if figures['stretch'] >= 1.005 else ''}."
         )
     if figures["not_completed"]:
@@ -304,7 +304,7 @@ def advice_rows(rows: Sequence[Advice]) -> tuple[list[str], list[list[str]]]:
             f"{'keep ' * (own == usual)}{own.count}{basis}" if one.fastest else
             f"{own.count} (as now)",
             f"{told[0]} ({spread})" if one.fastest else "no evidence",
-            "no evidence" if walltime is None else clock_time(walltime),
+            "no evidence" if walltime is None else clock_time(walltime) + " +" * one.asks_for_more,
             one.sbatch or "–",
             "–" if one.asked is None else clock_time(one.asked),
             "–" if own.expected_start is None else duration(own.expected_start),

@@ -81,12 +81,15 @@ def test_a_walltime_is_longer_than_what_is_asked_where_the_one_advised_is(tmp_pa
     told = advice_of("a", runs, 1000.0, PROCESSORS)
     assert (told.usual, told.walltime_on(told.recommended) < 900.0 < told.walltime) == (4, True)
     assert not told.asks_for_more
-    assert replace(told, asked=60.0).asks_for_more
+    longer = replace(told, asked=60.0)
+    assert longer.asks_for_more
+    head, cells = advice_rows([told, longer])
+    assert [row[head.index("walltime")].endswith(" +") for row in cells] == [False, True]
     write_log(tmp_path / "log.csv", 30)
     figures = advise(
         read_jobs([str(tmp_path / "log.csv")]), options(["advise.starts=false"])
     ).figures
-    for number, words in ((1, "1 walltime is longer"), (2, "2 walltimes are longer")):
+    for number, words in ((1, "1 walltime is longer (+)"), (2, "2 walltimes are longer (+)")):
         said = advice_sentences({**figures, "longer_than_asked": number})[1]
         assert said.startswith(f"{words} than what is asked for now")
 

@@ -207,6 +207,18 @@ def test_starts_and_runtimes_are_reckoned_where_an_export_lacks_them(tmp_path):
     assert re.search(told, read_sacct(path).remarks[0])
 
 
+def test_nodes_of_a_partition_are_the_count_that_divides_the_work_of_its_jobs(tmp_path):
+    rows = (
+        f"{64 * 610}|1|1|5|100|10|debug|TIMEOUT",  # 65.07 CPUs for the limit of ten minutes
+        f"{2 * 64 * 615}|1|2|5|101|10|debug|TIMEOUT",
+        f"{64 * 7}|1|1|5|102|10|debug|COMPLETED",
+        f"{64 * 59}|1|1|5|103|10|debug|FAILED",
+    )
+    jobs = read_sacct(dump(tmp_path, RECKONED, rows)).jobs
+    assert jobs["allocated_processors"].tolist() == [64, 128, 64, 64]
+    assert jobs["run_time"].tolist() == [610, 615, 7, 59]
+
+
 def test_the_only_partition_has_a_name(tmp_path):
     path = dump(tmp_path, RECKONED, ("60|1|1|10|100|10|small|COMPLETED",))
     assert len(SacctWorkload(path, partition="small").trace(Streams(1)).jobs) == 1

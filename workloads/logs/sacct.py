@@ -263,17 +263,15 @@ def _reckoned(table: pd.DataFrame, zone: datetime.tzinfo, file: Path) -> SwfLog:
     limit = _requested(table, column)
     state = table["State"].str.split(" ").str[0].str.rstrip("+")
     partition = _codes(table, ("Partition",))
-    count, told, whole = _counts(
-        pd.DataFrame(
-            {
-                "requested": requested,
-                "nodes": nodes,
-                "implied": np.where(limit > 0, work / np.maximum(limit, 1.0), np.nan),
-                "partition": partition,
-                "timeout": (state == "TIMEOUT").to_numpy(),
-            }
-        )
-    )
+    asked = {
+        "requested": requested,
+        "nodes": nodes,
+        "work": work,
+        "limit": np.where(limit > 0, limit, np.nan),
+        "partition": partition,
+        "timeout": (state == "TIMEOUT").to_numpy(),
+    }
+    count, told, whole = _counts(pd.DataFrame(asked))
     runtime = np.where(state.isin(_UNFINISHED), -1.0, work / count)
     beyond = (limit > 0) & (runtime > PAST_LIMIT * limit)
     known = {
@@ -301,16 +299,18 @@ def _reckoned(table: pd.DataFrame, zone: datetime.tzinfo, file: Path) -> SwfLog:
 def _counts(jobs: pd.DataFrame) -> tuple[FloatArray, int, int]:
     """Return the CPUs of each job, and how many a TIMEOUT or whole nodes tell.
 
-    Nodes of a partition are given whole where more than half of its TIMEOUTs have the
-    same CPUs a node, no job asks for more of one, and some asked for fewer.
+    Nodes of a partition are given whole where more than half of its TIMEOUTs have nearly
+    the same CPUs a node, no job asks for more of one, and some asked for fewer. A job that
+    timed out ran a little longer than its limit; its runtime is whole seconds, so that of
+    the numbers near, the one that divides most jobs' CPU seconds a node is the node's.
     """
     count = jobs["requested"].to_numpy().copy()
-    asked = (jobs["requested"] / jobs["nodes"]).to_numpy()
-    implied = (jobs["implied"] / jobs["nodes"]).to_numpy()
+    asked, work = jobs[["requested", "work"]].div(jobs["nodes"], axis=0).to_numpy().T
+    implied = work / jobs["limit"].to_numpy()
     ended = jobs["timeout"].to_numpy() & (implied >= 1)
-    widest = jobs.assign(asked=asked).groupby("partition")["asked"].transform("max").to_numpy()
+    widest = pd.Series(asked).groupby(jobs["partition"]).transform("max").to_numpy()
     plain = ended & (np.round(implied) >= np.floor(asked)) & (implied <= 2 * widest + 0.5)
-    count[plain] = np.round(jobs["implied"].to_numpy()[plain])
+    count[plain] = np.round((jobs["work"] / jobs["limit"]).to_numpy()[plain])
     of_nodes = np.zeros(len(jobs), bool)
     for rows in jobs.groupby("partition").indices.values():
         seen = implied[rows][ended[rows]]
@@ -318,6 +318,8 @@ def _counts(jobs: pd.DataFrame) -> tuple[FloatArray, int, int]:
             continue
         node = np.round(np.median(seen))
         alike = np.abs(seen / node - 1) <= WHOLE_NODES
+        near = np.arange(np.ceil(node * (1 - WHOLE_NODES)), node * (1 + WHOLE_NODES))
+        node = max([node, *near], key=lambda n: np.mean(work[rows] % n == 0))
         fewer = (asked[rows][ended[rows]] < node).any()
         if alike.mean() > 0.5 and widest[rows[0]] <= node and fewer:
             count[rows] = node * jobs["nodes"].to_numpy()[rows]
