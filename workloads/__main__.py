@@ -149,7 +149,7 @@ def _reader(parser: argparse.ArgumentParser) -> None:
         "file", type=Path, help="SWF, sacct --parsable2, Batsim JSON or a table, or .gz"
     )
     parser.add_argument("--format", choices=KINDS, help="guessed without it")
-    parser.add_argument("--timezone", default="UTC", help="zone of times without one (default UTC)")
+    parser.add_argument("--timezone", default="UTC", help="of times that name no zone (UTC)")
     parser.add_argument("--partition", help="only the jobs for this partition, or queue")
     parser.add_argument("--unit", default="cpus", help="sacct: what a processor is: cpus or nodes")
     parser.add_argument(
@@ -160,7 +160,7 @@ def _reader(parser: argparse.ArgumentParser) -> None:
         "--unit-of", dest="units", action=_Pairs, metavar="ROLE=UNIT",
         help="table: unit of a column of plain numbers: ms, s, min, h or d; may be repeated",
     )  # fmt: skip
-    parser.add_argument("--time-format", help="table: how times stand, as %%d.%%m.%%Y %%H:%%M")
+    parser.add_argument("--time-format", help="table: format of times, as %%d.%%m.%%Y %%H:%%M")
     parser.add_argument("--delimiter", help="table: one character (default: guessed)")
     parser.add_argument("--header", type=int, default=1, help="table: lines above the first job")
     parser.add_argument("--speed", type=float, help="Batsim: operations per second of a processor")

@@ -30,7 +30,7 @@ WIDE = ((2.0, "warning"), (1.5, "note"))
 
 A method that grades its ranges itself says so by `grades_ranges`.
 """
-NO_RUN = "No run is proposed: no count is known to be worth one; --counts names others."
+NO_RUN = "No run is proposed: no count is known to be worth measuring; --counts offers others."
 _PARAMETERS = ("A", "sigma", "floor", "serial", "parallel", "scale", "contention", "coherency")
 """Fitted attributes, without the closing underscore, that are reported where there."""
 
@@ -373,7 +373,7 @@ def _enough(model: Predictor, matters: Sequence[float], most: float | None) -> s
     """Say why no run is advised: ranges at what matters are narrow, or none narrows them much."""
     low, high = model.predict_range(matters)
     widest, factor = int(np.argmax(high / low)), f"a factor of {SURE:g} either way"
-    why = f"none would narrow by a fifth a range wider than {factor}"
+    why = f"no run would narrow any of the ranges wider than {factor} by a fifth"
     if high[widest] <= low[widest] * SURE**2:
         why = f"the widest range that matters, at {matters[widest]:g}, is within {factor}"
     more = "; --most N allows larger counts" if most is None else ""

@@ -169,7 +169,7 @@ def validation_remark(validation: Validation | None, target: float, factor: floa
         f"{validation.end:g} processors) was off by {validation.error:.1%} (median); "
         f"{factor:.3g} times beyond them, at {target:g}, expect {expected:.0%} ({quality})"
     )
-    text += ", even where the range, which covers scatter only, is narrower" * (quality == "poor")
+    text += ", even if the range, which covers scatter only, is narrower" * (quality == "poor")
     measure = None if grade == "note" else measure_between(validation.end, target)
     return Remark(grade, "expected_error", text, measure, target)
 

@@ -57,7 +57,7 @@ def no_such_key(override: str, key: str, given: Sequence[str] = ()) -> str:
     inner = key[len(group) + 1 :] if group else ""
     having = [o.name for o in options(group) if inner in (k.name for k in o.keys)] if group else []
     if not having:
-        return f"{override}: none of the chosen options has this key; {SEE}"
+        return f"{override}: no option that this group offers has this key; {SEE}"
     have = "has this key" if len(having) == 1 else "have this key"
     above, _, part = str(group).rpartition("/")
     chosen = dict(one.partition("=")[::2] for one in given).get(above, "").split(",")

@@ -110,7 +110,7 @@ def subject_of(
     SimError
         If none is compared with another one.
     """
-    same = [one for one in found if one.group.policy == label]
+    same = [one for one in found if one.group.policy == label.removeprefix("policy=")]
     exact = [one for one in found if one.group.label == label]
     for chosen in (*exact, best_of(same, figure), *same):
         if chosen is not None:
@@ -271,9 +271,10 @@ def _best_sentence(best: Difference, found: Sequence[Difference], figure: str) -
     if _loss(best, figure) < 0:
         return f"Best: {name}, {change} {against}, {how}"
     here = {one.reference.label for one in found if jobs_of(one.group) == jobs_of(best.group)}
+    near = f"of those that differ, nearest is {name}, {change}"
     if len(here) > 1:
-        return f"None beats its reference; nearest is {name}, {change} {against}, {how}"
-    return f"Best: {best.reference.label}, as nothing beats it; next is {name}, {change}, {how}"
+        return f"No run beats its reference; {near} {against}, {how}"
+    return f"Best: {best.reference.label}, as nothing beats it; {near}, {how}"
 
 
 def _alike(best: Difference, found: Sequence[Difference]) -> list[Group]:
@@ -313,10 +314,10 @@ def sureness(best: Difference) -> str:
     limits = percent(single).partition(" [")[2]
     told = f"{includes}{best.pairs} pairs"
     if best.set:
-        told += f"; simultaneous, of {best.set}; read alone [{limits}"
+        told += f"; simultaneous, one of {best.set}; this row alone has [{limits}"
     if best.certain or single.contains(0.0):
         return told
-    return f"{told} excludes 0, so that the rows beside it decide"
+    return f"{told}, which excludes 0, so that the rows beside it decide"
 
 
 def machine_sentence(groups: Sequence[Group]) -> str:
@@ -343,9 +344,9 @@ def _recorded(best: Difference) -> str:
             windows = in_windows(group.summaries)
             where = " in these windows" if windows else ""
             own = f"The log's own mean wait{where} is {real}, that of {group.label} {simulated}"
-            return own + ("; each window begins on an empty machine" if windows else "")
+            return own + ("; simulated windows begin on an empty machine" if windows else "")
     if any(one.get("given_applications") == "recorded" for one in best.group.summaries):
-        return "The log records no waits: if its submits are starts, simulated waits mean nothing"
+        return "The log records no waits: if submit times are starts, simulated waits mean nothing"
     return "No real machine's schedule of these jobs is recorded"
 
 

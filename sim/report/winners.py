@@ -116,9 +116,10 @@ class Winners:
         if self.steady and self.anew and self.losing:
             said += f"; in each simulation {min(self.losing)} to {max(self.losing)} users do"
         said += f" ({self.counted}).{' The log names no users.' * self.nobody}"
-        if self.overruns[0] > self.overruns[1]:
-            said += f" {self.overruns[0]:,} jobs exceed the time that they asked for by more than "
-            said += f"{100 * OVERRUN:g} % ({self.overruns[1]:,} under {self.base})."
+        more, fewer = self.overruns
+        if more > fewer:
+            said += f" Jobs that exceed the time asked for by more than {100 * OVERRUN:g} %: "
+            said += f"{more:,} under {self.own}, {fewer:,} under {self.base}."
         return said
 
 

@@ -152,8 +152,7 @@ def write_report(
         labels.get((asked or "").replace(", ", ","), asked)
         for asked in (wanted.against, wanted.subject)
     )
-    wanted = replace(wanted, against=against, subject=subject)
-    found_answers = answers(groups, wanted.figure, wanted.against, wanted.detail)
+    found_answers = answers(groups, wanted.figure, against, wanted.detail)
     said = _sentences(groups, names, found_answers.family)
     written = [write_parquet(table, folder), *_write_differences(found_answers, folder)]
     for form, name in TABLES.items():
@@ -162,8 +161,7 @@ def write_report(
             written.append(folder / name)
     every = found_answers.differences
     best = best_of(every, wanted.figure)
-    named = wanted.subject
-    asked = best if named is None else subject_of(every, groups, named, wanted.figure)
+    asked = best if subject is None else subject_of(every, groups, subject, wanted.figure)
     told_of = [] if asked is None else [asked, *(one for one in every if one is not asked)]
     who = [losers(one) for one in told_of[: 1 + MOST_ASKED]]
     said_first = verdict(groups, every, wanted.figure, who[0] if who else None, asked)

@@ -186,7 +186,7 @@ def rests_sentence(figures: Summary) -> str:
         shares = {" and ".join(kinds): shares["moldable"]}
     told = [f"{100 * s:.3g} % of the jobs {kind}" for kind, s in shares.items() if s is not None]
     if told and figures.get("given_requests") == "efficiency":
-        told[-1] += " (no one-processor job)"
+        told[-1] += " (one-processor jobs are not)"
     return f"This rests on: {'; '.join([given, *told])}.{_decisive(figures)}"
 
 
@@ -362,11 +362,11 @@ def distance(found: Mapping[str, Any]) -> str:
 Spearman's rank correlation of waits 0.43."
     """
     own = next(one for one in found["candidates"] if one["name"] == found["nearest"])
-    near, log = "comes nearest to", ", with ".join([found["log"], *found.get("given", ())])
+    near, log = " comes nearest to", ", with ".join([found["log"], *found.get("given", ())])
     if found["verdict"] == "distrust":
-        near = "is, by the ratio of mean waits, closest, but not close, to"
+        near = ", the closest by the ratio of mean waits, is not close to"
     return (
-        f"Backtest of {log}: {found['verdict']}. {found['nearest']} {near} the "
+        f"Backtest of {log}: {found['verdict']}. {found['nearest']}{near} the "
         f"recorded schedule: mean wait {relative(own['mean_wait_difference'])}, Spearman's rank "
         f"correlation of waits {ranks(own['spearman_wait'])}."
     )

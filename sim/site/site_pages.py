@@ -179,7 +179,7 @@ def _made(figures: Mapping[str, Any]) -> str:
         f"{figures['waiting_at_begin']:,} waiting jobs.",
         f"{figures['jobs_without_wait']:,} jobs without a recorded wait are replayed, not "
         f"compared; {dropped:,} were left out in cleaning.",
-        f"Outages that the replay takes from the machine: {len(figures['outages']):,}.",
+        f"Outages during which the replay keeps processors from jobs: {len(figures['outages']):,}.",
         f"SHA-256 of the log: {figures['checksum']}.",
     ]
     return "".join(f"<p>{escape(one)}</p>" for one in said)
@@ -241,10 +241,10 @@ def advice_sentences(figures: Mapping[str, Any]) -> list[str]:
         "request different times are counted here as different applications."
     ]
     if longer := figures["longer_than_asked"]:
-        later = f": later runtimes of this log were up to {figures['stretch']:.3g} times the former"
+        later = f": 95 % of later runtimes were within {figures['stretch']:.3g} times earlier ones"
         said.append(
-            f"{longer:,} walltime{'s are' if longer > 1 else ' is'} longer (+) than what is asked "
-            f"for now{later if figures['stretch'] >= 1.005 else ''}."
+            f"{longer:,} advised walltime{'s are' if longer > 1 else ' is'} longer than what is "
+            f"asked for now (marked +){later if figures['stretch'] >= 1.005 else ''}."
         )
     if figures["not_completed"]:
         said.append(

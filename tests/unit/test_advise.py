@@ -89,9 +89,9 @@ def test_a_walltime_is_longer_than_what_is_asked_where_the_one_advised_is(tmp_pa
     figures = advise(
         read_jobs([str(tmp_path / "log.csv")]), options(["advise.starts=false"])
     ).figures
-    for number, words in ((1, "1 walltime is longer (+)"), (2, "2 walltimes are longer (+)")):
+    for number, words in ((1, "1 advised walltime is"), (2, "2 advised walltimes are")):
         said = advice_sentences({**figures, "longer_than_asked": number})[1]
-        assert said.startswith(f"{words} than what is asked for now")
+        assert said.startswith(f"{words} longer than what is asked for now (marked +)")
 
 
 def test_requests_scale_by_no_count_by_definition(tmp_path):

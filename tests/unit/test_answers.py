@@ -390,7 +390,8 @@ def test_the_verdict_names_the_best_without_foresight_and_how_sure(study):
     who = answering.losers(best_of(found, RESPONSE))
     said = verdict(every, found, RESPONSE, who)
     assert said.best.startswith("Best: sa, adept, mean response -4")
-    assert "12 pairs; simultaneous, of 5 intervals of mean_response_time; read alone [" in said.best
+    told = "12 pairs; simultaneous, one of 5 intervals of mean_response_time; this row alone has ["
+    assert told in said.best
     assert said.rests_on == "This rests on the assumptions of the configuration."
     assert said.recorded == "No real machine's schedule of these jobs is recorded."
     best, foresight, losing = said.tiles
@@ -624,9 +625,7 @@ def test_jobs_that_run_longer_than_they_asked_for_are_counted(study):
         for each in one.group.samples
     )
     told = answering.losers(one).sentence()
-    assert (
-        f" {jobs} jobs exceed the time that they asked for by more than 10 % (0 under easy," in told
-    )
+    assert f" more than 10 %: {jobs:,} under {one.group.label}, 0 under easy," in told
     for sample in one.group.samples:  # within a grace period
         path = sample.folder / "jobs.parquet"
         jobs = pd.read_parquet(path, partitioning=None)

@@ -147,7 +147,9 @@ def test_a_machine_believed_too_large_is_named(tmp_path, easy, capsys):
     show(Console(width=200), smaller, [])
     assert NEXT in " ".join(capsys.readouterr().out.split())
     assert change_lines(done.figures()) == [NEXT] * (done.nearest.verdict == "distrust")
-    said = f"{done.nearest.name} is, by the ratio of mean waits, closest, but not close, to the "
+    said = (
+        f"{done.nearest.name}, the closest by the ratio of mean waits, is not close to the recorded"
+    )
     assert said in distance(done.figures())
     made = {"mean_wait_difference": -0.5, "spearman_wait": 0.1}
     whole = {"changes": [{"name": name, **made} for name in ("nothing", "capacity")]}

@@ -449,7 +449,7 @@ def test_beside_unusable_answers_no_run_is_said_to_tell_little(tmp_path, capsys)
 def test_that_no_run_narrows_a_wide_range_is_said(tmp_path, capsys):
     path = written(tmp_path, [(4, 100), (8, 52), (16, 28)])
     said = answer(capsys, path, "--target", "512", "--most", "16")["answer"]
-    assert "none would narrow by a fifth a range wider than a factor of 1.25" in said
+    assert "no run would narrow any of the ranges wider than a factor of 1.25" in said
 
 
 def test_a_run_that_narrows_little_is_not_advised(tmp_path, capsys):
@@ -634,6 +634,4 @@ def test_a_range_beside_a_poor_check_is_said_to_be_of_scatter_alone(tmp_path, ca
     remarks = answer(capsys, written(tmp_path, MEASURED), *asked)["remarks"]
     texts = [one["text"] for one in remarks if one["code"] == "expected_error"]
     assert texts[0].endswith("at 16, expect 10% (good)")
-    assert texts[1].endswith(
-        "% (poor), even where the range, which covers scatter only, is narrower"
-    )
+    assert texts[1].endswith("% (poor), even if the range, which covers scatter only, is narrower")

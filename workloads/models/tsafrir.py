@@ -267,11 +267,11 @@ def tsafrir_estimates(
         told = logging.WARNING if short > RARE * len(runtimes) else logging.INFO
         _log.log(
             told,
-            "%s of %s jobs run longer than the requested times that the model has left for them "
-            "under a limit of %g s; they request that limit",
+            "%s of the %s requested times that the model has drawn are too short for the runtimes "
+            "of the jobs; they are raised to the limit of %s s",
             f"{short:,}",
             f"{len(runtimes):,}",
-            longest,
+            f"{longest:,}",
         )
         offered = np.sort(np.where(offered < needed, float(longest), offered))[::-1]
     estimates = np.empty(len(runtimes))
