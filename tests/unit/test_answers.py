@@ -481,7 +481,9 @@ def test_who_loses_is_told_of_the_run_that_is_asked_about(study, capsys):
     assert "respond later under sa, noisy_oracle" in capsys.readouterr().out
     assert main([str(study), "--table", "--subject", "sa"]) == 0  # of several the best
     assert "respond later under sa, adept" in capsys.readouterr().out
-    assert main([str(study), "--table", "--subject", "easy"]) == 0  # the other is the reference
+    assert (
+        main([str(study), "--table", "--subject", "policy=easy"]) == 0
+    )  # the other is the reference
     assert "respond later under easy, oracle" in capsys.readouterr().out
     assert main([str(study), "--table", "--subject", "easy, user_estimate"]) == 2
     assert "easy, user_estimate: not compared with another group; these" in capsys.readouterr().err
