@@ -95,12 +95,7 @@ class Difference:
 
 def identified(group: Group) -> Drawn:
     """Return a group's simulations by seed and replication."""
-    found: Drawn = {}
-    for sample in group.samples:
-        _, marked, rest = sample.name.rpartition("replication=")
-        number = int(rest.partition("/")[0]) if marked else 0
-        found.setdefault((sample.summary.get("seed"), number), sample)
-    return found
+    return {sample.drawn: sample for sample in group.samples}
 
 
 def losers(one: Difference) -> Winners | None:

@@ -27,7 +27,7 @@ UNLIKE = ("policy", "predictor")
 NEXT = re.compile(r",\s*(?=[\w./@]+=)")
 """Between two ``KEY=VALUE``."""
 REPLICATION = "replication"
-REPEATED = ("seed", REPLICATION)
+REPEATED = ("seed", REPLICATION, "replications")
 """Keys that tell repetitions of one group apart."""
 
 
@@ -46,6 +46,12 @@ class Sample:
     folder: Path
     name: str
     summary: Mapping[str, Any]
+
+    @property
+    def drawn(self) -> tuple[Any, int]:
+        """Its seed and replication, of the same jobs however many replications there are."""
+        _, marked, rest = self.name.rpartition("replication=")
+        return self.summary.get("seed"), int(rest.partition("/")[0]) if marked else 0
 
 
 @dataclass(frozen=True)
@@ -137,7 +143,7 @@ def groups_of(
 ) -> list[Group]:
     """Return the groups of the finished rows of a comparison, in its order.
 
-    Rows of one role and setting are the same simulation; the first counts.
+    Of simulations of one role, setting, seed and replication the first counts.
 
     Parameters
     ----------
@@ -148,15 +154,16 @@ def groups_of(
     own = [key for key in keys if key not in REPEATED]
     rows = table[table["status"] == "finished"].iloc[:, : len(FIXED) + len(keys)]
     groups: dict[str, Group] = {}
-    seen: set[str] = set()
+    seen: set[tuple[str, tuple[Any, int]]] = set()
     for run, role, _, _, *values in rows.itertuples(index=False, name=None):
         setting = dict(zip(keys, map(_plain, values), strict=True))
-        if repr((role, setting)) in seen:
-            continue
-        seen.add(repr((role, setting)))
         mine = {key: setting[key] for key in own}
-        group = groups.setdefault(f"{role} {mine!r}", Group(mine, role))
-        group.samples.extend(_samples(root, run, role, known[run, role]))
+        name = f"{role} {mine!r}"
+        group = groups.setdefault(name, Group(mine, role))
+        for sample in _samples(root, run, role, known[run, role]):
+            if (name, sample.drawn) not in seen:
+                seen.add((name, sample.drawn))
+                group.samples.append(sample)
     return list(groups.values())
 
 

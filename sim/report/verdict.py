@@ -92,12 +92,17 @@ class Verdict:
 
 
 def best_of(found: Sequence[Difference], figure: str) -> Difference | None:
-    """Return the largest gain, of runs without foresight if there are any; None without runs."""
+    """Return the largest gain, of runs without foresight and with intervals if there are any."""
     known = [one for one in found if math.isfinite(one.change.mean)]
     runs = [one for one in known if one.group.role == "run" and not one.group.is_recorded]
     honest = [one for one in runs if "oracle" not in one.group.predictor]
     changing = [one for one in honest or runs if one.comparison.identical != "runs"]
-    return min(changing or honest or runs, key=lambda one: _loss(one, figure), default=None)
+    paired = [one for one in changing if math.isfinite(one.change.low)]
+
+    def rank(one: Difference) -> tuple[float, bool]:  # of those alike the one that knows least
+        return _loss(one, figure), one.group.predictor not in ("", "user_estimate")
+
+    return min(paired or changing or honest or runs, key=rank, default=None)
 
 
 def subject_of(
@@ -226,7 +231,7 @@ def _beside_sentence(chosen: Difference, figure: str) -> str:
     change = f"{_name(figure)} {changed(chosen)} against {chosen.reference.label}"
     where = "comes first" if _loss(chosen, figure) < 0 else "comes nearest"
     kind = "may mold jobs" if _molds(chosen.group) else "mold no job"
-    return f"Of those that {kind} {chosen.group.label} {where}: {change}."
+    return f"Of those that {kind}, {chosen.group.label} {where}: {change}."
 
 
 def _is_untried(group: Group) -> bool:

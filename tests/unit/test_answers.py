@@ -82,12 +82,50 @@ def study(tmp_path):
     return tmp_path
 
 
+def test_runs_of_more_replications_are_no_group_of_their_own(study):
+    one = study / "policy=sa,predictor=adept,seed=1"
+    before = {group.label: len(group.samples) for group in groups(study)}
+    run = fabricate(
+        study / "replications=2",
+        ["policy=sa", "predictor=adept", "seed=1", "replications=2"],
+        summary=figures(9.0, **FIGURES | {"seed": 1, "replications": 2}),
+        choices={"policy": "sa", "predictor": "adept"},
+    )
+    for k in range(2):
+        fabricate(run / f"replication={k}", [], summary=figures(9.0, **FIGURES | {"seed": 1}))
+    found = {group.label: group for group in groups(study)}
+    assert {label: len(each.samples) for label, each in found.items()} == {
+        **before,
+        "sa, adept": before["sa, adept"] + 1,
+    }
+    first = [each for each in found["sa, adept"].samples if each.drawn == (1, 0)]
+    assert [each.folder for each in first] == [one]
+
+
 def differences(*given, **more):
     return answering.differences(*given, **more)[0]
 
 
 def groups(folder):
     return groups_of(folder, *gather(folder))
+
+
+def test_a_single_pair_is_not_best_beside_intervals_and_of_those_alike_who_knows_least(study):
+    seeds = dict(enumerate(TIMES["sa", "adept"], start=1))
+    for policy, predictor, times in (
+        ("equi", "adept", {1: 10.0}),
+        ("sa", "user_estimate", seeds),
+    ):
+        for seed, response in times.items():
+            fabricate(
+                study / f"policy={policy},predictor={predictor},seed={seed}",
+                [f"policy={policy}", f"predictor={predictor}", f"seed={seed}"],
+                summary=figures(response, **FIGURES | {"seed": seed}),
+                choices={"policy": policy, "predictor": predictor},
+            )
+    found = differences(groups(study))
+    assert best_of(found, RESPONSE).group.label == "sa, user_estimate"
+    assert best_of([one for one in found if one.pairs == 1], RESPONSE).group.label == "equi, adept"
 
 
 def by_label(found):
