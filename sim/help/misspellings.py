@@ -53,13 +53,16 @@ def no_such_key(override: str, key: str, given: Sequence[str] = ()) -> str:
     known = known_keys()
     if key not in known:
         return f"{override}: there is no such key; {meant(key, known, SEE)}"
-    group = next((g for g in sorted(groups(), key=len, reverse=True) if _within(key, g)), None)
-    inner = key[len(group) + 1 :] if group else ""
-    having = [o.name for o in options(group) if inner in (k.name for k in o.keys)] if group else []
+    group, _, inner = key.rpartition("/")
+    having = [o.name for o in options(group) if inner in default_parts(o.path)] if group else []
+    if not having:
+        group = next((g for g in sorted(groups(), key=len, reverse=True) if _within(key, g)), "")
+        inner = key[len(group) + 1 :]
+        having = [o.name for o in options(group) if inner in (k.name for k in o.keys)]
     if not having:
         return f"{override}: no option that this group offers has this key; {SEE}"
     have = "has this key" if len(having) == 1 else "have this key"
-    above, _, part = str(group).rpartition("/")
+    above, _, part = group.rpartition("/")
     chosen = dict(one.partition("=")[::2] for one in given).get(above, "").split(",")
     mine = (one for one in options(above) if one.name in chosen)
     lack = [one.name for one in mine if default_parts(one.path).get(part) not in having]
@@ -69,7 +72,27 @@ def no_such_key(override: str, key: str, given: Sequence[str] = ()) -> str:
 
 
 def _within(key: str, group: str) -> bool:
-    return key.startswith(group.replace("/", ".") + ".")
+    return key.replace("/", ".").startswith(group.replace("/", ".") + ".")
+
+
+UNKNOWN = re.compile(r"Could not (?:override|delete|append).*?'([^']*)'")
+"""What Hydra says of a key, or group, that there is not."""
+
+
+def beside_options(error: BaseException, given: Sequence[str]) -> list[str] | None:
+    """Return a command line that sweeps over a key's only value; None unless that helps.
+
+    Hydra looks for a key of one value among the defaults, whatever options of a group above
+    it the sweep names; for one that is swept over it looks in each of these.
+    """
+    unknown = UNKNOWN.search(str(error))
+    key = unknown[1].partition("=")[0] if unknown else ""
+    values = dict(one.partition("=")[::2] for one in given)
+    swept = [group for group, value in values.items() if "," in value and _within(key, group)]
+    if not swept or re.search(r",|^choice\(", values.get(key, ",")):
+        return None
+    own = f"{key}={values[key]}"
+    return [f"{key}=choice({values[key]})" if one == own else one for one in given]
 
 
 def groups(above: str = "") -> list[str]:
@@ -101,10 +124,10 @@ def refusal(error: BaseException, given: Sequence[str]) -> str:
         return f"{word}: cannot be read as KEY=VALUE ({first})"
     if several := re.match(r"Ambiguous value for argument '(.*)'", first):
         return f"{several[1]}: several values make a multirun: moldsim sweep"
-    if unknown := re.search(r"Could not (?:override|delete|append).*?'([^']*)'", first):
+    if unknown := UNKNOWN.search(first):
         key = unknown[1].lstrip("+~").partition("=")[0]
         mine = (one for one in given if re.split("[=@]", one.lstrip("+~"))[0] == key)
-        return no_such_key(next(mine, key), key, given)
+        return no_such_key(re.sub(r"=choice\((.*)\)$", r"=\1", next(mine, key)), key, given)
     if first.startswith("Error resolving interpolation") and any(o[0] == "~" for o in given):
         return f"{next(o for o in given if o[0] == '~')}: cannot be left out"
     if merged := re.match(r"Error merging override (.*)", first):
