@@ -17,7 +17,7 @@ from sim.composition import options_below
 from sim.errors import ConfigError, SimError
 from sim.results.durable import answering, as_json, table_console, write_csv, write_whole
 from sim.results.job_metrics import mean
-from sim.results.sentences import backtest_folder
+from sim.results.sentences import backtest_folder, backtest_sentence
 from sim.site.candidate_schedules import expected_wait
 from sim.site.evidence import WHY, Advice, advice_of, asked_on, clock_time, walltimes, with_starts
 from sim.site.site_logs import answered, composed, of_log, read_source
@@ -229,6 +229,8 @@ def advise(jobs: Jobs, own: Options, shown: Display = SILENT) -> Advised:
     }
     if jobs.trace is not None and jobs.trace.identity == "user_request":
         figures["identity"] = jobs.trace.identity
+    if starts and jobs.checksum:
+        figures["backtest"] = backtest_sentence(jobs.source, jobs.checksum, jobs.processors)
     return Advised(tuple(rows), figures)
 
 

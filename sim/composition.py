@@ -30,10 +30,6 @@ _one_at_a_time = threading.RLock()
 """Hydra composes for one caller at a time."""
 
 
-def _page() -> str:
-    return page().replace("$", "$$")
-
-
 def new_folder(parent: str) -> str:
     """Make a folder named by date and time that nobody else has, and return its path.
 
@@ -60,7 +56,7 @@ def prepare() -> None:
     compose_once(schema.register)
     OmegaConf.register_new_resolver("moldsim.new_folder", new_folder, replace=True, use_cache=True)
     OmegaConf.register_new_resolver("moldsim.folder", folder_name, replace=True)
-    OmegaConf.register_new_resolver("moldsim.page", _page, replace=True)
+    OmegaConf.register_new_resolver("moldsim.page", lambda: page().replace("$", "$$"), replace=True)
 
 
 @dataclass(frozen=True)

@@ -91,8 +91,7 @@ def beside_options(error: BaseException, given: Sequence[str]) -> list[str] | No
     swept = [group for group, value in values.items() if "," in value and _within(key, group)]
     if not swept or re.search(r",|^choice\(", values.get(key, ",")):
         return None
-    own = f"{key}={values[key]}"
-    return [f"{key}=choice({values[key]})" if one == own else one for one in given]
+    return [f"{key}=choice({values[key]})" if one.startswith(f"{key}=") else one for one in given]
 
 
 def groups(above: str = "") -> list[str]:

@@ -363,12 +363,20 @@ Spearman's rank correlation of waits 0.43."
     """
     own = next(one for one in found["candidates"] if one["name"] == found["nearest"])
     near, log = " comes nearest to", ", with ".join([found["log"], *found.get("given", ())])
+    quarters = ""
     if found["verdict"] == "distrust":
-        near = ", the closest by the ratio of mean waits, is not close to"
+        is_alone = len(found["candidates"]) == 1
+        tried = "the only candidate" if is_alone else "the closest by the ratio of mean waits"
+        near = f", {tried}, is not close to"
+        parts = [
+            f"{relative(one['mean_wait_difference'])} and {ranks(one['spearman_wait'])}"
+            for one in own.get("quarters", ())
+        ]
+        quarters = f" (in quarters of the jobs {', '.join(parts)})" if parts else ""
     return (
         f"Backtest of {log}: {found['verdict']}. {found['nearest']}{near} the "
         f"recorded schedule: mean wait {relative(own['mean_wait_difference'])}, Spearman's rank "
-        f"correlation of waits {ranks(own['spearman_wait'])}."
+        f"correlation of waits {ranks(own['spearman_wait'])}{quarters}."
     )
 
 
@@ -390,6 +398,14 @@ def ranks(value: float | None) -> str:
     return "undefined" if value is None else f"{value:.2f}"
 
 
+def backtest_sentence(source: str, checksum: str, size: float | None) -> str:
+    """Return how far a log's backtest on a machine of this size is, or that there is none."""
+    found = find_backtest(source, checksum, size)
+    of_other = size and find_backtest(source, checksum)
+    log = f"{source} on {size:,.0f} processors" if of_other else source
+    return distance(found) if found else _NONE.format(log=log, folder=BACKTESTS)
+
+
 def backtest_sentences(runs: Iterable[Path]) -> list[str]:
     """Return a line for each log and machine of runs: its backtest, or that there is none.
 
@@ -408,10 +424,7 @@ def backtest_sentences(runs: Iterable[Path]) -> list[str]:
     said = []
     for source, checksum, size in logs:
         if source and checksum:
-            found = find_backtest(source, checksum, size)
-            of_other = size and find_backtest(source, checksum)
-            log = f"{source} on {size:,.0f} processors" if of_other else source
-            said.append(distance(found) if found else _NONE.format(log=log, folder=BACKTESTS))
+            said.append(backtest_sentence(source, checksum, size))
             if source == SAMPLE:
                 said.append(_GENERATED)
     return list(dict.fromkeys(said))

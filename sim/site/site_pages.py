@@ -260,6 +260,8 @@ def advice_sentences(figures: Mapping[str, Any]) -> list[str]:
             else f"Some applications give no evidence of scaling: {', '.join(why)}. Runs of the "
             "same input on other counts would show it; measure next says on which."
         )
+    if "backtest" in figures:
+        said.append(f"Starts and ends are of simulated schedules. {figures['backtest']}")
     judged = figures["judged"]
     if judged and judged["share_held"] is not None:
         said.append(
@@ -329,7 +331,7 @@ def write_advice_page(path: Path, figures: Mapping[str, Any], rows: Sequence[Adv
     lead, *more = advice_sentences(figures)
     words = "".join(f"<p>{escape(one)}</p>" for one in more)
     known, rest = ([one for one in rows if one.says_something is says] for says in (True, False))
-    caption = "By application, those that say how they scale first, then those with most jobs"
+    caption = "By application: first those that say how they scale, then for how long, each by size"
     sections = {
         "Advice": words + (html_table(caption, *advice_rows(known)) if known else ""),
         "Without evidence": f"<details><summary>{len(rest):,} applications</summary>"

@@ -253,6 +253,8 @@ def test_advice_from_a_log(tmp_path, monkeypatch, capsys):
     assert figures["judged"]["median_walltime_over_request"] < 0.4
     assert figures["rows"][0]["choices"]
     page = (folder / "advice.html").read_text()
+    assert figures["backtest"].startswith("No backtest of log.csv in backtests/")
+    assert figures["backtest"] in " ".join(out.split())
     assert "no evidence" in page
     assert "sbatch --ntasks" in page
     first = {path.name: path.read_bytes() for path in folder.iterdir()}

@@ -147,10 +147,14 @@ def test_a_machine_believed_too_large_is_named(tmp_path, easy, capsys):
     show(Console(width=200), smaller, [])
     assert NEXT in " ".join(capsys.readouterr().out.split())
     assert change_lines(done.figures()) == [NEXT] * (done.nearest.verdict == "distrust")
-    said = (
-        f"{done.nearest.name}, the closest by the ratio of mean waits, is not close to the recorded"
-    )
-    assert said in distance(done.figures())
+    said = f"{done.nearest.name}, the closest by the ratio of mean waits, is not close to the "
+    figures = done.figures()
+    told = distance(figures)
+    assert said in told
+    own = next(one for one in figures["candidates"] if one["name"] == done.nearest.name)
+    assert told.count("%") + told.count(" times") >= 1 + len(own["quarters"])
+    only = distance({**figures, "candidates": [own]})
+    assert f"{own['name']}, the only candidate, is not close to the" in only
     made = {"mean_wait_difference": -0.5, "spearman_wait": 0.1}
     whole = {"changes": [{"name": name, **made} for name in ("nothing", "capacity")]}
     told = change_lines({**done.figures(), **whole, "verdict": "distrust", "outages": [{}]})

@@ -137,7 +137,7 @@ class SwfLog:
         labels = self.jobs[self.parts].map(lambda code: words.get(code, str(code)))
         kept = (labels == name).to_numpy()
         if not kept.any():
-            known = ", ".join(labels.value_counts().index[:8])
+            known = ", ".join(labels.value_counts().index)
             raise WorkloadError(
                 f"workload.partition={name}: no job of {self.source} was for it; there are {known}"
             )
