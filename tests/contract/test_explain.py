@@ -6,9 +6,10 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
-from toys import BACKFILLS, ToyEstimate, rigid, rigid_truth, trace_of
+from toys import BACKFILLS, ToyEstimate, in_python, rigid, rigid_truth, trace_of
 
-from sim.engine.run import simulate
+from sim.engine.engine import Engine
+from sim.engine.run import compiled_passes, simulate
 from sim.engine.setup import Setup
 from sim.errors import SimError
 from sim.explain.__main__ import main
@@ -26,13 +27,20 @@ ROWS = [(0, 3, 10, 12), (1, 4, 5, 5), (2, 1, 20, 20), (3, 1, 4, 4)]
 
 
 def recorded(backfill, job, rows=ROWS):
-    """Replay toy rows with a recorder on a job (by index), and without; return the recorder."""
+    """Replay toy rows with a recorder on a job (by index), and without; return the recorder.
+
+    The replay is compiled where the run is, and in Python it is told the same.
+    """
     trace = trace_of(rows)
     setup = Setup(trace, rigid_truth(trace), rigid(backfill), ToyEstimate(), Dedicated(4))
-    recorder = Recorder(trace.jobs["job_id"].tolist()[job])
+    recorder, other = (Recorder(trace.jobs["job_id"].tolist()[job]) for _ in range(2))
+    is_compiled = compiled_passes(Engine(setup)) is not None
+    assert (compiled_passes(Engine(other.around(setup))) is not None) == is_compiled
     watched = simulate(recorder.around(setup))
-    setup = Setup(trace, rigid_truth(trace), rigid(backfill), ToyEstimate(), Dedicated(4))
     assert watched.start_time.tolist() == simulate(setup).start_time.tolist()
+    with in_python():
+        simulate(other.around(setup))
+    assert other.waits == recorder.waits
     return recorder
 
 
