@@ -248,11 +248,11 @@ class Recorder(Watcher):
         wait = self.waits[-1] if self.waits else None
         if wait is None or wait.start is not None:
             if self._held and before not in (0, self._held):
-                change = {"time": view.now, "before": before, "after": self._held}
-                self.resized.append(change)
+                self.resized.append({"time": view.now, "before": before, "after": self._held})
             return
         if len(self.said) > 1 and (self._open or (self._reads and view.malleable[job])):
-            if not self.weighed or self.weighed[-1].beliefs != self.said:
+            known = self.weighed[-1].beliefs if self.weighed else {}
+            if not self.said.items() <= known.items():
                 self.weighed.append(Weighed(view.now, 0, self.said))
             self.said = {}
         keeper = _keeper(engine.scheduler)
