@@ -2,6 +2,8 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Any
+from unittest import mock
 
 import numpy as np
 import pandas as pd
@@ -27,6 +29,11 @@ BACKFILLS = {
     "conservative": Conservative(),
     "replan": Conservative(replan=True),
 }
+
+
+def in_python() -> Any:
+    """Return a context in which runs are made in Python, pass by pass."""
+    return mock.patch("sim.engine.run.compiled_passes", return_value=None)
 
 
 def rigid(backfill: str, order: object | None = None) -> Policy:

@@ -80,7 +80,9 @@ class CompiledPasses:
         if following == np.inf:
             rule.finish()
         if self._tells:
-            engine.shown.arrive(range(*self.state.run[["newcomer", "arrived"]].item()))
+            engine.state.now, *arrived = self.state.run[["now", "newcomer", "arrived"]].item()
+            engine.shown.arrive(range(*arrived))
+            engine.state.is_stale = True
             engine.tell_passed()
 
     def records(self, predictor: RuntimePredictor, submit: FloatArray) -> Records:

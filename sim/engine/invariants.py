@@ -37,7 +37,7 @@ class Checker(Watcher):
         From the engine's run, with the instant and the job.
     """
 
-    needs_decisions, needs_passes = False, True
+    needs_passes = True
 
     def __init__(self) -> None:
         self._last_pass = self._area = 0.0
@@ -69,8 +69,8 @@ class Checker(Watcher):
         changed = [job for job, run in self._runs.items() if before.get(job) != run]
         started = [job for job in changed if before.get(job, (None, 0))[0] != self._runs[job][0]]
         started.sort(key=state.planned.item)
-        self._area += self._busy * (_now(engine) - self._last_pass)
-        self._last_pass, self._busy = _now(engine), sum(held)
+        self._area += self._busy * (view.now - self._last_pass)
+        self._last_pass, self._busy = view.now, sum(held)
         self._check_processors(engine, jobs)
         self._check_beliefs(engine, jobs, changed)
         self._check_counts(engine, changed, started)
@@ -118,7 +118,7 @@ class Checker(Watcher):
         for low, high in [*sorted(held), (view.processors, view.processors)]:
             if low != following:
                 what = "held twice" if low < following else "neither held nor free"
-                raise InvariantError(f"t={_now(engine)}: processor {min(low, following)} is {what}")
+                raise InvariantError(f"t={view.now}: processor {min(low, following)} is {what}")
             following = high + 1
         _require(count_processors(view.machine.idle()) == view.free, engine, "free count is wrong")
 
@@ -129,7 +129,7 @@ class Checker(Watcher):
         in_step = [row for row in rows if row[1] >= 0] == [*zip(ends, jobs, held, strict=True)]
         in_step = in_step and rows == sorted(rows) and state.run["running"] == len(jobs)
         _require(in_step, engine, "expected ends are out of step")
-        ahead = all(end > _now(engine) for end, job, _ in rows if job not in changed)
+        ahead = all(end > engine.view.now for end, job, _ in rows if job not in changed)
         _require(ahead, engine, "an expected end has passed")
 
     def _check_counts(self, engine: Watched, changed: list[int], started: list[int]) -> None:
@@ -138,7 +138,7 @@ class Checker(Watcher):
             processors, (least, largest) = self._runs[job][1], view.extremes(job)
             feasible = least <= processors <= largest
             if job in started:
-                _require(view.submit_time[job] <= _now(engine), engine, f"job {job} starts early")
+                _require(view.submit_time[job] <= view.now, engine, f"job {job} starts early")
                 feasible = feasible or processors == view.requested_processors[job]
                 what = f"job {job} starts on {processors}, outside {least} to {largest}"
             else:
@@ -157,8 +157,8 @@ class Checker(Watcher):
         wanted, behind = queue.processors.item(place), started[scheduler.heads :]
         others = [row for row in ends if row[1] not in behind]
         free = view.free + sum(self._runs[job][1] for job in behind)
-        promised, _ = shadow_time(others, free, wanted, _now(engine))
-        kept, _ = shadow_time(ends, view.free, wanted, _now(engine))
+        promised, _ = shadow_time(others, free, wanted, view.now)
+        kept, _ = shadow_time(ends, view.free, wanted, view.now)
         moves = f"backfilling moves the start of job index {queue.job.item(place)}"
         _require(kept <= promised, engine, f"{moves} from {promised} to {kept}")
 
@@ -192,7 +192,7 @@ class Checker(Watcher):
         scheduler.queue.see()
         reserved = scheduler.reserved_starts()
         for job, (start, _, _) in reserved.items():
-            _require(start > _now(engine), engine, f"job index {job} is reserved in the past")
+            _require(start > engine.view.now, engine, f"job index {job} is reserved in the past")
         _require_fit(engine, reserved.values())
 
 
@@ -215,18 +215,14 @@ def _is_slowed(view: View, scheduler: Any) -> bool:
     )
 
 
-def _now(engine: Watched) -> float:
-    return float(engine.view._tables.run["now"].item())
-
-
 def _require(holds: bool, engine: Watched, what: str) -> None:
     if not holds:
-        raise InvariantError(f"t={_now(engine)}: {what}")
+        raise InvariantError(f"t={engine.view.now}: {what}")
 
 
 def _require_fit(engine: Watched, reserved: Iterable[Sequence[Any]]) -> None:
     """Require that reservations and all that runs fit together at any instant."""
-    changes = [(_now(engine), -engine.view.free)]
+    changes = [(engine.view.now, -engine.view.free)]
     changes += [(end, -count) for end, _, count in engine.view.believed_ends.rows()]
     for start, count, runtime in reserved:
         changes += [(start, count), (start + runtime, -count)]

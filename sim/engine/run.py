@@ -53,7 +53,6 @@ def compiled_passes(engine: Engine) -> CompiledPasses | None:
         or engine.trace.feedback
         or engine.preferences.past_errors is not None
         or not setting(engine.predictor, "curve_is_belief", True)
-        or any(watcher.needs_decisions for watcher in engine.watchers)
     )
     begin = getattr(engine.scheduler, "compiled_rule", None)
     rule = None if needs_python or begin is None else begin(engine)

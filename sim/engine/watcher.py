@@ -44,13 +44,11 @@ class Watcher:
 
     Attributes
     ----------
-    needs_decisions : bool
-        Whether it needs every pass with the state on which its decisions are made.
     needs_passes : bool
         Whether it needs every pass, compiled or not, with the state that it leaves.
     """
 
-    needs_decisions, needs_passes = True, False
+    needs_passes = False
 
     def decided(self, engine: Watched, decisions: Sequence[Decision]) -> None:
         """Be told what a policy decided in Python, before any of it is done."""

@@ -94,13 +94,13 @@ def _story(recorder: Recorder) -> Account:
 
     weighed = [
         {
-            "time": time,
+            "time": one.time,
             "chosen": one.chosen or None,
-            "counts": one.counts.tolist(),
-            "runtimes": one.runtimes.tolist(),
-            "starts": list(map(plain, one.starts)),
+            "counts": sorted(one.beliefs),
+            "runtimes": [one.beliefs[count][0] for count in sorted(one.beliefs)],
+            "starts": [plain(one.beliefs[count][1]) for count in sorted(one.beliefs)],
         }
-        for time, one in recorder.weighed
+        for one in recorder.weighed
     ]
     return {
         "weighed": weighed,

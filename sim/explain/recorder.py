@@ -1,6 +1,5 @@
 """Looks on while a run is replayed: what happens to one job in each scheduling pass."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
@@ -8,14 +7,16 @@ import numpy as np
 
 from predictors.base import FloatArray, IntArray
 from predictors.in_loop.wrapper import Wrapper
+from sim.engine.protocols import acts_as
 from sim.engine.setup import Setup
 from sim.engine.watcher import Watched, Watcher
 from sim.errors import SimError
+from sim.policies.allocation.rigid import Request
 from sim.policies.backfill.easy import EasyScheduler
 from sim.policies.base import OpenAllocation, Outlook, Policy, QueueKeeper
 from sim.policies.molding.scheduler import OpenKeeper
+from sim.policies.passes.memory import candidates_of
 from sim.state.availability import shadow_time
-from sim.state.decisions import Decision, Resize, Start
 from sim.state.view import View
 
 PROCESSORS, RESERVATION, ORDER, RULE, KEPT_BACK = (
@@ -29,22 +30,25 @@ the queue.
 """
 
 
+Beliefs = dict[int, tuple[float, float | None]]
+"""Counts to believed runtime and predicted start, seconds; None where none was asked for."""
+
+
 class Weighed(NamedTuple):
     """What a rule believed of a job's counts when it chose.
 
     Attributes
     ----------
-    counts : numpy.ndarray of int, shape (n,)
-    runtimes, starts : numpy.ndarray of float, shape (n,)
-        Believed, seconds; starts are NaN where the rule asked for none.
+    time : float
+        Seconds.
     chosen : int
         0 where the choice is left open.
+    beliefs : Beliefs
     """
 
-    counts: IntArray
-    runtimes: FloatArray
-    starts: FloatArray
-    chosen: int = 0
+    time: float
+    chosen: int
+    beliefs: Beliefs
 
 
 class Promise(NamedTuple):
@@ -128,37 +132,28 @@ class Wait:
     ended: tuple[int, ...] = ()
 
 
-def _together(foreseen: Sequence[Weighed]) -> Weighed:
-    """Return all that was foreseen for a choice, the last word on each count, ascending."""
-    counts, runtimes, starts = (np.concatenate([one[k] for one in foreseen]) for k in range(3))
-    last = {count: place for place, count in enumerate(counts.tolist())}
-    order = [last[count] for count in sorted(last)]
-    return Weighed(counts[order], runtimes[order], starts[order])
-
-
 class _NotedAllocation:
     """An allocation that is asked as ever, and passes on what it weighed for one job."""
 
     def __init__(self, allocation: Any, recorder: "Recorder") -> None:
-        self._allocation = allocation
-        self._recorder = recorder
+        self._allocation, self._recorder = allocation, recorder
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._allocation, name)
 
     def choose(self, job: int, view: View, outlook: Outlook) -> int:
         """Return the count for a job, and note which starts were predicted on the way."""
-        if job != self._recorder.job:
-            return int(self._allocation.choose(job, view, outlook))
-        foreseen: list[Weighed] = []
+        foreseen: Beliefs = {}
 
         def noting(counts: IntArray, runtimes: FloatArray) -> FloatArray:
             starts = outlook(counts, runtimes)
-            foreseen.append(Weighed(counts.copy(), runtimes.copy(), starts.copy()))
+            found = zip(runtimes.tolist(), starts.tolist(), strict=True)
+            foreseen.update(zip(counts.tolist(), found, strict=True))
             return starts
 
         chosen = int(self._allocation.choose(job, view, noting))
-        self._recorder.chose(view, chosen, foreseen)
+        if job == self._recorder.job:
+            self._recorder.chose(view.now, chosen, foreseen)
         return chosen
 
 
@@ -172,8 +167,9 @@ class _NotedPredictor(Wrapper):
     def curve(self, job: int, counts: IntArray) -> FloatArray | None:
         """Return the believed runtimes, and note those of the job."""
         found = self.before.curve(job, counts)
-        if job == self._recorder.job:
-            self._recorder.heard(counts, found)
+        if job == self._recorder.job and found is not None:
+            for count, runtime in zip(counts.tolist(), found.tolist(), strict=True):
+                self._recorder.said[count] = runtime, None
         return found
 
 
@@ -190,20 +186,24 @@ class Recorder(Watcher):
         Its index among `names`, the numbers of all jobs.
     waits : list of Wait
         One for each time that it queued.
-    weighed : list of (float, Weighed)
-        What was believed when it chose, or, where counts stay open, since when, seconds.
+    weighed : list of Weighed
+        What was believed when it chose, or, where counts stay open, from when on.
+    said : Beliefs
+        What the predictor has said since.
     resized : list of dict
         When its processors changed while it ran, seconds, and from how many to how many.
     """
+
+    needs_passes = True
 
     def __init__(self, job_id: int) -> None:
         self._job_id, self.job = job_id, -1
         self.names: list[int] = []
         self.waits: list[Wait] = []
-        self.weighed: list[tuple[float, Weighed]] = []
+        self.weighed: list[Weighed] = []
         self.resized: list[dict[str, float]] = []
-        self._said: dict[int, float] = {}
-        self._open = False
+        self.said: Beliefs = {}
+        self._open, self._reads, self._held = False, False, 0
 
     def around(self, setup: Setup) -> Setup:
         """Return a setup of which this is told.
@@ -224,80 +224,53 @@ class Recorder(Watcher):
                 f"policy={type(policy).__name__}: only policies of order, backfill and allocation "
                 "(sim.policies.base.Policy) can be explained"
             )
+        rule: Any = policy.reallocation
         self._open = isinstance(policy.allocation, OpenAllocation)
-        if not self._open:
+        self._reads = getattr(rule, "decide", None) is None or rule.reads_beliefs
+        if not (self._open or acts_as(policy.allocation, Request)):
             policy = replace(policy, allocation=_NotedAllocation(policy.allocation, self))
         predictor: Any = _NotedPredictor(setup.predictor, self)
         return replace(setup, policy=policy, predictor=predictor, watchers=(*setup.watchers, self))
 
-    def heard(self, counts: IntArray, runtimes: FloatArray | None) -> None:
-        """Note what the predictor said."""
-        if runtimes is not None:
-            self._said.update(zip(counts.tolist(), runtimes.tolist(), strict=True))
-
-    def chose(self, view: View, chosen: int, foreseen: Sequence[Weighed]) -> None:
+    def chose(self, now: float, chosen: int, foreseen: Beliefs) -> None:
         """Note which count was chosen, by which beliefs and predicted starts."""
-        found = _together(foreseen) if foreseen else self._beliefs()
-        if found is not None:
-            self.weighed.append((view.now, found._replace(chosen=chosen)))
-        self._said.clear()
+        if beliefs := foreseen or self.said:
+            self.weighed.append(Weighed(now, chosen, beliefs))
+        self.said = {}
 
-    def _beliefs(self) -> Weighed | None:
-        """Return what was said since the last time, ascending; None if nothing was."""
-        if not self._said:
-            return None
-        counts = np.array(sorted(self._said), np.int64)
-        runtimes = np.array([self._said[n] for n in counts.tolist()])
-        return Weighed(counts, runtimes, np.full(counts.size, np.nan))
-
-    def decided(self, engine: Watched, decisions: Sequence[Decision]) -> None:
-        """Note what a pass does to the job."""
+    def passed(self, engine: Watched) -> None:
+        """Note what a pass did to the job."""
         view, job = engine.view, self.job
+        held = {holder: count for _, holder, count in view.believed_ends.rows()}
+        before, self._held = self._held, held.get(job, 0)
         if job in view.arrived:
             self.waits.append(Wait(view.now))
         wait = self.waits[-1] if self.waits else None
         if wait is None or wait.start is not None:
-            self._note_resize(view, decisions)
+            if self._held and before not in (0, self._held):
+                self.resized.append({"time": view.now, "before": before, "after": self._held})
             return
-        self._note_beliefs(view)
+        if len(self.said) > 1 and (self._open or (self._reads and view.malleable[job])):
+            known = self.weighed[-1].beliefs if self.weighed else {}
+            if not self.said.items() <= known.items():
+                self.weighed.append(Weighed(view.now, 0, self.said))
+            self.said = {}
         keeper = _keeper(engine.scheduler)
-        starts = [one for one in decisions if type(one) is Start]
-        own = next((one for one in starts if one.job == job), None)
-        if own is None:
-            grown = sum(
-                one.processors - view.running[one.job].processors
-                for one in decisions
-                if type(one) is Resize and one.job in view.running
-            )
-            wait.refusals.append(_refusal(engine, keeper, job, starts, grown))
+        if job not in held:
+            wait.refusals.append(_refusal(view, keeper, job))
             return
-        wait.start, wait.processors = view.now, own.processors
+        wait.start, wait.processors = view.now, self._held
         wait.ended = tuple(run.job for run in view.ended)
         wait.overtook = len(_ahead(keeper, view, job))
-        self._said.clear()
-
-    def _note_beliefs(self, view: View) -> None:
-        """Note what is believed of a job whose count is not settled, as often as it changes."""
-        found = self._beliefs() if self._open or view.malleable[self.job] else None
-        if found is None or found.counts.size < 2:
-            return
-        before = self.weighed[-1][1] if self.weighed else None
-        if before is None or before.runtimes.tolist() != found.runtimes.tolist():
-            self.weighed.append((view.now, found))
-        self._said.clear()
-
-    def _note_resize(self, view: View, decisions: Sequence[Decision]) -> None:
-        for one in decisions:
-            if type(one) is Resize and one.job == self.job and self.job in view.running:
-                before = view.running[self.job].processors
-                change = {"time": view.now, "before": before, "after": one.processors}
-                self.resized.append(change)
+        self.said = {}
 
 
 def _keeper(scheduler: Any) -> QueueKeeper | None:
     """Return who keeps the queue, behind all that add to what it decides."""
     while scheduler is not None and not isinstance(scheduler, QueueKeeper):
         scheduler = getattr(scheduler, "inner", None)
+    if scheduler is not None:
+        scheduler.queue.see()
     return scheduler
 
 
@@ -310,52 +283,49 @@ def _ahead(keeper: QueueKeeper | None, view: View, job: int) -> list[int]:
     return [one for one in queued if (submit[one], one) < (submit[job], job)]
 
 
-def _refusal(
-    engine: Watched, keeper: QueueKeeper | None, job: int, starts: Sequence[Start], grown: int
-) -> Refusal:
-    """Return why a job does not start in this pass, in which running ones grow by so much."""
-    view = engine.view
-    free = view.free - grown - sum(one.processors for one in starts)
+def _started_behind(view: View, job: int) -> tuple[int, ...]:
+    """Return who started now and was submitted after a job, in the order of the starts."""
+    state, submit, holders = view._tables, view.submit_time, view.believed_ends.job
+    jobs = holders[holders >= 0]
+    started = jobs[state.start_time[jobs] == view.now].tolist()
+    behind = [one for one in started if (submit[one], one) > (submit[job], job)]
+    return tuple(sorted(behind, key=state.planned.item))
+
+
+def _refusal(view: View, keeper: QueueKeeper | None, job: int) -> Refusal:
+    """Return why a job did not start in this pass."""
+    free, ahead = view.free, _ahead(keeper, view, job)
     down = sum(width for _, width in view.machine.outages.values())
-    ahead = _ahead(keeper, view, job)
-    submit = view.submit_time
-    behind = tuple(s.job for s in starts if (submit[s.job], s.job) > (submit[job], job))
+    behind = _started_behind(view, job)
     known = Refusal(view.now, KEPT_BACK, 0, free, down, len(ahead), passed_by=behind)
-    if keeper is None or job not in set(keeper.queue):
+    place_of = {} if keeper is None else keeper.queue.place_of()
+    if keeper is None or job not in place_of:
         return known
-    queue = keeper.queue
-    place_of = queue.place_of()
-    place = place_of[job]
+    queue, place = keeper.queue, place_of[job]
     wanted = least = queue.processors.item(place)
+    reserved, is_held = keeper.reserved_starts(), False
     if isinstance(keeper, OpenKeeper):
-        allowed, _ = keeper.allowed(place)
-        least = int(allowed[0]) if allowed.size else wanted
-    if ahead:
-        head_wants = queue.processors.item(place_of[ahead[0]])
-        known = replace(known, first_ahead=ahead[0], first_ahead_wants=head_wants)
-    reserved = keeper.reserved_starts()
-    own = reserved.get(job)
+        _, spans, counts, _ = candidates_of(keeper.memory)
+        own, considered = spans[job], keeper.memory.considered.item()
+        least = counts.item(own["low"] if own["high"] else own["begin"])
+        reserved, is_held = reserved if considered else {}, place >= considered
+    is_strict = isinstance(keeper, EasyScheduler) and keeper.strict
+    own, until = reserved.get(job), view.now + queue.runtime.item(place)
     others = set(reserved) - {job} if own is not None else set(ahead) & set(reserved)
-    until = view.now + queue.runtime.item(place)
     promises = [Promise(one, *reserved[one][:2]) for one in sorted(others)]
     promises = [one for one in promises if one.job in ahead or one.start < until]
-    first = min(promises, key=lambda one: one.start, default=None)
-    ends = [(view.now + view.belief(s.job, s.processors), s.job, s.processors) for s in starts]
-    room, taken = shadow_time(view.believed_ends.rows() + ends, free, least, view.now)
-    if own is not None and isinstance(keeper, OpenKeeper):
-        wanted = own[1]
+    room, taken = shadow_time(view.believed_ends.rows(), free, least, view.now)
     reason = PROCESSORS
     if least <= free:
-        is_held = isinstance(keeper, OpenKeeper) and place >= keeper.considered
-        strict = isinstance(keeper, EasyScheduler) and keeper.strict
-        reason = ORDER if strict and ahead else RESERVATION
-        if is_held or (reason == RESERVATION and not promises):
-            reason = RULE
+        reason = RULE if is_held or not promises else RESERVATION
+        reason = ORDER if is_strict and ahead else reason
     return replace(
         known,
         reason=reason,
         wanted=wanted,
-        must_not_move=first,
+        first_ahead=ahead[0] if ahead else None,
+        first_ahead_wants=queue.processors.item(place_of[ahead[0]]) if ahead else 0,
+        must_not_move=min(promises, key=lambda one: one.start, default=None),
         enough_free_at=room if taken and room < np.inf else None,
         once_these_end=tuple(holder[1] for holder in taken),
         own_reservation=None if own is None else own[0],

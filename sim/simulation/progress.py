@@ -131,8 +131,6 @@ class ProgressWatcher(Watcher):
         Whose jobs' work is processors times runtime, as requested and recorded.
     """
 
-    needs_decisions = False
-
     def __init__(self, progress: Progress, trace: Trace) -> None:
         self._progress = progress
         work = trace.jobs["requested_processors"] * trace.jobs["reference_runtime"]
@@ -181,8 +179,6 @@ class ProgressGuard(Watcher):
     job_id : sequence of int
         What jobs are called.
     """
-
-    needs_decisions = False
 
     def __init__(self, events: int, seconds: float, job_id: Sequence[int]) -> None:
         self._most, self._longest, self._job_id = events, seconds, job_id

@@ -1,21 +1,42 @@
 """Why a job waited: replays of whole runs, and small schedules worked by hand."""
 
+import contextlib
 import json
+from itertools import product
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import pytest
-from toys import BACKFILLS, ToyEstimate, rigid, rigid_truth, trace_of
+from toys import (
+    BACKFILLS,
+    ToyEstimate,
+    ToyOracle,
+    ToyTruth,
+    in_python,
+    rigid,
+    rigid_truth,
+    trace_of,
+)
 
-from sim.engine.run import simulate
+from sim.engine.engine import Engine
+from sim.engine.run import compiled_passes, simulate
 from sim.engine.setup import Setup
 from sim.errors import SimError
 from sim.explain.__main__ import main
 from sim.explain.account import explained
-from sim.explain.recorder import ORDER, PROCESSORS, RESERVATION, Recorder
+from sim.explain.recorder import ORDER, PROCESSORS, RESERVATION, RULE, Recorder
 from sim.machine.base import Dedicated
 from sim.plot import main as main_plot
+from sim.policies.allocation.iterative import Iterative
+from sim.policies.allocation.rigid import Request
+from sim.policies.allocation.sa import SmallestTurnaround
+from sim.policies.allocation.turnaround import BestTurnaround
+from sim.policies.backfill.conservative import Conservative
+from sim.policies.backfill.easy import Easy
+from sim.policies.base import Policy
+from sim.policies.order import FirstComeFirstServed
+from sim.policies.reallocation.hesrpt import HeSrpt
 from sim.simulation.recorded_run import recorded_run
 
 pytestmark = pytest.mark.fast
@@ -26,13 +47,20 @@ ROWS = [(0, 3, 10, 12), (1, 4, 5, 5), (2, 1, 20, 20), (3, 1, 4, 4)]
 
 
 def recorded(backfill, job, rows=ROWS):
-    """Replay toy rows with a recorder on a job (by index), and without; return the recorder."""
+    """Replay toy rows with a recorder on a job (by index), and without; return the recorder.
+
+    The replay is compiled where the run is, and in Python it is told the same.
+    """
     trace = trace_of(rows)
     setup = Setup(trace, rigid_truth(trace), rigid(backfill), ToyEstimate(), Dedicated(4))
-    recorder = Recorder(trace.jobs["job_id"].tolist()[job])
+    recorder, other = (Recorder(trace.jobs["job_id"].tolist()[job]) for _ in range(2))
+    is_compiled = compiled_passes(Engine(setup)) is not None
+    assert (compiled_passes(Engine(other.around(setup))) is not None) == is_compiled
     watched = simulate(recorder.around(setup))
-    setup = Setup(trace, rigid_truth(trace), rigid(backfill), ToyEstimate(), Dedicated(4))
     assert watched.start_time.tolist() == simulate(setup).start_time.tolist()
+    with in_python():
+        simulate(other.around(setup))
+    assert other.waits == recorder.waits
     return recorder
 
 
@@ -81,6 +109,34 @@ def test_a_job_that_comes_to_idle_processors_is_never_refused(backfill):
 def test_who_starts_ahead_of_the_queue_is_told():
     (wait,) = recorded("easy", 3).waits
     assert (wait.start, wait.overtook) == (3.0, 2)
+
+
+MOLDED = {
+    "best": (Conservative(replan=True), BestTurnaround()),
+    "first alone": (Conservative(replan=True), Iterative(depth=1)),
+    "sa": (Conservative(), SmallestTurnaround()),
+    "malleable": (Easy(), Request(), HeSrpt()),
+}
+
+
+@pytest.mark.parametrize("name", MOLDED)
+def test_compiled_passes_tell_the_same_as_passes_in_python(name):
+    trace = trace_of([(k / 8.0, 1 + k % 3, 7.0) for k in range(12)])
+    reference, largest = trace.jobs["requested_processors"].to_numpy(), np.array([3] + 11 * [4])
+    truth = ToyTruth(lambda job, n: (4.0 + 30.0 * (job % 3)) / n**0.95, reference, largest)
+    policy, told = Policy(FirstComeFirstServed(), *MOLDED[name]), []
+    setup = Setup(trace, truth, policy, ToyOracle(truth), Dedicated(4))
+    for way, number in product((contextlib.nullcontext, in_python), trace.jobs["job_id"]):
+        recorder = Recorder(number)
+        assert compiled_passes(Engine(recorder.around(setup))) is not None
+        recorder = Recorder(number)
+        with way():
+            simulate(recorder.around(setup))
+        told.append((recorder.waits, recorder.weighed, recorder.resized))
+    assert told[:12] == told[12:]
+    reasons = {one.reason for waits, *_ in told for wait in waits for one in wait.refusals}
+    assert RULE in reasons or name != "first alone"
+    assert any(weighed for _, weighed, _ in told)
 
 
 ASKED = ("workload.jobs=50", "workload.load=1.0", "sim.progress=false", "picture=none", "seed=3")

@@ -16,6 +16,7 @@ import pytest
 from hydra import compose, initialize_config_dir
 from omegaconf import OmegaConf
 from swf_samples import job_line
+from toys import in_python
 
 from predictors.in_loop.oracle import NeedsTruth
 from sim.composition import prepare
@@ -94,7 +95,8 @@ def replayed(config, scene, monkeypatch):
     """Return the passes of a run, its start and end times, and its predictions."""
     passes = Passes()
     monkeypatch.setattr("sim.simulation.scene.watchers", lambda *_: (passes,))
-    return passes.noted, play(config, config, scene).outcome
+    with in_python():
+        return passes.noted, play(config, config, scene).outcome
 
 
 def seen_until(instant, noted, outcome):
@@ -371,5 +373,6 @@ def test_no_public_name_leads_from_the_view_to_the_truth(setting, log, monkeypat
             super().decided(engine, decisions)
 
     monkeypatch.setattr("sim.simulation.scene.watchers", lambda *_: (Wanderer(),))
-    play(config, config, set_scene(config, 0))
+    with in_python():
+        play(config, config, set_scene(config, 0))
     assert not paths

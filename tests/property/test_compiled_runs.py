@@ -1,7 +1,6 @@
 """Runs whose steps are compiled leave the records of the same runs made pass by pass in Python.
 
-Both ways are checked: a checker sees every pass, and with one the same is compiled. Who wants
-decisions as well, which plain watchers do, has them made in Python.
+Both ways are checked: a checker sees every pass, and with one the same is compiled.
 """
 
 import dataclasses
@@ -12,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from test_against_naive import MACHINE, traces
-from toys import BACKFILLS, ToyEstimate, ToyOracle, ToyTruth, replay, rigid, trace_of
+from toys import BACKFILLS, ToyEstimate, ToyOracle, ToyTruth, in_python, replay, rigid, trace_of
 
 from predictors.in_loop.oracle import Oracle
 from scripts.composing import composed
@@ -21,7 +20,6 @@ from sim.engine.engine import Engine
 from sim.engine.invariants import Checker
 from sim.engine.run import compiled_passes, simulate
 from sim.engine.setup import Setup
-from sim.engine.watcher import Watcher
 from sim.machine.base import Dedicated
 from sim.policies.allocation.fair_share import FairShare
 from sim.policies.allocation.iterative import Iterative, UtilizationBased
@@ -61,7 +59,8 @@ def both(made):
     """
     compiled = plain(made(()))
     assert plain(made((Checker(),))) == compiled
-    return compiled, plain(made((Checker(), Watcher())))
+    with in_python():
+        return compiled, plain(made((Checker(),)))
 
 
 def both_replayed(rows, processors, policy, **options):
@@ -139,7 +138,7 @@ def both_molded(rows, policy, factor, processors=MACHINE, **more):
         if factor is not None and not getattr(
             policy.reallocation, "defers", False
         ):  # those may need Python
-            assert (compiled_passes(Engine(setup)) is None) == (len(watchers) == 2)
+            assert compiled_passes(Engine(setup)) is not None
         return simulate(setup)
 
     return both(made)

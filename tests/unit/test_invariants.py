@@ -3,9 +3,21 @@
 What is broken is put into the state between two instants, or is a rule of one's own.
 """
 
+import contextlib
+
 import numpy as np
 import pytest
-from toys import BACKFILLS, ToyEstimate, ToyOracle, ToyTruth, replay, rigid, rigid_truth, trace_of
+from toys import (
+    BACKFILLS,
+    ToyEstimate,
+    ToyOracle,
+    ToyTruth,
+    in_python,
+    replay,
+    rigid,
+    rigid_truth,
+    trace_of,
+)
 
 from predictors.compiling import compiled
 from sim.engine.engine import Engine
@@ -24,7 +36,6 @@ from sim.policies.passes.memory import start_found
 from sim.policies.reallocation.equi import Equipartition
 from sim.state.run_state import believe_end, ranges_of, reallocate
 
-WAYS = {"compiled": (), "in Python": (Watcher(),)}
 HEAD = [(0.0, 2, 9.0), (0.0, 1, 5.0), (1.0, 4, 5.0), (2.0, 1, 20.0), (3.0, 1, 1.0)]
 """On 4 processors job 2 has to wait for the first two, and job 3 would delay it."""
 
@@ -32,7 +43,7 @@ HEAD = [(0.0, 2, 9.0), (0.0, 1, 5.0), (1.0, 4, 5.0), (2.0, 1, 20.0), (3.0, 1, 1.
 class Tampering(Watcher):
     """Breaks something after the pass of an instant, or at the end."""
 
-    needs_decisions, needs_passes = False, True
+    needs_passes = True
 
     def __init__(self, spoil, when):
         self._spoil, self._when = spoil, when
@@ -46,10 +57,11 @@ class Tampering(Watcher):
             self._spoil(engine, engine.view._tables)
 
 
-@pytest.fixture(params=WAYS)
+@pytest.fixture(params=["compiled", "in Python"])
 def way(request):
-    """Return who watches beside the checker: nobody, or who needs decisions of Python."""
-    return WAYS[request.param]
+    """Return how runs are made."""
+    with contextlib.nullcontext() if request.param == "compiled" else in_python():
+        yield request.param
 
 
 def spoiled(way, spoil, when, policy, rows=HEAD, truth=None, predictor=None):
@@ -57,9 +69,9 @@ def spoiled(way, spoil, when, policy, rows=HEAD, truth=None, predictor=None):
     trace = trace_of(rows)
     truth = truth or rigid_truth(trace)
     told = trace, truth, policy, predictor or ToyEstimate(), Dedicated(4)
-    if way == ():
+    if way == "compiled":
         assert compiled_passes(Engine(Setup(*told, watchers=(Checker(),)))) is not None
-    simulate(Setup(*told, watchers=(Tampering(spoil, when), Checker(), *way)))
+    simulate(Setup(*told, watchers=(Tampering(spoil, when), Checker())))
 
 
 def write(table, column, place, value):
@@ -185,10 +197,9 @@ def test_a_rigid_job_on_other_processors_is_found(way):
 def test_a_job_that_starts_before_its_submit_is_found(way):
     trace = trace_of(HEAD)
     told = trace, rigid_truth(trace), rigid("easy"), ToyEstimate(), Dedicated(4)
-    engine = Engine(Setup(*told, watchers=(Checker(), *way)))
+    engine = Engine(Setup(*told, watchers=(Checker(),)))
     engine.event_list.calendar.submit_time[4] -= 0.5
-    engine.compiled = compiled_passes(engine)
-    assert (engine.compiled is None) == bool(way)
+    engine.compiled = compiled_passes(engine) if way == "compiled" else None
     with pytest.raises(InvariantError, match=r"t=2\.5: job 4 starts early"):
         engine.run()
 
@@ -235,18 +246,18 @@ class GreedyScheduler(EasyScheduler):
 def test_a_compiled_rule_that_starts_more_than_is_free_is_found():
     policy = Policy(FirstComeFirstServed(), Greedy(), Request())
     with pytest.raises(InvariantError, match=r"t=1\.0: processor 0 is held twice"):
-        spoiled((), None, -1.0, policy)
+        spoiled("compiled", None, -1.0, policy)
 
 
 def test_a_checked_run_returns_to_python_after_each_pass(way):
     seen = []
 
     class Passes(Watcher):
-        needs_decisions, needs_passes = False, True
+        needs_passes = True
 
         def passed(self, engine):
             seen.append(float(engine.view._tables.run["now"].item()))
 
-    records = replay(HEAD, 4, rigid("easy"), watchers=(Passes(), *way))
+    records = replay(HEAD, 4, rigid("easy"), watchers=(Passes(),))
     assert seen == [0.0, 1.0, 2.0, 3.0, 4.0, 5.0, 9.0, 14.0, 34.0]
     assert records.counters["looks"] == len(seen)

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from malleables import play, power_truth, stretches_of
-from toys import BACKFILLS, ToyEstimate, ToyOracle, ToyTruth
+from toys import BACKFILLS, ToyEstimate, ToyOracle, ToyTruth, in_python
 
 from predictors.curves.laws import Amdahl
 from predictors.in_loop.learned import CurvePerApplication
@@ -225,11 +225,14 @@ def test_easy_keeps_its_promise_to_the_head(jobs: list) -> None:
     promised: dict[int, float] = {}
 
     class Promises(Watcher):
-        def decided(self, engine: object, decisions: object) -> None:
+        needs_passes = True
+
+        def passed(self, engine: object) -> None:
             scheduler = engine.scheduler
             assert isinstance(scheduler, ReallocatingScheduler)
             inner = scheduler.inner
             assert isinstance(inner, EasyScheduler)
+            inner.queue.see()
             if inner.queue.waiting:
                 job = inner.queue.job.item(inner.queue.head())
                 promised.setdefault(job, inner.shadow_time)
@@ -360,7 +363,9 @@ def test_without_a_curve_requested_processor_seconds_are_kept_on_any_count() -> 
     truth = power_truth([48.0, 8.0], [1.0, 1.0], 8)
     truth.reference[:] = 2
     jobs = [(0, 2, 24.0), (1, 8, 1.0)]
-    play(Equipartition(), jobs, truth, 8, predictor=lambda _: ToyEstimate(), watchers=(Beliefs(),))
+    told, believed = (Equipartition(), jobs, truth, 8), {"predictor": lambda _: ToyEstimate()}
+    with in_python():
+        play(*told, **believed, watchers=(Beliefs(),))
     assert noted == pytest.approx([6.0, 1.0 + 40.0])
 
 

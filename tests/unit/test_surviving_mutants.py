@@ -1,11 +1,13 @@
 """Wrong variants that whole runs do not tell from right ones, each told apart where it matters."""
 
+from contextlib import nullcontext
+
 import numpy as np
 import pytest
 from malleables import power_truth
 from moldable_toys import mold
 from scipy.special import ndtr, stdtrit
-from toys import ToyEstimate, ToyOracle, replay, rigid, rigid_truth, trace_of
+from toys import ToyEstimate, ToyOracle, in_python, replay, rigid, rigid_truth, trace_of
 
 from predictors import downey
 from predictors.adept.search import Problem, search
@@ -14,7 +16,6 @@ from predictors.least_squares import PRIOR_ERROR, fit_nonnegative, fit_range
 from predictors.under_load.judgement import simplest_good
 from sim.engine.run import simulate
 from sim.engine.setup import Setup
-from sim.engine.watcher import Watcher
 from sim.machine.base import Dedicated
 from sim.policies.allocation.curve import average, knee
 from sim.policies.allocation.rigid import Request
@@ -45,13 +46,14 @@ class Listening(ToyEstimate):
         return False
 
 
-@pytest.mark.parametrize("watchers", [(), (Watcher(),)], ids=["compiled passes", "in Python"])
-def test_a_killed_run_teaches_nothing(watchers):
+@pytest.mark.parametrize("way", [nullcontext, in_python], ids=["compiled passes", "in Python"])
+def test_a_killed_run_teaches_nothing(way):
     rows = [(0.0, 2, 10.0, 20.0), (0.0, 2, 30.0, 20.0), (5.0, 4, 7.0, 20.0)]
     predictor = Listening()
     trace = trace_of(rows)
     told = (trace, rigid_truth(trace), rigid("easy"), predictor, Dedicated(4))
-    records = simulate(Setup(*told, overrun="kill", watchers=watchers))
+    with way():
+        records = simulate(Setup(*told, overrun="kill"))
     assert records.status == ["completed", "killed", "completed"]
     assert [run.job for run in predictor.observed] == [0, 2]
 

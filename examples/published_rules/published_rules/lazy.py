@@ -50,7 +50,7 @@ class LazyScheduler(OpenScheduler):
         self._slack, self._profile = slack, Profile(view.processors)
         self._promised: dict[int, float] = {}
 
-    def _plan(self) -> int:
+    def _plan(self, last: int) -> int:
         """Find who starts, in queue order; the first who does not reserves."""
         view, queue, profile = self.view, self.queue, self._profile
         profile.grow(queue.waiting + len(view.running) + view.free)

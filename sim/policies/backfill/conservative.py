@@ -532,7 +532,7 @@ class OpenConservativeScheduler(OpenKeeper, ConservativeScheduler):
         for job in self.view.arrived:
             self.admit(job, self.outlook)
         if self.queue.waiting:
-            self.considered = self.candidates.narrow(self.memory)
+            self.candidates.narrow(self.memory)
         self._places = self.queue.place_of() if self.view.arrived else {}
 
     def place(self, job: int) -> None:

@@ -39,8 +39,6 @@ class OpenKeeper(QueueKeeper):
 
     Attributes
     ----------
-    considered : int
-        One past the last place that the rule considered when it was asked last.
     counts : numpy.ndarray of int
     runtimes : numpy.ndarray of float, seconds
         Candidates of all who wait, as of `RuleMemory`.
@@ -58,7 +56,7 @@ class OpenKeeper(QueueKeeper):
         super().__init__(view, order, allocation)
         self.counts: IntArray = np.zeros(1024, np.int64)
         self.runtimes: FloatArray = np.zeros(1024)
-        self.considered = self._used = 0
+        self._used = 0
         jobs, keeps = len(view.submit_time), self.candidates.keeps
         self.memory = make_memory(
             self.queue.tables,
@@ -159,9 +157,9 @@ class OpenScheduler(OpenKeeper):
         queue.start[queue.first : queue.last] = np.inf
         if view.free == 0 and not self.candidates.looks_ahead:
             return []
-        self.considered = self.candidates.narrow(self.memory)
-        return [self.start(place) for place in queue.found[: self._plan()].tolist()]
+        number = self._plan(self.candidates.narrow(self.memory))
+        return [self.start(place) for place in queue.found[:number].tolist()]
 
-    def _plan(self) -> int:
-        """Find who starts, and make the reservations."""
-        return int(_find_allowed(self.view._tables, self.memory, self.considered))
+    def _plan(self, last: int) -> int:
+        """Find who starts before a place, and make the reservations."""
+        return int(_find_allowed(self.view._tables, self.memory, last))

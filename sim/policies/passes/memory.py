@@ -67,6 +67,8 @@ class RuleMemory(structref.StructRefProxy):
         Waiting jobs choose anew when a running one has taken so many times its belief.
     open : OpenMemory
         Of a rule for open counts.
+    considered : numpy.ndarray of int, shape (1,)
+        One past the last place that it considered in its last pass; 0 if it planned nothing.
     ended : numpy.ndarray of ENDED, shape (n,)
         In turn.
     application : numpy.ndarray of int, shape (n,)
@@ -95,6 +97,7 @@ class RuleMemory(structref.StructRefProxy):
     most_area: tuple[float, float]
     refuted_at: float
     open: OpenMemory
+    considered: IntArray
     ended: NDArray[Any]
     application: IntArray
     ends_told: IntArray
@@ -133,6 +136,7 @@ def make_memory(queue: Queue, processors: int, **known: Any) -> RuleMemory:
         "most_area": (np.inf, np.inf),
         "refuted_at": np.inf,
         "open": CLOSED,
+        "considered": np.full(1, np.iinfo(np.int64).max),
         "ended": np.zeros(0, ENDED),
         "application": np.zeros(0, np.int64),
         "ends_told": np.zeros(1, np.int64),

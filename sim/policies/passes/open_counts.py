@@ -55,7 +55,7 @@ def settle(memory: RuleMemory, target: FloatArray, most: float) -> int:
 @compiled
 def may_start(state: State, memory: RuleMemory) -> bool:
     """Say whether anybody waits while processors are free."""
-    queue, at = memory.queue, memory.queue.at[0]
+    queue, at, memory.considered[0] = memory.queue, memory.queue.at[0], 0
     while at.first < at.last and queue.processors[at.first] == 0:
         at.first += 1
     return bool(state.run[0].free > 0 and at.first < at.last)
@@ -67,6 +67,7 @@ def find_allowed(state: State, memory: RuleMemory, last: int) -> int:
 
     Returns how many places were written to `found`.
     """
+    memory.considered[0] = last
     lay_running(state, memory)
     queue, holes = memory.queue, (memory.times, memory.free, memory.span)
     blocking = Blocking(memory.open.reservations, memory.open.strict)
