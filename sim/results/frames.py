@@ -364,10 +364,6 @@ def predictions_table(trace: Trace, truth: GroundTruth, records: Records) -> Col
     """Return the table of ``predictions.parquet``: a row for each started run asked about."""
     asked, names = records.consultations, trace.jobs["job_id"].to_numpy()
     runs, application = asked.runs_at_count, numbered(trace, truth.application)
-
-    def known_runs(rows: Rows) -> "pd.Series[Any]":
-        return pd.Series(runs[rows], dtype="Int64").where(runs[rows] > 0)
-
     columns: dict[str, Column] = {
         "job_id": lambda rows: names[asked.job[rows]],
         "time": _part_of(asked.time),
@@ -379,7 +375,7 @@ def predictions_table(trace: Trace, truth: GroundTruth, records: Records) -> Col
         "method": _words(asked.method),
         "observations": _part_of(asked.observations),
         "reliability": _words(asked.reliability),
-        "runs_at_count": known_runs,
+        "runs_at_count": lambda rows: pd.Series(runs[rows], dtype="Int64").where(runs[rows] > 0),
         "mean_at_count": lambda rows: np.where(runs[rows] > 0, asked.mean_at_count[rows], np.nan),
     }
     return Columns(len(asked.job), columns)
