@@ -87,7 +87,7 @@ def _find_starts(state: State, sharing: SharingMemory, held_back: bool) -> int:
 # Who gets how many
 
 
-@compiled
+@compiled(forceinline=True)
 def _claims(state: State, sharing: SharingMemory, jobs: IntArray, total: int) -> Claims:
     """Return what is claimed by jobs, of whom the members come first."""
     own, members = sharing.jobs, sharing.tally[0].members
@@ -116,7 +116,7 @@ def _work_left(
     return work, stretch
 
 
-@compiled
+@compiled(forceinline=True)
 def begin_pass(
     state: State, sharing: SharingMemory, held_back: bool = False
 ) -> tuple[IntArray, Claims]:
@@ -294,7 +294,7 @@ def _start(state: State, sharing: SharingMemory, job: int, count: int) -> None:
     _begin_stretch(state, sharing, job)
 
 
-@compiled
+@compiled(forceinline=True)
 def end_pass(state: State, sharing: SharingMemory, jobs: IntArray, shares: IntArray) -> None:
     """Let jobs shrink, start and grow, as `ReallocatingScheduler` does.
 
