@@ -213,8 +213,8 @@ def idle_state(processors: int, jobs: int, holders: int) -> State:
 
 @compiled
 def longer(values: NDArray[Any], size: int) -> NDArray[Any]:
-    """Return room for so many, with these in front and zeros behind them."""
-    room = np.zeros(size, values.dtype)
+    """Return room for so many, with these in front."""
+    room = np.empty(size, values.dtype)
     for k in range(values.size):
         room[k] = values[k]
     return room
