@@ -66,7 +66,7 @@ class CountFits(NamedTuple):
     present: IntArray
 
 
-@compiled(error_model="numpy")
+@compiled
 def fit_positive(design):  # type: ignore[no-untyped-def]
     """Minimise the sum of (x·design − 1)² over x ≥ 0, for a few rows of `design`.
 
@@ -96,7 +96,7 @@ def fit_positive(design):  # type: ignore[no-untyped-def]
     return best
 
 
-@compiled(error_model="numpy")
+@compiled
 def fit_law(nprocs, runtime):  # type: ignore[no-untyped-def]
     """Fit p/n + q + c·n with nothing negative, least squares on relative errors; return p, q, c.
 
@@ -118,7 +118,7 @@ def fit_law(nprocs, runtime):  # type: ignore[no-untyped-def]
     return coefficients
 
 
-@compiled(error_model="numpy")
+@compiled
 def fit_counts(nprocs, runtime):  # type: ignore[no-untyped-def]
     """Fit every method to times by count, ascending, that the counts allow."""
     coefficients, is_there = np.zeros((3, 3)), np.zeros(3, np.bool_)
@@ -132,14 +132,14 @@ def fit_counts(nprocs, runtime):  # type: ignore[no-untyped-def]
     return CountFits(coefficients, np.flatnonzero(is_there))
 
 
-@compiled(error_model="numpy")
+@compiled
 def law_seconds(coefficients, counts):  # type: ignore[no-untyped-def]
     """Return what the law says at counts."""
     p, q, c = coefficients
     return np.maximum(p / counts + q + c * counts, TINY)
 
 
-@compiled(error_model="numpy")
+@compiled
 def voices_of(fits, counts):  # type: ignore[no-untyped-def]
     """Return ln seconds of every method that was fitted, shape (k, m)."""
     found = np.empty((fits.present.size, counts.size))
@@ -153,7 +153,7 @@ def voices_of(fits, counts):  # type: ignore[no-untyped-def]
     return found
 
 
-@compiled(error_model="numpy")
+@compiled
 def weighted_median(values, weights):  # type: ignore[no-untyped-def]
     """Return the weighted median of each column, the middle of a tie.
 
@@ -179,14 +179,14 @@ def weighted_median(values, weights):  # type: ignore[no-untyped-def]
     return found
 
 
-@compiled(error_model="numpy")
+@compiled
 def median_seconds(fits, weights, counts):  # type: ignore[no-untyped-def]
     """Return the weighted median of the methods at counts, seconds, finite and positive."""
     middle = weighted_median(voices_of(fits, counts), weights)
     return np.exp(np.minimum(np.maximum(middle, -600.0), 600.0))
 
 
-@compiled(error_model="numpy")
+@compiled
 def doublings_of(nprocs, counts):  # type: ignore[no-untyped-def]
     """Return how many doublings each count lies outside the measured ones."""
     low, high = np.log2(nprocs[0]), np.log2(nprocs[-1])
@@ -194,7 +194,7 @@ def doublings_of(nprocs, counts):  # type: ignore[no-untyped-def]
     return np.abs(at - np.minimum(np.maximum(at, low), high))
 
 
-@compiled(error_model="numpy")
+@compiled
 def flattening_of(nprocs, runtime) -> float:  # type: ignore[no-untyped-def]
     """Return by how much the log-log slope rises at the last step from the one before."""
     if nprocs.size < ENOUGH:
@@ -205,7 +205,7 @@ def flattening_of(nprocs, runtime) -> float:  # type: ignore[no-untyped-def]
     return float(min(max(last - before, 0.0), 1.5))
 
 
-@compiled(error_model="numpy")
+@compiled
 def spread_of(voices, middle, weights, doublings, shape):  # type: ignore[no-untyped-def]
     """Return how far 80 % ranges go below and above, and how far methods differ, ln seconds.
 
@@ -228,7 +228,7 @@ def spread_of(voices, middle, weights, doublings, shape):  # type: ignore[no-unt
     return np.hypot(few * (BASE + apart), scatter), np.hypot(few * above, scatter), apart
 
 
-@compiled(error_model="numpy")
+@compiled
 def severities(fits, weights, nprocs, runtime, counts):  # type: ignore[no-untyped-def]
     """Return how severe the widths of ranges are at counts (`predictors.remarks.GRADES`)."""
     voices, doublings = voices_of(fits, counts), doublings_of(nprocs, counts)
@@ -243,7 +243,7 @@ def severities(fits, weights, nprocs, runtime, counts):  # type: ignore[no-untyp
     return found
 
 
-@compiled(error_model="numpy")
+@compiled
 def record_errors(sums, row, columns, errors):  # type: ignore[no-untyped-def]
     """Add a run's errors, as logarithms, of the methods in some columns."""
     for k in range(columns.size):
@@ -257,7 +257,7 @@ def record_errors(sums, row, columns, errors):  # type: ignore[no-untyped-def]
         everywhere[ERRORS] += error
 
 
-@compiled(error_model="numpy")
+@compiled
 def expected_errors(sums, row):  # type: ignore[no-untyped-def]
     """Return each method's expected error on an application, NaN where nothing is known."""
     found = np.full(sums.shape[1], np.nan)
@@ -272,7 +272,7 @@ def expected_errors(sums, row):  # type: ignore[no-untyped-def]
     return found
 
 
-@compiled(error_model="numpy")
+@compiled
 def weight_factors(sums, row):  # type: ignore[no-untyped-def]
     """Return factors on the methods' weights, 1 where nothing is known."""
     expected = expected_errors(sums, row)
@@ -311,7 +311,7 @@ class KeptFit(NamedTuple):
     columns: IntArray
 
 
-@compiled(error_model="numpy")
+@compiled
 def fit_kept(counts, runs, numbers, known):  # type: ignore[no-untyped-def]
     """Merge good runs by count and fit every method.
 
@@ -336,27 +336,27 @@ def fit_kept(counts, runs, numbers, known):  # type: ignore[no-untyped-def]
     return KeptFit(nprocs, runtime, end, fits, severity, columns)
 
 
-@compiled(error_model="numpy")
+@compiled
 def seconds_of(kept, sums, row, counts):  # type: ignore[no-untyped-def]
     """Return the median at counts; `sums` and `row` are those of the memory of errors."""
     return median_seconds(kept.fits, weight_factors(sums, row)[kept.columns], counts)
 
 
-@compiled(error_model="numpy")
+@compiled
 def fit_and_ask(counts, runs, numbers, known, sums, row, targets):  # type: ignore[no-untyped-def]
     """Return what `fit_kept` does, and what `seconds_of` then says of targets."""
     kept = fit_kept(counts, runs, numbers, known)
     return kept, seconds_of(kept, sums, row, targets.astype(np.float64))
 
 
-@compiled(error_model="numpy")
+@compiled
 def record_run(kept, sums, row, nprocs, runtime):  # type: ignore[no-untyped-def]
     """Take in how far each method was off a run that it has not seen."""
     voices = voices_of(kept.fits, np.array([float(nprocs)]))[:, 0]
     record_errors(sums, row, kept.columns, voices - np.log(runtime))
 
 
-@compiled(error_model="numpy")
+@compiled
 def judge(kept, sums, row, counts):  # type: ignore[no-untyped-def]
     """Return the worst severity of a remark about each count, and the place of its code."""
     nprocs, end = kept.nprocs, kept.ordinary

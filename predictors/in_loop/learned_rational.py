@@ -171,7 +171,7 @@ class LoadedHistory:
         return np.asarray(runs.runtime / np.maximum(seconds, self._least))
 
 
-@compiled(error_model="numpy")
+@compiled
 def _correct(
     plain: FloatArray, least: float, counts: IntArray, known: IntArray, figures: FloatArray,
     squares: float,

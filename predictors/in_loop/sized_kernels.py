@@ -95,7 +95,7 @@ class Foci(NamedTuple):
     table: FloatArray
 
 
-@compiled(error_model="numpy")
+@compiled
 def renewed(latest, form, split):  # type: ignore[no-untyped-def]
     """Fit to the latest runs and grade the fit.
 
@@ -123,7 +123,7 @@ def renewed(latest, form, split):  # type: ignore[no-untyped-def]
     return failed, Fit(known, runtime, log_time, splits, coefficients, limits), grade
 
 
-@compiled(error_model="numpy")
+@compiled
 def seconds_by(coefficients, log_count, log_size, has_size):  # type: ignore[no-untyped-def]
     """Return what a model says of one count and size, as `predictors.regression.qr.predicted`."""
     seconds, inputs = 0.0, 2 if has_size else 1
@@ -137,7 +137,7 @@ def seconds_by(coefficients, log_count, log_size, has_size):  # type: ignore[no-
     return seconds
 
 
-@compiled(error_model="numpy")
+@compiled
 def inside_of(fit, size) -> tuple[float, float]:  # type: ignore[no-untyped-def]
     """Return log2 of the size to ask for, and the factor that is left to proportion."""
     limits = fit.limits
@@ -149,7 +149,7 @@ def inside_of(fit, size) -> tuple[float, float]:  # type: ignore[no-untyped-def]
     return np.log2(inside), size / inside
 
 
-@compiled(error_model="numpy")
+@compiled
 def complete_seconds(fit, count, size):  # type: ignore[no-untyped-def]
     """Return what the fit to all runs says of a job of a size at a count."""
     log_size, factor = inside_of(fit, size)
@@ -157,19 +157,19 @@ def complete_seconds(fit, count, size):  # type: ignore[no-untyped-def]
     return seconds_by(fit.coefficients, np.log2(count), log_size, has_size) * factor
 
 
-@compiled(error_model="numpy")
+@compiled
 def level_of(latest, count) -> int:  # type: ignore[no-untyped-def]
     """Return the place of a count among those measured, or where it would be."""
     return int(np.searchsorted(latest.levels[0, : latest.span[LEVELS]], count))
 
 
-@compiled(error_model="numpy")
+@compiled
 def has_level(latest, place, count) -> bool:  # type: ignore[no-untyped-def]
     """Say whether the measured count at a place is this one."""
     return bool(place < latest.span[LEVELS] and latest.levels[0, place] == count)
 
 
-@compiled(error_model="numpy")
+@compiled
 def level_anew(latest):  # type: ignore[no-untyped-def]
     """Write down anew which counts the runs were measured at."""
     table, levels, span = latest.table, latest.levels, latest.span
@@ -188,7 +188,7 @@ def level_anew(latest):  # type: ignore[no-untyped-def]
     span[FIRST] = span[COMPARED] = span[BEGIN]
 
 
-@compiled(error_model="numpy")
+@compiled
 def compare(latest, fit):  # type: ignore[no-untyped-def]
     """Compare the runs with the fit to all runs, those that were not before."""
     table, places, levels, span = latest
@@ -217,7 +217,7 @@ def compare(latest, fit):  # type: ignore[no-untyped-def]
     span[COMPARED] = span[END]
 
 
-@compiled(error_model="numpy")
+@compiled
 def averages(latest, size):  # type: ignore[no-untyped-def]
     """Return the mean ratio at each measured count, runs of like size first, and their number.
 
@@ -252,7 +252,7 @@ def averages(latest, size):  # type: ignore[no-untyped-def]
     return means, runs, total
 
 
-@compiled(error_model="numpy")
+@compiled
 def focus_row(foci, number, centre) -> int:  # type: ignore[no-untyped-def]
     """Return the row of a focal time; `number` where it has none."""
     for row in range(number):
@@ -261,7 +261,7 @@ def focus_row(foci, number, centre) -> int:  # type: ignore[no-untyped-def]
     return int(number)
 
 
-@compiled(error_model="numpy")
+@compiled
 def stands(foci, row, fit, seen) -> bool:  # type: ignore[no-untyped-def]
     """Say whether all runs since a focal fit ended outside its region."""
     known, width = foci.parts[row, 1], foci.table[row, 0]
@@ -273,7 +273,7 @@ def stands(foci, row, fit, seen) -> bool:  # type: ignore[no-untyped-def]
     return True
 
 
-@compiled(error_model="numpy")
+@compiled
 def put_focus(foci, row, coefficients, width, low, high):  # type: ignore[no-untyped-def]
     """Write down a fit at a focal time; without coefficients there is none."""
     own, inputs = foci.table[row], low.size
@@ -285,7 +285,7 @@ def put_focus(foci, row, coefficients, width, low, high):  # type: ignore[no-unt
         own[5 + 3 * p : 6 + 3 * p + inputs] = coefficients[p]
 
 
-@compiled(error_model="numpy")
+@compiled
 def fit_foci(latest, fit, foci, wanted, seen, half_width):  # type: ignore[no-untyped-def]
     """See to it that the fits at focal times are those to the runs of the fit."""
     span = latest.span
@@ -304,7 +304,7 @@ def fit_foci(latest, fit, foci, wanted, seen, half_width):  # type: ignore[no-un
         foci.parts[row, 1] = seen
 
 
-@compiled(error_model="numpy")
+@compiled
 def asked_of(latest, fit, counts, size):  # type: ignore[no-untyped-def]
     """Return counts and then the measured ones in log2, and what the fit to all runs says there.
 
@@ -322,13 +322,13 @@ def asked_of(latest, fit, counts, size):  # type: ignore[no-untyped-def]
     return log_counts, seconds, log_size, factor
 
 
-@compiled(error_model="numpy")
+@compiled
 def foci_of(seconds):  # type: ignore[no-untyped-def]
     """Return the focal times, log2 in steps, at which runs of these times are looked at."""
     return np.rint(np.log2(seconds) * FOCUS_STEPS).astype(np.int64)
 
 
-@compiled(error_model="numpy")
+@compiled
 def focused(latest, fit, foci, asked):  # type: ignore[no-untyped-def]
     """Return what fits in focus say where they can; `asked` is what `asked_of` returned."""
     log_counts, seconds, log_size, _ = asked
@@ -344,7 +344,7 @@ def focused(latest, fit, foci, asked):  # type: ignore[no-untyped-def]
     return found
 
 
-@compiled(error_model="numpy")
+@compiled
 def as_runs_correct(latest, counts, size, asked, seconds):  # type: ignore[no-untyped-def]
     """Return the runtimes `seconds` at counts, as the runs correct them.
 
@@ -360,14 +360,14 @@ def as_runs_correct(latest, counts, size, asked, seconds):  # type: ignore[no-un
     return corrected(own, counts, measured, known, means, runs, squares)
 
 
-@compiled(error_model="numpy")
+@compiled
 def believe(latest, fit, counts, size):  # type: ignore[no-untyped-def]
     """Return what the fit to all runs says of a job of a size, as the runs correct it."""
     asked = asked_of(latest, fit, counts, size)
     return as_runs_correct(latest, counts, size, asked, asked[1])
 
 
-@compiled(error_model="numpy")
+@compiled
 def believe_in_focus(latest, fit, foci, counts, size, seen, half_width):  # type: ignore[no-untyped-def]
     """Return what fits at the job's own times say, as the runs correct it."""
     asked = asked_of(latest, fit, counts, size)
@@ -376,7 +376,7 @@ def believe_in_focus(latest, fit, foci, counts, size, seen, half_width):  # type
     return as_runs_correct(latest, counts, size, asked, seconds)
 
 
-@compiled(error_model="numpy")
+@compiled
 def account(latest, fit, nprocs, size) -> tuple[int, float]:  # type: ignore[no-untyped-def]
     """Return how many runs are kept at a count, and their mean brought to a size; NaN without."""
     compare(latest, fit)

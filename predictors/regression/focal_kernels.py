@@ -28,7 +28,7 @@ ROUNDING = 1e-12
 MUCH_COMMUNICATION = 0.5
 
 
-@compiled(error_model="numpy")
+@compiled
 def varying(known):  # type: ignore[no-untyped-def]
     """Return which rows of the table have several values; the counts' always counts as one."""
     stays = np.ones(known.shape[0], np.bool_)
@@ -37,7 +37,7 @@ def varying(known):  # type: ignore[no-untyped-def]
     return stays
 
 
-@compiled(error_model="numpy")
+@compiled
 def region(known, log_time, centre, half_width):  # type: ignore[no-untyped-def]
     """Return the runs near the focal time, the half-width taken, and how often it was widened.
 
@@ -63,7 +63,7 @@ def region(known, log_time, centre, half_width):  # type: ignore[no-untyped-def]
     return np.ones(distance.size, np.bool_), np.inf, MAX_WIDENINGS
 
 
-@compiled(error_model="numpy")
+@compiled
 def linear_parts(known, runtime, splits, weights):  # type: ignore[no-untyped-def]
     """Fit the total, or both parts where communication is over half at the largest count.
 
@@ -95,7 +95,7 @@ def linear_parts(known, runtime, splits, weights):  # type: ignore[no-untyped-de
     return failed, way, done, gap, uppers
 
 
-@compiled(error_model="numpy")
+@compiled
 def prepared(runs, spread):  # type: ignore[no-untyped-def]
     """Return the latest runs of an application as regressions take them.
 
@@ -139,7 +139,7 @@ def prepared(runs, spread):  # type: ignore[no-untyped-def]
     return known, runtime, log_time, splits, low, high
 
 
-@compiled(error_model="numpy")
+@compiled
 def focal_fit(known, runtime, log_time, splits, centre, half_width):  # type: ignore[no-untyped-def]
     """Fit the runs in focus: region and parts at once.
 

@@ -38,7 +38,7 @@ POOR_FIT = 0.10
 MEDIAN_OF_NORMAL = 0.675  # the thesis's rounding of the normal's upper quartile, 0.6745
 
 
-@compiled(error_model="numpy")
+@compiled
 def guard(known, response, top):  # type: ignore[no-untyped-def]
     """Return the form that the held-out largest count clearly prefers, AUTO if none.
 
@@ -59,7 +59,7 @@ def guard(known, response, top):  # type: ignore[no-untyped-def]
     return QUADRATIC if error[0] > GUARD_FACTOR * error[1] + EXACT else AUTO
 
 
-@compiled(error_model="numpy")
+@compiled
 def fitted(known, response, form, levels):  # type: ignore[no-untyped-def]
     """Fit one log2 time in a form, or in the better one by RMSE under the hold-out guard.
 
@@ -84,13 +84,13 @@ def fitted(known, response, form, levels):  # type: ignore[no-untyped-def]
     return DETERMINED, columns if preferred == QUADRATIC else columns - 1, upper
 
 
-@compiled(error_model="numpy")
+@compiled
 def usable(parts):  # type: ignore[no-untyped-def]
     """Say whether both parts can be logged: communication that is zero throughout is absent."""
     return np.all(parts[0] > 0.0) and np.any(parts[1] > 0.0)
 
 
-@compiled(error_model="numpy")
+@compiled
 def logs_of(times):  # type: ignore[no-untyped-def]
     """Return log2 of times; a zero counts as half the smallest positive one."""
     least, logs = np.inf, np.empty(times.size)
@@ -102,14 +102,14 @@ def logs_of(times):  # type: ignore[no-untyped-def]
     return logs
 
 
-@compiled(error_model="numpy")
+@compiled
 def mean_share(log_q, first, second, level):  # type: ignore[no-untyped-def]
     """Return the mean share of the first of two times at one count."""
     here = log_q == level
     return np.mean(first[here] / (first[here] + second[here]))
 
 
-@compiled(error_model="numpy")
+@compiled
 def adding_up(runtime, parts):  # type: ignore[no-untyped-def]
     """Return what was done that the parts add up, by how much they do not, and communication."""
     rest = runtime - parts[0]
@@ -119,14 +119,14 @@ def adding_up(runtime, parts):  # type: ignore[no-untyped-def]
     return (REST, gap, rest) if np.all(rest > 0.0) else (UNEVEN, gap, parts[1].copy())
 
 
-@compiled(error_model="numpy")
+@compiled
 def determines(levels, rows, inputs, form) -> bool:  # type: ignore[no-untyped-def]
     """Say whether there are counts and rows enough for the coefficients."""
     needed = 3 if form == QUADRATIC else 2
     return bool(levels.size >= needed and rows >= needed + inputs)
 
 
-@compiled(error_model="numpy")
+@compiled
 def should_separate(known, parts, levels):  # type: ignore[no-untyped-def]
     """Return why to fit the parts apart (BARNES section 3), computation's share, a failure."""
     share = np.inf
@@ -141,7 +141,7 @@ def should_separate(known, parts, levels):  # type: ignore[no-untyped-def]
     return 0, share, failed
 
 
-@compiled(error_model="numpy")
+@compiled
 def fitted_parts(known, runtime, parts, form, levels):  # type: ignore[no-untyped-def]
     """Fit computation and communication apart.
 
@@ -162,7 +162,7 @@ def fitted_parts(known, runtime, parts, form, levels):  # type: ignore[no-untype
     return failed, error, done, gap, uppers, columns
 
 
-@compiled(error_model="numpy")
+@compiled
 def choose(known, runtime, splits, form, split):  # type: ignore[no-untyped-def]
     """Fit the total, or the split with the lowest weighted RMSE, by the paper's rules.
 
@@ -222,7 +222,7 @@ def choose(known, runtime, splits, form, split):  # type: ignore[no-untyped-def]
     return failed, best, why, share, done, gap, uppers, columns
 
 
-@compiled(error_model="numpy")
+@compiled
 def error_at(coefficients, known, runtime, level):  # type: ignore[no-untyped-def]
     """Return the median of 2^|e| − 1 over the runs at one count (log2), e their log2 errors."""
     here = known[0] == level
@@ -230,7 +230,7 @@ def error_at(coefficients, known, runtime, level):  # type: ignore[no-untyped-de
     return np.median(2.0 ** np.abs(np.log2(seconds / runtime[here])) - 1.0)
 
 
-@compiled(error_model="numpy")
+@compiled
 def work_by_level(known, runtime):  # type: ignore[no-untyped-def]
     """Return the counts (log2), the median of log2 work at each, and a failure.
 
@@ -248,7 +248,7 @@ def work_by_level(known, runtime):  # type: ignore[no-untyped-def]
     return levels, middles, collinear_column(upper)
 
 
-@compiled(error_model="numpy")
+@compiled
 def weighted_rmse(known, uppers, columns, coefficients):  # type: ignore[no-untyped-def]
     """Return the RMSE of the parts, weighted by their shares at the largest count (BARNES 4.2)."""
     rows = known.shape[1]
@@ -261,7 +261,7 @@ def weighted_rmse(known, uppers, columns, coefficients):  # type: ignore[no-unty
     return share * error + (1.0 - share) * rmse_of(uppers[1], columns[1], rows)
 
 
-@compiled(error_model="numpy")
+@compiled
 def grade_of_fit(known, runtime, uppers, columns, coefficients):  # type: ignore[no-untyped-def]
     """Return how severe what runs show of their own fit is: 2 warns, 1 notes, 0 is nothing.
 

@@ -17,7 +17,7 @@ LARGEST_LOG = 900.0
 """Errors and times in log2 units are told apart up to here; their powers stay finite."""
 
 
-@compiled(error_model="numpy")
+@compiled
 def qr_factor(table):  # type: ignore[no-untyped-def]
     """Return the triangular factor of the table's transpose; the table is overwritten.
 
@@ -44,7 +44,7 @@ def qr_factor(table):  # type: ignore[no-untyped-def]
     return upper
 
 
-@compiled(error_model="numpy")
+@compiled
 def design_factor(known, response, weights, quadratic):  # type: ignore[no-untyped-def]
     """Return the factor of a design (ones, the known rows, perhaps (log2 q)²) and its response.
 
@@ -69,7 +69,7 @@ def design_factor(known, response, weights, quadratic):  # type: ignore[no-untyp
     return qr_factor(table)
 
 
-@compiled(error_model="numpy")
+@compiled
 def collinear_column(upper) -> int:  # type: ignore[no-untyped-def]
     """Return the first column of the design that those before it make up, or `DETERMINED`."""
     for j in range(1, upper.shape[0] - 1):
@@ -81,7 +81,7 @@ def collinear_column(upper) -> int:  # type: ignore[no-untyped-def]
     return DETERMINED
 
 
-@compiled(error_model="numpy")
+@compiled
 def solve_triangular(upper, columns):  # type: ignore[no-untyped-def]
     """Return the coefficients of the design's first columns, and 0 for the others."""
     last = upper.shape[0] - 1
@@ -94,7 +94,7 @@ def solve_triangular(upper, columns):  # type: ignore[no-untyped-def]
     return coefficients
 
 
-@compiled(error_model="numpy")
+@compiled
 def rmse_of(upper, columns, rows) -> float:  # type: ignore[no-untyped-def]
     """Return the RMSE over rows minus coefficients; NaN where none is left."""
     last, squares = upper.shape[0] - 1, 0.0
@@ -103,7 +103,7 @@ def rmse_of(upper, columns, rows) -> float:  # type: ignore[no-untyped-def]
     return (squares / (rows - columns)) ** 0.5 if rows > columns else np.nan
 
 
-@compiled(error_model="numpy")
+@compiled
 def coefficients_of(uppers, columns, parts):  # type: ignore[no-untyped-def]
     """Return the coefficients of one or two parts, 0 for columns they do without."""
     coefficients = np.empty((parts, uppers.shape[1] - 1))
@@ -112,7 +112,7 @@ def coefficients_of(uppers, columns, parts):  # type: ignore[no-untyped-def]
     return coefficients
 
 
-@compiled(error_model="numpy")
+@compiled
 def log_times(coefficients, known):  # type: ignore[no-untyped-def]
     """Return the fitted log2 time of each run; a coefficient past the inputs' is the square's."""
     inputs = known.shape[0]
@@ -127,7 +127,7 @@ def log_times(coefficients, known):  # type: ignore[no-untyped-def]
     return values
 
 
-@compiled(error_model="numpy")
+@compiled
 def predicted(coefficients, targets):  # type: ignore[no-untyped-def]
     """Return the seconds of all parts, added up, at the columns of `targets`.
 

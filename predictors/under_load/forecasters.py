@@ -158,7 +158,7 @@ def _lowest(ranks: int) -> int:
     return (bytes_ * 0x0101010101010101) >> 56
 
 
-@compiled(error_model="numpy")
+@compiled
 def _middle(bank, first, size, median, trimmed):  # type: ignore[no-untyped-def]
     """Renew median and mean of the middle 40 % of so many values, in order from a row on."""
     ordered, standing, cut = bank.ordered, bank.standing, int(TRIM * size)
@@ -172,7 +172,7 @@ def _middle(bank, first, size, median, trimmed):  # type: ignore[no-untyped-def]
         standing[trimmed, k] = total / (size - 2 * cut)
 
 
-@compiled(error_model="numpy")
+@compiled
 def _means(bank):  # type: ignore[no-untyped-def]
     """Renew the means of the newest 31 and 5; of fewer values the rest are zeros."""
     recent, standing, newest = bank.recent, bank.standing, (bank.count - 1) % VALUES + VALUES
@@ -257,7 +257,7 @@ def _adapt(bank):  # type: ignore[no-untyped-def]
                 windows[k] = min(most, windows[k] + 1)
 
 
-@compiled(error_model="numpy")
+@compiled
 def _forecast(bank):  # type: ignore[no-untyped-def]
     """Renew what the primary forecasters say."""
     standing, value = bank.standing, bank.value

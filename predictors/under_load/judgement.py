@@ -45,7 +45,7 @@ def folds_by_size(values: FloatArray, blocks: int = BLOCKS) -> list[BoolArray]:
     return [own == block for block in range(blocks)]
 
 
-@compiled(error_model="numpy")
+@compiled
 def unit_rows(
     columns: FloatArray, seconds: FloatArray, folds: BoolArray, relative: bool
 ) -> tuple[FloatArray, FloatArray, FloatArray, IntArray]:

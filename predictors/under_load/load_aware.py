@@ -40,7 +40,7 @@ class Parts(NamedTuple):
         return Parts(self.fixed * factors, self.computation * factors, self.communication * factors)
 
 
-@compiled(error_model="numpy")
+@compiled
 def _seconds_of_parts(
     spread: tuple[FloatArray, FloatArray], scaled: FloatArray, coefficients: FloatArray,
     part: IntArray,
@@ -119,7 +119,7 @@ def search_of(parts: Parts) -> FloatArray:
     return np.array([idle, idle, np.full(idle.shape, np.inf), np.zeros(idle.shape)])
 
 
-@compiled(error_model="numpy")
+@compiled
 def look_up(search, i, answer):  # type: ignore[no-untyped-def]
     """Take in which runtime the load over the one asked for leads to.
 

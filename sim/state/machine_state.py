@@ -213,6 +213,7 @@ class MachineState:
 
     def reallocate(self, job: int, processors: int) -> Ranges:
         """Let a running job have so many: of its own, and the lowest-numbered free ones."""
+        _make_room(self.tables, processors)
         _reallocate(self.tables, job, processors)
         return self._held(job)
 

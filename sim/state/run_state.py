@@ -213,8 +213,8 @@ def idle_state(processors: int, jobs: int, holders: int) -> State:
 
 @compiled
 def longer(values: NDArray[Any], size: int) -> NDArray[Any]:
-    """Return room for so many, with these in front and zeros behind them."""
-    room = np.zeros(size, values.dtype)
+    """Return room for so many, with these in front."""
+    room = np.empty(size, values.dtype)
     for k in range(values.size):
         room[k] = values[k]
     return room
@@ -298,32 +298,37 @@ def make_room(state: State, more: int) -> None:
 @compiled
 def allocate(state: State, job: int) -> None:
     """Give a job the lowest-numbered free processors, as many as it will hold; there are enough."""
+    make_room(state, state.run[0].free_ranges)
+    _allocate_more(state, job, 0, 0, state.processors[job])
+
+
+@compiled(forceinline=True)
+def _allocate_more(state: State, job: int, first: int, last: int, more: int) -> None:
+    """Give a job the lowest-numbered free processors besides its ranges from first to last."""
     run = state.run[0]
-    make_room(state, run.free_ranges)
     free, ranges = state.free_ranges, state.ranges
-    wanted, whole, last = state.processors[job], 0, run.ranges
-    run.free -= wanted
-    state.first_range[job] = last
-    while wanted > 0:
-        low, high = free[whole].low, free[whole].high
-        if high - low + 1 > wanted:
-            high = low + wanted - 1
-            free[whole].low = high + 1
+    begin, end, whole = run.ranges, run.ranges, 0
+    run.free -= more
+    while first < last or more > 0:
+        if more == 0 or (first < last and ranges[first].low < free[whole].low):
+            low, high = ranges[first].low, ranges[first].high
+            first += 1
         else:
-            whole += 1
-        ranges[last].low, ranges[last].high = low, high
-        wanted -= high - low + 1
-        last += 1
-    state.last_range[job] = run.ranges = last
+            low, high = free[whole].low, min(free[whole].high, free[whole].low + more - 1)
+            more -= high - low + 1
+            free[whole].low = high + 1
+            whole += high == free[whole].high
+        if end > begin and ranges[end - 1].high == low - 1:
+            ranges[end - 1].high = high
+        else:
+            ranges[end].low, ranges[end].high = low, high
+            end += 1
+    state.first_range[job] = begin
+    state.last_range[job] = run.ranges = end
     if whole > 0:
         run.free_ranges -= whole
         for k in range(run.free_ranges):
-            _copy_range(free, k, k + whole)
-
-
-@compiled
-def _copy_range(ranges: NDArray[Any], to: int, origin: int) -> None:
-    ranges[to].low, ranges[to].high = ranges[origin].low, ranges[origin].high
+            free[k] = free[k + whole]
 
 
 @compiled
@@ -336,7 +341,7 @@ def release(state: State, low: int, high: int) -> None:
     if joins_before and joins_after:
         free[where - 1].high = free[where].high
         for k in range(where, number - 1):
-            _copy_range(free, k, k + 1)
+            free[k] = free[k + 1]
         run.free_ranges -= 1
     elif joins_before:
         free[where - 1].high = high
@@ -344,51 +349,37 @@ def release(state: State, low: int, high: int) -> None:
         free[where].low = low
     else:
         for k in range(number, where, -1):
-            _copy_range(free, k, k - 1)
+            free[k] = free[k - 1]
         free[where].low, free[where].high = low, high
         run.free_ranges += 1
 
 
-@compiled
+@compiled(forceinline=True)
 def reallocate(state: State, job: int, count: int) -> None:
-    """Give a run the lowest-numbered free processors besides, or keep its lowest-numbered."""
+    """Give a run the lowest-numbered free processors besides, or keep its lowest-numbered.
+
+    Whoever calls makes room for so many ranges.
+    """
     run = state.run[0]
     first, last, more = state.first_range[job], state.last_range[job], count - state.processors[job]
-    make_room(state, 2 * (last - first + run.free_ranges))
-    begin = end = run.ranges
-    if more > 0:
-        state.processors[job] = more
-        allocate(state, job)
-        ranges = state.ranges
-        gained, place = ranges[begin : run.ranges].copy(), 0
-        while first < last or place < gained.size:
-            is_own = place == gained.size
-            if is_own or (first < last and ranges[first].low < gained[place].low):
-                low, high = ranges[first].low, ranges[first].high
-                first += 1
-            else:
-                low, high = gained[place].low, gained[place].high
-                place += 1
-            if end > begin and ranges[end - 1].high == low - 1:
-                ranges[end - 1].high = high
-            else:
-                ranges[end].low, ranges[end].high = low, high
-                end += 1
-    else:
-        run.free -= more
-        ranges, left = state.ranges, count
-        for k in range(first, last):
-            low, high = ranges[k].low, ranges[k].high
-            width = min(left, high - low + 1)
-            left -= width
-            if width > 0:
-                ranges[end].low, ranges[end].high = low, low + width - 1
-                end += 1
-            if low + width <= high:
-                release(state, low + width, high)
     state.processors[job] = count
-    state.first_range[job], state.last_range[job] = begin, end
-    run.ranges = end
+    if more > 0:
+        _allocate_more(state, job, first, last, more)
+        return
+    ranges, left = state.ranges, count
+    begin = end = run.ranges
+    run.free -= more
+    for k in range(first, last):
+        low, high = ranges[k].low, ranges[k].high
+        width = min(left, high - low + 1)
+        left -= width
+        if width > 0:
+            ranges[end].low, ranges[end].high = low, low + width - 1
+            end += 1
+        if low + width <= high:
+            release(state, low + width, high)
+    state.first_range[job] = begin
+    state.last_range[job] = run.ranges = end
 
 
 @compiled
@@ -400,7 +391,7 @@ def allocate_named(state: State, low: int, high: int) -> bool:
         return False
     first, last = free[place].low, free[place].high
     for k in range(place, run.free_ranges - 1):
-        _copy_range(free, k, k + 1)
+        free[k] = free[k + 1]
     run.free_ranges -= 1
     if first < low:
         release(state, first, low - 1)

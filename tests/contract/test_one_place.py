@@ -103,13 +103,13 @@ EDITS = {
     ),
     "equi": (
         "reallocation/equi.py",
-        "apportion(np.ones(claims.least.size)",
-        "apportion(1.0 + np.arange(claims.least.size)",
+        "in_equal_parts(claims.total, claims.least, claims.largest)",
+        "in_equal_parts(claims.total // 2, claims.least, claims.largest)",
     ),
     "deq": (
         "reallocation/equi.py",
-        "apportion(np.ones(usable.size)",
-        "apportion(1.0 + np.arange(usable.size)",
+        "in_equal_parts(claims.total, claims.least, largest)",
+        "in_equal_parts(claims.total // 2, claims.least, largest)",
     ),
     "expand": ("reallocation/equi.py", "claims.total, running)", "claims.total, running[:0])"),
     "hesrpt": ("reallocation/hesrpt.py", "np.argsort(ranks(-work)", "np.argsort(ranks(work)"),

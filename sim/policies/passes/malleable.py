@@ -15,7 +15,7 @@ from sim.policies.reallocation.beliefs import TABLED
 from sim.state.availability import BelievedEnds
 from sim.state.calendar import Calendar, sift_down, write_event
 from sim.state.predicted import LEAST_BELIEF
-from sim.state.run_state import State, believe_end, reallocate
+from sim.state.run_state import State, believe_end, make_room, reallocate
 from sim.state.run_steps import holders_in, plan_ends, start
 from sim.state.waiting_queue import pop, tidy
 
@@ -52,8 +52,7 @@ def _lent_end(state: State, sharing: SharingMemory, job: int) -> float:
     least, now = sharing.jobs[job].least, state.run[0].now
     if least == 0 or least == held:
         return float(end)
-    seconds = max(end - now, 0.0)
-    seconds *= _relative(sharing, job, least)
+    seconds = max(end - now, 0.0) * _relative(sharing, job, least)
     return float(now + seconds / _relative(sharing, job, held))
 
 
@@ -88,7 +87,7 @@ def _find_starts(state: State, sharing: SharingMemory, held_back: bool) -> int:
 # Who gets how many
 
 
-@compiled
+@compiled(forceinline=True)
 def _claims(state: State, sharing: SharingMemory, jobs: IntArray, total: int) -> Claims:
     """Return what is claimed by jobs, of whom the members come first."""
     own, members = sharing.jobs, sharing.tally[0].members
@@ -117,7 +116,7 @@ def _work_left(
     return work, stretch
 
 
-@compiled
+@compiled(forceinline=True)
 def begin_pass(
     state: State, sharing: SharingMemory, held_back: bool = False
 ) -> tuple[IntArray, Claims]:
@@ -229,15 +228,6 @@ def claim_beside_deferred(
 
 
 @compiled
-def _move_ends(state: State, calendar: Calendar, job: int, end: float, believed: float) -> None:
-    """Let a run end, and be believed to end, at other times; the heap is not in order then."""
-    calendar.end_time[job] = end
-    state.planned[job] = state.run[0].turns
-    state.run[0].turns += 1
-    believe_end(state, job, believed)
-
-
-@compiled
 def _foresee_anew(state: State, calendar: Calendar) -> None:
     """Put the heap of what happens next in order."""
     running = state.run[0].running
@@ -259,8 +249,10 @@ def _begin_stretch(state: State, sharing: SharingMemory, job: int) -> None:
 
 @compiled
 def _resize(state: State, sharing: SharingMemory, job: int, count: int) -> None:
-    """Let a run go on with other processors, as `sim.engine.resizing` does."""
-    calendar = sharing.calendar
+    """Let a run go on with other processors, as `sim.engine.resizing` does.
+
+    There is room for their ranges; the heap of what happens next is not in order then.
+    """
     own, now, before = sharing.jobs[job], state.run[0].now, state.processors[job]
     left = max(state.believed_end[job] - now, 0.0)
     if now > own.since:
@@ -277,7 +269,10 @@ def _resize(state: State, sharing: SharingMemory, job: int, count: int) -> None:
     _begin_stretch(state, sharing, job)
     end = now + _runtime(sharing, sharing.true, job, count) * max(1.0 - own.done, 0.0)
     believed, slack = now + left, 1e-9 * abs(end - now) + 1e-12 * abs(end)
-    _move_ends(state, calendar, job, end, end if abs(believed - end) <= slack else believed)
+    sharing.calendar.end_time[job] = end
+    state.planned[job] = state.run[0].turns
+    state.run[0].turns += 1
+    believe_end(state, job, end if abs(believed - end) <= slack else believed)
 
 
 @compiled
@@ -299,7 +294,7 @@ def _start(state: State, sharing: SharingMemory, job: int, count: int) -> None:
     _begin_stretch(state, sharing, job)
 
 
-@compiled
+@compiled(forceinline=True)
 def end_pass(state: State, sharing: SharingMemory, jobs: IntArray, shares: IntArray) -> None:
     """Let jobs shrink, start and grow, as `ReallocatingScheduler` does.
 
@@ -315,6 +310,7 @@ def end_pass(state: State, sharing: SharingMemory, jobs: IntArray, shares: IntAr
     tally, queue = sharing.tally[0], sharing.queue
     number = tally.members
     before = state.processors[jobs[:number]]
+    make_room(state, shares.sum())
     for k in range(number):
         if shares[k] < before[k]:
             _resize(state, sharing, jobs[k], shares[k])
@@ -326,6 +322,7 @@ def end_pass(state: State, sharing: SharingMemory, jobs: IntArray, shares: IntAr
         new += is_malleable
         pop(queue, place)
     tidy(queue)
+    make_room(state, shares.sum())
     for k in range(number):
         if shares[k] > before[k]:
             _resize(state, sharing, jobs[k], shares[k])

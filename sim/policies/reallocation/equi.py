@@ -12,7 +12,7 @@ from sim.policies.passes.malleable import begin_pass, end_pass
 from sim.policies.passes.sharing import Claims, SharingMemory
 from sim.policies.reallocation.beliefs import Beliefs
 from sim.policies.reallocation.rule import Reallocation
-from sim.policies.reallocation.shares import apportion, hand_out, make_room
+from sim.policies.reallocation.shares import hand_out, in_equal_parts, make_room
 from sim.policies.ties import TIE, first_least
 from sim.state.run_state import State
 
@@ -29,7 +29,7 @@ def equal_shares(claims: Claims) -> IntArray:
     -------
     numpy.ndarray of int, shape (n,)
     """
-    return apportion(np.ones(claims.least.size), claims.total, claims.least, claims.largest)
+    return in_equal_parts(claims.total, claims.least, claims.largest)
 
 
 @compiled
@@ -44,7 +44,7 @@ def usable_shares(claims: Claims) -> IntArray:
     """Return equal shares, clipped to what each may hold and can use; see `equal_shares`."""
     usable = np.maximum(claims.readings[:, 0].astype(np.int64), claims.least)
     largest = np.minimum(usable, claims.largest)
-    return apportion(np.ones(usable.size), claims.total, claims.least, largest)
+    return in_equal_parts(claims.total, claims.least, largest)
 
 
 @compiled

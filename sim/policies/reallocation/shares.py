@@ -73,6 +73,30 @@ def apportion(weights: FloatArray, total: int, least: IntArray, largest: IntArra
     return shares
 
 
+@compiled
+def in_equal_parts(total: int, least: IntArray, largest: IntArray) -> IntArray:
+    """Return what `apportion` does where all weigh the same.
+
+    Examples
+    --------
+    >>> in_equal_parts(11, np.array([1, 1, 6]), np.array([9, 9, 9])).tolist()
+    [3, 2, 6]
+    """
+    level, too_high = 0, total + 1
+    while too_high - level > 1:
+        middle, wanted = (level + too_high) // 2, 0
+        for k in range(least.size):
+            wanted += min(max(middle, least[k]), largest[k])
+        level, too_high = (middle, too_high) if wanted <= total else (level, middle)
+    shares = np.minimum(np.maximum(level, least), largest)
+    left = total - shares.sum()
+    for k in range(least.size):
+        more = left > 0 and least[k] <= level < largest[k]
+        shares[k] += more
+        left -= more
+    return shares
+
+
 def snap(shares: IntArray, total: int, allowed: list[IntArray | None]) -> IntArray:
     """Return the shares lowered to allowed counts, what becomes free handed on in order.
 
