@@ -46,7 +46,8 @@ def test_summaries_of_blocks_and_groups_hide_nobody(seed, least):
         state = (first, min(last, JOBS), free, spare, now, shadow)
         expected = plainly(processors, runtime, *state)
         opening = Opening(*state[2:], False)
-        number, _ = fill(queue, *state[:2], opening, True, 0)
+        queue.at["first"] = first - 1
+        number, _ = fill(queue, *state[:2], opening, 0)
         assert found[:number].tolist() == expected
         processors[found[:number]] = 0
         seen.append((number, summaries.summarised[:: GROUP + 1].sum()))

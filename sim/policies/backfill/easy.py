@@ -88,7 +88,7 @@ def start_behind(
     at, own = queue.at[0], backfilling[0]
     around = Opening(free, 0, now, np.inf, own.shortest != 0)
     if own.reservations == 0:
-        number, _ = fill(queue, at.first + 1, at.last, around, True, own.heads)
+        number, _ = fill(queue, at.first + 1, at.last, around, own.heads)
     else:
         number, own.shadow_time, own.extra_nodes = backfill(queue, holders, around, own.heads)
     return number
@@ -111,7 +111,7 @@ def start_newcomers(
     extra_nodes = 0 if own.reservations == 0 else own.extra_nodes
     shadow_time = np.inf if own.reservations == 0 else own.shadow_time
     around = Opening(free, extra_nodes, now, shadow_time, own.shortest != 0)
-    number, own.extra_nodes = fill(queue, at.last - newcomers, at.last, around, False, 0)
+    number, own.extra_nodes = fill(queue, at.last - newcomers, at.last, around, own.heads)
     return number
 
 

@@ -169,15 +169,12 @@ def _fill_shortest(
 
 
 @compiled
-def fill(
-    queue: Queue, first: int, last: int, opening: Opening, whole: bool, number: int
-) -> tuple[int, int]:
+def fill(queue: Queue, first: int, last: int, opening: Opening, number: int) -> tuple[int, int]:
     """Find the jobs that may start ahead of the reservation, in queue order or the shortest first.
 
     Blocks of the queue, and groups of blocks, are passed over whose summary shows that
     none of their jobs may; a block that was searched to its end is summarised (if
-    `whole` says that the search began at its first job), and a group once all its
-    blocks are.
+    the search began behind the head of the queue), and a group once all its blocks are.
 
     Parameters
     ----------
@@ -185,7 +182,6 @@ def fill(
     first, last : int
         Places between which is searched.
     opening : Opening
-    whole : bool
     number : int
         So many places stand in `found` already.
 
@@ -199,7 +195,7 @@ def fill(
     free, spare, now, shadow, _ = opening
     processors = queue.processors
     runtime = queue.runtime
-    k = first
+    k, whole = first, first == queue.at[0].first + 1
     while k < last and free > 0:
         block = k // BLOCK
         own, group = row(block), block // GROUP * (GROUP + 1)
@@ -287,5 +283,5 @@ def backfill(
     else:
         shadow, spare = reserve(ends.end, ends.processors, opening.free, wanted)
     around = Opening(opening.free, spare, now, shadow, opening.shortest)
-    number, spare = fill(queue, at.first + 1, at.last, around, True, heads)
+    number, spare = fill(queue, at.first + 1, at.last, around, heads)
     return number, shadow, spare
