@@ -20,6 +20,7 @@ from sim.results.durable import (
     answering,
     as_json,
     clear_partial,
+    known_object,
     replaced,
     table_console,
     write_whole,
@@ -233,14 +234,18 @@ def _candidates(
 
 
 def folder_of(own: Options, trace: Trace, given: Sequence[str]) -> Path:
-    """Return where results go."""
+    """Return where results go; those of fewer candidates go below those of more, which stay."""
     if own.folder:
         return Path(own.folder)
     asked = {name: getattr(own, name) for name in ("capacity", "begin")}
     trial = [f"{name}={value}" for name, value in asked.items() if value != getattr(Options, name)]
     usual = backtest_folder(trace.source, trace.checksum)
     words = [usual.name, *(one.replace("=", "-") for one in sorted(given))]  # = is for columns
-    return usual.with_name(folder_name(",".join(words)) if given else usual.name) / ",".join(trial)
+    place = usual.with_name(folder_name(",".join(words)) if given else usual.name) / ",".join(trial)
+    there = {one["name"] for one in (known_object(place / BACKTEST) or {}).get("candidates", ())}
+    return (
+        place / f"candidates={','.join(own.candidates)}" if set(own.candidates) < there else place
+    )
 
 
 def write(done: Backtest, folder: Path) -> list[Path]:

@@ -368,16 +368,18 @@ Spearman's rank correlation of waits 0.43."
         is_alone = len(found["candidates"]) == 1
         tried = "the only candidate" if is_alone else "the closest by the ratio of mean waits"
         near = f", {tried}, is not close to"
-        parts = [
-            f"{relative(one['mean_wait_difference'])} and {ranks(one['spearman_wait'])}"
-            for one in own.get("quarters", ())
-        ]
-        quarters = f" (in quarters of the jobs {', '.join(parts)})" if parts else ""
+        parts = ", ".join(map(apart, own.get("quarters", ())))
+        quarters = f" (in quarters of the jobs {parts})" if parts else ""
     return (
         f"Backtest of {log}: {found['verdict']}. {found['nearest']}{near} the "
         f"recorded schedule: mean wait {relative(own['mean_wait_difference'])}, Spearman's rank "
         f"correlation of waits {ranks(own['spearman_wait'])}{quarters}."
     )
+
+
+def apart(quarter: Mapping[str, Any]) -> str:
+    """Return how far a quarter of the jobs is from the recorded: mean wait, rank correlation."""
+    return f"{relative(quarter['mean_wait_difference'])} and {ranks(quarter['spearman_wait'])}"
 
 
 def relative(value: float | None) -> str:

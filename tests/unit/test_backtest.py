@@ -296,6 +296,9 @@ def test_files_line_and_page(tmp_path, easy, monkeypatch, capsys):
     assert main([*given, "backtest.capacity=recorded"]) == 0  # a trial, of which no run speaks
     assert (folder / "capacity=recorded" / "backtest.json").is_file()
     assert find_backtest("log.csv", figures["checksum"]) == figures
+    assert main([*given[:2], "backtest.candidates=easy"]) == 0  # fewer leave the others
+    assert (folder / "candidates=easy" / "backtest.json").is_file()
+    assert first == {path.name: path.read_bytes() for path in folder.glob("backtest*")}
     made = tmp_path / "run"
     made.mkdir()
     manifest = {"source": "log.csv", "checksum": figures["checksum"]}
