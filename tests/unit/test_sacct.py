@@ -213,10 +213,11 @@ def test_nodes_of_a_partition_are_the_count_that_divides_the_work_of_its_jobs(tm
         f"{2 * 64 * 615}|1|2|5|101|10|debug|TIMEOUT",
         f"{64 * 7}|1|1|5|102|10|debug|COMPLETED",
         f"{64 * 59}|1|1|5|103|10|debug|FAILED",
+        "0|1000|1|0|104|10|debug|CANCELLED by 7",  # never ran: no node has so many
     )
     jobs = read_sacct(dump(tmp_path, RECKONED, rows)).jobs
-    assert jobs["allocated_processors"].tolist() == [64, 128, 64, 64]
-    assert jobs["run_time"].tolist() == [610, 615, 7, 59]
+    assert jobs["allocated_processors"].tolist() == [64, 128, 64, 64, 64]
+    assert jobs["run_time"].tolist() == [610, 615, 7, 59, 0]
 
 
 def test_the_only_partition_has_a_name(tmp_path):
@@ -229,4 +230,4 @@ def test_the_only_partition_has_a_name(tmp_path):
 def test_an_export_without_starts_of_a_real_machine(traces):
     log = read_sacct(traces / "kabre-sacct-2024.csv.gz", "America/Costa_Rica")
     assert len(log.jobs) == 30_376
-    assert log.found["beyond_limit"].sum() == 622
+    assert log.found["beyond_limit"].sum() == 247

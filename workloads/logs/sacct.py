@@ -300,7 +300,7 @@ def _counts(jobs: pd.DataFrame) -> tuple[FloatArray, int, int]:
     """Return the CPUs of each job, and how many a TIMEOUT or whole nodes tell.
 
     Nodes of a partition are given whole where more than half of its TIMEOUTs have nearly
-    the same CPUs a node, no job asks for more of one, and some asked for fewer. A job that
+    the same CPUs a node, no job that ran asks for more, and some asked for fewer. A job that
     timed out ran a little longer than its limit; its runtime is whole seconds, so that of
     the numbers near, the one that divides most jobs' CPU seconds a node is the node's.
     """
@@ -308,7 +308,7 @@ def _counts(jobs: pd.DataFrame) -> tuple[FloatArray, int, int]:
     asked, work = jobs[["requested", "work"]].div(jobs["nodes"], axis=0).to_numpy().T
     implied = work / jobs["limit"].to_numpy()
     ended = jobs["timeout"].to_numpy() & (implied >= 1)
-    widest = pd.Series(asked).groupby(jobs["partition"]).transform("max").to_numpy()
+    widest = pd.Series(asked * (work > 0)).groupby(jobs["partition"]).transform("max").to_numpy()
     plain = ended & (np.round(implied) >= np.floor(asked)) & (implied <= 2 * widest + 0.5)
     count[plain] = np.round((jobs["work"] / jobs["limit"]).to_numpy()[plain])
     of_nodes = np.zeros(len(jobs), bool)
