@@ -90,7 +90,7 @@ def run_sweep(sweep: Sweep, overrides: Sequence[str], data: Path, folder: Path) 
                       datetime.datetime.now().astimezone())  # fmt: skip
     folder.mkdir(parents=True, exist_ok=True)
     with (folder.parent / f"{folder.name}.log").open("w", encoding="utf-8") as log:
-        ended = in_process(run[2:], log)
+        ended = in_process(["sim", "-m", *run], log)
     if ended:
         raise RuntimeError(f"{folder}.log says why")
 
