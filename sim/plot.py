@@ -161,7 +161,7 @@ def main(given: Sequence[str] | None = None) -> int:
                         help="columns of a paper that it fills (default 1)")  # fmt: skip
     parser.add_argument("--no-title", action="store_true", help="without policy and workload")
     parser.add_argument("--of", type=_numbers, default=[], metavar="N[,N]",
-                        help="numbers of jobs (resized) or applications (speedups)")  # fmt: skip
+                        help="which jobs (of resized) or applications (of speedups)")  # fmt: skip
     parser.add_argument("--out", type=Path, metavar="FOLDER",
                         help="where to write KIND.svg, .dark.svg, .png (RUN/plots)")  # fmt: skip
     parser.add_argument("--beside", type=Path, metavar="RUN",

@@ -60,7 +60,7 @@ def no_such_key(override: str, key: str, given: Sequence[str] = ()) -> str:
         inner = key[len(group) + 1 :]
         having = [o.name for o in options(group) if inner in (k.name for k in o.keys)]
     if not having:
-        return f"{override}: no option that this group offers has this key; {SEE}"
+        return f"{override}: no option of {group or 'a group'} has this key; {SEE}"
     have = "has this key" if len(having) == 1 else "have this key"
     above, _, part = group.rpartition("/")
     chosen = dict(one.partition("=")[::2] for one in given).get(above, "").split(",")

@@ -318,11 +318,11 @@ def sureness(best: Difference) -> str:
     single = best.comparison.single
     limits = percent(single).partition(" [")[2]
     told = f"{includes}{best.pairs} pairs"
-    if best.set:
+    if best.set and limits:
         told += f"; simultaneous, one of {best.set}; this row alone has [{limits}"
     if best.certain or single.contains(0.0):
         return told
-    return f"{told}, which excludes 0, so that the rows beside it decide"
+    return f"{told}, which excludes 0: uncertain only as several rows are judged at once"
 
 
 def machine_sentence(groups: Sequence[Group]) -> str:

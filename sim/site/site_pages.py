@@ -237,7 +237,7 @@ def advice_sentences(figures: Mapping[str, Any]) -> list[str]:
         "request different times are counted here as different applications."
     ]
     if longer := figures["longer_than_asked"]:
-        later = f": 95 % of later runtimes were within {figures['stretch']:.3g} times earlier ones"
+        later = f": to hold for 95 % of later runs, {figures['stretch']:.3g} times earlier ones"
         said.append(
             f"{longer:,} advised walltime{'s are' if longer > 1 else ' is'} longer than what is "
             f"asked for now (marked +){later if figures['stretch'] >= 1.005 else ''}."
@@ -327,7 +327,7 @@ def write_advice_page(path: Path, figures: Mapping[str, Any], rows: Sequence[Adv
     lead, *more = advice_sentences(figures)
     words = "".join(f"<p>{escape(one)}</p>" for one in more)
     known, rest = ([one for one in rows if one.says_something is says] for says in (True, False))
-    caption = "By application: first those that say how they scale, then for how long, each by size"
+    caption = "First who says how it scales, then who has a walltime, by processor-seconds so far"
     sections = {
         "Advice": words + (html_table(caption, *advice_rows(known)) if known else ""),
         "Without evidence": f"<details><summary>{len(rest):,} applications</summary>"

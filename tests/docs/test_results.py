@@ -176,6 +176,14 @@ def test_a_study_without_its_logs_is_skipped_in_a_line(tmp_path: Path):
     assert "\n" not in said[0]
 
 
+def test_a_sweep_of_a_study_is_carried_out(tmp_path):
+    """It was asked for as a single run, which takes no several values."""
+    sweep = Sweep("backfill_or_mold policy=easy,fcfs predictor=user_estimate")
+    running.run_sweep(sweep, ["workload.jobs=20", "replications=1"], tmp_path, tmp_path / "a")
+    rows = running.collected(sweep, ["jobs"], tmp_path / "a")
+    assert {row["policy"]: row["jobs"] for row in rows} == {"easy": [20], "fcfs": [20]}
+
+
 def test_a_finished_study_is_left_as_it_is(tmp_path, monkeypatch):
     """And one whose code changed is not."""
     toy = Study((Sweep("herd policy=easy workload.load=0.5 policy.allocation.adopters=0 "
