@@ -111,7 +111,6 @@ def read_jobs(words: Sequence[str]) -> Jobs:
     trace, asked = read_source(config)
     jobs = trace.jobs
     group = jobs.groupby(["application", "request_class"], sort=False).ngroup().to_numpy()
-    known = jobs["request_class"].to_numpy() >= 0
     status = jobs["recorded_status"].to_numpy()
     runs = pd.DataFrame(
         {
@@ -119,24 +118,30 @@ def read_jobs(words: Sequence[str]) -> Jobs:
             "application": jobs["application"],
             "nprocs": jobs["requested_processors"],
             "runtime": jobs["reference_runtime"],
-            "asked": np.where(known, jobs["requested_time"], np.nan),
+            "asked": jobs["requested_time"].where(jobs["request_class"] >= 0),
             "completed": (status == COMPLETED) | (np.unique(status).size < 2),
         }
     )
     processors = asked or trace.processors or 1
-    names = _names(jobs.assign(group=group, asked=runs["asked"]), trace.words["application"])
+    jobs = jobs.assign(group=group, asked=runs["asked"], partition=trace.named("partition"))
+    names = _names(jobs, trace.words["application"])
     return Jobs(runs, names, trace.source, trace.checksum, processors, trace, config)
 
 
 def _names(jobs: pd.DataFrame, words: Mapping[int, str]) -> dict[int, str]:
-    """Return the name of each group: what its jobs share, and from what to what they ask for."""
+    """Return the name of each group: what its jobs share, and from what to what they ask for.
+
+    Where their users are unknown, the partitions say who may be told.
+    """
     groups = jobs.groupby("group")
+    parts = groups["partition"].agg(lambda one: ", ".join(sorted(set(one))))
     columns = groups["application"].first().items(), groups["asked"].min(), groups["asked"].max()
     return {
         int(str(group)): words[application]
+        + f" in {where}" * (words[application].startswith("user unknown") and where != "unknown")
         + ("" if np.isnan(least) else f", asking for {clock_time(least)}")
         + (f" to {clock_time(most)}" if most > least else "")
-        for (group, application), least, most in zip(*columns, strict=True)
+        for (group, application), least, most, where in zip(*columns, parts, strict=True)
     }
 
 

@@ -112,6 +112,16 @@ def shorter_on_fewer(times):
     return pd.concat([few, many], ignore_index=True).assign(asked=7200.0)
 
 
+def test_partitions_tell_applications_of_unknown_users_apart(tmp_path):
+    head = "CPUTimeRAW|ReqCPUS|ReqNodes|ResvCPURAW|Submit|TimelimitRaw|Partition|State"
+    rows = [f"400|4|1|4|{60 * k}|10|{'long' if k == 5 else 'short'}|COMPLETED" for k in range(6)]
+    path = tmp_path / "jobs.txt"
+    path.write_text("\n".join([head, *rows]) + "\n")
+    (name,) = read_jobs([f"{path}", "cluster.processors=8"]).names.values()
+    assert name.startswith("user unknown, 4 processors,")
+    assert name.endswith(" in long, short, asking for 00:10:00")
+
+
 def test_runs_that_are_shorter_on_fewer_processors_are_of_other_work():
     told = advice_of("a", shorter_on_fewer(4.0), None, PROCESSORS)
     assert told.fastest is None
