@@ -53,7 +53,7 @@ FIND_HEADS = "find_heads(queue, free)"
 BEST = "    best = first_least(turnarounds)\n"
 EARLIER = "is_less(start - now + runtime, least)"
 DUE = "found[number] = k\n                        number += 1"
-FOUND = "around, own.heads)\n    return number"
+FOUND = "holders, around, own.heads)\n    return number"
 EDITS = {
     "easy": ("backfill/easy.py", FOUND, FOUND.replace("number", "int(own.heads)")),
     "fcfs": ("backfill/easy.py", FIND_HEADS, FIND_HEADS.replace("free", "free // 2")),

@@ -57,7 +57,7 @@ def test_the_verdict_is_the_first_line_and_warnings_stand_below_the_table(tmp_pa
         stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=True,
     ).stdout.splitlines()  # fmt: skip
     assert re.match(r"\d+ of 600 jobs molded, 0 resized", told[0])
-    warned = [place for place, line in enumerate(told) if "longer than the requested times" in line]
+    warned = [place for place, line in enumerate(told) if "are too short for the runtimes" in line]
     assert warned == [len(told) - 1]
 
 

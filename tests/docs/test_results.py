@@ -114,7 +114,8 @@ def test_changes_on_five_logs_are_those_of_another_reckoning():
         if not math.isnan(one.change.low):  # simultaneous: at least as wide as alone
             alone = 1.5 * statistics.stdev(ratios) / len(ratios) ** 0.5
             assert math.log1p(one.change.high) - mean > alone
-            assert math.log1p(one.change.high) - mean < 4 * alone
+            if sum(ratio != 0 for ratio in ratios) >= 8:  # of fewer it is wider
+                assert math.log1p(one.change.high) - mean < 4 * alone
 
 
 def test_queue_times_of_a_replication_are_computed_again():
