@@ -134,11 +134,12 @@ def _names(jobs: pd.DataFrame, words: Mapping[int, str]) -> dict[int, str]:
     Where their users are unknown, the partitions say who may be told.
     """
     groups = jobs.groupby("group")
-    parts = groups["partition"].agg(lambda one: ", ".join(sorted(set(one))))
+    named = jobs["partition"].where(jobs["user"] < 0, "unknown").groupby(jobs["group"])
+    parts = named.agg(lambda one: " and ".join(sorted(set(one))))
     columns = groups["application"].first().items(), groups["asked"].min(), groups["asked"].max()
     return {
         int(str(group)): words[application]
-        + f" in {where}" * (words[application].startswith("user unknown") and where != "unknown")
+        + f" in partition {where}" * (where != "unknown")
         + ("" if np.isnan(least) else f", asking for {clock_time(least)}")
         + (f" to {clock_time(most)}" if most > least else "")
         for (group, application), least, most, where in zip(*columns, parts, strict=True)

@@ -26,7 +26,7 @@ from sim import config as schema
 from sim.composition import prepare, settings
 from sim.errors import BAD_INPUT, ConfigError, PluginError, SimError, one_line
 from sim.help.interrupts import end, goes_on, noting_interrupts, was_interrupted
-from sim.help.misspellings import beside_options, refusal
+from sim.help.misspellings import refusal, with_key_swept
 from sim.results.durable import HYDRA, output, write_failure, write_whole
 
 if TYPE_CHECKING:
@@ -236,7 +236,7 @@ def main() -> None:
         if _begun:
             traceback.print_exc()
             raise SystemExit(1) from None
-        if "-m" in sys.argv and (words := beside_options(error, sys.argv[1:])):
+        if "-m" in sys.argv and (words := with_key_swept(error, sys.argv[1:])):
             sys.argv[1:] = words
             main()
             return

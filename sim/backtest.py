@@ -243,9 +243,9 @@ def folder_of(own: Options, trace: Trace, given: Sequence[str]) -> Path:
     words = [usual.name, *(one.replace("=", "-") for one in sorted(given))]  # = is for columns
     place = usual.with_name(folder_name(",".join(words)) if given else usual.name) / ",".join(trial)
     there = {one["name"] for one in (known_object(place / BACKTEST) or {}).get("candidates", ())}
-    return (
-        place / f"candidates={','.join(own.candidates)}" if set(own.candidates) < there else place
-    )
+    if set(own.candidates) < there:
+        place /= f"candidates={','.join(own.candidates)}"
+    return place
 
 
 def write(done: Backtest, folder: Path) -> list[Path]:

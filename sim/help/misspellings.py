@@ -53,12 +53,9 @@ def no_such_key(override: str, key: str, given: Sequence[str] = ()) -> str:
     known = known_keys()
     if key not in known:
         return f"{override}: there is no such key; {meant(key, known, SEE)}"
-    group, _, inner = key.rpartition("/")
-    having = [o.name for o in options(group) if inner in default_parts(o.path)] if group else []
-    if not having:
-        group = next((g for g in sorted(groups(), key=len, reverse=True) if _within(key, g)), "")
-        inner = key[len(group) + 1 :]
-        having = [o.name for o in options(group) if inner in (k.name for k in o.keys)]
+    group = next((g for g in sorted(groups(), key=len, reverse=True) if _within(key, g)), "")
+    inside = {o.name: {*default_parts(o.path), *(k.name for k in o.keys)} for o in options(group)}
+    having = [name for name, inner in inside.items() if key[len(group) + 1 :] in inner]
     if not having:
         return f"{override}: no option of {group or 'a group'} has this key; {SEE}"
     have = "has this key" if len(having) == 1 else "have this key"
@@ -79,7 +76,7 @@ UNKNOWN = re.compile(r"Could not (?:override|delete|append).*?'([^']*)'")
 """What Hydra says of a key, or group, that there is not."""
 
 
-def beside_options(error: BaseException, given: Sequence[str]) -> list[str] | None:
+def with_key_swept(error: BaseException, given: Sequence[str]) -> list[str] | None:
     """Return a command line that sweeps over a key's only value; None unless that helps.
 
     Hydra looks for a key of one value among the defaults, whatever options of a group above

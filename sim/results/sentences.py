@@ -368,7 +368,7 @@ Spearman's rank correlation of waits 0.43."
         is_alone = len(found["candidates"]) == 1
         tried = "the only candidate" if is_alone else "the closest by the ratio of mean waits"
         near = f", {tried}, is not close to"
-        parts = ", ".join(map(apart, own.get("quarters", ())))
+        parts = ", ".join(map(quarter_distance, own.get("quarters", ())))
         quarters = f" (in quarters of the jobs {parts})" if parts else ""
     return (
         f"Backtest of {log}: {found['verdict']}. {found['nearest']}{near} the "
@@ -377,7 +377,7 @@ Spearman's rank correlation of waits 0.43."
     )
 
 
-def apart(quarter: Mapping[str, Any]) -> str:
+def quarter_distance(quarter: Mapping[str, Any]) -> str:
     """Return how far a quarter of the jobs is from the recorded: mean wait, rank correlation."""
     return f"{relative(quarter['mean_wait_difference'])} and {ranks(quarter['spearman_wait'])}"
 

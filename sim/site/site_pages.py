@@ -12,7 +12,7 @@ from sim.results.durable import write_whole
 from sim.results.plots.style import INK, LINE_COLOURS, clock, resample, svg_of, tidy, time_ticks
 from sim.results.plots.style import picture as embedded
 from sim.results.rows import duration, texts
-from sim.results.sentences import apart, distance, ranks, relative
+from sim.results.sentences import distance, quarter_distance, ranks, relative
 from sim.site.causes import HOUR, percent
 from sim.site.changes import MEANINGS
 from sim.site.comparison import DISTRUST, held_by
@@ -143,7 +143,7 @@ def write_backtest_page(path: Path, figures: Mapping[str, Any], done: Backtest) 
 
 
 def _quarters(figures: Mapping[str, Any]) -> str:
-    rows = [[one["name"], *map(apart, one["quarters"])] for one in figures["candidates"]]
+    rows = [[one["name"], *map(quarter_distance, one["quarters"])] for one in figures["candidates"]]
     number = max((len(row) for row in rows), default=1) - 1
     head = ["", *(f"quarter {k + 1}" for k in range(number))]
     caption = (

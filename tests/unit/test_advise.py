@@ -119,7 +119,7 @@ def test_partitions_tell_applications_of_unknown_users_apart(tmp_path):
     path.write_text("\n".join([head, *rows]) + "\n")
     (name,) = read_jobs([f"{path}", "cluster.processors=8"]).names.values()
     assert name.startswith("user unknown, 4 processors,")
-    assert name.endswith(" in long, short, asking for 00:10:00")
+    assert name.endswith(" in partition long and short, asking for 00:10:00")
 
 
 def test_runs_that_are_shorter_on_fewer_processors_are_of_other_work():

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sim.help.misspellings import beside_options, no_such_key
+from sim.help.misspellings import no_such_key, with_key_swept
 from sim.sweeps.callback import LONGEST_NAME, folder_name
 
 pytestmark = pytest.mark.fast
@@ -43,11 +43,11 @@ def test_a_group_within_a_swept_one_is_looked_for_in_each_of_its_options():
     """Hydra looked for it in the defaults, whose policy reallocates nothing."""
     given = ["-m", "policy=equi,hesrpt", f"{COST}=constant", "seed=1,2"]
     refused = ValueError(f"Could not override '{COST}'.\nNo match in the defaults list.")
-    told = beside_options(refused, given)
+    told = with_key_swept(refused, given)
     assert told == ["-m", "policy=equi,hesrpt", f"{COST}=choice(constant)", "seed=1,2"]
-    assert beside_options(refused, told) is None
-    assert beside_options(refused, ["-m", "policy=equi", f"{COST}=constant", "seed=1,2"]) is None
-    assert beside_options(ValueError("Could not load policy/equi"), given) is None
+    assert with_key_swept(refused, told) is None
+    assert with_key_swept(refused, ["-m", "policy=equi", f"{COST}=constant", "seed=1,2"]) is None
+    assert with_key_swept(ValueError("Could not load policy/equi"), given) is None
 
 
 def test_a_group_that_the_chosen_policies_lack_names_who_has_it():

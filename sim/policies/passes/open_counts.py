@@ -55,7 +55,8 @@ def settle(memory: RuleMemory, target: FloatArray, most: float) -> int:
 @compiled
 def may_start(state: State, memory: RuleMemory) -> bool:
     """Say whether anybody waits while processors are free."""
-    queue, at, memory.considered[0] = memory.queue, memory.queue.at[0], 0
+    memory.considered[0] = 0
+    queue, at = memory.queue, memory.queue.at[0]
     while at.first < at.last and queue.processors[at.first] == 0:
         at.first += 1
     return bool(state.run[0].free > 0 and at.first < at.last)
