@@ -18,7 +18,8 @@ from predictors.compiling import PACKAGES, compiled
 from sim.errors import PolicyError
 from sim.state.calendar import Calendar
 from sim.state.run_state import State, struct_type
-from sim.state.run_steps import next_event_time, plan_ends, process_instant
+from sim.state.run_steps import next_event_time, plan_ends, process_instant, start
+from sim.state.waiting_queue import Queue, pop, tidy
 
 INSTANTS = 256
 """Instants between two chances for Python to show progress and to be interrupted, as a rule."""
@@ -40,14 +41,14 @@ class BoundRule(structref.StructRefProxy):
     admit : callable
         Lets it wait.
     decide : callable
-        Starts who may.
+        Finds who starts; returns how many places of its queue were written to ``found``.
     """
 
     must_ask: Callable[[State, Any], bool]
     prepare: Callable[[State, Any], None]
     choose: Callable[[State, Any, int], bool]
     admit: Callable[[State, Any, int], None]
-    decide: Callable[[State, Any], None]
+    decide: Callable[[State, Any], int]
 
 
 FIELDS = tuple(BoundRule.__annotations__)
@@ -57,7 +58,7 @@ BoundRuleType = struct_type(BoundRule)
 @cache
 def _maker(state: types.Type, memory: types.Type) -> Callable[..., BoundRule]:
     """Return what makes rules for this kind of plan of typed pointers."""
-    result = {"must_ask": types.boolean, "choose": types.boolean}
+    result = {"must_ask": types.boolean, "choose": types.boolean, "decide": types.int64}
     more = {"choose": (types.int64,), "admit": (types.int64,)}
     signature = tuple(
         types.FunctionType(result.get(name, types.void)(state, memory, *more.get(name, ())))
@@ -87,6 +88,15 @@ def bind(state: State, memory: Any, **functions: Callable[..., Any]) -> BoundRul
             f"the memory of a compiled rule is of type {kind}; keep its data in RuleMemory.own"
         )
     return _maker(_typeof(state), _typeof(memory))(*(functions[name] for name in FIELDS))
+
+
+@compiled(forceinline=True)
+def _start_found(state: State, queue: Queue, number: int) -> None:
+    """Start the jobs at the first places that were found."""
+    for place in queue.found[:number]:
+        start(state, queue.job[place])
+        pop(queue, place)
+    tidy(queue)
 
 
 @compiled
@@ -123,7 +133,7 @@ def advance(state: State, calendar: Calendar, rule: BoundRule, memory: Any) -> f
                 run.asks = 0
                 rule.admit(state, memory, run.admitted)
                 run.admitted += 1
-            rule.decide(state, memory)
+            _start_found(state, memory.queue, rule.decide(state, memory))
             plan_ends(state, calendar)
             run.pass_due = 0
             run.passes += 1

@@ -1,6 +1,6 @@
 """How a policy is made: order x backfilling x allocation (x reallocation)."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol, runtime_checkable
 
@@ -11,7 +11,7 @@ from sim.engine.protocols import Scheduler
 from sim.errors import PolicyError
 from sim.policies.order import Order
 from sim.policies.reallocation.costs import FREE, CostModel
-from sim.state.decisions import PastErrors, Preferences, Start
+from sim.state.decisions import Decision, PastErrors, Preferences, Start
 from sim.state.view import View
 from sim.state.waiting_queue import WaitingQueue
 
@@ -208,6 +208,8 @@ class QueueKeeper:
         What compiled code keeps of the run.
     outlook : callable
         Predicts starts for allocation rules.
+    find_starts : callable
+        Finds who starts; returns how many places were written to the queue's ``found``.
     tracks_runs : bool
         Whether it remembers running jobs from one pass to the next.
     """
@@ -215,6 +217,7 @@ class QueueKeeper:
     tracks_runs = False
     memory: Any
     outlook: Outlook
+    find_starts: Callable[[], int]
 
     def __init__(self, view: View, order: Order, allocation: Any) -> None:
         self.view = view
@@ -237,11 +240,33 @@ class QueueKeeper:
             if queue.start.item(place) < np.inf
         }
 
-    def admit(self, job: int, outlook: Outlook) -> int:
+    def decide(self) -> list[Decision]:
+        """Make a pass, as `sim.engine.loop.advance` does where no Python is needed."""
+        queue = self.queue
+        self.prepare()
+        for job in self.newcomers():
+            self.admit(job)
+        number = self.find_starts() if queue.waiting else 0
+        starts: list[Decision] = [self.start(place) for place in queue.found[:number].tolist()]
+        queue.tidy()
+        return [*starts, *self.wakes()]
+
+    def prepare(self) -> None:
+        """Bring up to date what the rule keeps; nothing by default."""
+
+    def newcomers(self) -> Sequence[int]:
+        """Return the jobs that have just arrived, in the order in which they are admitted."""
+        return self.view.arrived
+
+    def wakes(self) -> Sequence[Decision]:
+        """Return the wishes for other passes; none by default."""
+        return ()
+
+    def admit(self, job: int) -> int:
         """Choose the count of a job that has just arrived, queue it, return its place."""
         view = self.view
         view._state.others_wait = self.queue.waiting > 0
-        processors = self.allocation.choose(job, view, outlook)
+        processors = self.allocation.choose(job, view, self.outlook)
         return self.enqueue(job, processors, view.belief(job, processors))
 
     def enqueue(self, job: int, processors: int, runtime: float) -> int:

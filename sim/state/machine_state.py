@@ -10,7 +10,7 @@ from sim.state import run_state, run_steps
 from sim.state.availability import BelievedEnds
 from sim.state.processors import count_processors
 from sim.state.records import Ranges
-from sim.state.run_state import State, idle_state, ranges_of, wakes_of
+from sim.state.run_state import State, idle_state, ranges_of
 
 
 class Request(NamedTuple):
@@ -80,7 +80,8 @@ def rewrite(run: Run, **what: Any) -> None:
 _allocate, _reallocate = direct(run_state.allocate), direct(run_state.reallocate)
 _release, _allocate_named = direct(run_state.release), direct(run_state.allocate_named)
 _push_holder, _pop_holder = direct(run_state.push_holder), direct(run_state.pop_holder)
-_make_room, _ask_to_wake = direct(run_state.make_room), direct(run_steps.ask_to_wake)
+_ask_to_wake, _withdraw_wake = direct(run_steps.ask_to_wake), direct(run_steps.withdraw_wake)
+_make_room = direct(run_state.make_room)
 
 
 class MachineState:
@@ -272,10 +273,7 @@ class MachineState:
 
     def withdraw_wake(self, time: float) -> None:
         """Forget one request of `wake_at` for this very time."""
-        wakes, number = wakes_of(self.tables), self.tables.run["wakes"].item()
-        place = int(wakes[:number].searchsorted(time))
-        wakes[place : number - 1] = wakes[place + 1 : number]
-        self.tables.run["wakes"] = number - 1
+        _withdraw_wake(self.tables, time)
 
     def fail(self, node: int, end: float, processors: int) -> None:
         """Note that a node is believed to be repaired then."""

@@ -111,7 +111,7 @@ GROWING = "ranges", "wakes", "chooser", "choice"
 class State(structref.StructRefProxy):
     """All that may be known of a run, by name.
 
-    Python reads the tables that grow by `ranges_of` and `wakes_of`.
+    Python reads `ranges`, which grows, by `ranges_of`.
 
     Attributes
     ----------
@@ -184,12 +184,6 @@ _make = direct(_made)
 def ranges_of(state: State) -> NDArray[Any]:
     """Return the table of all ranges as it is now."""
     return state.ranges
-
-
-@compiled
-def wakes_of(state: State) -> FloatArray:
-    """Return the table of wake-ups as it is now."""
-    return state.wakes
 
 
 def idle_state(processors: int, jobs: int, holders: int) -> State:

@@ -35,8 +35,10 @@ def holders_in(state: State) -> BelievedEnds:
 
 @compiled
 def ask_to_wake(state: State, instant: float) -> None:
-    """See to it that there is a pass then."""
+    """See to it that there is a pass then; infinity asks for none."""
     run = state.run[0]
+    if instant == np.inf:
+        return
     place = run.wakes
     if place == state.wakes.size:
         state.wakes = longer(state.wakes, 2 * place)
@@ -46,6 +48,17 @@ def ask_to_wake(state: State, instant: float) -> None:
         place -= 1
     wakes[place] = instant
     run.wakes += 1
+
+
+@compiled
+def withdraw_wake(state: State, instant: float) -> None:
+    """Forget that there shall be a pass then, once, if somebody asked for it."""
+    run, wakes = state.run[0], state.wakes
+    place = np.searchsorted(wakes[: run.wakes], instant)
+    if place < run.wakes and wakes[place] == instant:
+        run.wakes -= 1
+        for k in range(place, run.wakes):
+            wakes[k] = wakes[k + 1]
 
 
 @compiled(forceinline=True)

@@ -8,19 +8,14 @@ from sim.engine.run import simulate
 from sim.engine.setup import Setup
 from sim.machine.base import Dedicated
 from sim.policies.allocation.rigid import Request
-from sim.policies.backfill.easy import Easy, EasyScheduler, find_deep
+from sim.policies.backfill.easy import Easy, EasyScheduler, decide_deep
 from sim.policies.base import Policy
 from sim.policies.order import FirstComeFirstServed, Order, ShortestFirst
 
 
-class EasyOnProfile(EasyScheduler):
-    def find_starts(self) -> int:
-        return int(find_deep(self.view._tables, self.memory))
-
-
 class OnProfile:
-    def begin(self, view, order, allocation) -> EasyOnProfile:
-        return EasyOnProfile(view, order, allocation)
+    def begin(self, view, order, allocation) -> EasyScheduler:
+        return EasyScheduler(view, order, allocation, decides=decide_deep)
 
 
 @pytest.mark.parametrize("order", [FirstComeFirstServed(), ShortestFirst()])

@@ -3,7 +3,8 @@
 import numpy as np
 import pytest
 
-from sim.policies.backfill.reservations import no_bounds, replan, replan_soonest, reserve_rest
+from sim.policies.backfill.replanning import no_bounds, replan_soonest
+from sim.policies.backfill.reservations import reserve_rest
 from sim.state.availability import BelievedEnds, Profile, move_up, place
 from sim.state.waiting_queue import Waiting, summaries_of
 
@@ -23,9 +24,9 @@ def test_many_reservations_equal_those_made_one_by_one(processors, powers, now):
         for profile in (singly, together):
             profile.grow(jobs)
             profile.lay(now, BelievedEnds.of([]))
-        starts = np.zeros(jobs)
+        starts = np.full(jobs, np.inf)
         holes = together.times, together.free, together.span
-        replan(holes, now, Waiting(counts, runtimes, starts), 0, jobs)
+        reserve_rest(holes, now, Waiting(counts, runtimes, starts), 0, jobs)
         expected = [place(*singly.holes, now, *job) for job in zip(counts, runtimes, strict=True)]
         assert starts.tolist() == expected
 
@@ -51,7 +52,7 @@ def test_what_matters_now_is_reserved_as_in_the_whole_plan(processors, powers, n
             profile.lay(now, BelievedEnds.of(running))
         first = int(rng.integers(0, 2))
         expected, starts = np.full(jobs, np.inf), np.full(jobs, np.inf)
-        replan(whole.holes, now, Waiting(counts, runtimes, expected), first, jobs)
+        reserve_rest(whole.holes, now, Waiting(counts, runtimes, expected), first, jobs)
         bounds = no_bounds(jobs, summaries_of(jobs))
         found, plan = np.zeros(jobs, np.int64), Waiting(counts, runtimes, starts)
         number, soonest = replan_soonest(soon.holes, now, plan, first, jobs, bounds, found)

@@ -32,7 +32,6 @@ from sim.policies.allocation.turnaround import BestTurnaround
 from sim.policies.backfill.easy import EasyScheduler
 from sim.policies.base import Policy
 from sim.policies.order import FirstComeFirstServed
-from sim.policies.passes.memory import start_found
 from sim.policies.reallocation.equi import Equipartition
 from sim.state.run_state import believe_end, ranges_of, reallocate
 
@@ -222,25 +221,20 @@ def test_backfilling_that_delays_the_head_is_found(way):
 
 @compiled
 def start_all(state, memory):
-    """Start whoever waits, whatever is free."""
+    """Find whoever waits, whatever is free."""
     queue, number = memory.queue, 0
     for place in range(queue.at[0].first, queue.at[0].last):
         if queue.processors[place] > 0:
             queue.found[number] = place
             number += 1
-    start_found(state, queue, number)
+    return number
 
 
 class Greedy:
     """Lets a compiled rule of one's own decide."""
 
     def begin(self, view, order, allocation):
-        return GreedyScheduler(view, order, allocation)
-
-
-class GreedyScheduler(EasyScheduler):
-    def compiled_rule(self, engine):
-        return self.queue_rule(engine, {"decide": start_all})
+        return EasyScheduler(view, order, allocation, decides=start_all)
 
 
 def test_a_compiled_rule_that_starts_more_than_is_free_is_found():

@@ -12,7 +12,7 @@ from sim.policies.advice import Reading, last_up_to
 from sim.policies.molding.base import Candidates, OpenCounts
 from sim.policies.molding.candidates import OpenMemory
 from sim.policies.passes.memory import RuleMemory
-from sim.policies.passes.open_counts import may_start, start_allowed
+from sim.policies.passes.open_counts import may_start, settle_allowed
 from sim.policies.ties import TIE
 from sim.state.run_state import State
 from sim.state.view import View
@@ -105,10 +105,11 @@ _cut_at_shares = direct(cut_at_shares)
 
 
 @compiled
-def decide(state: State, memory: RuleMemory) -> None:
-    """Start who may, on counts up to its share of the work of all who wait."""
-    if may_start(state, memory):
-        start_allowed(state, memory, cut_at_shares(memory, np.zeros(0, np.int64), False))
+def decide(state: State, memory: RuleMemory) -> int:
+    """Find who starts, on counts up to its share of the work of all who wait."""
+    if not may_start(state, memory):
+        return 0
+    return settle_allowed(state, memory, cut_at_shares(memory, np.zeros(0, np.int64), False))
 
 
 class ShareLimit(Candidates):

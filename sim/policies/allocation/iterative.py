@@ -12,7 +12,7 @@ from sim.policies.molding.base import Candidates, OpenCounts
 from sim.policies.molding.candidates import SPAN, OpenMemory, Spans
 from sim.policies.molding.choice import fill_idle
 from sim.policies.passes.memory import RuleMemory
-from sim.policies.passes.open_counts import allow_all, may_start, start_allowed
+from sim.policies.passes.open_counts import allow_all, may_start, settle_allowed
 from sim.policies.ties import is_less, is_less_on
 from sim.state.availability import FIRST, LAST, lay
 from sim.state.run_state import State
@@ -290,10 +290,11 @@ def plan_first(state: State, memory: RuleMemory) -> int:
 
 
 @compiled
-def decide(state: State, memory: RuleMemory) -> None:
-    """Start who may of the first jobs, on counts by a plan."""
-    if may_start(state, memory):
-        start_allowed(state, memory, plan_first(state, memory))
+def decide(state: State, memory: RuleMemory) -> int:
+    """Find who starts of the first jobs, on counts by a plan."""
+    if not may_start(state, memory):
+        return 0
+    return settle_allowed(state, memory, plan_first(state, memory))
 
 
 _plan_first = direct(plan_first)

@@ -7,9 +7,8 @@ import numpy as np
 from predictors.base import FloatArray, IntArray
 from predictors.compiling import compiled, direct
 from sim.engine.engine import Engine
-from sim.engine.protocols import Promise, Scheduler, acts_as
-from sim.policies.backfill.easy import EasyScheduler
-from sim.policies.backfill.reservations import no_bounds, replan_soonest, reserve_rest
+from sim.engine.protocols import Promise, Scheduler
+from sim.policies.backfill.replanning import ReplanningScheduler
 from sim.policies.base import Allocation, OpenAllocation, QueueKeeper
 from sim.policies.molding.choice import best_candidate, compress_candidates
 from sim.policies.molding.scheduler import ALL, OpenKeeper, OpenScheduler
@@ -22,7 +21,6 @@ from sim.policies.passes.memory import (
     lay_running,
     make_memory,
     make_room_for_all,
-    start_found,
 )
 from sim.policies.passes.queue_rule import CompiledQueueRule, is_compiled
 from sim.state.availability import (
@@ -35,11 +33,11 @@ from sim.state.availability import (
     place,
     place_next,
 )
-from sim.state.decisions import Decision, Start, WakeAt
+from sim.state.decisions import Decision, WakeAt
 from sim.state.run_state import State
 from sim.state.run_steps import ask_to_wake
 from sim.state.view import View
-from sim.state.waiting_queue import BLOCK, follow, forget, push, waiting_in
+from sim.state.waiting_queue import BLOCK, push, waiting_in
 
 NEXT, WAKING, SINCE, UNTIL = range(4)
 """Places in `RuleMemory.instants`: when the next reservation begins, for when a pass was asked for
@@ -310,21 +308,18 @@ def admit(state: State, memory: RuleMemory, job: int) -> None:
 
 
 @compiled
-def decide(state: State, memory: RuleMemory) -> None:
-    """Start those whose reservation begins now, and ask for a pass when the next one does."""
+def decide(state: State, memory: RuleMemory) -> int:
+    """Find whose reservation begins now, and ask for a pass when the next one does."""
     number = find_due(memory, state.run[0].now)
     if is_wake_wanted(state.holder_end[: state.run[0].holders], memory.instants):
         ask_to_wake(state, memory.instants[NEXT])
-    if number > 0:
-        start_found(state, memory.queue, number)
+    return int(number)
 
 
-_NO_CHANGES: FloatArray = np.zeros((0, 3))
 _take_in, _keep_what_fits, _compress = direct(take_in), direct(keep_what_fits), direct(compress)
 _reserve, _reserve_best, _look_again = direct(reserve), direct(reserve_best), direct(look_again)
 _compress_candidates = direct(compress_candidates)
 _find_due, _is_wake_wanted = direct(find_due), direct(is_wake_wanted)
-_lay_running, _replan_soonest = direct(lay_running), direct(replan_soonest)
 
 
 class Conservative:
@@ -359,64 +354,6 @@ class Conservative:
         return ConservativeScheduler(view, order, allocation)
 
 
-class ReplanningScheduler(EasyScheduler):
-    """EASY with a reservation for every waiting job.
-
-    A pass makes those that tell who starts now and when the next one begins; whoever asks for
-    more gets the others then.
-    """
-
-    def __init__(self, view: View, order: Order, allocation: Allocation) -> None:
-        super().__init__(view, order, allocation, reservations=ALL)
-        self._bounds = no_bounds(0, self.queue.summaries)
-        self._next_start = self._waking = np.inf
-
-    def decide(self) -> list[Decision]:
-        """Start those whose hole begins now, and see to it that there is a pass for the next.
-
-        Most begin when a running job is believed to end, when there is one anyway. A pass that
-        was asked for by a plan that is no more is withdrawn: orders of which keys change with
-        time would plan otherwise then.
-        """
-        if self._waking <= self.view.now:
-            self._waking = np.inf
-        decisions = super().decide()
-        following = self._next_start if self.queue.waiting else np.inf
-        ends = self.view._ends.end
-        place = ends.searchsorted(following)
-        if place < ends.size and ends.item(place) == following:
-            following = np.inf
-        if following != self._waking:
-            decisions.append(WakeAt(following, instead=self._waking))
-            self._waking = following
-        return decisions
-
-    def reserved_starts(self) -> dict[int, tuple[float, int, float]]:
-        """Return start, processors and believed runtime of every reservation of this pass."""
-        queue = self.queue
-        reserve_rest(holes_of(self.memory), self.view.now, queue.table, queue.first, queue.last)
-        return super().reserved_starts()
-
-    def start(self, place: int) -> Start:
-        """Start the job at a place on its count."""
-        forget(self.queue.summaries, place, place)
-        return super().start(place)
-
-    def find_starts(self) -> int:
-        """Reserve as far as it matters now; return how many places of who starts were found."""
-        queue = self.queue
-        _lay_running(self.view._tables, self.memory)
-        follow(queue.tables)
-        summaries, bounds = queue.summaries, self._bounds
-        if bounds.summaries is not summaries or bounds.matter.size < queue.job.size:
-            bounds = self._bounds = no_bounds(queue.job.size, summaries)
-        number, self._next_start = _replan_soonest(
-            holes_of(self.memory), self.view.now, queue.table, queue.first, queue.last, bounds,
-            queue.found,
-        )  # fmt: skip
-        return int(number)
-
-
 class ConservativeScheduler(QueueKeeper):
     """Holds reservations from arrival on; compression moves them earlier, never later.
 
@@ -433,15 +370,14 @@ class ConservativeScheduler(QueueKeeper):
 
     def compiled_rule(self, engine: Engine) -> CompiledQueueRule | None:
         """Return the rule where jobs queue in the order of arrival."""
-        if not (acts_as(self, ConservativeScheduler) and is_compiled(self, engine)):
+        if not is_compiled(self, ConservativeScheduler, engine):
             return None
         functions = {"prepare": prepare, "admit": admit, "decide": decide}
         return CompiledQueueRule(engine, self, functions, keeps_reservations=True)
 
-    def decide(self) -> list[Decision]:
-        """Bring the profile up to date, compress, place arrivals, start who is due."""
-        view, queue = self.view, self.queue
-        queue.tidy()
+    def prepare(self) -> None:
+        """Bring profile and reservations up to date."""
+        view = self.view
         self.rank()
         released = bool(_take_in(view._tables, self.memory, *self._changes()))
         if changed := self.refresh():
@@ -451,11 +387,8 @@ class ConservativeScheduler(QueueKeeper):
         self._take_in_arrivals()
         if released:
             self._compress()
-        for job in self._newcomers():
-            self.place(job)
-        return self._start_due() if queue.waiting else []
 
-    def _newcomers(self) -> Sequence[int]:
+    def newcomers(self) -> Sequence[int]:
         """Return the jobs that have just arrived, in the policy's order by what they ask for."""
         view, jobs = self.view, self.view.arrived
         if self.by_arrival or len(jobs) < 2:
@@ -466,10 +399,21 @@ class ConservativeScheduler(QueueKeeper):
         keys = np.asarray(self.order.keys(view.now, submit, asked, runtime))
         return [jobs[place] for place in np.argsort(keys, kind="stable").tolist()]
 
-    def place(self, job: int) -> None:
-        """Admit a job and reserve the earliest hole for it."""
-        place = self.admit(job, self.outlook)
+    def admit(self, job: int) -> int:
+        """Queue a job, with the earliest hole reserved for it, and return its place."""
+        place = super().admit(job)
         _reserve(self.view._tables, self.memory, place)
+        return place
+
+    def find_starts(self) -> int:
+        """Find whose reservation begins now."""
+        return int(_find_due(self.memory, self.view.now))
+
+    def wakes(self) -> Sequence[Decision]:
+        """Return the wish for a pass when the next reservation begins, where there is none then."""
+        instants = self.memory.instants
+        is_wanted = _is_wake_wanted(self.view._ends.end, instants)
+        return [WakeAt(instants.item(NEXT))] if is_wanted else []
 
     def outlook(self, counts: IntArray, runtimes: FloatArray) -> FloatArray:
         """Return the earliest start of each (count, runtime) among all reservations."""
@@ -495,20 +439,10 @@ class ConservativeScheduler(QueueKeeper):
                 changes.append((end, before, -run.processors))
             else:
                 changes.append((before, end, run.processors))
-        return (np.array(changes) if changes else _NO_CHANGES), is_moved
+        return np.array(changes, float).reshape(-1, 3), is_moved
 
     def _compress(self) -> None:
         _compress(self.memory, self.view.now)
-
-    def _start_due(self) -> list[Decision]:
-        """Start the jobs whose reservation begins now, in queue order."""
-        view, queue, instants = self.view, self.queue, self.memory.instants
-        number = _find_due(self.memory, view.now)
-        wants_wake = _is_wake_wanted(view._ends.end, instants)
-        decisions: list[Decision] = [self.start(place) for place in queue.found[:number].tolist()]
-        if wants_wake:
-            decisions.append(WakeAt(instants.item(NEXT)))
-        return decisions
 
 
 class OpenConservativeScheduler(OpenKeeper, ConservativeScheduler):
@@ -522,22 +456,23 @@ class OpenConservativeScheduler(OpenKeeper, ConservativeScheduler):
 
     promise = "ends"
 
-    def decide(self) -> list[Decision]:
-        """Bring the profile up to date, compress with open counts, start who is due."""
+    def prepare(self) -> None:
+        """Bring profile and reservations up to date, with open counts."""
         self.candidates.watch()
-        return super().decide()
+        super().prepare()
 
     def _take_in_arrivals(self) -> None:
         """Queue all arrivals, then let the rule narrow the candidates, once in this pass."""
         for job in self.view.arrived:
-            self.admit(job, self.outlook)
+            super().admit(job)
         if self.queue.waiting:
             self.candidates.narrow(self.memory)
         self._places = self.queue.place_of() if self.view.arrived else {}
 
-    def place(self, job: int) -> None:
-        """Reserve the hole in which a job that was taken in ends earliest."""
+    def admit(self, job: int) -> int:
+        """Reserve the hole in which a job that was taken in ends earliest, return its place."""
         _reserve_best(self.view._tables, self.memory, self._places[job])
+        return self._places[job]
 
     def _compress(self) -> None:
         if self.queue.waiting:

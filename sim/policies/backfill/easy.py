@@ -1,6 +1,5 @@
 """EASY backfilling: reservations for the first k blocked jobs (Lifka 1995)."""
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -27,12 +26,10 @@ from sim.policies.passes.memory import (
     holes_of,
     lay_running,
     make_memory,
-    start_found,
 )
 from sim.policies.passes.queue_rule import CompiledQueueRule, is_compiled
 from sim.state.availability import BelievedEnds
 from sim.state.availability import place as place_job
-from sim.state.decisions import Decision
 from sim.state.run_state import State
 from sim.state.run_steps import holders_in
 from sim.state.view import View
@@ -116,26 +113,24 @@ def start_newcomers(
 
 
 @compiled
-def decide(state: State, memory: RuleMemory) -> None:
-    """Start who may, with a reservation for the first that is blocked, or without any."""
-    if memory.queue.at[0].waiting == 0:
-        return
-    run = state.run[0]
-    queue = memory.queue
-    kept = memory.backfilling
-    newcomers = run.arrived - run.newcomer
-    if queue.at[0].waiting > newcomers and run.ended_now + run.expired_now == 0:
-        number = start_newcomers(queue, run.free, run.now, kept, newcomers)
-    else:
-        number, free, is_blocked = start_heads(queue, run.free, kept)
-        if is_blocked:
-            number = start_behind(queue, holders_in(state), free, run.now, kept)
-    start_found(state, queue, number)
+def decide(state: State, memory: RuleMemory) -> int:
+    """Find who starts, with a reservation for the first that is blocked, or without any."""
+    run, queue, kept = state.run[0], memory.queue, memory.backfilling
+    waiting, newcomers = queue.at[0].waiting, run.arrived - run.newcomer
+    if waiting == 0:
+        return 0
+    only_arrivals = waiting > newcomers and run.ended_now + run.expired_now == 0
+    if only_arrivals and kept[0].searches_anew == 0:
+        return int(start_newcomers(queue, run.free, run.now, kept, newcomers))
+    number, free, is_blocked = start_heads(queue, run.free, kept)
+    if is_blocked:
+        number = start_behind(queue, holders_in(state), free, run.now, kept)
+    return int(number)
 
 
 @compiled
-def find_deep(state: State, memory: RuleMemory) -> int:
-    """Reserve for the first blocked jobs, and find who starts without moving them.
+def decide_deep(state: State, memory: RuleMemory) -> int:
+    """Find who starts without moving the reservations of the first blocked jobs.
 
     A job whose count is settled is one with a single candidate: itself.
     """
@@ -151,16 +146,7 @@ def find_deep(state: State, memory: RuleMemory) -> int:
     return mold_first(holes, run.now, waiting, singles, at.first, at.last, blocking, queue.found)
 
 
-@compiled
-def decide_deep(state: State, memory: RuleMemory) -> None:
-    """Start who may, with reservations for the first that are blocked."""
-    if memory.queue.at[0].waiting > 0:
-        start_found(state, memory.queue, find_deep(state, memory))
-
-
-_start_heads, _start_behind = direct(start_heads), direct(start_behind)
-_find_deep, _lay_running = direct(find_deep), direct(lay_running)
-NOBODY = BelievedEnds.of([])
+_lay_running = direct(lay_running)
 
 
 @dataclass(frozen=True)
@@ -228,6 +214,11 @@ class EasyScheduler(QueueKeeper):
         How many blocked jobs hold one; 0 is first fit: anybody may be delayed.
     strict : bool
         Nobody passes the head of the queue.
+    decides : callable, optional
+        The rule, compiled: a state and its `RuleMemory` to how many places it wrote to the
+        ``found`` of the queue, of those who start now; `decide` or `decide_deep` by default.
+    known : object
+        What stands in the memory at first.
 
     Attributes
     ----------
@@ -243,33 +234,28 @@ class EasyScheduler(QueueKeeper):
         allocation: Allocation,
         reservations: int = 1,
         strict: bool = False,
+        decides: Any = None,
+        **known: Any,
     ) -> None:
         super().__init__(view, order, allocation)
         self.reservations, self.strict = reservations, strict
         self.backfilling = np.zeros(1, BACKFILLING)
         self.backfilling["reservations"], self.backfilling["strict"] = reservations, strict
-        self.memory = make_memory(self.queue.tables, view.processors, backfilling=self.backfilling)
+        self.backfilling["searches_anew"] = True
+        self._known = {"backfilling": self.backfilling, **known}
+        self.memory = make_memory(self.queue.tables, view.processors, **self._known)
+        self.decides = decides or (decide_deep if reservations > 1 else decide)
+        self._decide = direct(self.decides)
         self.anew: ChoiceAnew | None = None
 
     def compiled_rule(self, engine: Engine) -> CompiledQueueRule | None:
         """Return the rule where no job is passed over, nor chooses again before it is killed."""
         chooses_again = self.anew is not None and not acts_as(self.allocation, Request)
-        if not acts_as(self, EasyScheduler) or (chooses_again and engine.kills):
+        if not is_compiled(self, EasyScheduler, engine) or (chooses_again and engine.kills):
             return None
-        return self.queue_rule(engine, {"decide": decide_deep if self.reservations > 1 else decide})
-
-    def queue_rule(
-        self, engine: Engine, functions: Mapping[str, Any], **more: Any
-    ) -> CompiledQueueRule | None:
-        """Return a rule of these functions and of `more` that `CompiledQueueRule` needs.
-
-        None unless jobs queue in the order of arrival.
-        """
-        if not is_compiled(self, engine):
-            return None
-        functions = {"prepare": by_index.prepare, **functions}
-        more = {"backfilling": self.backfilling, "anew": self.anew, **more}
-        return CompiledQueueRule(engine, self, functions, **more)
+        self.backfilling["searches_anew"] = False
+        functions = {"prepare": by_index.prepare, "decide": self.decides}
+        return CompiledQueueRule(engine, self, functions, anew=self.anew, **self._known)
 
     @property
     def promise(self) -> Promise | None:
@@ -304,38 +290,22 @@ class EasyScheduler(QueueKeeper):
         """Return the earliest start of each (count, runtime) behind reservations for all."""
         return foreseen(self.view._tables, self.memory, counts, runtimes, anew=True)
 
-    def decide(self) -> list[Decision]:
-        """Start heads while they fit, then fill around the reservation of the next."""
-        view, queue = self.view, self.queue
-        if view.changes.revised and self.refresh():
+    def prepare(self) -> None:
+        """Plan with what is believed now; let those choose again who have to."""
+        queue = self.queue
+        if self.view.changes.revised and self.refresh():
             forget_all(queue.tables)
         if queue.waiting > 0 and self.anew is not None and self.anew.is_due and self.anew.choose():
             self.rank(whatever=True)
-        for job in view.arrived:
-            self.admit(job, self.outlook)
-        if queue.waiting == 0:
-            return []
-        self.rank()
-        number = self.find_starts()
-        decisions: list[Decision] = [self.start(place) for place in queue.found[:number].tolist()]
-        queue.tidy()
-        return decisions
 
     def find_starts(self) -> int:
-        """Find who starts, and reserve for the next; return how many places were found."""
-        view, queue, kept = self.view, self.queue, self.backfilling
-        if self.reservations > 1:
-            return int(_find_deep(view._tables, self.memory)) if view.free else 0
-        number, free, is_blocked = _start_heads(queue.tables, view.free, kept)
-        if not is_blocked:
-            return int(number)
-        ends = view._ends if self.reservations else NOBODY
-        number = int(_start_behind(queue.tables, ends, free, view.now, kept))
-        if kept["extra_nodes"][0] < 0:
+        """Find who starts, in the order as it is now."""
+        self.rank()
+        queue, number = self.queue, int(self._decide(self.view._tables, self.memory))
+        if (missing := -self.backfilling["extra_nodes"].item()) > 0:
             job, wanted = queue.job.item(queue.first), queue.processors.item(queue.first)
             raise PolicyError(
-                f"job index {job} wants {wanted} processors; "
-                f"only {wanted + kept['extra_nodes'].item()} will be free"
+                f"job index {job} wants {wanted} processors; only {wanted - missing} will be free"
             )
         return number
 

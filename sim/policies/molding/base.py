@@ -38,7 +38,7 @@ class Candidates:
     """
 
     looks_ahead = False
-    compiled_pass: Callable[..., None] | None = None
+    compiled_pass: Callable[..., int] | None = None
     keeps = CLOSED
 
     def __init__(
@@ -46,7 +46,7 @@ class Candidates:
         view: View,
         advice: Advice,
         counts: Counts,
-        compiled_pass: Callable[..., None] | None = None,
+        compiled_pass: Callable[..., int] | None = None,
         keeps: OpenMemory = CLOSED,
     ) -> None:
         self.view = view

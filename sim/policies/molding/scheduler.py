@@ -6,16 +6,16 @@ from predictors.base import FloatArray, IntArray
 from predictors.compiling import direct
 from predictors.in_loop.oracle import foresees
 from sim.engine.engine import Engine
-from sim.engine.protocols import Promise, acts_as
-from sim.policies.base import OpenAllocation, Outlook, QueueKeeper
+from sim.engine.protocols import Promise
+from sim.policies.base import OpenAllocation, QueueKeeper
 from sim.policies.molding.base import Candidates
 from sim.policies.molding.candidates import SPAN
 from sim.policies.order import Order
 from sim.policies.passes import by_index
 from sim.policies.passes.memory import make_memory, set_menu
 from sim.policies.passes.open_counts import find_allowed
-from sim.policies.passes.queue_rule import CompiledQueueRule
-from sim.state.decisions import Decision, Start
+from sim.policies.passes.queue_rule import CompiledQueueRule, is_compiled
+from sim.state.decisions import Start
 from sim.state.feasible_counts import place_up_to
 from sim.state.view import View
 
@@ -67,7 +67,7 @@ class OpenKeeper(QueueKeeper):
             open=keeps._replace(reservations=reservations, strict=strict, serial=np.zeros(jobs)),
         )
 
-    def admit(self, job: int, outlook: Outlook | None = None) -> int:
+    def admit(self, job: int) -> int:
         """Queue a job that has just arrived, with its candidates, and return its place."""
         view = self.view
         counts, runtimes, serial = self.candidates.of(job)
@@ -135,7 +135,7 @@ class OpenScheduler(OpenKeeper):
     def compiled_rule(self, engine: Engine) -> CompiledQueueRule | None:
         """Return the rule where it narrows without memory, in the order of arrival."""
         candidates = self.candidates
-        plain = acts_as(self, OpenScheduler) and self.by_arrival and foresees(engine.predictor)
+        plain = is_compiled(self, OpenScheduler, engine) and foresees(engine.predictor)
         plain &= not (self.view.predictor.learns or engine.kills)
         if not plain or candidates.looks_ahead or candidates.compiled_pass is None:
             return None
@@ -143,22 +143,19 @@ class OpenScheduler(OpenKeeper):
         known = {"candidates": candidates, "open": self.memory.open}
         return CompiledQueueRule(engine, self, functions, **known)
 
-    def decide(self) -> list[Decision]:
-        """Let the rule narrow the candidates, then start whoever can and should."""
-        view, queue = self.view, self.queue
+    def prepare(self) -> None:
+        """Plan with what is believed now."""
         self.candidates.watch()
-        if view.changes.revised:
-            self.refresh()
-        for job in view.arrived:
-            self.admit(job)
-        if queue.waiting == 0:
-            return []
+        self.refresh()
+
+    def find_starts(self) -> int:
+        """Let the rule narrow the candidates, then find whoever can and should start."""
+        queue = self.queue
         self.rank()
         queue.start[queue.first : queue.last] = np.inf
-        if view.free == 0 and not self.candidates.looks_ahead:
-            return []
-        number = self._plan(self.candidates.narrow(self.memory))
-        return [self.start(place) for place in queue.found[:number].tolist()]
+        if self.view.free == 0 and not self.candidates.looks_ahead:
+            return 0
+        return self._plan(self.candidates.narrow(self.memory))
 
     def _plan(self, last: int) -> int:
         """Find who starts before a place, and make the reservations."""

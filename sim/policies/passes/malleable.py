@@ -295,8 +295,8 @@ def _start(state: State, sharing: SharingMemory, job: int, count: int) -> None:
 
 
 @compiled(forceinline=True)
-def end_pass(state: State, sharing: SharingMemory, jobs: IntArray, shares: IntArray) -> None:
-    """Let jobs shrink, start and grow, as `ReallocatingScheduler` does.
+def end_pass(state: State, sharing: SharingMemory, jobs: IntArray, shares: IntArray) -> int:
+    """Let jobs shrink, start and grow, as `ReallocatingScheduler` does; nobody is left to start.
 
     Parameters
     ----------
@@ -330,3 +330,4 @@ def end_pass(state: State, sharing: SharingMemory, jobs: IntArray, shares: IntAr
         _foresee_anew(state, sharing.calendar)
     sharing.members[: jobs.size] = jobs
     tally.members = jobs.size
+    return 0

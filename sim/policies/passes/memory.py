@@ -13,8 +13,8 @@ from sim.policies.backfill.reservations import reserve_rest
 from sim.policies.molding.candidates import CLOSED, SPAN, Candidates, OpenMemory, Spans
 from sim.state.availability import Holes, advance, earliest_of, lay
 from sim.state.run_state import State, longer, struct_type, structure
-from sim.state.run_steps import give_count, holders_in, start
-from sim.state.waiting_queue import Queue, forget_all, pop, push, tidy, waiting_in
+from sim.state.run_steps import give_count, holders_in
+from sim.state.waiting_queue import Queue, forget_all, push, waiting_in
 
 ENDED = record([("job", "i8"), ("started", "i8")])
 """Who ended, and how many had started before that."""
@@ -23,14 +23,16 @@ BACKFILLING = record(
         ("reservations", "i8"),
         ("strict", "i8"),
         ("shortest", "i8"),
+        ("searches_anew", "i8"),
         ("heads", "i8"),
         ("shadow_time", "f8"),
         ("extra_nodes", "i8"),
     ]
 )
 """What EASY is told: how many blocked jobs hold a reservation, whether nobody passes the head,
-and whether the shortest are tried first; and what it keeps from pass to pass: how many heads it
-started, when the head that is blocked will start, and how many processors will be left then."""
+whether the shortest are tried first, and whether every pass tries all who wait, as more than ends
+and arrivals may have happened; and what it keeps from pass to pass: how many heads it started,
+when the head that is blocked will start, and how many processors will be left then."""
 
 
 class RuleMemory(structref.StructRefProxy):
@@ -217,16 +219,6 @@ def believe(state: State, memory: RuleMemory) -> bool:
 def admit(state: State, memory: RuleMemory, job: int) -> None:
     """Let a job that has just arrived wait."""
     push(memory.queue, job, state.processors[job], state.belief[job], 0.0)
-
-
-@compiled(forceinline=True)
-def start_found(state: State, queue: Queue, number: int) -> None:
-    """Start the jobs at the first places that were found."""
-    for k in range(number):
-        place = queue.found[k]
-        start(state, queue.job[place])
-        pop(queue, place)
-    tidy(queue)
 
 
 # Counts that are chosen at submit

@@ -8,7 +8,7 @@ from predictors.base import FloatArray
 from predictors.compiling import compiled
 from sim.policies.advice import last_up_to
 from sim.policies.molding.choice import Blocking, mold_first
-from sim.policies.passes.memory import RuleMemory, candidates_of, lay_running, start_found
+from sim.policies.passes.memory import RuleMemory, candidates_of, lay_running
 from sim.state.run_state import State
 from sim.state.run_steps import give_count
 from sim.state.waiting_queue import waiting_in
@@ -79,8 +79,8 @@ def find_allowed(state: State, memory: RuleMemory, last: int) -> int:
 
 
 @compiled
-def start_allowed(state: State, memory: RuleMemory, last: int) -> None:
-    """Start who can and should before a place, on counts that are allowed."""
+def settle_allowed(state: State, memory: RuleMemory, last: int) -> int:
+    """Do the same, and give those who start the counts that they take."""
     number, queue, counts = find_allowed(state, memory, last), memory.queue, memory.counts
     for place in queue.found[:number]:
         job, chosen = queue.job[place], queue.processors[place]
@@ -88,4 +88,4 @@ def start_allowed(state: State, memory: RuleMemory, last: int) -> None:
         while counts[pick] != chosen:
             pick += 1
         give_count(state, job, chosen, queue.runtime[place], pick)
-    start_found(state, queue, number)
+    return number

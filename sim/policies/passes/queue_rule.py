@@ -40,10 +40,13 @@ JOBS_AT_ONCE = 65_536
 _believe = direct(believe)
 
 
-def is_compiled(keeper: QueueKeeper, engine: Engine) -> bool:
-    """Say whether compiled passes can keep a queue: by arrival, with limits known at submit."""
+def is_compiled(keeper: QueueKeeper, kind: type, engine: Engine) -> bool:
+    """Say whether compiled passes do what a scheduler does, which is of a kind.
+
+    They keep a queue by arrival alone, with limits that are known at submit.
+    """
     settled = acts_as(keeper.allocation, Request) or not (engine.kills and engine.predictor.learns)
-    return keeper.by_arrival and settled
+    return acts_as(keeper, kind) and keeper.by_arrival and settled
 
 
 class CompiledQueueRule:

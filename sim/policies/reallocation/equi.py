@@ -33,10 +33,10 @@ def equal_shares(claims: Claims) -> IntArray:
 
 
 @compiled
-def share_equally(state: State, sharing: SharingMemory) -> None:
+def share_equally(state: State, sharing: SharingMemory) -> int:
     """Make a pass of EQUI."""
     jobs, claims = begin_pass(state, sharing)
-    end_pass(state, sharing, jobs, equal_shares(claims))
+    return end_pass(state, sharing, jobs, equal_shares(claims))
 
 
 @compiled
@@ -48,10 +48,10 @@ def usable_shares(claims: Claims) -> IntArray:
 
 
 @compiled
-def share_what_is_usable(state: State, sharing: SharingMemory) -> None:
+def share_what_is_usable(state: State, sharing: SharingMemory) -> int:
     """Make a pass of DEQ."""
     jobs, claims = begin_pass(state, sharing)
-    end_pass(state, sharing, jobs, usable_shares(claims))
+    return end_pass(state, sharing, jobs, usable_shares(claims))
 
 
 @compiled
@@ -67,10 +67,10 @@ def expanded(claims: Claims) -> IntArray:
 
 
 @compiled
-def expand(state: State, sharing: SharingMemory) -> None:
+def expand(state: State, sharing: SharingMemory) -> int:
     """Make a pass of greedy expansion."""
     jobs, claims = begin_pass(state, sharing)
-    end_pass(state, sharing, jobs, expanded(claims))
+    return end_pass(state, sharing, jobs, expanded(claims))
 
 
 @dataclass(frozen=True)

@@ -90,7 +90,7 @@ def shares_by_work(claims: Claims) -> IntArray:
 
 
 @compiled
-def share_by_work(state: State, sharing: SharingMemory) -> None:
+def share_by_work(state: State, sharing: SharingMemory) -> int:
     """Make a pass of heSRPT."""
     everybody, all_claims = claim_all(state, sharing)
     found = shares_by_work(all_claims)
@@ -102,7 +102,7 @@ def share_by_work(state: State, sharing: SharingMemory) -> None:
         shares = shares_by_work(claim_beside_deferred(state, sharing, jobs, claims.total))
         if shares[jobs.size :].any():
             shares = shares_by_work(claims)
-    end_pass(state, sharing, jobs, shares[: jobs.size])
+    return end_pass(state, sharing, jobs, shares[: jobs.size])
 
 
 @dataclass(frozen=True)

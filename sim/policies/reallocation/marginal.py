@@ -86,10 +86,10 @@ def largest_gains(claims: Claims) -> IntArray:
 
 
 @compiled
-def share_by_gain(state: State, sharing: SharingMemory) -> None:
+def share_by_gain(state: State, sharing: SharingMemory) -> int:
     """Make a pass of marginal efficiency."""
     jobs, claims = begin_pass(state, sharing)
-    end_pass(state, sharing, jobs, largest_gains(claims))
+    return end_pass(state, sharing, jobs, largest_gains(claims))
 
 
 @dataclass(frozen=True)

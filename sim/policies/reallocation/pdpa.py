@@ -111,7 +111,7 @@ def shares_by_search(claims: Claims, searches: NDArray[Any], now: float) -> IntA
 
 
 @compiled
-def share_by_search(state: State, sharing: SharingMemory) -> None:
+def share_by_search(state: State, sharing: SharingMemory) -> int:
     """Make a pass of PDPA."""
     now = state.run[0].now
     searches = sharing.searches[sharing.members[: sharing.tally[0].members]]
@@ -120,7 +120,7 @@ def share_by_search(state: State, sharing: SharingMemory) -> None:
     searches = sharing.searches[jobs]
     shares = shares_by_search(claims, searches, now)
     sharing.searches[jobs] = searches
-    end_pass(state, sharing, jobs, shares)
+    return end_pass(state, sharing, jobs, shares)
     if jobs.size > 0 and searches["due"].min() != sharing.woken:
         sharing.woken = searches["due"].min()
         ask_to_wake(state, sharing.woken)

@@ -87,10 +87,10 @@ def _shrink(shares: IntArray, preferred: IntArray, claims: Claims) -> None:
 
 
 @compiled
-def share_by_pools(state: State, sharing: SharingMemory) -> None:
+def share_by_pools(state: State, sharing: SharingMemory) -> int:
     """Make a pass of pools."""
     jobs, claims = begin_pass(state, sharing)
-    end_pass(state, sharing, jobs, pooled(claims))
+    return end_pass(state, sharing, jobs, pooled(claims))
 
 
 @dataclass(frozen=True)
