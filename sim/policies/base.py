@@ -246,7 +246,9 @@ class QueueKeeper:
         self.prepare()
         for job in self.newcomers():
             self.admit(job)
-        number = self.find_starts() if queue.waiting else 0
+        if queue.waiting == 0:
+            return []
+        number = self.find_starts()
         starts: list[Decision] = [self.start(place) for place in queue.found[:number].tolist()]
         queue.tidy()
         return [*starts, *self.wakes()]

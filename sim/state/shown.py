@@ -225,6 +225,11 @@ class SeenState(ReadAlone):
         """The state for rules of this program."""
         return self._state.tables
 
+    @property
+    def _without_ends(self) -> State:
+        """The same where nobody asks who holds processors."""
+        return self._state.tables
+
     def measured_efficiency(self, job: int) -> float:
         """Return the efficiency of a running job on what it holds, as measured now.
 

@@ -299,9 +299,12 @@ class EasyScheduler(QueueKeeper):
             self.rank(whatever=True)
 
     def find_starts(self) -> int:
-        """Find who starts, in the order as it is now."""
+        """Find who starts, in the order as it is now; ends matter if the head may be blocked."""
         self.rank()
-        queue, number = self.queue, int(self._decide(self.view._tables, self.memory))
+        view, queue, free = self.view, self.queue, self.view.free
+        wanted = queue.processors[queue.first : queue.last].sum()
+        is_plain = self.strict or self.reservations == 0 or wanted <= free
+        number = int(self._decide(view._without_ends if is_plain else view._tables, self.memory))
         if (missing := -self.backfilling["extra_nodes"].item()) > 0:
             job, wanted = queue.job.item(queue.first), queue.processors.item(queue.first)
             raise PolicyError(

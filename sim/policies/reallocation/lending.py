@@ -102,7 +102,7 @@ class LendingView(View):
             return
         self._is_laid, tables, run = True, self._state.tables, self._state.tables.run
         ends, run["arrived"] = self._all_ends(), self._real._tables.run["arrived"]
-        run["now"], run["free"], run["holders"] = self.now, self._free, ends.end.size
+        run["holders"] = ends.end.size
         tables.holder_end[: ends.end.size] = ends.end
         tables.holder_job[: ends.end.size] = ends.job
         tables.holder_processors[: ends.end.size] = ends.processors
@@ -124,6 +124,7 @@ class LendingView(View):
         self._free = self._real.free + lent
         self._held_back = held_back, self._free if held_back < np.inf else 0
         self._free -= self._held_back[1]
+        state.tables.run["now"], state.tables.run["free"] = state.now, self._free
         state.disturbed = True
         state.moved_ends, state.ended = {}, []
         state.outages_changed = self._shown is not None or self._real.changes.outages_changed

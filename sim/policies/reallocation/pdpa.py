@@ -120,10 +120,10 @@ def share_by_search(state: State, sharing: SharingMemory) -> int:
     searches = sharing.searches[jobs]
     shares = shares_by_search(claims, searches, now)
     sharing.searches[jobs] = searches
-    return end_pass(state, sharing, jobs, shares)
     if jobs.size > 0 and searches["due"].min() != sharing.woken:
         sharing.woken = searches["due"].min()
         ask_to_wake(state, sharing.woken)
+    return end_pass(state, sharing, jobs, shares)
 
 
 @dataclass(frozen=True)
