@@ -313,14 +313,13 @@ class Engine:
 
     def _tell_progress(self) -> None:
         """Tell whoever watches how far the run is, now and then."""
-        if self._passes.item() % INSTANTS:
-            return
-        book = self.compiled or self.log
-        now, running = self._run["now"].item(), self._run["running"].item()
-        arrived = int(np.searchsorted(self.event_list.submit, now, side="right")) - self._awaited
+        is_time = self._passes.item() % INSTANTS == 0
         for watcher in self.watchers:
-            if watcher.is_due():
-                watcher.progressed(now, max(arrived - running - book.ended, 0), book.over.copy())
+            if is_time and watcher.is_due():
+                book, now = self.compiled or self.log, self._run["now"].item()
+                arrived = int(np.searchsorted(self.event_list.submit, now, side="right"))
+                queued = arrived - self._awaited - self._run["running"].item() - book.ended
+                watcher.progressed(now, max(queued, 0), book.over.copy())
 
     def _pass(self, now: float) -> None:
         for each in self.collaborators:
@@ -350,8 +349,7 @@ class Engine:
         self.state.forget_news()
         for each in self.collaborators:
             each.passed()
-        if self.watchers:
-            self._tell_progress()
+        self._tell_progress()
 
     def come_to(self, now: float) -> None:
         """Let an instant be seen, with what is measured anew then."""
