@@ -1,4 +1,4 @@
-"""A run in which every decision and event is compiled."""
+"""The passes of a run: the loop, and what is asked of Python where it stops."""
 
 from typing import Any
 
@@ -7,20 +7,56 @@ from numpy.typing import NDArray
 
 from predictors.base import FloatArray, RuntimePredictor
 from predictors.compiling import direct
-from sim.engine.loop import INSTANTS, advance, bind
+from sim.engine.loop import INSTANTS, NoRule, advance, always_ask, bind
 from sim.engine.protocols import CompiledRule
 from sim.state.calendar import set_limits
 from sim.state.processors import held_ranges
 from sim.state.records import Consultations, Records, Stretches
 from sim.state.run_state import idle_state
 from sim.state.run_steps import next_event_time
+from sim.state.waiting_queue import WaitingQueue
 
 _next_event_time = direct(next_event_time)
 STATUSES = np.array(["completed", "killed"], object)
 
 
-class CompiledPasses:
-    """The passes of an engine's run in which every decision and event is compiled.
+class Passes:
+    """The passes of an engine's run, as they are where a scheduler in Python makes them.
+
+    Parameters
+    ----------
+    engine : sim.engine.engine.Engine
+        About to begin.
+    """
+
+    def __init__(self, engine: Any) -> None:
+        self._engine = engine
+        self.state, self.calendar = engine.state.tables, engine.event_list.calendar
+        self.state.run["stride"] = 1
+        self._bind(NoRule(WaitingQueue().tables), must_ask=always_ask)
+
+    def _bind(self, memory: Any, **functions: Any) -> None:
+        """Let these functions decide."""
+        rule: Any = bind(self.state, memory, **functions)
+        self._tables = self.state, self.calendar, rule, memory
+        self._advance = direct(advance)  # of this kind of memory
+        self._pass_due = self.state.run["pass_due"]
+
+    def advance(self, instant: float) -> None:
+        """Go through instants from this one on, each with its pass, up to a chance for Python."""
+        until = self._engine.clock.peek()
+        following = self._advance(*self._tables, instant, until)
+        while self._pass_due.item():
+            self._answer(following)
+            following = self._advance(*self._tables, -np.inf, until)
+
+    def _answer(self, now: float) -> None:
+        """Answer what the pass of this instant waits for: here it is made."""
+        self._engine.take_in(now)
+
+
+class CompiledPasses(Passes):
+    """The passes of a run in which every decision and event is compiled.
 
     Parameters
     ----------
@@ -44,8 +80,7 @@ class CompiledPasses:
         self.state.run["stride"] = 1 if self._tells else INSTANTS
         if self._tells:  # no rule in Python looks at a state in which jobs to come stand
             engine.state.tables = self.state
-        self._bound: Any = bind(self.state, rule.memory, **rule.functions)
-        self._advance = direct(advance)  # of this kind of plan
+        self._bind(rule.memory, **rule.functions)
 
     @property
     def following(self) -> float:
@@ -68,22 +103,22 @@ class CompiledPasses:
         return over
 
     def advance(self, instant: float) -> None:
-        """Go through instants from this one on, each with its pass, up to a chance for Python."""
-        engine, rule, go_on = self._engine, self._rule, self._advance
-        pass_due, tables = self.state.run["pass_due"], (self.state, self.calendar)
-        following = go_on(*tables, self._bound, rule.memory)
-        while pass_due.item():
-            engine.state.is_stale = rule.asks_at_arrivals
-            engine.come_to(following)
-            rule.answer()
-            following = go_on(*tables, self._bound, rule.memory)
-        if following == np.inf:
-            rule.finish()
+        """Do the same, and tell whoever needs that of each pass."""
+        super().advance(instant)
+        engine = self._engine
+        if self.following == np.inf:
+            self._rule.finish()
         if self._tells:
             engine.state.now, *arrived = self.state.run[["now", "newcomer", "arrived"]].item()
             engine.shown.arrive(range(*arrived))
             engine.state.is_stale = True
             engine.tell_passed()
+
+    def _answer(self, now: float) -> None:
+        """Answer what the pass of this instant waits for."""
+        self._engine.state.is_stale = self._rule.asks_at_arrivals
+        self._engine.come_to(now)
+        self._rule.answer()
 
     def records(self, predictor: RuntimePredictor, submit: FloatArray) -> Records:
         """Return what happened; runs and their stretches in the order of the starts."""

@@ -12,7 +12,7 @@ from predictors.in_loop.wrapper import provider, setting
 from predictors.under_load.load_aware import NeedsLoad
 from sim.engine.clock import ARRIVAL, END, Clock, Occurrence
 from sim.engine.collaborator import Collaborator
-from sim.engine.compiled_passes import CompiledPasses
+from sim.engine.compiled_passes import CompiledPasses, Passes
 from sim.engine.event_list import EventList
 from sim.engine.loop import INSTANTS
 from sim.engine.resizing import Resizer
@@ -28,7 +28,6 @@ from sim.state.feasible_counts import FeasibleCounts
 from sim.state.machine_state import MachineState, Run
 from sim.state.processors import count_processors
 from sim.state.records import Ranges, Records
-from sim.state.run_state import State
 from sim.state.sensors import EfficiencySensor
 from sim.state.shown import ShownJobs
 from sim.state.view import View
@@ -109,7 +108,7 @@ class Engine:
             setup.truth.serial_time, self.work.runtime, state, setup.sensor_noise
         )
         state.processors_per_node = setup.machine.processors_per_node
-        self._bind_counters(state.tables)
+        self._run = state.tables.run
         return state
 
     def _shown(self, setup: Setup) -> View:
@@ -129,15 +128,10 @@ class Engine:
         told = shown.jobs, self.predictor, shown.counts, shown.more
         return View(self.state, *told, self.preferences)
 
-    def _bind_counters(self, tables: State) -> None:
-        """Read what happens off these tables."""
-        self._run = tables.run
-        self._pass_due, self._passes = self._run["pass_due"], self._run["passes"]
-
     def run(self) -> Records:
         """Run until nothing is left to happen."""
-        if self.compiled is not None:
-            self._bind_counters(self.compiled.state)
+        self._passes = self.compiled or Passes(self)
+        self._run = self._passes.state.run
         self.expect_next()
         self.clock.run_instants(self._instant)
         book = self.compiled or self.log
@@ -288,22 +282,22 @@ class Engine:
 
     def _instant(self, now: float) -> None:
         """Take in what is in the books; let the policy decide, once, if anything happened."""
-        if self.compiled is not None:
-            self.compiled.advance(now)
-            self._tell_progress()
-        else:
-            ended, expired, arrived = self.event_list.take_in(now)
-            if arrived:
-                self._arrive(arrived)
-                if self._followers:
-                    self.state.arrived.sort()  # ties stand in the order of the trace
-            if ended:
-                self._take_in_ends(ended)
-            for run in expired:
-                self._expire(run, now)
-            if self._pass_due.item():
-                self._pass(now)
+        self._passes.advance(now)
+        self._tell_progress()
         self.expect_next()
+
+    def take_in(self, now: float) -> None:
+        """Take in what is in the books of an instant, and make its pass."""
+        ended, expired, arrived = self.event_list.take_in()
+        if arrived:
+            self._arrive(arrived)
+            if self._followers:
+                self.state.arrived.sort()  # ties stand in the order of the trace
+        if ended:
+            self._take_in_ends(ended)
+        for run in expired:
+            self._expire(run, now)
+        self._pass(now)
 
     def tell_passed(self) -> None:
         """Tell whoever needs that that a pass was carried out."""
@@ -313,7 +307,7 @@ class Engine:
 
     def _tell_progress(self) -> None:
         """Tell whoever watches how far the run is, now and then."""
-        is_time = self._passes.item() % INSTANTS == 0
+        is_time = self._run["passes"].item() % INSTANTS == 0
         for watcher in self.watchers:
             if is_time and watcher.is_due():
                 book, now = self.compiled or self.log, self._run["now"].item()
@@ -324,8 +318,7 @@ class Engine:
     def _pass(self, now: float) -> None:
         for each in self.collaborators:
             each.ticked(now)
-        self._pass_due[0] = 0
-        self._passes += 1
+        self._run["pass_due"], self._run["passes"] = 0, self._run["passes"] + 1
         self.come_to(now)
         if self.load is not None:
             self.load.now = now
@@ -349,7 +342,6 @@ class Engine:
         self.state.forget_news()
         for each in self.collaborators:
             each.passed()
-        self._tell_progress()
 
     def come_to(self, now: float) -> None:
         """Let an instant be seen, with what is measured anew then."""

@@ -10,8 +10,9 @@ from sim.state.machine_state import MachineState, Run
 
 _begin_run, _plan_end = direct(run_steps.begin_run), direct(run_steps.set_true_end)
 _move_believed_end, _take_off = direct(run_steps.move_believed_end), direct(run_steps.take_off)
-_process_ends, _process_instant = direct(run_steps.process_ends), direct(run_steps.process_instant)
+_process_ends = direct(run_steps.process_ends)
 _next_event_time = direct(run_steps.next_event_time)
+_HAPPENED = ["ended_now", "expired_now", "newcomer", "arrived", "woken_now"]
 
 
 class EventList:
@@ -87,20 +88,17 @@ class EventList:
         state.ended += over
         return over
 
-    def take_in(self, now: float) -> tuple[list[Run], list[Run], list[int]]:
-        """Take in an instant; return whose run ended, whose belief expired, and who arrived.
+    def take_in(self) -> tuple[list[Run], list[Run], list[int]]:
+        """Return whose run ended in this instant, whose belief expired, and who arrived.
 
         A belief that expires grows, which policies see after `see_moved`.
         """
-        state, dependent, expired = self.state, self._dependent, []
-        ended, outlived, first, last, woken = _process_instant(state.tables, self.calendar, now)
-        if woken:
-            state.disturbed = True
-        arrived = [job for job in range(first, last) if job not in dependent]
-        if outlived:
-            jobs = state.tables.expired_jobs[:outlived].tolist()
-            expired = [state.running[job] for job in jobs]
-        return self._ended(ended), expired, arrived
+        state = self.state
+        ended, outlived, first, last, woken = state.tables.run[_HAPPENED].item()
+        state.disturbed |= woken > 0
+        arrived = [job for job in range(first, last) if job not in self._dependent]
+        jobs = state.tables.expired_jobs[:outlived].tolist()
+        return self._ended(ended), [state.running[job] for job in jobs], arrived
 
     @property
     def following(self) -> float:

@@ -1,14 +1,15 @@
-"""The loop of a run: from instant to instant in compiled steps, until Python is needed.
+"""The loop of every run: from instant to instant in compiled steps, until Python is needed.
 
-At an instant, in this order: runs end, in the turn in which they were planned; beliefs that are
-outlived grow; jobs arrive; who asked to wake wakes; then the rule makes one pass, and the ends of
-those that it started are planned.
+What only Python knows of is an event of SimPy, before which the loop stops. At an instant, in
+this order: runs end, in the turn in which they were planned; beliefs that are outlived grow;
+jobs arrive; who asked to wake wakes; then the rule makes one pass, and the ends of those that it
+started are planned.
 """
 
 from collections.abc import Callable
 from functools import cache
 from types import SimpleNamespace
-from typing import Any, cast
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 from numba import config, typeof, types
@@ -55,6 +56,58 @@ FIELDS = tuple(BoundRule.__annotations__)
 BoundRuleType = struct_type(BoundRule)
 
 
+# What rules do that say nothing else, and what they may say
+
+
+@compiled
+def never_ask(state: State, memory: Any) -> bool:
+    """Say that no pass waits for what Python says before it."""
+    return False
+
+
+@compiled
+def always_ask(state: State, memory: Any) -> bool:
+    """Say that Python makes the pass."""
+    return bool(state.run[0].pass_due)
+
+
+@compiled
+def keep(state: State, memory: Any) -> None:
+    """Keep nothing that is to be brought up to date."""
+
+
+@compiled
+def keep_request(state: State, memory: Any, job: int) -> bool:
+    """Let a job that has just arrived have the count that stands there, or choose it later."""
+    return True
+
+
+@compiled
+def ask(state: State, memory: Any, job: int) -> bool:
+    """Let Python say how many processors a job gets that has just arrived."""
+    return False
+
+
+@compiled
+def hold_back(state: State, memory: Any, job: int) -> None:
+    """Let a job that has just arrived not wait yet."""
+
+
+@compiled
+def start_nobody(state: State, memory: Any) -> int:
+    """Find nobody who starts."""
+    return 0
+
+
+DEFAULTS = dict(zip(FIELDS, (never_ask, keep, keep_request, hold_back, start_nobody), strict=True))
+
+
+class NoRule(NamedTuple):
+    """What is kept of a run of which Python makes the passes: a queue in which nobody waits."""
+
+    queue: Queue
+
+
 @cache
 def _maker(state: types.Type, memory: types.Type) -> Callable[..., BoundRule]:
     """Return what makes rules for this kind of plan of typed pointers."""
@@ -73,21 +126,22 @@ def _made(must_ask: Any, prepare: Any, choose: Any, admit: Any, decide: Any) -> 
 
 
 def bind(state: State, memory: Any, **functions: Callable[..., Any]) -> BoundRule:
-    """Return a rule of these functions; the loop, and each of them, is compiled by itself.
+    """Return a rule of these functions, or `DEFAULTS`; each, and the loop, is compiled by itself.
 
     Raises
     ------
     PolicyError
         If the plan is of a type that other processes may not know, as the loop is kept for it.
     """
+    every: dict[str, Any] = DEFAULTS | functions
     if _numba.DISABLE_JIT:
-        return cast(BoundRule, SimpleNamespace(**functions))
+        return cast(BoundRule, SimpleNamespace(**every))
     if type(memory).__module__.partition(".")[0] not in (*PACKAGES, "builtins", "numpy"):
         kind = f"{type(memory).__module__}.{type(memory).__qualname__}"
         raise PolicyError(
             f"the memory of a compiled rule is of type {kind}; keep its data in RuleMemory.own"
         )
-    return _maker(_typeof(state), _typeof(memory))(*(functions[name] for name in FIELDS))
+    return _maker(_typeof(state), _typeof(memory))(*(every[name] for name in FIELDS))
 
 
 @compiled(forceinline=True)
@@ -100,7 +154,9 @@ def _start_found(state: State, queue: Queue, number: int) -> None:
 
 
 @compiled
-def advance(state: State, calendar: Calendar, rule: BoundRule, memory: Any) -> float:
+def advance(
+    state: State, calendar: Calendar, rule: BoundRule, memory: Any, instant: float, until: float
+) -> float:
     """Go through instants, each with one pass at its end, as long as no Python is needed.
 
     It is when an instant was taken in whose pass has to wait for what Python says, which
@@ -114,6 +170,10 @@ def advance(state: State, calendar: Calendar, rule: BoundRule, memory: Any) -> f
     rule : BoundRule
     memory : object
         What the rule keeps from pass to pass.
+    instant : float
+        That is taken in first, seconds; -infinity to go on in one of which Python was asked.
+    until : float
+        When something happens that Python has to see first, seconds.
 
     Returns
     -------
@@ -121,6 +181,10 @@ def advance(state: State, calendar: Calendar, rule: BoundRule, memory: Any) -> f
         When something happens next, in seconds; infinity if nothing does.
     """
     run = state.run[0]
+    if instant > -np.inf:
+        process_instant(state, calendar, instant)
+        if rule.must_ask(state, memory):
+            return instant
     while True:
         if run.pass_due:
             if not run.asks:
@@ -137,10 +201,8 @@ def advance(state: State, calendar: Calendar, rule: BoundRule, memory: Any) -> f
             plan_ends(state, calendar)
             run.pass_due = 0
             run.passes += 1
-            if run.passes % run.stride == 0:
-                return next_event_time(state, calendar)
         following = next_event_time(state, calendar)
-        if following == np.inf:
+        if following >= until or run.passes % run.stride == 0:
             return following
         process_instant(state, calendar, following)
         if rule.must_ask(state, memory):

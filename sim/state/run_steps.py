@@ -239,15 +239,11 @@ def next_event_time(state: State, calendar: Calendar) -> float:
 
 
 @compiled(forceinline=True)
-def process_instant(state: State, calendar: Calendar, now: float) -> tuple[int, int, int, int, int]:
-    """Process ends, expiries, arrivals and wake-ups of an instant.
-
-    Returns how many ended, how many expired, the first who arrived, the first who did not,
-    and how many woke.
-    """
+def process_instant(state: State, calendar: Calendar, now: float) -> None:
+    """Process ends, expiries, arrivals and wake-ups of an instant."""
     run, expired = state.run[0], 0
     run.now = now
-    ended = process_ends(state, calendar, now)
+    process_ends(state, calendar, now)
     while run.running > 0 and calendar.event_time[0] == now and calendar.event_kind[0] == EXPIRING:
         job = state.expired_jobs[expired] = calendar.event_job[0]
         expired += 1
@@ -259,7 +255,6 @@ def process_instant(state: State, calendar: Calendar, now: float) -> tuple[int, 
     run.arrived = last
     run.woken_now = _wake(state, now)
     _happened(state, expired + (last > run.newcomer) + run.woken_now)
-    return ended, expired, run.newcomer, last, run.woken_now
 
 
 # One thing at a time, as rules in Python decide it

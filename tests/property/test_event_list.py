@@ -9,6 +9,7 @@ from sim.engine.event_list import EventList
 from sim.errors import PolicyError
 from sim.state.machine_state import MachineState, Run, rewrite
 from sim.state.processors import as_numbers, as_ranges
+from sim.state.run_steps import process_instant
 
 pytestmark = pytest.mark.fast
 MACHINE, JOBS, NODE = 12, 8, 3
@@ -123,7 +124,8 @@ def test_books_are_those_of_sets_and_sorted_lists(steps):
             assert model.end[run.job] == now
             model.idle |= model.held.pop(run.job)
         if not over:  # a belief expires
-            for run in books.take_in(now)[1]:
+            process_instant(state.tables, books.calendar, now)
+            for run in books.take_in()[1]:
                 assert model.believed[run.job] == now < model.end[run.job]
                 books.set_believed_end(run, now + 1.0)
                 model.believed[run.job] = now + 1.0

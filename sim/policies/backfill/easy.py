@@ -18,7 +18,6 @@ from sim.policies.molding.candidates import single_candidates
 from sim.policies.molding.choice import Blocking, mold_first
 from sim.policies.molding.scheduler import OpenScheduler
 from sim.policies.order import Order
-from sim.policies.passes import by_index
 from sim.policies.passes.memory import (
     BACKFILLING,
     RuleMemory,
@@ -254,7 +253,7 @@ class EasyScheduler(QueueKeeper):
         if not is_compiled(self, EasyScheduler, engine) or (chooses_again and engine.kills):
             return None
         self.backfilling["searches_anew"] = False
-        functions = {"prepare": by_index.prepare, "decide": self.decides}
+        functions = {"decide": self.decides}
         return CompiledQueueRule(engine, self, functions, anew=self.anew, **self._known)
 
     @property

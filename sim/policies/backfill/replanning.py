@@ -14,7 +14,6 @@ from sim.policies.backfill.queue_search import is_hopeless, summarise
 from sim.policies.backfill.reservations import reserve_rest
 from sim.policies.base import Allocation
 from sim.policies.order import Order
-from sim.policies.passes import by_index
 from sim.policies.passes.memory import RuleMemory, holes_of, lay_running
 from sim.policies.passes.queue_rule import CompiledQueueRule, is_compiled
 from sim.state.availability import Holes, earliest, free_between, occupy
@@ -242,7 +241,7 @@ class ReplanningScheduler(EasyScheduler):
         """Return the rule where jobs queue in the order of arrival."""
         if not is_compiled(self, ReplanningScheduler, engine):
             return None
-        return CompiledQueueRule(engine, self, {"prepare": by_index.prepare, "decide": decide})
+        return CompiledQueueRule(engine, self, {"decide": decide})
 
     def find_starts(self) -> int:
         """Find whose reservation begins now, in the order as it is now."""

@@ -11,7 +11,6 @@ from sim.policies.base import OpenAllocation, QueueKeeper
 from sim.policies.molding.base import Candidates
 from sim.policies.molding.candidates import SPAN
 from sim.policies.order import Order
-from sim.policies.passes import by_index
 from sim.policies.passes.memory import make_memory, set_menu
 from sim.policies.passes.open_counts import find_allowed
 from sim.policies.passes.queue_rule import CompiledQueueRule, is_compiled
@@ -139,9 +138,8 @@ class OpenScheduler(OpenKeeper):
         plain &= not (self.view.predictor.learns or engine.kills)
         if not plain or candidates.looks_ahead or candidates.compiled_pass is None:
             return None
-        functions = {"prepare": by_index.prepare, "decide": candidates.compiled_pass}
         known = {"candidates": candidates, "open": self.memory.open}
-        return CompiledQueueRule(engine, self, functions, **known)
+        return CompiledQueueRule(engine, self, {"decide": candidates.compiled_pass}, **known)
 
     def prepare(self) -> None:
         """Plan with what is believed now."""

@@ -10,13 +10,13 @@ from predictors.compiling import direct
 from predictors.in_loop.oracle import foresees
 from predictors.in_loop.wrapper import has_curves
 from sim.engine.engine import Engine
+from sim.engine.loop import ask, keep_request, never_ask
 from sim.engine.protocols import acts_as
 from sim.policies.allocation.rigid import Request
 from sim.policies.allocation.sa import chooses_by_offers
 from sim.policies.base import QueueKeeper
 from sim.policies.molding.base import Candidates
 from sim.policies.molding.candidates import SPAN
-from sim.policies.passes import by_index
 from sim.policies.passes.memory import (
     ENDED,
     admit,
@@ -100,12 +100,12 @@ class CompiledQueueRule:
         foresees_all = not self._learns and foresees(engine.predictor)
         is_settled = (by_offers or is_rigid) and self._anew is None
         self.asks_at_arrivals = not (foresees_all and is_settled)
-        settles = by_index.choose
+        settles = keep_request
         if self.asks_at_arrivals:
-            settles = by_index.ask
+            settles = ask
         elif by_offers:
             settles = choose if keeps_reservations else choose_by_reservations
-        asks = by_index.never_ask if self._anew is None and not self._learns else must_ask
+        asks = never_ask if self._anew is None and not self._learns else must_ask
         self.functions = {"must_ask": asks, "choose": settles, "admit": admit, **functions}
         self.explanations, self._explained = Explanations(), 0
 

@@ -10,8 +10,8 @@ from predictors.base import FloatArray, IntArray
 from predictors.compiling import compiled, record
 from predictors.in_loop.wrapper import has_curves
 from sim.engine.engine import Engine
+from sim.engine.loop import hold_back
 from sim.engine.protocols import CompiledRule
-from sim.policies.passes import by_index
 from sim.policies.reallocation.beliefs import TABLED, Beliefs
 from sim.state.calendar import Calendar
 from sim.state.columns import Explanations
@@ -227,9 +227,9 @@ class CompiledSharingRule(CompiledRule):
         self._curved = has_curves(engine.predictor)
         known = engine.work.is_known_to(engine.predictor) or not self._curved
         self._tabled = engine.work.tabled() if known else None
-        admits = by_index.hold_back if rule.defers else admit
+        admits = hold_back if rule.defers else admit
         own = {"must_ask": must_measure, "prepare": prepare, "admit": admits}
-        self.functions = {**by_index.FUNCTIONS, **own, "decide": rule.decide}
+        self.functions = {**own, "decide": rule.decide}
         self.explanations = Explanations()
 
     @property
