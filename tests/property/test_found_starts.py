@@ -2,10 +2,11 @@
 
 import numpy as np
 import pytest
+from profiles import Profile
 
 from sim.policies.backfill.replanning import no_bounds, replan_soonest
 from sim.policies.backfill.reservations import reserve_rest
-from sim.state.availability import BelievedEnds, Profile, move_up, place
+from sim.state.availability import BelievedEnds, move_up, place
 from sim.state.waiting_queue import Waiting, summaries_of
 
 

@@ -5,10 +5,11 @@ from fractions import Fraction
 import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from profiles import Profile
 
 from sim.policies.allocation.iterative import iterate
 from sim.policies.molding.candidates import SPAN
-from sim.state.availability import BelievedEnds, Profile, place
+from sim.state.availability import BelievedEnds, place
 
 MACHINE = 8
 

@@ -6,6 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from malleables import beliefs_of, members_of
 from moldable_toys import POLICIES, policy, truth_of
+from profiles import Profile
 from toys import ToyOracle, ToyTruth
 
 from predictors.in_loop.oracle import normal_draw
@@ -23,7 +24,7 @@ from sim.policies.reallocation.hesrpt import HeSrpt
 from sim.policies.reallocation.marginal import MarginalEfficiency
 from sim.policies.reallocation.pools import Pools
 from sim.policies.ties import TIE, first_least, is_less, is_less_on, ranks
-from sim.state.availability import BelievedEnds, Profile
+from sim.state.availability import BelievedEnds
 
 FIGURES = st.floats(1e-6, 1e9)
 

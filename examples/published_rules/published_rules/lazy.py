@@ -2,14 +2,18 @@
 
 import numpy as np
 
+from predictors.compiling import direct
 from sim.engine.protocols import Scheduler
 from sim.errors import AT_LEAST_0, PolicyError
 from sim.policies.base import Allocation, OpenAllocation
 from sim.policies.molding.scheduler import OpenScheduler
 from sim.policies.order import Order
+from sim.policies.passes.memory import foreseen, holes_of, lay_running
 from sim.policies.ties import first_least, is_less
-from sim.state.availability import FIRST, Profile
+from sim.state.availability import FIRST, occupy
 from sim.state.view import View
+
+_lay_running = direct(lay_running)
 
 
 class LazyEasy:
@@ -47,24 +51,23 @@ class LazyScheduler(OpenScheduler):
     def __init__(self, view: View, order: Order, allocation: OpenAllocation, slack: float) -> None:
         super().__init__(view, order, allocation, reservations=1)
         self.candidates.looks_ahead = True
-        self._slack, self._profile = slack, Profile(view.processors)
+        self._slack = slack
         self._promised: dict[int, float] = {}
 
     def _plan(self, last: int) -> int:
         """Find who starts, in queue order; the first who does not reserves."""
-        view, queue, profile = self.view, self.queue, self._profile
-        profile.grow(queue.waiting + len(view.running) + view.free)
-        profile.lay(view.now, view._ends)
-        number, is_reserved = 0, False
+        view, queue, memory = self.view, self.queue, self.memory
+        _lay_running(view._tables, memory)
+        holes, number, is_reserved = holes_of(memory), 0, False
         for place in queue.places().tolist():
-            if is_reserved and profile.free.item(profile.span.item(FIRST)) == 0:
+            if is_reserved and holes[1].item(holes[2].item(FIRST)) == 0:
                 break
             picked = self._pick(place, is_reserved)
             if picked is None:
                 continue
             count, seconds, start = picked
             queue.processors[place], queue.runtime[place], queue.start[place] = picked
-            profile.occupy(start, start + seconds, count)
+            occupy(*holes, start, start + seconds, count)
             if start <= view.now:
                 queue.found[number] = place
                 number += 1
@@ -77,7 +80,7 @@ class LazyScheduler(OpenScheduler):
         """Return the count that the job at a place takes, its time there, and when; else None."""
         now, job = self.view.now, self.queue.job.item(place)
         counts, runtimes = self.allowed(place)
-        starts = self._profile.earliest_of(now, counts, runtimes)
+        starts = foreseen(self.view._tables, self.memory, counts, runtimes)
         may_start = starts <= now
         if is_reserved and not may_start.any():
             return None
