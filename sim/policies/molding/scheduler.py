@@ -16,6 +16,7 @@ from sim.policies.passes.open_counts import find_allowed
 from sim.policies.passes.queue_rule import CompiledQueueRule, is_compiled
 from sim.state.decisions import Start
 from sim.state.feasible_counts import place_up_to
+from sim.state.run_state import longer
 from sim.state.view import View
 
 _find_allowed, _set_menu = direct(find_allowed), direct(set_menu)
@@ -85,31 +86,21 @@ class OpenKeeper(QueueKeeper):
         return runtimes.item(pick)
 
     def offer(self, job: int, counts: IntArray, runtimes: FloatArray, serial: float) -> None:
-        """Put down what a job may choose from, all of it allowed."""
-        offers, number = self.memory.offers, counts.size
-        offers["number"][job] = 0
-        if self._used + number > self.counts.size:
-            self._clear_away(number)
-        begin, end = self._used, self._used + number
+        """Put down what a job may choose from, all of it allowed, in place of as many from before."""
+        memory, number, begin = self.memory, counts.size, self._used
+        if memory.offers["number"][job] == number:
+            begin = memory.offers["begin"].item(job)
+        end = begin + number
+        self._used = max(self._used, end)
+        if end > self.counts.size:
+            self.counts, self.runtimes = (
+                longer(self.counts, 2 * end),
+                longer(self.runtimes, 2 * end),
+            )
+            _set_menu(memory, self.counts, self.runtimes)
         self.counts[begin:end], self.runtimes[begin:end] = counts, runtimes
-        self._used = end
-        offers[job] = begin, begin, end, number, 0
-        self.memory.open.serial[job] = serial
-
-    def _clear_away(self, number: int) -> None:
-        """Make room: forget the candidates of jobs that have started, or grow."""
-        jobs, offers = self.queue.jobs(), self.memory.offers
-        sizes = offers["number"][jobs].astype(np.int64)
-        kept = int(sizes.sum())
-        room = max(self.counts.size, 2 * (kept + number))
-        counts, runtimes = np.zeros(room, np.int64), np.zeros(room)
-        moved = np.cumsum(sizes) - sizes - offers["begin"][jobs]
-        take = np.repeat(-moved, sizes) + np.arange(kept)
-        counts[:kept], runtimes[:kept] = self.counts[take], self.runtimes[take]
-        for end in ("begin", "low", "high"):
-            offers[end][jobs] += moved
-        self.counts, self.runtimes, self._used = counts, runtimes, kept
-        _set_menu(self.memory, counts, runtimes)
+        memory.offers[job] = begin, begin, end, number, 0
+        memory.open.serial[job] = serial
 
     def allowed(self, place: int) -> tuple[IntArray, FloatArray]:
         """Return the candidates at a place that are allowed in this pass, and their runtimes."""
