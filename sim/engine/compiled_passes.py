@@ -117,7 +117,7 @@ class CompiledPasses(Passes):
     def _answer(self, now: float) -> None:
         """Answer what the pass of this instant waits for."""
         self._engine.state.is_stale = self._rule.asks_at_arrivals
-        self._engine.come_to(now)
+        self._engine.advance_to(now)
         self._rule.answer()
 
     def records(self, predictor: RuntimePredictor, submit: FloatArray) -> Records:

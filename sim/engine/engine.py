@@ -60,8 +60,8 @@ class Engine:
         self.jobs = visible(trace, truth)
         refuse_misfits(trace, machine.processors)
         self.preferences = getattr(setup.policy, "preferences", Preferences)()
-        self.state = self._begun(setup)
-        self.view = self._shown(setup)
+        self.state = self._make_state(setup)
+        self.view = self._make_view(setup)
         self.beliefs = self.view._beliefs
         for observation in setup.known:
             self.predictor.observe(observation)
@@ -91,7 +91,7 @@ class Engine:
         """What has happened, where that is not compiled."""
         return RunLog(self.state)
 
-    def _begun(self, setup: Setup) -> MachineState:
+    def _make_state(self, setup: Setup) -> MachineState:
         """Return the state before anything has happened; open the books."""
         self.submit = submit = setup.trace.jobs["submit_time"].to_numpy()
         dependent = {job for following in self._followers.values() for job, _ in following}
@@ -111,7 +111,7 @@ class Engine:
         self._run = state.tables.run
         return state
 
-    def _shown(self, setup: Setup) -> View:
+    def _make_view(self, setup: Setup) -> View:
         """Return what the policy may see."""
         truth, draws, processors = setup.truth, setup.adopter_draws, setup.machine.processors
         more = {
@@ -319,7 +319,7 @@ class Engine:
         for each in self.collaborators:
             each.ticked(now)
         self._run["pass_due"], self._run["passes"] = 0, self._run["passes"] + 1
-        self.come_to(now)
+        self.advance_to(now)
         if self.load is not None:
             self.load.now = now
         decisions = self.scheduler.decide()
@@ -343,7 +343,7 @@ class Engine:
         for each in self.collaborators:
             each.passed()
 
-    def come_to(self, now: float) -> None:
+    def advance_to(self, now: float) -> None:
         """Let an instant be seen, with what is measured anew then."""
         if self.state.measured and self.state.now != now:
             self.sensor.renew()

@@ -22,14 +22,13 @@ class Checker(Watcher):
 
     Checked after every pass: no processor is held twice, none is lost, and those of
     a failed node are held by nobody; jobs
-    start after their submit, once, within what is free; only malleable jobs are
+    start after their submit, within what is free; only malleable jobs are
     resized, to feasible counts; beliefs lie ahead; EASY
     backfills nobody who would delay the head's reservation; conservative
     reservations fit together, and move later only when a belief has grown (with
     open counts: their ends; under reallocation: or when a change is paid for, a run is
     believed slower on more than it keeps, or the rule lets nobody start); no job with
-    an open count moves a reservation. At the end: held areas balance and every job is
-    accounted for.
+    an open count moves a reservation. At the end: held areas balance and nothing is held.
 
     Raises
     ------

@@ -72,8 +72,8 @@ def always_ask(state: State, memory: Any) -> bool:
 
 
 @compiled
-def keep(state: State, memory: Any) -> None:
-    """Keep nothing that is to be brought up to date."""
+def prepare_nothing(state: State, memory: Any) -> None:
+    """Bring nothing up to date."""
 
 
 @compiled
@@ -89,7 +89,7 @@ def ask(state: State, memory: Any, job: int) -> bool:
 
 
 @compiled
-def hold_back(state: State, memory: Any, job: int) -> None:
+def queue_nobody(state: State, memory: Any, job: int) -> None:
     """Let a job that has just arrived not wait yet."""
 
 
@@ -99,7 +99,9 @@ def start_nobody(state: State, memory: Any) -> int:
     return 0
 
 
-DEFAULTS = dict(zip(FIELDS, (never_ask, keep, keep_request, hold_back, start_nobody), strict=True))
+DEFAULTS = dict(
+    zip(FIELDS, (never_ask, prepare_nothing, keep_request, queue_nobody, start_nobody), strict=True)
+)
 
 
 class NoRule(NamedTuple):
@@ -110,7 +112,7 @@ class NoRule(NamedTuple):
 
 @cache
 def _maker(state: types.Type, memory: types.Type) -> Callable[..., BoundRule]:
-    """Return what makes rules for this kind of plan of typed pointers."""
+    """Return what makes rules of typed pointers for these types of state and memory."""
     result = {"must_ask": types.boolean, "choose": types.boolean, "decide": types.int64}
     more = {"choose": (types.int64,), "admit": (types.int64,)}
     signature = tuple(
@@ -131,7 +133,7 @@ def bind(state: State, memory: Any, **functions: Callable[..., Any]) -> BoundRul
     Raises
     ------
     PolicyError
-        If the plan is of a type that other processes may not know, as the loop is kept for it.
+        If the memory is of a type that other processes may not know, as the loop is kept for it.
     """
     every: dict[str, Any] = DEFAULTS | functions
     if _numba.DISABLE_JIT:
@@ -159,9 +161,8 @@ def advance(
 ) -> float:
     """Go through instants, each with one pass at its end, as long as no Python is needed.
 
-    It is when an instant was taken in whose pass has to wait for what Python says, which
-    `pass_due` tells, or when in a pass it `asks` how many processors a job gets; and after
-    each `stride` of passes.
+    It stops where a pass has to wait for what Python says (`pass_due` is 1 then), or a job for how
+    many processors it gets (`asks` is 1, too); after each `stride` of passes; and before `until`.
 
     Parameters
     ----------

@@ -32,7 +32,7 @@ class ResizerEngine(Protocol):
     def log(self) -> RunLog: ...  # noqa: D102
 
     def plan_completion(self, run: Run, now: float) -> float:
-        """Wait for the end of a run that goes on at `now`; return when that is."""
+        """Expect the end of a run that goes on at `now`; return when that is."""
 
     def move_believed_end(self, run: Run, end: float) -> None:
         """Believe that a running job ends at another time."""

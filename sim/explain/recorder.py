@@ -306,7 +306,7 @@ def _refusal(view: View, keeper: QueueKeeper | None, job: int) -> Refusal:
     reserved, is_held = keeper.reserved_starts(), False
     if isinstance(keeper, OpenKeeper):
         _, spans, counts, _ = candidates_of(keeper.memory)
-        own, considered = spans[job], keeper.memory.considered.item()
+        own, considered = spans[job], keeper.memory.search_end.item()
         least = counts.item(own["low"] if own["high"] else own["begin"])
         reserved, is_held = reserved if considered else {}, place >= considered
     is_strict = isinstance(keeper, EasyScheduler) and keeper.strict

@@ -105,40 +105,40 @@ class Policy:
 
     Parameters
     ----------
-        order : Order
-        backfill : Backfill
-        allocation : Allocation or OpenAllocation
-        reallocation : Reallocation or None
-            None leaves malleable jobs on the processors they start on.
-        placement : Placement or None
-            Which processors jobs get; None takes the lowest-numbered free ones.
-        grants : Grants or None
-            What running jobs are told that ask for more; None refuses.
-        predictor : RuntimePredictor or None
-            Whose beliefs are a part of the policy, as those of EASY++ are; None takes the run's.
-        error_quantile : float or None
-            Reservations are planned with beliefs stretched by this quantile of runtime
-            over belief in the application's past runs, within (0, 1]; None plans with
-            beliefs as they are. See `sim.state.decisions.PastErrors`.
+    order : Order
+    backfill : Backfill
+    allocation : Allocation or OpenAllocation
+    reallocation : Reallocation or None
+        None leaves malleable jobs on the processors they start on.
+    placement : Placement or None
+        Which processors jobs get; None takes the lowest-numbered free ones.
+    grants : Grants or None
+        What running jobs are told that ask for more; None refuses.
+    predictor : RuntimePredictor or None
+        Whose beliefs are a part of the policy, as those of EASY++ are; None takes the run's.
+    error_quantile : float or None
+        Reservations are planned with beliefs stretched by this quantile of runtime
+        over belief in the application's past runs, within (0, 1]; None plans with
+        beliefs as they are. See `sim.state.decisions.PastErrors`.
     name : str or None
         What it is called in tables and folders; None takes its class.
 
     Raises
     ------
-        ConfigError
-            If `error_quantile` is out of range.
-        PolicyError
-            If a reallocation meets an allocation that keeps counts open until the
-            start: both would choose the count of a waiting job; or grants: both would
-            change that of a running one.
+    ConfigError
+        If `error_quantile` is out of range.
+    PolicyError
+        If a reallocation meets an allocation that keeps counts open until the
+        start: both would choose the count of a waiting job; or grants: both would
+        change that of a running one.
 
     Examples
     --------
-        >>> import sim
-        >>> policy = sim.Policy(sim.FirstComeFirstServed(), sim.Easy(), sim.Request())
-        >>> result = sim.run("workload.jobs=20", policy=policy, predictor="oracle")
-        >>> set(result.jobs["status"])
-        {'completed'}
+    >>> import sim
+    >>> policy = sim.Policy(sim.FirstComeFirstServed(), sim.Easy(), sim.Request())
+    >>> result = sim.run("workload.jobs=20", policy=policy, predictor="oracle")
+    >>> set(result.jobs["status"])
+    {'completed'}
     """
 
     order: Order

@@ -71,7 +71,6 @@ RUN = record(
         ("ranges", "i8"),
         ("holders", "i8"),
         ("running", "i8"),
-        ("head", "i8"),
         ("newcomer", "i8"),
         ("arrived", "i8"),
         ("started", "i8"),
@@ -92,8 +91,8 @@ RUN = record(
     ]
 )
 """What there is one of. `free` counts free processors; `free_ranges`, `ranges`, `holders`,
-`running`, `wakes` say how much of the tables of their names is in use. Jobs from `head` up to
-`arrived` may wait, those from `newcomer` on only since this instant; `ended_now` and
+`running`, `wakes` say how much of the tables of their names is in use. Of the jobs up to
+`arrived` those from `newcomer` on came at this instant; `ended_now` and
 `expired_now` count whose run ended, and whose belief expired, at it, and `woken_now` who woke.
 `pass_due` is 1 while the pass of an instant that was processed is to come; in it jobs up to
 `admitted` have been let wait, and `asks` is 1 while Python is asked how many processors the next

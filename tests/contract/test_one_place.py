@@ -49,14 +49,14 @@ for name, overrides in json.loads(sys.argv[1]).items():
         found[name] = str(error)
 print(json.dumps(found))
 """
-FIND_HEADS = "find_heads(queue, free)"
+HEADS = "queue.processors[at.first] <= free"
 BEST = "    best = first_least(turnarounds)\n"
 EARLIER = "is_less(start - now + runtime, least)"
 DUE = "found[number] = k\n                        number += 1"
-FOUND = "holders, around, own.heads)\n    return number"
+FOUND = "holders, window, own.heads)\n    return number"
 EDITS = {
     "easy": ("backfill/easy.py", FOUND, FOUND.replace("number", "int(own.heads)")),
-    "fcfs": ("backfill/easy.py", FIND_HEADS, FIND_HEADS.replace("free", "free // 2")),
+    "fcfs": ("backfill/easy.py", HEADS, HEADS.replace("free", "free // 2")),
     "conservative": ("backfill/conservative.py", DUE, DUE.replace("1", "0")),
     "easy_sjbf": ("backfill/queue_search.py", "runtime[k] < shortest)", "runtime[k] > shortest)"),
     "easy_plus": ("backfill/easy.py", FOUND, FOUND.replace("number", "int(own.heads)")),

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from profiles import Profile
 
-from sim.policies.backfill.replanning import no_bounds, replan_soonest
+from sim.policies.backfill.replanning import make_bounds, replan_soonest
 from sim.policies.backfill.reservations import reserve_rest
 from sim.state.availability import BelievedEnds, move_up, place
 from sim.state.waiting_queue import Waiting, summaries_of
@@ -54,7 +54,7 @@ def test_what_matters_now_is_reserved_as_in_the_whole_plan(processors, powers, n
         first = int(rng.integers(0, 2))
         expected, starts = np.full(jobs, np.inf), np.full(jobs, np.inf)
         reserve_rest(whole.holes, now, Waiting(counts, runtimes, expected), first, jobs)
-        bounds = no_bounds(jobs, summaries_of(jobs))
+        bounds = make_bounds(jobs, summaries_of(jobs))
         found, plan = np.zeros(jobs, np.int64), Waiting(counts, runtimes, starts)
         number, soonest = replan_soonest(soon.holes, now, plan, first, jobs, bounds, found)
         assert found[:number].tolist() == np.flatnonzero(expected <= now).tolist()

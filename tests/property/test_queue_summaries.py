@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sim.policies.backfill.queue_search import Opening, fill
+from sim.policies.backfill.queue_search import BackfillWindow, fill_window
 from sim.state.waiting_queue import BLOCK, GROUP, WaitingQueue, forget, summaries_in
 
 pytestmark = pytest.mark.fast
@@ -45,9 +45,9 @@ def test_summaries_of_blocks_and_groups_hide_nobody(seed, least):
         spare, shadow = int(rng.integers(0, free + 1)), now + float(rng.integers(0, 60))
         state = (first, min(last, JOBS), free, spare, now, shadow)
         expected = plainly(processors, runtime, *state)
-        opening = Opening(*state[2:], False)
+        window = BackfillWindow(*state[2:], False)
         queue.at["first"] = first - 1
-        number, _ = fill(queue, *state[:2], opening, 0)
+        number, _ = fill_window(queue, *state[:2], window, 0)
         assert found[:number].tolist() == expected
         processors[found[:number]] = 0
         seen.append((number, summaries.summarised[:: GROUP + 1].sum()))

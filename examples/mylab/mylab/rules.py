@@ -16,9 +16,9 @@ from sim.state.run_steps import holders_in
 def decide(state: State, memory: RuleMemory) -> int:
     """Put the places of those who start into ``queue.found``; return how many they are."""
     run, queue, kept = state.run[0], memory.queue, memory.backfilling
-    number, free, is_blocked = easy.start_heads(queue, run.free, kept)
+    number, free, is_blocked = easy.find_heads(queue, run.free, kept)
     if is_blocked and queue.at[0].waiting - number <= memory.own[0, 0]:
-        number = easy.start_behind(queue, holders_in(state), free, run.now, kept)
+        number = easy.find_backfills(queue, holders_in(state), free, run.now, kept)
     return int(number)
 
 

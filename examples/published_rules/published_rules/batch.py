@@ -100,7 +100,7 @@ class BatchScheduler(OpenKeeper):
         }
 
     def _begin_batch(self) -> None:
-        queue, offers = self.queue, self.memory.offers
+        queue, offers = self.queue, self.memory.menu_spans
         self.rank()
         self.candidates.narrow(self.memory)
         places = queue.places()[: self._rule.depth]

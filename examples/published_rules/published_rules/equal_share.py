@@ -40,10 +40,10 @@ def share_free(memory: RuleMemory, free: int) -> int:
 
     What is left over goes to them, a step to the next count to each in turn, while any fits.
     """
-    queue, at, counts = memory.queue, memory.queue.at[0], memory.counts
+    queue, at, counts = memory.queue, memory.queue.at[0], memory.menu_counts
     share, last = max(free // at.waiting, 1), at.first
     while last < at.last:
-        own = memory.offers[queue.job[last]]
+        own = memory.menu_spans[queue.job[last]]
         if queue.processors[last] > 0:
             pick = last_up_to(counts, own.begin, own.begin + own.number, share)
             if counts[pick] > free:
@@ -52,13 +52,13 @@ def share_free(memory: RuleMemory, free: int) -> int:
             own.low, own.high = pick, pick + 1
         last += 1
     for k in range(last, at.last):
-        own = memory.offers[queue.job[k]]
+        own = memory.menu_spans[queue.job[k]]
         own.low, own.high = own.begin, own.begin + 1
     grew = True
     while free > 0 and grew:
         grew = False
         for k in range(at.first, last):
-            own = memory.offers[queue.job[k]]
+            own = memory.menu_spans[queue.job[k]]
             if queue.processors[k] == 0 or own.high == own.begin + own.number:
                 continue
             step = counts[own.high] - counts[own.low]
@@ -142,11 +142,11 @@ def take_free(memory: RuleMemory, free: int, share: float) -> int:
 
     Returns one past the last place in use.
     """
-    queue, at, counts, waits = memory.queue, memory.queue.at[0], memory.counts, False
+    queue, at, counts, waits = memory.queue, memory.queue.at[0], memory.menu_counts, False
     for k in range(at.first, at.last):
         if queue.processors[k] == 0:
             continue
-        own = memory.offers[queue.job[k]]
+        own = memory.menu_spans[queue.job[k]]
         begin, end = own.begin, own.begin + own.number
         own.low, own.high = end - 1, end
         if waits or free < counts[begin] or is_less(free, share * counts[end - 1]):

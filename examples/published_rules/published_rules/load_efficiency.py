@@ -24,11 +24,11 @@ def aim_at_efficiency(memory: RuleMemory, efficiency: float, tolerance: float) -
 
     Near its least count where none is. Returns one past the last place in use.
     """
-    queue, at, counts = memory.queue, memory.queue.at[0], memory.counts
+    queue, at, counts = memory.queue, memory.queue.at[0], memory.menu_counts
     for k in range(at.first, at.last):
-        own, serial = memory.offers[queue.job[k]], memory.open.serial[queue.job[k]]
+        own, serial = memory.menu_spans[queue.job[k]], memory.open.serial[queue.job[k]]
         begin, end = own.begin, own.begin + own.number
-        pick = last_efficient(counts, memory.runtimes, begin, end, serial, efficiency)
+        pick = last_efficient(counts, memory.menu_runtimes, begin, end, serial, efficiency)
         own.low, own.high = around(counts, begin, end, float(counts[pick]), tolerance)
     return int(at.last)
 

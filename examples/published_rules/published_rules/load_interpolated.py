@@ -62,10 +62,10 @@ def settle_interpolated(memory: RuleMemory, points: FloatArray, x: float) -> int
     queue, at = memory.queue, memory.queue.at[0]
     for k in range(at.first, at.last):
         job = queue.job[k]
-        own = memory.offers[job]
+        own = memory.menu_spans[job]
         target = interpolated(x, points[job, 0], points[job, 1], points[job, 2])
         end = own.begin + own.number
-        own.low = last_up_to(memory.counts, own.begin, end, target * (1 + TIE))
+        own.low = last_up_to(memory.menu_counts, own.begin, end, target * (1 + TIE))
         own.high = own.low + 1
     return int(at.last)
 

@@ -34,9 +34,9 @@ def aim_at(memory: RuleMemory, target: FloatArray, tolerance: float) -> int:
     """
     queue, at = memory.queue, memory.queue.at[0]
     for k in range(at.first, at.last):
-        own = memory.offers[queue.job[k]]
+        own = memory.menu_spans[queue.job[k]]
         end, wanted = own.begin + own.number, target[k - at.first]
-        own.low, own.high = around(memory.counts, own.begin, end, wanted, tolerance)
+        own.low, own.high = around(memory.menu_counts, own.begin, end, wanted, tolerance)
     return int(at.last)
 
 

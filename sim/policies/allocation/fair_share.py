@@ -92,12 +92,12 @@ def cut_at_shares(memory: RuleMemory, running: IntArray, keeps: bool) -> int:
     for k in range(at.first, at.last):
         if queue.processors[k] == 0:
             continue
-        own, offered = shares[queue.job[k]], memory.offers[queue.job[k]]
+        own, offered = shares[queue.job[k]], memory.menu_spans[queue.job[k]]
         if not keeps or np.isnan(own[LIMIT]):
             own[LIMIT] = np.ceil(memory.open.scale * own[WEIGHT] / total * (1 - TIE))
         begin, end = offered.begin, offered.begin + offered.number
         offered.low = begin
-        offered.high = last_up_to(memory.counts, begin, end, own[LIMIT]) + 1
+        offered.high = last_up_to(memory.menu_counts, begin, end, own[LIMIT]) + 1
     return int(at.last)
 
 

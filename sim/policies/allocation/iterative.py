@@ -276,15 +276,15 @@ def plan_first(state: State, memory: RuleMemory) -> int:
         place += 1
     jobs, spans = jobs[:number], np.empty(number, SPAN)
     for i in range(number):
-        spans[i] = memory.offers[jobs[i]]
+        spans[i] = memory.menu_spans[jobs[i]]
     ends = holders_in(state)
     size = ends.end.size + 1
     times, free, span = np.empty(size), np.empty(size, np.int64), np.empty(2, np.int64)
     lay(times, free, span, run.now, run.free + ends.processors.sum(), ends.end, ends.processors)
-    given = times, free, span, memory.counts, memory.runtimes, spans, own.serial[jobs]
+    given = times, free, span, memory.menu_counts, memory.menu_runtimes, spans, own.serial[jobs]
     pick = fill_idle(*given) if own.fills_idle else iterate(*given, own.by_time)
     for i in range(number):
-        offered = memory.offers[jobs[i]]
+        offered = memory.menu_spans[jobs[i]]
         offered.low, offered.high = pick[i], pick[i] + 1
     return int(place)
 

@@ -228,12 +228,12 @@ def settle_heads(
     for k in range(at.first, at.last):
         if queue.processors[k] == 0:
             continue
-        own = memory.offers[queue.job[k]]
+        own = memory.menu_spans[queue.job[k]]
         begin, end = own.begin, own.begin + own.number
         own.low, own.high = end - 1, end
         if waits:
             continue
-        offered, seconds = memory.counts[begin:end], memory.runtimes[begin:end]
+        offered, seconds = memory.menu_counts[begin:end], memory.menu_runtimes[begin:end]
         held, clock = runs[HELD, :number], runs[CLOCK, :number]
         if queue_time == 0:
             pick = believed_best(offered, seconds, free, held, clock)

@@ -21,6 +21,8 @@ from sim.policies.passes.memory import (
     lay_running,
     make_memory,
     make_room_for_all,
+    note_freed,
+    take_freed,
 )
 from sim.policies.passes.queue_rule import CompiledQueueRule, is_compiled
 from sim.state.availability import (
@@ -39,22 +41,12 @@ from sim.state.run_steps import ask_to_wake
 from sim.state.view import View
 from sim.state.waiting_queue import BLOCK, push, waiting_in
 
-NEXT, WAKING, SINCE, UNTIL = range(4)
-"""Places in `RuleMemory.instants`: when the next reservation begins, for when a pass was asked for
-last, and begin and end of what became free since the last compression."""
-
-
-@compiled(forceinline=True)
-def _note_freed(memory: RuleMemory, begin: float, end: float) -> None:
-    instants = memory.instants
-    instants[SINCE], instants[UNTIL] = min(instants[SINCE], begin), max(instants[UNTIL], end)
-
 
 @compiled(forceinline=True)
 def look_again(memory: RuleMemory, now: float) -> None:
     """See to it that this pass looks at all reservations for those that begin now."""
     memory.queue.soonest[:] = -np.inf
-    memory.instants[NEXT] = now
+    memory.reserving[0].next_start = now
 
 
 @compiled(forceinline=True)
@@ -83,7 +75,7 @@ def follow_changes(memory: RuleMemory, now: float, changes: FloatArray) -> tuple
         if more < 0:
             if end > begin:
                 occupy(times, free, span, begin, end, more)
-                _note_freed(memory, begin, end)
+                note_freed(memory, begin, end)
                 early = True
         elif is_broken or free_between(times, free, span, begin, end)[0] < more:
             is_broken = True
@@ -107,9 +99,7 @@ def compress(memory: RuleMemory, now: float) -> None:
     if at.first == at.last:
         return
     look_again(memory, now)
-    freed = memory.instants[SINCE:]
-    low, high = freed[0], freed[1]
-    freed[0], freed[1] = np.inf, -np.inf
+    low, high = take_freed(memory)
     if high <= now:
         return
     low = max(low, now)
@@ -132,8 +122,7 @@ def compress(memory: RuleMemory, now: float) -> None:
         low = min(low, old)
         high = max(high, old + runtime)
         most = max(most, free_between(*holes, old, old + runtime)[1])
-        freed[0] = min(freed[0], old)
-        freed[1] = max(freed[1], old + runtime)
+        note_freed(memory, old, old + runtime)
 
 
 @compiled
@@ -158,7 +147,7 @@ def repair(memory: RuleMemory, now: float) -> int:
     for k in lost[:found]:
         starts[k] = place(*holes, now, counts[k], runtimes[k])
     look_again(memory, now)
-    _note_freed(memory, now, np.inf)
+    note_freed(memory, now, np.inf)
     return found
 
 
@@ -172,10 +161,10 @@ def keep_what_fits(state: State, memory: RuleMemory) -> None:
 @compiled(forceinline=True)
 def reserve_at(memory: RuleMemory, k: int, start: float) -> None:
     """Note the reservation of the job at a place."""
-    queue, instants = memory.queue, memory.instants
+    queue, own = memory.queue, memory.reserving[0]
     queue.start[k] = start
     queue.soonest[k // BLOCK] = min(queue.soonest[k // BLOCK], start)
-    instants[NEXT] = min(instants[NEXT], start)
+    own.next_start = min(own.next_start, start)
 
 
 @compiled(forceinline=True)
@@ -189,8 +178,8 @@ def reserve(state: State, memory: RuleMemory, k: int) -> None:
 @compiled
 def reserve_best(state: State, memory: RuleMemory, k: int) -> None:
     """Reserve the hole in which the job at a place ends earliest, on any allowed candidate."""
-    queue, holes, own = memory.queue, holes_of(memory), memory.offers[memory.queue.job[k]]
-    counts, runtimes, now = memory.counts, memory.runtimes, state.run[0].now
+    queue, holes, own = memory.queue, holes_of(memory), memory.menu_spans[memory.queue.job[k]]
+    counts, runtimes, now = memory.menu_counts, memory.menu_runtimes, state.run[0].now
     pick, start = best_candidate(holes, now, counts, runtimes, own.low, own.high, np.inf)
     queue.processors[k], queue.runtime[k] = counts[pick], runtimes[pick]
     reserve_at(memory, k, start)
@@ -198,18 +187,19 @@ def reserve_best(state: State, memory: RuleMemory, k: int) -> None:
 
 
 @compiled(forceinline=True)
-def is_wake_wanted(ends: FloatArray, instants: FloatArray) -> bool:
+def is_wake_wanted(ends: FloatArray, memory: RuleMemory) -> bool:
     """Say whether a pass is to be asked for when the next reservation begins, and note it.
 
     Most begin when a running job is believed to end, when there is one anyway.
     """
-    following = instants[NEXT]
-    if following == np.inf or following == instants[WAKING]:
+    own = memory.reserving[0]
+    following = own.next_start
+    if following == np.inf or following == own.wake_time:
         return False
     place = np.searchsorted(ends, following)
     if place < ends.size and ends[place] == following:
         return False
-    instants[WAKING] = following
+    own.wake_time = following
     return True
 
 
@@ -225,10 +215,10 @@ def find_due(memory: RuleMemory, now: float) -> int:
     int
         How many places were written to `found`.
     """
-    queue, instants, at = memory.queue, memory.instants, memory.queue.at[0]
+    queue, own, at = memory.queue, memory.reserving[0], memory.queue.at[0]
     counts, _, starts = waiting_in(queue)
     soonest, number, following = queue.soonest, 0, np.inf
-    if instants[NEXT] > now:
+    if own.next_start > now:
         return 0
     if at.soonest_layout != at.layout:
         at.soonest_layout = at.layout
@@ -245,7 +235,7 @@ def find_due(memory: RuleMemory, now: float) -> int:
                         least = min(least, starts[k])
             soonest[block] = least
         following = min(following, soonest[block])
-    instants[NEXT] = following
+    own.next_start = following
     return number
 
 
@@ -287,9 +277,9 @@ def take_in(state: State, memory: RuleMemory, changes: FloatArray, is_moved: boo
 def prepare(state: State, memory: RuleMemory) -> None:
     """Bring profile and reservations up to date."""
     run = state.run[0]
-    if run.ended_now + run.expired_now + memory.revised.size > 0:
+    if run.ended_now + run.expired_now + memory.revised_places.size > 0:
         early = take_in(state, memory, _changes(state), False)
-        if memory.revised.size > 0:
+        if memory.revised_places.size > 0:
             early |= believe(state, memory)
             keep_what_fits(state, memory)
         if early:
@@ -311,8 +301,8 @@ def admit(state: State, memory: RuleMemory, job: int) -> None:
 def decide(state: State, memory: RuleMemory) -> int:
     """Find whose reservation begins now, and ask for a pass when the next one does."""
     number = find_due(memory, state.run[0].now)
-    if is_wake_wanted(state.holder_end[: state.run[0].holders], memory.instants):
-        ask_to_wake(state, memory.instants[NEXT])
+    if is_wake_wanted(state.holder_end[: state.run[0].holders], memory):
+        ask_to_wake(state, memory.reserving[0].next_start)
     return int(number)
 
 
@@ -411,9 +401,9 @@ class ConservativeScheduler(QueueKeeper):
 
     def wakes(self) -> Sequence[Decision]:
         """Return the wish for a pass when the next reservation begins, where there is none then."""
-        instants = self.memory.instants
-        is_wanted = _is_wake_wanted(self.view._ends.end, instants)
-        return [WakeAt(instants.item(NEXT))] if is_wanted else []
+        memory = self.memory
+        is_wanted = _is_wake_wanted(self.view._ends.end, memory)
+        return [WakeAt(memory.reserving["wake_time"].item())] if is_wanted else []
 
     def outlook(self, counts: IntArray, runtimes: FloatArray) -> FloatArray:
         """Return the earliest start of each (count, runtime) among all reservations."""
@@ -476,5 +466,5 @@ class OpenConservativeScheduler(OpenKeeper, ConservativeScheduler):
 
     def _compress(self) -> None:
         if self.queue.waiting:
-            _compress_candidates(self.memory, self.view.now, self.memory.instants[SINCE:])
+            _compress_candidates(self.memory, self.view.now)
             _look_again(self.memory, self.view.now)

@@ -12,7 +12,7 @@ from sim.engine.engine import Engine
 from sim.engine.protocols import Promise, Scheduler, acts_as
 from sim.errors import AT_LEAST_1, PolicyError, check_choice
 from sim.policies.allocation.rigid import Request
-from sim.policies.backfill.queue_search import Opening, backfill, fill, find_heads
+from sim.policies.backfill.queue_search import BackfillWindow, backfill, fill_window
 from sim.policies.base import Allocation, OpenAllocation, QueueKeeper
 from sim.policies.molding.candidates import single_candidates
 from sim.policies.molding.choice import Blocking, mold_first
@@ -36,8 +36,8 @@ from sim.state.waiting_queue import Queue, follow, forget_all, waiting_in
 
 
 @compiled(forceinline=True)
-def start_heads(queue: Queue, free: int, backfilling: NDArray[Any]) -> tuple[int, int, bool]:
-    """Let heads start while they fit: the first half of the rule.
+def find_heads(queue: Queue, free: int, backfilling: NDArray[Any]) -> tuple[int, int, bool]:
+    """Find the heads that fit, one after the other: the first half of the rule.
 
     Parameters
     ----------
@@ -50,20 +50,25 @@ def start_heads(queue: Queue, free: int, backfilling: NDArray[Any]) -> tuple[int
     Returns
     -------
     tuple of (int, int, bool)
-        How many places, how many processors stay free, and whether others may start behind
-        a head that is blocked.
+        How many places were found, how many processors stay free, and whether others may start
+        behind a head that is blocked.
     """
-    at, own = queue.at[0], backfilling[0]
-    number, free = find_heads(queue, free)
+    at, own, number = queue.at[0], backfilling[0], 0
+    while at.first < at.last and queue.processors[at.first] <= free:
+        if queue.processors[at.first] > 0:
+            free -= queue.processors[at.first]
+            queue.found[number] = at.first
+            number += 1
+        at.first += 1
     own.heads = number
     return number, free, not own.strict and at.first < at.last
 
 
 @compiled(inline="always")
-def start_behind(
+def find_backfills(
     queue: Queue, holders: BelievedEnds, free: int, now: float, backfilling: NDArray[Any]
 ) -> int:
-    """Reserve for the head that is blocked, and let start who does not delay it: the second half.
+    """Reserve for the head that is blocked, and find who does not delay it: the second half.
 
     Parameters
     ----------
@@ -82,19 +87,19 @@ def start_behind(
     """
     follow(queue)
     at, own = queue.at[0], backfilling[0]
-    around = Opening(free, 0, now, np.inf, own.shortest != 0)
+    window = BackfillWindow(free, 0, now, np.inf, own.shortest != 0)
     if own.reservations == 0:
-        number, _ = fill(queue, at.first + 1, at.last, around, own.heads)
+        number, _ = fill_window(queue, at.first + 1, at.last, window, own.heads)
     else:
-        number, own.shadow_time, own.extra_nodes = backfill(queue, holders, around, own.heads)
+        number, own.shadow_time, own.extra_nodes = backfill(queue, holders, window, own.heads)
     return number
 
 
 @compiled(inline="always")
-def start_newcomers(
+def find_newcomers(
     queue: Queue, free: int, now: float, backfilling: NDArray[Any], newcomers: int
 ) -> int:
-    """Let start who has just arrived and does not delay the head.
+    """Find who has just arrived and does not delay the head.
 
     While nothing but arrivals happens, free processors and the reservation stay as they are,
     and who could not start before cannot start now.
@@ -106,8 +111,8 @@ def start_newcomers(
     follow(queue)
     extra_nodes = 0 if own.reservations == 0 else own.extra_nodes
     shadow_time = np.inf if own.reservations == 0 else own.shadow_time
-    around = Opening(free, extra_nodes, now, shadow_time, own.shortest != 0)
-    number, own.extra_nodes = fill(queue, at.last - newcomers, at.last, around, own.heads)
+    window = BackfillWindow(free, extra_nodes, now, shadow_time, own.shortest != 0)
+    number, own.extra_nodes = fill_window(queue, at.last - newcomers, at.last, window, own.heads)
     return number
 
 
@@ -120,10 +125,10 @@ def decide(state: State, memory: RuleMemory) -> int:
         return 0
     only_arrivals = waiting > newcomers and run.ended_now + run.expired_now == 0
     if only_arrivals and kept[0].searches_anew == 0:
-        return int(start_newcomers(queue, run.free, run.now, kept, newcomers))
-    number, free, is_blocked = start_heads(queue, run.free, kept)
+        return int(find_newcomers(queue, run.free, run.now, kept, newcomers))
+    number, free, is_blocked = find_heads(queue, run.free, kept)
     if is_blocked:
-        number = start_behind(queue, holders_in(state), free, run.now, kept)
+        number = find_backfills(queue, holders_in(state), free, run.now, kept)
     return int(number)
 
 
@@ -210,7 +215,8 @@ class EasyScheduler(QueueKeeper):
     order : Order
     allocation : Allocation
     reservations : int
-        How many blocked jobs hold one; 0 is first fit: anybody may be delayed.
+        How many blocked jobs hold one that `decides` makes; 0 is first fit by `decide`: anybody
+        may be delayed.
     strict : bool
         Nobody passes the head of the queue.
     decides : callable, optional
@@ -241,14 +247,15 @@ class EasyScheduler(QueueKeeper):
         self.backfilling = np.zeros(1, BACKFILLING)
         self.backfilling["reservations"], self.backfilling["strict"] = reservations, strict
         self.backfilling["searches_anew"] = True
-        self._known = {"backfilling": self.backfilling, **known}
+        user = np.full(len(view.submit_time), -1)
+        self._known = {"backfilling": self.backfilling, "user": user, **known}
         self.memory = make_memory(self.queue.tables, view.processors, **self._known)
         self.decides = decides or (decide_deep if reservations > 1 else decide)
         self._decide = direct(self.decides)
         self.anew: ChoiceAnew | None = None
 
     def compiled_rule(self, engine: Engine) -> CompiledQueueRule | None:
-        """Return the rule where no job is passed over, nor chooses again before it is killed."""
+        """Return the rule where jobs queue by arrival; not if some choose again and may be killed."""
         chooses_again = self.anew is not None and not acts_as(self.allocation, Request)
         if not is_compiled(self, EasyScheduler, engine) or (chooses_again and engine.kills):
             return None
@@ -263,7 +270,7 @@ class EasyScheduler(QueueKeeper):
 
     @property
     def is_plain(self) -> bool:
-        """Whether it is that of EASY where jobs keep the order of arrival."""
+        """Whether it overrides nothing and jobs keep the order of arrival."""
         return acts_as(self, EasyScheduler) and self.by_arrival
 
     @property
@@ -285,6 +292,11 @@ class EasyScheduler(QueueKeeper):
         count, seconds = queue.processors.item(place), queue.runtime.item(place)
         return {queue.job.item(place): (self.shadow_time, count, seconds)}
 
+    def enqueue(self, job: int, processors: int, runtime: float) -> int:
+        """Let a job wait on a count, with a belief in seconds, and return its place."""
+        self.memory.user[job] = self.view.jobs.user[job]
+        return super().enqueue(job, processors, runtime)
+
     def outlook(self, counts: IntArray, runtimes: FloatArray) -> FloatArray:
         """Return the earliest start of each (count, runtime) behind reservations for all."""
         return foreseen(self.view._tables, self.memory, counts, runtimes, anew=True)
@@ -302,8 +314,8 @@ class EasyScheduler(QueueKeeper):
         self.rank()
         view, queue, free = self.view, self.queue, self.view.free
         wanted = queue.processors[queue.first : queue.last].sum()
-        is_plain = self.strict or self.reservations == 0 or wanted <= free
-        number = int(self._decide(view._without_ends if is_plain else view._tables, self.memory))
+        is_open = self.strict or self.reservations == 0 or wanted <= free
+        number = int(self._decide(view._without_ends if is_open else view._tables, self.memory))
         if (missing := -self.backfilling["extra_nodes"].item()) > 0:
             job, wanted = queue.job.item(queue.first), queue.processors.item(queue.first)
             raise PolicyError(

@@ -12,22 +12,22 @@ from sim.state.run_state import longer
 from sim.state.waiting_queue import BLOCK, GROUP, SIZES, Queue, Summaries, row
 
 
-class Opening(NamedTuple):
-    """What is open to jobs behind the reservation.
+class BackfillWindow(NamedTuple):
+    """What is free for jobs behind the reservation.
 
     Attributes
     ----------
-    free, spare : int
+    free, extra_nodes : int
         Free processors, and how many of them beyond the shadow time.
-    now, shadow : float, seconds
+    now, shadow_time : float, seconds
     shortest : bool
         Whether the shortest jobs by belief are tried first, else the first in the queue.
     """
 
     free: int
-    spare: int
+    extra_nodes: int
     now: float
-    shadow: float
+    shadow_time: float
     shortest: bool
 
 
@@ -145,11 +145,11 @@ def _is_summarised(queue: Queue, group: int) -> bool:
 
 @compiled
 def _fill_shortest(
-    queue: Queue, first: int, last: int, opening: Opening, number: int
+    queue: Queue, first: int, last: int, window: BackfillWindow, number: int
 ) -> tuple[int, int]:
-    """Do what `fill` does, the shortest jobs by belief first, of equal ones the first in line."""
+    """Do what `fill_window` does, the shortest first by belief, of equal ones the first in line."""
     counts, runtime = queue.processors, queue.runtime
-    free, spare, now, shadow, _ = opening
+    free, spare, now, shadow, _ = window
     best, shortest = -1, -np.inf
     while True:
         before, longest, best = best, shortest, -1
@@ -169,7 +169,9 @@ def _fill_shortest(
 
 
 @compiled
-def fill(queue: Queue, first: int, last: int, opening: Opening, number: int) -> tuple[int, int]:
+def fill_window(
+    queue: Queue, first: int, last: int, window: BackfillWindow, number: int
+) -> tuple[int, int]:
     """Find the jobs that may start ahead of the reservation, in queue order or the shortest first.
 
     Blocks of the queue, and groups of blocks, are passed over whose summary shows that
@@ -181,7 +183,7 @@ def fill(queue: Queue, first: int, last: int, opening: Opening, number: int) -> 
     queue : Queue
     first, last : int
         Places between which is searched.
-    opening : Opening
+    window : BackfillWindow
     number : int
         So many places stand in `found` already.
 
@@ -190,9 +192,9 @@ def fill(queue: Queue, first: int, last: int, opening: Opening, number: int) -> 
     tuple of (int, int)
         How many places stand in `found`, and what the reservation leaves over now.
     """
-    if opening.shortest:
-        return _fill_shortest(queue, first, last, opening, number)
-    free, spare, now, shadow, _ = opening
+    if window.shortest:
+        return _fill_shortest(queue, first, last, window, number)
+    free, spare, now, shadow, _ = window
     processors = queue.processors
     runtime = queue.runtime
     k, whole = first, first == queue.at[0].first + 1
@@ -229,28 +231,8 @@ def fill(queue: Queue, first: int, last: int, opening: Opening, number: int) -> 
 
 
 @compiled(inline="always")
-def find_heads(queue: Queue, free: int) -> tuple[int, int]:
-    """Find the first jobs of the queue, as long as they fit; it begins with who does not.
-
-    Returns
-    -------
-    tuple of (int, int)
-        How many places were written to `found`, and how many processors stay free.
-    """
-    at, number = queue.at[0], 0
-    while at.first < at.last and queue.processors[at.first] <= free:
-        wanted = queue.processors[at.first]
-        if wanted > 0:
-            free -= wanted
-            queue.found[number] = at.first
-            number += 1
-        at.first += 1
-    return number, free
-
-
-@compiled(inline="always")
 def backfill(
-    queue: Queue, ends: BelievedEnds, opening: Opening, heads: int
+    queue: Queue, ends: BelievedEnds, window: BackfillWindow, heads: int
 ) -> tuple[int, float, int]:
     """Reserve for the head of the queue, and find the jobs behind it that may start now.
 
@@ -259,7 +241,7 @@ def backfill(
     queue : Queue
         Its first job does not fit.
     ends : BelievedEnds
-    opening : Opening
+    window : BackfillWindow
         Its free processors, its instant and who is tried first count.
     heads : int
         So many places in `found` are of jobs before the head, which start now; those of others
@@ -271,7 +253,7 @@ def backfill(
         How many places `found` holds, the shadow time in seconds, and what the reservation
         leaves over, below 0 if the head can never start.
     """
-    at, now = queue.at[0], opening.now
+    at, now = queue.at[0], window.now
     wanted = queue.processors[at.first]
     if heads > 0:
         begun, more = np.empty(heads), np.empty(heads, np.int64)
@@ -279,9 +261,9 @@ def backfill(
             place = queue.found[k]
             begun[k], more[k] = now + queue.runtime[place], queue.processors[place]
         until, held = _merged(ends.end, ends.processors, begun, more)
-        shadow, spare = reserve(until, held, opening.free, wanted)
+        shadow, spare = reserve(until, held, window.free, wanted)
     else:
-        shadow, spare = reserve(ends.end, ends.processors, opening.free, wanted)
-    around = Opening(opening.free, spare, now, shadow, opening.shortest)
-    number, spare = fill(queue, at.first + 1, at.last, around, heads)
+        shadow, spare = reserve(ends.end, ends.processors, window.free, wanted)
+    window = BackfillWindow(window.free, spare, now, shadow, window.shortest)
+    number, spare = fill_window(queue, at.first + 1, at.last, window, heads)
     return number, shadow, spare

@@ -32,10 +32,6 @@ from sim.state.waiting_queue import (
     waiting_in,
 )
 
-NEXT, WAKING = range(2)
-"""Places in `RuleMemory.instants`: when the next reservation begins, and for when a pass was asked
-for."""
-
 
 class Bounds(NamedTuple):
     """What a pass finds out about jobs that have no reservation yet.
@@ -47,8 +43,8 @@ class Bounds(NamedTuple):
     shortest, shortest_ahead : numpy.ndarray of float, shape (32,), seconds
         Jobs of `2 ** i` processors or more that take so long, or longer, do not begin in time:
         for the pass, and for those ahead of one that may.
-    matter : numpy.ndarray of int, shape (n,)
-        Room for places.
+    pending : numpy.ndarray of int, shape (n,)
+        Room for the places of those that are to be reserved for first.
     summaries : Summaries
         Of the blocks of the queue.
     """
@@ -56,16 +52,16 @@ class Bounds(NamedTuple):
     starts: FloatArray
     shortest: FloatArray
     shortest_ahead: FloatArray
-    matter: IntArray
+    pending: IntArray
     summaries: Summaries
 
 
 @compiled
-def no_bounds(jobs: int, summaries: Summaries) -> Bounds:
+def make_bounds(jobs: int, summaries: Summaries) -> Bounds:
     """Return room for what a pass finds out about so many jobs."""
     shortest = np.zeros((2, SIZES))
-    matter = np.zeros(jobs, np.int64)
-    return Bounds(np.zeros(jobs), shortest[0], shortest[1], matter, summaries)
+    pending = np.zeros(jobs, np.int64)
+    return Bounds(np.zeros(jobs), shortest[0], shortest[1], pending, summaries)
 
 
 @compiled(inline="always")
@@ -102,9 +98,9 @@ def _reserve_before(
     start later than its bound, others may matter, and all is looked at again.
     """
     counts, runtimes, starts = waiting
-    least, matter, shortest = bounds.starts, bounds.matter, bounds.shortest_ahead
+    least, pending, shortest = bounds.starts, bounds.pending, bounds.shortest_ahead
     while _begins_before(holes, waiting, bounds, bounds.shortest, k, limit):
-        matter[0], number, until = k, 1, least[k] + runtimes[k]
+        pending[0], number, until = k, 1, least[k] + runtimes[k]
         shortest[:] = np.inf
         for block in range((k - 1) // BLOCK, first // BLOCK - 1, -1):
             if is_hopeless(bounds.summaries, block, shortest):
@@ -113,13 +109,13 @@ def _reserve_before(
                 if counts[j] == 0 or starts[j] < np.inf or least[j] >= until:
                     continue
                 if _begins_before(holes, waiting, bounds, shortest, j, until):
-                    matter[number] = j
+                    pending[number] = j
                     number += 1
                     if least[j] + runtimes[j] > until:
                         until = least[j] + runtimes[j]
                         shortest[:] = np.inf
         while number > 0:
-            j = matter[number - 1]
+            j = pending[number - 1]
             start = earliest(*holes, counts[j], runtimes[j], least[j], np.inf, np.inf)
             if start > least[j]:
                 least[j] = start
@@ -191,13 +187,13 @@ def decide(state: State, memory: RuleMemory) -> int:
 def find_due(state: State, memory: RuleMemory) -> int:
     """Reserve as far as it matters now; return how many places of who starts were found."""
     queue, at, now = memory.queue, memory.queue.at[0], state.run[0].now
-    memory.instants[NEXT] = np.inf
+    memory.reserving[0].next_start = np.inf
     if at.waiting == 0:
         return 0
     lay_running(state, memory)
     follow(queue)
-    bounds = no_bounds(at.last, summaries_in(queue))
-    number, memory.instants[NEXT] = replan_soonest(
+    bounds = make_bounds(at.last, summaries_in(queue))
+    number, memory.reserving[0].next_start = replan_soonest(
         holes_of(memory), now, waiting_in(queue), at.first, at.last, bounds, queue.found
     )
     for place in queue.found[:number]:
@@ -213,14 +209,14 @@ def move_wake(ends: FloatArray, memory: RuleMemory, now: float) -> tuple[float, 
     asked for by a plan that is no more is withdrawn: orders of which keys change with time
     would plan otherwise then. Infinity is for none.
     """
-    instants = memory.instants
-    before, following = instants[WAKING], instants[NEXT]
+    own = memory.reserving[0]
+    before, following = own.wake_time, own.next_start
     if before <= now:
         before = np.inf
     place = np.searchsorted(ends, following)
     if place < ends.size and ends[place] == following:
         following = np.inf
-    instants[WAKING] = following
+    own.wake_time = following
     return before, following
 
 
@@ -252,7 +248,7 @@ class ReplanningScheduler(EasyScheduler):
         """Return the wish for a pass when the next reservation begins, instead of the last one."""
         memory = self.memory
         if not self.queue.waiting:
-            memory.instants[NEXT] = np.inf
+            memory.reserving["next_start"] = np.inf
         before, after = _move_wake(self.view._ends.end, memory, self.view.now)
         return [WakeAt(after, instead=before)] if before != after else []
 

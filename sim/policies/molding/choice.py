@@ -7,7 +7,13 @@ import numpy as np
 from predictors.base import FloatArray, IntArray
 from predictors.compiling import compiled
 from sim.policies.molding.candidates import Candidates, Spans
-from sim.policies.passes.memory import RuleMemory, candidates_of, holes_of
+from sim.policies.passes.memory import (
+    RuleMemory,
+    candidates_of,
+    holes_of,
+    note_freed,
+    take_freed,
+)
 from sim.policies.ties import is_less
 from sim.state.availability import FIRST, LAST, Holes, earliest, free_between, occupy, place
 from sim.state.waiting_queue import Waiting, waiting_in
@@ -147,18 +153,17 @@ def _earlier_candidate(
 
 
 @compiled
-def compress_candidates(memory: RuleMemory, now: float, freed: FloatArray) -> None:
+def compress_candidates(memory: RuleMemory, now: float) -> None:
     """Let every waiting job, in queue order, end earlier on any allowed candidate if it can.
 
     Jobs that hold no reservation yet (``starts`` infinite) are passed over.
-    ``freed`` bounds the time in which processors became free since the jobs were
-    last tried, and on return what this pass freed: see `sim.state.availability.compress`.
+    What they try is the time in which processors became free since they were last tried: see
+    `sim.policies.backfill.conservative.compress`.
     """
     at, holes, candidates = memory.queue.at[0], holes_of(memory), candidates_of(memory)
     processors, runtime, starts = waiting_in(memory.queue)
     counts, runtimes = candidates.counts, candidates.runtimes
-    begin, end = freed[0], freed[1]
-    freed[0], freed[1] = np.inf, -np.inf
+    begin, end = take_freed(memory)
     if end <= now:
         return
     begin = max(begin, now)
@@ -184,8 +189,7 @@ def compress_candidates(memory: RuleMemory, now: float, freed: FloatArray) -> No
         begin = min(begin, old)
         end = max(end, old_end)
         most = max(most, free_between(*holes, old, old_end)[1])
-        freed[0] = min(freed[0], old)
-        freed[1] = max(freed[1], old_end)
+        note_freed(memory, old, old_end)
 
 
 @compiled

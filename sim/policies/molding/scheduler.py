@@ -61,9 +61,9 @@ class OpenKeeper(QueueKeeper):
         self.memory = make_memory(
             self.queue.tables,
             view.processors,
-            offers=np.zeros(jobs, SPAN),
-            counts=self.counts,
-            runtimes=self.runtimes,
+            menu_spans=np.zeros(jobs, SPAN),
+            menu_counts=self.counts,
+            menu_runtimes=self.runtimes,
             open=keeps._replace(reservations=reservations, strict=strict, serial=np.zeros(jobs)),
         )
 
@@ -86,10 +86,10 @@ class OpenKeeper(QueueKeeper):
         return runtimes.item(pick)
 
     def offer(self, job: int, counts: IntArray, runtimes: FloatArray, serial: float) -> None:
-        """Put down what a job may choose from, all of it allowed, in place of as many from before."""
+        """Put down what a job may choose from, all of it allowed, in place of as many before."""
         memory, number, begin = self.memory, counts.size, self._used
-        if memory.offers["number"][job] == number:
-            begin = memory.offers["begin"].item(job)
+        if memory.menu_spans["number"][job] == number:
+            begin = memory.menu_spans["begin"].item(job)
         end = begin + number
         self._used = max(self._used, end)
         if end > self.counts.size:
@@ -99,12 +99,12 @@ class OpenKeeper(QueueKeeper):
             )
             _set_menu(memory, self.counts, self.runtimes)
         self.counts[begin:end], self.runtimes[begin:end] = counts, runtimes
-        memory.offers[job] = begin, begin, end, number, 0
+        memory.menu_spans[job] = begin, begin, end, number, 0
         memory.open.serial[job] = serial
 
     def allowed(self, place: int) -> tuple[IntArray, FloatArray]:
         """Return the candidates at a place that are allowed in this pass, and their runtimes."""
-        own = self.memory.offers[self.queue.job[place]]
+        own = self.memory.menu_spans[self.queue.job[place]]
         candidates = slice(own["low"], own["high"])
         return self.counts[candidates], self.runtimes[candidates]
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from predictors.base import FloatArray, IntArray
 from predictors.compiling import compiled
-from sim.policies.backfill.easy import start_behind, start_heads
+from sim.policies.backfill.easy import find_backfills, find_heads
 from sim.policies.passes.sharing import Claims, SharingMemory, admit, equal_counts
 from sim.policies.reallocation.beliefs import TABLED
 from sim.state.availability import BelievedEnds
@@ -77,10 +77,10 @@ def _find_starts(state: State, sharing: SharingMemory, held_back: bool) -> int:
     for job in sharing.members[: sharing.tally[0].members if sharing.reclaims else 0]:
         free += state.processors[job] - sharing.jobs[job].least
     free = 0 if held_back else free
-    number, free, is_blocked = start_heads(queue, free, sharing.backfilling)
+    number, free, is_blocked = find_heads(queue, free, sharing.backfilling)
     if is_blocked:
         ends = _lent_ends(state, sharing) if sharing.reclaims else holders_in(state)
-        number = start_behind(queue, ends, free, state.run[0].now, sharing.backfilling)
+        number = find_backfills(queue, ends, free, state.run[0].now, sharing.backfilling)
     return number
 
 

@@ -34,6 +34,13 @@ whether the shortest are tried first, and whether every pass tries all who wait,
 and arrivals may have happened; and what it keeps from pass to pass: how many heads it started,
 when the head that is blocked will start, and how many processors will be left then."""
 
+RESERVING = record(
+    [("next_start", "f8"), ("wake_time", "f8"), ("freed_from", "f8"), ("freed_until", "f8")]
+)
+"""What conservative backfilling keeps from pass to pass, in seconds: when the next reservation
+begins, for when a pass was asked for last, and from when until when processors became free since
+the last compression."""
+
 
 class RuleMemory(structref.StructRefProxy):
     """What a rule keeps from pass to pass beside the state.
@@ -43,21 +50,20 @@ class RuleMemory(structref.StructRefProxy):
     queue : Queue
         Who waits, in order of arrival.
     backfilling : numpy.ndarray of BACKFILLING, shape (1,)
-    revised : numpy.ndarray of int, shape (r,)
-    beliefs : numpy.ndarray of float, shape (r,), seconds
+    revised_places : numpy.ndarray of int, shape (r,)
+    revised_beliefs : numpy.ndarray of float, shape (r,), seconds
         Of `revise`.
-    instants : numpy.ndarray of float, shape (4,), seconds
-        Of `sim.policies.backfill.conservative`.
+    reserving : numpy.ndarray of RESERVING, shape (1,)
     placements : numpy.ndarray of float
         Of `sim.state.availability.place_next`, at this instant.
     times, free, span : numpy.ndarray
         The profile of `sim.state.availability`.
-    laid : int
+    plan_version : int
         How much had happened when all that wait were given reservations in it; -1: they are not.
-    offers : numpy.ndarray of SPAN, shape (n,)
+    menu_spans : numpy.ndarray of SPAN, shape (n,)
         What each job may choose from when it settles its count, or while that is open.
-    counts : numpy.ndarray of int, shape (c,)
-    runtimes : numpy.ndarray of float, shape (c,), seconds
+    menu_counts : numpy.ndarray of int, shape (c,)
+    menu_runtimes : numpy.ndarray of float, shape (c,), seconds
         Believed on each of these counts.
     requested : numpy.ndarray of int, shape (n,)
         Processors of each job.
@@ -65,16 +71,18 @@ class RuleMemory(structref.StructRefProxy):
         Of `sim.policies.allocation.sa.least_turnaround`.
     most_area : tuple of (float, float)
         Likewise, while nobody else waits and while others do.
-    refuted_at : float
+    refutation_factor : float
         Waiting jobs choose anew when a running one has taken so many times its belief.
     open : OpenMemory
         Of a rule for open counts.
-    considered : numpy.ndarray of int, shape (1,)
+    search_end : numpy.ndarray of int, shape (1,)
         One past the last place that it considered in its last pass; 0 if it planned nothing.
     ended : numpy.ndarray of ENDED, shape (n,)
         In turn.
     application : numpy.ndarray of int, shape (n,)
         Of each job. These are empty where no predictor learns.
+    user : numpy.ndarray of int, shape (n,)
+        Of each job that has arrived; -1 if that is not known.
     ends_told : numpy.ndarray of int, shape (1,)
         How many had ended when the predictor was told last.
     own : numpy.ndarray of float, shape (k, m)
@@ -83,32 +91,36 @@ class RuleMemory(structref.StructRefProxy):
 
     queue: Queue
     backfilling: NDArray[Any]
-    revised: IntArray
-    beliefs: FloatArray
-    instants: FloatArray
+    revised_places: IntArray
+    revised_beliefs: FloatArray
+    reserving: NDArray[Any]
     placements: FloatArray
     times: FloatArray
     free: IntArray
     span: IntArray
-    laid: int
-    offers: Spans
-    counts: IntArray
-    runtimes: FloatArray
+    plan_version: int
+    menu_spans: Spans
+    menu_counts: IntArray
+    menu_runtimes: FloatArray
     requested: IntArray
     margin: float
     most_area: tuple[float, float]
-    refuted_at: float
+    refutation_factor: float
     open: OpenMemory
-    considered: IntArray
+    search_end: IntArray
     ended: NDArray[Any]
     application: IntArray
+    user: IntArray
     ends_told: IntArray
     own: FloatArray
 
 
 FIRST_BREAKPOINTS = 256
 """Breakpoints that a profile has room for at first."""
-GROWING = "times", "free", "laid", "counts", "runtimes", "revised", "beliefs", "placements"
+GROWING = (
+    "times", "free", "plan_version", "menu_counts", "menu_runtimes", "revised_places",
+    "revised_beliefs", "placements",
+)  # fmt: skip
 RuleMemoryType = struct_type(RuleMemory)
 
 
@@ -122,25 +134,26 @@ def make_memory(queue: Queue, processors: int, **known: Any) -> RuleMemory:
     fields = {
         "queue": queue,
         "backfilling": np.zeros(1, BACKFILLING),
-        "revised": np.zeros(0, np.int64),
-        "beliefs": np.zeros(0),
-        "instants": np.array([np.inf, np.inf, np.inf, -np.inf]),
+        "revised_places": np.zeros(0, np.int64),
+        "revised_beliefs": np.zeros(0),
+        "reserving": np.array([(np.inf, np.inf, np.inf, -np.inf)], RESERVING),
         "placements": np.zeros((0, 0)),
         "times": np.zeros(FIRST_BREAKPOINTS),
         "free": np.full(FIRST_BREAKPOINTS, processors),
         "span": np.array([0, 1]),
-        "laid": -1,
-        "offers": np.zeros(0, SPAN),
-        "counts": np.zeros(0, np.int64),
-        "runtimes": np.zeros(0),
+        "plan_version": -1,
+        "menu_spans": np.zeros(0, SPAN),
+        "menu_counts": np.zeros(0, np.int64),
+        "menu_runtimes": np.zeros(0),
         "requested": np.zeros(0, np.int64),
         "margin": 0.0,
         "most_area": (np.inf, np.inf),
-        "refuted_at": np.inf,
+        "refutation_factor": np.inf,
         "open": CLOSED,
-        "considered": np.full(1, np.iinfo(np.int64).max),
+        "search_end": np.full(1, np.iinfo(np.int64).max),
         "ended": np.zeros(0, ENDED),
         "application": np.zeros(0, np.int64),
+        "user": np.zeros(0, np.int64),
         "ends_told": np.zeros(1, np.int64),
         "own": np.zeros((0, 0)),
     }
@@ -156,22 +169,38 @@ def holes_of(memory: RuleMemory) -> Holes:
 @compiled(forceinline=True)
 def candidates_of(memory: RuleMemory) -> Candidates:
     """Return what all who wait may choose from."""
-    return Candidates(memory.queue.job, memory.offers, memory.counts, memory.runtimes)
+    return Candidates(memory.queue.job, memory.menu_spans, memory.menu_counts, memory.menu_runtimes)
 
 
 @compiled
 def set_menu(memory: RuleMemory, counts: IntArray, runtimes: FloatArray) -> None:
     """Put down what jobs may choose from."""
-    memory.counts, memory.runtimes = counts, runtimes
+    memory.menu_counts, memory.menu_runtimes = counts, runtimes
 
 
 # What rules do with it
 
 
+@compiled(forceinline=True)
+def note_freed(memory: RuleMemory, begin: float, end: float) -> None:
+    """Note that processors became free in this time."""
+    own = memory.reserving[0]
+    own.freed_from, own.freed_until = min(own.freed_from, begin), max(own.freed_until, end)
+
+
+@compiled(forceinline=True)
+def take_freed(memory: RuleMemory) -> tuple[float, float]:
+    """Return from when until when processors became free, and forget it."""
+    own = memory.reserving[0]
+    begin, end = own.freed_from, own.freed_until
+    own.freed_from, own.freed_until = np.inf, -np.inf
+    return begin, end
+
+
 @compiled
 def make_room_for_all(state: State, memory: RuleMemory) -> None:
     """Let the profile hold all who wait and run; others may be put in."""
-    run, memory.laid = state.run[0], -1
+    run, memory.plan_version = state.run[0], -1
     breakpoints = 4 * (run.arrived - run.started + run.holders + run.ended_now + 1) + 64
     if memory.times.size < breakpoints:
         memory.times = longer(memory.times, 2 * breakpoints)
@@ -199,18 +228,18 @@ def revise(memory: RuleMemory, places: IntArray, beliefs: FloatArray) -> None:
     beliefs : numpy.ndarray of float, shape (r,), seconds
         On the counts that they chose.
     """
-    memory.revised, memory.beliefs = places, beliefs
+    memory.revised_places, memory.revised_beliefs = places, beliefs
 
 
 @compiled
 def believe(state: State, memory: RuleMemory) -> bool:
     """Plan with revised beliefs; say whether any became shorter."""
     queue, is_shorter = memory.queue, False
-    for k in range(memory.revised.size):
-        at, belief = memory.revised[k], memory.beliefs[k]
+    for k in range(memory.revised_places.size):
+        at, belief = memory.revised_places[k], memory.revised_beliefs[k]
         is_shorter |= belief < queue.runtime[at]
         queue.runtime[at] = state.belief[queue.job[at]] = belief
-    memory.revised, memory.laid = memory.revised[:0], -1
+    memory.revised_places, memory.plan_version = memory.revised_places[:0], -1
     forget_all(queue)
     return is_shorter
 
@@ -227,24 +256,24 @@ def admit(state: State, memory: RuleMemory, job: int) -> None:
 @compiled
 def choose(state: State, memory: RuleMemory, job: int) -> bool:
     """Let an arriving job choose the smallest believed turnaround on the profile as it is (SA)."""
-    own, now = memory.offers[job], state.run[0].now
+    own, now = memory.menu_spans[job], state.run[0].now
     best = own.begin
     if own.number > 1:
         offered = slice(best, best + own.number)
-        counts, beliefs = memory.counts[offered], memory.runtimes[offered]
+        counts, beliefs = memory.menu_counts[offered], memory.menu_runtimes[offered]
         waits = foresee(state, memory, counts, beliefs) - now
         at_once, most = own.at_once != 0, memory.most_area[int(memory.queue.at[0].waiting > 0)]
         best += least_turnaround(
             counts, waits, beliefs, memory.requested[job], at_once, memory.margin, most
         )
-    give_count(state, job, memory.counts[best], memory.runtimes[best], best)
+    give_count(state, job, memory.menu_counts[best], memory.menu_runtimes[best], best)
     return True
 
 
 @compiled
 def choose_by_reservations(state: State, memory: RuleMemory, job: int) -> bool:
     """Let an arriving job choose where all that wait hold a reservation, in queue order."""
-    if memory.offers[job].number > 1:
+    if memory.menu_spans[job].number > 1:
         _lay_reservations(state, memory)
     return choose(state, memory, job)
 
@@ -256,7 +285,7 @@ def _lay_reservations(state: State, memory: RuleMemory) -> None:
     While nothing but arrivals happens, those that should not have begun yet stay as they are.
     """
     run, at, waiting = state.run[0], memory.queue.at[0], waiting_in(memory.queue)
-    stays = memory.laid == run.turns + run.ended
+    stays = memory.plan_version == run.turns + run.ended
     for k in range(at.first, at.last if stays else at.first):
         stays &= waiting.counts[k] == 0 or waiting.starts[k] >= run.now
     if stays:
@@ -266,7 +295,7 @@ def _lay_reservations(state: State, memory: RuleMemory) -> None:
         lay_running(state, memory)
         waiting.starts[at.first : at.last] = np.inf
     reserve_rest((memory.times, memory.free, memory.span), run.now, waiting, at.first, at.last)
-    memory.laid = run.turns + run.ended
+    memory.plan_version = run.turns + run.ended
 
 
 @compiled
@@ -289,9 +318,9 @@ def foresee_anew(
     state: State, memory: RuleMemory, counts: IntArray, runtimes: FloatArray
 ) -> FloatArray:
     """Return the same whatever has happened, and leave the queue as it is."""
-    memory.laid, starts = -1, memory.queue.start.copy()
+    memory.plan_version, starts = -1, memory.queue.start.copy()
     found = foresee_by_reservations(state, memory, counts, runtimes)
-    memory.laid, memory.queue.start[:] = -1, starts
+    memory.plan_version, memory.queue.start[:] = -1, starts
     return found
 
 
@@ -341,4 +370,4 @@ def _is_news(state: State, memory: RuleMemory) -> bool:
 def must_ask(state: State, memory: RuleMemory) -> bool:
     """Say whether who waits is believed otherwise at this instant, or has to choose again."""
     changes_its_mind = memory.application.size > 0 and _is_news(state, memory)
-    return changes_its_mind or is_refuted(state, memory.refuted_at)
+    return changes_its_mind or is_refuted(state, memory.refutation_factor)

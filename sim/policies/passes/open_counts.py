@@ -22,7 +22,7 @@ def allow_all(memory: RuleMemory) -> int:
     """Allow everybody all candidates."""
     queue, at = memory.queue, memory.queue.at[0]
     for k in range(at.first, at.last):
-        own = memory.offers[queue.job[k]]
+        own = memory.menu_spans[queue.job[k]]
         own.low, own.high = own.begin, own.begin + own.number
     return int(at.last)
 
@@ -42,9 +42,9 @@ def settle(memory: RuleMemory, target: FloatArray, most: float) -> int:
     queue, at = memory.queue, memory.queue.at[0]
     for k in range(at.first, at.last):
         job = queue.job[k]
-        own = memory.offers[job]
+        own = memory.menu_spans[job]
         end = own.begin + own.number
-        own.low = last_up_to(memory.counts, own.begin, end, min(target[job], most))
+        own.low = last_up_to(memory.menu_counts, own.begin, end, min(target[job], most))
         own.high = own.low + 1
     return int(at.last)
 
@@ -55,7 +55,7 @@ def settle(memory: RuleMemory, target: FloatArray, most: float) -> int:
 @compiled
 def may_start(state: State, memory: RuleMemory) -> bool:
     """Say whether anybody waits while processors are free."""
-    memory.considered[0] = 0
+    memory.search_end[0] = 0
     queue, at = memory.queue, memory.queue.at[0]
     while at.first < at.last and queue.processors[at.first] == 0:
         at.first += 1
@@ -68,7 +68,7 @@ def find_allowed(state: State, memory: RuleMemory, last: int) -> int:
 
     Returns how many places were written to `found`.
     """
-    memory.considered[0] = last
+    memory.search_end[0] = last
     lay_running(state, memory)
     queue, holes = memory.queue, (memory.times, memory.free, memory.span)
     blocking = Blocking(memory.open.reservations, memory.open.strict)
@@ -81,10 +81,10 @@ def find_allowed(state: State, memory: RuleMemory, last: int) -> int:
 @compiled
 def settle_allowed(state: State, memory: RuleMemory, last: int) -> int:
     """Do the same, and give those who start the counts that they take."""
-    number, queue, counts = find_allowed(state, memory, last), memory.queue, memory.counts
+    number, queue, counts = find_allowed(state, memory, last), memory.queue, memory.menu_counts
     for place in queue.found[:number]:
         job, chosen = queue.job[place], queue.processors[place]
-        pick = memory.offers[job].low
+        pick = memory.menu_spans[job].low
         while counts[pick] != chosen:
             pick += 1
         give_count(state, job, chosen, queue.runtime[place], pick)

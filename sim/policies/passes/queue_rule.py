@@ -96,7 +96,7 @@ class CompiledQueueRule:
         self._rule: Any = candidates or (allocation if by_offers else None)
         is_rigid = candidates is not None or acts_as(allocation, Request)
         self._anew: Any = None if is_rigid else anew
-        self._refuted_at = np.inf if self._anew is None else float(self._anew.factor)
+        self._refutation_factor = np.inf if self._anew is None else float(self._anew.factor)
         foresees_all = not self._learns and foresees(engine.predictor)
         is_settled = (by_offers or is_rigid) and self._anew is None
         self.asks_at_arrivals = not (foresees_all and is_settled)
@@ -124,10 +124,10 @@ class CompiledQueueRule:
         self.memory = self._keeper.memory = make_memory(
             self._keeper.queue.tables,
             engine.view.processors,
-            offers=np.zeros(jobs, SPAN),
+            menu_spans=np.zeros(jobs, SPAN),
             requested=np.array(engine.jobs.requested_processors, np.int64),
-            refuted_at=self._refuted_at,
-            **self._known,
+            refutation_factor=self._refutation_factor,
+            **self._known | {"user": np.array(engine.jobs.user, np.int64)},
         )
         if not self.asks_at_arrivals:
             self._take_beliefs(np.arange(jobs))
@@ -143,14 +143,14 @@ class CompiledQueueRule:
             self._offer(jobs)
 
     def _offer(self, jobs: IntArray) -> None:
-        """Put down in the plan what jobs choose from."""
+        """Put down what jobs choose from."""
         is_known = self._engine.work.is_known_to(self._engine.predictor)
         is_plain = getattr(type(self._rule), "of", Candidates.of) is Candidates.of
         takes_all = is_known and is_plain and self._rule.advice.repair != "always"
         asked = self._asked_together if takes_all else self._asked_singly
         parts = [asked(jobs[k : k + JOBS_AT_ONCE]) for k in range(0, jobs.size, JOBS_AT_ONCE)]
         number, at_once, *menu, runtimes = map(np.concatenate, zip(*parts, strict=True))
-        spans = self.memory.offers
+        spans = self.memory.menu_spans
         spans["begin"][jobs] = np.cumsum(number) - number
         spans["number"][jobs], spans["at_once"][jobs] = number, at_once
         set_menu(self.memory, *menu)
@@ -207,7 +207,7 @@ class CompiledQueueRule:
             self._tell()
         if self._is_asked.item():
             self._choose(self._asking.item())
-        elif is_refuted(self._state, self._refuted_at):
+        elif is_refuted(self._state, self._refutation_factor):
             self._choose_anew()
 
     def _choose(self, job: int) -> None:

@@ -10,7 +10,7 @@ from predictors.base import FloatArray, IntArray
 from predictors.compiling import compiled, record
 from predictors.in_loop.wrapper import has_curves
 from sim.engine.engine import Engine
-from sim.engine.loop import hold_back
+from sim.engine.loop import queue_nobody
 from sim.engine.protocols import CompiledRule
 from sim.policies.reallocation.beliefs import TABLED, Beliefs
 from sim.state.calendar import Calendar
@@ -227,7 +227,7 @@ class CompiledSharingRule(CompiledRule):
         self._curved = has_curves(engine.predictor)
         known = engine.work.is_known_to(engine.predictor) or not self._curved
         self._tabled = engine.work.tabled() if known else None
-        admits = hold_back if rule.defers else admit
+        admits = queue_nobody if rule.defers else admit
         own = {"must_ask": must_measure, "prepare": prepare, "admit": admits}
         self.functions = {**own, "decide": rule.decide}
         self.explanations = Explanations()
