@@ -16,7 +16,6 @@ from sim.evolving.attempts import Account, Attempt, Clock, Costs
 from sim.evolving.settings import EvolvingScene
 from sim.machine.base import Machine
 from sim.machine.disturbed import Disturbed
-from sim.machine.failing import FailingMachine
 from sim.state.machine_state import Run
 from sim.state.processors import nodes_of
 from workloads.base import GroundTruth, Trace
@@ -78,7 +77,7 @@ class Stages(Work):
         self.costs: dict[int, Costs] = {}
         self._scene = scene
         self._stages: dict[int, Stage] = {}
-        self._speed = machine.speed if isinstance(machine, FailingMachine) else machine
+        self._disturbed = machine if isinstance(machine, Disturbed) and machine.phases else None
         self._width = machine.processors_per_node
 
     def evolves(self, job: int) -> bool:
@@ -159,9 +158,9 @@ class Stages(Work):
 
         Background load slows it too, but matters only to a job that is in time for a limit.
         """
-        speed, nodes = self._speed, run.nodes
-        if isinstance(speed, Disturbed):
-            return lambda seconds: speed.walls(since, seconds, nodes) - since
+        disturbed, nodes = self._disturbed, run.nodes
+        if disturbed is not None:
+            return lambda seconds: disturbed.walls(since, seconds, nodes) - since
         if not self._machine.splits_work or limit == inf:
             return None
         times = np.linspace(0.0, limit, _CLOCK_STEPS + 1)
@@ -381,8 +380,8 @@ class Stages(Work):
         if attempt is None:
             return np.empty(0), np.empty(0)
         cells, begins, ends = attempt.cycles(after, until)
-        if not isinstance(self._speed, Disturbed) or not ends.size:
+        if self._disturbed is None or not ends.size:
             return cells, ends - begins
         since = self._since[run.job]
-        both = self._speed.walls(since, np.concatenate([begins, ends]), run.nodes)
+        both = self._disturbed.walls(since, np.concatenate([begins, ends]), run.nodes)
         return cells, both[ends.size :] - both[: ends.size]

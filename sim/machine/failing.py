@@ -15,7 +15,6 @@ from sim.machine.failures import (
     WeibullLifetimes,
 )
 from sim.machine.interference import NodeInterference
-from sim.state.records import Ranges
 from workloads.streams import Streams
 
 Requeueing = Literal["head", "tail"]
@@ -120,14 +119,12 @@ class Failing(Dedicated):
             When the nodes' clocks start.
         """
         nodes = ceil(self.processors / self.processors_per_node)
-        size = (self.processors, self.processors_per_node)
-        speed = Dedicated(*size)
+        phases = None
         if self.interference != 0.0:
-            key = streams.key("interference")
             lengths = (self.quiet, self.disturbed, self.factor, self.interference)
-            speed = Disturbed(*size, phases=NodeInterference(*lengths, key, start))
+            phases = NodeInterference(*lengths, streams.key("interference"), start)
         failures = self._failures(nodes, streams.key("failures"), start)
-        return FailingMachine(**vars(self), failures=failures, speed=speed)
+        return FailingMachine(**vars(self), failures=failures, phases=phases)
 
     def _failures(self, nodes: int, key: int, start: float) -> NodeFailures | None:
         if self.mtbf is None:
@@ -146,19 +143,16 @@ class Failing(Dedicated):
 
 
 @dataclass(frozen=True)
-class FailingMachine(Failing):
+class FailingMachine(Failing, Disturbed):
     """A machine in one run: its nodes' clocks are wound up.
 
     Attributes
     ----------
     failures : NodeFailures or None
         None where nothing fails.
-    speed : Dedicated
-        How fast work proceeds: undisturbed, or `Disturbed`.
     """
 
     failures: NodeFailures | None = field(default=None, kw_only=True)
-    speed: Dedicated = field(default_factory=lambda: Dedicated(1), kw_only=True)
 
     def processors_of(self, node: int) -> tuple[int, int]:
         """Return the first and the last processor of a node."""
@@ -177,15 +171,3 @@ class FailingMachine(Failing):
             return 1.0
         nodes = ceil(processors / self.processors_per_node)
         return exp(min(nodes * runtime / lives.mtbf, 700.0))
-
-    def completion(
-        self, start: float, runtime: float, nodes: Ranges, communication: float = 0.0
-    ) -> float:
-        """Return when work of `runtime` seconds at full speed ends if it starts at `start`."""
-        return self.speed.completion(start, runtime, nodes)
-
-    def progress(
-        self, start: float, end: float, nodes: Ranges, communication: float = 0.0
-    ) -> float:
-        """Return the work done from `start` to `end`, in seconds at full speed."""
-        return self.speed.progress(start, end, nodes)
