@@ -8,6 +8,7 @@ import numpy as np
 from predictors.base import FloatArray, IntArray
 from predictors.cycles.interference import MedianDetector
 from predictors.cycles.online import OnlineCyclePredictor
+from sim.evolving.attempts import Attempt
 from sim.evolving.settings import EvolvingScene
 from sim.machine.base import Machine
 from sim.machine.disturbed import Disturbed
@@ -91,7 +92,7 @@ def cycle_series(
     nodes = records.stretches.nodes[row]
     held = nodes_of(nodes, machine.processors_per_node)
     total = float(truth.runtimes(job, np.array([count]))[0])
-    attempt = scene.saving.attempt(run, count, total, len(held))
+    attempt = Attempt(scene.saving, run, count, total, len(held))
     cells, begins, ends = attempt.cycles(0.0, attempt.wall)
     if isinstance(machine, Disturbed) and machine.phases is not None:
         start = float(records.run_start[job])

@@ -2,15 +2,13 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from math import inf
 
 import numpy as np
 
 from predictors.base import IntArray
-from predictors.cycles.checkpointing import CheckpointCost, DalyRule, IntervalRule
 from predictors.cycles.messages import ALPHASERVER, ITANIUM2, Exchange
 from predictors.cycles.offline import OfflineCyclePredictor
-from sim.errors import FINITE, POSITIVE_AND_FINITE, POSITIVE_SHARE, ConfigError, up_to
+from sim.errors import POSITIVE_AND_FINITE, POSITIVE_SHARE, ConfigError, up_to
 from sim.evolving.attempts import Checkpointing
 from sim.machine.base import Dedicated
 from sim.machine.failing import FailingMachine
@@ -147,9 +145,9 @@ def offline_models(runs: EvolvingRuns, streams: Streams) -> tuple[OfflineCyclePr
     return tuple(models)
 
 
-@dataclass(frozen=True)
-class Evolving:
-    """A share of the jobs adapts its mesh, cycle by cycle.
+@dataclass(frozen=True, kw_only=True)
+class Evolving(Checkpointing):
+    """A share of the jobs adapts its mesh, cycle by cycle; how they save it, as `Checkpointing`.
 
     Parameters
     ----------
@@ -163,29 +161,12 @@ class Evolving:
         What a cycle costs; a name in `workloads.evolving.cycle_costs.CYCLE_MACHINES`.
     cycles : int, optional
         Cycles of each run; each deck's own by default.
-    interval : IntervalRule
-        Computation between checkpoints.
-    cost, cost_per_cell : float
-        Seconds of a checkpoint: a constant, and for each cell on a processor.
-    restart : float
-        Seconds to read a checkpoint, at the start of every attempt but the first.
     node_mtbf : float, optional
-        Mean time between failures of a node, as the jobs believe it; by default
-        the machine's own, infinite where nothing fails.
-    window : int, optional
-        Cycles from which the next is predicted; None takes all.
-    stop_in_time : bool
-        Under ``overrun=kill``: checkpoint and stop before the limit.
-    margin : float
-        How many times its prediction a cycle is given before the limit.
+        By default the machine's own.
     resubmit : bool
         Under ``overrun=kill``: a job that is killed goes on from its checkpoint.
     max_resubmits : int
         How often, at least 1; a job that needs more is given up.
-    memory : float, optional
-        Cells that the memory of a processor holds; all do by default.
-    paging : float
-        How many times as long a cycle takes whose cells it does not hold.
     asks : Asks
         What jobs ask of the scheduler while they run; nothing by default.
 
@@ -206,25 +187,15 @@ class Evolving:
     deal: Deal = "draw"
     machine: str = "itanium2"
     cycles: int | None = None
-    interval: IntervalRule = field(default_factory=DalyRule)
-    cost: float = 10.0
-    cost_per_cell: float = 0.0
     restart: float = 10.0
-    node_mtbf: float | None = None
-    window: int | None = 8
-    stop_in_time: bool = True
-    margin: float = 1.25
     resubmit: bool = True
     max_resubmits: int = 1000
-    memory: float | None = None
-    paging: float = 3.0
     asks: Asks = field(default_factory=Asks)
 
     def __post_init__(self) -> None:
-        FINITE.check(cost=self.cost, cost_per_cell=self.cost_per_cell)
-        up_to(MOST_RESUBMITS).check(max_resubmits=self.max_resubmits)
         try:
-            self.saving(inf)
+            super().__post_init__()
+            up_to(MOST_RESUBMITS).check(max_resubmits=self.max_resubmits)
         except ConfigError as error:
             raise ConfigError(f"evolving.{error}") from error
         if self.asks.memory and self.memory is None:
@@ -233,20 +204,6 @@ class Evolving:
 
     def _jobs(self) -> EvolvingJobs:
         return EvolvingJobs(self.share, self.decks, self.machine, self.cycles, self.deal)
-
-    def saving(self, mtbf: float) -> Checkpointing:
-        """Return how jobs save their work where a node fails every `mtbf` seconds."""
-        return Checkpointing(
-            rule=self.interval,
-            cost=CheckpointCost(self.cost, self.cost_per_cell),
-            restart=self.restart,
-            node_mtbf=mtbf if self.node_mtbf is None else self.node_mtbf,
-            window=self.window,
-            stop_in_time=self.stop_in_time,
-            margin=self.margin,
-            memory=self.memory,
-            paging=self.paging,
-        )
 
     def scene(self, processors: IntArray, streams: Streams, machine: Dedicated) -> EvolvingScene:
         """Draw which jobs evolve.
@@ -258,8 +215,9 @@ class Evolving:
         streams : Streams
         machine : Dedicated
         """
-        mtbf = machine.mtbf if isinstance(machine, FailingMachine) else None
-        saving = self.saving(inf if mtbf is None else mtbf)
+        saving = self
+        if self.node_mtbf is None and isinstance(machine, FailingMachine):
+            saving = replace(self, node_mtbf=machine.mtbf)
         runs = self._jobs().assign(processors, streams)
         models = offline_models(runs, streams)
         most = self.max_resubmits if self.resubmit else 0

@@ -5,7 +5,7 @@ clock; where a machine is slowed, a run's area is shared out in proportion to it
 seconds at full speed.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import inf
 
 import numpy as np
@@ -138,16 +138,9 @@ class Stages(Work):
         assert self._scene is not None
         job, count, stage = run.job, run.processors, self._stages[run.job]
         since = self._since[job]
-        stage.attempt = attempt = self._scene.saving.attempt(
-            stage.run,
-            count,
-            self.runtime(job, count),
-            self._nodes(run),
-            stage.first,
-            limit,
-            is_restart=stage.reading,
-            clock=self._clock(run, since, limit),
-        )
+        asked = self._scene.saving, stage.run, count, self.runtime(job, count), self._nodes(run)
+        clock = self._clock(run, since, limit)
+        stage.attempt = attempt = Attempt(*asked, stage.first, limit, stage.reading, clock)
         end = self._machine.completion(since, attempt.wall, run.nodes)
         if end > since + limit:
             return since + limit, "killed"
@@ -184,7 +177,7 @@ class Stages(Work):
         stage, elapsed = self._stages[run.job], self.elapsed(run, now)
         if stage.attempt is None or elapsed < stage.attempt.restart:
             return None
-        stage.attempt = stage.attempt.told_to_stop(elapsed)
+        stage.attempt = replace(stage.attempt, told=min(elapsed, stage.attempt.told))
         return self._machine.completion(self._since[run.job], stage.attempt.wall, run.nodes)
 
     def _nodes(self, run: Run) -> int:
