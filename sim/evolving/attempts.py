@@ -317,12 +317,3 @@ class Attempt:
         between = self.saving.between(costs[:1] if same else costs, self.nodes)
         # Free checkpoints would come at no distance at all: then one each cycle.
         return np.broadcast_to(np.maximum(between, np.finfo(float).tiny), costs.shape)
-
-
-@dataclass(slots=True)
-class Costs:
-    """What one job paid for failures, limits and checkpoints, processor-seconds."""
-
-    lost: float = 0.0
-    overhead: float = 0.0
-    restarting: float = 0.0

@@ -1,6 +1,7 @@
-"""What happens to running jobs besides: nodes that fail, beliefs renewed by cycles, and grants."""
+"""What happens to running jobs besides: nodes that fail, and beliefs renewed by cycles."""
 
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from heapq import heappop, heappush
 from math import inf
 from typing import Any
@@ -9,23 +10,38 @@ import numpy as np
 
 from predictors.in_loop.dynamic import Dynamic
 from sim.engine.clock import EXPIRY, FAILURE, REPAIR, Occurrence
+from sim.engine.collaborator import Collaborator
 from sim.engine.engine import Engine
 from sim.engine.runs_under_load import RENEWAL_SHARE
-from sim.errors import PolicyError
-from sim.evolving.asking import Asker
 from sim.evolving.settings import EvolvingScene
 from sim.evolving.stages import Stages
 from sim.machine.failing import FailingMachine
 from sim.machine.failures import NodeEvent
-from sim.state.decisions import Grant, Refuse
-from sim.state.machine_state import Request, Run
+from sim.state.machine_state import Run
 from sim.state.processors import count_processors
-from sim.state.records import Outages
+from sim.state.records import Outages, Records
 
 Mover = Callable[[Run, float], None]
 
 
-class Renewal:
+class Follower(Collaborator):
+    """Follows the runs of evolving jobs until they are over, or told to stop."""
+
+    def begin(self, run: Run, now: float) -> None:
+        """Follow a run that begins, or goes on with other processors, at `now`."""
+
+    def end(self, run: Run) -> None:
+        """Follow a run no longer."""
+
+    def stopped(self, run: Run, now: float) -> None:
+        """Be told that a run ended for its limit, before its job."""
+
+    def ended(self, run: Run, status: str) -> None:
+        """Follow no longer what is over."""
+        self.end(run)
+
+
+class Renewal(Follower):
     """Keeps the beliefs about running evolving jobs fresh.
 
     A job is predicted again, in a pass that happens anyway, once it has run for
@@ -42,7 +58,7 @@ class Renewal:
     """
 
     def __init__(self, predictor: Dynamic, work: Stages, scene: EvolvingScene, move: Mover) -> None:
-        self.renewals = 0
+        self._renewals = 0
         self._predictor = predictor
         self._work = work
         self._scene = scene
@@ -62,7 +78,16 @@ class Renewal:
         self._running.pop(run.job, None)
         self._predictor.forget(run.job)
 
-    def renew_due(self, now: float) -> None:
+    def expired(self, run: Run, now: float) -> bool:
+        """Ask a job that outlives its belief for its cycles."""
+        return self.renew(run.job, now) and run.believed_end > now
+
+    def complete(self, records: Records) -> Records:
+        """Add how many beliefs were renewed."""
+        counters = {**records.counters, "renewed_beliefs": float(self._renewals)}
+        return replace(records, counters=counters)
+
+    def ticked(self, now: float) -> None:
         """Renew the beliefs about the runs whose turn it is."""
         due = self._due
         while due and due[0][0] <= now:
@@ -92,7 +117,7 @@ class Renewal:
         remaining = self._predictor.progress(
             job, run.number, run.processors, cells, seconds, left, offline
         )
-        self.renewals += 1
+        self._renewals += 1
         if remaining is None or left == 0:
             return False
         # Checkpoints will take the share of time that they have taken so far.
@@ -101,92 +126,6 @@ class Renewal:
         if abs(end - run.believed_end) > self._predictor.tolerance * (run.believed_end - now):
             self._move(run, end)
         return True
-
-
-class Granting:
-    """Carries out what a policy says to requests.
-
-    A grant is taken in at once, but after the pass that decided it, which has not
-    seen it: there is another at the same instant.
-
-    Parameters
-    ----------
-    engine : Engine
-    work : Stages
-    asker : Asker
-    expect : callable
-        Lets an evolving run end at a time with an outcome, whatever was expected before.
-    """
-
-    def __init__(
-        self, engine: Engine, work: Stages, asker: Asker, expect: Callable[[Run, float, str], None]
-    ) -> None:
-        self._engine, self._work, self._asker, self._expect = engine, work, asker, expect
-
-    def reply(self, decision: Grant | Refuse, now: float) -> None:
-        """Carry out what a policy says to a request.
-
-        Raises
-        ------
-        PolicyError
-            If no such request stands, or the cost is below 0.
-        """
-        engine = self._engine
-        if (decision.job, decision.kind) not in engine.view.requests:
-            raise PolicyError(f"{decision!r} answers a request that is not pending")
-        if isinstance(decision, Refuse):
-            self._asker.answer(decision.job, decision.kind, "refused")
-            return
-        if not decision.cost >= 0:
-            raise PolicyError(f"{decision!r}: a cost must be at least 0 seconds")
-        run = engine.view.running[decision.job]
-        over = self._lengthen if decision.kind == "walltime" else self._give_processors
-        Occurrence(engine.clock, now, FAILURE, over, (run, decision))
-
-    def _give_processors(self, occurrence: Any) -> None:
-        """Let a run go on with the processors that it asked for, from its next cycle on."""
-        run, grant = occurrence.subject
-        engine, asked = self._engine, self._standing(run, grant)
-        if asked is None:
-            return
-        now = engine.clock._now
-        pending = self._work.until_cycle_end(run, now)
-        if pending is None:
-            self._answer(grant, "withdrawn")
-        elif pending > 0.0 and asked.processors < run.processors:
-            # Until then it needs what it gives back.
-            Occurrence(engine.clock, now + pending, FAILURE, self._give_processors, (run, grant))
-        else:
-            self._answer(grant, "granted")
-            self._work.finish_cycle(run, now)
-            engine.resizer.grant(run, asked.processors, grant.cost, pending, now)
-
-    def _lengthen(self, occurrence: Any) -> None:
-        """Let a run go on for as long as it asked for before it is killed."""
-        run, grant = occurrence.subject
-        engine, asked = self._engine, self._standing(run, grant)
-        if asked is None:
-            return
-        self._answer(grant, "granted")
-        now = engine.clock._now
-        engine.resizer.extend(run, asked.until)
-        end, outcome = self._work.extend(run, asked.until)
-        self._expect(run, end, outcome)
-        self._asker.go_on(run, now)
-        later = max(run.believed_end, asked.until)
-        engine.move_believed_end(run, engine.resizer.rounded(later, end, now))
-
-    def _standing(self, run: Run, grant: Grant) -> Request | None:
-        """Return the request that is granted, if its run still goes on and still wants it."""
-        view = self._engine.view
-        same = view.running.get(run.job) is run
-        return view.requests.get((run.job, grant.kind)) if same else None
-
-    def _answer(self, grant: Grant, outcome: str) -> None:
-        self._asker.answer(grant.job, grant.kind, outcome)
-        engine = self._engine
-        engine.happened()
-        engine.state.disturbed = True
 
 
 class NodeOutages:

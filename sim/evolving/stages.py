@@ -12,7 +12,7 @@ import numpy as np
 
 from predictors.base import FloatArray
 from sim.engine.work import Work
-from sim.evolving.attempts import Account, Attempt, Clock, Costs
+from sim.evolving.attempts import Account, Attempt, Clock
 from sim.evolving.settings import EvolvingScene
 from sim.machine.base import Machine
 from sim.machine.disturbed import Disturbed
@@ -68,13 +68,19 @@ class Stages(Work):
     machine : Machine
     scene : EvolvingScene or None
         None where no job evolves.
+
+    Attributes
+    ----------
+    lost, overhead, restarting : numpy.ndarray of float, shape (n,)
+        Processor-seconds that each evolving job paid for failures and limits, for checkpoints
+        and for reading them.
     """
 
     def __init__(
         self, trace: Trace, truth: GroundTruth, machine: Machine, scene: EvolvingScene | None
     ) -> None:
         super().__init__(trace, truth, machine)
-        self.costs: dict[int, Costs] = {}
+        self.lost, self.overhead, self.restarting = np.zeros((3, len(trace.jobs)))
         self._scene = scene
         self._stages: dict[int, Stage] = {}
         self._disturbed = machine if isinstance(machine, Disturbed) and machine.phases else None
@@ -203,10 +209,9 @@ class Stages(Work):
         spent = account.computed + account.overhead + account.restarting
         area = max(now - self._since[run.job], 0.0) * run.processors
         rate = area / spent if spent > 0.0 else float(run.processors)
-        costs = self.costs.setdefault(run.job, Costs())
-        costs.lost += lost * rate
-        costs.overhead += account.overhead * rate
-        costs.restarting += account.restarting * rate
+        self.lost[run.job] += lost * rate
+        self.overhead[run.job] += account.overhead * rate
+        self.restarting[run.job] += account.restarting * rate
         return rate
 
     def over(self, run: Run, now: float, whole: bool = False) -> int:
@@ -227,7 +232,7 @@ class Stages(Work):
         if account.saved > stage.first or (whole and outcome == "stopped"):
             stage.saved = account.saved
         elif not (whole and outcome == "completed"):
-            self.costs[run.job].lost += stage.unsaved
+            self.lost[run.job] += stage.unsaved
         if not (whole and outcome == "completed"):
             stage.begun = stage.saved / stage.run.cycles
         stage.first, stage.unsaved, stage.reading = stage.saved, 0.0, True
