@@ -5,12 +5,12 @@ from pathlib import Path
 import pandas as pd
 from rich.console import Console
 
+from predictors.cli.display import Display
 from sim.errors import SimError
 from sim.explain.recorder import Account, Recorder
 from sim.results.metrics import plain
-from sim.simulation.progress import Progress
+from sim.simulation.progress import beginning
 from sim.simulation.recorded_run import recorded_run
-from sim.simulation.replay import beginning
 from sim.state.records import Records
 
 
@@ -48,7 +48,7 @@ def explained(folder: Path, job: int, console: Console | None = None) -> Account
     scene = run.scene()
     origin, start = beginning(scene.trace)
     recorder = Recorder(job)
-    with Progress(console or Console(quiet=True), "replay", origin=origin, start=start) as shown:
+    with Display(console or Console(quiet=True), "replay") as shown:
         _, records = run.replay(scene, recorder.around, shown)
     epoch = None if start is None else scene.trace.epoch
     return {

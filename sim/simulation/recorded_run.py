@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 
 from predictors.base import FloatArray, IntArray
+from predictors.cli.display import SILENT, Display
 from sim.composition import recorded, recorded_command
 from sim.config import digest
 from sim.engine.setup import Setup
@@ -28,7 +29,6 @@ from sim.results.provenance import (
     input_files,
 )
 from sim.simulation.build import build, with_menu
-from sim.simulation.progress import Progress
 from sim.simulation.recorded_schedule import is_recorded
 from sim.simulation.scene import Scene, prepare, set_scene
 from sim.state.records import Records
@@ -55,7 +55,7 @@ class RecordedRun:
     replication : int
     notes : tuple of str
         What is to be said of a replay beforehand, such as that the code has changed.
-    progress : Progress, optional
+    progress : Display
         Shows how far a replay for a picture is.
     """
 
@@ -64,7 +64,7 @@ class RecordedRun:
     parts: Mapping[str, Any]
     replication: int = 0
     notes: tuple[str, ...] = field(default=())
-    progress: Progress | None = None
+    progress: Display = SILENT
 
     def scene(self) -> Scene:
         """Return its jobs, truth and machine.
@@ -81,7 +81,7 @@ class RecordedRun:
             raise SimError(f"{self.place}: {said}") from None
 
     def replay(
-        self, scene: Scene, watch: Callable[[Setup], Setup], progress: Progress | None = None
+        self, scene: Scene, watch: Callable[[Setup], Setup], progress: Display = SILENT
     ) -> tuple[Setup, Records]:
         """Simulate it again on its scene.
 
@@ -90,7 +90,7 @@ class RecordedRun:
         scene : Scene
         watch : callable
             Returns the setup with whoever looks on.
-        progress : Progress, optional
+        progress : Display, optional
 
         Returns
         -------

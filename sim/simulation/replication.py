@@ -4,7 +4,6 @@ There are as many replications as asked, or as a wanted precision takes. Which a
 changes the outcome most is found by runs under others.
 """
 
-import contextlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from math import expm1, inf, isfinite, log
@@ -12,13 +11,13 @@ from typing import Any, Literal, TypeVar
 
 import yaml
 
+from predictors.cli.display import SILENT, Display
 from sim.config import CONFIG_FOLDER
 from sim.errors import ConfigError
 from sim.results.job_metrics import Figures
 from sim.results.metrics import summarise
 from sim.results.rows import EASY_PLUS, KEPT, number_of
 from sim.results.steady_state import STEADY, Trim
-from sim.simulation.progress import Progress
 from sim.simulation.scene import Scene, play, set_scene
 from sim.statistics.intervals import t_interval
 from workloads.truth.options import TRUTH_KEYS
@@ -237,12 +236,12 @@ def others(config: Mapping[str, Any]) -> Iterator[tuple[str, dict[str, Any]]]:
             yield "curves by Amdahl's law", {**config, "moldability": amdahl | kept}
 
 
-def change(config: Mapping[str, Any], progress: Progress | None, name: str) -> float | None:
+def change(config: Mapping[str, Any], progress: Display, name: str) -> float | None:
     """Return ln of the mean response over the baseline's; None where a queue does not settle."""
     scene = set_scene(config, 0)
     means = []
     for parts in (config, config["baseline"]):
-        if progress is not None and progress.is_due():
+        if progress.is_due():
             progress.show(name, 0.0)
         figures = summarise(play(config, parts, scene).outcome)
         response = number_of(figures, RESPONSE)
@@ -252,14 +251,14 @@ def change(config: Mapping[str, Any], progress: Progress | None, name: str) -> f
     return log(means[0] / means[1])
 
 
-def decisive(config: Mapping[str, Any], progress: Progress | None = None) -> Figures:
+def decisive(config: Mapping[str, Any], progress: Display = SILENT) -> Figures:
     """Return which of `others` changes the first replication of a run most, and what it makes it.
 
     Parameters
     ----------
     config : mapping
         The run's whole configuration, with a baseline.
-    progress : Progress, optional
+    progress : Display, optional
 
     Returns
     -------
@@ -273,7 +272,7 @@ def decisive(config: Mapping[str, Any], progress: Progress | None = None) -> Fig
         return {}
     found, every = {}, list(others(config))
     for place, (name, other) in enumerate(every):
-        with contextlib.nullcontext() if progress is None else progress.part(place, len(every)):
+        with progress.part(place, len(every)):
             found[name] = change(other, progress, name)
     most = max(found, key=lambda name: abs((inf if (c := found[name]) is None else c) - own))
     told = found[most]
@@ -295,7 +294,7 @@ def easy_plus_of(config: Mapping[str, Any]) -> dict[str, Any] | None:
 
 
 def easy_plus_figures(
-    config: Mapping[str, Any], parts: Mapping[str, Any], scene: Scene, progress: Progress | None
+    config: Mapping[str, Any], parts: Mapping[str, Any], scene: Scene, progress: Display
 ) -> Figures:
     """Return the figures of EASY++ on a run's jobs that the run keeps beside its own."""
     played = play(config, parts, scene, progress)
