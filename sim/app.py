@@ -23,11 +23,11 @@ from omegaconf import DictConfig, OmegaConf
 from omegaconf.errors import OmegaConfBaseException
 
 from sim import config as schema
-from sim.composition import prepare, settings
+from sim.composition import prepare, save, settings
 from sim.errors import BAD_INPUT, ConfigError, PluginError, SimError, one_line
 from sim.help.interrupts import end, goes_on, noting_interrupts, was_interrupted
 from sim.help.misspellings import refusal, with_key_swept
-from sim.results.durable import HYDRA, output, write_failure, write_whole
+from sim.results.durable import output, write_failure
 
 if TYPE_CHECKING:
     from sim.console import Side
@@ -53,7 +53,9 @@ def _run(composed: DictConfig, folder: Path, multirun: bool) -> float | None:
     chosen = HydraConfig.get().runtime.choices
     policy, workload, predictor = str(chosen["policy"]), str(chosen["workload"]), _predictor(chosen)
     show = Show(not multirun if asked is None else asked, policy, predictor, workload)
-    save = partial(_save, composed, OmegaConf.create({"hydra": HydraConfig.get()}))
+    own: Any = {"hydra": OmegaConf.to_container(HydraConfig.get(), enum_to_str=True)}
+    tasks = HydraConfig.get().overrides.task
+    save_in = partial(save, config=composed, command=own, overrides=tasks)
     if not multirun and (config["replications"] > 1 or config["precision"] is not None):
         place = (
             []
@@ -61,25 +63,15 @@ def _run(composed: DictConfig, folder: Path, multirun: bool) -> float | None:
             else [RUN_FOLDER + os.path.relpath(folder)]
         )
         goes_on(["moldsim", "run", *sys.argv[1:], *place])
-    done = run_in(folder, config, show, save, anew=not multirun)
+    done = run_in(folder, config, show, save_in, anew=not multirun)
     if multirun:
         from sim.results.provenance import listings
         from sim.sweeps.marks import mark_finished
 
-        asked = [str(one) for one in HydraConfig.get().overrides.task]
-        mark_finished(folder, asked, done.inputs, listings(config))
+        mark_finished(folder, [str(one) for one in tasks], done.inputs, listings(config))
         return _objective(config, done.results)
     _show(config, done.results, done.parts, folder)
     return None
-
-
-def _save(composed: DictConfig, command: DictConfig, folder: Path) -> None:
-    """Write the configuration of a run into its folder, as Hydra would."""
-    place = folder / HYDRA
-    place.mkdir(exist_ok=True)
-    parts = {"config": composed, "hydra": command, "overrides": command.hydra.overrides.task}
-    for name, part in parts.items():
-        write_whole(place / f"{name}.yaml", OmegaConf.to_yaml(part))
 
 
 def _objective(config: dict[str, Any], results: Any) -> float | None:

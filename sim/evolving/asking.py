@@ -94,8 +94,8 @@ class Asker(Follower):
         self._engine, self._expect = engine, expect
         self._asked: list[Asked] = []
         self._denied_wait = 0.0
-        self._asks, self._scene, self._work, self._view = scene.asks, scene, work, engine.view
-        self._clock, self._requests = engine.clock, engine.state.requests
+        self._asks, self._scene, self._work = scene.saving.asks, scene, work
+        self._clock, self._view, self._requests = engine.clock, engine.view, engine.state.requests
         self._limit = engine.resizer.limit if engine.kills else None
         self._ask_for_pass = engine.ask_for_pass if engine.preferences.answers else None
         self._jobs: dict[int, _Self] = {}

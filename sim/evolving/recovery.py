@@ -102,7 +102,7 @@ class Recovery(Collaborator):
         self._noted = 0.0
         self._in_vain: Counter[int] = Counter()
         self.shrunk = 0
-        self._resubmits = evolving.most_resubmits if evolving is not None else 0
+        self._resubmits = evolving.saving.most_resubmits if evolving is not None else 0
         self._resubmitted: Counter[int] = Counter()
         self._failing = machine if isinstance(machine, FailingMachine) else None
         self._most = machine.max_restarts if isinstance(machine, FailingMachine) else inf
@@ -114,7 +114,7 @@ class Recovery(Collaborator):
         renewing = provider(setup.predictor, Dynamic)
         if evolving is not None and renewing is not None:
             self.followers.append(Renewal(renewing, self.work, evolving, engine.move_believed_end))
-        if evolving is not None and evolving.asks.any:
+        if evolving is not None and evolving.saving.asks.any:
             self.followers.append(Asker(evolving, self.work, engine, self._expect_outcome))
 
     def complete(self, records: Records) -> Records:
@@ -289,13 +289,13 @@ class Recovery(Collaborator):
         work = self.work
         for job, run in self._state.running.items():
             model = None if self._evolving is None else self._evolving.benchmark(job)
-            if model is None or work.attempt(job) is None:
+            if model is None:
                 continue
-            told = health.setdefault(job, [])
             elapsed = (work.elapsed(run, time) for time in (max(self._noted, run.start), now))
             cells, seconds = work.measured(run, *elapsed)
             if cells.size:
-                told.append((now, seconds / model.predict(run.processors, cells=cells)))
+                ratios = seconds / model.predict(run.processors, cells=cells)
+                health.setdefault(job, []).append((now, ratios))
         self._noted = now
 
     # What is decided

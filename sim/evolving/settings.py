@@ -72,47 +72,6 @@ NETWORKS = {"alphaserver": ALPHASERVER, "itanium2": ITANIUM2}
 """Message costs that a benchmark of each machine would find."""
 
 
-@dataclass(frozen=True)
-class EvolvingScene:
-    """The evolving jobs of one run, by index in the job table.
-
-    Attributes
-    ----------
-    runs : EvolvingRuns
-    saving : Checkpointing
-    most_resubmits : int
-        How often a job that stopped before its limit, or was killed there, goes on from
-        its checkpoint.
-    offline : tuple of OfflineCyclePredictor
-        Benchmarked model of each application of `runs`.
-    before : int
-        Jobs that stand in the table ahead of those of `runs` (calibration runs).
-    asks : Asks
-        What jobs ask of the scheduler while they run.
-    """
-
-    runs: EvolvingRuns
-    saving: Checkpointing
-    offline: tuple[OfflineCyclePredictor, ...] = ()
-    most_resubmits: int = 1000
-    before: int = 0
-    asks: Asks = field(default_factory=Asks)
-
-    def evolves(self, job: int) -> bool:
-        """Say whether a job evolves."""
-        return job >= self.before and bool(self.runs.evolving[job - self.before])
-
-    def benchmark(self, job: int) -> OfflineCyclePredictor | None:
-        """Return the benchmarked model of a job's application, if there is one."""
-        if not self.offline or not self.evolves(job):
-            return None
-        return self.offline[int(self.runs.deck[job - self.before])]
-
-    def after(self, jobs: int) -> "EvolvingScene":
-        """Return the scene with so many more jobs ahead of it in the table."""
-        return replace(self, before=self.before + jobs)
-
-
 def exchange_of(machine: CycleMachine) -> Exchange | None:
     """Return the messages of a cycle as a benchmark of two nodes would have them.
 
@@ -143,6 +102,41 @@ def offline_models(runs: EvolvingRuns, streams: Streams) -> tuple[OfflineCyclePr
         )
         models.append(model.fit(deck.benchmark(machine, cells.tolist(), rng)))
     return tuple(models)
+
+
+@dataclass(frozen=True)
+class EvolvingScene:
+    """The evolving jobs of one run, by index in the job table.
+
+    Attributes
+    ----------
+    runs : EvolvingRuns
+    saving : Evolving
+        How they save their work, what they ask for, and how often they go on.
+    offline : tuple of OfflineCyclePredictor
+        Benchmarked model of each application of `runs`.
+    before : int
+        Jobs that stand in the table ahead of those of `runs` (calibration runs).
+    """
+
+    runs: EvolvingRuns
+    saving: "Evolving"
+    offline: tuple[OfflineCyclePredictor, ...] = ()
+    before: int = 0
+
+    def evolves(self, job: int) -> bool:
+        """Say whether a job evolves."""
+        return job >= self.before and bool(self.runs.evolving[job - self.before])
+
+    def benchmark(self, job: int) -> OfflineCyclePredictor | None:
+        """Return the benchmarked model of a job's application, if there is one."""
+        if not self.offline or not self.evolves(job):
+            return None
+        return self.offline[int(self.runs.deck[job - self.before])]
+
+    def after(self, jobs: int) -> "EvolvingScene":
+        """Return the scene with so many more jobs ahead of it in the table."""
+        return replace(self, before=self.before + jobs)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -205,6 +199,11 @@ class Evolving(Checkpointing):
     def _jobs(self) -> EvolvingJobs:
         return EvolvingJobs(self.share, self.decks, self.machine, self.cycles, self.deal)
 
+    @property
+    def most_resubmits(self) -> int:
+        """How often a job that stopped for its limit, or was killed there, goes on."""
+        return self.max_resubmits if self.resubmit else 0
+
     def scene(self, processors: IntArray, streams: Streams, machine: Dedicated) -> EvolvingScene:
         """Draw which jobs evolve.
 
@@ -219,6 +218,4 @@ class Evolving(Checkpointing):
         if self.node_mtbf is None and isinstance(machine, FailingMachine):
             saving = replace(self, node_mtbf=machine.mtbf)
         runs = self._jobs().assign(processors, streams)
-        models = offline_models(runs, streams)
-        most = self.max_resubmits if self.resubmit else 0
-        return EvolvingScene(runs, saving, models, most, asks=self.asks)
+        return EvolvingScene(runs, saving, offline_models(runs, streams))

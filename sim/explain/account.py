@@ -49,7 +49,7 @@ def explained(folder: Path, job: int, console: Console | None = None) -> Account
     origin, start = beginning(scene.trace)
     recorder = Recorder(job)
     with Display(console or Console(quiet=True), "replay") as shown:
-        _, records = run.replay(scene, recorder.around, shown)
+        records = scene.replay(recorder.around(run.setup(scene, shown)))
     epoch = None if start is None else scene.trace.epoch
     return {
         "job": job,
