@@ -17,7 +17,7 @@ from sim.background.load_outlook import LoadOutlook
 from sim.background.load_sensors import LoadSensors
 from sim.background.models import ConstantLoad
 from sim.background.sources import LoadModel
-from sim.errors import AT_LEAST_1_AND_FINITE, FINITE, POSITIVE_AND_FINITE, ConfigError, check_choice
+from sim.errors import AT_LEAST_1_AND_FINITE, FINITE, POSITIVE_AND_FINITE, Bounds, check_choice
 from sim.state.records import Ranges
 from workloads.base import GroundTruth
 from workloads.streams import Streams
@@ -99,16 +99,11 @@ class Shared:
         POSITIVE_AND_FINITE.check(sample_every=self.sample_every)
         FINITE.check(sample_noise=self.sample_noise)
         check_choice(("processor", "node"), sample_per=self.sample_per)
-        if not 0 <= self.history <= MOST_SAMPLES * self.sample_every:
-            raise ConfigError(
-                f"history must be a number of seconds, at least 0 and at most {MOST_SAMPLES:,} "
-                f"samples of {self.sample_every:g} s, got {self.history}"
-            )
-        if self.processors > MOST_SHARED:
-            raise ConfigError(
-                f"cluster.processors must be at most {MOST_SHARED:,} where load is simulated, "
-                f"got {self.processors}"
-            )
+        words = f"a number of seconds, at least 0 and at most {MOST_SAMPLES:,} samples"
+        longest = MOST_SAMPLES * self.sample_every
+        Bounds(f"{words} of {self.sample_every:g} s", 0, longest).check(history=self.history)
+        words = f"at most {MOST_SHARED:,} where load is simulated"
+        Bounds(words, -np.inf, MOST_SHARED).check(**{"cluster.processors": self.processors})
         AT_LEAST_1_AND_FINITE.check_or_null(renew=self.renew)
         kinds, begin = (self.cpu, self.network), self.origin - self.history
         self._idle = all(kind in (None, ConstantLoad(1.0)) for kind in kinds)
