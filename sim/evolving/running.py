@@ -105,14 +105,13 @@ class Renewal(Follower):
             return False
         run, seen = self._running[job]
         work = self._work
-        attempt = work.attempt(job)
         elapsed = work.elapsed(run, now)
-        if attempt is None or elapsed <= seen:
+        if work.attempt(job) is None or elapsed <= seen:
             return False
         cells, seconds = work.measured(run, seen, elapsed)
         self._running[job] = (run, elapsed)
-        account = attempt.account(elapsed)
-        left = attempt.first + attempt.left - account.finished
+        # Checkpoints will take the share of time that they have taken so far.
+        left, slower = work.ahead_of(run, elapsed)
         offline = self._scene.benchmark(job)
         remaining = self._predictor.progress(
             job, run.number, run.processors, cells, seconds, left, offline
@@ -120,8 +119,6 @@ class Renewal(Follower):
         self._renewals += 1
         if remaining is None or left == 0:
             return False
-        # Checkpoints will take the share of time that they have taken so far.
-        slower = 1.0 + account.overhead / account.computed
         end = now + max(self._predictor.believed_seconds(remaining) * slower, 1.0)
         if abs(end - run.believed_end) > self._predictor.tolerance * (run.believed_end - now):
             self._move(run, end)

@@ -321,17 +321,17 @@ class Stages(Work):
         time = self._machine.completion(self._since[run.job], seconds, run.nodes)
         return time, seconds * (1.0 + _INSTANT)
 
-    def ahead_of(self, run: Run, elapsed: float, now: float) -> tuple[int, float]:
+    def ahead_of(self, run: Run, elapsed: float, now: float | None = None) -> tuple[int, float]:
         """Return the cycles that a run has left, and how much longer than measured they take.
 
-        Checkpoints and background load will take the share of time that they have
-        taken so far.
+        Checkpoints will take the share of time that they have taken so far; where the time of
+        the clock is given, background load too.
         """
         attempt = self._stages[run.job].attempt
         assert attempt is not None
         account = attempt.account(elapsed)
         slower = 1.0 + account.overhead / account.computed if account.computed > 0.0 else 1.0
-        if self._machine.splits_work and elapsed > 0.0:
+        if now is not None and self._machine.splits_work and elapsed > 0.0:
             slower *= (now - self._since[run.job]) / elapsed
         return attempt.first + attempt.left - account.finished, slower
 

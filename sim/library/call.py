@@ -18,10 +18,10 @@ from sim.composition import Composed
 from sim.config import Config
 from sim.errors import ConfigError
 from sim.help.misspellings import no_such_key
-from sim.library.result import Names
 from sim.simulation.build import build
 from sim.simulation.doors import raised
 from sim.simulation.parts import OBJECT, fits_as, given_object
+from sim.simulation.progress import Names
 from sim.simulation.scene import REPETITION
 from sim.sweeps.configurations import OWN_PREDICTOR, key_of
 from workloads.frame import SOURCE, FrameWorkload

@@ -17,12 +17,12 @@ from sim.config import BASELINE_PREDICTOR
 from sim.errors import BAD_INPUT, ConfigError, SimError, SweepWarning, one_line
 from sim.help.interrupts import noting_interrupts
 from sim.library.call import Call, axis, several
-from sim.library.result import REPLICATIONS, Kept, Names, Result
+from sim.library.result import REPLICATIONS, Kept, Result
 from sim.results.artefacts import BASELINE, write_failure
 from sim.results.provenance import listings
 from sim.results.run_folder import foreign
 from sim.simulation.in_folder import run_in
-from sim.simulation.progress import Show
+from sim.simulation.progress import Names, Show
 from sim.simulation.replay import Results, Simulated, summaries
 from sim.simulation.replay import run as replay
 from sim.sweeps.callback import folder_name
@@ -104,7 +104,7 @@ def run(
 
 def _show(config: Mapping[str, Any], names: Names) -> Show:
     """Return what is told of the progress: at a terminal or in a notebook, unless it is set."""
-    show = Show(False, names.policy, names.predictor, names.workload)
+    show = Show(False, names)
     asked = config["sim"]["progress"]
     is_seen = show.messages.is_terminal or show.messages.is_jupyter
     return replace(show, progress=is_seen if asked is None else asked)

@@ -13,6 +13,7 @@ from predictors.cli.display import SILENT, Display
 from predictors.cli.terminal import PlainConsole
 from sim.engine.watcher import Watched, Watcher
 from sim.errors import SimError
+from sim.results.sentences import NOBODY
 from sim.state.decisions import Decision
 from workloads.base import BoolArray, GroundTruth, Trace
 
@@ -37,6 +38,20 @@ def simulated_date(
 
 
 @dataclass(frozen=True)
+class Names:
+    """What parts of a run are called: presets, or classes of objects."""
+
+    policy: str
+    predictor: str
+    workload: str
+
+    @property
+    def asked(self) -> str:
+        """The predictor, if the policy asks one."""
+        return "" if self.policy == NOBODY else self.predictor
+
+
+@dataclass(frozen=True)
 class Show:
     """What the terminal is told while a simulation runs.
 
@@ -44,8 +59,8 @@ class Show:
     ----------
     progress : bool
         How far it is, on runs longer than a second.
-    policy, predictor, workload : str
-        Names of the run's.
+    names : Names
+        Of the run's parts.
     messages : rich.console.Console
         Standard error.
     display : Display
@@ -53,15 +68,13 @@ class Show:
     """
 
     progress: bool = False
-    policy: str = "run"
-    predictor: str = ""
-    workload: str = ""
+    names: Names = Names("run", "", "")
     messages: Console = field(default_factory=lambda: PlainConsole(stderr=True))
     display: Display = SILENT
 
     def name(self, parts: Mapping[str, Any]) -> str:
         """Return the name of a run's or a baseline's policy."""
-        return str(parts["name"]) if "name" in parts else self.policy
+        return str(parts["name"]) if "name" in parts else self.names.policy
 
 
 def beginning(trace: Trace) -> tuple[float, datetime.datetime | None]:

@@ -144,9 +144,9 @@ def _title(show: Show, config: Mapping[str, Any], parts: Mapping[str, Any], run:
 
     own = parts["predictor"] == config["predictor"]
     brings_own = is_recorded(parts["policy"]) or parts["policy"].get("predictor")
-    predictor = "" if brings_own else show.predictor if own else BASELINE_PREDICTOR
+    predictor = "" if brings_own else show.names.predictor if own else BASELINE_PREDICTOR
     figures: Figures = {"jobs": int(run.counted.sum()), "processors": run.records.processors}
-    return title_of(show.name(parts), predictor, show.workload, figures)
+    return title_of(show.name(parts), predictor, show.names.workload, figures)
 
 
 def write_more(folder: Path, run: Outcome, names: Sequence[str]) -> None:
