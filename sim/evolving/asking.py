@@ -65,7 +65,7 @@ class _Self:
 class _Denied:
     """A request for processors that is not granted: since when, and what a second costs."""
 
-    row: int
+    asked: Asked
     since: float
     rate: float
 
@@ -99,7 +99,7 @@ class Asker(Follower):
         self._limit = engine.resizer.limit if engine.kills else None
         self._ask_for_pass = engine.ask_for_pass if engine.preferences.answers else None
         self._jobs: dict[int, _Self] = {}
-        self._rows: dict[tuple[int, str], int] = {}
+        self._standing: dict[tuple[int, str], Asked] = {}
         self._denied: dict[int, _Denied] = {}
         self._short_of_time: set[int] = set()
         self._cut_short: dict[int, float] = {}
@@ -188,10 +188,10 @@ class Asker(Follower):
             self._settle(run.job, now)
             return
         kind = "more" if wanted > run.processors else "fewer"
-        row = self._ask(Request(run.job, "processors", wanted, 0.0, now), kind, run)
+        asked = self._ask(Request(run.job, "processors", wanted, 0.0, now), kind, run)
         self._settle(run.job, now)
-        if self._asked[row].outcome != "granted":
-            self._denied[run.job] = _Denied(row, now, self._price(own, wanted))
+        if asked.outcome != "granted":
+            self._denied[run.job] = _Denied(asked, now, self._price(own, wanted))
 
     def _wanted(self, own: _Self) -> int:
         """Return the count that a job would have by its own predictions."""
@@ -242,29 +242,24 @@ class Asker(Follower):
             return None
         return remaining.seconds * slower
 
-    def _ask(self, request: Request, kind: str, run: Run, limit: float = 0.0) -> int:
+    def _ask(self, request: Request, kind: str, run: Run, limit: float = 0.0) -> Asked:
         """Put a request before the policy, or bring a standing one up to date; return its row."""
-        key, standing = (request.job, request.kind), self._requests
+        key, held, wanted = (request.job, request.kind), run.processors, request.processors
         seconds = request.until - limit if kind == "walltime" else 0.0
-        row = self._rows.get(key)
-        if row is not None and self._asked[row].kind == kind:
-            standing[key] = request._replace(time=standing[key].time)
-            self._asked[row] = replace(
-                self._asked[row], held=run.processors, wanted=request.processors, seconds=seconds
-            )
+        asked = self._standing.get(key)
+        if asked is not None and asked.kind == kind:
+            self._requests[key] = request._replace(time=self._requests[key].time)
+            asked.held, asked.wanted, asked.seconds = held, wanted, seconds
         else:
             self._withdraw(*key)
-            row = self._rows[key] = len(self._asked)
-            held, wanted = run.processors, request.processors
-            self._asked.append(
-                Asked(run.job, run.number, request.time, kind, held, wanted, seconds)
-            )
-            standing[key] = request
+            asked = Asked(run.job, run.number, request.time, kind, held, wanted, seconds)
+            self._asked.append(asked)
+            self._standing[key], self._requests[key] = asked, request
         if self._ask_for_pass is not None:
             self._ask_for_pass()
         else:
             self._answer(*key, "refused")
-        return row
+        return asked
 
     def _withdraw(self, job: int, kind: str) -> None:
         if (job, kind) in self._requests:
@@ -274,8 +269,8 @@ class Asker(Follower):
         """Note what became of a standing request, and take it from the policy's view."""
         now = self._clock._now
         del self._requests[job, kind]
-        row = self._rows.pop((job, kind))
-        self._asked[row] = replace(self._asked[row], outcome=outcome, answered=now)
+        asked = self._standing.pop((job, kind))
+        asked.outcome, asked.answered = outcome, now
         if outcome == "granted":
             if kind == "processors":
                 self._settle(job, now)
@@ -313,7 +308,7 @@ class Asker(Follower):
     def _give_processors(self, occurrence: Any) -> None:
         """Let a run go on with the processors that it asked for, from its next cycle on."""
         run, grant = occurrence.subject
-        engine, asked = self._engine, self._standing(run, grant)
+        engine, asked = self._engine, self._wanted_still(run, grant)
         if asked is None:
             return
         now = engine.clock._now
@@ -331,7 +326,7 @@ class Asker(Follower):
     def _lengthen(self, occurrence: Any) -> None:
         """Let a run go on for as long as it asked for before it is killed."""
         run, grant = occurrence.subject
-        engine, asked = self._engine, self._standing(run, grant)
+        engine, asked = self._engine, self._wanted_still(run, grant)
         if asked is None:
             return
         self._reply(grant, "granted")
@@ -343,7 +338,7 @@ class Asker(Follower):
         later = max(run.believed_end, asked.until)
         engine.move_believed_end(run, engine.resizer.rounded(later, end, now))
 
-    def _standing(self, run: Run, grant: Grant) -> Request | None:
+    def _wanted_still(self, run: Run, grant: Grant) -> Request | None:
         """Return the request that is granted, if its run still goes on and still wants it."""
         view = self._engine.view
         same = view.running.get(run.job) is run
@@ -370,5 +365,4 @@ class Asker(Follower):
     def _settle(self, job: int, now: float) -> None:
         denied = self._denied.pop(job, None)
         if denied is not None:
-            spent = self._asked[denied.row].denied_time + denied.rate * (now - denied.since)
-            self._asked[denied.row] = replace(self._asked[denied.row], denied_time=spent)
+            denied.asked.denied_time += denied.rate * (now - denied.since)

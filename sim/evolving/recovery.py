@@ -15,7 +15,7 @@ from sim.engine.clock import FAILURE, Occurrence, gc_paused
 from sim.engine.collaborator import Collaborator
 from sim.engine.engine import Engine
 from sim.engine.setup import Setup
-from sim.errors import PolicyError, SimError
+from sim.errors import PolicyError
 from sim.evolving.asking import Asker
 from sim.evolving.running import Follower, NodeOutages, Renewal
 from sim.evolving.settings import EvolvingScene
@@ -23,12 +23,8 @@ from sim.evolving.stages import Stages
 from sim.machine.failing import FailingMachine
 from sim.state.decisions import Decision, Requeue
 from sim.state.machine_state import Run
-from sim.state.records import Outages, Ranges, Records, Recoveries
+from sim.state.records import Outages, Records, Recoveries
 
-TRIES, MOST_STARTS = 10, 1000
-"""Of a job that begins from zero: interruptions after which it is asked whether it can be
-expected to end, and the starts that it may be expected to take, unless
-``cluster.max_restarts`` allows more."""
 GIVEN_UP = "interrupted more often than cluster.max_restarts"
 AT_LIMIT = "killed at its limit"
 STUCK = "no cycle fits its limit"
@@ -69,6 +65,9 @@ def simulate_recovering(setup: Setup, evolving: EvolvingScene | None = None) -> 
         engine = Engine(setup)
         recovery = Recovery(engine, setup, evolving)
         engine.collaborators[:0] = [recovery, *recovery.followers]
+        if isinstance(setup.machine, FailingMachine):
+            outages = NodeOutages(engine, setup.machine, recovery.work, recovery.interrupt)
+            engine.collaborators.append(outages)
         return engine.run()
 
 
@@ -93,7 +92,7 @@ class Recovery(Collaborator):
     def __init__(self, engine: Engine, setup: Setup, evolving: EvolvingScene | None) -> None:
         machine = setup.machine
         self._engine, self._state, self._clock = engine, engine.state, engine.clock
-        self._trace, self._evolving = setup.trace, evolving
+        self._evolving = evolving
         engine.work = self.work = Stages(setup.trace, setup.truth, machine, evolving)
         engine.ends_first = True
         if engine.preferences.watches_health:
@@ -101,15 +100,10 @@ class Recovery(Collaborator):
         self.reasons: dict[int, str] = {}
         self._noted = 0.0
         self._in_vain: Counter[int] = Counter()
-        self.shrunk = 0
         self._resubmits = evolving.saving.most_resubmits if evolving is not None else 0
         self._resubmitted: Counter[int] = Counter()
-        self._failing = machine if isinstance(machine, FailingMachine) else None
-        self._most = machine.max_restarts if isinstance(machine, FailingMachine) else inf
-        self._outages: NodeOutages | None = None
-        if self._failing is not None:
-            self._outages = NodeOutages(engine, self._failing, self._lose)
-            self._outages.expect_next()
+        self._most: float = getattr(machine, "max_restarts", inf)
+        self._goes_ahead = getattr(machine, "requeue", "head") == "head"
         self.followers: list[Follower] = []
         renewing = provider(setup.predictor, Dynamic)
         if evolving is not None and renewing is not None:
@@ -119,12 +113,8 @@ class Recovery(Collaborator):
 
     def complete(self, records: Records) -> Records:
         """Add what was lost."""
-        counters = {
-            "node_failures": 0.0 if self._outages is None else float(self._outages.failures),
-            "interrupted_runs": float(self._engine.interruptions),
-        }
-        if self._failing is not None and self._failing.shrink_off_failed:
-            counters["shrunk_runs"] = float(self.shrunk)
+        interrupted = float(self._engine.interruptions)
+        counters = {"node_failures": 0.0, "interrupted_runs": interrupted}
         if self._resubmits and self._engine.kills:
             counters["resubmissions"] = float(self._resubmitted.total())
         counters = {**records.counters, **counters}
@@ -144,34 +134,12 @@ class Recovery(Collaborator):
             checkpoint_overhead=self.work.overhead,
             restart_overhead=self.work.restarting,
             reason=[self.reasons.get(job, "") for job in range(number)],
-            outages=NO_OUTAGES
-            if self._outages is None
-            else self._outages.until(float(records.end_time.max(initial=0.0))),
+            outages=NO_OUTAGES,
         )
-
-    def _lose(self, first: int, last: int) -> None:
-        """End what runs on processors from first to last, or let it go on without them."""
-        for run in sorted(self._state.running.values(), key=lambda run: run.job):
-            spans = [(max(low, first), min(high, last)) for low, high in run.nodes]
-            lost = tuple((low, high) for low, high in spans if low <= high)
-            if lost and not self._shrinks_off(run, lost):
-                self._interrupt(run)
-
-    def _shrinks_off(self, run: Run, lost: Ranges) -> bool:
-        """Let a run go on without the processors that it loses, if it may and can."""
-        machine = self._failing
-        if machine is None or not machine.shrink_off_failed:
-            return False
-        now = self._clock._now
-        if not self._engine.resizer.shrink_off(run, lost, machine.shrink_seconds, now):
-            return False
-        self._state.release(lost)
-        self.shrunk += 1
-        return True
 
     # Interruptions
 
-    def _interrupt(self, run: Run) -> None:
+    def interrupt(self, run: Run) -> None:
         """End a run before its time; its job goes on from its checkpoint, or from zero."""
         job, now = run.job, self._clock._now
         self._engine.event_list.take_off(run)
@@ -194,31 +162,11 @@ class Recovery(Collaborator):
         if self.work.evolves(job):
             state.left[job] = self.work.left(job)
         engine.beliefs.forget([job])
-        if self._failing is None or self._failing.requeue == "head":
+        if self._goes_ahead:
             state.ahead.add(job)
         state.arrived.append(job)
         state.disturbed = True
         engine.ask_for_pass()
-
-    def started(self, run: Run, planned: float, predicted: float) -> float:
-        """Refuse to begin a job once more, and from zero, that cannot be expected to end."""
-        job, processors, again, machine = run.job, run.processors, run.number, self._failing
-        if machine is None or again < TRIES or self.work.evolves(job):
-            return predicted
-        if machine.shrink_off_failed and self._engine.malleable[job]:
-            return predicted
-        runtime = self.work.runtime(job, processors)
-        starts = machine.expected_starts(runtime, processors)
-        if starts > machine.max_restarts >= MOST_STARTS:
-            raise SimError(
-                f"job {self._trace.jobs['job_id'].iat[job]} cannot be expected to end: it takes "
-                f"{runtime:,.0f} s on {processors} processors without checkpoints, where "
-                f"cluster.mtbf={machine.mtbf:.15g} lets it begin {starts:.2g} times on average "
-                f"({again} so far); change cluster.mtbf, evolving or the policy, raise "
-                f"cluster.max_restarts={machine.max_restarts}, or set it below {MOST_STARTS:,} to "
-                "give such jobs up"
-            )
-        return predicted
 
     def _follow_no_longer(self, run: Run) -> None:
         """Neither renew beliefs about a run nor let it ask: it is over, or told to stop."""
@@ -325,7 +273,7 @@ class Recovery(Collaborator):
         engine.happened()
         end = self.work.stop(run, now) if self.work.evolves(run.job) else None
         if end is None:
-            self._interrupt(run)
+            self.interrupt(run)
         elif end < engine.event_list.end_of(run.job):
             self._expect_outcome(run, end, "stopped")
             self._follow_no_longer(run)

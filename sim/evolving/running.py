@@ -13,6 +13,7 @@ from sim.engine.clock import EXPIRY, FAILURE, REPAIR, Occurrence
 from sim.engine.collaborator import Collaborator
 from sim.engine.engine import Engine
 from sim.engine.runs_under_load import RENEWAL_SHARE
+from sim.errors import SimError
 from sim.evolving.settings import EvolvingScene
 from sim.evolving.stages import Stages
 from sim.machine.failing import FailingMachine
@@ -125,40 +126,78 @@ class Renewal(Follower):
         return True
 
 
-class NodeOutages:
+TRIES, MOST_STARTS = 10, 1000
+"""Of a job that begins from zero: interruptions after which it is asked whether it can be
+expected to end, and the starts that it may be expected to take, unless
+``cluster.max_restarts`` allows more."""
+
+
+class NodeOutages(Collaborator):
     """Lets the nodes of a machine fail and come back, and keeps when they did.
 
     Parameters
     ----------
     engine : Engine
     machine : FailingMachine
-    lose : callable
-        Ends what runs on processors from a first to a last, or lets it go on without them.
-
-    Attributes
-    ----------
-    failures : int
-        Of nodes, so far.
+    work : Stages
+    interrupt : callable
+        Ends a run before its time.
     """
 
     def __init__(
-        self, engine: Engine, machine: FailingMachine, lose: Callable[[int, int], None]
+        self,
+        engine: Engine,
+        machine: FailingMachine,
+        work: Stages,
+        interrupt: Callable[[Run], None],
     ) -> None:
-        self.failures = 0
-        self._engine, self._machine, self._lose = engine, machine, lose
+        self._failures = self._shrunk = 0
+        self._engine, self._machine, self._work = engine, machine, work
+        self._interrupt = interrupt
         self._ended: list[tuple[int, float, float]] = []
         self._failed_at: dict[int, float] = {}
         failures = machine.failures
         self._events: Iterator[NodeEvent] = iter(()) if failures is None else failures.events()
+        self._expect_next()
 
-    def expect_next(self) -> None:
+    def started(self, run: Run, planned: float, predicted: float) -> float:
+        """Refuse to begin a job once more, and from zero, that cannot be expected to end."""
+        job, processors, again, machine = run.job, run.processors, run.number, self._machine
+        if again < TRIES or self._work.evolves(job):
+            return predicted
+        if machine.shrink_off_failed and self._engine.malleable[job]:
+            return predicted
+        runtime = self._work.runtime(job, processors)
+        starts = machine.expected_starts(runtime, processors)
+        if starts > machine.max_restarts >= MOST_STARTS:
+            raise SimError(
+                f"job {self._engine.trace.jobs['job_id'].iat[job]} cannot be expected to end: it "
+                f"takes {runtime:,.0f} s on {processors} processors without checkpoints, where "
+                f"cluster.mtbf={machine.mtbf:.15g} lets it begin {starts:.2g} times on average "
+                f"({again} so far); change cluster.mtbf, evolving or the policy, raise "
+                f"cluster.max_restarts={machine.max_restarts}, or set it below {MOST_STARTS:,} to "
+                "give such jobs up"
+            )
+        return predicted
+
+    def complete(self, records: Records) -> Records:
+        """Add what failed, and who went on without it."""
+        assert records.recoveries is not None
+        counters = {**records.counters, "node_failures": float(self._failures)}
+        if self._machine.shrink_off_failed:
+            counters["shrunk_runs"] = float(self._shrunk)
+        outages = self._until(float(records.end_time.max(initial=0.0)))
+        recoveries = replace(records.recoveries, outages=outages)
+        return replace(records, counters=counters, recoveries=recoveries)
+
+    def _expect_next(self) -> None:
         """Wait for the next failure or repair."""
         event = next(self._events, None)
         if event is not None:
             priority = FAILURE if event.kind == "failure" else REPAIR
             Occurrence(self._engine.clock, event.time, priority, self._take_in, event)
 
-    def until(self, end: float) -> Outages:
+    def _until(self, end: float) -> Outages:
         """Return all outages; those that still last end then."""
         lasting = [(node, begin, end) for node, begin in self._failed_at.items() if begin < end]
         rows = [*self._ended, *lasting]
@@ -180,7 +219,7 @@ class NodeOutages:
         else:
             self._repair(event.node)
         self._disturb()
-        self.expect_next()
+        self._expect_next()
 
     def _disturb(self) -> None:
         state = self._engine.state
@@ -190,13 +229,26 @@ class NodeOutages:
     def _fail(self, node: int) -> None:
         """End what runs on a node, and take its processors out of service."""
         engine, now = self._engine, self._engine.clock._now
-        self.failures += 1
+        self._failures += 1
         first, last = self._machine.processors_of(node)
         self._lose(first, last)
         engine.down[node] = ((first, last),)
         self._failed_at[node] = now
         engine.state.allocate_named(engine.down[node])
         self._believe(node, now, max(self._machine.repair, 1.0))
+
+    def _lose(self, first: int, last: int) -> None:
+        """End what runs on processors from first to last, or let it go on without them."""
+        engine, seconds = self._engine, self._machine.shrink_seconds
+        shrink = engine.resizer.shrink_off if self._machine.shrink_off_failed else None
+        for run in sorted(engine.state.running.values(), key=lambda run: run.job):
+            spans = [(max(low, first), min(high, last)) for low, high in run.nodes]
+            lost = tuple((low, high) for low, high in spans if low <= high)
+            if lost and shrink is not None and shrink(run, lost, seconds, engine.clock._now):
+                engine.state.release(lost)
+                self._shrunk += 1
+            elif lost:
+                self._interrupt(run)
 
     def _repair(self, node: int) -> None:
         engine, state = self._engine, self._engine.state

@@ -10,8 +10,10 @@ from sim.machine.disturbed import Disturbed
 from sim.machine.failures import (
     ConstantRepairs,
     ExponentialLifetimes,
+    Lifetimes,
     LognormalRepairs,
     NodeFailures,
+    Repairs,
     WeibullLifetimes,
 )
 from sim.machine.interference import NodeInterference
@@ -124,16 +126,12 @@ class Failing(Dedicated):
     def _failures(self, nodes: int, key: int, start: float) -> NodeFailures | None:
         if self.mtbf is None:
             return None
-        lives = (
-            ExponentialLifetimes(self.mtbf)
-            if self.lifetimes == "exponential"
-            else WeibullLifetimes(self.mtbf, self.shape)
-        )
-        repairs = (
-            ConstantRepairs(self.repair)
-            if self.repair_median is None
-            else LognormalRepairs(self.repair, self.repair_median)
-        )
+        lives: Lifetimes = ExponentialLifetimes(self.mtbf)
+        if self.lifetimes == "weibull":
+            lives = WeibullLifetimes(self.mtbf, self.shape)
+        repairs: Repairs = ConstantRepairs(self.repair)
+        if self.repair_median is not None:
+            repairs = LognormalRepairs(self.repair, self.repair_median)
         return NodeFailures(nodes, lives, repairs, key, start)
 
 

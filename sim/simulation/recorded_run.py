@@ -1,7 +1,7 @@
 """A finished run, made ready to be replayed from what its folder recorded of it."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -62,7 +62,7 @@ class RecordedRun:
     config: Mapping[str, Any]
     parts: Mapping[str, Any]
     replication: int = 0
-    notes: tuple[str, ...] = field(default=())
+    notes: tuple[str, ...] = ()
     progress: Display = SILENT
 
     def scene(self) -> Scene:
