@@ -10,7 +10,7 @@ import os
 import re
 import sys
 import traceback
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -23,15 +23,15 @@ from omegaconf import DictConfig, OmegaConf
 from omegaconf.errors import OmegaConfBaseException
 
 from sim import config as schema
-from sim.composition import prepare, settings
+from sim.composition import prepare, save, settings
 from sim.errors import BAD_INPUT, ConfigError, PluginError, SimError, one_line
 from sim.help.interrupts import end, goes_on, noting_interrupts, was_interrupted
 from sim.help.misspellings import refusal, with_key_swept
-from sim.results.durable import HYDRA, output, write_failure, write_whole
+from sim.results.durable import output, write_failure
 
 if TYPE_CHECKING:
     from sim.console import Side
-    from sim.simulation.replay import Results
+    from sim.simulation.in_folder import Carried
 
 BAD_STATUS = 2
 logger = logging.getLogger(__name__)
@@ -44,16 +44,18 @@ def _run(composed: DictConfig, folder: Path, multirun: bool) -> float | None:
     """Carry the run out; show its results, or return its objective in a multirun."""
     config = settings(composed, HydraConfig.get(), multirun)
     from sim.simulation.in_folder import run_in
-    from sim.simulation.progress import Show
+    from sim.simulation.progress import Names, Show
 
     if not gc.isenabled():  # all is loaded, which is no garbage
         gc.freeze()
         gc.enable()
     asked = config["sim"]["progress"]
     chosen = HydraConfig.get().runtime.choices
-    policy, workload, predictor = str(chosen["policy"]), str(chosen["workload"]), _predictor(chosen)
-    show = Show(not multirun if asked is None else asked, policy, predictor, workload)
-    save = partial(_save, composed, OmegaConf.create({"hydra": HydraConfig.get()}))
+    names = Names(str(chosen["policy"]), _predictor(chosen), str(chosen["workload"]))
+    show = Show(not multirun if asked is None else asked, names)
+    own: Any = {"hydra": OmegaConf.to_container(HydraConfig.get(), enum_to_str=True)}
+    tasks = HydraConfig.get().overrides.task
+    save_in = partial(save, config=composed, command=own, overrides=tasks)
     if not multirun and (config["replications"] > 1 or config["precision"] is not None):
         place = (
             []
@@ -61,25 +63,15 @@ def _run(composed: DictConfig, folder: Path, multirun: bool) -> float | None:
             else [RUN_FOLDER + os.path.relpath(folder)]
         )
         goes_on(["moldsim", "run", *sys.argv[1:], *place])
-    done = run_in(folder, config, show, save, anew=not multirun)
+    done = run_in(folder, config, show, save_in, anew=not multirun)
     if multirun:
         from sim.results.provenance import listings
         from sim.sweeps.marks import mark_finished
 
-        asked = [str(one) for one in HydraConfig.get().overrides.task]
-        mark_finished(folder, asked, done.inputs, listings(config))
+        mark_finished(folder, [str(one) for one in tasks], done.inputs, listings(config))
         return _objective(config, done.results)
-    _show(config, done.results, done.parts, folder)
+    _show(config, done)
     return None
-
-
-def _save(composed: DictConfig, command: DictConfig, folder: Path) -> None:
-    """Write the configuration of a run into its folder, as Hydra would."""
-    place = folder / HYDRA
-    place.mkdir(exist_ok=True)
-    parts = {"config": composed, "hydra": command, "overrides": command.hydra.overrides.task}
-    for name, part in parts.items():
-        write_whole(place / f"{name}.yaml", OmegaConf.to_yaml(part))
 
 
 def _objective(config: dict[str, Any], results: Any) -> float | None:
@@ -93,32 +85,26 @@ def _objective(config: dict[str, Any], results: Any) -> float | None:
         return None
 
 
-def _show(
-    config: dict[str, Any], results: "Results", parts: "Sequence[Results]", folder: Path
-) -> None:
+def _show(config: dict[str, Any], done: "Carried") -> None:
     """Print the table; a terminal that cannot take it takes nothing else along."""
     from predictors.cli.terminal import PlainConsole
     from sim.console import print_results
 
-    with output(f"; the artefacts are in {folder}"), contextlib.suppress(SystemExit):
-        print_results(PlainConsole(), _sides(config, results, parts, folder), folder)
+    with output(f"; the artefacts are in {done.folder}"), contextlib.suppress(SystemExit):
+        print_results(PlainConsole(), _sides(config, done), done.folder)
 
 
-def _sides(
-    config: dict[str, Any], results: "Results", parts: "Sequence[Results]", folder: Path
-) -> "list[Side]":
+def _sides(config: dict[str, Any], done: "Carried") -> "list[Side]":
     """Return the columns of the table: the run, the step between, the baseline."""
     from sim.console import Side
-    from sim.results.artefacts import BASELINE, replication_folder
+    from sim.results.artefacts import BASELINE
     from sim.results.sentences import NOBODY
 
-    chosen, (run, base, step) = HydraConfig.get().runtime.choices, results
+    chosen, (run, base, step) = HydraConfig.get().runtime.choices, done.results
     changed = [one for one in HydraConfig.get().overrides.task if re.match(r"\+*policy[/.]", one)]
     policy, predictor = ", ".join([str(chosen["policy"]), *changed]), _predictor(chosen)
-    own, bases, steps = ([f for one in parts if (f := one[k]) is not None] for k in range(3))
-    several = run.get("replications")
-    numbers = range(several) if isinstance(several, int) else ()
-    places = [replication_folder(folder, k) for k in numbers] or [folder]
+    own, bases, steps = ([f for one in done.parts if (f := one[k]) is not None] for k in range(3))
+    places = done.places or [done.folder]
     jobs, theirs = ([one / part / "jobs.parquet" for one in places] for part in ("", BASELINE))
     sides = [Side(run, policy, "" if policy == NOBODY else predictor, parts=own, jobs=jobs)]
     if base is not None:

@@ -22,7 +22,8 @@ from sim import config as schema
 from sim.errors import ConfigError, SimError
 from sim.help.misspellings import refusal
 from sim.help.pages import page
-from sim.sweeps.callback import HYDRA, folder_name
+from sim.results.durable import HYDRA, write_whole
+from sim.sweeps.callback import folder_name
 from sim.sweeps.configurations import load_yaml
 from sim.sweeps.shapes import compose_once
 
@@ -89,21 +90,23 @@ class Composed:
         parts : mapping of str to (str, str)
             Name and class of each part that was handed over instead of configured.
         """
-        place = folder / HYDRA
-        place.mkdir(parents=True, exist_ok=True)
         plain: Any = OmegaConf.to_container(self.own, enum_to_str=True)
         plain |= {key: {"_target_": target} for key, (_, target) in parts.items()}
         chosen = {**self.choices, **{key: name for key, (name, _) in parts.items()}}
-        written = {
-            "config": plain,
-            "overrides": [*self.overrides],
-            "hydra": {"hydra": {"runtime": {"choices": chosen}}},
-        }
-        for name, content in written.items():
-            # As OmegaConf writes it, without making a configuration of it first.
-            dumper = get_omega_conf_dumper()
-            text = yaml.dump(content, Dumper=dumper, allow_unicode=True, sort_keys=False)
-            (place / f"{name}.yaml").write_text(text, encoding="utf-8")
+        save(folder, plain, {"hydra": {"runtime": {"choices": chosen}}}, [*self.overrides])
+
+
+def save(folder: Path, config: Any, command: Any, overrides: Any) -> None:
+    """Write the configuration of a run into its folder, where and as Hydra would."""
+    place = folder / HYDRA
+    place.mkdir(parents=True, exist_ok=True)
+    for name, part in (("config", config), ("hydra", command), ("overrides", overrides)):
+        if OmegaConf.is_config(part):
+            part = OmegaConf.to_container(part, enum_to_str=True)
+        # As OmegaConf writes it, without making a configuration of it first.
+        dumper = get_omega_conf_dumper()
+        text = yaml.dump(part, Dumper=dumper, allow_unicode=True, sort_keys=False)
+        write_whole(place / f"{name}.yaml", text)
 
 
 def preset(name: str, command: Any) -> dict[str, Any]:

@@ -60,6 +60,14 @@ BETWEEN_0_AND_1 = errors.BETWEEN_0_AND_1._replace(error=ConfigError)
 check_choice = partial(errors.check_choice, error=ConfigError)
 
 
+Bounds = partial(errors.Bounds, error=ConfigError)
+
+
 def up_to(most: int) -> errors.Bounds:
     """Return the range from 1 to a number."""
-    return errors.Bounds(f"at least 1 and at most {most:,}", 1, most, ConfigError)
+    return Bounds(f"at least 1 and at most {most:,}", 1, most)
+
+
+def between(least: float, most: float) -> errors.Bounds:
+    """Return the range from one number to another."""
+    return Bounds(f"at least {least:g} and at most {most:g}", least, most)

@@ -9,6 +9,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from predictors.cli.display import SILENT, Display
 from predictors.cli.terminal import PlainConsole
 from sim.config import BASELINE_PREDICTOR
 from sim.errors import SimError
@@ -28,20 +29,19 @@ from sim.results.plots.pictures import (
 )
 from sim.results.plots.style import write_svg
 from sim.results.sentences import NOBODY
-from sim.simulation.progress import Progress
 from sim.sweeps.configurations import read_configuration
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 
-def read_run(folder: Path, progress: Progress | None = None) -> RunFolder:
+def read_run(folder: Path, progress: Display = SILENT) -> RunFolder:
     """Return a finished simulation; of several replications the first.
 
     Parameters
     ----------
     folder : pathlib.Path
-    progress : Progress, optional
+    progress : Display, optional
         Shows how far it is where the run is made again.
 
     Raises
@@ -55,7 +55,7 @@ def read_run(folder: Path, progress: Progress | None = None) -> RunFolder:
     return RunFolder(tables, summary, _title(place, summary), partial(made_again, folder, progress))
 
 
-def made_again(folder: Path, progress: Progress | None = None) -> Again:
+def made_again(folder: Path, progress: Display = SILENT) -> Again:
     """Return the run that is to be made again; what that takes is loaded only then."""
     from sim.simulation.recorded_run import recorded_run
 
@@ -120,7 +120,7 @@ def write_figure(figure: "Figure", stem: Path) -> list[Path]:
     return [stem.with_suffix(ending) for ending in (".svg", ".dark.svg", ".png")]
 
 
-def _written(asked: argparse.Namespace, shown: Progress) -> list[Path]:
+def _written(asked: argparse.Namespace, shown: Display) -> list[Path]:
     """Draw what is asked for; return the files."""
     doing = f"draws {asked.kind}"
     shown.show(doing, None if asked.kind in REPLAYED else 0.0)
@@ -167,7 +167,7 @@ def main(given: Sequence[str] | None = None) -> int:
     parser.add_argument("--beside", type=Path, metavar="RUN",
                         help="explorer: another run, on the same time axis")  # fmt: skip
     asked = parser.parse_args(given)
-    with Progress(PlainConsole(stderr=True), "plot") as shown:
+    with Display(PlainConsole(stderr=True), "plot") as shown:
         written = _written(asked, shown)
     for path in written:
         PlainConsole().print(f"wrote {path}", highlight=False, soft_wrap=True, markup=False)

@@ -7,6 +7,7 @@ the truth. Beside the engine's the truth is asked once: for what it cost a job
 not to get what it asked for.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from math import ceil, inf
 from typing import Any
@@ -15,13 +16,16 @@ import numpy as np
 
 from predictors.cycles.remaining import CellTrend, Remaining, RemainingTime
 from predictors.errors import NotFittedError
-from sim.engine.clock import WAKE, Occurrence
+from sim.engine.clock import FAILURE, WAKE, Occurrence
 from sim.engine.engine import Engine
 from sim.engine.runs_under_load import RENEWAL_SHARE
+from sim.errors import PolicyError
+from sim.evolving.running import Follower
 from sim.evolving.settings import EvolvingScene
 from sim.evolving.stages import Stages
+from sim.state.decisions import Decision, Grant, Refuse
 from sim.state.machine_state import Request, Run
-from sim.state.records import Asked, Requests
+from sim.state.records import Asked, Records, Requests
 
 WINDOW = 32
 """Latest cycles from which a job takes its speed."""
@@ -61,13 +65,13 @@ class _Self:
 class _Denied:
     """A request for processors that is not granted: since when, and what a second costs."""
 
-    row: int
+    asked: Asked
     since: float
     rate: float
 
 
-class Asker:
-    """Lets evolving jobs ask, and keeps the books of it.
+class Asker(Follower):
+    """Lets evolving jobs ask, carries out what the policy grants, and keeps the books of it.
 
     Parameters
     ----------
@@ -76,17 +80,26 @@ class Asker:
     engine : Engine
         Only where it kills jobs at their limits do they ask for time; whatever is asked is
         refused at once where its policy answers nobody.
+    expect : callable
+        Lets an evolving run end at a time with an outcome, whatever was expected before.
     """
 
-    def __init__(self, scene: EvolvingScene, work: Stages, engine: Engine) -> None:
-        self.asked: list[Asked] = []
-        self.denied_wait = 0.0
-        self._asks, self._scene, self._work, self._view = scene.asks, scene, work, engine.view
-        self._clock, self._requests = engine.clock, engine.state.requests
+    def __init__(
+        self,
+        scene: EvolvingScene,
+        work: Stages,
+        engine: Engine,
+        expect: Callable[[Run, float, str], None],
+    ) -> None:
+        self._engine, self._expect = engine, expect
+        self._asked: list[Asked] = []
+        self._denied_wait = 0.0
+        self._asks, self._scene, self._work = scene.saving.asks, scene, work
+        self._clock, self._view, self._requests = engine.clock, engine.view, engine.state.requests
         self._limit = engine.resizer.limit if engine.kills else None
         self._ask_for_pass = engine.ask_for_pass if engine.preferences.answers else None
         self._jobs: dict[int, _Self] = {}
-        self._rows: dict[tuple[int, str], int] = {}
+        self._standing: dict[tuple[int, str], Asked] = {}
         self._denied: dict[int, _Denied] = {}
         self._short_of_time: set[int] = set()
         self._cut_short: dict[int, float] = {}
@@ -99,17 +112,13 @@ class Asker:
         own, key = self._jobs.get(job), (run.number, run.processors)
         if own is None or own.run is not run:
             self._short_of_time.discard(job)
-            self.denied_wait += now - self._cut_short.pop(job, now)
+            self._denied_wait += now - self._cut_short.pop(job, now)
             trend, turn = (CellTrend(), 0) if own is None else (own.trend, own.turn)
             own = self._jobs[job] = _Self(run, trend, self._model(run), key, turn=turn)
         elif own.key != key:
             own.key, own.ahead = key, self._model(run)
         own.seen = 0.0
         self._plan(own, now)
-
-    def go_on(self, run: Run, now: float) -> None:
-        """Plan anew how a run goes on whose attempt was given more time."""
-        self._plan(self._jobs[run.job], now)
 
     def _model(self, run: Run) -> RemainingTime:
         offline = self._scene.benchmark(run.job)
@@ -157,14 +166,15 @@ class Asker:
         if run.job in self._short_of_time:
             self._cut_short[run.job] = now
 
-    def requests(self) -> Requests:
-        """Return all that was asked for."""
-        return Requests(tuple(self.asked), self.denied_wait)
-
-    def drop(self, job: int) -> None:
+    def ended(self, run: Run, status: str) -> None:
         """Forget a job that will not run again."""
-        self._jobs.pop(job, None)
-        self._cut_short.pop(job, None)
+        self.end(run)
+        self._jobs.pop(run.job, None)
+        self._cut_short.pop(run.job, None)
+
+    def complete(self, records: Records) -> Records:
+        """Add all that was asked for."""
+        return replace(records, requests=Requests(tuple(self._asked), self._denied_wait))
 
     # Requests
 
@@ -178,10 +188,10 @@ class Asker:
             self._settle(run.job, now)
             return
         kind = "more" if wanted > run.processors else "fewer"
-        row = self._ask(Request(run.job, "processors", wanted, 0.0, now), kind, run)
+        asked = self._ask(Request(run.job, "processors", wanted, 0.0, now), kind, run)
         self._settle(run.job, now)
-        if self.asked[row].outcome != "granted":
-            self._denied[run.job] = _Denied(row, now, self._price(own, wanted))
+        if asked.outcome != "granted":
+            self._denied[run.job] = _Denied(asked, now, self._price(own, wanted))
 
     def _wanted(self, own: _Self) -> int:
         """Return the count that a job would have by its own predictions."""
@@ -232,44 +242,113 @@ class Asker:
             return None
         return remaining.seconds * slower
 
-    def _ask(self, request: Request, kind: str, run: Run, limit: float = 0.0) -> int:
+    def _ask(self, request: Request, kind: str, run: Run, limit: float = 0.0) -> Asked:
         """Put a request before the policy, or bring a standing one up to date; return its row."""
-        key, standing = (request.job, request.kind), self._requests
+        key, held, wanted = (request.job, request.kind), run.processors, request.processors
         seconds = request.until - limit if kind == "walltime" else 0.0
-        row = self._rows.get(key)
-        if row is not None and self.asked[row].kind == kind:
-            standing[key] = request._replace(time=standing[key].time)
-            self.asked[row] = replace(
-                self.asked[row], held=run.processors, wanted=request.processors, seconds=seconds
-            )
+        asked = self._standing.get(key)
+        if asked is not None and asked.kind == kind:
+            self._requests[key] = request._replace(time=self._requests[key].time)
+            asked.held, asked.wanted, asked.seconds = held, wanted, seconds
         else:
             self._withdraw(*key)
-            row = self._rows[key] = len(self.asked)
-            held, wanted = run.processors, request.processors
-            self.asked.append(Asked(run.job, run.number, request.time, kind, held, wanted, seconds))
-            standing[key] = request
+            asked = Asked(run.job, run.number, request.time, kind, held, wanted, seconds)
+            self._asked.append(asked)
+            self._standing[key], self._requests[key] = asked, request
         if self._ask_for_pass is not None:
             self._ask_for_pass()
         else:
-            self.answer(*key, "refused")
-        return row
+            self._answer(*key, "refused")
+        return asked
 
     def _withdraw(self, job: int, kind: str) -> None:
         if (job, kind) in self._requests:
-            self.answer(job, kind, "withdrawn")
+            self._answer(job, kind, "withdrawn")
 
-    def answer(self, job: int, kind: str, outcome: str) -> Request:
+    def _answer(self, job: int, kind: str, outcome: str) -> None:
         """Note what became of a standing request, and take it from the policy's view."""
         now = self._clock._now
-        request = self._requests.pop((job, kind))
-        row = self._rows.pop((job, kind))
-        self.asked[row] = replace(self.asked[row], outcome=outcome, answered=now)
+        del self._requests[job, kind]
+        asked = self._standing.pop((job, kind))
+        asked.outcome, asked.answered = outcome, now
         if outcome == "granted":
             if kind == "processors":
                 self._settle(job, now)
             else:
                 self._short_of_time.discard(job)
-        return request
+
+    # What a policy says to requests
+
+    def carried_out(self, decision: Decision, now: float) -> bool:
+        """Carry out what a policy says to a request; say whether it says that.
+
+        A grant is taken in at once, but after the pass that decided it, which has not
+        seen it: there is another at the same instant.
+
+        Raises
+        ------
+        PolicyError
+            If no such request stands, or the cost is below 0.
+        """
+        if not isinstance(decision, Grant | Refuse):
+            return False
+        engine = self._engine
+        if (decision.job, decision.kind) not in engine.view.requests:
+            raise PolicyError(f"{decision!r} answers a request that is not pending")
+        if isinstance(decision, Refuse):
+            self._answer(decision.job, decision.kind, "refused")
+            return True
+        if not decision.cost >= 0:
+            raise PolicyError(f"{decision!r}: a cost must be at least 0 seconds")
+        run = engine.view.running[decision.job]
+        over = self._lengthen if decision.kind == "walltime" else self._give_processors
+        Occurrence(engine.clock, now, FAILURE, over, (run, decision))
+        return True
+
+    def _give_processors(self, occurrence: Any) -> None:
+        """Let a run go on with the processors that it asked for, from its next cycle on."""
+        run, grant = occurrence.subject
+        engine, asked = self._engine, self._wanted_still(run, grant)
+        if asked is None:
+            return
+        now = engine.clock._now
+        pending = self._work.until_cycle_end(run, now)
+        if pending is None:
+            self._reply(grant, "withdrawn")
+        elif pending > 0.0 and asked.processors < run.processors:
+            # Until then it needs what it gives back.
+            Occurrence(engine.clock, now + pending, FAILURE, self._give_processors, (run, grant))
+        else:
+            self._reply(grant, "granted")
+            self._work.finish_cycle(run, now)
+            engine.resizer.grant(run, asked.processors, grant.cost, pending, now)
+
+    def _lengthen(self, occurrence: Any) -> None:
+        """Let a run go on for as long as it asked for before it is killed."""
+        run, grant = occurrence.subject
+        engine, asked = self._engine, self._wanted_still(run, grant)
+        if asked is None:
+            return
+        self._reply(grant, "granted")
+        now = engine.clock._now
+        engine.resizer.extend(run, asked.until)
+        end, outcome = self._work.extend(run, asked.until)
+        self._expect(run, end, outcome)
+        self._plan(self._jobs[run.job], now)
+        later = max(run.believed_end, asked.until)
+        engine.move_believed_end(run, engine.resizer.rounded(later, end, now))
+
+    def _wanted_still(self, run: Run, grant: Grant) -> Request | None:
+        """Return the request that is granted, if its run still goes on and still wants it."""
+        view = self._engine.view
+        same = view.running.get(run.job) is run
+        return view.requests.get((run.job, grant.kind)) if same else None
+
+    def _reply(self, grant: Grant, outcome: str) -> None:
+        self._answer(grant.job, grant.kind, outcome)
+        engine = self._engine
+        engine.happened()
+        engine.state.disturbed = True
 
     # What it costs not to get what one asked for
 
@@ -286,5 +365,4 @@ class Asker:
     def _settle(self, job: int, now: float) -> None:
         denied = self._denied.pop(job, None)
         if denied is not None:
-            spent = self.asked[denied.row].denied_time + denied.rate * (now - denied.since)
-            self.asked[denied.row] = replace(self.asked[denied.row], denied_time=spent)
+            denied.asked.denied_time += denied.rate * (now - denied.since)

@@ -15,6 +15,7 @@ from math import inf
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from predictors.base import FloatArray
 from predictors.cycles.checkpointing import CheckpointCost, DalyRule, IntervalRule
@@ -63,56 +64,166 @@ class Account(NamedTuple):
     restarting: float
 
 
-class Layout(NamedTuple):
-    """An attempt cycle by cycle.
+@dataclass(frozen=True)
+class Checkpointing:
+    """How evolving jobs save their work and stop in time.
 
-    Attributes
+    Parameters
     ----------
-    plan : CyclePlan
-        From the first cycle of this attempt on, after its restart.
-    cells : numpy.ndarray of float, shape (k,)
-        Cells per processor in each cycle of the plan.
-    costs : numpy.ndarray of float, shape (k,), seconds
-        Of a checkpoint before each cycle of the plan.
+    interval : IntervalRule
+        Computation between checkpoints; Daly's interval by default.
+    cost, cost_per_cell : float, seconds
+        Of a checkpoint: a constant, and for each cell on a processor.
+    restart : float, seconds
+        Reading a checkpoint at the start of every attempt but the first.
+    node_mtbf : float or None, seconds
+        Mean time between failures of one node, as the jobs believe it; None
+        or infinite means that no checkpoint pays.
+    window : int or None
+        Cycles from which the next is predicted; None takes all.
+    stop_in_time : bool
+        Checkpoint and stop before a walltime limit.
+    margin : float
+        How many times its prediction a cycle is given before the limit.
+    memory : float or None
+        Cells that the memory of a processor holds; None holds all.
+    paging : float
+        How many times as long a cycle takes whose cells it does not hold.
+
+    Raises
+    ------
+    ConfigError
+        If a value is out of range.
     """
 
-    plan: CyclePlan
-    cells: FloatArray
-    costs: FloatArray
+    interval: IntervalRule = field(default_factory=DalyRule)
+    cost: float = 10.0
+    cost_per_cell: float = 0.0
+    restart: float = 0.0
+    node_mtbf: float | None = None
+    window: int | None = 8
+    stop_in_time: bool = True
+    margin: float = 1.25
+    memory: float | None = None
+    paging: float = 3.0
+
+    def __post_init__(self) -> None:
+        FINITE.check(cost=self.cost, cost_per_cell=self.cost_per_cell, restart=self.restart)
+        POSITIVE.check_or_null(node_mtbf=self.node_mtbf)
+        POSITIVE.check(margin=self.margin)
+        AT_LEAST_1.check_or_null(window=self.window)
+        POSITIVE_AND_FINITE.check_or_null(memory=self.memory)
+        AT_LEAST_1_AND_FINITE.check(paging=self.paging)
+
+    def costs(self, cells: FloatArray) -> FloatArray:
+        """Return what a checkpoint takes with so many cells on a processor, seconds."""
+        return CheckpointCost(self.cost, self.cost_per_cell).at(cells)
+
+    def between(self, cost: ArrayLike, nodes: int) -> FloatArray:
+        """Return the computation between checkpoints that take so long, on so many nodes."""
+        mtbf = inf if self.node_mtbf is None else self.node_mtbf
+        return self.interval.interval(cost, mtbf / nodes)
 
 
 @dataclass(frozen=True)
 class Attempt:
-    """An attempt from its first cycle on, laid out cycle by cycle once somebody asks.
+    """An attempt on some processors, laid out cycle by cycle once somebody asks.
 
-    Attributes
+    The job predicts its cycles from those that it has measured, in this
+    attempt and before.
+
+    Parameters
     ----------
-    lay_out : callable
-        Returns the `Layout`.
+    saving : Checkpointing
+    run : EvolvingRun
+    nprocs : int
+    total : float, seconds
+        True runtime of the whole run on so many processors, no checkpoint and
+        all cells in memory.
+    nodes : int
+        Nodes that the job holds; their failures add up.
     first : int
         Cycles of the run that were saved before.
-    restart : float, seconds
-    left : int
-        Cycles that it has to do.
-    computation : float or None, seconds
-        Where it runs through without a checkpoint or a stop; None where it may not.
+    limit : float, seconds
+        Wall time of the attempt.
+    is_restart : bool
+        Whether a checkpoint has to be read first.
+    clock : callable, optional
+        Where the job is slowed: its seconds at full speed to seconds of the
+        clock, by which it measures its cycles, checkpoints and stops.
+    told : float, seconds
+        When, after it began, it is told to save and stop.
+
+    Raises
+    ------
+    ConfigError
+        If the restart alone exceeds the limit, or no cycle is left.
+
+    Examples
+    --------
+    >>> from workloads.evolving.cycle_costs import CYCLE_MACHINES
+    >>> from workloads.evolving.phases import DECKS
+    >>> run = EvolvingRun(DECKS["timing_a"], CYCLE_MACHINES["itanium2"], 16, key=1)
+    >>> attempt = Attempt(Checkpointing(node_mtbf=86400.0), run, 16, total=7200.0, nodes=8)
+    >>> attempt.outcome, attempt.wall > 7200.0, attempt.account(attempt.wall).saved
+    ('completed', True, 200)
     """
 
-    lay_out: Callable[[], Layout]
-    first: int
-    restart: float
-    left: int
-    computation: float | None = None
+    saving: Checkpointing
+    run: EvolvingRun
+    nprocs: int
+    total: float
+    nodes: int
+    first: int = 0
+    limit: float = inf
+    is_restart: bool = False
+    clock: Clock | None = None
+    told: float = inf
 
-    @cached_property
-    def layout(self) -> Layout:
-        """The attempt cycle by cycle."""
-        return self.lay_out()
+    def __post_init__(self) -> None:
+        if not self.restart < self.limit:
+            raise ConfigError(
+                f"a restart of {self.restart:g} s does not fit a limit of {self.limit:g} s"
+            )
+        if not 0 <= self.first < self.run.cycles:
+            raise ConfigError(f"first must be 0 to {self.run.cycles - 1}, got {self.first}")
 
     @property
+    def restart(self) -> float:
+        """Seconds in which a checkpoint is read first."""
+        return self.saving.restart if self.is_restart else 0.0
+
+    @property
+    def left(self) -> int:
+        """Cycles that it has to do."""
+        return self.run.cycles - self.first
+
+    @cached_property
+    def cells(self) -> FloatArray:
+        """Cells per processor in each cycle of the plan, shape (k,)."""
+        return self.run.cells_per_processor(self.nprocs)[self.first :]
+
+    @cached_property
+    def computation(self) -> float | None:
+        """Seconds where it runs through without a checkpoint or a stop; None where it may not."""
+        saving = self.saving
+        if self.first or min(self.limit, self.told) < inf or saving.cost_per_cell != 0.0:
+            return None
+        if not np.isinf(saving.between(saving.cost, self.nodes)):
+            return None
+        return self.total if saving.memory is None else self._ends().item(-1)
+
+    @cached_property
     def plan(self) -> CyclePlan:
-        """Its cycles, checkpoints and end."""
-        return self.layout.plan
+        """Its cycles, checkpoints and end, after the restart."""
+        ends = self._ends()
+        if self.computation is not None:
+            return CyclePlan(ends, np.empty(0, np.int64), np.empty(0), ends.size)
+        costs = self.saving.costs(self.cells)
+        plan = self._laid_out(ends, costs)
+        if self.told == inf:
+            return plan
+        return plan.told_to_stop(max(self.told - self.restart, 0.0), costs)
 
     @property
     def wall(self) -> float:
@@ -129,18 +240,12 @@ class Attempt:
         """Whether it ends without a cycle more than it began with, and without a failure."""
         return self.outcome != "completed" and self.plan.saved(self.plan.wall) == 0
 
-    def told_to_stop(self, elapsed: float) -> "Attempt":
-        """Return the attempt that is told, so many seconds after it began, to save and stop."""
-        plan, cells, costs = self.layout
-        early = plan.told_to_stop(max(elapsed - self.restart, 0.0), costs)
-        return Attempt(lambda: Layout(early, cells, costs), self.first, self.restart, self.left)
-
     def account(self, elapsed: float) -> Account:
         """Return what is done so many seconds after the attempt began."""
         inside = max(elapsed - self.restart, 0.0)
         if elapsed >= self.wall:
             if self.computation is not None:
-                last = self.first + self.left
+                last = self.run.cycles
                 return Account(last, last, self.computation, 0.0, 0.0, self.restart)
             inside = self.plan.wall  # to the bit, whatever the addition rounded
         ended = self.outcome == "completed" and inside >= self.plan.wall
@@ -168,163 +273,30 @@ class Attempt:
         lengths, done = self.plan.ends[low:high].copy(), self.plan.ends
         lengths[int(low == 0) :] -= done[max(low - 1, 0) : max(high - 1, 0)]
         ends = self.restart + walls[low:high]
-        return self.layout.cells[low:high], ends - lengths, ends
+        return self.cells[low:high], ends - lengths, ends
 
-
-@dataclass(frozen=True)
-class Checkpointing:
-    """How evolving jobs save their work and stop in time.
-
-    Parameters
-    ----------
-    rule : IntervalRule
-        Computation between checkpoints; Daly's interval by default.
-    cost : CheckpointCost
-    restart : float, seconds
-        Reading a checkpoint at the start of every attempt but the first.
-    node_mtbf : float, seconds
-        Mean time between failures of one node, as the site believes it;
-        infinite means that no checkpoint pays.
-    window : int or None
-        Window of the online prediction of the next cycle.
-    stop_in_time : bool
-        Checkpoint and stop before a walltime limit.
-    margin : float
-        How many times its prediction a cycle is given before the limit.
-    memory : float or None
-        Cells that the memory of a processor holds; None holds all.
-    paging : float
-        How many times as long a cycle takes whose cells it does not hold.
-
-    Raises
-    ------
-    ConfigError
-        If a value is out of range.
-
-    Examples
-    --------
-    >>> from workloads.evolving.cycle_costs import CYCLE_MACHINES
-    >>> from workloads.evolving.phases import DECKS
-    >>> run = EvolvingRun(DECKS["timing_a"], CYCLE_MACHINES["itanium2"], 16, key=1)
-    >>> attempt = Checkpointing(node_mtbf=86400.0).attempt(run, 16, total=7200.0, nodes=8)
-    >>> attempt.outcome, attempt.wall > 7200.0, attempt.account(attempt.wall).saved
-    ('completed', True, 200)
-    """
-
-    rule: IntervalRule = field(default_factory=DalyRule)
-    cost: CheckpointCost = field(default_factory=CheckpointCost)
-    restart: float = 0.0
-    node_mtbf: float = inf
-    window: int | None = 8
-    stop_in_time: bool = True
-    margin: float = 1.25
-    memory: float | None = None
-    paging: float = 3.0
-
-    def __post_init__(self) -> None:
-        FINITE.check(restart=self.restart)
-        POSITIVE.check(node_mtbf=self.node_mtbf, margin=self.margin)
-        AT_LEAST_1.check_or_null(window=self.window)
-        POSITIVE_AND_FINITE.check_or_null(memory=self.memory)
-        AT_LEAST_1_AND_FINITE.check(paging=self.paging)
-
-    def attempt(
-        self,
-        run: EvolvingRun,
-        nprocs: int,
-        total: float,
-        nodes: int,
-        first: int = 0,
-        limit: float = inf,
-        is_restart: bool = False,
-        clock: Clock | None = None,
-    ) -> Attempt:
-        """Lay out an attempt on some processors.
-
-        The job predicts its cycles from those that it has measured, in this
-        attempt and before.
-
-        Parameters
-        ----------
-        run : EvolvingRun
-        nprocs : int
-        total : float, seconds
-            True runtime of the whole run on so many processors, no checkpoint and
-            all cells in memory.
-        nodes : int
-            Nodes that the job holds; their failures add up.
-        first : int
-            Cycles that were saved before.
-        limit : float, seconds
-            Wall time of the attempt.
-        is_restart : bool
-            Whether a checkpoint has to be read first.
-        clock : callable, optional
-            Where the job is slowed: its seconds at full speed to seconds of the
-            clock, by which it measures its cycles, checkpoints and stops.
-
-        Raises
-        ------
-        ConfigError
-            If the restart alone exceeds the limit, or no cycle is left.
-        """
-        again = self.restart if is_restart else 0.0
-        if not again < limit:
-            raise ConfigError(f"a restart of {again:g} s does not fit a limit of {limit:g} s")
-        if not 0 <= first < run.cycles:
-            raise ConfigError(f"first must be 0 to {run.cycles - 1}, got {first}")
-        left = run.cycles - first
-        if first == 0 and limit == inf and self._never(nodes):
-
-            def plain() -> Layout:
-                cells, none = run.cells_per_processor(nprocs), np.empty(0, np.int64)
-                cost = self.cost.at(cells)
-                ends = self._ends(run, nprocs, total)
-                return Layout(CyclePlan(ends, none, cost[none], ends.size), cells, cost)
-
-            whole = total if self.memory is None else plain().plan.ends.item(-1)
-            return Attempt(plain, first, again, left, whole)
-        layout = self._laid_out(run, nprocs, total, nodes, first, limit, again, clock)
-        return Attempt(lambda: layout, first, again, left)
-
-    def _ends(self, run: EvolvingRun, nprocs: int, total: float) -> FloatArray:
+    def _ends(self) -> FloatArray:
         """Return the end of each cycle, longer where its cells do not fit the memory."""
-        ends = run.cumulative(nprocs, total)
-        if self.memory is None:
+        ends, saving = self.run.cumulative(self.nprocs, self.total), self.saving
+        if saving.memory is None:
             return ends
-        pages = run.cells_per_processor(nprocs) > self.memory
+        pages = self.run.cells_per_processor(self.nprocs) > saving.memory
         if not pages.any():
             return ends
-        return np.cumsum(np.diff(ends, prepend=0.0) * np.where(pages, self.paging, 1.0))
+        return np.cumsum(np.diff(ends, prepend=0.0) * np.where(pages, saving.paging, 1.0))
 
-    def _never(self, nodes: int) -> bool:
-        """Say whether no checkpoint is ever due, whatever the cells."""
-        between = self.rule.interval(self.cost.seconds, self.node_mtbf / nodes)
-        return self.cost.seconds_per_cell == 0.0 and bool(np.isinf(between))
-
-    def _laid_out(
-        self,
-        run: EvolvingRun,
-        nprocs: int,
-        total: float,
-        nodes: int,
-        first: int,
-        limit: float,
-        again: float,
-        clock: Clock | None,
-    ) -> Layout:
-        """Lay out an attempt cycle by cycle; see `attempt`."""
-        ends, cells = self._ends(run, nprocs, total), run.cells_per_processor(nprocs)
-        cost = self.cost.at(cells[first:])
-        between = self._between(cost, nodes)
+    def _laid_out(self, ends: FloatArray, costs: FloatArray) -> CyclePlan:
+        """Return its cycles, of which each ends then, with the checkpoints that its rule places."""
+        saving, clock, first, again = self.saving, self.clock, self.first, self.restart
+        between = self._between(costs)
         done = ends[first:] - (ends[first - 1] if first else 0.0)
-        cycles, online = np.diff(ends, prepend=0.0), OnlineCyclePredictor(self.window)
+        cells = self.run.cells_per_processor(self.nprocs)
+        cycles, online = np.diff(ends, prepend=0.0), OnlineCyclePredictor(saving.window)
         ahead = online.follow(cells, cycles)[first:]
+        within, stops = self.limit - again, saving.stop_in_time
         if clock is None:
-            within = limit - again
-            plan = plan_cycles(done, between, cost, ahead, within, self.stop_in_time, self.margin)
-            return Layout(plan, cells[first:], cost)
-        plan = plan_cycles(done, between, cost, ahead)
+            return plan_cycles(done, between, costs, ahead, within, stops, saving.margin)
+        plan = plan_cycles(done, between, costs, ahead)
         for _ in range(CLOCK_ROUNDS):
             walls = clock(again + plan.wall_ends)
             slowed = walls - clock(again + plan.wall_ends - cycles[first:])
@@ -332,25 +304,16 @@ class Checkpointing:
             places = place_checkpoints(np.cumsum(slowed), between, ahead)
             if np.array_equal(places, plan.places):
                 break
-            plan = CyclePlan(done, places, cost[places], done.size)
-        plan = replace(plan, limit=limit - again)
-        if self.stop_in_time and limit < inf:
-            walls = clock(again + plan.wall_ends)
-            plan = stopped_in_time(plan, cost, self.margin * ahead, walls, limit)
-        return Layout(plan, cells[first:], cost)
+            plan = CyclePlan(done, places, costs[places], done.size)
+        plan = replace(plan, limit=within)
+        if not stops or self.limit == inf:
+            return plan
+        walls = clock(again + plan.wall_ends)
+        return stopped_in_time(plan, costs, saving.margin * ahead, walls, self.limit)
 
-    def _between(self, cost: FloatArray, nodes: int) -> FloatArray:
+    def _between(self, costs: FloatArray) -> FloatArray:
         """Return the computation between checkpoints as seen before each cycle, seconds."""
-        same = self.cost.seconds_per_cell == 0.0
-        between = self.rule.interval(cost[:1] if same else cost, self.node_mtbf / nodes)
+        same = self.saving.cost_per_cell == 0.0
+        between = self.saving.between(costs[:1] if same else costs, self.nodes)
         # Free checkpoints would come at no distance at all: then one each cycle.
-        return np.broadcast_to(np.maximum(between, np.finfo(float).tiny), cost.shape)
-
-
-@dataclass(slots=True)
-class Costs:
-    """What one job paid for failures, limits and checkpoints, processor-seconds."""
-
-    lost: float = 0.0
-    overhead: float = 0.0
-    restarting: float = 0.0
+        return np.broadcast_to(np.maximum(between, np.finfo(float).tiny), costs.shape)

@@ -8,10 +8,10 @@ import numpy as np
 from predictors.base import FloatArray, IntArray
 from predictors.cycles.interference import MedianDetector
 from predictors.cycles.online import OnlineCyclePredictor
+from sim.evolving.attempts import Attempt
 from sim.evolving.settings import EvolvingScene
 from sim.machine.base import Machine
 from sim.machine.disturbed import Disturbed
-from sim.machine.failing import FailingMachine
 from sim.state.processors import nodes_of
 from sim.state.records import Records
 from workloads.base import GroundTruth
@@ -92,12 +92,11 @@ def cycle_series(
     nodes = records.stretches.nodes[row]
     held = nodes_of(nodes, machine.processors_per_node)
     total = float(truth.runtimes(job, np.array([count]))[0])
-    attempt = scene.saving.attempt(run, count, total, len(held))
+    attempt = Attempt(scene.saving, run, count, total, len(held))
     cells, begins, ends = attempt.cycles(0.0, attempt.wall)
-    speed = machine.speed if isinstance(machine, FailingMachine) else machine
-    if isinstance(speed, Disturbed):
+    if isinstance(machine, Disturbed) and machine.phases is not None:
         start = float(records.run_start[job])
-        begins, ends = (speed.walls(start, at, nodes) - start for at in (begins, ends))
+        begins, ends = (machine.walls(start, at, nodes) - start for at in (begins, ends))
     measured = ends - begins
     model = scene.benchmark(job)
     stretched = total / run.total(count)

@@ -2,6 +2,7 @@
 
 from collections import Counter
 from dataclasses import replace
+from functools import partial
 from math import inf
 from typing import Any
 
@@ -14,21 +15,16 @@ from sim.engine.clock import FAILURE, Occurrence, gc_paused
 from sim.engine.collaborator import Collaborator
 from sim.engine.engine import Engine
 from sim.engine.setup import Setup
-from sim.errors import PolicyError, SimError
+from sim.errors import PolicyError
 from sim.evolving.asking import Asker
-from sim.evolving.attempts import Costs
-from sim.evolving.running import Granting, NodeOutages, Renewal
+from sim.evolving.running import Follower, NodeOutages, Renewal
 from sim.evolving.settings import EvolvingScene
 from sim.evolving.stages import Stages
 from sim.machine.failing import FailingMachine
-from sim.state.decisions import Decision, Grant, Refuse, Requeue
+from sim.state.decisions import Decision, Requeue
 from sim.state.machine_state import Run
-from sim.state.records import Outages, Ranges, Records, Recoveries
+from sim.state.records import Outages, Records, Recoveries
 
-TRIES, MOST_STARTS = 10, 1000
-"""Of a job that begins from zero: interruptions after which it is asked whether it can be
-expected to end, and the starts that it may be expected to take, unless
-``cluster.max_restarts`` allows more."""
 GIVEN_UP = "interrupted more often than cluster.max_restarts"
 AT_LIMIT = "killed at its limit"
 STUCK = "no cycle fits its limit"
@@ -67,7 +63,11 @@ def simulate_recovering(setup: Setup, evolving: EvolvingScene | None = None) -> 
     """
     with gc_paused():
         engine = Engine(setup)
-        engine.collaborators.insert(0, Recovery(engine, setup, evolving))
+        recovery = Recovery(engine, setup, evolving)
+        engine.collaborators[:0] = [recovery, *recovery.followers]
+        if isinstance(setup.machine, FailingMachine):
+            outages = NodeOutages(engine, setup.machine, recovery.work, recovery.interrupt)
+            engine.collaborators.append(outages)
         return engine.run()
 
 
@@ -82,12 +82,17 @@ class Recovery(Collaborator):
         What the engine was made of.
     evolving : EvolvingScene or None
         Which jobs evolve; None if none does.
+
+    Attributes
+    ----------
+    followers : list of Follower
+        Who follows the runs of evolving jobs.
     """
 
     def __init__(self, engine: Engine, setup: Setup, evolving: EvolvingScene | None) -> None:
         machine = setup.machine
         self._engine, self._state, self._clock = engine, engine.state, engine.clock
-        self._trace, self._evolving = setup.trace, evolving
+        self._evolving = evolving
         engine.work = self.work = Stages(setup.trace, setup.truth, machine, evolving)
         engine.ends_first = True
         if engine.preferences.watches_health:
@@ -95,43 +100,25 @@ class Recovery(Collaborator):
         self.reasons: dict[int, str] = {}
         self._noted = 0.0
         self._in_vain: Counter[int] = Counter()
-        self.shrunk = 0
-        self._resubmits = evolving.most_resubmits if evolving is not None else 0
+        self._resubmits = evolving.saving.most_resubmits if evolving is not None else 0
         self._resubmitted: Counter[int] = Counter()
-        self._failing = machine if isinstance(machine, FailingMachine) else None
-        self._most = machine.max_restarts if isinstance(machine, FailingMachine) else inf
-        self._outages: NodeOutages | None = None
-        if self._failing is not None:
-            self._outages = NodeOutages(engine, self._failing, self._lose)
-            self._outages.expect_next()
-        self._renewal: Renewal | None = None
+        self._most: float = getattr(machine, "max_restarts", inf)
+        self._goes_ahead = getattr(machine, "requeue", "head") == "head"
+        self.followers: list[Follower] = []
         renewing = provider(setup.predictor, Dynamic)
         if evolving is not None and renewing is not None:
-            self._renewal = Renewal(renewing, self.work, evolving, engine.move_believed_end)
-        self._asker: Asker | None = None
-        self._granting: Granting | None = None
-        if evolving is not None and evolving.asks.any:
-            self._asker = Asker(evolving, self.work, engine)
-            self._granting = Granting(engine, self.work, self._asker, self._expect_outcome)
+            self.followers.append(Renewal(renewing, self.work, evolving, engine.move_believed_end))
+        if evolving is not None and evolving.saving.asks.any:
+            self.followers.append(Asker(evolving, self.work, engine, self._expect_outcome))
 
     def complete(self, records: Records) -> Records:
-        """Add what was lost, and what was asked for."""
-        counters = {
-            "node_failures": 0.0 if self._outages is None else float(self._outages.failures),
-            "interrupted_runs": float(self._engine.interruptions),
-        }
-        if self._failing is not None and self._failing.shrink_off_failed:
-            counters["shrunk_runs"] = float(self.shrunk)
+        """Add what was lost."""
+        interrupted = float(self._engine.interruptions)
+        counters = {"node_failures": 0.0, "interrupted_runs": interrupted}
         if self._resubmits and self._engine.kills:
             counters["resubmissions"] = float(self._resubmitted.total())
-        if self._renewal is not None:
-            counters["renewed_beliefs"] = float(self._renewal.renewals)
-        return replace(
-            records,
-            counters={**records.counters, **counters},
-            recoveries=self._recoveries(records),
-            requests=None if self._asker is None else self._asker.requests(),
-        )
+        counters = {**records.counters, **counters}
+        return replace(records, counters=counters, recoveries=self._recoveries(records))
 
     def _recoveries(self, records: Records) -> Recoveries:
         """Add up what was lost: by the cycles of evolving jobs, by whole runs of others."""
@@ -140,42 +127,19 @@ class Recovery(Collaborator):
         held, status = records.stretches, np.array(records.status)
         again = (held.run < records.restarts[held.job]) | (status[held.job] == "failed")
         area = (held.end_time - held.start_time) * held.processors * again
-        costs = [self.work.costs.get(job, Costs()) for job in range(number)]
         lost = np.bincount(held.job, area, minlength=number)
         return Recoveries(
             evolving=evolving,
-            lost_work=np.where(evolving, [cost.lost for cost in costs], lost),
-            checkpoint_overhead=np.array([cost.overhead for cost in costs]),
-            restart_overhead=np.array([cost.restarting for cost in costs]),
+            lost_work=np.where(evolving, self.work.lost, lost),
+            checkpoint_overhead=self.work.overhead,
+            restart_overhead=self.work.restarting,
             reason=[self.reasons.get(job, "") for job in range(number)],
-            outages=NO_OUTAGES
-            if self._outages is None
-            else self._outages.until(float(records.end_time.max(initial=0.0))),
+            outages=NO_OUTAGES,
         )
-
-    def _lose(self, first: int, last: int) -> None:
-        """End what runs on processors from first to last, or let it go on without them."""
-        for run in sorted(self._state.running.values(), key=lambda run: run.job):
-            spans = [(max(low, first), min(high, last)) for low, high in run.nodes]
-            lost = tuple((low, high) for low, high in spans if low <= high)
-            if lost and not self._shrinks_off(run, lost):
-                self._interrupt(run)
-
-    def _shrinks_off(self, run: Run, lost: Ranges) -> bool:
-        """Let a run go on without the processors that it loses, if it may and can."""
-        machine = self._failing
-        if machine is None or not machine.shrink_off_failed:
-            return False
-        now = self._clock._now
-        if not self._engine.resizer.shrink_off(run, lost, machine.shrink_seconds, now):
-            return False
-        self._state.release(lost)
-        self.shrunk += 1
-        return True
 
     # Interruptions
 
-    def _interrupt(self, run: Run) -> None:
+    def interrupt(self, run: Run) -> None:
         """End a run before its time; its job goes on from its checkpoint, or from zero."""
         job, now = run.job, self._clock._now
         self._engine.event_list.take_off(run)
@@ -198,38 +162,16 @@ class Recovery(Collaborator):
         if self.work.evolves(job):
             state.left[job] = self.work.left(job)
         engine.beliefs.forget([job])
-        if self._failing is None or self._failing.requeue == "head":
+        if self._goes_ahead:
             state.ahead.add(job)
         state.arrived.append(job)
         state.disturbed = True
         engine.ask_for_pass()
 
-    def started(self, run: Run, planned: float, predicted: float) -> float:
-        """Refuse to begin a job once more, and from zero, that cannot be expected to end."""
-        job, processors, again, machine = run.job, run.processors, run.number, self._failing
-        if machine is None or again < TRIES or self.work.evolves(job):
-            return predicted
-        if machine.shrink_off_failed and self._engine.malleable[job]:
-            return predicted
-        runtime = self.work.runtime(job, processors)
-        starts = machine.expected_starts(runtime, processors)
-        if starts > machine.max_restarts >= MOST_STARTS:
-            raise SimError(
-                f"job {self._trace.jobs['job_id'].iat[job]} cannot be expected to end: it takes "
-                f"{runtime:,.0f} s on {processors} processors without checkpoints, where "
-                f"cluster.mtbf={machine.mtbf:.15g} lets it begin {starts:.2g} times on average "
-                f"({again} so far); change cluster.mtbf, evolving or the policy, raise "
-                f"cluster.max_restarts={machine.max_restarts}, or set it below {MOST_STARTS:,} to "
-                "give such jobs up"
-            )
-        return predicted
-
     def _follow_no_longer(self, run: Run) -> None:
         """Neither renew beliefs about a run nor let it ask: it is over, or told to stop."""
-        if self._renewal is not None:
-            self._renewal.end(run)
-        if self._asker is not None:
-            self._asker.end(run)
+        for each in self.followers:
+            each.end(run)
 
     def _give_up(self, run: Run, status: str, reason: str) -> None:
         """Give a job up, for a reason."""
@@ -238,52 +180,39 @@ class Recovery(Collaborator):
         self._engine.end(run, status)
 
     def ended(self, run: Run, status: str) -> None:
-        """Follow a job no longer that is over."""
+        """Note why a job was killed, and measure its nodes no longer."""
         if status == "killed":
             self.reasons.setdefault(run.job, AT_LIMIT)
-        self._follow_no_longer(run)
         if self._state.health is not None:
             self._state.health.pop(run.job, None)
-        if self._asker is not None:
-            self._asker.drop(run.job)
 
-    def _end(self, run: Run) -> None:
-        """Take in that an evolving job has done all of its cycles."""
-        self.work.over(run, self._clock._now, whole=True)
-        self._engine.end(run)
+    def _come_to(self, run: Run, outcome: str) -> None:
+        """Take in that an evolving job has done all of its cycles, or ends for its limit.
 
-    def _stop(self, run: Run) -> None:
-        """Queue a job again that has checkpointed and stopped before its limit."""
-        self._resume(run, whole=True)
-
-    def _cut(self, run: Run) -> None:
-        """Kill an evolving job at its limit; it goes on from its checkpoint, if it may."""
-        if self._resubmits:
-            self._resume(run, whole=False)
-        else:
-            self.work.over(run, self._clock._now)
-            self._give_up(run, "killed", AT_LIMIT)
-
-    def _resume(self, run: Run, whole: bool) -> None:
-        if self._asker is not None:
-            self._asker.stopped(run, self._clock._now)
+        It has checkpointed and stopped before, or is killed there; then it goes on from its
+        checkpoint, if it may.
+        """
+        now, whole = self._clock._now, outcome in ("completed", "stopped")
         attempt = self.work.attempt(run.job)
-        gained = self.work.over(run, self._clock._now, whole)
+        gained = self.work.over(run, now, whole)
+        if outcome == "completed":
+            self._engine.end(run)
+            return
+        if not (whole or self._resubmits):
+            self._give_up(run, "killed", AT_LIMIT)
+            return
+        for each in self.followers:
+            each.stopped(run, now)
         self._in_vain[run.job] = 0 if gained > 0 else self._in_vain[run.job] + 1
         if attempt is None:
             self._give_up(run, "killed", UNFIT)
         elif gained == 0 and (attempt.is_stuck or self._in_vain[run.job] >= PATIENCE):
             self._give_up(run, "killed", STUCK)
-        else:
-            self._resubmit(run)
-
-    def _resubmit(self, run: Run) -> None:
-        """Queue a job again that goes on from its checkpoint, or give it up."""
-        if self._resubmitted[run.job] >= self._resubmits:
+        elif self._resubmitted[run.job] >= self._resubmits:
             self._give_up(run, "killed", RESUBMITTED)
-            return
-        self._resubmitted[run.job] += 1
-        self._queue_again(run)
+        else:
+            self._resubmitted[run.job] += 1
+            self._queue_again(run)
 
     # Runs
 
@@ -295,50 +224,37 @@ class Recovery(Collaborator):
         limit = max(engine.resizer.limit(run) - now, 1e-9) if engine.kills else inf
         end, outcome = self.work.begin(run, now, limit)
         self._expect_outcome(run, end, outcome)
-        if self._renewal is not None:
-            self._renewal.begin(run, now)
-        if self._asker is not None:
-            self._asker.begin(run, now)
+        for each in self.followers:
+            each.begin(run, now)
         return end
 
     def _expect_outcome(self, run: Run, end: float, outcome: str) -> None:
         """Let an evolving run end then with this outcome, whatever was expected before."""
-        endings = {"completed": self._end, "stopped": self._stop}
-        self._engine.expect_end(run, end, endings.get(outcome, self._cut))
+        self._engine.expect_end(run, end, partial(self._come_to, outcome=outcome))
 
     def _note_health(self, health: dict[int, list[tuple[float, FloatArray]]], now: float) -> None:
         """Note measured over benchmarked time of the cycles since the last pass."""
         work = self.work
         for job, run in self._state.running.items():
             model = None if self._evolving is None else self._evolving.benchmark(job)
-            if model is None or work.attempt(job) is None:
+            if model is None:
                 continue
-            told = health.setdefault(job, [])
             elapsed = (work.elapsed(run, time) for time in (max(self._noted, run.start), now))
             cells, seconds = work.measured(run, *elapsed)
             if cells.size:
-                told.append((now, seconds / model.predict(run.processors, cells=cells)))
+                ratios = seconds / model.predict(run.processors, cells=cells)
+                health.setdefault(job, []).append((now, ratios))
         self._noted = now
 
     # What is decided
 
     def ticked(self, now: float) -> None:
-        """Measure the health of nodes, and renew beliefs whose turn it is."""
+        """Measure the health of nodes."""
         if self._state.health is not None:
             self._note_health(self._state.health, now)
-        if self._renewal is not None:
-            self._renewal.renew_due(now)
-
-    def expired(self, run: Run, now: float) -> bool:
-        """Ask a job that outlives its belief for its cycles."""
-        renewal = self._renewal
-        return renewal is not None and renewal.renew(run.job, now) and run.believed_end > now
 
     def carried_out(self, decision: Decision, now: float) -> bool:
-        """Answer requests of running jobs, and interrupt a run that is to be queued again."""
-        if self._granting is not None and isinstance(decision, Grant | Refuse):
-            self._granting.reply(decision, now)
-            return True
+        """Interrupt a run that is to be queued again."""
         if not isinstance(decision, Requeue):
             return False
         run = self._state.running.get(decision.job)
@@ -357,9 +273,9 @@ class Recovery(Collaborator):
         engine.happened()
         end = self.work.stop(run, now) if self.work.evolves(run.job) else None
         if end is None:
-            self._interrupt(run)
+            self.interrupt(run)
         elif end < engine.event_list.end_of(run.job):
-            engine.expect_end(run, end, self._stop)
+            self._expect_outcome(run, end, "stopped")
             self._follow_no_longer(run)
             engine.move_believed_end(run, end)
             self._state.disturbed = True

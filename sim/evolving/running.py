@@ -1,6 +1,7 @@
-"""What happens to running jobs besides: nodes that fail, beliefs renewed by cycles, and grants."""
+"""What happens to running jobs besides: nodes that fail, and beliefs renewed by cycles."""
 
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from heapq import heappop, heappush
 from math import inf
 from typing import Any
@@ -9,23 +10,39 @@ import numpy as np
 
 from predictors.in_loop.dynamic import Dynamic
 from sim.engine.clock import EXPIRY, FAILURE, REPAIR, Occurrence
+from sim.engine.collaborator import Collaborator
 from sim.engine.engine import Engine
 from sim.engine.runs_under_load import RENEWAL_SHARE
-from sim.errors import PolicyError
-from sim.evolving.asking import Asker
+from sim.errors import SimError
 from sim.evolving.settings import EvolvingScene
 from sim.evolving.stages import Stages
 from sim.machine.failing import FailingMachine
 from sim.machine.failures import NodeEvent
-from sim.state.decisions import Grant, Refuse
-from sim.state.machine_state import Request, Run
+from sim.state.machine_state import Run
 from sim.state.processors import count_processors
-from sim.state.records import Outages
+from sim.state.records import Outages, Records
 
 Mover = Callable[[Run, float], None]
 
 
-class Renewal:
+class Follower(Collaborator):
+    """Follows the runs of evolving jobs until they are over, or told to stop."""
+
+    def begin(self, run: Run, now: float) -> None:
+        """Follow a run that begins, or goes on with other processors, at `now`."""
+
+    def end(self, run: Run) -> None:
+        """Follow a run no longer."""
+
+    def stopped(self, run: Run, now: float) -> None:
+        """Be told that a run ended for its limit, before its job."""
+
+    def ended(self, run: Run, status: str) -> None:
+        """Follow no longer what is over."""
+        self.end(run)
+
+
+class Renewal(Follower):
     """Keeps the beliefs about running evolving jobs fresh.
 
     A job is predicted again, in a pass that happens anyway, once it has run for
@@ -42,7 +59,7 @@ class Renewal:
     """
 
     def __init__(self, predictor: Dynamic, work: Stages, scene: EvolvingScene, move: Mover) -> None:
-        self.renewals = 0
+        self._renewals = 0
         self._predictor = predictor
         self._work = work
         self._scene = scene
@@ -62,7 +79,16 @@ class Renewal:
         self._running.pop(run.job, None)
         self._predictor.forget(run.job)
 
-    def renew_due(self, now: float) -> None:
+    def expired(self, run: Run, now: float) -> bool:
+        """Ask a job that outlives its belief for its cycles."""
+        return self.renew(run.job, now) and run.believed_end > now
+
+    def complete(self, records: Records) -> Records:
+        """Add how many beliefs were renewed."""
+        counters = {**records.counters, "renewed_beliefs": float(self._renewals)}
+        return replace(records, counters=counters)
+
+    def ticked(self, now: float) -> None:
         """Renew the beliefs about the runs whose turn it is."""
         due = self._due
         while due and due[0][0] <= now:
@@ -80,149 +106,98 @@ class Renewal:
             return False
         run, seen = self._running[job]
         work = self._work
-        attempt = work.attempt(job)
         elapsed = work.elapsed(run, now)
-        if attempt is None or elapsed <= seen:
+        if work.attempt(job) is None or elapsed <= seen:
             return False
         cells, seconds = work.measured(run, seen, elapsed)
         self._running[job] = (run, elapsed)
-        account = attempt.account(elapsed)
-        left = attempt.first + attempt.left - account.finished
+        # Checkpoints will take the share of time that they have taken so far.
+        left, slower = work.ahead_of(run, elapsed)
         offline = self._scene.benchmark(job)
         remaining = self._predictor.progress(
             job, run.number, run.processors, cells, seconds, left, offline
         )
-        self.renewals += 1
+        self._renewals += 1
         if remaining is None or left == 0:
             return False
-        # Checkpoints will take the share of time that they have taken so far.
-        slower = 1.0 + account.overhead / account.computed
         end = now + max(self._predictor.believed_seconds(remaining) * slower, 1.0)
         if abs(end - run.believed_end) > self._predictor.tolerance * (run.believed_end - now):
             self._move(run, end)
         return True
 
 
-class Granting:
-    """Carries out what a policy says to requests.
-
-    A grant is taken in at once, but after the pass that decided it, which has not
-    seen it: there is another at the same instant.
-
-    Parameters
-    ----------
-    engine : Engine
-    work : Stages
-    asker : Asker
-    expect : callable
-        Lets an evolving run end at a time with an outcome, whatever was expected before.
-    """
-
-    def __init__(
-        self, engine: Engine, work: Stages, asker: Asker, expect: Callable[[Run, float, str], None]
-    ) -> None:
-        self._engine, self._work, self._asker, self._expect = engine, work, asker, expect
-
-    def reply(self, decision: Grant | Refuse, now: float) -> None:
-        """Carry out what a policy says to a request.
-
-        Raises
-        ------
-        PolicyError
-            If no such request stands, or the cost is below 0.
-        """
-        engine = self._engine
-        if (decision.job, decision.kind) not in engine.view.requests:
-            raise PolicyError(f"{decision!r} answers a request that is not pending")
-        if isinstance(decision, Refuse):
-            self._asker.answer(decision.job, decision.kind, "refused")
-            return
-        if not decision.cost >= 0:
-            raise PolicyError(f"{decision!r}: a cost must be at least 0 seconds")
-        run = engine.view.running[decision.job]
-        over = self._lengthen if decision.kind == "walltime" else self._give_processors
-        Occurrence(engine.clock, now, FAILURE, over, (run, decision))
-
-    def _give_processors(self, occurrence: Any) -> None:
-        """Let a run go on with the processors that it asked for, from its next cycle on."""
-        run, grant = occurrence.subject
-        engine, asked = self._engine, self._standing(run, grant)
-        if asked is None:
-            return
-        now = engine.clock._now
-        pending = self._work.until_cycle_end(run, now)
-        if pending is None:
-            self._answer(grant, "withdrawn")
-        elif pending > 0.0 and asked.processors < run.processors:
-            # Until then it needs what it gives back.
-            Occurrence(engine.clock, now + pending, FAILURE, self._give_processors, (run, grant))
-        else:
-            self._answer(grant, "granted")
-            self._work.finish_cycle(run, now)
-            engine.resizer.grant(run, asked.processors, grant.cost, pending, now)
-
-    def _lengthen(self, occurrence: Any) -> None:
-        """Let a run go on for as long as it asked for before it is killed."""
-        run, grant = occurrence.subject
-        engine, asked = self._engine, self._standing(run, grant)
-        if asked is None:
-            return
-        self._answer(grant, "granted")
-        now = engine.clock._now
-        engine.resizer.extend(run, asked.until)
-        end, outcome = self._work.extend(run, asked.until)
-        self._expect(run, end, outcome)
-        self._asker.go_on(run, now)
-        later = max(run.believed_end, asked.until)
-        engine.move_believed_end(run, engine.resizer.rounded(later, end, now))
-
-    def _standing(self, run: Run, grant: Grant) -> Request | None:
-        """Return the request that is granted, if its run still goes on and still wants it."""
-        view = self._engine.view
-        same = view.running.get(run.job) is run
-        return view.requests.get((run.job, grant.kind)) if same else None
-
-    def _answer(self, grant: Grant, outcome: str) -> None:
-        self._asker.answer(grant.job, grant.kind, outcome)
-        engine = self._engine
-        engine.happened()
-        engine.state.disturbed = True
+TRIES, MOST_STARTS = 10, 1000
+"""Of a job that begins from zero: interruptions after which it is asked whether it can be
+expected to end, and the starts that it may be expected to take, unless
+``cluster.max_restarts`` allows more."""
 
 
-class NodeOutages:
+class NodeOutages(Collaborator):
     """Lets the nodes of a machine fail and come back, and keeps when they did.
 
     Parameters
     ----------
     engine : Engine
     machine : FailingMachine
-    lose : callable
-        Ends what runs on processors from a first to a last, or lets it go on without them.
-
-    Attributes
-    ----------
-    failures : int
-        Of nodes, so far.
+    work : Stages
+    interrupt : callable
+        Ends a run before its time.
     """
 
     def __init__(
-        self, engine: Engine, machine: FailingMachine, lose: Callable[[int, int], None]
+        self,
+        engine: Engine,
+        machine: FailingMachine,
+        work: Stages,
+        interrupt: Callable[[Run], None],
     ) -> None:
-        self.failures = 0
-        self._engine, self._machine, self._lose = engine, machine, lose
+        self._failures = self._shrunk = 0
+        self._engine, self._machine, self._work = engine, machine, work
+        self._interrupt = interrupt
         self._ended: list[tuple[int, float, float]] = []
         self._failed_at: dict[int, float] = {}
         failures = machine.failures
         self._events: Iterator[NodeEvent] = iter(()) if failures is None else failures.events()
+        self._expect_next()
 
-    def expect_next(self) -> None:
+    def started(self, run: Run, planned: float, predicted: float) -> float:
+        """Refuse to begin a job once more, and from zero, that cannot be expected to end."""
+        job, processors, again, machine = run.job, run.processors, run.number, self._machine
+        if again < TRIES or self._work.evolves(job):
+            return predicted
+        if machine.shrink_off_failed and self._engine.malleable[job]:
+            return predicted
+        runtime = self._work.runtime(job, processors)
+        starts = machine.expected_starts(runtime, processors)
+        if starts > machine.max_restarts >= MOST_STARTS:
+            raise SimError(
+                f"job {self._engine.trace.jobs['job_id'].iat[job]} cannot be expected to end: it "
+                f"takes {runtime:,.0f} s on {processors} processors without checkpoints, where "
+                f"cluster.mtbf={machine.mtbf:.15g} lets it begin {starts:.2g} times on average "
+                f"({again} so far); change cluster.mtbf, evolving or the policy, raise "
+                f"cluster.max_restarts={machine.max_restarts}, or set it below {MOST_STARTS:,} to "
+                "give such jobs up"
+            )
+        return predicted
+
+    def complete(self, records: Records) -> Records:
+        """Add what failed, and who went on without it."""
+        assert records.recoveries is not None
+        counters = {**records.counters, "node_failures": float(self._failures)}
+        if self._machine.shrink_off_failed:
+            counters["shrunk_runs"] = float(self._shrunk)
+        outages = self._until(float(records.end_time.max(initial=0.0)))
+        recoveries = replace(records.recoveries, outages=outages)
+        return replace(records, counters=counters, recoveries=recoveries)
+
+    def _expect_next(self) -> None:
         """Wait for the next failure or repair."""
         event = next(self._events, None)
         if event is not None:
             priority = FAILURE if event.kind == "failure" else REPAIR
             Occurrence(self._engine.clock, event.time, priority, self._take_in, event)
 
-    def until(self, end: float) -> Outages:
+    def _until(self, end: float) -> Outages:
         """Return all outages; those that still last end then."""
         lasting = [(node, begin, end) for node, begin in self._failed_at.items() if begin < end]
         rows = [*self._ended, *lasting]
@@ -244,7 +219,7 @@ class NodeOutages:
         else:
             self._repair(event.node)
         self._disturb()
-        self.expect_next()
+        self._expect_next()
 
     def _disturb(self) -> None:
         state = self._engine.state
@@ -254,13 +229,26 @@ class NodeOutages:
     def _fail(self, node: int) -> None:
         """End what runs on a node, and take its processors out of service."""
         engine, now = self._engine, self._engine.clock._now
-        self.failures += 1
+        self._failures += 1
         first, last = self._machine.processors_of(node)
         self._lose(first, last)
         engine.down[node] = ((first, last),)
         self._failed_at[node] = now
         engine.state.allocate_named(engine.down[node])
         self._believe(node, now, max(self._machine.repair, 1.0))
+
+    def _lose(self, first: int, last: int) -> None:
+        """End what runs on processors from first to last, or let it go on without them."""
+        engine, seconds = self._engine, self._machine.shrink_seconds
+        shrink = engine.resizer.shrink_off if self._machine.shrink_off_failed else None
+        for run in sorted(engine.state.running.values(), key=lambda run: run.job):
+            spans = [(max(low, first), min(high, last)) for low, high in run.nodes]
+            lost = tuple((low, high) for low, high in spans if low <= high)
+            if lost and shrink is not None and shrink(run, lost, seconds, engine.clock._now):
+                engine.state.release(lost)
+                self._shrunk += 1
+            elif lost:
+                self._interrupt(run)
 
     def _repair(self, node: int) -> None:
         engine, state = self._engine, self._engine.state

@@ -2,15 +2,13 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from math import inf
 
 import numpy as np
 
 from predictors.base import IntArray
-from predictors.cycles.checkpointing import CheckpointCost, DalyRule, IntervalRule
 from predictors.cycles.messages import ALPHASERVER, ITANIUM2, Exchange
 from predictors.cycles.offline import OfflineCyclePredictor
-from sim.errors import FINITE, POSITIVE_AND_FINITE, POSITIVE_SHARE, ConfigError, up_to
+from sim.errors import POSITIVE_AND_FINITE, POSITIVE_SHARE, ConfigError, up_to
 from sim.evolving.attempts import Checkpointing
 from sim.machine.base import Dedicated
 from sim.machine.failing import FailingMachine
@@ -74,47 +72,6 @@ NETWORKS = {"alphaserver": ALPHASERVER, "itanium2": ITANIUM2}
 """Message costs that a benchmark of each machine would find."""
 
 
-@dataclass(frozen=True)
-class EvolvingScene:
-    """The evolving jobs of one run, by index in the job table.
-
-    Attributes
-    ----------
-    runs : EvolvingRuns
-    saving : Checkpointing
-    most_resubmits : int
-        How often a job that stopped before its limit, or was killed there, goes on from
-        its checkpoint.
-    offline : tuple of OfflineCyclePredictor
-        Benchmarked model of each application of `runs`.
-    before : int
-        Jobs that stand in the table ahead of those of `runs` (calibration runs).
-    asks : Asks
-        What jobs ask of the scheduler while they run.
-    """
-
-    runs: EvolvingRuns
-    saving: Checkpointing
-    offline: tuple[OfflineCyclePredictor, ...] = ()
-    most_resubmits: int = 1000
-    before: int = 0
-    asks: Asks = field(default_factory=Asks)
-
-    def evolves(self, job: int) -> bool:
-        """Say whether a job evolves."""
-        return job >= self.before and bool(self.runs.evolving[job - self.before])
-
-    def benchmark(self, job: int) -> OfflineCyclePredictor | None:
-        """Return the benchmarked model of a job's application, if there is one."""
-        if not self.offline or not self.evolves(job):
-            return None
-        return self.offline[int(self.runs.deck[job - self.before])]
-
-    def after(self, jobs: int) -> "EvolvingScene":
-        """Return the scene with so many more jobs ahead of it in the table."""
-        return replace(self, before=self.before + jobs)
-
-
 def exchange_of(machine: CycleMachine) -> Exchange | None:
     """Return the messages of a cycle as a benchmark of two nodes would have them.
 
@@ -148,8 +105,43 @@ def offline_models(runs: EvolvingRuns, streams: Streams) -> tuple[OfflineCyclePr
 
 
 @dataclass(frozen=True)
-class Evolving:
-    """A share of the jobs adapts its mesh, cycle by cycle.
+class EvolvingScene:
+    """The evolving jobs of one run, by index in the job table.
+
+    Attributes
+    ----------
+    runs : EvolvingRuns
+    saving : Evolving
+        How they save their work, what they ask for, and how often they go on.
+    offline : tuple of OfflineCyclePredictor
+        Benchmarked model of each application of `runs`.
+    before : int
+        Jobs that stand in the table ahead of those of `runs` (calibration runs).
+    """
+
+    runs: EvolvingRuns
+    saving: "Evolving"
+    offline: tuple[OfflineCyclePredictor, ...] = ()
+    before: int = 0
+
+    def evolves(self, job: int) -> bool:
+        """Say whether a job evolves."""
+        return job >= self.before and bool(self.runs.evolving[job - self.before])
+
+    def benchmark(self, job: int) -> OfflineCyclePredictor | None:
+        """Return the benchmarked model of a job's application, if there is one."""
+        if not self.offline or not self.evolves(job):
+            return None
+        return self.offline[int(self.runs.deck[job - self.before])]
+
+    def after(self, jobs: int) -> "EvolvingScene":
+        """Return the scene with so many more jobs ahead of it in the table."""
+        return replace(self, before=self.before + jobs)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Evolving(Checkpointing):
+    """A share of the jobs adapts its mesh, cycle by cycle; how they save it, as `Checkpointing`.
 
     Parameters
     ----------
@@ -163,29 +155,12 @@ class Evolving:
         What a cycle costs; a name in `workloads.evolving.cycle_costs.CYCLE_MACHINES`.
     cycles : int, optional
         Cycles of each run; each deck's own by default.
-    interval : IntervalRule
-        Computation between checkpoints.
-    cost, cost_per_cell : float
-        Seconds of a checkpoint: a constant, and for each cell on a processor.
-    restart : float
-        Seconds to read a checkpoint, at the start of every attempt but the first.
     node_mtbf : float, optional
-        Mean time between failures of a node, as the jobs believe it; by default
-        the machine's own, infinite where nothing fails.
-    window : int, optional
-        Cycles from which the next is predicted; None takes all.
-    stop_in_time : bool
-        Under ``overrun=kill``: checkpoint and stop before the limit.
-    margin : float
-        How many times its prediction a cycle is given before the limit.
+        By default the machine's own.
     resubmit : bool
         Under ``overrun=kill``: a job that is killed goes on from its checkpoint.
     max_resubmits : int
         How often, at least 1; a job that needs more is given up.
-    memory : float, optional
-        Cells that the memory of a processor holds; all do by default.
-    paging : float
-        How many times as long a cycle takes whose cells it does not hold.
     asks : Asks
         What jobs ask of the scheduler while they run; nothing by default.
 
@@ -206,25 +181,15 @@ class Evolving:
     deal: Deal = "draw"
     machine: str = "itanium2"
     cycles: int | None = None
-    interval: IntervalRule = field(default_factory=DalyRule)
-    cost: float = 10.0
-    cost_per_cell: float = 0.0
     restart: float = 10.0
-    node_mtbf: float | None = None
-    window: int | None = 8
-    stop_in_time: bool = True
-    margin: float = 1.25
     resubmit: bool = True
     max_resubmits: int = 1000
-    memory: float | None = None
-    paging: float = 3.0
     asks: Asks = field(default_factory=Asks)
 
     def __post_init__(self) -> None:
-        FINITE.check(cost=self.cost, cost_per_cell=self.cost_per_cell)
-        up_to(MOST_RESUBMITS).check(max_resubmits=self.max_resubmits)
         try:
-            self.saving(inf)
+            super().__post_init__()
+            up_to(MOST_RESUBMITS).check(max_resubmits=self.max_resubmits)
         except ConfigError as error:
             raise ConfigError(f"evolving.{error}") from error
         if self.asks.memory and self.memory is None:
@@ -234,19 +199,10 @@ class Evolving:
     def _jobs(self) -> EvolvingJobs:
         return EvolvingJobs(self.share, self.decks, self.machine, self.cycles, self.deal)
 
-    def saving(self, mtbf: float) -> Checkpointing:
-        """Return how jobs save their work where a node fails every `mtbf` seconds."""
-        return Checkpointing(
-            rule=self.interval,
-            cost=CheckpointCost(self.cost, self.cost_per_cell),
-            restart=self.restart,
-            node_mtbf=mtbf if self.node_mtbf is None else self.node_mtbf,
-            window=self.window,
-            stop_in_time=self.stop_in_time,
-            margin=self.margin,
-            memory=self.memory,
-            paging=self.paging,
-        )
+    @property
+    def most_resubmits(self) -> int:
+        """How often a job that stopped for its limit, or was killed there, goes on."""
+        return self.max_resubmits if self.resubmit else 0
 
     def scene(self, processors: IntArray, streams: Streams, machine: Dedicated) -> EvolvingScene:
         """Draw which jobs evolve.
@@ -258,9 +214,8 @@ class Evolving:
         streams : Streams
         machine : Dedicated
         """
-        mtbf = machine.mtbf if isinstance(machine, FailingMachine) else None
-        saving = self.saving(inf if mtbf is None else mtbf)
+        saving = self
+        if self.node_mtbf is None and isinstance(machine, FailingMachine):
+            saving = replace(self, node_mtbf=machine.mtbf)
         runs = self._jobs().assign(processors, streams)
-        models = offline_models(runs, streams)
-        most = self.max_resubmits if self.resubmit else 0
-        return EvolvingScene(runs, saving, models, most, asks=self.asks)
+        return EvolvingScene(runs, saving, offline_models(runs, streams))

@@ -5,18 +5,17 @@ clock; where a machine is slowed, a run's area is shared out in proportion to it
 seconds at full speed.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import inf
 
 import numpy as np
 
 from predictors.base import FloatArray
 from sim.engine.work import Work
-from sim.evolving.attempts import Account, Attempt, Clock, Costs
+from sim.evolving.attempts import Account, Attempt, Clock
 from sim.evolving.settings import EvolvingScene
 from sim.machine.base import Machine
 from sim.machine.disturbed import Disturbed
-from sim.machine.failing import FailingMachine
 from sim.state.machine_state import Run
 from sim.state.processors import nodes_of
 from workloads.base import GroundTruth, Trace
@@ -69,16 +68,22 @@ class Stages(Work):
     machine : Machine
     scene : EvolvingScene or None
         None where no job evolves.
+
+    Attributes
+    ----------
+    lost, overhead, restarting : numpy.ndarray of float, shape (n,)
+        Processor-seconds that each evolving job paid for failures and limits, for checkpoints
+        and for reading them.
     """
 
     def __init__(
         self, trace: Trace, truth: GroundTruth, machine: Machine, scene: EvolvingScene | None
     ) -> None:
         super().__init__(trace, truth, machine)
-        self.costs: dict[int, Costs] = {}
+        self.lost, self.overhead, self.restarting = np.zeros((3, len(trace.jobs)))
         self._scene = scene
         self._stages: dict[int, Stage] = {}
-        self._speed = machine.speed if isinstance(machine, FailingMachine) else machine
+        self._disturbed = machine if isinstance(machine, Disturbed) and machine.phases else None
         self._width = machine.processors_per_node
 
     def evolves(self, job: int) -> bool:
@@ -139,16 +144,9 @@ class Stages(Work):
         assert self._scene is not None
         job, count, stage = run.job, run.processors, self._stages[run.job]
         since = self._since[job]
-        stage.attempt = attempt = self._scene.saving.attempt(
-            stage.run,
-            count,
-            self.runtime(job, count),
-            self._nodes(run),
-            stage.first,
-            limit,
-            is_restart=stage.reading,
-            clock=self._clock(run, since, limit),
-        )
+        asked = self._scene.saving, stage.run, count, self.runtime(job, count), self._nodes(run)
+        clock = self._clock(run, since, limit)
+        stage.attempt = attempt = Attempt(*asked, stage.first, limit, stage.reading, clock)
         end = self._machine.completion(since, attempt.wall, run.nodes)
         if end > since + limit:
             return since + limit, "killed"
@@ -159,9 +157,9 @@ class Stages(Work):
 
         Background load slows it too, but matters only to a job that is in time for a limit.
         """
-        speed, nodes = self._speed, run.nodes
-        if isinstance(speed, Disturbed):
-            return lambda seconds: speed.walls(since, seconds, nodes) - since
+        disturbed, nodes = self._disturbed, run.nodes
+        if disturbed is not None:
+            return lambda seconds: disturbed.walls(since, seconds, nodes) - since
         if not self._machine.splits_work or limit == inf:
             return None
         times = np.linspace(0.0, limit, _CLOCK_STEPS + 1)
@@ -185,7 +183,7 @@ class Stages(Work):
         stage, elapsed = self._stages[run.job], self.elapsed(run, now)
         if stage.attempt is None or elapsed < stage.attempt.restart:
             return None
-        stage.attempt = stage.attempt.told_to_stop(elapsed)
+        stage.attempt = replace(stage.attempt, told=min(elapsed, stage.attempt.told))
         return self._machine.completion(self._since[run.job], stage.attempt.wall, run.nodes)
 
     def _nodes(self, run: Run) -> int:
@@ -211,10 +209,9 @@ class Stages(Work):
         spent = account.computed + account.overhead + account.restarting
         area = max(now - self._since[run.job], 0.0) * run.processors
         rate = area / spent if spent > 0.0 else float(run.processors)
-        costs = self.costs.setdefault(run.job, Costs())
-        costs.lost += lost * rate
-        costs.overhead += account.overhead * rate
-        costs.restarting += account.restarting * rate
+        self.lost[run.job] += lost * rate
+        self.overhead[run.job] += account.overhead * rate
+        self.restarting[run.job] += account.restarting * rate
         return rate
 
     def over(self, run: Run, now: float, whole: bool = False) -> int:
@@ -235,7 +232,7 @@ class Stages(Work):
         if account.saved > stage.first or (whole and outcome == "stopped"):
             stage.saved = account.saved
         elif not (whole and outcome == "completed"):
-            self.costs[run.job].lost += stage.unsaved
+            self.lost[run.job] += stage.unsaved
         if not (whole and outcome == "completed"):
             stage.begun = stage.saved / stage.run.cycles
         stage.first, stage.unsaved, stage.reading = stage.saved, 0.0, True
@@ -324,17 +321,17 @@ class Stages(Work):
         time = self._machine.completion(self._since[run.job], seconds, run.nodes)
         return time, seconds * (1.0 + _INSTANT)
 
-    def ahead_of(self, run: Run, elapsed: float, now: float) -> tuple[int, float]:
+    def ahead_of(self, run: Run, elapsed: float, now: float | None = None) -> tuple[int, float]:
         """Return the cycles that a run has left, and how much longer than measured they take.
 
-        Checkpoints and background load will take the share of time that they have
-        taken so far.
+        Checkpoints will take the share of time that they have taken so far; where the time of
+        the clock is given, background load too.
         """
         attempt = self._stages[run.job].attempt
         assert attempt is not None
         account = attempt.account(elapsed)
         slower = 1.0 + account.overhead / account.computed if account.computed > 0.0 else 1.0
-        if self._machine.splits_work and elapsed > 0.0:
+        if now is not None and self._machine.splits_work and elapsed > 0.0:
             slower *= (now - self._since[run.job]) / elapsed
         return attempt.first + attempt.left - account.finished, slower
 
@@ -381,8 +378,8 @@ class Stages(Work):
         if attempt is None:
             return np.empty(0), np.empty(0)
         cells, begins, ends = attempt.cycles(after, until)
-        if not isinstance(self._speed, Disturbed) or not ends.size:
+        if self._disturbed is None or not ends.size:
             return cells, ends - begins
         since = self._since[run.job]
-        both = self._speed.walls(since, np.concatenate([begins, ends]), run.nodes)
+        both = self._disturbed.walls(since, np.concatenate([begins, ends]), run.nodes)
         return cells, both[ends.size :] - both[: ends.size]

@@ -1,21 +1,17 @@
 """What became of a job in a run: its folder is replayed with a recorder, as plain data."""
 
-from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any
 
 import pandas as pd
 from rich.console import Console
 
+from predictors.cli.display import Display
 from sim.errors import SimError
-from sim.explain.recorder import Recorder, Wait
+from sim.explain.recorder import Account, Recorder
 from sim.results.metrics import plain
-from sim.simulation.progress import Progress
+from sim.simulation.progress import beginning
 from sim.simulation.recorded_run import recorded_run
-from sim.simulation.replay import beginning
 from sim.state.records import Records
-
-Account = dict[str, Any]
 
 
 def explained(folder: Path, job: int, console: Console | None = None) -> Account:
@@ -52,8 +48,8 @@ def explained(folder: Path, job: int, console: Console | None = None) -> Account
     scene = run.scene()
     origin, start = beginning(scene.trace)
     recorder = Recorder(job)
-    with Progress(console or Console(quiet=True), "replay", origin=origin, start=start) as shown:
-        _, records = run.replay(scene, recorder.around, shown)
+    with Display(console or Console(quiet=True), "replay") as shown:
+        records = scene.replay(recorder.around(run.setup(scene, shown)))
     epoch = None if start is None else scene.trace.epoch
     return {
         "job": job,
@@ -63,7 +59,9 @@ def explained(folder: Path, job: int, console: Console | None = None) -> Account
         "epoch": epoch,
         **_row(own.iloc[0]),
         **_agreement(jobs, records, recorder.job),
-        **_story(recorder),
+        "weighed": recorder.weighed,
+        "waits": recorder.waits,
+        "resized": recorder.resized,
     }
 
 
@@ -83,56 +81,4 @@ def _agreement(jobs: pd.DataFrame, records: Records, place: int) -> Account:
         "replayed_start_time": plain(records.start_time[place]),
         "agrees": bool(same and recorded[place] == records.start_time[place]),
         "other_starts": other,
-    }
-
-
-def _story(recorder: Recorder) -> Account:
-    """Return what the recorder noted, with jobs by their numbers; node k is ``node k``."""
-
-    def named(jobs: Sequence[int]) -> list[int | str]:
-        return [recorder.names[one] if one >= 0 else f"node {-1 - one}" for one in jobs]
-
-    weighed = [
-        {
-            "time": one.time,
-            "chosen": one.chosen or None,
-            "counts": sorted(one.beliefs),
-            "runtimes": [one.beliefs[count][0] for count in sorted(one.beliefs)],
-            "starts": [plain(one.beliefs[count][1]) for count in sorted(one.beliefs)],
-        }
-        for one in recorder.weighed
-    ]
-    return {
-        "weighed": weighed,
-        "waits": [_waited(wait, named) for wait in recorder.waits],
-        "resized": recorder.resized,
-    }
-
-
-def _waited(wait: Wait, named: Callable[[Sequence[int]], list[int | str]]) -> Account:
-    refused = []
-    for one in wait.refusals:
-        head, promise = one.first_ahead, one.must_not_move
-        refused.append(
-            {
-                **vars(one),
-                "first_ahead": None if head is None else named([head])[0],
-                "own_reservation": plain(one.own_reservation),
-                "must_not_move": None if promise is None else {
-                    "job": named([promise.job])[0],
-                    "start": plain(promise.start),
-                    "processors": promise.processors,
-                },
-                "enough_free_at": plain(one.enough_free_at),
-                "once_these_end": named(one.once_these_end),
-                "passed_by": named(one.passed_by),
-            }
-        )  # fmt: skip
-    return {
-        "begin": wait.begin,
-        "start": wait.start,
-        "processors": wait.processors,
-        "overtook": wait.overtook,
-        "ended_at_start": named(wait.ended),
-        "refused": refused,
     }

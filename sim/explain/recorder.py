@@ -1,9 +1,8 @@
 """Looks on while a run is replayed: what happens to one job in each scheduling pass."""
 
-from dataclasses import dataclass, field, replace
-from typing import Any, NamedTuple
-
-import numpy as np
+from collections.abc import Callable, Iterable
+from dataclasses import replace
+from typing import Any
 
 from predictors.base import FloatArray, IntArray
 from predictors.in_loop.wrapper import Wrapper
@@ -16,6 +15,7 @@ from sim.policies.backfill.easy import EasyScheduler
 from sim.policies.base import OpenAllocation, Outlook, Policy, QueueKeeper
 from sim.policies.molding.scheduler import OpenKeeper
 from sim.policies.passes.memory import candidates_of
+from sim.results.metrics import plain
 from sim.state.availability import shadow_time
 from sim.state.view import View
 
@@ -32,104 +32,10 @@ the queue.
 
 Beliefs = dict[int, tuple[float, float | None]]
 """Counts to believed runtime and predicted start, seconds; None where none was asked for."""
-
-
-class Weighed(NamedTuple):
-    """What a rule believed of a job's counts when it chose.
-
-    Attributes
-    ----------
-    time : float
-        Seconds.
-    chosen : int
-        0 where the choice is left open.
-    beliefs : Beliefs
-    """
-
-    time: float
-    chosen: int
-    beliefs: Beliefs
-
-
-class Promise(NamedTuple):
-    """A reservation: whose, when it begins (seconds), and of how many processors."""
-
-    job: int
-    start: float
-    processors: int
-
-
-@dataclass(frozen=True)
-class Refusal:
-    """A scheduling pass that leaves the job waiting; jobs by index, times in seconds.
-
-    Attributes
-    ----------
-    time : float
-    reason : str
-        `PROCESSORS`, `RESERVATION`, `ORDER`, `RULE` or `KEPT_BACK`.
-    wanted : int
-        Processors that it waits for; 0 where nothing is settled.
-    free : int
-        Left by all that starts or is resized in this pass.
-    out_of_service : int
-        Processors.
-    jobs_ahead : int
-        Jobs that wait ahead of it.
-    first_ahead : int or None
-        The first of them.
-    first_ahead_wants : int
-    own_reservation : float or None
-        Its own reservation, where the rule gives it one.
-    must_not_move : Promise or None
-        The first reservation that it must not move, where there is one.
-    enough_free_at : float or None
-        When enough processors are believed to be free, nobody else asking; None: they are.
-    once_these_end : tuple of int
-        Running jobs that are believed to end until then; node k as −1 − k.
-    passed_by : tuple of int
-        Jobs behind it that start in this pass.
-    """
-
-    time: float
-    reason: str
-    wanted: int
-    free: int
-    out_of_service: int = 0
-    jobs_ahead: int = 0
-    first_ahead: int | None = None
-    first_ahead_wants: int = 0
-    own_reservation: float | None = None
-    must_not_move: Promise | None = None
-    enough_free_at: float | None = None
-    once_these_end: tuple[int, ...] = ()
-    passed_by: tuple[int, ...] = ()
-
-
-@dataclass
-class Wait:
-    """From an arrival in the queue to the start.
-
-    Attributes
-    ----------
-    begin : float
-        Seconds.
-    refusals : list of Refusal
-    start : float or None
-        Seconds; None where it never started.
-    processors : int
-    overtook : int
-        Jobs ahead of it in the queue that did not start in its pass.
-    ended : tuple of int
-        Jobs whose ends were taken in when it started.
-    """
-
-    begin: float
-    refusals: list[Refusal] = field(default_factory=list)
-    start: float | None = None
-    processors: int = 0
-    overtook: int = 0
-    ended: tuple[int, ...] = ()
+Account = dict[str, Any]
+"""Plain values by name; times in seconds, jobs by their numbers, node k as ``node k``."""
+Named = Callable[[Iterable[int]], list[int | str]]
+"""Says what jobs are called; those below 0 are nodes."""
 
 
 class _NotedAllocation:
@@ -184,10 +90,14 @@ class Recorder(Watcher):
     ----------
     job : int
         Its index among `names`, the numbers of all jobs.
-    waits : list of Wait
-        One for each time that it queued.
-    weighed : list of Weighed
-        What was believed when it chose, or, where counts stay open, from when on.
+    waits : list of dict
+        One for each time that it queued: its ``begin`` and ``start`` (None where it never
+        started), the ``processors``, how many jobs ahead of it in the queue did not start then
+        (``overtook``), jobs whose ends were taken in then (``ended_at_start``), and a row for
+        each pass that left it waiting (``refused``); see `_refusal`.
+    weighed : list of dict
+        What was believed of its ``counts`` when it chose (``chosen``), or, where counts stay
+        open (None), from when on: ``runtimes``, and ``starts`` where they were predicted.
     said : Beliefs
         What the predictor has said since.
     resized : list of dict
@@ -199,10 +109,11 @@ class Recorder(Watcher):
     def __init__(self, job_id: int) -> None:
         self._job_id, self.job = job_id, -1
         self.names: list[int] = []
-        self.waits: list[Wait] = []
-        self.weighed: list[Weighed] = []
+        self.waits: list[Account] = []
+        self.weighed: list[Account] = []
         self.resized: list[dict[str, float]] = []
         self.said: Beliefs = {}
+        self._known: Beliefs = {}
         self._open, self._reads, self._held = False, False, 0
 
     def around(self, setup: Setup) -> Setup:
@@ -233,9 +144,20 @@ class Recorder(Watcher):
         return replace(setup, policy=policy, predictor=predictor, watchers=(*setup.watchers, self))
 
     def chose(self, now: float, chosen: int, foreseen: Beliefs) -> None:
-        """Note which count was chosen, by which beliefs and predicted starts."""
+        """Note which count was chosen, 0 for none, by which beliefs and predicted starts."""
         if beliefs := foreseen or self.said:
-            self.weighed.append(Weighed(now, chosen, beliefs))
+            counts = sorted(beliefs)
+            runtimes, starts = zip(*(beliefs[count] for count in counts), strict=True)
+            self.weighed.append(
+                {
+                    "time": now,
+                    "chosen": chosen or None,
+                    "counts": counts,
+                    "runtimes": [*runtimes],
+                    "starts": [*map(plain, starts)],
+                }
+            )
+            self._known = beliefs
         self.said = {}
 
     def passed(self, engine: Watched) -> None:
@@ -244,25 +166,29 @@ class Recorder(Watcher):
         held = {holder: count for _, holder, count in view.believed_ends.rows()}
         before, self._held = self._held, held.get(job, 0)
         if job in view.arrived:
-            self.waits.append(Wait(view.now))
+            begun: Account = {"begin": view.now, "start": None, "processors": 0, "overtook": 0}
+            self.waits.append({**begun, "ended_at_start": [], "refused": []})
         wait = self.waits[-1] if self.waits else None
-        if wait is None or wait.start is not None:
+        if wait is None or wait["start"] is not None:
             if self._held and before not in (0, self._held):
                 self.resized.append({"time": view.now, "before": before, "after": self._held})
             return
         if len(self.said) > 1 and (self._open or (self._reads and view.malleable[job])):
-            known = self.weighed[-1].beliefs if self.weighed else {}
-            if not self.said.items() <= known.items():
-                self.weighed.append(Weighed(view.now, 0, self.said))
+            if not self.said.items() <= self._known.items():
+                self.chose(view.now, 0, self.said)
             self.said = {}
         keeper = _keeper(engine.scheduler)
         if job not in held:
-            wait.refusals.append(_refusal(view, keeper, job))
+            wait["refused"].append(_refusal(view, keeper, job, self._named))
             return
-        wait.start, wait.processors = view.now, self._held
-        wait.ended = tuple(run.job for run in view.ended)
-        wait.overtook = len(_ahead(keeper, view, job))
+        wait |= {"start": view.now, "processors": self._held}
+        wait["overtook"] = len(_ahead(keeper, view, job))
+        wait["ended_at_start"] = self._named(run.job for run in view.ended)
         self.said = {}
+
+    def _named(self, jobs: Iterable[int]) -> list[int | str]:
+        """Return what jobs are called; see `Named`."""
+        return [self.names[one] if one >= 0 else f"node {-1 - one}" for one in jobs]
 
 
 def _keeper(scheduler: Any) -> QueueKeeper | None:
@@ -283,24 +209,49 @@ def _ahead(keeper: QueueKeeper | None, view: View, job: int) -> list[int]:
     return [one for one in queued if (submit[one], one) < (submit[job], job)]
 
 
-def _started_behind(view: View, job: int) -> tuple[int, ...]:
+def _started_behind(view: View, job: int) -> list[int]:
     """Return who started now and was submitted after a job, in the order of the starts."""
     state, submit, holders = view._tables, view.submit_time, view.believed_ends.job
     jobs = holders[holders >= 0]
     started = jobs[state.start_time[jobs] == view.now].tolist()
     behind = [one for one in started if (submit[one], one) > (submit[job], job)]
-    return tuple(sorted(behind, key=state.planned.item))
+    return sorted(behind, key=state.planned.item)
 
 
-def _refusal(view: View, keeper: QueueKeeper | None, job: int) -> Refusal:
-    """Return why a job did not start in this pass."""
+def _refusal(view: View, keeper: QueueKeeper | None, job: int, named: Named) -> Account:
+    """Return why a job did not start in this pass.
+
+    Returns
+    -------
+    dict
+        ``time``; ``reason``; ``wanted``, the processors that it waits for, 0 where nothing is
+        settled; ``free``, those left by all that starts or is resized in this pass;
+        ``out_of_service``, processors; ``jobs_ahead``, how many wait ahead of it;
+        ``first_ahead`` of them, with ``first_ahead_wants``; ``own_reservation``, where the rule
+        gives it one; ``must_not_move``, the first reservation that it must not move;
+        ``enough_free_at``, when so many are believed to be free, nobody else asking, None where
+        they are; ``once_these_end``, who is believed to end until then; ``passed_by``, who is
+        behind it and starts in this pass.
+    """
     free, ahead = view.free, _ahead(keeper, view, job)
-    down = sum(width for _, width in view.machine.outages.values())
-    behind = _started_behind(view, job)
-    known = Refusal(view.now, KEPT_BACK, 0, free, down, len(ahead), passed_by=behind)
+    row: Account = {
+        "time": view.now,
+        "reason": KEPT_BACK,
+        "wanted": 0,
+        "free": free,
+        "out_of_service": sum(width for _, width in view.machine.outages.values()),
+        "jobs_ahead": len(ahead),
+        "first_ahead": None,
+        "first_ahead_wants": 0,
+        "own_reservation": None,
+        "must_not_move": None,
+        "enough_free_at": None,
+        "once_these_end": [],
+        "passed_by": named(_started_behind(view, job)),
+    }
     place_of = {} if keeper is None else keeper.queue.place_of()
     if keeper is None or job not in place_of:
-        return known
+        return row
     queue, place = keeper.queue, place_of[job]
     wanted = least = queue.processors.item(place)
     reserved, is_held = keeper.reserved_starts(), False
@@ -312,21 +263,22 @@ def _refusal(view: View, keeper: QueueKeeper | None, job: int) -> Refusal:
     is_strict = isinstance(keeper, EasyScheduler) and keeper.strict
     own, until = reserved.get(job), view.now + queue.runtime.item(place)
     others = set(reserved) - {job} if own is not None else set(ahead) & set(reserved)
-    promises = [Promise(one, *reserved[one][:2]) for one in sorted(others)]
-    promises = [one for one in promises if one.job in ahead or one.start < until]
+    starts = [(reserved[one][0], one) for one in others]
+    promises = [(start, one) for start, one in starts if one in ahead or start < until]
     room, taken = shadow_time(view.believed_ends.rows(), free, least, view.now)
     reason = PROCESSORS
     if least <= free:
         reason = RULE if is_held or not promises else RESERVATION
         reason = ORDER if is_strict and ahead else reason
-    return replace(
-        known,
-        reason=reason,
-        wanted=wanted,
-        first_ahead=ahead[0] if ahead else None,
-        first_ahead_wants=queue.processors.item(place_of[ahead[0]]) if ahead else 0,
-        must_not_move=min(promises, key=lambda one: one.start, default=None),
-        enough_free_at=room if taken and room < np.inf else None,
-        once_these_end=tuple(holder[1] for holder in taken),
-        own_reservation=None if own is None else own[0],
-    )
+    row |= {"reason": reason, "wanted": wanted, "own_reservation": own and plain(own[0])}
+    if ahead:
+        row["first_ahead"] = named(ahead)[0]
+        row["first_ahead_wants"] = queue.processors.item(place_of[ahead[0]])
+    if promises:
+        start, first = min(promises)
+        processors = reserved[first][1]
+        promise = {"job": named([first])[0], "start": plain(start), "processors": processors}
+        row["must_not_move"] = promise
+    row["enough_free_at"] = plain(room) if taken else None
+    row["once_these_end"] = named(holder[1] for holder in taken)
+    return row

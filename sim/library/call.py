@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pandas as pd
+from hydra.core.override_parser.types import Quote, QuotedString
 
 from predictors.in_loop.learned import CurvePerApplication
 from predictors.in_loop.per_application import PerApplication
@@ -18,10 +19,10 @@ from sim.composition import Composed
 from sim.config import Config
 from sim.errors import ConfigError
 from sim.help.misspellings import no_such_key
-from sim.library.result import Names
 from sim.simulation.build import build
 from sim.simulation.doors import raised
 from sim.simulation.parts import OBJECT, fits_as, given_object
+from sim.simulation.progress import Names
 from sim.simulation.scene import REPETITION
 from sim.sweeps.configurations import OWN_PREDICTOR, key_of
 from workloads.frame import SOURCE, FrameWorkload
@@ -64,9 +65,7 @@ def literal(value: object) -> str:
     if isinstance(value, str):
         if PLAIN.fullmatch(value) and value.lower() not in WORDS:
             return value
-        inner = re.sub(r"(\\*)'", r"\1\1\\'", value)
-        inner = re.sub(r"(\\+)$", r"\1\1", inner)
-        return f"'{inner}'"
+        return QuotedString(value, Quote.single).with_quotes()
     if isinstance(value, Mapping):
         return "{" + ",".join(f"{key}:{literal(one)}" for key, one in value.items()) + "}"
     if isinstance(value, list | tuple):

@@ -23,25 +23,11 @@ from sim.results.artefacts import BASELINE
 from sim.results.frames import Frames, Tables
 from sim.results.job_metrics import Figures
 from sim.results.rows import number_of, read_together
-from sim.results.sentences import NOBODY
 from sim.results.steady_state import replications_of
+from sim.simulation.progress import Names
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
-
-
-@dataclass(frozen=True)
-class Names:
-    """What parts of a run are called: presets, or classes of objects."""
-
-    policy: str
-    predictor: str
-    workload: str
-
-    @property
-    def asked(self) -> str:
-        """The predictor, if the policy asks one."""
-        return "" if self.policy == NOBODY else self.predictor
 
 
 @dataclass(frozen=True, repr=False)

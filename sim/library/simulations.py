@@ -11,17 +11,18 @@ from typing import Any
 
 import pandas as pd
 
+from predictors.cli.display import SILENT, Display
 from sim.composition import Composed, combinations, compose
 from sim.config import BASELINE_PREDICTOR
 from sim.errors import BAD_INPUT, ConfigError, SimError, SweepWarning, one_line
 from sim.help.interrupts import noting_interrupts
 from sim.library.call import Call, axis, several
-from sim.library.result import REPLICATIONS, Kept, Names, Result
+from sim.library.result import REPLICATIONS, Kept, Result
 from sim.results.artefacts import BASELINE, write_failure
 from sim.results.provenance import listings
 from sim.results.run_folder import foreign
 from sim.simulation.in_folder import run_in
-from sim.simulation.progress import Progress, Show
+from sim.simulation.progress import Names, Show
 from sim.simulation.replay import Results, Simulated, summaries
 from sim.simulation.replay import run as replay
 from sim.sweeps.callback import folder_name
@@ -103,7 +104,7 @@ def run(
 
 def _show(config: Mapping[str, Any], names: Names) -> Show:
     """Return what is told of the progress: at a terminal or in a notebook, unless it is set."""
-    show = Show(False, names.policy, names.predictor, names.workload)
+    show = Show(False, names)
     asked = config["sim"]["progress"]
     is_seen = show.messages.is_terminal or show.messages.is_jupyter
     return replace(show, progress=is_seen if asked is None else asked)
@@ -217,11 +218,11 @@ def sweep(
     with contextlib.ExitStack() as stack:
         messages = Show().messages
         is_seen = messages.is_terminal or messages.is_jupyter
-        shown = stack.enter_context(Progress(messages)) if is_seen else None
+        shown = stack.enter_context(Display(messages)) if is_seen else SILENT
         for number, one in enumerate(planned):
             named = f"{number + 1} of {len(planned)}"
-            with Show(display=shown).part(number, len(planned), named):
-                if shown is not None and shown.is_due():
+            with shown.part(number, len(planned), named):
+                if shown.is_due():
                     shown.show("", 0.0)
                 try:
                     rows.append(_row(one, place, differing, shown, parts))
@@ -269,7 +270,7 @@ class Planned:
         return [*self.overrides, *(f"{key}={held.name}" for key, held in parts)]
 
     def carry_out(
-        self, folder: Path | None, shown: Progress | None
+        self, folder: Path | None, shown: Display
     ) -> tuple[Names, str, Results, list[Results]]:
         """Simulate; what is finished in its folder is left as it is.
 
@@ -280,7 +281,7 @@ class Planned:
         call = self.call
         config, names = call.settings(composed), call.names(composed.choices)
         show = _show(config, names)
-        show = replace(show, display=shown if show.progress else None)
+        show = replace(show, display=shown if show.progress else SILENT)
         base = (config["baseline"] or {}).get("name", "")
         if folder is None:
             each: list[Results] = []
@@ -312,7 +313,7 @@ def _row(
     one: Planned,
     place: Path | None,
     differing: Sequence[str],
-    shown: Progress | None,
+    shown: Display,
     parts: Kept,
 ) -> dict[str, Any]:
     """Carry out a run of a sweep and return its row; keep what its replications found."""

@@ -18,7 +18,8 @@ class Disturbed(Dedicated):
 
     Attributes
     ----------
-    phases : NodeInterference
+    phases : NodeInterference or None
+        None where no node is ever slowed.
 
     Examples
     --------
@@ -29,7 +30,7 @@ class Disturbed(Dedicated):
     (True, 1000.0)
     """
 
-    phases: NodeInterference = field(kw_only=True)
+    phases: NodeInterference | None = field(default=None, kw_only=True)
 
     def nodes_of(self, processors: Ranges) -> list[int]:
         """Return the numbers of the nodes on which some processors sit."""
@@ -39,7 +40,7 @@ class Disturbed(Dedicated):
         self, start: float, runtime: float, nodes: Ranges, communication: float = 0.0
     ) -> float:
         """Return when work of `runtime` seconds at full speed ends if it starts at `start`."""
-        return float(self.walls(start, runtime, nodes))
+        return start + runtime if self.phases is None else float(self.walls(start, runtime, nodes))
 
     def walls(self, start: float, work: ArrayLike, nodes: Ranges) -> FloatArray:
         """Return when so many seconds of work at full speed are done, by the clock.
@@ -53,6 +54,8 @@ class Disturbed(Dedicated):
             Processors that the job holds.
         """
         seconds = np.asarray(work, dtype=float)
+        if self.phases is None:
+            return start + seconds
         # No phase beyond this can matter: all of it would be done at the slowest.
         until = start + float(seconds.max(initial=0.0)) * self.phases.factor
         return self.phases.slowdown(self.nodes_of(nodes), start, until).wall(seconds)
@@ -61,4 +64,6 @@ class Disturbed(Dedicated):
         self, start: float, end: float, nodes: Ranges, communication: float = 0.0
     ) -> float:
         """Return the work done from `start` to `end`, in seconds at full speed."""
+        if self.phases is None:
+            return end - start
         return self.phases.slowdown(self.nodes_of(nodes), start, end).work(end)

@@ -1,37 +1,39 @@
 """The machine whose nodes fail and are repaired, and on which foreign processes may run."""
 
 from dataclasses import dataclass, field
-from math import ceil, exp
-from typing import Literal, NoReturn
+from math import ceil, exp, inf, nextafter
+from typing import Literal
 
-from sim.errors import ConfigError, check_choice
+from sim.errors import Bounds, between, check_choice
 from sim.machine.base import Dedicated
 from sim.machine.disturbed import Disturbed
 from sim.machine.failures import (
     ConstantRepairs,
     ExponentialLifetimes,
+    Lifetimes,
     LognormalRepairs,
     NodeFailures,
+    Repairs,
     WeibullLifetimes,
 )
 from sim.machine.interference import NodeInterference
-from sim.state.records import Ranges
 from workloads.streams import Streams
 
 Requeueing = Literal["head", "tail"]
 LARGEST, MOST_FACTOR = 1e15, 1e6
 """Seconds, and how many times as long work may take while others disturb it."""
-BETWEEN = {
-    "mtbf": (1.0, LARGEST),
-    "shape": (0.05, 20.0),
-    "repair": (0.0, LARGEST),
-    "max_restarts": (0, LARGEST),
-    "shrink_seconds": (0.0, LARGEST),
-    "interference": (0.0, 1.0),
-    "quiet": (1.0, LARGEST),
-    "disturbed": (1.0, LARGEST),
+BOUNDS = {
+    "mtbf": between(1.0, LARGEST),
+    "shape": between(0.05, 20.0),
+    "repair": between(0.0, LARGEST),
+    "max_restarts": between(0.0, LARGEST),
+    "shrink_seconds": between(0.0, LARGEST),
+    "interference": between(0.0, 1.0),
+    "quiet": between(1.0, LARGEST),
+    "disturbed": between(1.0, LARGEST),
+    "factor": Bounds(f"above 1 and at most {MOST_FACTOR:,.0f}", nextafter(1.0, inf), MOST_FACTOR),
 }
-"""Least and most of each number; of a shorter mean time between failures no job would end."""
+"""The range of each number; of a shorter mean time between failures no job would end."""
 
 
 @dataclass(frozen=True)
@@ -98,17 +100,11 @@ class Failing(Dedicated):
         super().__post_init__()
         check_choice(("exponential", "weibull"), lifetimes=self.lifetimes)
         check_choice(("head", "tail"), requeue=self.requeue)
-        for name, (least, most) in BETWEEN.items():
-            value = getattr(self, name)
-            if value is not None and not least <= value <= most:
-                self._refuse(name, f"at least {least:g} and at most {most:g}")
-        if self.repair_median is not None and not 0.0 < self.repair_median < self.repair:
-            self._refuse("repair_median", f"above 0 and below the mean, repair={self.repair}")
-        if not 1.0 < self.factor <= MOST_FACTOR:
-            self._refuse("factor", f"above 1 and at most {MOST_FACTOR:,.0f}")
-
-    def _refuse(self, name: str, allowed: str) -> NoReturn:
-        raise ConfigError(f"cluster.{name} must be {allowed}, got {getattr(self, name)}")
+        words = f"above 0 and below the mean, repair={self.repair}"
+        median = Bounds(words, nextafter(0.0, 1.0), nextafter(self.repair, 0.0))
+        for name, bounds in {**BOUNDS, "repair_median": median}.items():
+            if (value := getattr(self, name)) is not None:
+                bounds.check(**{f"cluster.{name}": value})
 
     def bound(self, streams: Streams, start: float) -> "FailingMachine":
         """Return the machine of one run: failures depend on seed, replication and node alone.
@@ -120,45 +116,36 @@ class Failing(Dedicated):
             When the nodes' clocks start.
         """
         nodes = ceil(self.processors / self.processors_per_node)
-        size = (self.processors, self.processors_per_node)
-        speed = Dedicated(*size)
+        phases = None
         if self.interference != 0.0:
-            key = streams.key("interference")
             lengths = (self.quiet, self.disturbed, self.factor, self.interference)
-            speed = Disturbed(*size, phases=NodeInterference(*lengths, key, start))
+            phases = NodeInterference(*lengths, streams.key("interference"), start)
         failures = self._failures(nodes, streams.key("failures"), start)
-        return FailingMachine(**vars(self), failures=failures, speed=speed)
+        return FailingMachine(**vars(self), failures=failures, phases=phases)
 
     def _failures(self, nodes: int, key: int, start: float) -> NodeFailures | None:
         if self.mtbf is None:
             return None
-        lives = (
-            ExponentialLifetimes(self.mtbf)
-            if self.lifetimes == "exponential"
-            else WeibullLifetimes(self.mtbf, self.shape)
-        )
-        repairs = (
-            ConstantRepairs(self.repair)
-            if self.repair_median is None
-            else LognormalRepairs(self.repair, self.repair_median)
-        )
+        lives: Lifetimes = ExponentialLifetimes(self.mtbf)
+        if self.lifetimes == "weibull":
+            lives = WeibullLifetimes(self.mtbf, self.shape)
+        repairs: Repairs = ConstantRepairs(self.repair)
+        if self.repair_median is not None:
+            repairs = LognormalRepairs(self.repair, self.repair_median)
         return NodeFailures(nodes, lives, repairs, key, start)
 
 
 @dataclass(frozen=True)
-class FailingMachine(Failing):
+class FailingMachine(Failing, Disturbed):
     """A machine in one run: its nodes' clocks are wound up.
 
     Attributes
     ----------
     failures : NodeFailures or None
         None where nothing fails.
-    speed : Dedicated
-        How fast work proceeds: undisturbed, or `Disturbed`.
     """
 
     failures: NodeFailures | None = field(default=None, kw_only=True)
-    speed: Dedicated = field(default_factory=lambda: Dedicated(1), kw_only=True)
 
     def processors_of(self, node: int) -> tuple[int, int]:
         """Return the first and the last processor of a node."""
@@ -177,15 +164,3 @@ class FailingMachine(Failing):
             return 1.0
         nodes = ceil(processors / self.processors_per_node)
         return exp(min(nodes * runtime / lives.mtbf, 700.0))
-
-    def completion(
-        self, start: float, runtime: float, nodes: Ranges, communication: float = 0.0
-    ) -> float:
-        """Return when work of `runtime` seconds at full speed ends if it starts at `start`."""
-        return self.speed.completion(start, runtime, nodes)
-
-    def progress(
-        self, start: float, end: float, nodes: Ranges, communication: float = 0.0
-    ) -> float:
-        """Return the work done from `start` to `end`, in seconds at full speed."""
-        return self.speed.progress(start, end, nodes)

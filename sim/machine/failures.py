@@ -145,18 +145,14 @@ class _NodeClock:
         self.failures = np.array([start + lifetimes.draw_first(rng)])
         self.repairs = self.failures + repairs.draw(rng, 1)
 
-    def extend(self) -> None:
-        """Draw some more lives and repairs."""
-        lives = self._lifetimes.draw(self._rng, DRAWN_AT_ONCE)
-        away = self._repairs.draw(self._rng, DRAWN_AT_ONCE)
-        ends = self.repairs[-1] + np.cumsum(lives + away)
-        self.repairs = np.concatenate((self.repairs, ends))
-        self.failures = np.concatenate((self.failures, ends - away))
-
     def at(self, index: int) -> tuple[float, float]:
         """Return the failure of that index and the repair that ends it."""
         while index >= self.failures.size:
-            self.extend()
+            lives = self._lifetimes.draw(self._rng, DRAWN_AT_ONCE)
+            away = self._repairs.draw(self._rng, DRAWN_AT_ONCE)
+            ends = self.repairs[-1] + np.cumsum(lives + away)
+            self.repairs = np.concatenate((self.repairs, ends))
+            self.failures = np.concatenate((self.failures, ends - away))
         return float(self.failures[index]), float(self.repairs[index])
 
 

@@ -1,5 +1,6 @@
 """A machine that is not the jobs' alone: background load slows them down, for oracles too."""
 
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 import numpy as np
@@ -16,7 +17,7 @@ from sim.background.load_outlook import LoadOutlook
 from sim.background.load_sensors import LoadSensors
 from sim.background.models import ConstantLoad
 from sim.background.sources import LoadModel
-from sim.errors import AT_LEAST_1_AND_FINITE, FINITE, POSITIVE_AND_FINITE, ConfigError, check_choice
+from sim.errors import AT_LEAST_1_AND_FINITE, FINITE, POSITIVE_AND_FINITE, Bounds, check_choice
 from sim.state.records import Ranges
 from workloads.base import GroundTruth
 from workloads.streams import Streams
@@ -27,6 +28,7 @@ MOST_SAMPLES = 1_000_000
 """Of the monitor before the first submit."""
 
 
+@dataclass(eq=False)
 class Shared:
     """A machine with background load on its processors and on the links between its nodes.
 
@@ -77,64 +79,51 @@ class Shared:
     260.0
     """
 
+    processors: int
+    processors_per_node: int = 1
+    cpu: LoadModel | None = CPU_ROUNDS
+    network: LoadModel | None = NETWORK_ROUNDS
+    sample_every: float = 120.0
+    sample_per: Literal["processor", "node"] = "processor"
+    sample_noise: float = 0.0
+    belief: Belief = "forecast"
+    selection: Selection = "mae_50"
+    forget: float = 6000.0
+    history: float = 86400.0
+    renew: float | None = None
+    streams: Streams = field(default_factory=lambda: Streams(0))
+    origin: float = 0.0
     splits_work = True
 
-    def __init__(
-        self,
-        processors: int,
-        processors_per_node: int = 1,
-        cpu: LoadModel | None = CPU_ROUNDS,
-        network: LoadModel | None = NETWORK_ROUNDS,
-        sample_every: float = 120.0,
-        sample_per: Literal["processor", "node"] = "processor",
-        sample_noise: float = 0.0,
-        belief: Belief = "forecast",
-        selection: Selection = "mae_50",
-        forget: float = 6000.0,
-        history: float = 86400.0,
-        renew: float | None = None,
-        streams: Streams | None = None,
-        origin: float = 0.0,
-    ) -> None:
-        POSITIVE_AND_FINITE.check(sample_every=sample_every)
-        FINITE.check(sample_noise=sample_noise)
-        check_choice(("processor", "node"), sample_per=sample_per)
-        if not 0 <= history <= MOST_SAMPLES * sample_every:
-            raise ConfigError(
-                f"history must be a number of seconds, at least 0 and at most {MOST_SAMPLES:,} "
-                f"samples of {sample_every:g} s, got {history}"
-            )
-        if processors > MOST_SHARED:
-            raise ConfigError(
-                f"cluster.processors must be at most {MOST_SHARED:,} where load is simulated, "
-                f"got {processors}"
-            )
-        AT_LEAST_1_AND_FINITE.check_or_null(renew=renew)
-        self.processors, self.processors_per_node = processors, processors_per_node
-        self.renew = renew
-        self._settings = (belief, selection, forget)
-        self._streams = Streams(0) if streams is None else streams
-        self._kinds = (cpu, network)
-        self._monitor: tuple[float, Literal["processor", "node"], float]
-        self._monitor = (sample_every, sample_per, sample_noise)
-        self._idle = all(kind in (None, ConstantLoad(1.0)) for kind in self._kinds)
+    def __post_init__(self) -> None:
+        POSITIVE_AND_FINITE.check(sample_every=self.sample_every)
+        FINITE.check(sample_noise=self.sample_noise)
+        check_choice(("processor", "node"), sample_per=self.sample_per)
+        words = f"a number of seconds, at least 0 and at most {MOST_SAMPLES:,} samples"
+        longest = MOST_SAMPLES * self.sample_every
+        Bounds(f"{words} of {self.sample_every:g} s", 0, longest).check(history=self.history)
+        words = f"at most {MOST_SHARED:,} where load is simulated"
+        Bounds(words, -np.inf, MOST_SHARED).check(**{"cluster.processors": self.processors})
+        AT_LEAST_1_AND_FINITE.check_or_null(renew=self.renew)
+        kinds, begin = (self.cpu, self.network), self.origin - self.history
+        self._idle = all(kind in (None, ConstantLoad(1.0)) for kind in kinds)
         self.load = BackgroundLoad(
-            processors, self._streams, cpu, network, processors_per_node, origin - history
+            self.processors, self.streams, *kinds, self.processors_per_node, begin
         )
-        self.sensors = LoadSensors(self.load, self._streams, *self._monitor)
+        monitor = (self.sample_every, self.sample_per, self.sample_noise)
+        self.sensors = LoadSensors(self.load, self.streams, *monitor)
         self.outlook()
-        self._processors = np.arange(processors)
+        self._processors = np.arange(self.processors)
 
     def outlook(self) -> LoadOutlook:
         """Return what may be believed of the load, from the beginning of the samples on."""
-        return LoadOutlook(LoadBeliefs(self.sensors, *self._settings), self.renew)
+        beliefs = LoadBeliefs(self.sensors, self.belief, self.selection, self.forget)
+        return LoadOutlook(beliefs, self.renew)
 
     def elsewhen(self) -> "Shared":
-        """Return the same machine under load of the same kind at another time."""
-        streams = Streams(self._streams.key("load.elsewhen") >> 1, 0)
-        (cpu, network), (every, per, noise) = self._kinds, self._monitor
-        size = (self.processors, self.processors_per_node)
-        return Shared(*size, cpu, network, every, per, noise, history=0.0, streams=streams)
+        """Return the same machine under load of the same kind at another time, measured as ever."""
+        streams = Streams(self.streams.key("load.elsewhen") >> 1, 0)
+        return replace(self, belief="forecast", history=0.0, origin=0.0, streams=streams)
 
     def _held(self, nodes: Ranges) -> IntArray:
         """Return the processor numbers of ranges."""
@@ -194,7 +183,7 @@ class Shared:
             values[f"effective_{name}"] = float(least.mean())
             values[f"available_{name}"] = float(average.min(initial=1.0))
             values[f"available_{name}_at_start"] = float(least[0])
-        if self._settings[0] == "oracle":
+        if self.belief == "oracle":
             true = self.load.effective(own, start, end)
             values["effective_cpu"], values["effective_bandwidth"] = true
         return values

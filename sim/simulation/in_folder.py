@@ -34,10 +34,15 @@ class Carried(NamedTuple):
     folder: Path
 
     @property
+    def places(self) -> list[Path]:
+        """The folder of each replication, where there are several."""
+        number = int(self.results[0].get("replications") or 0)
+        return [replication_folder(self.folder, k) for k in range(number)]
+
+    @property
     def parts(self) -> list[Results]:
         """The summaries of each replication, where there are several."""
-        number = int(self.results[0].get("replications") or 0)
-        return [read_results(replication_folder(self.folder, k)) for k in range(number)]
+        return [*map(read_results, self.places)]
 
 
 def run_in(

@@ -3,19 +3,19 @@
 import contextlib
 import datetime
 from collections.abc import Mapping, Sequence
-from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 from rich.console import Console
 
-from predictors.cli.display import Display
+from predictors.cli.display import SILENT, Display
 from predictors.cli.terminal import PlainConsole
 from sim.engine.watcher import Watched, Watcher
 from sim.errors import SimError
+from sim.results.sentences import NOBODY
 from sim.state.decisions import Decision
-from workloads.base import BoolArray, FloatArray, GroundTruth, Trace
+from workloads.base import BoolArray, GroundTruth, Trace
 
 
 def simulated_date(
@@ -37,55 +37,18 @@ def simulated_date(
     return f"{shown}:{rest % 60:02d}" if to_the_second else shown
 
 
-class Progress(Display):
-    """Shows how far simulations are, once they have lasted for a second.
+@dataclass(frozen=True)
+class Names:
+    """What parts of a run are called: presets, or classes of objects."""
 
-    Parameters
-    ----------
-    console : rich.console.Console
-    label : str
-        What is running, such as the policy's name.
-    origin : float
-        First submit, seconds on the trace's clock.
-    start : datetime.datetime, optional
-        The date of `origin`, where the trace knows it.
+    policy: str
+    predictor: str
+    workload: str
 
-    Examples
-    --------
-    >>> with Progress(Console(quiet=True), "sa") as progress:
-    ...     over = np.array([True, False])
-    ...     progress.update(now=60.0, queued=1, over=over, work=np.array([10.0, 30.0]))
-    """
-
-    def __init__(
-        self,
-        console: Console,
-        label: str = "",
-        *,
-        origin: float = 0.0,
-        start: datetime.datetime | None = None,
-    ) -> None:
-        super().__init__(console, label)
-        self.origin, self.start = origin, start
-
-    def update(self, now: float, queued: int, over: BoolArray, work: FloatArray) -> None:
-        """Show the state of a simulation.
-
-        Parameters
-        ----------
-        now : float
-            The simulation's clock, seconds on the trace's clock.
-        queued : int
-            Jobs that wait.
-        over : numpy.ndarray of bool, shape (n,)
-            Whether each job has ended.
-        work : numpy.ndarray of float, shape (n,)
-            Of each job, in any unit: how much of it has ended says what time is left.
-        """
-        ended, to_come = float(work[over].sum()), float(work[~over].sum())
-        date = simulated_date(now - self.origin, self.start)
-        jobs = f"{over.sum():,} of {over.size:,} jobs"
-        self.show(f"{date} · {jobs} · {queued:,} waiting", ended / max(ended + to_come, 1.0))
+    @property
+    def asked(self) -> str:
+        """The predictor, if the policy asks one."""
+        return "" if self.policy == NOBODY else self.predictor
 
 
 @dataclass(frozen=True)
@@ -96,53 +59,62 @@ class Show:
     ----------
     progress : bool
         How far it is, on runs longer than a second.
-    policy, predictor, workload : str
-        Names of the run's.
+    names : Names
+        Of the run's parts.
     messages : rich.console.Console
         Standard error.
-    display : Progress or None
+    display : Display
         What shows it, where that is of more than this run.
     """
 
     progress: bool = False
-    policy: str = "run"
-    predictor: str = ""
-    workload: str = ""
+    names: Names = Names("run", "", "")
     messages: Console = field(default_factory=lambda: PlainConsole(stderr=True))
-    display: Progress | None = None
-
-    def part(self, place: int, parts: int, label: str = "") -> AbstractContextManager[None]:
-        """Show what follows as one of several parts."""
-        nothing = contextlib.nullcontext()
-        return nothing if self.display is None else self.display.part(place, parts, label)
+    display: Display = SILENT
 
     def name(self, parts: Mapping[str, Any]) -> str:
         """Return the name of a run's or a baseline's policy."""
-        return str(parts["name"]) if "name" in parts else self.policy
+        return str(parts["name"]) if "name" in parts else self.names.policy
+
+
+def beginning(trace: Trace) -> tuple[float, datetime.datetime | None]:
+    """Return a trace's first submit, in seconds on its clock and as a date (UTC) if known."""
+    origin = float(trace.jobs["submit_time"].iloc[0])
+    if trace.epoch is None:
+        return origin, None
+    try:
+        return origin, datetime.datetime.fromtimestamp(trace.epoch + origin, datetime.UTC)
+    except (OverflowError, ValueError):
+        return origin, None
 
 
 class ProgressWatcher(Watcher):
-    """Pass the state of an engine on to a progress display, now and then.
+    """Shows how far a simulation is, now and then, once it has lasted for a second.
 
     Parameters
     ----------
-    progress : Progress
+    display : Display
     trace : Trace
-        Whose jobs' work is processors times runtime, as requested and recorded.
+        Whose jobs' work is processors times runtime, as requested and recorded: how much of it
+        has ended says what time is left.
     """
 
-    def __init__(self, progress: Progress, trace: Trace) -> None:
-        self._progress = progress
+    def __init__(self, display: Display, trace: Trace) -> None:
+        self._display = display
+        self._origin, self._start = beginning(trace)
         work = trace.jobs["requested_processors"] * trace.jobs["reference_runtime"]
         self._work = work.to_numpy(np.float64)
 
     def is_due(self) -> bool:
         """Return whether it is time to show something."""
-        return self._progress.is_due()
+        return self._display.is_due()
 
     def progressed(self, now: float, queued: int, over: BoolArray) -> None:
-        """Update the display."""
-        self._progress.update(now, queued, over, self._work)
+        """Show date, jobs and queue, and what time is left."""
+        ended, to_come = float(self._work[over].sum()), float(self._work[~over].sum())
+        date = simulated_date(now - self._origin, self._start)
+        text = f"{date} · {over.sum():,} of {over.size:,} jobs · {queued:,} waiting"
+        self._display.show(text, ended / max(ended + to_come, 1.0))
 
 
 TIMES_LONGEST = 100.0

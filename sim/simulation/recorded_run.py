@@ -1,7 +1,7 @@
 """A finished run, made ready to be replayed from what its folder recorded of it."""
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 
 from predictors.base import FloatArray, IntArray
+from predictors.cli.display import SILENT, Display
 from sim.composition import recorded, recorded_command
 from sim.config import digest
 from sim.engine.setup import Setup
@@ -28,10 +29,8 @@ from sim.results.provenance import (
     input_files,
 )
 from sim.simulation.build import build, with_menu
-from sim.simulation.progress import Progress
 from sim.simulation.recorded_schedule import is_recorded
 from sim.simulation.scene import Scene, prepare, set_scene
-from sim.state.records import Records
 
 REPLICATION = "replication="
 MOMENTS = 240
@@ -55,7 +54,7 @@ class RecordedRun:
     replication : int
     notes : tuple of str
         What is to be said of a replay beforehand, such as that the code has changed.
-    progress : Progress, optional
+    progress : Display
         Shows how far a replay for a picture is.
     """
 
@@ -63,8 +62,8 @@ class RecordedRun:
     config: Mapping[str, Any]
     parts: Mapping[str, Any]
     replication: int = 0
-    notes: tuple[str, ...] = field(default=())
-    progress: Progress | None = None
+    notes: tuple[str, ...] = ()
+    progress: Display = SILENT
 
     def scene(self) -> Scene:
         """Return its jobs, truth and machine.
@@ -80,23 +79,8 @@ class RecordedRun:
             said = "; ".join(["it cannot be made again", *self.notes, str(error)])
             raise SimError(f"{self.place}: {said}") from None
 
-    def replay(
-        self, scene: Scene, watch: Callable[[Setup], Setup], progress: Progress | None = None
-    ) -> tuple[Setup, Records]:
-        """Simulate it again on its scene.
-
-        Parameters
-        ----------
-        scene : Scene
-        watch : callable
-            Returns the setup with whoever looks on.
-        progress : Progress, optional
-
-        Returns
-        -------
-        setup : Setup
-            As it was replayed; its predictor knows what it knew at the end.
-        records : Records
+    def setup(self, scene: Scene, progress: Display = SILENT) -> Setup:
+        """Return what its simulation on its scene is made of, to be simulated again.
 
         Raises
         ------
@@ -106,8 +90,7 @@ class RecordedRun:
         if is_recorded(self.parts["policy"]):
             raise SimError(f"{self.place}: it is the log's own schedule; no policy made it")
         policy = build(with_menu(self.parts["policy"], self.config["menu"]), "policy")
-        setup = watch(prepare(self.config, self.parts, scene, policy, progress))
-        return setup, scene.replay(setup)
+        return prepare(self.config, self.parts, scene, policy, progress)
 
     def speedups(self, applications: Sequence[int], most: int) -> list[Speedups]:
         """Return speedup curves, true and as the predictor believes at the end of a replay.
@@ -124,7 +107,9 @@ class RecordedRun:
         SimError
             If an application has no job that could run on two counts.
         """
-        setup, _ = self.replay(self.scene(), lambda setup: setup, self.progress)
+        scene = self.scene()
+        setup = self.setup(scene, self.progress)
+        scene.replay(setup)  # the predictor then knows what it knew at the end
         own = setup.trace.jobs["job_id"].to_numpy() >= 0
         of = numbered(setup.trace, setup.truth.application)
         names, jobs = np.unique(of[own & setup.truth.moldable], return_counts=True)

@@ -1,7 +1,6 @@
 """One run from its configuration to its artefacts: jobs, truth, policy, simulation, figures."""
 
 import contextlib
-import datetime
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
@@ -11,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from predictors.cli.display import SILENT
+from predictors.cli.display import SILENT, Display
 from sim.config import BASELINE_PREDICTOR
 from sim.errors import ConfigError
 from sim.results.artefacts import (
@@ -35,7 +34,7 @@ from sim.results.rows import EASY_PLUS
 from sim.results.run_folder import manifest, read_results
 from sim.results.steady_state import STEADY, STEADY_LOAD, WINDOW, Trim
 from sim.simulation.build import with_menu
-from sim.simulation.progress import Progress, Show
+from sim.simulation.progress import Show
 from sim.simulation.recorded_schedule import is_recorded
 from sim.simulation.replication import (
     decisive,
@@ -45,7 +44,6 @@ from sim.simulation.replication import (
     stopping_rule,
 )
 from sim.simulation.scene import Played, Scene, play, set_scene, steady_load
-from workloads.base import Trace
 from workloads.truth.options import TruthOptions
 
 if TYPE_CHECKING:
@@ -146,9 +144,9 @@ def _title(show: Show, config: Mapping[str, Any], parts: Mapping[str, Any], run:
 
     own = parts["predictor"] == config["predictor"]
     brings_own = is_recorded(parts["policy"]) or parts["policy"].get("predictor")
-    predictor = "" if brings_own else show.predictor if own else BASELINE_PREDICTOR
+    predictor = "" if brings_own else show.names.predictor if own else BASELINE_PREDICTOR
     figures: Figures = {"jobs": int(run.counted.sum()), "processors": run.records.processors}
-    return title_of(show.name(parts), predictor, show.workload, figures)
+    return title_of(show.name(parts), predictor, show.names.workload, figures)
 
 
 def write_more(folder: Path, run: Outcome, names: Sequence[str]) -> None:
@@ -198,17 +196,6 @@ def _drawn(outcome: Outcome, title: str) -> "Figure":
     return schedule_figure(outcome.tables, records.processors, title, nodes, epoch)
 
 
-def beginning(trace: Trace) -> tuple[float, datetime.datetime | None]:
-    """Return a trace's first submit, in seconds on its clock and as a date (UTC) if known."""
-    origin = float(trace.jobs["submit_time"].iloc[0])
-    if trace.epoch is None:
-        return origin, None
-    try:
-        return origin, datetime.datetime.fromtimestamp(trace.epoch + origin, datetime.UTC)
-    except (OverflowError, ValueError):
-        return origin, None
-
-
 def perform(
     config: Mapping[str, Any],
     parts: Mapping[str, Any],
@@ -222,15 +209,13 @@ def perform(
 
     If it `is_first`, no later replication, and does not settle, it is run at lower loads too.
     """
-    began, shown = time.perf_counter(), show.display
-    if shown is not None:
-        shown.origin, shown.start = beginning(scene.trace)
-    played = play(config, parts, scene, shown)
+    began = time.perf_counter()
+    played = play(config, parts, scene, show.display)
     title = _title(show, config, parts, played.outcome) if is_drawn else None
     made = artefacts(config, played, scene, time.perf_counter() - began, identity, title)
     figures, alone = made.summary, config["replications"] == 1 and config["precision"] is None
     sought = is_first and figures[STEADY] is False and (alone or figures[WINDOW] is None)
-    load = steady_load(config, parts, scene, shown) if sought else None
+    load = steady_load(config, parts, scene, show.display) if sought else None
     return replace(made, summary=dict(sorted({**figures, STEADY_LOAD: load}.items())))
 
 
@@ -280,9 +265,8 @@ def replicate(
     """Run one replication, its baseline and the step between; write all where there is a folder."""
     if config["sim"]["assumptions"] and config["baseline"] is None:
         raise ConfigError("sim.assumptions=true: needs a baseline, such as baseline=easy")
-    display = show.display or SILENT
-    with display.ahead():
-        scene = set_scene(config, replication, shown=display)
+    with show.display.ahead():
+        scene = set_scene(config, replication, shown=show.display)
     others = (config["baseline"], step_between(config, len(scene.trace.jobs)))
     first, every = replication == 0 and config["picture"] == "first", config["picture"] == "all"
     drawn = (first or every, first or every, every)
@@ -294,17 +278,17 @@ def replicate(
         if parts is None:
             made.append(None)
             continue
-        with show.part(sum(map(bool, made)), number, show.name(parts)):
+        with show.display.part(sum(map(bool, made)), number, show.name(parts)):
             asked = (config, parts, scene, identity, show, is_drawn, replication == 0)
             made.append(perform(*asked))
     own, base, step = made
     assert own is not None
     more: Figures = {}
     if rival is not None:
-        with show.part(number - 1 - varies, number, EASY_PLUS):
+        with show.display.part(number - 1 - varies, number, EASY_PLUS):
             more |= easy_plus_figures(config, rival, scene, show.display)
     if varies:
-        with show.part(number - 1, number):
+        with show.display.part(number - 1, number):
             more |= decisive(config, show.display)
     own = replace(own, summary=dict(sorted({**own.summary, **more}.items())))
     if folder is not None:
@@ -359,15 +343,15 @@ def run(
         if several and place is not None and is_finished(place):
             return read_results(place)
         named = f"{replication + 1} of {number}" if number > 1 else ""
-        with show.part(min(replication, number - 1), number, named):
+        with show.display.part(min(replication, number - 1), number, named):
             simulated = replicate(config, replication, place, identity, show)
         if keep is not None:
             keep(simulated)
         return summaries(simulated)
 
     with contextlib.ExitStack() as stack:
-        if show.progress and show.display is None:
-            show = replace(show, display=stack.enter_context(Progress(show.messages)))
+        if show.progress and show.display is SILENT:
+            show = replace(show, display=stack.enter_context(Display(show.messages)))
         if not several:
             return one(0)
         every = replicated(one, number, rule)

@@ -4,7 +4,6 @@ There are as many replications as asked, or as a wanted precision takes. Which a
 changes the outcome most is found by runs under others.
 """
 
-import contextlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from math import expm1, inf, isfinite, log
@@ -12,13 +11,13 @@ from typing import Any, Literal, TypeVar
 
 import yaml
 
+from predictors.cli.display import SILENT, Display
 from sim.config import CONFIG_FOLDER
 from sim.errors import ConfigError
 from sim.results.job_metrics import Figures
 from sim.results.metrics import summarise
 from sim.results.rows import EASY_PLUS, KEPT, number_of
 from sim.results.steady_state import STEADY, Trim
-from sim.simulation.progress import Progress
 from sim.simulation.scene import Scene, play, set_scene
 from sim.statistics.intervals import t_interval
 from workloads.truth.options import TRUTH_KEYS
@@ -26,62 +25,7 @@ from workloads.truth.options import TRUTH_KEYS
 Pair = Sequence[Figures | None]
 """Summaries of one replication: the run's, its baseline's, and others beside them."""
 P = TypeVar("P", bound=Pair)
-
-
-LEAST = 10
-"""Replications before the first decision: with fewer, a small spread by chance stops too early."""
-
-
-@dataclass(frozen=True)
-class Precision:
-    """When replications are enough: the interval of a mean reaches out no further than asked.
-
-    Parameters
-    ----------
-    relative : float
-        Largest half-width of the interval over the size of the mean: 0.05 is
-        plus or minus 5 %; between 0 and 1.
-    least : int
-        Replications before the first decision, at least 2.
-    most : int
-        Replications after which it stops in any case.
-
-    Raises
-    ------
-    ConfigError
-        If there may not be so many as come before the first decision.
-
-    References
-    ----------
-    Law, Simulation Modeling and Analysis (5th ed., 2015), section 9.4.1 (the
-    sequential procedure); Chow & Robbins, Ann. Math. Statist. 36 (1965), for its
-    coverage as the asked width shrinks.
-
-    Examples
-    --------
-    >>> asked = Precision(0.05, least=3)
-    >>> asked.enough([100.0, 101.0]), asked.enough([100.0, 101.0, 99.5])
-    (False, True)
-    """
-
-    relative: float
-    least: int = LEAST
-    most: int = 100
-
-    def __post_init__(self) -> None:
-        if self.most < self.least:
-            raise ConfigError(
-                f"most_replications={self.most}: must be at least the {self.least} replications "
-                f"that come before the first decision"
-            )
-
-    def met(self, values: Sequence[float]) -> bool:
-        """Return whether the interval by Student's t is as narrow as asked."""
-        return len(values) >= self.least and t_interval(values).relative <= self.relative
-
-    def enough(self, values: Sequence[float]) -> bool:
-        """Return whether to stop: as narrow as asked, or as many as allowed."""
-        return len(values) >= self.most or self.met(values)
+RESPONSE = "mean_response_time"
 
 
 @dataclass(frozen=True)
@@ -136,19 +80,63 @@ def _number(summary: Figures, key: str) -> float:
     return float(value)
 
 
-@dataclass(frozen=True)
-class Stopping:
-    """When the replications of a run are enough.
+LEAST = 10
+"""Replications before the first decision: with fewer, a small spread by chance stops too early."""
 
-    Attributes
+
+@dataclass(frozen=True)
+class Precision:
+    """When replications are enough: the interval of a mean reaches out no further than asked.
+
+    Parameters
     ----------
-    precision : Precision
+    relative : float
+        Largest half-width of the interval over the size of the mean: 0.05 is
+        plus or minus 5 %; between 0 and 1.
+    least : int
+        Replications before the first decision, at least 2.
+    most : int
+        Replications after which it stops in any case.
     objective : Objective
         Whose mean is to be so precise.
+
+    Raises
+    ------
+    ConfigError
+        If there may not be so many as come before the first decision.
+
+    References
+    ----------
+    Law, Simulation Modeling and Analysis (5th ed., 2015), section 9.4.1 (the
+    sequential procedure); Chow & Robbins, Ann. Math. Statist. 36 (1965), for its
+    coverage as the asked width shrinks.
+
+    Examples
+    --------
+    >>> asked = Precision(0.05, least=3)
+    >>> asked.enough([100.0, 101.0]), asked.enough([100.0, 101.0, 99.5])
+    (False, True)
     """
 
-    precision: Precision
-    objective: Objective
+    relative: float
+    least: int = LEAST
+    most: int = 100
+    objective: Objective = Objective(RESPONSE, "run")
+
+    def __post_init__(self) -> None:
+        if self.most < self.least:
+            raise ConfigError(
+                f"most_replications={self.most}: must be at least the {self.least} replications "
+                f"that come before the first decision"
+            )
+
+    def met(self, values: Sequence[float]) -> bool:
+        """Return whether the interval by Student's t is as narrow as asked."""
+        return len(values) >= self.least and t_interval(values).relative <= self.relative
+
+    def enough(self, values: Sequence[float]) -> bool:
+        """Return whether to stop: as narrow as asked, or as many as allowed."""
+        return len(values) >= self.most or self.met(values)
 
     def figures(self, pairs: Sequence[Pair]) -> Figures:
         """Return what the summary says of the precision."""
@@ -158,7 +146,7 @@ class Stopping:
         reached = t_interval(values).relative
         return {
             "precision_reached": reached if isfinite(reached) else None,  # a mean of 0
-            "precision_met": self.precision.met(values),
+            "precision_met": self.met(values),
         }
 
 
@@ -167,7 +155,7 @@ def objective_of(config: Mapping[str, Any]) -> Objective:
     return Objective(config["objective"], config["objective_of"])
 
 
-def stopping_rule(config: Mapping[str, Any]) -> Stopping | None:
+def stopping_rule(config: Mapping[str, Any]) -> Precision | None:
     """Return when the replications of a configured run are enough; None: when done.
 
     Raises
@@ -181,10 +169,10 @@ def stopping_rule(config: Mapping[str, Any]) -> Stopping | None:
     if config["objective_of"] == "change" and config["baseline"] is None:
         raise ConfigError("objective_of=change: needs a baseline; baseline is null here")
     least = config["replications"] if config["replications"] > 1 else LEAST
-    return Stopping(Precision(asked, least, config["most_replications"]), objective_of(config))
+    return Precision(asked, least, config["most_replications"], objective_of(config))
 
 
-def replicated(simulate: Callable[[int], P], number: int, rule: Stopping | None) -> list[P]:
+def replicated(simulate: Callable[[int], P], number: int, rule: Precision | None) -> list[P]:
     """Carry out replications 0, 1, … and return their summaries.
 
     Parameters
@@ -193,17 +181,17 @@ def replicated(simulate: Callable[[int], P], number: int, rule: Stopping | None)
         Carries out one by its number.
     number : int
         How many there are without a rule.
-    rule : Stopping or None
+    rule : Precision or None
 
     Examples
     --------
-    >>> rule = Stopping(Precision(0.05, least=2), Objective("wait", "run"))
+    >>> rule = Precision(0.05, least=2, objective=Objective("wait", "run"))
     >>> len(replicated(lambda k: ({"wait": 10.0 + k % 2}, None), 1, rule))
     7
     """
     pairs: list[P] = []
     values: list[float] = []
-    while not (len(pairs) >= number if rule is None else rule.precision.enough(values)):
+    while not (len(pairs) >= number if rule is None else rule.enough(values)):
         pairs.append(simulate(len(pairs)))
         if rule is not None:
             values.append(rule.objective.value(pairs[-1]))
@@ -211,7 +199,6 @@ def replicated(simulate: Callable[[int], P], number: int, rule: Stopping | None)
 
 
 ASSUMPTION, CHANGE = "assumption", "assumption_change"
-RESPONSE = "mean_response_time"
 OTHERS: tuple[tuple[str, str, Mapping[str, Any]], ...] = (
     ("requests independent of the curves", "moldability", {"requests": "independent"}),
     ("efficiencies of 0.5 in the median at the request", "moldability", {"efficiency": 0.5}),
@@ -237,12 +224,12 @@ def others(config: Mapping[str, Any]) -> Iterator[tuple[str, dict[str, Any]]]:
             yield "curves by Amdahl's law", {**config, "moldability": amdahl | kept}
 
 
-def change(config: Mapping[str, Any], progress: Progress | None, name: str) -> float | None:
+def change(config: Mapping[str, Any], progress: Display, name: str) -> float | None:
     """Return ln of the mean response over the baseline's; None where a queue does not settle."""
     scene = set_scene(config, 0)
     means = []
     for parts in (config, config["baseline"]):
-        if progress is not None and progress.is_due():
+        if progress.is_due():
             progress.show(name, 0.0)
         figures = summarise(play(config, parts, scene).outcome)
         response = number_of(figures, RESPONSE)
@@ -252,14 +239,14 @@ def change(config: Mapping[str, Any], progress: Progress | None, name: str) -> f
     return log(means[0] / means[1])
 
 
-def decisive(config: Mapping[str, Any], progress: Progress | None = None) -> Figures:
+def decisive(config: Mapping[str, Any], progress: Display = SILENT) -> Figures:
     """Return which of `others` changes the first replication of a run most, and what it makes it.
 
     Parameters
     ----------
     config : mapping
         The run's whole configuration, with a baseline.
-    progress : Progress, optional
+    progress : Display, optional
 
     Returns
     -------
@@ -273,7 +260,7 @@ def decisive(config: Mapping[str, Any], progress: Progress | None = None) -> Fig
         return {}
     found, every = {}, list(others(config))
     for place, (name, other) in enumerate(every):
-        with contextlib.nullcontext() if progress is None else progress.part(place, len(every)):
+        with progress.part(place, len(every)):
             found[name] = change(other, progress, name)
     most = max(found, key=lambda name: abs((inf if (c := found[name]) is None else c) - own))
     told = found[most]
@@ -295,7 +282,7 @@ def easy_plus_of(config: Mapping[str, Any]) -> dict[str, Any] | None:
 
 
 def easy_plus_figures(
-    config: Mapping[str, Any], parts: Mapping[str, Any], scene: Scene, progress: Progress | None
+    config: Mapping[str, Any], parts: Mapping[str, Any], scene: Scene, progress: Display
 ) -> Figures:
     """Return the figures of EASY++ on a run's jobs that the run keeps beside its own."""
     played = play(config, parts, scene, progress)

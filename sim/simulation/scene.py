@@ -26,7 +26,7 @@ from sim.results.steady_state import STEADY
 from sim.simulation.build import accepted, build, menu_name, with_menu
 from sim.simulation.calibration import charge, plan_calibration, runs_before, under_load
 from sim.simulation.parts import OBJECT, is_own
-from sim.simulation.progress import Progress, ProgressGuard, ProgressWatcher, longest_wait
+from sim.simulation.progress import ProgressGuard, ProgressWatcher, longest_wait
 from sim.simulation.recorded_schedule import RecordedSchedule, is_recorded
 from sim.state.records import Records
 from sim.state.sensors import SensorNoise
@@ -143,13 +143,13 @@ def set_scene(
 
 
 def watchers(
-    config: Mapping[str, Any], progress: Progress | None, trace: Trace, truth: GroundTruth
+    config: Mapping[str, Any], progress: Display, trace: Trace, truth: GroundTruth
 ) -> tuple[Watcher, ...]:
     """Return who watches the engine: a guard on progress, its display, a checker."""
     asked = config["sim"]
     most = asked["stall_time"] or longest_wait(trace, truth)
     found: list[Watcher] = [ProgressGuard(asked["stall_events"], most, trace.jobs["job_id"].array)]
-    if progress is not None:
+    if progress is not SILENT:
         found.append(ProgressWatcher(progress, trace))
     if asked["check"]:
         from sim.engine.invariants import Checker
@@ -200,7 +200,7 @@ def prepare(
     parts: Mapping[str, Any],
     scene: Scene,
     policy: Any,
-    progress: Progress | None = None,
+    progress: Display = SILENT,
 ) -> Setup:
     """Return what the simulation of a policy on a scene is made of; see `play`."""
     predictor: RuntimePredictor = build(parts["predictor"], "predictor")
@@ -242,7 +242,7 @@ def play(
     config: Mapping[str, Any],
     parts: Mapping[str, Any],
     scene: Scene,
-    progress: Progress | None = None,
+    progress: Display = SILENT,
 ) -> Played:
     """Simulate one policy with one predictor on a scene.
 
@@ -253,7 +253,7 @@ def play(
     parts : mapping
         The ``policy`` and ``predictor`` to use: the run's own or the baseline's.
     scene : Scene
-    progress : Progress, optional
+    progress : Display, optional
     """
     policy = build(with_menu(parts["policy"], config["menu"]), "policy")
     if isinstance(policy, RecordedSchedule):
@@ -287,7 +287,7 @@ def steady_load(
     config: Mapping[str, Any],
     parts: Mapping[str, Any],
     scene: Scene,
-    progress: Progress | None = None,
+    progress: Display = SILENT,
 ) -> float | None:
     """Return the largest load of `LOADS` at which the jobs of a scene settle; None if none is.
 
@@ -298,7 +298,7 @@ def steady_load(
     parts : mapping
         The ``policy`` and ``predictor`` that do not settle them as they come.
     scene : Scene
-    progress : Progress, optional
+    progress : Display, optional
 
     Notes
     -----
@@ -310,7 +310,7 @@ def steady_load(
     def grows(load: float) -> bool:
         """Say whether the queue does not settle."""
         slower = replace(scene.trace, jobs=scale_load(jobs, machine, load))
-        if progress is not None and progress.is_due():
+        if progress.is_due():
             progress.show(f"does the queue settle at load {load:g}?", 1.0)
         played = play(config, parts, replace(scene, trace=slower))
         return not history_figures(played.outcome)[STEADY]

@@ -102,7 +102,7 @@ class Outages:
     processors: IntArray
 
 
-@dataclass(frozen=True)
+@dataclass
 class Asked:
     """What a running job asked for, and what became of it.
 

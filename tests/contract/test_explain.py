@@ -66,7 +66,7 @@ def recorded(backfill, job, rows=ROWS):
 
 def reasons(backfill, job):
     (wait,) = recorded(backfill, job).waits
-    return [(one.time, one.reason) for one in wait.refusals], wait.start
+    return [(one["time"], one["reason"]) for one in wait["refused"]], wait["start"]
 
 
 def test_nobody_passes_a_blocked_job_under_fcfs():
@@ -77,38 +77,38 @@ def test_easy_refuses_who_would_delay_the_head_and_names_the_promise():
     assert reasons("easy", 2) == (
         [(2, RESERVATION), (3, PROCESSORS), (7, RESERVATION), (10, PROCESSORS)], 15,
     )  # fmt: skip
-    first = recorded("easy", 2).waits[0].refusals[0]
-    assert (first.first_ahead, first.first_ahead_wants) == (1, 4)
-    assert (first.free, first.wanted) == (1, 1)
-    assert tuple(first.must_not_move) == (1, 12.0, 4)
-    assert recorded("easy", 2).waits[0].refusals[1].passed_by == (3,)
+    first, second, *_ = recorded("easy", 2).waits[0]["refused"]
+    assert (first["first_ahead"], first["first_ahead_wants"]) == (2, 4)
+    assert (first["free"], first["wanted"]) == (1, 1)
+    assert first["must_not_move"] == {"job": 2, "start": 12.0, "processors": 4}
+    assert second["passed_by"] == [4]
 
 
 def test_the_head_waits_for_processors_that_others_are_believed_to_hold():
     (wait,) = recorded("easy", 1).waits
-    assert {one.reason for one in wait.refusals} == {PROCESSORS}
-    first = wait.refusals[0]
-    assert (first.own_reservation, first.enough_free_at) == (12.0, 12.0)
-    assert (first.once_these_end, first.jobs_ahead) == ((0,), 0)
-    assert wait.ended == (0,)
+    assert {one["reason"] for one in wait["refused"]} == {PROCESSORS}
+    first = wait["refused"][0]
+    assert (first["own_reservation"], first["enough_free_at"]) == (12.0, 12.0)
+    assert (first["once_these_end"], first["jobs_ahead"]) == ([1], 0)
+    assert wait["ended_at_start"] == [1]
 
 
 def test_conservative_tells_a_jobs_own_turn():
     (wait,) = recorded("conservative", 2).waits
-    assert [one.reason for one in wait.refusals][:2] == [RESERVATION, PROCESSORS]
-    assert wait.refusals[0].own_reservation == 17.0
-    assert wait.start == 15.0
+    assert [one["reason"] for one in wait["refused"]][:2] == [RESERVATION, PROCESSORS]
+    assert wait["refused"][0]["own_reservation"] == 17.0
+    assert wait["start"] == 15.0
 
 
 @pytest.mark.parametrize("backfill", BACKFILLS)
 def test_a_job_that_comes_to_idle_processors_is_never_refused(backfill):
     (wait,) = recorded(backfill, 0).waits
-    assert (wait.refusals, wait.start, wait.processors) == ([], 0.0, 3)
+    assert (wait["refused"], wait["start"], wait["processors"]) == ([], 0.0, 3)
 
 
 def test_who_starts_ahead_of_the_queue_is_told():
     (wait,) = recorded("easy", 3).waits
-    assert (wait.start, wait.overtook) == (3.0, 2)
+    assert (wait["start"], wait["overtook"]) == (3.0, 2)
 
 
 MOLDED = {
@@ -134,7 +134,7 @@ def test_compiled_passes_tell_the_same_as_passes_in_python(name):
             simulate(recorder.around(setup))
         told.append((recorder.waits, recorder.weighed, recorder.resized))
     assert told[:12] == told[12:]
-    reasons = {one.reason for waits, *_ in told for wait in waits for one in wait.refusals}
+    reasons = {one["reason"] for waits, *_ in told for wait in waits for one in wait["refused"]}
     assert RULE in reasons or name != "first alone"
     assert any(weighed for _, weighed, _ in told)
 

@@ -5,9 +5,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from predictors.cycles.checkpointing import CheckpointCost, FixedRule, NoCheckpoints
+from predictors.cycles.checkpointing import FixedRule, NoCheckpoints
 from sim.errors import ConfigError
-from sim.evolving.attempts import Checkpointing
+from sim.evolving.attempts import Attempt, Checkpointing
 from sim.machine.failures import ConstantRepairs, NodeFailures, WeibullLifetimes
 from workloads.evolving.cycle_costs import CYCLE_MACHINES
 from workloads.evolving.phases import DECKS, EvolvingRun
@@ -15,13 +15,11 @@ from workloads.evolving.phases import DECKS, EvolvingRun
 pytestmark = pytest.mark.fast
 
 RUN = EvolvingRun(DECKS["timing_a"], CYCLE_MACHINES["itanium2"], 16, key=3)
-SAVING = Checkpointing(
-    FixedRule(500.0), CheckpointCost(10.0, 0.001), restart=20.0, node_mtbf=1e5, margin=1.3
-)
+SAVING = Checkpointing(FixedRule(500.0), 10.0, 0.001, restart=20.0, node_mtbf=1e5, margin=1.3)
 
 
 def test_whole_run_pays_its_checkpoints():
-    attempt = SAVING.attempt(RUN, 16, total=7200.0, nodes=8)
+    attempt = Attempt(SAVING, RUN, 16, total=7200.0, nodes=8)
     costs = 10.0 + 0.001 * RUN.cells_per_processor(16)[attempt.plan.places]
     assert attempt.plan.costs == pytest.approx(costs)
     assert attempt.wall == pytest.approx(7200.0 + costs.sum())
@@ -31,31 +29,31 @@ def test_whole_run_pays_its_checkpoints():
 
 
 def test_without_checkpoints_a_run_takes_its_runtime_to_the_bit():
-    attempt = Checkpointing(NoCheckpoints()).attempt(RUN, 16, total=7200.3, nodes=8)
+    attempt = Attempt(Checkpointing(NoCheckpoints()), RUN, 16, total=7200.3, nodes=8)
     assert attempt.wall == 7200.3
     assert attempt.account(7000.0).saved == 0
     assert attempt.account(7200.3).saved == 200
 
 
 def test_default_rule_makes_no_checkpoints_where_nothing_fails():
-    assert Checkpointing().attempt(RUN, 16, 7200.0, nodes=8).plan.places.size == 0
+    assert Attempt(Checkpointing(), RUN, 16, 7200.0, nodes=8).plan.places.size == 0
 
 
 def test_free_checkpoints_follow_every_cycle():
-    saving = Checkpointing(cost=CheckpointCost(0.0), node_mtbf=1e6)
-    assert saving.attempt(RUN, 16, 7200.0, nodes=8).plan.places.size == 199
+    saving = Checkpointing(cost=0.0, node_mtbf=1e6)
+    assert Attempt(saving, RUN, 16, 7200.0, nodes=8).plan.places.size == 199
 
 
 def test_more_nodes_fail_more_often():
     saving = Checkpointing(node_mtbf=1e6)
-    few = saving.attempt(RUN, 16, 72_000.0, nodes=2).plan.places.size
-    assert saving.attempt(RUN, 16, 72_000.0, nodes=200).plan.places.size > 3 * few > 0
+    few = Attempt(saving, RUN, 16, 72_000.0, nodes=2).plan.places.size
+    assert Attempt(saving, RUN, 16, 72_000.0, nodes=200).plan.places.size > 3 * few > 0
 
 
 def test_restart_goes_on_from_what_was_saved():
-    first = SAVING.attempt(RUN, 16, 7200.0, nodes=8)
+    first = Attempt(SAVING, RUN, 16, 7200.0, nodes=8)
     account = first.account(4000.0)
-    again = SAVING.attempt(RUN, 16, 7200.0, 8, first=account.saved, is_restart=True)
+    again = Attempt(SAVING, RUN, 16, 7200.0, 8, first=account.saved, is_restart=True)
     assert again.account(15.0).restarting == 15.0
     assert again.account(15.0).computed == 0.0
     done = again.account(again.wall)
@@ -65,7 +63,7 @@ def test_restart_goes_on_from_what_was_saved():
 
 
 def test_measured_cycles_partition_the_attempt():
-    attempt = SAVING.attempt(RUN, 16, 7200.0, nodes=8)
+    attempt = Attempt(SAVING, RUN, 16, 7200.0, nodes=8)
     cells, _, ends = attempt.cycles(0.0, attempt.wall)
     assert cells.tolist() == RUN.cells_per_processor(16).tolist()
     early, late = attempt.cycles(0.0, 3000.0)[2], attempt.cycles(3000.0, attempt.wall)[2]
@@ -76,7 +74,7 @@ def test_measured_cycles_partition_the_attempt():
 def test_a_job_gets_through_any_limit_that_lets_it_ahead():
     done, attempts = 0, 0
     while done < 200:
-        attempt = SAVING.attempt(RUN, 16, 7200.0, 8, done, limit=900.0, is_restart=attempts > 0)
+        attempt = Attempt(SAVING, RUN, 16, 7200.0, 8, done, limit=900.0, is_restart=attempts > 0)
         assert not attempt.is_stuck
         assert attempt.wall <= 900.0
         assert attempt.outcome in ("completed", "stopped")
@@ -85,7 +83,7 @@ def test_a_job_gets_through_any_limit_that_lets_it_ahead():
 
 
 def test_a_limit_below_a_cycle_is_stuck():
-    attempt = SAVING.attempt(RUN, 16, 7200.0, 8, 190, limit=40.0, is_restart=True)
+    attempt = Attempt(SAVING, RUN, 16, 7200.0, 8, 190, limit=40.0, is_restart=True)
     assert attempt.is_stuck
 
 
@@ -96,7 +94,7 @@ def test_nothing_is_lost_through_random_failures(key, mtbf):
     failures = (event.time for event in nodes.events() if event.kind == "failure")
     now, done, spent, work, failure = 0.0, 0, 0.0, 0.0, 0.0
     for number in range(10_000):
-        attempt = SAVING.attempt(RUN, 16, 7200.0, 8, done, is_restart=number > 0)
+        attempt = Attempt(SAVING, RUN, 16, 7200.0, 8, done, is_restart=number > 0)
         while failure <= now:
             failure = next(failures)
         elapsed = min(attempt.wall, failure - now)
@@ -122,10 +120,10 @@ def test_nothing_is_lost_through_random_failures(key, mtbf):
         (lambda: Checkpointing(margin=0.0), "margin must be positive"),
         (lambda: Checkpointing(window=0), "window must be at least 1"),
         (
-            lambda: SAVING.attempt(RUN, 16, 7200.0, 8, limit=20.0, is_restart=True),
+            lambda: Attempt(SAVING, RUN, 16, 7200.0, 8, limit=20.0, is_restart=True),
             "a restart of 20 s does not fit a limit of 20 s",
         ),
-        (lambda: SAVING.attempt(RUN, 16, 7200.0, 8, first=200), "first must be 0 to 199"),
+        (lambda: Attempt(SAVING, RUN, 16, 7200.0, 8, first=200), "first must be 0 to 199"),
     ],
 )
 def test_bad_values_are_named(call, named):
@@ -134,19 +132,19 @@ def test_bad_values_are_named(call, named):
 
 
 def test_a_job_on_slowed_nodes_checkpoints_by_its_own_clock():
-    slowed = SAVING.attempt(RUN, 16, 7200.0, 8, clock=lambda seconds: 2.0 * seconds)
-    assert slowed.plan.places.tolist() == SAVING.attempt(RUN, 16, 14_400.0, 8).plan.places.tolist()
+    slowed = Attempt(SAVING, RUN, 16, 7200.0, 8, clock=lambda seconds: 2.0 * seconds)
+    assert slowed.plan.places.tolist() == Attempt(SAVING, RUN, 16, 14_400.0, 8).plan.places.tolist()
     assert slowed.plan.ends[-1] == 7200.0
-    same = SAVING.attempt(RUN, 16, 7200.0, 8, clock=lambda seconds: seconds)
-    assert same.plan.places.tolist() == SAVING.attempt(RUN, 16, 7200.0, 8).plan.places.tolist()
+    same = Attempt(SAVING, RUN, 16, 7200.0, 8, clock=lambda seconds: seconds)
+    assert same.plan.places.tolist() == Attempt(SAVING, RUN, 16, 7200.0, 8).plan.places.tolist()
 
 
 def test_checkpoints_come_closer_only_while_a_node_is_slowed():
     def slow_later(seconds):
         return seconds + np.maximum(seconds - 3000.0, 0.0)
 
-    plain = SAVING.attempt(RUN, 16, 7200.0, 8).plan
-    slowed = SAVING.attempt(RUN, 16, 7200.0, 8, clock=slow_later).plan
+    plain = Attempt(SAVING, RUN, 16, 7200.0, 8).plan
+    slowed = Attempt(SAVING, RUN, 16, 7200.0, 8, clock=slow_later).plan
     before = plain.places[plain.wall_ends[plain.places] < 3000.0]
     assert slowed.places[: before.size].tolist() == before.tolist()
     assert slowed.places.size - before.size > 1.5 * (plain.places.size - before.size)
@@ -156,7 +154,7 @@ def test_checkpoints_come_closer_only_while_a_node_is_slowed():
 
 
 def test_a_job_on_slowed_nodes_stops_in_time_by_the_clock():
-    slowed = SAVING.attempt(RUN, 16, 7200.0, 8, limit=4000.0, clock=lambda seconds: 2.0 * seconds)
+    slowed = Attempt(SAVING, RUN, 16, 7200.0, 8, limit=4000.0, clock=lambda seconds: 2.0 * seconds)
     assert slowed.outcome == "stopped"
     assert 3600.0 < 2.0 * slowed.wall <= 4000.0
 
@@ -165,11 +163,11 @@ def test_plans_do_not_look_ahead():
     # A cycle is planned from measured cycles alone: changing the later ones
     # leaves the earlier checkpoints where they were.
     ends = RUN.cumulative(16, 7200.0)
-    places = SAVING.attempt(RUN, 16, 7200.0, 8).plan.places
+    places = Attempt(SAVING, RUN, 16, 7200.0, 8).plan.places
     other = EvolvingRun(DECKS["timing_a"], CYCLE_MACHINES["itanium2"], 16, key=3, cycles=200)
     seconds = np.diff(ends, prepend=0.0)
     seconds[120:] *= 5.0
     other.cumulative = lambda nprocs, total: np.cumsum(seconds)
-    changed = SAVING.attempt(other, 16, 7200.0, 8).plan.places
+    changed = Attempt(SAVING, other, 16, 7200.0, 8).plan.places
     assert changed[changed <= 120].tolist() == places[places <= 120].tolist()
     assert changed.tolist() != places.tolist()

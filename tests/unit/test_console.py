@@ -8,14 +8,16 @@ import numpy as np
 import pytest
 from random_schedules import random_run, rigid_truth
 from rich.console import Console
+from toys import trace_of
 
 import sim
+from predictors.cli.display import Display
 from predictors.cli.fitting import fitting_tables
 from sim.console import Side, print_results
 from sim.results.metrics import summarise
 from sim.results.outcome import outcome
 from sim.results.rows import TOO_WIDE, duration, percent, texts
-from sim.simulation.progress import Progress, simulated_date
+from sim.simulation.progress import ProgressWatcher, simulated_date
 from sim.statistics.intervals import Interval
 
 pytestmark = pytest.mark.fast
@@ -228,11 +230,12 @@ def progress_text(monkeypatch, seconds, *, terminal):
     clock = [seconds[0]]
     monkeypatch.setattr("predictors.cli.display.time.monotonic", lambda: clock[0])
     console = Console(file=io.StringIO(), width=120, force_terminal=terminal)
-    with Progress(console, "sa", origin=100.0) as progress:
+    with Display(console, "sa") as display:
+        watcher = ProgressWatcher(display, trace_of([(100.0, 1, 3.0)] * 10))
         for done in range(1, len(seconds)):
             clock[0], over = seconds[done], np.arange(10) < done
-            if progress.is_due():
-                progress.update(100.0 + 86400.0 * done, 7, over, np.full(10, 3.0))
+            if watcher.is_due():
+                watcher.progressed(100.0 + 86400.0 * done, 7, over)
     return console.file.getvalue()
 
 
@@ -250,10 +253,10 @@ def test_time_left_comes_from_work_not_from_jobs(monkeypatch):
     clock = iter([0.0, 30.0, 40.0])
     monkeypatch.setattr("predictors.cli.display.time.monotonic", lambda: next(clock))
     console = Console(file=io.StringIO(), width=120, force_terminal=True)
-    with Progress(console, "sa") as progress:
-        work = np.array([1.0, 1.0, 2.0, 36.0])
-        progress.update(60.0, 0, np.zeros(4, bool), work)  # 30 s to load and to compile: no measure
-        progress.update(60.0, 0, np.array([True, True, True, False]), work)
+    with Display(console, "sa") as display:
+        watcher = ProgressWatcher(display, trace_of([(0.0, 1, work) for work in (1, 1, 2, 36)]))
+        watcher.progressed(60.0, 0, np.zeros(4, bool))  # 30 s to load and to compile: no measure
+        watcher.progressed(60.0, 0, np.array([True, True, True, False]))
     assert "3 of 4 jobs · 0 waiting · 0:01:30 left" in console.file.getvalue()
 
 
@@ -261,10 +264,11 @@ def test_time_left_is_of_all_that_is_to_be_simulated(monkeypatch):
     clock = iter([0.0, 30.0, 40.0])
     monkeypatch.setattr("predictors.cli.display.time.monotonic", lambda: next(clock))
     console = Console(file=io.StringIO(), width=120, force_terminal=True)
-    over, work = np.array([True, False]), np.ones(2)
-    with Progress(console) as progress, progress.part(1, 4, "2 of 4"), progress.part(0, 2, "sa"):
-        progress.update(60.0, 0, ~over & over, work)
-        progress.update(60.0, 0, over, work)
+    over = np.array([True, False])
+    with Display(console) as display, display.part(1, 4, "2 of 4"), display.part(0, 2, "sa"):
+        watcher = ProgressWatcher(display, trace_of([(0.0, 1, 1.0)] * 2))
+        watcher.progressed(60.0, 0, ~over & over)
+        watcher.progressed(60.0, 0, over)
     text = console.file.getvalue()
     assert "2 of 4 · sa" in text
     assert "1 of 2 jobs · 0 waiting · 0:01:50 left" in text  # 1/16 in 10 s, 11/16 to come
@@ -285,7 +289,7 @@ def test_a_notebook_gets_one_line_that_is_redrawn(monkeypatch):
     module.display = display
     monkeypatch.setitem(sys.modules, "IPython.display", module)
     console = Console(file=io.StringIO(), force_jupyter=True)
-    with Progress(console, "sweep") as progress:
+    with Display(console, "sweep") as progress:
         progress.show("begins", 0.0)
         progress.show("goes on", 0.5)
     assert [one[1] for one in shown] == [True, True, True]
@@ -297,7 +301,7 @@ def test_a_notebook_gets_one_line_that_is_redrawn(monkeypatch):
 @pytest.mark.parametrize("settings", [{"quiet": True}, {"width": 80}])
 def test_nothing_is_shown_where_nobody_looks(settings):
     console = Console(file=io.StringIO(), **settings)
-    with Progress(console, "sa") as progress:
+    with Display(console, "sa") as progress:
         progress._begun -= 5.0
         due = progress.is_due()
         progress.show("begins", 0.0)
@@ -403,9 +407,10 @@ def test_what_cannot_be_told_is_said_in_words():
 @pytest.mark.parametrize("width", [40, 60, 80, 140])
 def test_progress_keeps_to_one_line_of_the_terminal(width, monkeypatch):
     console = Console(file=io.StringIO(), width=width, force_terminal=True, legacy_windows=False)
-    with Progress(console, "iterative") as progress:
-        progress._begun -= 60.0
-        progress.update(1e6, 1_234, np.arange(40_000) < 14_000, np.ones(40_000))
+    with Display(console, "iterative") as display:
+        display._begun -= 60.0
+        watcher = ProgressWatcher(display, trace_of([(0.0, 1, 1.0)] * 40_000))
+        watcher.progressed(1e6, 1_234, np.arange(40_000) < 14_000)
         shown = re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", console.file.getvalue())
     rows = [row for row in shown.splitlines() if row.strip()]
     assert len(rows) == 1

@@ -21,6 +21,7 @@ from sim.engine.invariants import Checker
 from sim.engine.setup import Setup
 from sim.engine.watcher import Watcher
 from sim.errors import ConfigError, PolicyError
+from sim.evolving.attempts import Attempt
 from sim.evolving.recovery import simulate_recovering
 from sim.evolving.settings import Evolving
 from sim.machine.failing import Failing
@@ -101,7 +102,7 @@ class TestWithoutFailures:
         records, bound = play(LONE, QUIET, evolving=saving)
         counts = np.array([2])
         scene = saving.scene(counts, Streams(1), bound)
-        attempt = scene.saving.attempt(scene.runs.run(0), 2, 5000.0, 2)
+        attempt = Attempt(scene.saving, scene.runs.run(0), 2, 5000.0, 2)
         assert attempt.plan.places.size > 3
         assert records.end_time[0] == 5000.0 + 7.0 * attempt.plan.places.size
         assert records.recoveries.checkpoint_overhead[0] == 14.0 * attempt.plan.places.size

@@ -8,7 +8,7 @@ from scipy import stats
 from sim.errors import ConfigError, StatisticsError
 from sim.results.metrics import batch_figures
 from sim.results.steady_state import batch_means
-from sim.simulation.replication import Objective, Precision, Stopping
+from sim.simulation.replication import Objective, Precision
 from sim.statistics.intervals import t_interval
 from sim.statistics.paired import (
     compare,
@@ -229,7 +229,7 @@ def test_precision_stops_at_the_first_width_that_is_asked():
 
 
 def test_the_same_again_and_again_is_no_precision():
-    rule = Stopping(Precision(0.05, least=2), Objective("wait", "run"))
+    rule = Precision(0.05, least=2, objective=Objective("wait", "run"))
     same = rule.figures([({"wait": 3.0}, None)] * 3)
     assert same == {"precision_reached": None, "precision_met": None}
     near = rule.figures([({"wait": wait}, None) for wait in (100.0, 101.0, 100.5)])

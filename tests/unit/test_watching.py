@@ -6,6 +6,7 @@ import sys
 import pytest
 from toys import replay, rigid, trace_of
 
+from predictors.cli.display import SILENT
 from predictors.cli.terminal import warnings_last
 from sim.engine.loop import INSTANTS
 from sim.simulation.progress import ProgressWatcher
@@ -15,20 +16,21 @@ pytestmark = pytest.mark.fast
 ROWS = [(float(k), 1 + k % 3, 50.0 + 7 * k % 40) for k in range(800)]
 
 
-class Heard:
-    def __init__(self):
+class Heard(ProgressWatcher):
+    def __init__(self, trace):
+        super().__init__(SILENT, trace)
         self.states = []
 
     def is_due(self):
         return True
 
-    def update(self, now, queued, over, work):
-        self.states.append((now, queued, over, work))
+    def progressed(self, now, queued, over):
+        self.states.append((now, queued, over, self._work))
 
 
 def test_it_hears_every_256th_look_and_jobs_add_up():
-    heard = Heard()
-    watched = replay(ROWS, 16, rigid("easy"), watchers=(ProgressWatcher(heard, trace_of(ROWS)),))
+    heard = Heard(trace_of(ROWS))
+    watched = replay(ROWS, 16, rigid("easy"), watchers=(heard,))
     alone = replay(ROWS, 16, rigid("easy"))
     assert (watched.start_time == alone.start_time).all()
     assert len(heard.states) == int(watched.counters["looks"]) // INSTANTS

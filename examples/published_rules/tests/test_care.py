@@ -10,7 +10,6 @@ from sim.engine.invariants import Checker
 from sim.engine.setup import Setup
 from sim.evolving.recovery import simulate_recovering
 from sim.evolving.settings import Evolving
-from sim.machine.base import Dedicated
 from sim.machine.failing import FailingMachine
 from sim.policies.allocation.rigid import Request
 from sim.policies.backfill.easy import Easy
@@ -20,7 +19,7 @@ from workloads.streams import Streams
 PARTS = (FirstComeFirstServed(), Easy(), Request())
 
 
-class IllNode(Dedicated):
+class IllNode(FailingMachine):
     """Node 0 is half as fast from a time on."""
 
     def completion(self, start, runtime, nodes):
@@ -38,7 +37,7 @@ class IllNode(Dedicated):
 
 def play(care, rows, seed=1, **saving):
     trace = trace_of(rows)
-    machine = FailingMachine(12, 4, mtbf=None, speed=IllNode(12, 4))
+    machine = IllNode(12, 4, mtbf=None)
     saving = Evolving(**{"node_mtbf": 1e5, "cycles": 400, **saving})
     scene = saving.scene(trace.jobs["requested_processors"].to_numpy(), Streams(seed), machine)
     return simulate_recovering(
