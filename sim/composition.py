@@ -22,7 +22,8 @@ from sim import config as schema
 from sim.errors import ConfigError, SimError
 from sim.help.misspellings import refusal
 from sim.help.pages import page
-from sim.sweeps.callback import HYDRA, folder_name
+from sim.results.durable import HYDRA
+from sim.sweeps.callback import folder_name
 from sim.sweeps.configurations import load_yaml
 from sim.sweeps.shapes import compose_once
 

@@ -5,7 +5,7 @@ import shutil
 import sys
 from collections.abc import Iterable, Iterator, Sequence
 
-from sim.command.main import SUBCOMMANDS, carry_out, overview, refuse, subcommands, there_are
+from sim.command.main import SUBCOMMANDS, carry_out, overview, refuse, subcommands
 from sim.errors import ConfigError
 from sim.help.meanings import column_names, meanings
 from sim.help.misspellings import groups, known_keys, meant
@@ -54,7 +54,7 @@ WHAT = {
 
 def topics() -> list[str]:
     """Return what help there is: groups, keys, subcommands and columns."""
-    words = [*groups(), *known_keys(), *there_are(), "keys", "subcommands", *column_names()]
+    words = [*groups(), *known_keys(), *SUBCOMMANDS, "keys", "subcommands", *column_names()]
     return list(dict.fromkeys(words))
 
 
@@ -70,7 +70,7 @@ def text_of(topic: str) -> str | None:
     if name in groups() and "=" not in topic:
         return _lines(group_lines(name))
     found = list(_options(topic)) or list(_keys(topic)) or list(meanings(topic))
-    if not found and topic not in there_are():  # which say more in their own help
+    if not found and topic not in SUBCOMMANDS:  # which say more in their own help
         found = list(_mentions(topic.replace("_", " ")))
     return _lines(found) if found else None
 
@@ -185,7 +185,7 @@ def main(given: Sequence[str]) -> int:
     else:
         text = text_of(topic)
     verb = topic.partition(".")[0]  # keys of a subcommand stand in its own help
-    if text is None and verb in there_are():
+    if text is None and verb in SUBCOMMANDS:
         return carry_out(verb, SUBCOMMANDS[verb], ["--help"])
     if text is None:
         hint = meant(topic, topics(), "moldsim help lists topics")

@@ -14,6 +14,7 @@ from sim.errors import SimError
 from sim.results.durable import (
     CHECKSUMS,
     CONFIGURED,
+    FAILURE,
     HYDRA,
     MANIFEST,
     SUMMARY,
@@ -22,9 +23,6 @@ from sim.results.durable import (
     known_object,
     read_object,
 )
-from sim.results.durable import FAILURE as FAILURE
-from sim.results.durable import read_failure as read_failure
-from sim.results.durable import write_failure as write_failure
 from sim.results.frames import RECOVERY_PARTS, TABLES, Columns, Tables
 from sim.results.job_metrics import Figures
 from sim.results.plots.style import write_svg

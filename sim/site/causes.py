@@ -7,8 +7,9 @@ import numpy as np
 import pandas as pd
 
 from predictors.base import FloatArray, IntArray
+from sim.results.steps import Levels
 from sim.site.comparison import Compared
-from sim.site.log_schedule import WEEK, Levels, Recorded
+from sim.site.log_schedule import WEEK, Recorded
 from sim.site.outages import FULL, Outage, Weeks, gaps, low_weeks, weeks_of
 from workloads.base import BoolArray
 

@@ -14,9 +14,9 @@ from sim.results.artefacts import (
     mean_of_replications,
     mean_summary,
     write_ends,
-    write_failure,
     write_run,
 )
+from sim.results.durable import write_failure
 from sim.results.metrics import summarise
 from sim.results.outcome import outcome
 from sim.results.plots.schedule import schedule_figure
