@@ -1,7 +1,7 @@
 """The state of machine and queue over time, as piecewise-constant functions."""
 
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -36,13 +36,10 @@ class Levels:
     times: FloatArray
     values: FloatArray
 
-    def at(self, instants: FloatArray) -> FloatArray:
-        """Return the values at these instants."""
-        return np.append(0.0, self.values)[np.searchsorted(self.times, instants, side="right")]
-
-    def before(self, instants: FloatArray) -> FloatArray:
-        """Return the values just before these instants."""
-        return np.append(0.0, self.values)[np.searchsorted(self.times, instants, side="left")]
+    def at(self, instants: FloatArray, *, before: bool = False) -> FloatArray:
+        """Return the values at these instants, or just before them."""
+        side: Literal["left", "right"] = "left" if before else "right"
+        return np.append(0.0, self.values)[np.searchsorted(self.times, instants, side)]
 
     def area(self, instants: FloatArray) -> FloatArray:
         """Return the integral from the first step to each instant."""
