@@ -22,6 +22,7 @@ from sim.help.pages import (
     read_option,
     words_of,
 )
+from sim.results.durable import answering
 from sim.results.rows import REQUEST_SECTION, ROWS
 
 LEAST_RULE = 20
@@ -165,6 +166,7 @@ def _lines(found: Iterable[tuple[str, str]]) -> str:
     return "\n".join(columns(*line) for line in found) + "\n"
 
 
+@answering
 def main(given: Sequence[str]) -> int:
     """Show help on a topic; return the exit status."""
     words = words_of("moldsim help", given)
@@ -175,10 +177,7 @@ def main(given: Sequence[str]) -> int:
     if rest and topic not in TABLES:
         topic, rest = ("=" if topic in groups() else " ").join(words), []
     if topic in TABLES and all(one.startswith("--") for one in rest):
-        try:
-            text: str | None = table(topic, [one.removeprefix("--") for one in rest])
-        except ConfigError as error:
-            return refuse(str(error))
+        text: str | None = table(topic, [one.removeprefix("--") for one in rest])
     elif topic in TABLES and len(rest) == 1:
         topic = f"{topic}={rest[0]}"
         text = one_of(*topic.split("="))

@@ -90,6 +90,16 @@ def is_finished(folder: Path) -> bool:
     return known_object(folder / SUMMARY) is not None
 
 
+def place_of(folder: Path) -> tuple[str, Path, Path]:
+    """Return a simulation's role, empty for the run's own, its replication's folder and its run's.
+
+    A run without several replications is its own.
+    """
+    role = folder.name if folder.name in (BASELINE, STEP) else ""
+    own = folder.parent if role else folder
+    return role, own, own if (own / HYDRA).is_dir() else own.parent
+
+
 def tables_folder(folder: Path) -> Path:
     """Return where the tables of a run are: of several replications those of the first.
 
