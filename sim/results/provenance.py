@@ -103,11 +103,10 @@ def code_checksum() -> str:
     return found.hexdigest()
 
 
-def leaves(tree: object, key: str = "") -> Iterator[tuple[str, object]]:
-    """Yield the values of nested mappings by dotted key."""
+def _leaves(tree: object, key: str = "") -> Iterator[tuple[str, object]]:
     if isinstance(tree, Mapping):
         for name, branch in tree.items():
-            yield from leaves(branch, f"{key}.{name}" if key else str(name))
+            yield from _leaves(branch, f"{key}.{name}" if key else str(name))
     else:
         yield key, tree
 
@@ -151,7 +150,7 @@ def listings(config: Mapping[str, Any]) -> dict[str, str]:
             return not Path(value).expanduser().is_file()
         return key.rpartition(".")[2] == "_target_"
 
-    found = {key: value for key, value in leaves(config) if isinstance(value, str) and value}
+    found = {key: value for key, value in _leaves(config) if isinstance(value, str) and value}
     return {key: value for key, value in found.items() if lists(key, value)}
 
 
@@ -166,7 +165,7 @@ def input_files(config: Mapping[str, Any]) -> dict[str, Path]:
         where it is not there. What a class of another package is made of counts too.
     """
     found: dict[str, Path] = {}
-    for key, value in leaves(config):
+    for key, value in _leaves(config):
         if key.rpartition(".")[2] == "path" and isinstance(value, str) and value:
             whole = log_file(value) if key == "workload.path" else Path(value).expanduser()
             if whole.is_file():

@@ -15,7 +15,6 @@ import yaml
 
 from predictors.plain import shown_plainly
 from sim.errors import SimError
-from sim.results.provenance import leaves
 
 OVERLAYS = ("hydra/", "given/", "former/")
 """Groups whose options follow from those of others, or tell nothing of a run; the last one stands
@@ -178,12 +177,12 @@ def _shape(marked: str) -> tuple[Setting, list[str]] | None:
         return None
     try:
         content = yaml.load(marked, PlainLoader)
-        found = flatten(content) if isinstance(content, dict) else {}
+        leaves = flatten(content) if isinstance(content, dict) else {}
     except (ValueError, RecursionError, yaml.YAMLError):
         return None
-    places = {value: key for key, value in found.items() if isinstance(value, str)}
+    places = {value: key for key, value in leaves.items() if isinstance(value, str)}
     wanted = [f"{MARK}{number}" for number in range(marked.count(MARK))]
-    return (found, [places[mark] for mark in wanted]) if places.keys() >= {*wanted} else None
+    return (leaves, [places[mark] for mark in wanted]) if places.keys() >= {*wanted} else None
 
 
 @lru_cache(4096)
@@ -243,7 +242,7 @@ def _choices(path: Path) -> Mapping[str, str]:
     return {key: value for key, value in named.items() if not key.startswith(OVERLAYS)}
 
 
-def flatten(tree: object) -> Setting:
+def flatten(tree: object, prefix: str = "") -> Setting:
     """Return the leaves of nested mappings by dotted key; lists stay whole, as text.
 
     Examples
@@ -251,10 +250,13 @@ def flatten(tree: object) -> Setting:
     >>> flatten({"a": {"b": 1, "c": [1, 2]}})
     {'a.b': 1, 'a.c': '[1, 2]'}
     """
-    return {
-        intern(key): one if one is None or isinstance(one, str | int | float | bool) else str(one)
-        for key, one in leaves(tree)
-    }
+    if not isinstance(tree, dict):
+        plain = tree is None or isinstance(tree, str | int | float | bool)
+        return {prefix: tree if plain else str(tree)}  # type: ignore[dict-item]
+    leaves: Setting = {}
+    for key, branch in tree.items():
+        leaves |= flatten(branch, intern(f"{prefix}.{key}" if prefix else str(key)))
+    return leaves
 
 
 def key_of(override: str) -> str:
