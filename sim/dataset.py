@@ -39,13 +39,9 @@ def _marked(table: Any, group: Group, sample: Sample, keys: Sequence[str]) -> An
 
     They tell its rows from those of others.
     """
-    run, _, inner = sample.name.partition("/replication=")
     marks: dict[str, Any] = {key: str(group.setting[key]) for key in keys}
-    marks |= {
-        "seed": sample.summary.get("seed"),
-        "replication": int(inner.partition("/")[0]) if inner else 0,
-        "run": run.removesuffix("/baseline"),
-    }
+    marks["seed"], marks["replication"] = sample.drawn
+    marks["run"] = sample.name.partition("/replication=")[0].removesuffix("/baseline")
     for key in reversed(marks):
         kind = pa.int64() if key in NUMBERS else pa.string()
         label = f"{key}_" if key in table.column_names else key

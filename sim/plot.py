@@ -13,7 +13,7 @@ from predictors.cli.display import SILENT, Display
 from predictors.cli.terminal import PlainConsole
 from sim.config import BASELINE_PREDICTOR
 from sim.errors import SimError
-from sim.results.artefacts import BASELINE, STEP, read_summary, read_tables, tables_folder
+from sim.results.artefacts import BASELINE, place_of, read_summary, read_tables, tables_folder
 from sim.results.durable import answering
 from sim.results.job_metrics import Figures
 from sim.results.plots.explorer import explorer_page
@@ -102,9 +102,7 @@ def _png(figure: "Figure") -> bytes:
 
 def _title(folder: Path, summary: Figures) -> str:
     """Return policy, predictor, workload, jobs and processors of a simulation."""
-    role = folder.name if folder.name in (BASELINE, STEP) else ""
-    above = folder.parent if role else folder
-    run = above if (above / ".hydra").is_dir() else above.parent
+    role, _, run = place_of(folder)
     chosen = read_configuration(run)
     policy = chosen.value("baseline" if role else "policy")
     predictor = BASELINE_PREDICTOR if role == BASELINE else chosen.value("predictor")

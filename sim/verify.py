@@ -10,8 +10,17 @@ from predictors.cli.terminal import PlainConsole
 from predictors.plain import shown_plainly
 from sim.errors import SimError
 from sim.report.gathering import find_runs, missing_runs
-from sim.results.artefacts import FAILURE, is_finished, read_failure
-from sim.results.durable import CHECKSUMS, MANIFEST, SUMMARY, answering, damage, read_object
+from sim.results.artefacts import is_finished
+from sim.results.durable import (
+    CHECKSUMS,
+    FAILURE,
+    MANIFEST,
+    SUMMARY,
+    answering,
+    damage,
+    read_failure,
+    read_object,
+)
 from sim.sweeps.configurations import read_configuration
 
 STATES = ("finished", "missing", "damaged", "failed", "foreign")

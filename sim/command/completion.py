@@ -4,7 +4,7 @@ import re
 import sys
 from collections.abc import Iterator, Sequence
 
-from sim.command.main import refuse, there_are
+from sim.command.main import SUBCOMMANDS, refuse
 from sim.help.meanings import column_names
 from sim.help.misspellings import groups, meant
 from sim.help.pages import CONFIG_FOLDER, Key, options, read_option
@@ -94,9 +94,9 @@ def words(line: Sequence[str]) -> list[str]:
     """
     *before, last = line or [""]
     if not before:
-        return [name for name in there_are() if name.startswith(last)]
+        return [name for name in SUBCOMMANDS if name.startswith(last)]
     if before[0] == "help":
-        found = [*there_are(), *groups(), *(key for key, _ in keys([])), *column_names()]
+        found = [*SUBCOMMANDS, *groups(), *(key for key, _ in keys([])), *column_names()]
         return list(dict.fromkeys(name for name in found if name.startswith(last)))
     if before[0] not in RUNNING:
         return []

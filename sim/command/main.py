@@ -9,7 +9,6 @@ import sys
 import textwrap
 from collections.abc import Sequence
 from importlib import import_module
-from importlib.util import find_spec
 from typing import NamedTuple
 
 from sim.help.interrupts import goes_on, watch
@@ -51,11 +50,6 @@ SUBCOMMANDS = {
 }
 
 
-def there_are() -> dict[str, Subcommand]:
-    """Return the subcommands whose modules there are."""
-    return {name: one for name, one in SUBCOMMANDS.items() if find_spec(one.module) is not None}
-
-
 OVERVIEW = """usage: moldsim SUBCOMMAND ...
 
 What would adaptive processor allocation do for your machine, and how much of
@@ -89,13 +83,13 @@ moldsim help subcommands                               all of them: {names}
 
 def overview() -> str:
     """Return what ``moldsim --help`` prints."""
-    listed = textwrap.wrap(", ".join(there_are()), 76, initial_indent="  ", subsequent_indent="  ")
+    listed = textwrap.wrap(", ".join(SUBCOMMANDS), 76, initial_indent="  ", subsequent_indent="  ")
     return OVERVIEW.format(names="\n" + "\n".join(listed))
 
 
 def subcommands() -> str:
     """Return a line for each subcommand."""
-    lines = (f"  {name:<12}{one.text}\n" for name, one in there_are().items())
+    lines = (f"  {name:<12}{one.text}\n" for name, one in SUBCOMMANDS.items())
     return "".join(lines) + "\nmoldsim SUBCOMMAND --help has its arguments.\n"
 
 
@@ -111,7 +105,7 @@ def _unknown(name: str) -> int:
 
     if "=" in name:
         return refuse(f"{name}: a subcommand comes first; did you mean moldsim run {name}?")
-    hint = meant(name, there_are(), "moldsim --help lists all")
+    hint = meant(name, SUBCOMMANDS, "moldsim --help lists all")
     return refuse(f"{name}: there is no such subcommand; {hint}")
 
 
@@ -137,7 +131,7 @@ def main(given: Sequence[str] | None = None) -> int:
 
         sys.stdout.write(f"moldsim {own_version()}\n")
         return 0
-    asked = there_are().get(name)
+    asked = SUBCOMMANDS.get(name)
     if asked is None:
         return _unknown(name)
     return carry_out(name, asked, rest)

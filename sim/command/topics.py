@@ -5,7 +5,7 @@ import shutil
 import sys
 from collections.abc import Iterable, Iterator, Sequence
 
-from sim.command.main import SUBCOMMANDS, carry_out, overview, refuse, subcommands, there_are
+from sim.command.main import SUBCOMMANDS, carry_out, overview, refuse, subcommands
 from sim.errors import ConfigError
 from sim.help.meanings import column_names, meanings
 from sim.help.misspellings import groups, known_keys, meant
@@ -22,6 +22,7 @@ from sim.help.pages import (
     read_option,
     words_of,
 )
+from sim.results.durable import answering
 from sim.results.rows import REQUEST_SECTION, ROWS
 
 LEAST_RULE = 20
@@ -54,7 +55,7 @@ WHAT = {
 
 def topics() -> list[str]:
     """Return what help there is: groups, keys, subcommands and columns."""
-    words = [*groups(), *known_keys(), *there_are(), "keys", "subcommands", *column_names()]
+    words = [*groups(), *known_keys(), *SUBCOMMANDS, "keys", "subcommands", *column_names()]
     return list(dict.fromkeys(words))
 
 
@@ -70,7 +71,7 @@ def text_of(topic: str) -> str | None:
     if name in groups() and "=" not in topic:
         return _lines(group_lines(name))
     found = list(_options(topic)) or list(_keys(topic)) or list(meanings(topic))
-    if not found and topic not in there_are():  # which say more in their own help
+    if not found and topic not in SUBCOMMANDS:  # which say more in their own help
         found = list(_mentions(topic.replace("_", " ")))
     return _lines(found) if found else None
 
@@ -165,6 +166,7 @@ def _lines(found: Iterable[tuple[str, str]]) -> str:
     return "\n".join(columns(*line) for line in found) + "\n"
 
 
+@answering
 def main(given: Sequence[str]) -> int:
     """Show help on a topic; return the exit status."""
     words = words_of("moldsim help", given)
@@ -175,17 +177,14 @@ def main(given: Sequence[str]) -> int:
     if rest and topic not in TABLES:
         topic, rest = ("=" if topic in groups() else " ").join(words), []
     if topic in TABLES and all(one.startswith("--") for one in rest):
-        try:
-            text: str | None = table(topic, [one.removeprefix("--") for one in rest])
-        except ConfigError as error:
-            return refuse(str(error))
+        text: str | None = table(topic, [one.removeprefix("--") for one in rest])
     elif topic in TABLES and len(rest) == 1:
         topic = f"{topic}={rest[0]}"
         text = one_of(*topic.split("="))
     else:
         text = text_of(topic)
     verb = topic.partition(".")[0]  # keys of a subcommand stand in its own help
-    if text is None and verb in there_are():
+    if text is None and verb in SUBCOMMANDS:
         return carry_out(verb, SUBCOMMANDS[verb], ["--help"])
     if text is None:
         hint = meant(topic, topics(), "moldsim help lists topics")

@@ -18,7 +18,8 @@ from sim.errors import BAD_INPUT, ConfigError, SimError, SweepWarning, one_line
 from sim.help.interrupts import noting_interrupts
 from sim.library.call import Call, axis, several
 from sim.library.result import REPLICATIONS, Kept, Result
-from sim.results.artefacts import BASELINE, write_failure
+from sim.results.artefacts import BASELINE
+from sim.results.durable import write_failure
 from sim.results.provenance import listings
 from sim.results.run_folder import foreign
 from sim.simulation.in_folder import run_in

@@ -9,7 +9,8 @@ from predictors.base import FloatArray
 from sim.report.samples import Group, Sample
 from sim.results.job_metrics import with_errors
 from sim.results.plots.pictures import HISTORY
-from sim.results.plots.style import resample, waiting
+from sim.results.plots.style import waiting
+from sim.results.steps import Levels
 
 CURVE_POINTS = 240
 COUNT_BINS = tuple(2**power for power in range(18))
@@ -89,8 +90,8 @@ def _curve(
     if len(times) < 2 or times[-1] <= times[0]:
         return (np.zeros(1),) * 3
     edges = np.linspace(times[0], times[-1], CURVE_POINTS + 1)
-    busy = resample(times, timeline["busy_processors"].to_numpy(float), edges)[0]
-    queued = resample(times, waiting(timeline, jobs), edges)[0]
+    busy = Levels(times, timeline["busy_processors"].to_numpy(float)).means(edges)
+    queued = Levels(times, waiting(timeline, jobs)).means(edges)
     return (edges[:-1] - edges[0]) / 3600.0, busy / processors, queued
 
 

@@ -237,7 +237,7 @@ def gather(folder: Path, progress: Display = SILENT) -> Gathered:
     if any(len(own) > 1 for own in found) or any(asked):  # policies or predictors differ
         settings = list(map(with_names, settings, configurations))
     keys = sorted({key for setting in settings for key in setting})
-    rows: list[_Row] = []
+    rows: list[tuple[_Row, Setting]] = []
     alike: list[Setting] = []
     repeated = 0
     whole = zip(found, configurations, settings, asked, strict=True)
@@ -252,24 +252,24 @@ def gather(folder: Path, progress: Display = SILENT) -> Gathered:
                     repeated += 1
                     continue  # the same schedule beside another predictor
                 alike.append(own)
-            rows.append(_Row(row.state | {f"{key}=": own.get(key) for key in keys}, row.figures))
-    ended = [row for row in rows if row.state["status"] == "finished"]
+            rows.append((row, own))
+    ended = [row for row, _ in rows if row.state["status"] == "finished"]
     known = {(str(row.state["run"]), str(row.state["role"])): row.figures for row in ended}
     table = _table(rows, keys)
     table.attrs |= {LEFT_OUT: repeated, NOT_THERE: missing_runs(folder, runs)}
     return table, keys, known
 
 
-def _table(rows: Sequence[_Row], keys: Sequence[str]) -> pd.DataFrame:
+def _table(rows: Sequence[tuple[_Row, Setting]], keys: Sequence[str]) -> pd.DataFrame:
     """Return the rows as a table: state, keys, then figures in order of their names."""
-    first = [*FIXED, *(f"{key}=" for key in keys)]
-    rest = sorted({name for row in rows for name in row.figures} - {*first})
-    parts = [pd.DataFrame([[row.state[name] for name in first] for row in rows], columns=first)]
+    first = [[*map(row.state.get, FIXED), *map(own.get, keys)] for row, own in rows]
+    rest = sorted({name for row, _ in rows for name in row.figures} - {*FIXED})
+    parts = [pd.DataFrame(first, columns=[*FIXED, *keys])]
     for begin in range(0, len(rest), ABREAST):
         names = rest[begin : begin + ABREAST]
-        values = [[row.figures.get(name, np.nan) for name in names] for row in rows]
+        values = [[row.figures.get(name, np.nan) for name in names] for row, _ in rows]
         parts.append(pd.DataFrame(values, columns=names))
-    return pd.concat(parts, axis="columns").rename(columns={f"{key}=": key for key in keys})
+    return pd.concat(parts, axis="columns")
 
 
 def distinct(table: pd.DataFrame) -> pd.DataFrame:

@@ -14,6 +14,7 @@ from sim.errors import SimError
 from sim.results.durable import (
     CHECKSUMS,
     CONFIGURED,
+    FAILURE,
     HYDRA,
     MANIFEST,
     SUMMARY,
@@ -22,9 +23,6 @@ from sim.results.durable import (
     known_object,
     read_object,
 )
-from sim.results.durable import FAILURE as FAILURE
-from sim.results.durable import read_failure as read_failure
-from sim.results.durable import write_failure as write_failure
 from sim.results.frames import RECOVERY_PARTS, TABLES, Columns, Tables
 from sim.results.job_metrics import Figures
 from sim.results.plots.style import write_svg
@@ -90,6 +88,16 @@ class Artefacts:
 def is_finished(folder: Path) -> bool:
     """Return whether the run in this folder ended: its summary, written last, can be read."""
     return known_object(folder / SUMMARY) is not None
+
+
+def place_of(folder: Path) -> tuple[str, Path, Path]:
+    """Return a simulation's role, empty for the run's own, its replication's folder and its run's.
+
+    A run without several replications is its own.
+    """
+    role = folder.name if folder.name in (BASELINE, STEP) else ""
+    own = folder.parent if role else folder
+    return role, own, own if (own / HYDRA).is_dir() else own.parent
 
 
 def tables_folder(folder: Path) -> Path:

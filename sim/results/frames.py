@@ -1,6 +1,6 @@
 """What a run leaves behind, as tables with the contract's columns."""
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any, overload
 
 import numpy as np
@@ -12,9 +12,8 @@ from sim.state.processors import NodeSets
 from sim.state.records import Records, Rows, are
 from workloads.base import COLUMNS, GroundTruth, Trace
 
-Column = Callable[[Rows], Any]
-"""Returns the values of a column on some rows."""
-EVERY = slice(None)
+Column = Any
+"""An array, or what returns the values of a column on the rows that it is handed."""
 GROUP_ROWS = 65_536
 """Rows of a row group of Parquet."""
 
@@ -27,47 +26,35 @@ class Columns:
 
     Parameters
     ----------
-    rows : int
-    columns : mapping of str to callable
-        Returns the values of a column on the rows that it is handed.
-    order : numpy.ndarray of int, optional
-        Row numbers, where not all rows or not in their own order.
+    rows : slice or numpy.ndarray of int
+        The first so many rows, or row numbers in the order of the table.
+    columns : mapping of str to array or callable
+        An array, or what returns the values of a column on the rows that it is handed.
 
     Examples
     --------
     >>> numbers = np.arange(4)
-    >>> table = Columns(4, {"number": lambda rows: numbers[rows]})
-    >>> table[np.array([True, False, False, True])]["number"].tolist()
-    [0, 3]
-    >>> [len(piece) for piece in table.pieces(3)]
-    [3, 1]
+    >>> table = Columns(slice(4), {"number": numbers, "double": lambda rows: 2 * numbers[rows]})
+    >>> table[np.array([True, False, False, True])]["double"].tolist()
+    [0, 6]
     """
 
-    def __init__(
-        self,
-        rows: int,
-        columns: Mapping[str, Column],
-        order: IntArray | None = None,
-    ) -> None:
-        self._rows, self._columns, self._order = rows, columns, order
+    def __init__(self, rows: Rows, columns: Mapping[str, Column]) -> None:
+        self._rows, self._columns = rows, columns
 
     @classmethod
     def of(cls, frame: "pd.DataFrame | Columns") -> "Columns":
         """Return a data frame as such a table."""
         if isinstance(frame, Columns):
             return frame
-        values = {str(name): frame[name].array for name in frame.columns}
-        return cls(len(frame), {name: array.__getitem__ for name, array in values.items()})
+        return cls(slice(len(frame)), {str(name): frame[name].array for name in frame.columns})
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Go to another process as a data frame."""
         return Columns.of, (self.frame(),)
 
     def __len__(self) -> int:
-        return self._rows if self._order is None else len(self._order)
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._columns)
+        return int(self._rows.stop) if isinstance(self._rows, slice) else len(self._rows)
 
     @overload
     def __getitem__(self, key: str) -> "pd.Series[Any]": ...
@@ -77,42 +64,30 @@ class Columns:
         self, key: "str | NDArray[np.bool_] | pd.Series[bool]"
     ) -> "pd.Series[Any] | Columns":
         if isinstance(key, str):
-            return pd.Series(self._whole(self._columns[key]), copy=False)
+            return pd.Series(self._values(key, self._rows), copy=False)
         kept = np.flatnonzero(np.asarray(key))
         if kept.size == len(self):
             return self
-        order = kept if self._order is None else self._order[kept]
-        return Columns(self._rows, self._columns, order)
+        return Columns(kept if isinstance(self._rows, slice) else self._rows[kept], self._columns)
 
-    def _whole(self, column: Column) -> Any:
-        """Return a column; numbers that are not there already are worked out piece by piece."""
-        first = column(self._rows_at(0))
-        worked_out = isinstance(first, np.ndarray) and (
-            first.base is None or self._order is not None
-        )
-        if len(self) <= GROUP_ROWS or not worked_out:
-            return column(EVERY if self._order is None else self._order)
-        values = np.empty(len(self), first.dtype)
-        for begin in range(0, len(self), GROUP_ROWS):
-            values[begin : begin + GROUP_ROWS] = column(self._rows_at(begin))
-        return values
-
-    def _rows_at(self, first: int, rows: int = GROUP_ROWS) -> Rows:
-        """Return which rows a piece has."""
-        here = slice(first, min(first + rows, len(self)))
-        return here if self._order is None else self._order[here]
+    def _values(self, name: str, rows: Rows) -> Any:
+        column = self._columns[name]
+        return column(rows) if callable(column) else column[rows]
 
     def frame(self) -> pd.DataFrame:
         """Return all of it as a data frame, of values that nothing else holds."""
-        return self._part(EVERY if self._order is None else self._order, copy=True)
+        return self._part(self._rows, copy=True)
 
-    def pieces(self, rows: int = GROUP_ROWS) -> Iterator[pd.DataFrame]:
-        """Return it piece by piece, `rows` rows each and in the last what is left; at least one."""
-        for first in range(0, max(len(self), 1), rows):
-            yield self._part(self._rows_at(first, rows), copy=False)
+    def pieces(self) -> Iterator[pd.DataFrame]:
+        """Return it piece by piece, each a row group; at least one."""
+        for first in range(0, max(len(self), 1), GROUP_ROWS):
+            here = slice(first, min(first + GROUP_ROWS, len(self)))
+            yield self._part(
+                here if isinstance(self._rows, slice) else self._rows[here], copy=False
+            )
 
     def _part(self, rows: Rows, copy: bool) -> pd.DataFrame:
-        return pd.DataFrame({name: one(rows) for name, one in self._columns.items()}, copy=copy)
+        return pd.DataFrame({name: self._values(name, rows) for name in self._columns}, copy=copy)
 
 
 BOUND_SECONDS = 10.0
@@ -231,7 +206,7 @@ def recovery_columns(records: Records) -> dict[str, Column]:
     paid = records.recoveries
     if paid is None:
         return {}
-    found = {name: _part_of(getattr(paid, name)) for name in ("evolving", *RECOVERY_PARTS)}
+    found = {name: getattr(paid, name) for name in ("evolving", *RECOVERY_PARTS)}
     return found | {"reason": _words(paid.reason)}
 
 
@@ -250,11 +225,6 @@ def recorded_columns(trace: Trace) -> dict[str, Column]:
         return np.asarray(np.where(wait[rows] >= 0, submit[rows] + wait[rows], np.nan), float)
 
     return named | {"recorded_start_time": start}
-
-
-def _part_of(values: NDArray[Any]) -> Column:
-    """Return the column of values that are there already."""
-    return values.__getitem__
 
 
 def _words(values: Any) -> Column:
@@ -291,32 +261,32 @@ def jobs_table(trace: Trace, truth: GroundTruth, records: Records) -> Columns:
         return np.maximum(1.0, (end[rows] - submit[rows]) / seconds)
 
     columns: dict[str, Column] = {
-        "job_id": _part_of(jobs["job_id"]),
-        "user": _part_of(jobs["user"]),
-        "application": _part_of(numbered(trace, truth.application)),
-        "size": _part_of(truth.size),
-        "submit_time": _part_of(submit),
-        "start_time": _part_of(start),
-        "end_time": _part_of(end),
+        "job_id": jobs["job_id"],
+        "user": jobs["user"],
+        "application": numbered(trace, truth.application),
+        "size": truth.size,
+        "submit_time": submit,
+        "start_time": start,
+        "end_time": end,
         "wait_time": lambda rows: start[rows] - submit[rows],
         "response_time": lambda rows: end[rows] - submit[rows],
         "bounded_slowdown": slowdown,
-        "requested_processors": _part_of(jobs["requested_processors"]),
-        "requested_time": _part_of(jobs["requested_time"]),
-        "reference_runtime": _part_of(reference),
-        "allocated_processors": _part_of(records.allocated),
+        "requested_processors": jobs["requested_processors"],
+        "requested_time": jobs["requested_time"],
+        "reference_runtime": reference,
+        "allocated_processors": records.allocated,
         "runtime": lambda rows: end[rows] - records.run_start[rows],
-        "held_area": _part_of(area),
+        "held_area": area,
         "efficiency": _efficiency(truth, records, area),
-        "believed_runtime": _part_of(records.believed_runtime),
+        "believed_runtime": records.believed_runtime,
         "status": _words(records.status),
-        "restarts": _part_of(records.restarts),
+        "restarts": records.restarts,
         **recovery_columns(records),
         **recorded_columns(trace),
     }
     # Feedback can change the order.
-    order = np.argsort(submit, kind="stable") if (np.diff(submit) < 0).any() else None
-    return Columns(len(submit), columns, order)
+    in_order = (np.diff(submit) >= 0).all()
+    return Columns(slice(len(submit)) if in_order else np.argsort(submit, kind="stable"), columns)
 
 
 def allocations_table(trace: Trace, records: Records) -> Columns:
@@ -328,10 +298,10 @@ def allocations_table(trace: Trace, records: Records) -> Columns:
     nodes = NodeSets.of(held.nodes)
     columns: dict[str, Column] = {
         "job_id": lambda rows: names[held.job[rows]],
-        **{name: _part_of(getattr(held, name)) for name in STRETCH},
+        **{name: getattr(held, name) for name in STRETCH},
         "nodes": lambda rows: pd.Series(pd.array(nodes.part(rows).texts(), dtype="str")),
     }
-    return Columns(len(held.job), columns)
+    return Columns(slice(len(held.job)), columns)
 
 
 def _actual(truth: GroundTruth, records: Records) -> Column:
@@ -366,19 +336,19 @@ def predictions_table(trace: Trace, truth: GroundTruth, records: Records) -> Col
     runs, application = asked.runs_at_count, numbered(trace, truth.application)
     columns: dict[str, Column] = {
         "job_id": lambda rows: names[asked.job[rows]],
-        "time": _part_of(asked.time),
+        "time": asked.time,
         "application": lambda rows: application[asked.job[rows]],
-        "nprocs": _part_of(asked.nprocs),
+        "nprocs": asked.nprocs,
         "size": lambda rows: truth.size[asked.job[rows]],
-        "predicted": _part_of(asked.predicted),
+        "predicted": asked.predicted,
         "actual": _actual(truth, records),
         "method": _words(asked.method),
-        "observations": _part_of(asked.observations),
+        "observations": asked.observations,
         "reliability": _words(asked.reliability),
         "runs_at_count": lambda rows: pd.Series(runs[rows], dtype="Int64").where(runs[rows] > 0),
         "mean_at_count": lambda rows: np.where(runs[rows] > 0, asked.mean_at_count[rows], np.nan),
     }
-    return Columns(len(asked.job), columns)
+    return Columns(slice(len(asked.job)), columns)
 
 
 def tables(trace: Trace, truth: GroundTruth, records: Records, timeline: Columns) -> Tables:

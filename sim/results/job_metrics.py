@@ -1,6 +1,6 @@
 """Figures over jobs: waits, slowdowns, efficiency, fairness, size classes, predictions."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Sequence
 from itertools import pairwise
 
 import numpy as np
@@ -8,7 +8,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from predictors.base import FloatArray, IntArray, Observation
-from sim.results.frames import BOUND_SECONDS, GROUP_ROWS, Columns, completed
+from sim.results.frames import BOUND_SECONDS, Columns, completed
 from sim.state.records import SHOWN_SHARE, Records, are
 from workloads.base import GroundTruth
 
@@ -264,23 +264,6 @@ def belief_figures(predictions: pd.DataFrame | Columns) -> Figures:
     }
 
 
-def _first_seen(shown: Iterable[pd.DataFrame]) -> "pd.Series[float]":
-    """Return when each application had been seen at three distinct counts, by application.
-
-    Parameters
-    ----------
-    shown : iterable of pandas.DataFrame
-        Pieces of what was seen: ``application``, ``nprocs`` and ``time``.
-    """
-
-    def first(seen: pd.DataFrame) -> pd.DataFrame:
-        return seen.groupby(["application", "nprocs"], as_index=False).agg({"time": "min"})
-
-    every = first(pd.concat([first(seen) for seen in shown], ignore_index=True))
-    nth = every.sort_values("time", kind="stable").groupby("application").nth(SEEN_COUNTS - 1)
-    return pd.Series(nth["time"].to_numpy(), index=nth["application"].to_numpy())
-
-
 def _shown_counts(records: Records) -> tuple[IntArray, IntArray]:
     """Return the job indices of completed runs and the counts that each of them showed."""
     held = records.stretches
@@ -325,18 +308,11 @@ def seen_share(
         return None
     shown, at = _shown_counts(records)
 
-    def pieces() -> Iterator[pd.DataFrame]:
-        known = np.array([(o.application, o.nprocs) for o in calibration], np.int64)
-        seen = pd.DataFrame(known.reshape(-1, 2), columns=["application", "nprocs"])
-        yield seen.assign(time=-np.inf)
-        for begin in range(0, len(shown), GROUP_ROWS):
-            job = shown[begin : begin + GROUP_ROWS]
-            who, counts = truth.application[job], at[begin : begin + GROUP_ROWS]
-            yield pd.DataFrame(
-                {"application": who, "nprocs": counts, "time": records.end_time[job]}
-            )
-
-    when = _first_seen(pieces())
+    known = np.array([(o.application, o.nprocs) for o in calibration], np.int64).reshape(-1, 2)
+    seen = pd.Series(np.append(np.full(len(known), -np.inf), records.end_time[shown]))
+    pairs = [np.append(known[:, 0], truth.application[shown]), np.append(known[:, 1], at)]
+    first = seen.groupby(pairs).min().sort_values(kind="stable")
+    when = first.groupby(level=0).nth(SEEN_COUNTS - 1).droplevel(1)
     since = when.reindex(truth.application[counted]).to_numpy()  # NaN where never
     return float((since <= records.start_time[counted]).mean())
 

@@ -137,14 +137,12 @@ def slug(reason: str) -> str:
 
 
 def _cleaning(run: Outcome) -> Figures:
-    dropped, repaired = run.trace.dropped, run.trace.repaired
-    return {
-        **({"processors_by": "recorded"} if run.trace.size_by_use else {}),
-        "dropped_jobs": sum(dropped.values()),
-        **{f"dropped_jobs_{slug(reason)}": count for reason, count in dropped.items()},
-        "repaired_values": sum(repaired.values()),
-        **{f"repaired_values_{slug(reason)}": count for reason, count in repaired.items()},
-    }
+    figures: Figures = {"processors_by": "recorded"} if run.trace.size_by_use else {}
+    told = {"dropped_jobs": run.trace.dropped, "repaired_values": run.trace.repaired}
+    for name, counts in told.items():
+        figures[name] = sum(counts.values())
+        figures |= {f"{name}_{slug(reason)}": count for reason, count in counts.items()}
+    return figures
 
 
 DRAWN_AGAIN = "as no window is left"

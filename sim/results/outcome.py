@@ -15,20 +15,18 @@ from workloads.base import GroundTruth, Trace
 
 def timeline_table(steps: Steps) -> Columns:
     """Return the table of ``timeline.parquet``: a row a change of machine or queue."""
-    columns = {
-        "time": steps.times,
+    counts = {
         "busy_processors": steps.busy,
         "queued_jobs": steps.queued_jobs,
         "queued_processors": steps.queued_processors,
     }
     changed = np.zeros(len(steps.times), np.bool_)
     changed[:1] = True
-    for name, values in columns.items():
-        if name != "time":
-            changed[1:] |= values[1:] != values[:-1]
-    parts = {name: partial(_wide, values) for name, values in columns.items()}
-    order = np.flatnonzero(changed).astype(np.min_scalar_type(-changed.size))
-    return Columns(len(steps.times), parts, order)
+    for values in counts.values():
+        changed[1:] |= values[1:] != values[:-1]
+    rows = np.flatnonzero(changed).astype(np.min_scalar_type(-changed.size))
+    wide = {name: partial(_wide, values) for name, values in counts.items()}
+    return Columns(rows, {"time": steps.times, **wide})
 
 
 def _wide(values: NDArray[Any], rows: Rows) -> NDArray[Any]:

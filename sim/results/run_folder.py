@@ -8,17 +8,10 @@ from pathlib import Path
 
 from sim.help.interrupts import was_interrupted
 from sim.help.versions import commit, installed, own_version
-from sim.results.artefacts import (
-    BASELINE,
-    FAILURE,
-    FILES,
-    STEP,
-    is_finished,
-    mean_summary,
-    read_summary,
-)
+from sim.results.artefacts import BASELINE, FILES, STEP, is_finished, mean_summary, read_summary
 from sim.results.durable import (
     CHECKSUMS,
+    FAILURE,
     HYDRA,
     LOCK,
     MANIFEST,

@@ -1,7 +1,7 @@
 """The state of machine and queue over time, as piecewise-constant functions."""
 
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,6 +14,63 @@ from workloads.base import GroundTruth, Trace
 
 NOBODY = np.iinfo(np.int32).max
 """Stands for "no job waits" where the least count of the waiting jobs is asked."""
+
+
+@dataclass(frozen=True)
+class Levels:
+    """A step function of time: `values[i]` holds from `times[i]` on, 0 before.
+
+    Attributes
+    ----------
+    times : numpy.ndarray of float, shape (k,), seconds
+        Ascending, each once.
+    values : numpy.ndarray of float, shape (k,)
+
+    Examples
+    --------
+    >>> levels, edges = Levels(np.array([0.0, 5.0]), np.array([2.0, 7.0])), np.array([0.0, 5.0])
+    >>> levels.means(edges).item(), levels.extremes(edges, np.maximum).item()
+    (2.0, 2.0)
+    """
+
+    times: FloatArray
+    values: FloatArray
+
+    def at(self, instants: FloatArray, *, before: bool = False) -> FloatArray:
+        """Return the values at these instants, or just before them."""
+        side: Literal["left", "right"] = "left" if before else "right"
+        return np.append(0.0, self.values)[np.searchsorted(self.times, instants, side)]
+
+    def area(self, instants: FloatArray) -> FloatArray:
+        """Return the integral from the first step to each instant."""
+        whole = np.append(0.0, np.cumsum(self.values[:-1] * np.diff(self.times)))
+        place = np.searchsorted(self.times, instants, side="right") - 1
+        inside = np.maximum(place, 0)
+        return np.where(
+            place < 0, 0.0, whole[inside] + self.values[inside] * (instants - self.times[inside])
+        )
+
+    def means(self, edges: FloatArray) -> FloatArray:
+        """Return the mean between consecutive edges, shape (k - 1,)."""
+        return np.asarray(np.diff(self.area(edges)) / np.diff(edges), np.float64)
+
+    def extremes(self, edges: FloatArray, of: np.ufunc, *, closed: bool = False) -> FloatArray:
+        """Return the least or greatest value between consecutive edges, shape (k - 1,).
+
+        Parameters
+        ----------
+        edges : numpy.ndarray of float, shape (k,), seconds
+            Ascending.
+        of : numpy.ufunc
+            `numpy.minimum` or `numpy.maximum`.
+        closed : bool
+            Whether a step at the later edge counts.
+        """
+        first = np.searchsorted(self.times, edges[:-1], side="right")
+        last = np.searchsorted(self.times, edges[1:], side="right" if closed else "left")
+        values = np.concatenate([[0.0], self.values, [0.0]])
+        spans = np.stack([first, np.maximum(last, first) + 1], axis=1).ravel()
+        return np.asarray(of.reduceat(values, spans)[::2], np.float64)
 
 
 @dataclass(frozen=True)

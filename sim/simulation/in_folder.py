@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from sim.config import digest
-from sim.results.artefacts import FAILURE, replication_folder
-from sim.results.durable import SUMMARY
+from sim.results.artefacts import replication_folder
+from sim.results.durable import FAILURE, SUMMARY
 from sim.results.provenance import (
     CODE,
     DIGEST,

@@ -15,7 +15,7 @@ from sim.config import digest
 from sim.engine.setup import Setup
 from sim.errors import ConfigError, SimError
 from sim.machine.shared import Shared
-from sim.results.artefacts import BASELINE, STEP, tables_folder
+from sim.results.artefacts import BASELINE, STEP, place_of, tables_folder
 from sim.results.durable import MANIFEST, damage, read_object
 from sim.results.frames import numbered
 from sim.results.plots.pictures import LoadSeries, Speedups
@@ -187,9 +187,7 @@ def recorded_run(folder: Path) -> RecordedRun:
     if wrong := damage(place):
         raise SimError(f"{place}: {wrong}")
     manifest = read_object(place / MANIFEST)
-    role = place.name if place.name in (BASELINE, STEP) else ""
-    own = place.parent if role else place
-    root = own if (own / ".hydra").is_dir() else own.parent
+    role, own, root = place_of(place)
     number = own.name.removeprefix(REPLICATION)
     replication = int(number) if number != own.name and number.isdigit() else 0
     config = recorded(root)

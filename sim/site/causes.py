@@ -7,8 +7,9 @@ import numpy as np
 import pandas as pd
 
 from predictors.base import FloatArray, IntArray
+from sim.results.steps import Levels
 from sim.site.comparison import Compared
-from sim.site.log_schedule import WEEK, Levels, Recorded
+from sim.site.log_schedule import WEEK, Recorded
 from sim.site.outages import FULL, Outage, Weeks, gaps, low_weeks, weeks_of
 from workloads.base import BoolArray
 
@@ -164,8 +165,8 @@ def seconds_beside(found: Recorded, free: Levels) -> FloatArray:
 
 def met_nobody(found: Recorded, free: Levels) -> BoolArray:
     """Return which jobs found no other job waiting, and enough processors free, at their submit."""
-    nobody = found.queued.before(found.submit) == 0
-    enough = free.before(found.submit) >= found.count
+    nobody = found.queued.at(found.submit, before=True) == 0
+    enough = free.at(found.submit, before=True) >= found.count
     return np.asarray(found.judged & nobody & enough & (found.submit >= found.begin), np.bool_)
 
 

@@ -9,7 +9,8 @@ import pandas as pd
 from scipy.stats import rankdata
 
 from sim.results.job_metrics import Figures, spread
-from sim.site.log_schedule import Levels, Recorded, dates, levels
+from sim.results.steps import Levels
+from sim.site.log_schedule import Recorded, dates, levels
 from workloads.base import BoolArray, FloatArray
 
 QUARTERS = 4

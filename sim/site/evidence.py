@@ -249,33 +249,33 @@ def scaling(runs: pd.DataFrame) -> tuple[Consensus | None, float, str]:
     evidence : str
     """
     runs = runs[runs["runtime"] > 0]
-    counts = runs.groupby("nprocs")["runtime"].agg(["size", "median"])
-    if len(counts) < COUNTS:
-        shown = " and ".join(f"{count}" for count in counts.index) or "none"
-        plural = "" if shown == "1" else "s"
-        return None, 0.0, f"no evidence of scaling: all runs are on {shown} processor{plural}"
+    counts = np.unique(runs["nprocs"])
     logs = np.log(runs["runtime"].to_numpy(float))
     left = logs - pd.Series(logs).groupby(runs["nprocs"].to_numpy()).transform("mean").to_numpy()
     free = len(logs) - len(counts)
-    if free < REPEATS:
+    spread = float(np.sqrt((left**2).sum() / max(free, 1)))
+    if len(counts) < COUNTS:
+        shown = " and ".join(f"{count}" for count in counts) or "none"
+        why = f"all runs are on {shown} processor{'' if shown == '1' else 's'}"
+    elif free < REPEATS:
         why = (
             "hardly any processor count came twice, so that other work cannot be told apart from "
             "other speed"
         )
-        return None, 0.0, f"no evidence of scaling: {why}"
-    spread = float(np.sqrt((left**2).sum() / free))
-    if spread > SCATTER:
+    elif spread > SCATTER:
         why = (
             f"runs on the same processors differ by a factor of {np.exp(spread):.1f} either way, "
             "so that they are of different work"
         )
-        return None, 0.0, f"no evidence of scaling: {why}"
-    try:
-        model = Consensus().fit(runs[["nprocs", "runtime"]])
-    except PredictorError as error:
-        return None, 0.0, f"no evidence of scaling: {error}"
-    said = f"{len(runs)} runs on {len(counts)} counts, alike within {100 * spread:.0f} %"
-    return model, spread, said
+    else:
+        try:
+            model = Consensus().fit(runs[["nprocs", "runtime"]])
+        except PredictorError as error:
+            why = str(error)
+        else:
+            said = f"{len(runs)} runs on {len(counts)} counts, alike within {100 * spread:.0f} %"
+            return model, spread, said
+    return None, 0.0, f"no evidence of scaling: {why}"
 
 
 def considered(counts: Sequence[int], processors: int) -> FloatArray:

@@ -8,7 +8,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from sim.errors import SimError
-from sim.results.steps import NOBODY, least_over
+from sim.results.steps import NOBODY, Levels, least_over
 from workloads.base import DIGITS, BoolArray, FloatArray, IntArray, Trace
 
 WEEK, DAY = 7 * 86400.0, 86400.0
@@ -17,52 +17,6 @@ SKIPPED = 0.1
 NO_WAITS = "it records no wait of any job, so that no schedule can be compared"
 AHEAD = 1.0
 """Seconds before the begin at which running jobs are put on the machine."""
-
-
-@dataclass(frozen=True)
-class Levels:
-    """A step function of time: `values[i]` holds from `times[i]` on, 0 before.
-
-    Attributes
-    ----------
-    times : numpy.ndarray of float, shape (k,), seconds
-        Ascending, each once.
-    values : numpy.ndarray of float, shape (k,)
-    """
-
-    times: FloatArray
-    values: FloatArray
-
-    def at(self, instants: FloatArray) -> FloatArray:
-        """Return the values at these instants."""
-        return np.append(0.0, self.values)[np.searchsorted(self.times, instants, side="right")]
-
-    def before(self, instants: FloatArray) -> FloatArray:
-        """Return the values just before these instants."""
-        return np.append(0.0, self.values)[np.searchsorted(self.times, instants, side="left")]
-
-    def area(self, instants: FloatArray) -> FloatArray:
-        """Return the integral from the first step to each instant."""
-        whole = np.append(0.0, np.cumsum(self.values[:-1] * np.diff(self.times)))
-        place = np.searchsorted(self.times, instants, side="right") - 1
-        inside = np.maximum(place, 0)
-        return np.where(
-            place < 0, 0.0, whole[inside] + self.values[inside] * (instants - self.times[inside])
-        )
-
-    def greatest(self, edges: FloatArray) -> FloatArray:
-        """Return the greatest value between consecutive edges, (k - 1,).
-
-        Examples
-        --------
-        >>> Levels(np.array([0.0, 5.0]), np.array([2.0, 7.0])).greatest(np.array([0.0, 9.0])).item()
-        7.0
-        """
-        first = np.searchsorted(self.times, edges[:-1], side="right")
-        last = np.searchsorted(self.times, edges[1:], side="left")
-        values = np.append(np.append(0.0, self.values), 0.0)
-        spans = np.stack([first, np.maximum(last, first) + 1], axis=1).ravel()
-        return np.maximum.reduceat(values, spans)[::2]
 
 
 def levels(begin: FloatArray, end: FloatArray, weight: FloatArray | IntArray) -> Levels:

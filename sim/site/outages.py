@@ -66,7 +66,7 @@ class Weeks:
 def weeks_of(found: Recorded) -> Weeks:
     """Return how full the machine was by week."""
     edges = found.weeks()
-    most = found.held.greatest(edges)
+    most = found.held.extremes(edges, np.maximum)
     waiting = replace(found.queued, values=(found.queued.values > 0).astype(float))
     return Weeks(edges[:-1], most.astype(np.int64), np.diff(waiting.area(edges)) / WEEK)
 

@@ -1,9 +1,8 @@
 """The log that a site's command is given: its format, its configuration, its jobs."""
 
 import argparse
-import contextlib
 import logging
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from sim.composition import configuration
@@ -101,15 +100,9 @@ def read_source(
     if waits and not (log.jobs["wait_time"] >= 0).any():
         raise SimError(f"{log.source}: {NO_WAITS}")
     asked = config["cluster"]["processors"]
-    with _without_warnings() if quiet else contextlib.nullcontext():
-        return source.trace_of(log, Streams(config["seed"], 0), asked), asked
-
-
-@contextlib.contextmanager
-def _without_warnings() -> Iterator[None]:
     teller = logging.getLogger(LogWorkload.__module__)
-    before, teller.disabled = teller.disabled, True
+    teller.disabled = quiet
     try:
-        yield
+        return source.trace_of(log, Streams(config["seed"], 0), asked), asked
     finally:
-        teller.disabled = before
+        teller.disabled = False

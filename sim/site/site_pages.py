@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from sim.results.durable import write_whole
-from sim.results.plots.style import INK, LINE_COLOURS, clock, resample, svg_of, tidy, time_ticks
+from sim.results.plots.style import INK, LINE_COLOURS, clock, svg_of, tidy, time_ticks
 from sim.results.plots.style import picture as embedded
 from sim.results.rows import duration, texts
 from sim.results.sentences import distance, quarter_distance, ranks, relative
@@ -18,7 +18,6 @@ from sim.site.changes import MEANINGS
 from sim.site.comparison import DISTRUST, held_by
 from sim.site.distances import Backtest
 from sim.site.evidence import Advice, Choice, clock_time
-from sim.site.log_schedule import Levels
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -215,11 +214,9 @@ def _draw_held(axes: "Axes", done: Backtest) -> None:
     found, nearest = done.found, done.nearest
     axis = clock(found.begin, float(found.submit[-1]), found.trace.epoch)
     edges = np.linspace(axis.begin, axis.end, STEPS + 1)
-    both: tuple[tuple[str, Levels], ...] = (
-        ("recorded", found.held), (nearest.name, held_by(found, nearest.start)))  # fmt: skip
-    for k, (name, held) in enumerate(both):
-        mean = resample(held.times, held.values, edges)[0]
-        axes.step(axis.show(edges[:-1]), mean, where="post", label=name, color=LINE_COLOURS[k],
+    both = {"recorded": found.held, nearest.name: held_by(found, nearest.start)}
+    for colour, (name, held) in zip(LINE_COLOURS, both.items(), strict=False):
+        axes.step(axis.show(edges[:-1]), held.means(edges), where="post", label=name, color=colour,
                   linewidth=0.9)  # fmt: skip
     axes.axhline(found.processors, color=INK, linewidth=0.8, linestyle=":", label="machine")
     axes.set(ylabel="processors held", ylim=(0, None))

@@ -15,8 +15,7 @@ from omegaconf import DictConfig, OmegaConf
 
 from predictors.plain import shown_plainly, told_plainly
 from sim.errors import ConfigError, SimError, one_line
-from sim.results.durable import FAILURE, read_failure
-from sim.results.durable import HYDRA as HYDRA
+from sim.results.durable import FAILURE, HYDRA, read_failure
 
 LONGEST_NAME = 120
 """Characters; with its hash a name stays below what file systems allow (255 bytes)."""

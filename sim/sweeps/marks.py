@@ -1,16 +1,15 @@
 """What a sweep notes of a finished run, by which it is known again without composing it."""
 
-import contextlib
 import functools
 import hashlib
 import json
 from collections.abc import Mapping, Sequence
-from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from types import MappingProxyType
 
 from sim.help.pages import roots
-from sim.results.durable import read_object, write_whole
+from sim.help.versions import NAME, installed
+from sim.results.durable import known_object, write_whole
 from sim.results.provenance import INPUTS, KEEP, checked_inputs, listed_files, why_again
 from sim.results.run_folder import MARK
 from sim.sweeps.configurations import HOW, key_of
@@ -28,8 +27,7 @@ def _configuration_hash() -> str:
         for path in sorted(root.rglob("*.yaml")):
             found.update(path.relative_to(root).as_posix().encode() + b"\0")
             found.update(path.read_bytes() + b"\0")
-    with contextlib.suppress(PackageNotFoundError):
-        found.update(version("moldsim").encode())
+    found.update((installed(NAME) or "").encode())
     return found.hexdigest()
 
 
@@ -73,11 +71,8 @@ def mark_finished(
 
 def is_marked(folder: Path, overrides: Combination) -> bool:
     """Return whether this very run is finished and whole in a folder, without composing it."""
-    try:
-        mark = read_object(folder / MARK)
-    except ValueError:
-        return False
-    if mark.get("overrides_sha256") != fingerprint(overrides):
+    mark = known_object(folder / MARK)
+    if mark is None or mark.get("overrides_sha256") != fingerprint(overrides):
         return False
     files = {name: Path(file) for name, file in mark[INPUTS].items() if Path(file).is_file()}
     for key, value in mark[LISTED].items():

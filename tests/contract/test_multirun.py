@@ -4,7 +4,8 @@ import json
 
 from swf_samples import job_line, write_log
 
-from sim.results.artefacts import FAILURE, FILES
+from sim.results.artefacts import FILES
+from sim.results.durable import FAILURE
 
 TINY = ("-m", "workload.jobs=40", "hydra.sweep.dir=sweep")
 BOUNDS = "must be a whole number, at least 0 and at most 9,223,372,036,854,775,807"

@@ -14,9 +14,9 @@ from sim.results.artefacts import (
     mean_of_replications,
     mean_summary,
     write_ends,
-    write_failure,
     write_run,
 )
+from sim.results.durable import read_failure, write_failure
 from sim.results.metrics import summarise
 from sim.results.outcome import outcome
 from sim.results.plots.schedule import schedule_figure
@@ -188,7 +188,7 @@ def test_failure_keeps_the_message_and_former_results(tmp_path):
     rewrite(tmp_path, made())
     write_failure(tmp_path, "workload.load must be positive, got -1")
     assert set(content(tmp_path)) == {"failure.json", *NAMES}
-    assert artefacts.read_failure(tmp_path) == "workload.load must be positive, got -1"
+    assert read_failure(tmp_path) == "workload.load must be positive, got -1"
 
 
 def test_manifest_tells_versions_and_origin():

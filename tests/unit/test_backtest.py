@@ -263,7 +263,7 @@ def test_figures_against_other_tools(seed):
         assert held.at(np.array([instant]))[0] == weight[there].sum()
         area = (weight * np.clip(np.minimum(end, instant) - begin, 0, None)).sum()
         assert held.area(np.array([instant]))[0] == pytest.approx(area)
-    (most,) = held.greatest(np.array([10.0, 20.0]))
+    (most,) = held.extremes(np.array([10.0, 20.0]), np.maximum)
     inside = np.arange(10, 20)
     assert most == held.at(inside.astype(float)).max()
 

@@ -15,7 +15,7 @@ from sim.report.gathering import LEFT_OUT, find_runs, gather, with_origins
 from sim.report.samples import groups_of, references
 from sim.report.tables import LABELS
 from sim.results import durable
-from sim.results.artefacts import write_failure
+from sim.results.durable import write_failure
 from sim.sweeps.configurations import Configuration, flatten, load_yaml, read_configuration
 
 

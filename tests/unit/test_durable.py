@@ -5,8 +5,17 @@ import json
 import pytest
 
 from sim.compare import main as compare
-from sim.results.artefacts import FAILURE, is_finished, read_failure, write_failure
-from sim.results.durable import damage, read_object, real_folder, sha256, write_whole
+from sim.results.artefacts import is_finished
+from sim.results.durable import (
+    FAILURE,
+    damage,
+    read_failure,
+    read_object,
+    real_folder,
+    sha256,
+    write_failure,
+    write_whole,
+)
 from sim.verify import main as verify
 from sim.verify import state
 

@@ -19,11 +19,11 @@ from sim.results.plots.style import (
     in_dark,
     line,
     picture,
-    resample,
     svg_of,
     time_ticks,
     waiting,
 )
+from sim.results.steps import Levels
 
 
 def changed(tables, **frames):
@@ -87,11 +87,13 @@ def test_coverage_is_the_mean_over_each_cell(size):
     assert both[1] == pytest.approx(2 * got)
 
 
-def test_resample_keeps_area_and_range():
+def test_means_and_extremes_keep_area_and_range():
     rng = np.random.default_rng(2)
     times, values = np.sort(rng.uniform(0, 10, 50)), rng.uniform(0, 5, 50)
     edges = np.linspace(-1, 11, 9)
-    mean, low, high = resample(times, values, edges)
+    levels = Levels(times, values)
+    mean = levels.means(edges)
+    low, high = (levels.extremes(edges, of, closed=True) for of in (np.minimum, np.maximum))
     fine = np.linspace(-1, 11, 240_001)[:-1]
     at = np.searchsorted(times, fine, side="right") - 1
     sampled = np.where(at >= 0, values[at], 0.0).reshape(8, -1)

@@ -4,8 +4,7 @@ import re
 
 import pytest
 
-from sim.results.artefacts import FAILURE, SUMMARY, read_failure, write_failure
-from sim.results.durable import LOCK
+from sim.results.durable import FAILURE, LOCK, SUMMARY, read_failure, write_failure
 from sim.results.provenance import code_checksum
 from sim.results.run_folder import replacing
 from sim.sweeps.marks import fingerprint, is_marked, mark_finished

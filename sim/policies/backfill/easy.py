@@ -255,7 +255,7 @@ class EasyScheduler(QueueKeeper):
         self.anew: ChoiceAnew | None = None
 
     def compiled_rule(self, engine: Engine) -> CompiledQueueRule | None:
-        """Return the rule where jobs queue by arrival; not if some choose again and may be killed."""
+        """Return the rule for queues by arrival; not if jobs choose again that may be killed."""
         chooses_again = self.anew is not None and not acts_as(self.allocation, Request)
         if not is_compiled(self, EasyScheduler, engine) or (chooses_again and engine.kills):
             return None

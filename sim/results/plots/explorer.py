@@ -16,7 +16,8 @@ from predictors.base import FloatArray
 from sim.errors import SimError
 from sim.results.plots.panels import parsed, rectangles
 from sim.results.plots.pictures import RunFolder
-from sim.results.plots.style import clock, resample
+from sim.results.plots.style import clock
+from sim.results.steps import Levels
 
 TEMPLATE = Path(__file__).with_name("explorer.html")
 MOST_POINTS = 1200
@@ -98,4 +99,4 @@ def _thinned(times: FloatArray, values: FloatArray) -> tuple[FloatArray, FloatAr
     if len(times) <= MOST_POINTS:
         return times, values
     edges = np.linspace(times[0], times[-1], MOST_POINTS + 1)
-    return edges[:-1], resample(times, values, edges)[0]
+    return edges[:-1], Levels(times, values).means(edges)

@@ -8,7 +8,8 @@ import pandas as pd
 
 from predictors.base import BoolArray, FloatArray, IntArray
 from sim.results.frames import Columns
-from sim.results.plots.style import BLACK, COLOURS, INK, WHITE, Clock, resample, tidy
+from sim.results.plots.style import BLACK, COLOURS, INK, WHITE, Clock, tidy
+from sim.results.steps import Levels
 from sim.state.processors import NodeSets
 from sim.state.records import Ranges
 
@@ -285,10 +286,11 @@ def curve(axes: "Axes", times: FloatArray, values: FloatArray, at: Clock, colour
         axes.step(at.show(x), y, where="post", color=colour, linewidth=1.1)
         return
     edges = np.linspace(at.begin, at.end, CURVE_POINTS // 2 + 1)
-    mean, low, high = resample(times, values, edges)
+    levels = Levels(times, values)
+    low, high = (levels.extremes(edges, of, closed=True) for of in (np.minimum, np.maximum))
     middle = at.show((edges[1:] + edges[:-1]) / 2)
     axes.fill_between(middle, low, high, color=colour, alpha=0.22, linewidth=0)
-    axes.plot(middle, mean, color=colour, linewidth=1.1)
+    axes.plot(middle, levels.means(edges), color=colour, linewidth=1.1)
 
 
 def draw_panels(

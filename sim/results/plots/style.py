@@ -126,33 +126,6 @@ def clock(begin: float, end: float, epoch: object = None) -> Clock:
     return Clock(begin, begin + length, name, seconds, known)
 
 
-def resample(times: FloatArray, values: FloatArray, edges: FloatArray) -> FloatArray:
-    """Return mean, least and greatest of a step function between edges, shape (3, k - 1).
-
-    Parameters
-    ----------
-    times, values : numpy.ndarray of float, shape (m,)
-        values[i] holds from times[i] on; before times[0] the function is 0.
-    edges : numpy.ndarray of float, shape (k,)
-        Ascending.
-    """
-    if not len(times):
-        return np.zeros((3, len(edges) - 1))
-    at = np.searchsorted(times, edges, side="right")
-    begun = np.maximum(at - 1, 0)
-    area = np.zeros(len(times))  # in place: a function may have millions of steps
-    np.multiply(np.diff(times), values[:-1], out=area[1:])
-    np.cumsum(area, out=area)
-    whole = area[begun] + values[begun] * np.where(at > 0, edges - times[begun], 0.0)
-    del area
-    padded = np.zeros(len(values) + 2)
-    padded[1:-1], padded[-1] = values, values[-1]
-    first_last = np.stack([at[:-1], at[1:] + 1], axis=1).ravel()
-    low = np.minimum.reduceat(padded, first_last)[::2]
-    high = np.maximum.reduceat(padded, first_last)[::2]
-    return np.array([np.diff(whole) / np.diff(edges), low, high])
-
-
 @contextmanager
 def new_figure(
     size: tuple[float, float], dpi: int, settings: Mapping[Any, Any] = MappingProxyType({})
