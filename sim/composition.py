@@ -13,6 +13,7 @@ from typing import Any
 import hydra
 import yaml
 from hydra.core.override_parser.overrides_parser import OverridesParser
+from hydra.core.override_parser.types import Quote, QuotedString
 from hydra.errors import HydraException
 from omegaconf import DictConfig, OmegaConf, open_dict
 from omegaconf._utils import get_omega_conf_dumper
@@ -277,6 +278,11 @@ def recorded_command(root: Path) -> Any:
         "job": {"config_name": "config"},
     }
     return OmegaConf.merge(least, own if isinstance(own, dict) else {})
+
+
+def quoted(text: str) -> str:
+    """Return a text as an override may give it, whatever stands in it."""
+    return QuotedString(text, Quote.single).with_quotes()
 
 
 def combinations(overrides: Sequence[str]) -> list[list[str]]:

@@ -11,11 +11,10 @@ from pathlib import Path
 from typing import Any
 
 import pandas as pd
-from hydra.core.override_parser.types import Quote, QuotedString
 
 from predictors.in_loop.learned import CurvePerApplication
 from predictors.in_loop.per_application import PerApplication
-from sim.composition import Composed
+from sim.composition import Composed, quoted
 from sim.config import Config
 from sim.errors import ConfigError
 from sim.help.misspellings import no_such_key
@@ -65,7 +64,7 @@ def literal(value: object) -> str:
     if isinstance(value, str):
         if PLAIN.fullmatch(value) and value.lower() not in WORDS:
             return value
-        return QuotedString(value, Quote.single).with_quotes()
+        return quoted(value)
     if isinstance(value, Mapping):
         return "{" + ",".join(f"{key}:{literal(one)}" for key, one in value.items()) + "}"
     if isinstance(value, list | tuple):
