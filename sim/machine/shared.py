@@ -12,7 +12,7 @@ from predictors.under_load.load_aware import ExpectedLoad, Parts
 from predictors.under_load.observed_load import LoadForm
 from sim.background.background import CPU_ROUNDS, NETWORK_ROUNDS, BackgroundLoad
 from sim.background.load_beliefs import Belief, LoadBeliefs
-from sim.background.load_outlook import LoadOutlook
+from sim.background.load_forecast import LoadForecast
 from sim.background.load_sensors import LoadSensors
 from sim.background.models import ConstantLoad
 from sim.background.sources import LoadModel
@@ -125,9 +125,9 @@ class Shared:
         self.outlook()
         self._processors = np.arange(processors)
 
-    def outlook(self) -> LoadOutlook:
+    def outlook(self) -> LoadForecast:
         """Return what may be believed of the load, from the beginning of the samples on."""
-        return LoadOutlook(LoadBeliefs(self.sensors, *self._settings), self.renew)
+        return LoadForecast(LoadBeliefs(self.sensors, *self._settings), self.renew)
 
     def elsewhen(self) -> "Shared":
         """Return the same machine under load of the same kind at another time."""
