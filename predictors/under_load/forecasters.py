@@ -210,16 +210,17 @@ def _score(one, value, rule):  # type: ignore[no-untyped-def]
     What leaves a selector's span is taken out of its sums.
     """
     scored, errors, scores, standing = one.count - 1, one.errors, one.scores, one.standing
+    row = scored % len(errors)
     for s in range(len(rule.spans)):
         missed, span, square = abs(standing[one.chosen[s]] - value), rule.spans[s], rule.squared[s]
         one.missed[s] += missed * missed if rule.by_squares else missed
-        gone, leaves = (scored - span) % len(errors), 0 < span <= scored
+        gone, leaves = row - span + (len(errors) if row < span else 0), 0 < span <= scored
         for f in range(PRIMARIES):
             old, new = errors[gone, f] if leaves else 0.0, abs(standing[f] - value)
             scores[s, f] -= old * old if square else old
             scores[s, f] += new * new if square else new
     for f in range(PRIMARIES):
-        errors[scored % len(errors), f] = abs(standing[f] - value)
+        errors[row, f] = abs(standing[f] - value)
 
 
 @compiled

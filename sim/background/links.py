@@ -12,7 +12,7 @@ from predictors.under_load.forecasters import series_without_values, take
 
 DROP_AT_ONCE = 8
 """So many links are forgotten together."""
-TOGETHER = 8
+TOGETHER = 32
 """Samples that are taken in together."""
 
 
@@ -77,6 +77,7 @@ class LinkMixture:
         self._unused: list[int] = []
         self._known: dict[int, tuple[int, int]] = {}
         self._samples = 0
+        self._drop_after = forget
 
     def __len__(self) -> int:
         return len(self._known)
@@ -100,35 +101,40 @@ class LinkMixture:
 
     def _take_some(self, counts: IntArray, keys: list[int], available: FloatArray) -> None:
         """Take in a few samples at once; places of links that are dropped are used after them."""
-        places, dropped, read = [], [], iter(keys)
+        places, begun, dropped, read = [], [], [], iter(keys)
         for count in counts.tolist():
-            places += [self._place(key) for key in islice(read, count)]
-            dropped += self._dropped()
+            for key in islice(read, count):
+                _, place = self._known.pop(key, (0, 0))
+                if not place:
+                    place = self._unused.pop() if self._unused else self._more()
+                    begun.append(place)
+                self._known[key] = self._samples, place
+                places.append(place)
+            if self._samples > self._drop_after:
+                dropped += self._dropped()
             self._samples += 1
+        self._series[begun] = self._series[0]
         values = np.ones((len(counts), len(self._series)))
         values[np.arange(len(counts)).repeat(counts), places] = available
         used = np.array([0, *(place for _, place in self._known.values())])
         self._take(values, self._series, used, self._rule, values)
         self._unused += dropped
 
-    def _place(self, key: int) -> int:
-        """Return which series is that of a link that the present sample found loaded."""
-        _, place = self._known.pop(key, (0, 0))
-        if not place:
-            number = len(self._series)
-            if not self._unused:
-                self._series = np.resize(self._series, number + 16 + number // 8)
-                self._unused += range(number, len(self._series))
-            place = self._unused.pop()
-            self._series[place] = self._series[0]
-        self._known[key] = self._samples, place
-        return place
+    def _more(self) -> int:
+        """Make room for more series; return the place of one."""
+        number = len(self._series)
+        self._series = np.resize(self._series, number + 16 + number // 8)
+        self._unused += range(number, len(self._series))
+        return self._unused.pop()
 
     def _dropped(self) -> list[int]:
-        """Drop the links that are long free, several together; return their places."""
+        """Drop the links that are long free, if they are several; return their places."""
         least = self._samples - self._forget
-        loaded_at, _ = next(islice(self._known.values(), DROP_AT_ONCE - 1, None), (np.inf, 0))
+        loaded_at, _ = next(
+            islice(self._known.values(), DROP_AT_ONCE - 1, None), (self._samples, 0)
+        )
         if loaded_at >= least:
+            self._drop_after = loaded_at + self._forget
             return []
         stale = [key for key, (loaded_at, _) in self._known.items() if loaded_at < least]
         return [self._known.pop(key)[1] for key in stale]
