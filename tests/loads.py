@@ -15,4 +15,4 @@ def done_by(load, own, start, end, computation, communication):
 
 def conditions(forecast, counts, horizon):
     """Return CPU and bandwidth that jobs without processors are believed to meet over horizons."""
-    return forecast.conditions(counts, "effective")(horizon)
+    return forecast._conditions(counts, "effective")(horizon)

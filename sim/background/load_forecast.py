@@ -190,9 +190,9 @@ class LoadForecast:
             return self._true_runtime(parts, processors, self.now + delay)
         else:
             met = self._beliefs.met(self.now, processors)
-            figures = np.array([*met.cpu, *met.bandwidth])[:, None]
+            both = np.array([*met.cpu, *met.bandwidth])[:, None]
             course = (*self._memories(), delay, _longer(parts, met))
-            conditions = partial(self._effective, ONE, figures, course, self._none)
+            conditions = partial(self._effective, ONE, both, course, self._none)
         return runtime_under(parts, conditions).item()
 
     def _least_average_of(
@@ -265,24 +265,24 @@ class LoadForecast:
         Yagnik, Sanjay & Vadhiyar, section 3 (min_avg_avail).
         """
         counts = np.ascontiguousarray(counts, np.int64)
-        return runtime_under(parts, self.conditions(counts, form))
+        return runtime_under(parts, self._conditions(counts, form))
 
-    def conditions(self, counts: IntArray, form: LoadForm) -> Conditions:
+    def _conditions(self, counts: IntArray, form: LoadForm) -> Conditions:
         """Return what such a job meets, by how long it runs."""
         if form != "effective":
             return partial(self._by_count, self._least_average, counts)
         if self._is_true and not self.is_usual:
             return partial(self._by_count, self._true, counts)
-        figures = self._figures(counts)
+        both = self._usual_and_present(counts)
         if self.is_usual:
-            usual = figures[[0, 2]]
+            usual = both[[0, 2]]
             return lambda horizon: usual
         if self.now != self._ranked_at:  # what was at an earlier instant is forgotten
             self._ranked_at, self._rankings = self.now, self._none
             if self.picks_fastest:
                 self._rankings = [np.full(DOUBLINGS, UNKNOWN), self._no_ranking]
         course = (*self._memories(), 0.0, 1.0)
-        return partial(self._effective, counts, figures, course, self._rankings)
+        return partial(self._effective, counts, both, course, self._rankings)
 
     def _by_count(
         self,
@@ -338,14 +338,14 @@ class LoadForecast:
     def _effective(
         self,
         counts: IntArray,
-        figures: FloatArray,
+        both: FloatArray,
         course: tuple[float, ...],
         rankings: list[np.ndarray],
         horizon: FloatArray,
     ) -> FloatArray:
-        """Return the effective load as it returns from present to usual figures."""
+        """Return the effective load as it returns from what it is at present to what is usual."""
         while True:
-            found, missing = _reverting(horizon, course, counts, figures, *rankings)
+            found, missing = _reverting(horizon, course, counts, both, *rankings)
             if missing == UNKNOWN:
                 return np.asarray(found)
             self._rank(missing, rankings)
@@ -359,7 +359,7 @@ class LoadForecast:
             new[0, :, 1 : ranked.size + 1] = self._beliefs.least_of_first(self.now, ranked)
             rankings[1] = np.concatenate((known, new))
 
-    def _figures(self, counts: IntArray) -> FloatArray:
+    def _usual_and_present(self, counts: IntArray) -> FloatArray:
         """Return CPU and bandwidth for so many processors drawn at random, as usual and now."""
         beliefs = self._beliefs
         sample, has_present = beliefs.sensors.sample_index(self.now), beliefs.belief in PRESENT
