@@ -14,6 +14,8 @@ DROP_AT_ONCE = 8
 """So many links are forgotten together."""
 TOGETHER = 32
 """Samples that are taken in together."""
+NOWHERE = 0, 0
+"""Of a link that has no series."""
 
 
 class LoadedLinks(NamedTuple):
@@ -102,21 +104,23 @@ class LinkMixture:
     def _take_some(self, counts: IntArray, keys: list[int], available: FloatArray) -> None:
         """Take in a few samples at once; places of links that are dropped are used after them."""
         places, begun, dropped, read = [], [], [], iter(keys)
+        known, unused, sample = self._known, self._unused, self._samples
         for count in counts.tolist():
             for key in islice(read, count):
-                _, place = self._known.pop(key, (0, 0))
+                _, place = known.pop(key, NOWHERE)
                 if not place:
-                    place = self._unused.pop() if self._unused else self._more()
+                    place = unused.pop() if unused else self._more()
                     begun.append(place)
-                self._known[key] = self._samples, place
+                known[key] = sample, place
                 places.append(place)
-            if self._samples > self._drop_after:
-                dropped += self._dropped()
-            self._samples += 1
+            if sample > self._drop_after:
+                dropped += self._dropped(sample)
+            sample += 1
+        self._samples = sample
         self._series[begun] = self._series[0]
         values = np.ones((len(counts), len(self._series)))
         values[np.arange(len(counts)).repeat(counts), places] = available
-        used = np.array([0, *(place for _, place in self._known.values())])
+        used = np.array([0, *[place for _, place in known.values()]])
         self._take(values, self._series, used, self._rule, values)
         self._unused += dropped
 
@@ -127,12 +131,10 @@ class LinkMixture:
         self._unused += range(number, len(self._series))
         return self._unused.pop()
 
-    def _dropped(self) -> list[int]:
+    def _dropped(self, sample: int) -> list[int]:
         """Drop the links that are long free, if they are several; return their places."""
-        least = self._samples - self._forget
-        loaded_at, _ = next(
-            islice(self._known.values(), DROP_AT_ONCE - 1, None), (self._samples, 0)
-        )
+        least = sample - self._forget
+        loaded_at, _ = next(islice(self._known.values(), DROP_AT_ONCE - 1, None), (sample, 0))
         if loaded_at >= least:
             self._drop_after = loaded_at + self._forget
             return []
