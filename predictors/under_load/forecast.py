@@ -11,8 +11,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from predictors.base import FloatArray, IntArray
+from predictors.compiling import direct
 from predictors.errors import AT_LEAST_0, PredictorError, check_choice
-from predictors.under_load.forecasters import WIDTH, Rule, answers_of, take_block, without_values
+from predictors.under_load.forecasters import Rule, series_without_values, take
 
 Selection = Literal["mae_50", "mse", "mae"]
 
@@ -91,17 +92,17 @@ class NwsMixture:
             raise PredictorError(f"empty must be finite, got {empty}")
         self.selection = selection
         self._rule = rule_of(selection, limits, empty)
-        self._series = series
-        self._each = WIDTH
-        self._banks = without_values(series, self._rule)
+        self._series = series_without_values(series, self._rule)
+        self._all = np.arange(series)
+        self._take = direct(take)
 
     @property
     def counts(self) -> IntArray:
         """Values of each series taken in so far."""
-        return np.repeat(self._banks["count"], self._each)[: self._series]
+        return self._series["count"].copy()
 
     def __len__(self) -> int:
-        return self._series
+        return len(self._series)
 
     def update(self, values: ArrayLike) -> Self:
         """Take in one new value of every series; NaN where a series has none.
@@ -134,29 +135,13 @@ class NwsMixture:
             )
         if np.isinf(block).any():
             raise PredictorError("values must be finite, or NaN where there is none")
-        if self._each > 1 and np.isnan(block).any():
-            self._part()
         before = np.empty(block.shape)
-        take_block(np.ascontiguousarray(block), self._banks, self._each, self._rule, before)
+        self._take(np.ascontiguousarray(block), self._series, self._all, self._rule, before)
         return before
-
-    def _part(self) -> None:
-        """Give each series a bank of its own, so that it can have fewer values than others."""
-        alone = without_values(self._series * WIDTH, self._rule)
-        alone["count"] = self.counts
-        for name in (alone.dtype.names or ())[1:]:
-            alone[name].reshape(self._series, -1, WIDTH)[:] = self._of(name)[:, :, None]
-        self._banks, self._each = alone, 1
-
-    def _of(self, name: str) -> np.ndarray:
-        """Return what is kept under a name, a row a series."""
-        kept = self._banks[name].reshape(len(self._banks), -1, WIDTH)[:, :, : self._each]
-        return np.moveaxis(kept, 2, 1).reshape(-1, kept.shape[1])[: self._series]
 
     def forecast(self) -> FloatArray:
         """Return the forecast next value of every series, shape (series,)."""
-        places = np.arange(self._series) * (WIDTH // self._each)
-        return np.asarray(answers_of(self._banks, places, self._rule))
+        return self._series["answer"].copy()
 
     def primaries(self) -> FloatArray:
         """Return what every primary forecaster says now, shape (series, 18).
@@ -165,7 +150,7 @@ class NwsMixture:
         31 and of 5 values; means of 31 and of 51 values trimmed; medians of windows that adapt
         within 5 to 21 and within 21 to 51 values. Of equal ones the earlier answers.
         """
-        return self._of("standing").copy()
+        return self._series["standing"].copy()
 
     def selectors(self) -> FloatArray:
         """Return what every selector that is followed says now, shape (series, selectors).
@@ -173,4 +158,4 @@ class NwsMixture:
         All 16 of them, in the order of `SELECTOR_NAMES`, but one alone with
         ``selection="mae_50"``.
         """
-        return np.take_along_axis(self._of("standing"), self._of("chosen")[:, :-1], axis=1)
+        return np.take_along_axis(self._series["standing"], self._series["chosen"], axis=1)

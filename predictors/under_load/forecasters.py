@@ -1,9 +1,8 @@
-"""Compiled steps of the Network Weather Service's forecasters, for several series side by side.
+"""Compiled step of the Network Weather Service's forecasters, for one series.
 
-A bank is so many series that take in values together, each in a lane of arrays that the
-processor works on at once. Of a series the 51 newest values are kept as they came; these, the
-31 and the 5 newest are kept in order, too, with the set of ranks that all since each value
-have among the 51, a bit each: no median or trimmed mean needs sorting.
+The 51 newest values are kept as they came and in order. For each of them there is the set of
+ranks that it and all newer ones have there, a bit each: no median or trimmed mean of the newest
+values, however many, needs sorting.
 """
 
 from typing import NamedTuple
@@ -16,21 +15,14 @@ from predictors.compiling import compiled, record
 GAINS = (0.05, 0.10, 0.15, 0.20, 0.30, 0.40, 0.50, 0.75)
 ADAPTIVE = ((5, 21, 10, 1), (21, 51, 30, 5))
 """Smallest, largest and first window, and offset, of each adaptive median."""
-VALUES = 51
-MIDDLE, FEW = 31, 5
-STEP = 17
-"""Rows that a compiled loop takes at a time."""
-OF_MIDDLE, OF_FEW, IN_ORDER = 3 * STEP + 1, 5 * STEP + 2, 6 * STEP + 3
-"""Rows where so many of the newest begin among those in order, and all; 51 begin at 0."""
+VALUES, MIDDLE, FEW = 51, 31, 5
+"""Of how many of the newest values there are means and medians."""
 PRIMARIES = 18
-WIDTH = 16
-"""Series side by side."""
 TRIM = 0.3
 TIE = 1e-10
 
 _GAINS = np.array(GAINS)
 _ADAPTIVE = np.array(ADAPTIVE)
-SHORT, LONG = ADAPTIVE[0][1], ADAPTIVE[1][1]
 
 
 class Rule(NamedTuple):
@@ -55,352 +47,209 @@ class Rule(NamedTuple):
     empty: float
 
 
-def without_values(series: int, rule: Rule) -> np.ndarray:
-    """Return banks with room for so many series, before any value.
+def series_without_values(number: int, rule: Rule) -> np.ndarray:
+    """Return so many series before any value, a record each.
 
-    Series p stands in lane p % WIDTH of bank p // WIDTH. Of each bank: how many values
-    its series have had, and of each series its values, the newest of them in order, the
-    sets of ranks there of all values since each, standing forecasts, their absolute
-    errors and sums of these for each selector, whom these follow, and the sum of the
-    answer's own errors. After the last selector come the answer, and the selectors' own
-    sums. The last fields hold nothing from one value to the next.
+    Of each: how many values it has had and their sum, the newest of them as they came and in
+    order, the sets of ranks there, the windows of adaptive medians with their medians and
+    those of one offset less and more, what each primary forecaster says, its absolute errors
+    on the latest values and their sums for each selector, whom that follows, the selectors'
+    own errors, and the answer.
     """
     selectors, history = len(rule.spans), int(rule.spans.max())
     fields = [
         ("count", np.int64),
-        ("value", np.float64, WIDTH),
-        ("total", np.float64, WIDTH),
-        ("recent", np.float64, (2 * VALUES, WIDTH)),
-        ("ordered", np.float64, (IN_ORDER, WIDTH)),
-        ("ranks", np.int64, (VALUES, WIDTH)),
-        ("windows", np.int64, (2, WIDTH)),
-        ("candidates", np.float64, (2, 3, WIDTH)),
-        ("standing", np.float64, (PRIMARIES, WIDTH)),
-        ("errors", np.float64, (history, PRIMARIES * WIDTH)),
-        ("scores", np.float64, (selectors + 1, PRIMARIES * WIDTH)),
-        ("chosen", np.int64, (selectors + 1, WIDTH)),
-        ("low", np.float64, WIDTH),
-        ("high", np.float64, WIDTH),
-        ("at", np.int64, WIDTH),
-        ("gone", np.int64, WIDTH),
-        ("set", np.int64, WIDTH),
+        ("total", np.float64),
+        ("answer", np.float64),
+        ("windows", np.int64, 2),
+        ("medians", np.float64, (2, 3)),
+        ("standing", np.float64, PRIMARIES),
+        ("chosen", np.int64, selectors),
+        ("missed", np.float64, selectors),
+        ("scores", np.float64, (selectors, PRIMARIES)),
+        ("newest", np.float64, 2 * VALUES),
+        ("ordered", np.float64, VALUES + 1),
+        ("rest", np.float64, VALUES + 1),
+        ("ranks", np.int64, VALUES),
+        ("errors", np.float64, (history, PRIMARIES)),
     ]
-    banks = np.zeros(-(-series // WIDTH), record(fields))
-    for a, row in enumerate(ADAPTIVE):
-        banks["windows"][:, a] = row[2]
-    banks["ordered"] = np.inf
-    return banks
+    series = np.zeros(number, record(fields))
+    series["windows"] = _ADAPTIVE[:, 2]
+    series["ordered"], series["rest"] = np.inf, -np.inf
+    series["answer"] = min(max(rule.empty, rule.low), rule.high)
+    return series
 
 
-@compiled
-def _put(bank, first, steps, newest):  # type: ignore[no-untyped-def]
-    """Put values among so many of the newest, in order from a row on; those before these leave.
+@compiled(forceinline=True)
+def _lowest(ranks):  # type: ignore[no-untyped-def]
+    """Return the lowest of a set of ranks: how many bits come before its first one.
 
-    `bank.at` becomes the rank of each.
+    They are counted as ones, in ever larger groups of bits, which is one instruction in the end.
     """
-    ordered, at, above, leaving = bank.ordered, bank.at, bank.low, bank.high
-    oldest = (bank.count - newest) % VALUES
-    for k in range(WIDTH):
-        old = bank.recent[oldest, k]
-        leaving[k] = old if bank.count >= newest else np.inf
-        above[k], at[k] = -np.inf, 0
-    for step in range(first, first + steps * STEP, STEP):
-        for k in range(WIDTH):
-            value, old, before, rank = bank.value[k], leaving[k], above[k], at[k]
-            for i in range(STEP):
-                own, after = ordered[step + i, k], ordered[step + i + 1, k]
-                own = own if own < old else after
-                higher = before if before > value else value
-                ordered[step + i, k] = own if own <= value else higher
-                rank += 1 if own <= value else 0
-                before = own
-            above[k], at[k] = before, rank
-
-
-@compiled
-def _keep(bank):  # type: ignore[no-untyped-def]
-    """Put values into ring and order; the oldest of 51 leaves both."""
-    ranks, at, gone = bank.ranks, bank.at, bank.gone
-    slot, size = bank.count % VALUES, min(bank.count, VALUES)
-    following = (slot + 1) % VALUES
-    for k in range(WIDTH):
-        gone[k] = size
-    if size == VALUES:
-        for k in range(WIDTH):
-            gone[k] = _lowest(ranks[slot, k] & ~ranks[following, k])
-    _put(bank, OF_FEW, 1, FEW)
-    _put(bank, OF_MIDDLE, 2, MIDDLE)
-    _put(bank, 0, 3, VALUES)
-    for i in range(VALUES):
-        for k in range(WIDTH):
-            stay, below = (1 << gone[k]) - 1, (1 << at[k]) - 1
-            own = ranks[i, k]
-            own = (own & stay) | ((own >> 1) & ~stay)
-            ranks[i, k] = (own & below) | ((own & ~below) << 1) | (below + 1)
-    for k in range(WIDTH):
-        ranks[slot, k] = 1 << at[k]
-        bank.recent[slot, k], bank.recent[slot + VALUES, k] = bank.value[k], bank.value[k]
-        bank.total[k] += bank.value[k]
-    bank.count += 1
-
-
-@compiled
-def _lowest(ranks: int) -> int:
-    """Return the lowest of a set of ranks, a bit each: how many zeros come before its first one.
-
-    Of an empty set 64, a row that there is: in lanes that nobody uses sets may be empty. The
-    zeros are counted as ones, in ever larger groups of bits.
-    """
+    ranks = int(ranks)
     below = (ranks & -ranks) - 1
     pairs = below - ((below >> 1) & 0x5555555555555555)
     fours = (pairs & 0x3333333333333333) + ((pairs >> 2) & 0x3333333333333333)
     bytes_ = (fours + (fours >> 4)) & 0x0F0F0F0F0F0F0F0F
-    return (bytes_ * 0x0101010101010101) >> 56
+    return ((bytes_ * 0x0101010101010101) >> 56) & 0x7F
 
 
-@compiled
-def _middle(bank, first, size, median, trimmed):  # type: ignore[no-untyped-def]
-    """Renew median and mean of the middle 40 % of so many values, in order from a row on."""
-    ordered, standing, cut = bank.ordered, bank.standing, int(TRIM * size)
-    for k in range(WIDTH):
-        low, high = ordered[first + (size - 1) // 2, k], ordered[first + size // 2, k]
-        standing[median, k] = low if size % 2 else (low + high) / 2
-    for k in range(WIDTH):
-        total = 0.0
-        for i in range(cut, size - cut):
-            total += ordered[first + i, k]
-        standing[trimmed, k] = total / (size - 2 * cut)
+@compiled(forceinline=True)
+def _keep(one, value):  # type: ignore[no-untyped-def]
+    """Put a value among the newest and in order; the oldest of 51 leaves both."""
+    ordered, rest, ranks, slot = one.ordered, one.rest, one.ranks, one.count % VALUES
+    gone, leaving = one.count, np.inf
+    if one.count >= VALUES:
+        gone = _lowest(ranks[slot] & ~ranks[(slot + 1) % VALUES])
+        leaving = one.newest[slot]
+    at = 0
+    for i in range(VALUES):
+        rest[i + 1] = ordered[i] if ordered[i] < leaving else ordered[i + 1]
+        at += 1 if rest[i + 1] <= value else 0
+    for i in range(VALUES):
+        ordered[i] = rest[i + 1] if rest[i + 1] <= value else max(rest[i], value)
+    stay, below = (1 << gone) - 1, (1 << at) - 1
+    for i in range(VALUES):
+        own = (ranks[i] & stay) | ((ranks[i] >> 1) & ~stay)
+        ranks[i] = (own & below) | ((own & ~below) << 1) | (below + 1)
+    ranks[slot] = 1 << at
+    one.newest[slot], one.newest[slot + VALUES] = value, value
+    one.total += value
+    one.count += 1
 
 
-@compiled
-def _means(bank):  # type: ignore[no-untyped-def]
-    """Renew the means of the newest 31 and 5; of fewer values the rest are zeros."""
-    recent, standing, newest = bank.recent, bank.standing, (bank.count - 1) % VALUES + VALUES
-    some, few = min(bank.count, MIDDLE), min(bank.count, FEW)
-    for k in range(WIDTH):
-        total = 0.0
-        for age in range(FEW):
-            total += recent[newest - age, k]
-        standing[13, k] = total / few
-    for k in range(WIDTH):
-        total = 0.0
-        for age in range(MIDDLE):
-            total += recent[newest - age, k]
-        standing[12, k] = total / some
+@compiled(forceinline=True)
+def _mean(one, number):  # type: ignore[no-untyped-def]
+    """Return the mean of so many of the newest values."""
+    last, total = (one.count - 1) % VALUES + VALUES, 0.0
+    for age in range(number):
+        total += one.newest[last - age]
+    return total / number
 
 
-@compiled
-def _windowed(bank, a, c, most, change):  # type: ignore[no-untyped-def]
-    """Renew a candidate of an adaptive median, whose window is so much longer than the present."""
-    ranks, ordered, windows, half, set_ = (
-        bank.ranks,
-        bank.ordered,
-        bank.windows,
-        bank.gone,
-        bank.set,
-    )
-    least, size, start = _ADAPTIVE[a, 0], min(bank.count, VALUES), bank.count % VALUES
-    for k in range(WIDTH):
-        number = min(size, max(least, min(most, windows[a, k] + change)))
-        slot = start - number
-        slot += VALUES if slot < 0 else 0
-        half[k], set_[k] = (number - 1) >> 1, ranks[slot, k]
-    for k in range(WIDTH):
-        below, rest = half[k], set_[k]
-        for i in range((most - 1) // 2):
-            rest = rest & (rest - 1) if i < below else rest
-        set_[k] = rest
-    for k in range(WIDTH):
-        number = min(size, max(least, min(most, windows[a, k] + change)))
-        low = ordered[_lowest(set_[k]), k]
-        high = ordered[_lowest(set_[k] & (set_[k] - 1) | 1 << VALUES), k]
-        bank.candidates[a, c, k] = low if number & 1 else (low + high) / 2
+@compiled(forceinline=True)
+def _median(one, number):  # type: ignore[no-untyped-def]
+    """Return the median of so many of the newest values."""
+    ranks = one.ranks[(one.count - number) % VALUES]
+    for _ in range((number - 1) // 2):
+        ranks &= ranks - 1
+    low = one.ordered[_lowest(ranks)]
+    high = one.ordered[_lowest(ranks & (ranks - 1) | 1 << VALUES)]
+    return low if number % 2 else (low + high) / 2
 
 
-@compiled
-def _order_statistics(bank):  # type: ignore[no-untyped-def]
-    """Renew medians and trimmed means; places 15 and 16 are written twice."""
-    size, standing, candidates = min(bank.count, VALUES), bank.standing, bank.candidates
-    if size == VALUES:  # sizes that are known when this is compiled make it fast
-        _middle(bank, OF_FEW, FEW, 11, 15)
-        _middle(bank, OF_MIDDLE, MIDDLE, 10, 14)
-        _middle(bank, 0, VALUES, 16, 15)
-    else:
-        _middle(bank, OF_FEW, min(size, FEW), 11, 15)
-        _middle(bank, OF_MIDDLE, min(size, MIDDLE), 10, 14)
-        _middle(bank, 0, size, 16, 15)
-    _windowed(bank, 0, 0, SHORT, 0)
-    _windowed(bank, 0, 1, SHORT, -_ADAPTIVE[0, 3])
-    _windowed(bank, 0, 2, SHORT, _ADAPTIVE[0, 3])
-    _windowed(bank, 1, 0, LONG, 0)
-    _windowed(bank, 1, 1, LONG, -_ADAPTIVE[1, 3])
-    _windowed(bank, 1, 2, LONG, _ADAPTIVE[1, 3])
-    for k in range(WIDTH):
-        standing[16, k], standing[17, k] = candidates[0, 0, k], candidates[1, 0, k]
+@compiled(forceinline=True)
+def _trimmed(one, number):  # type: ignore[no-untyped-def]
+    """Return the mean of the middle 40 % of so many of the newest values."""
+    ranks, cut, total = one.ranks[(one.count - number) % VALUES], int(TRIM * number), 0.0
+    for _ in range(cut):
+        ranks &= ranks - 1
+    for _ in range(number - 2 * cut):
+        total += one.ordered[_lowest(ranks)]
+        ranks &= ranks - 1
+    return total / (number - 2 * cut)
 
 
-@compiled
-def _adapt(bank):  # type: ignore[no-untyped-def]
+@compiled(forceinline=True)
+def _adapt(one, value):  # type: ignore[no-untyped-def]
     """Move each adaptive window by one towards whichever neighbour erred less on the value."""
     for a in range(2):
-        least, most = _ADAPTIVE[a, 0], _ADAPTIVE[a, 1]
-        if bank.count < most:
-            continue
-        windows, candidates, value = bank.windows[a], bank.candidates[a], bank.value
-        for k in range(WIDTH):
-            now = (candidates[0, k] - value[k]) ** 2
-            less = (candidates[1, k] - value[k]) ** 2
-            more = (candidates[2, k] - value[k]) ** 2
-            if less < now and less <= more:
-                windows[k] = max(least, windows[k] - 1)
-            elif more < now:
-                windows[k] = min(most, windows[k] + 1)
+        least, most, window = _ADAPTIVE[a, 0], _ADAPTIVE[a, 1], one.windows[a]
+        now = (one.medians[a, 0] - value) ** 2
+        less = (one.medians[a, 1] - value) ** 2
+        more = (one.medians[a, 2] - value) ** 2
+        longer = min(most, window + 1) if more < now else window
+        nearer = max(least, window - 1) if less < now and less <= more else longer
+        one.windows[a] = nearer if one.count >= most else window
 
 
-@compiled
-def _forecast(bank):  # type: ignore[no-untyped-def]
+@compiled(forceinline=True)
+def _fixed(one, size, middle, few):  # type: ignore[no-untyped-def]
+    """Renew medians and means of so many of the newest values."""
+    one.standing[10], one.standing[11] = _median(one, middle), _median(one, few)
+    one.standing[12], one.standing[13] = _mean(one, middle), _mean(one, few)
+    one.standing[14], one.standing[15] = _trimmed(one, middle), _trimmed(one, size)
+
+
+@compiled(forceinline=True)
+def _forecast(one, value):  # type: ignore[no-untyped-def]
     """Renew what the primary forecasters say."""
-    standing, value = bank.standing, bank.value
-    for k in range(WIDTH):
-        standing[0, k] = value[k]
-        standing[1, k] = bank.total[k] / bank.count
+    standing, size = one.standing, min(one.count, VALUES)
+    standing[0], standing[1] = value, one.total / one.count
     for g in range(len(_GAINS)):
-        for k in range(WIDTH):
-            old = standing[2 + g, k] if bank.count > 1 else value[k]
-            standing[2 + g, k] = old + _GAINS[g] * (value[k] - old)
-    _means(bank)
-    _order_statistics(bank)
+        old = standing[2 + g] if one.count > 1 else value
+        standing[2 + g] = old + _GAINS[g] * (value - old)
+    if size == VALUES:  # sizes that are known when this is compiled make it fast
+        _fixed(one, VALUES, MIDDLE, FEW)
+    else:
+        _fixed(one, size, min(size, MIDDLE), min(size, FEW))
+    for a in range(2):
+        least, most, _, offset = _ADAPTIVE[a]
+        window, medians = one.windows[a], one.medians[a]
+        medians[0] = _median(one, min(size, window))
+        medians[1] = _median(one, min(size, max(least, window - offset)))
+        medians[2] = _median(one, min(size, min(most, window + offset)))
+        standing[16 + a] = medians[0]
 
 
-@compiled
-def _smallest(bank, choice, number):  # type: ignore[no-untyped-def]
-    """Choose the first of so many smallest sums; what differs by rounding alone is a tie."""
-    sums, chosen = bank.scores, bank.chosen
-    for k in range(WIDTH):
-        least, largest, smallest = sums[choice, k], sums[choice, k], 0
-        for f in range(1, number):
-            own = sums[choice, f * WIDTH + k]
-            least, largest = own if own < least else least, own if own > largest else largest
-        limit = least + TIE * largest
-        for f in range(number - 1, -1, -1):
-            smallest = f if sums[choice, f * WIDTH + k] <= limit else smallest
-        chosen[choice, k] = smallest
+@compiled(forceinline=True)
+def _smallest(sums):  # type: ignore[no-untyped-def]
+    """Return the first of the smallest sums; what differs by rounding alone is a tie."""
+    least, most, first = sums[0], sums[0], 0
+    for f in range(1, len(sums)):
+        least, most = min(least, sums[f]), max(most, sums[f])
+    for f in range(len(sums) - 1, -1, -1):
+        first = f if sums[f] <= least + TIE * most else first
+    return first
 
 
-@compiled
-def _score(bank, spans, squared):  # type: ignore[no-untyped-def]
-    """Score the primaries' standing forecasts against the value, for every selector.
+@compiled(forceinline=True)
+def _score(one, value, rule):  # type: ignore[no-untyped-def]
+    """Score what was forecast against the value, for every selector.
 
     What leaves a selector's span is taken out of its sums.
     """
-    scored, errors, scores, standing = bank.count - 1, bank.errors, bank.scores, bank.standing
+    scored, errors, scores, standing = one.count - 1, one.errors, one.scores, one.standing
     row = scored % len(errors)
-    for s in range(len(spans)):
-        square, gone = squared[s], (scored - spans[s]) % len(errors)
-        if 0 < spans[s] <= scored:
-            for j in range(PRIMARIES * WIDTH):
-                error = errors[gone, j]
-                scores[s, j] -= error * error if square else error
-    for k in range(WIDTH):
+    for s in range(len(rule.spans)):
+        missed, span, square = abs(standing[one.chosen[s]] - value), rule.spans[s], rule.squared[s]
+        one.missed[s] += missed * missed if rule.by_squares else missed
+        gone, leaves = row - span + (len(errors) if row < span else 0), 0 < span <= scored
         for f in range(PRIMARIES):
-            errors[row, f * WIDTH + k] = abs(standing[f, k] - bank.value[k])
-    for s in range(len(spans)):
-        square = squared[s]
-        for j in range(PRIMARIES * WIDTH):
-            error = errors[row, j]
-            scores[s, j] += error * error if square else error
+            old, new = errors[gone, f] if leaves else 0.0, abs(standing[f] - value)
+            scores[s, f] -= old * old if square else old
+            scores[s, f] += new * new if square else new
+    for f in range(PRIMARIES):
+        errors[row, f] = abs(standing[f] - value)
 
 
 @compiled
-def _score_selectors(bank, by_squares):  # type: ignore[no-untyped-def]
-    """Score the selectors, where there are several to choose from."""
-    standing, chosen, value = bank.standing, bank.chosen, bank.value
-    selectors = len(chosen) - 1
-    if selectors > 1:
-        for s in range(selectors):
-            for k in range(WIDTH):
-                error = abs(standing[chosen[s, k], k] - value[k])
-                bank.scores[selectors, s * WIDTH + k] += error * error if by_squares else error
-
-
-@compiled
-def take_values(bank, rule):  # type: ignore[no-untyped-def]
-    """Take in `bank.value`, one of each series; score standing forecasts first, then renew all.
+def take(values, series, places, rule, before):  # type: ignore[no-untyped-def]
+    """Take in values of the series in some places; score standing forecasts first, then renew all.
 
     Parameters
     ----------
-    bank : numpy.record of what `without_values` returns
-    rule : Rule
-    """
-    if bank.count > 0:
-        _score_selectors(bank, rule.by_squares)
-        _score(bank, rule.spans, rule.squared)
-        _adapt(bank)
-    _keep(bank)
-    _forecast(bank)
-    selectors = len(rule.spans)
-    for s in range(selectors):
-        _smallest(bank, s, PRIMARIES)
-    if selectors > 1:
-        _smallest(bank, selectors, selectors)
-
-
-@compiled
-def begin_with_ones(bank, k):  # type: ignore[no-untyped-def]
-    """Let the series in a lane of a bank be one of ones, as many as the others have values."""
-    count, size = bank.count, min(bank.count, VALUES)
-    for i in range(len(bank.recent)):
-        bank.recent[i, k] = 1.0 if i % VALUES < count else 0.0
-    bank.ordered[:, k] = np.inf
-    for first, newest in ((0, VALUES), (OF_MIDDLE, MIDDLE), (OF_FEW, FEW)):
-        bank.ordered[first : first + min(count, newest), k] = 1.0
-    for age in range(size):
-        bank.ranks[(count - 1 - age) % VALUES, k] = (1 << size) - (1 << (size - 1 - age))
-    for a in range(len(ADAPTIVE)):
-        bank.windows[a, k], bank.candidates[a, :, k] = ADAPTIVE[a][2], 1.0
-    bank.standing[:, k], bank.chosen[:, k], bank.total[k] = 1.0, 0, count
-    bank.errors[:, k::WIDTH], bank.scores[:, k::WIDTH] = 0.0, 0.0
-
-
-@compiled
-def answer_of(bank, k, rule) -> float:  # type: ignore[no-untyped-def]
-    """Return the forecast next value of the series in a lane of a bank."""
-    if bank.count == 0:
-        return float(min(max(rule.empty, rule.low), rule.high))
-    standing = bank.standing[bank.chosen[bank.chosen[-1, k], k], k]
-    return float(min(max(standing, rule.low), rule.high))
-
-
-@compiled
-def take_block(block, banks, each, rule, before):  # type: ignore[no-untyped-def]
-    """Take in block[time, series]; write what was forecast of each value.
-
-    Parameters
-    ----------
-    block : numpy.ndarray of float, shape (times, series)
-        NaN is left out; there may be some where a bank has one series.
-    banks : numpy.ndarray of such records
-    each : int
-        Series a bank.
+    values : numpy.ndarray of float, shape (times, series)
+        NaN where a series has none.
+    series : numpy.ndarray
+        As `series_without_values` returns it.
+    places : numpy.ndarray of int
     rule : Rule
     before : numpy.ndarray of float, shape (times, series)
+        Where it writes what was forecast of each value.
     """
-    for b in range(len(banks)):
-        bank, first = banks[b], b * each
-        lanes = min(each, block.shape[1] - first)
-        for t in range(block.shape[0]):
-            for k in range(lanes):
-                before[t, first + k] = answer_of(bank, k, rule)
-            if each > 1 or not np.isnan(block[t, first]):
-                for k in range(lanes):
-                    bank.value[k] = block[t, first + k]
-                take_values(bank, rule)
-
-
-@compiled
-def answers_of(banks, places, rule):  # type: ignore[no-untyped-def]
-    """Return the forecast next values of the series in some places."""
-    found = np.empty(len(places))
-    for s in range(len(places)):
-        found[s] = answer_of(banks[places[s] // WIDTH], places[s] % WIDTH, rule)
-    return found
+    for k in places:
+        one = series[k]
+        for t in range(len(values)):
+            value, before[t, k] = values[t, k], one.answer
+            if np.isnan(value):
+                continue
+            if one.count > 0:
+                _score(one, value, rule)
+                _adapt(one, value)
+            _keep(one, value)
+            _forecast(one, value)
+            for s in range(len(rule.spans)):
+                one.chosen[s] = _smallest(one.scores[s])
+            answer = one.standing[one.chosen[_smallest(one.missed)]]
+            one.answer = min(max(answer, rule.low), rule.high)

@@ -113,51 +113,53 @@ ASKED, LOW, HIGH, LOOKED_UP = range(4)
 """Rows of a search: the runtime to ask of, at last the answer; its bounds; how often it was."""
 
 
-def search_of(parts: Parts) -> FloatArray:
-    """Return the search for a job's runtimes as it begins, shape (4, n)."""
-    idle = parts.fixed + parts.computation + parts.communication
-    return np.array([idle, idle, np.full(idle.shape, np.inf), np.zeros(idle.shape)])
+Conditions = Callable[[FloatArray], FloatArray]
+"""Runtimes to the CPU and bandwidth believed to be available over them, shape (2, n)."""
 
 
 @compiled
-def look_up(search, i, answer):  # type: ignore[no-untyped-def]
-    """Take in which runtime the load over the one asked for leads to.
+def _looked_up(search, parts, conditions) -> bool:  # type: ignore[no-untyped-def]
+    """Take in which runtimes the load over those asked for leads to; say whether to ask again.
 
     The load is looked up for the runtime that it led to, and again. Where load is
     about to change that can swing between two answers for ever: one too short, for
     the load of the first moments, and one too long. Such runtimes are halved in
     on (in logarithms) until the load over a runtime leads to that runtime.
     """
-    asked, times = search[ASKED, i], search[LOOKED_UP, i] + 1.0
-    if answer > asked:
-        search[LOW, i] = max(search[LOW, i], asked)
-    else:
-        search[HIGH, i] = min(search[HIGH, i], asked)
-    settled = times >= (MOST_ROUNDS if abs(answer / asked - 1.0) > SETTLED else ROUNDS)
-    halve = times >= ROUNDS and search[HIGH, i] < np.inf and not settled
-    search[ASKED, i] = np.sqrt(search[LOW, i] * search[HIGH, i]) if halve else answer
-    search[LOOKED_UP, i] = np.inf if settled else times
+    again = False
+    for i in range(search.shape[1]):
+        if search[LOOKED_UP, i] == np.inf:
+            continue
+        answer = parts[0, i] + parts[1, i] / conditions[0, i] + parts[2, i] / conditions[1, i]
+        asked, times = search[ASKED, i], search[LOOKED_UP, i] + 1.0
+        if answer > asked:
+            search[LOW, i] = max(search[LOW, i], asked)
+        else:
+            search[HIGH, i] = min(search[HIGH, i], asked)
+        settled = times >= (MOST_ROUNDS if abs(answer / asked - 1.0) > SETTLED else ROUNDS)
+        halve = times >= ROUNDS and search[HIGH, i] < np.inf and not settled
+        search[ASKED, i] = np.sqrt(search[LOW, i] * search[HIGH, i]) if halve else answer
+        search[LOOKED_UP, i] = np.inf if settled else times
+        again = again or not settled
+    return again
 
 
-Conditions = Callable[[FloatArray], tuple[FloatArray, FloatArray]]
-"""Runtimes to the CPU and bandwidth believed to be available over them."""
+_look_up: Any = direct(_looked_up)
 
 
 def runtime_under(parts: Parts, conditions: Conditions) -> FloatArray:
     """Return the runtimes of a job under load that depends on how long it runs.
 
-    It is found by `look_up`.
-
     Examples
     --------
     >>> parts = Parts(np.array([5.0]), np.array([60.0]), np.array([10.0]))
-    >>> half = np.array([0.5])
-    >>> runtime_under(parts, lambda horizon: (half, half)).tolist()
+    >>> runtime_under(parts, lambda horizon: np.full((2, 1), 0.5)).tolist()
     [145.0]
     """
-    search = search_of(parts)
-    while (search[LOOKED_UP] < np.inf).any():
-        answers = parts.under(*conditions(search[ASKED]))
-        for i in np.flatnonzero(search[LOOKED_UP] < np.inf).tolist():
-            look_up(search, i, answers.item(i))
+    seconds = np.array(parts, float)
+    search = np.zeros((4, seconds.shape[1]))
+    search[ASKED] = search[LOW] = parts.fixed + parts.computation + parts.communication
+    search[HIGH] = np.inf
+    while _look_up(search, seconds, conditions(search[ASKED])):
+        pass
     return np.asarray(search[ASKED])

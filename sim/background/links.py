@@ -1,22 +1,21 @@
 """The links that samples find loaded, and forecasts of them; those long free are forgotten."""
 
+from itertools import islice
 from typing import NamedTuple
 
 import numpy as np
 
 from predictors.base import BoolArray, FloatArray, IntArray
-from predictors.compiling import compiled
+from predictors.compiling import direct
 from predictors.under_load.forecast import Selection, rule_of
-from predictors.under_load.forecasters import (
-    WIDTH,
-    answers_of,
-    begin_with_ones,
-    take_values,
-    without_values,
-)
+from predictors.under_load.forecasters import series_without_values, take
 
-DROP_AT_ONCE, FREE = 8, -1
-"""So many links leave their lanes together; instead of the number of a link: nobody's."""
+DROP_AT_ONCE = 8
+"""So many links are forgotten together."""
+TOGETHER = 32
+"""Samples that are taken in together."""
+NOWHERE = 0, 0
+"""Of a link that has no series."""
 
 
 class LoadedLinks(NamedTuple):
@@ -50,69 +49,11 @@ class LoadedLinks(NamedTuple):
         return float(self.available[own].min(initial=1.0))
 
 
-@compiled
-def _lane(keys, key, first) -> int:  # type: ignore[no-untyped-def]
-    """Return the lane of a link, looked for from `first` on and round, or else a free one."""
-    free = len(keys)
-    for i in range(first, first + len(keys)):
-        lane = i if i < len(keys) else i - len(keys)
-        if keys[lane] == key:
-            return lane
-        if keys[lane] == FREE:
-            free = min(free, lane)
-    return free
-
-
-@compiled
-def _place_links(counts, sampled, keys, loaded_at, before, forget):  # type: ignore[no-untyped-def]
-    """Find lanes for the loaded links in samples, and free those of links that are long free.
-
-    Returns
-    -------
-    numpy.ndarray of int, shape (readings,)
-        Those of links that had none less the number of lanes.
-    int
-        In how many samples: fewer where there is no room.
-    """
-    lanes, reading, lane = np.empty(len(sampled), np.int64), 0, -1
-    for s in range(len(counts)):
-        if (keys == FREE).sum() < counts[s]:
-            return lanes, s
-        for _ in range(counts[s]):
-            lane = _lane(keys, sampled[reading], lane + 1)
-            lanes[reading] = lane if keys[lane] != FREE else lane - len(keys)
-            keys[lane], loaded_at[lane] = sampled[reading], before + s
-            reading += 1
-        stale = (keys != FREE) & (loaded_at < before + s - forget)
-        if stale.sum() >= DROP_AT_ONCE:
-            keys[stale] = FREE
-    return lanes, len(counts)
-
-
-@compiled
-def _take_links(counts, lanes, available, keys, before, banks, rule):  # type: ignore[no-untyped-def]
-    """Take samples into the series of all links that have a lane."""
-    for b in range(len(banks)):
-        bank, first, reading = banks[b], b * WIDTH, 0
-        if (keys[first : first + WIDTH] == FREE).all():
-            continue
-        bank.count = before
-        for count in counts:
-            bank.value[:] = 1.0
-            for r in range(reading, reading + count):
-                lane = lanes[r] + len(keys) if lanes[r] < 0 else lanes[r]
-                if first <= lane < first + WIDTH:
-                    if lanes[r] < 0:
-                        begin_with_ones(bank, lane - first)
-                    bank.value[lane - first] = available[r]
-            reading += count
-            take_values(bank, rule)
-
-
 class LinkMixture:
     """The mixture of forecasters for every link that was loaded of late, a series each.
 
-    Its series begins as that of a link that was always free.
+    Its series begins as that of a link that was always free: as the first of all, which
+    stays such a link's.
 
     Parameters
     ----------
@@ -133,9 +74,15 @@ class LinkMixture:
     def __init__(self, selection: Selection, forget: float) -> None:
         self._rule = rule_of(selection)
         self._forget = forget
-        self._banks = without_values(WIDTH, self._rule)
-        self._keys, self._loaded_at = np.full(WIDTH, FREE), np.zeros(WIDTH, np.int64)
+        self._series = series_without_values(1, self._rule)
+        self._take = direct(take)
+        self._unused: list[int] = []
+        self._known: dict[int, tuple[int, int]] = {}
         self._samples = 0
+        self._drop_after = forget
+
+    def __len__(self) -> int:
+        return len(self._known)
 
     def take(self, counts: IntArray, keys: IntArray, available: FloatArray) -> None:
         """Take in what samples found loaded.
@@ -148,26 +95,55 @@ class LinkMixture:
             Their numbers, sample after sample.
         available : numpy.ndarray of float, shape (readings,)
         """
-        known, before = (self._keys, self._loaded_at), self._samples
-        lanes, taken = _place_links(counts, keys, *known, before, self._forget)
-        _take_links(counts[:taken], lanes, available, self._keys, before, self._banks, self._rule)
-        self._samples += taken
-        if taken < len(counts):
-            self._grow(int(counts[taken]))
-            read = int(counts[:taken].sum())
-            self.take(counts[taken:], keys[read:], available[read:])
+        for first in range(0, len(counts), TOGETHER):
+            some = counts[first : first + TOGETHER]
+            read = some.sum()
+            self._take_some(some, keys[:read].tolist(), available[:read])
+            keys, available = keys[read:], available[read:]
 
-    def _grow(self, links: int) -> None:
-        """Make room for at least so many more links, and an eighth more than there was."""
-        more = WIDTH * -(-max(links, len(self._keys) // 8) // WIDTH)
-        self._banks = np.append(self._banks, without_values(more, self._rule)).view(
-            self._banks.dtype
-        )
-        self._keys = np.append(self._keys, np.full(more, FREE))
-        self._loaded_at = np.append(self._loaded_at, np.zeros(more, np.int64))
+    def _take_some(self, counts: IntArray, keys: list[int], available: FloatArray) -> None:
+        """Take in a few samples at once; places of links that are dropped are used after them."""
+        places, begun, dropped, read = [], [], [], iter(keys)
+        known, unused, sample = self._known, self._unused, self._samples
+        for count in counts.tolist():
+            for key in islice(read, count):
+                _, place = known.pop(key, NOWHERE)
+                if not place:
+                    place = unused.pop() if unused else self._more()
+                    begun.append(place)
+                known[key] = sample, place
+                places.append(place)
+            if sample > self._drop_after:
+                dropped += self._dropped(sample)
+            sample += 1
+        self._samples = sample
+        self._series[begun] = self._series[0]
+        values = np.ones((len(counts), len(self._series)))
+        values[np.arange(len(counts)).repeat(counts), places] = available
+        used = np.array([0, *[place for _, place in known.values()]])
+        self._take(values, self._series, used, self._rule, values)
+        self._unused += dropped
+
+    def _more(self) -> int:
+        """Make room for more series; return the place of one."""
+        number = len(self._series)
+        self._series = np.resize(self._series, number + 16 + number // 8)
+        self._unused += range(number, len(self._series))
+        return self._unused.pop()
+
+    def _dropped(self, sample: int) -> list[int]:
+        """Drop the links that are long free, if they are several; return their places."""
+        least = sample - self._forget
+        loaded_at, _ = next(islice(self._known.values(), DROP_AT_ONCE - 1, None), (sample, 0))
+        if loaded_at >= least:
+            self._drop_after = loaded_at + self._forget
+            return []
+        stale = [key for key, (loaded_at, _) in self._known.items() if loaded_at < least]
+        return [self._known.pop(key)[1] for key in stale]
 
     def believed(self) -> tuple[IntArray, FloatArray]:
         """Return the links that are not believed free, and the forecast bandwidth of each."""
-        fresh = self._loaded_at >= self._samples - 1 - self._forget
-        lanes = np.flatnonzero((self._keys != FREE) & fresh)
-        return self._keys[lanes], answers_of(self._banks, lanes, self._rule)
+        least = self._samples - 1 - self._forget
+        fresh = [(key, place) for key, (at, place) in self._known.items() if at >= least]
+        keys, places = np.array(fresh, np.int64).reshape(-1, 2).T
+        return keys, self._series["answer"][places]

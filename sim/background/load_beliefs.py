@@ -193,17 +193,13 @@ class LoadBeliefs:
         """Take in what the samples before that number say of the links."""
         found = self.sensors.links(self._samples, newest)
         self._past.add_links(found)
-        keys, first = found.keys(self.sensors.load.nodes), 0
-        numbers, before = keys.tolist(), set(self._last_links[0].tolist())
-        for count in found.counts.tolist():
-            now = set(numbers[first : first + count])
-            self._links_kept += len(now & before)
-            first, before = first + count, now
-        for lost in (1.0 - found.available).tolist():
-            self._links_lost += lost
+        nodes, latest = self.sensors.load.nodes, int(found.counts[-1])
+        keys = found.keys(nodes)
+        at_look = np.append(self._last_links[0], keys + nodes**2 * (found.looks() + 1))
+        self._links_kept += len(set(at_look.tolist()).intersection((at_look + nodes**2).tolist()))
+        self._links_lost = float(np.append(self._links_lost, 1.0 - found.available).cumsum()[-1])
         self._links_loaded += len(keys)
-        latest = len(keys) - int(found.counts[-1])
-        self._last_links = keys[latest:], found.available[latest:]
+        self._last_links = keys[len(keys) - latest :], found.available[len(keys) - latest :]
         if self.belief == "forecast":
             self._links.take(found.counts, keys, found.available)
 
@@ -241,10 +237,13 @@ class LoadBeliefs:
 
     def _spread(self, places: FloatArray) -> FloatArray:
         """Return values of the sensors' places as values of the processors."""
-        load = self.sensors.load
+        return places[self._places(np.arange(self.sensors.load.processors))]
+
+    def _places(self, processors: IntArray) -> IntArray:
+        """Return which of the sensors' places processors are read at."""
         if self.sensors.per == "processor":
-            return places
-        return np.repeat(places, load.processors_per_node)[: load.processors]
+            return processors
+        return processors // self.sensors.load.processors_per_node
 
     def met(self, now: float, processors: IntArray) -> Met:
         """Return what is believed of the slowest of these processors, and of their links.
@@ -252,13 +251,10 @@ class LoadBeliefs:
         The least of the forecasts is corrected by how far it was from the least of
         the readings on average.
         """
-        standing = self.standing(now)
-        load, places = self.sensors.load, processors
-        if self.sensors.per == "node":
-            places = np.unique(processors // load.processors_per_node)
+        standing, places = self.standing(now), self._places(processors)
         past = self._past.least(places)
         usual, present = float(past.read.mean()), float(standing.places[places].min())
-        inside = load.inside(processors)
+        inside = self.sensors.load.inside(processors)
         links = self._past.lowest_link(inside)
         left = float(links.mean())
         now_left = left if self.belief == "mean" else standing.links.least(inside)
@@ -275,9 +271,7 @@ class LoadBeliefs:
 
     def least_of_first(self, now: float, ranked: IntArray) -> tuple[FloatArray, FloatArray]:
         """Return usual and present for the first processor of a ranking, the first two, ..."""
-        standing, places = self.standing(now), ranked
-        if self.sensors.per == "node":
-            places = ranked // self.sensors.load.processors_per_node
+        standing, places = self.standing(now), self._places(ranked)
         read, believed = self._past.least_of_first(places)
         present = np.minimum.accumulate(standing.places[places])
         if self.belief == "mean":

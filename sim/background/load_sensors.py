@@ -216,6 +216,7 @@ class LoadPast:
         kept = min(MOST_SAMPLES, max(MOST_READINGS // places, FEWEST_SAMPLES))
         self._room = kept
         self._latest = np.zeros((2, places, kept))
+        self._latest[:, :, 0] = 1.0  # until there is a sample
         self._number = 0
         self._sums = np.zeros((2, places))
         self._links = np.zeros((3, 0), np.int64)
@@ -268,21 +269,19 @@ class LoadPast:
         return self._lost / max(self._looks, 1)
 
     def least(self, places: IntArray) -> Least:
-        """Return what the least of these places was, read and forecast."""
-        if self._number == 0:
-            return Least(np.ones(1), 1.0)
-        kept = min(self._number, self._room)
-        oldest = self._number % kept if self._number > kept else 0
-        read, believed = _least_of_first(self._latest, kept, places)[:, -1]
+        """Return what the least of these places was, read and forecast; 1 before any sample."""
+        read, believed = self._least_of_first(places)[:, -1]
+        oldest = self._number % len(read) if self._number > len(read) else 0
         return Least(np.append(read[oldest:], read[:oldest]), float(believed.mean()))
 
     def least_of_first(self, ranked: IntArray) -> tuple[FloatArray, FloatArray]:
         """Return the same for the first place of a ranking, the first two, and so on."""
-        if self._number == 0:
-            return np.ones(len(ranked)), np.ones(len(ranked))
-        kept = min(self._number, self._room)
-        read, believed = _least_of_first(self._latest, kept, ranked).mean(axis=2)
+        read, believed = self._least_of_first(ranked).mean(axis=2)
         return read, believed
+
+    def _least_of_first(self, places: IntArray) -> FloatArray:
+        kept = min(max(self._number, 1), self._room)
+        return np.asarray(_least_of_first(self._latest, kept, places))
 
     def lowest_link(self, inside: BoolArray) -> FloatArray:
         """Return what was left of the most loaded link among some nodes, the oldest first.

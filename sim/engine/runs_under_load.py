@@ -19,7 +19,7 @@ from sim.state.processors import as_numbers
 from sim.state.view import View
 
 if TYPE_CHECKING:
-    from sim.background.load_outlook import LoadOutlook
+    from sim.background.load_forecast import LoadForecast
 
 RENEWAL_SHARE = 0.1
 """A running job is predicted again no sooner than after this share of the time it has run."""
@@ -53,7 +53,7 @@ def watch_load(
     preferences: Preferences,
     predictor: RuntimePredictor,
     begin: float,
-) -> "LoadOutlook | None":
+) -> "LoadForecast | None":
     """Return what is believed of a machine's load from `begin` on, seen by policy and predictor.
 
     None where there is no load.
@@ -65,7 +65,7 @@ def watch_load(
         load.picks_fastest = preferences.picks_fastest
         asking = provider(predictor, NeedsLoad)
         if asking is not None:
-            asking.bind_load(cast("LoadOutlook", ReadOnly(load)))
+            asking.bind_load(cast("LoadForecast", ReadOnly(load)))
     return load
 
 
@@ -83,7 +83,7 @@ class RunsUnderLoad(Collaborator):
     Parameters
     ----------
     view : View
-    load : LoadOutlook
+    load : LoadForecast
     form : LoadForm
         In which load the predictor thinks.
     move : callable
@@ -96,7 +96,7 @@ class RunsUnderLoad(Collaborator):
     """
 
     def __init__(
-        self, view: View, load: "LoadOutlook", form: LoadForm, move: Callable[[Run, float], None]
+        self, view: View, load: "LoadForecast", form: LoadForm, move: Callable[[Run, float], None]
     ) -> None:
         self.renewals = 0
         self._view = view

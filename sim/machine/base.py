@@ -8,7 +8,7 @@ from sim.errors import AT_LEAST_1, up_to
 from sim.state.records import Ranges
 
 if TYPE_CHECKING:
-    from sim.background.load_outlook import LoadOutlook
+    from sim.background.load_forecast import LoadForecast
 
 MOST_PROCESSORS = 20_000_000
 """Twice as many as any machine has: counts up to it are kept in tables, areas exact enough."""
@@ -49,7 +49,7 @@ class Machine(Protocol):
     ) -> float:
         """Return the work done from `start` to `end`, in seconds at full speed."""
 
-    def outlook(self) -> "LoadOutlook | None":
+    def outlook(self) -> "LoadForecast | None":
         """Return what may be believed of background load; None without any."""
 
     def measured(self, nodes: Ranges, start: float, end: float) -> Mapping[str, float]:

@@ -13,7 +13,7 @@ from predictors.under_load.load_aware import ExpectedLoad, Parts
 from predictors.under_load.observed_load import LoadForm
 from sim.background.background import CPU_ROUNDS, NETWORK_ROUNDS, BackgroundLoad
 from sim.background.load_beliefs import Belief, LoadBeliefs
-from sim.background.load_outlook import LoadOutlook
+from sim.background.load_forecast import LoadForecast
 from sim.background.load_sensors import LoadSensors
 from sim.background.models import ConstantLoad
 from sim.background.sources import LoadModel
@@ -115,10 +115,10 @@ class Shared:
         self.outlook()
         self._processors = np.arange(self.processors)
 
-    def outlook(self) -> LoadOutlook:
+    def outlook(self) -> LoadForecast:
         """Return what may be believed of the load, from the beginning of the samples on."""
         beliefs = LoadBeliefs(self.sensors, self.belief, self.selection, self.forget)
-        return LoadOutlook(beliefs, self.renew)
+        return LoadForecast(beliefs, self.renew)
 
     def elsewhen(self) -> "Shared":
         """Return the same machine under load of the same kind at another time, measured as ever."""

@@ -14,7 +14,7 @@ from sim.state.view import View
 
 if TYPE_CHECKING:
     from sim.background.links import LoadedLinks
-    from sim.background.load_outlook import LoadOutlook
+    from sim.background.load_forecast import LoadForecast
 
 
 class Fastest:
@@ -41,12 +41,12 @@ class PlacingScheduler(AroundScheduler):
     Parameters
     ----------
     view : View
-    load : LoadOutlook
+    load : LoadForecast
     inner : Scheduler
         Decides who starts on how many processors.
     """
 
-    def __init__(self, view: View, load: "LoadOutlook", inner: Scheduler) -> None:
+    def __init__(self, view: View, load: "LoadForecast", inner: Scheduler) -> None:
         super().__init__(view, inner)
         self.load = load
 
@@ -64,7 +64,7 @@ class PlacingScheduler(AroundScheduler):
         return placed
 
 
-def named(view: View, load: "LoadOutlook", start: Start, free: IntArray) -> tuple[Start, IntArray]:
+def named(view: View, load: "LoadForecast", start: Start, free: IntArray) -> tuple[Start, IntArray]:
     """Return a start with its processors named, and those that are free after it.
 
     A start on processors that others are only about to give up is left to the
@@ -73,7 +73,7 @@ def named(view: View, load: "LoadOutlook", start: Start, free: IntArray) -> tupl
     Parameters
     ----------
     view : View
-    load : LoadOutlook
+    load : LoadForecast
     start : Start
     free : numpy.ndarray of int, ascending
     """
@@ -83,13 +83,13 @@ def named(view: View, load: "LoadOutlook", start: Start, free: IntArray) -> tupl
     return start._replace(nodes=as_ranges(own)), np.setdiff1d(free, own, assume_unique=True)
 
 
-def fastest(view: View, load: "LoadOutlook", job: int, count: int, free: IntArray) -> IntArray:
+def fastest(view: View, load: "LoadForecast", job: int, count: int, free: IntArray) -> IntArray:
     """Return the free processors on which a job is predicted to end first, ascending.
 
     Parameters
     ----------
     view : View
-    load : LoadOutlook
+    load : LoadForecast
     job, count : int
     free : numpy.ndarray of int, ascending
     """

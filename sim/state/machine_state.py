@@ -138,7 +138,7 @@ class MachineState:
         `sim.state.sensors.EfficiencySensor`.
     measured : set of int
         Running jobs of which a policy has read that.
-    load : LoadOutlook or None
+    load : LoadForecast or None
         What is believed of the load, on a shared machine.
     is_behind : bool
         Whether compiled passes have changed the tables, so that runs and what is new of them

@@ -16,7 +16,7 @@ from sim.state.records import Ranges
 from sim.state.run_state import State
 
 if TYPE_CHECKING:
-    from sim.background.load_outlook import LoadOutlook
+    from sim.background.load_forecast import LoadForecast
 
 Value = TypeVar("Value")
 MANY = 8
@@ -201,9 +201,9 @@ class SeenState(ReadAlone):
         return self._state.free
 
     @property
-    def load(self) -> "LoadOutlook | None":
+    def load(self) -> "LoadForecast | None":
         """What is believed of the load, on a shared machine."""
-        load: LoadOutlook | None = self._state.load
+        load: LoadForecast | None = self._state.load
         return load
 
     @property

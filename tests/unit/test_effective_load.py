@@ -10,7 +10,7 @@ from sim.background.ahead import LoadAhead
 from sim.background.background import BackgroundLoad
 from sim.background.links import LoadedLinks
 from sim.background.load_beliefs import LoadBeliefs
-from sim.background.load_outlook import LoadOutlook
+from sim.background.load_forecast import LoadForecast
 from sim.background.load_sensors import LoadPast, LoadSensors
 from sim.background.models import BurstyLoad, PeriodicLoad, RoundLoad
 from tests.loads import conditions, end_of
@@ -64,25 +64,25 @@ def test_at_one_instant_it_is_the_least_there_and_then():
 def test_whoever_knows_the_load_knows_what_believed_parts_would_take(kind):
     """Exact for what it is an oracle of: the parts may be anybody's, the load is true."""
     load = load_of(kind)
-    outlook = LoadOutlook(LoadBeliefs(LoadSensors(load, Streams(1)), "oracle"))
-    outlook.now = 4000.0
+    forecast = LoadForecast(LoadBeliefs(LoadSensors(load, Streams(1)), "oracle"))
+    forecast.now = 4000.0
     own, parts = np.array([0, 1, 5]), Parts(*np.array([[50.0], [2000.0], [300.0]]))
-    found = outlook.runtime(parts, own, "effective", delay=60.0)
+    found = forecast.runtime(parts, own, "effective", delay=60.0)
     end = end_of(load, own, 4110.0, 2000.0, 300.0)
     assert found == pytest.approx(50.0 + end - 4110.0, rel=1e-12)
-    assert outlook.runtime(Parts(*np.array([[50.0], [0.0], [0.0]])), own, "effective") == 50.0
+    assert forecast.runtime(Parts(*np.array([[50.0], [0.0], [0.0]])), own, "effective") == 50.0
 
 
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("horizon", [40.0, 700.0, 6000.0])
 def test_a_job_of_unknown_processors_meets_the_average_over_all_sets(kind, horizon):
     load = load_of(kind)
-    outlook = LoadOutlook(LoadBeliefs(LoadSensors(load, Streams(1)), "oracle"))
-    outlook.now = 2000.0
+    forecast = LoadForecast(LoadBeliefs(LoadSensors(load, Streams(1)), "oracle"))
+    forecast.now = 2000.0
     for count in (1, 3, 6):
         sets = [np.array(each) for each in combinations(range(6), count)]
         true = np.mean([load.effective(own, 2000.0, 2000.0 + horizon) for own in sets], axis=0)
-        cpu, bandwidth = conditions(outlook, np.array([count]), np.array([horizon]))
+        cpu, bandwidth = conditions(forecast, np.array([count]), np.array([horizon]))
         assert cpu[0] == pytest.approx(true[0], rel=0.1)
         assert bandwidth[0] == pytest.approx(true[1], rel=0.2)
 
@@ -105,10 +105,10 @@ def test_the_order_of_the_load_ahead_is_read_once_an_instant():
     assert ahead.average(60.0, 1e12).cpu.shape == (6,)
 
 
-def outlook_of(load, belief, now, **more):
-    outlook = LoadOutlook(LoadBeliefs(LoadSensors(load, Streams(1), **more), belief))
-    outlook.now = now
-    return outlook
+def forecast_of(load, belief, now, **more):
+    forecast = LoadForecast(LoadBeliefs(LoadSensors(load, Streams(1), **more), belief))
+    forecast.now = now
+    return forecast
 
 
 def computing(seconds):
@@ -122,12 +122,12 @@ def test_wide_long_jobs_are_believed_at_the_pace_of_their_slowest_processor(beli
     load = BackgroundLoad(64, Streams(3), *KINDS[kind])
     rng, found = np.random.default_rng(1), []
     for day in (1.0, 1.5, 2.0):
-        outlook = outlook_of(load, belief, day * 86400.0)
+        forecast = forecast_of(load, belief, day * 86400.0)
         for count in (16, 48):
             own = np.sort(rng.choice(64, count, replace=False))
             for form in ("effective", "min_avg_avail"):
-                believed = outlook.runtime(computing(7200.0), own, form)
-                true = end_of(load, own, outlook.now, 7200.0, 0.0) - outlook.now
+                believed = forecast.runtime(computing(7200.0), own, form)
+                true = end_of(load, own, forecast.now, 7200.0, 0.0) - forecast.now
                 found.append((form, believed / true))
     effective, least = (
         np.array([ratio for name, ratio in found if name == form])
@@ -175,44 +175,44 @@ def test_links_that_were_loaded_are_remembered_for_the_nodes_asked_about():
 def test_waiting_for_processors_and_links_in_turn_takes_longer_than_either_average_says():
     load = load_of("rounds", 8)
     own, parts = np.arange(8), Parts(*np.array([[0.0], [20_000.0], [20_000.0]]))
-    outlook = outlook_of(load, "mean", 90_000.0)
+    forecast = forecast_of(load, "mean", 90_000.0)
     true = end_of(load, own, 90_000.0, 20_000.0, 20_000.0) - 90_000.0
     cpu, bandwidth = load.effective(own, 90_000.0, 90_000.0 + true)
     assert 20_000 / cpu + 20_000 / bandwidth < 0.95 * true
-    assert outlook.runtime(parts, own, "effective") == pytest.approx(true, rel=0.1)
+    assert forecast.runtime(parts, own, "effective") == pytest.approx(true, rel=0.1)
 
 
 def test_the_paper_s_figure_is_still_believed_where_it_is_asked_for():
     load = load_of("rounds")
-    outlook = outlook_of(load, "oracle", 4000.0)
+    forecast = forecast_of(load, "oracle", 4000.0)
     own = np.array([0, 1, 5])
-    seconds = outlook.runtime(computing(1000.0), own, "min_avg_avail")
+    seconds = forecast.runtime(computing(1000.0), own, "min_avg_avail")
     assert seconds == pytest.approx(
         1000.0 / load.average_cpu(own, 4000.0, 4000.0 + seconds).min(), rel=0.06
     )
-    assert seconds < 0.9 * outlook.runtime(computing(1000.0), own, "effective")
+    assert seconds < 0.9 * forecast.runtime(computing(1000.0), own, "effective")
 
 
 @pytest.mark.parametrize("belief", ["forecast", "last", "mean", "oracle"])
 def test_whoever_gets_the_fastest_processors_is_believed_to_meet_them(belief):
     load = BackgroundLoad(32, Streams(3), *KINDS["rounds"])
-    outlook = outlook_of(load, belief, 90_000.0)
+    forecast = forecast_of(load, belief, 90_000.0)
     counts, horizon = np.array([1, 8, 24]), np.full(3, 60.0)
-    anybody = conditions(outlook, counts, horizon)[0]
-    outlook.picks_fastest = True
-    assert (conditions(outlook, counts, horizon)[0] >= anybody - 1e-12).all()
-    with outlook.usual():
-        usual = conditions(outlook, counts, horizon)[0]
-    outlook.picks_fastest = False
-    with outlook.usual():
-        assert usual == pytest.approx(conditions(outlook, counts, horizon)[0])
+    anybody = conditions(forecast, counts, horizon)[0]
+    forecast.picks_fastest = True
+    assert (conditions(forecast, counts, horizon)[0] >= anybody - 1e-12).all()
+    with forecast.usual():
+        usual = conditions(forecast, counts, horizon)[0]
+    forecast.picks_fastest = False
+    with forecast.usual():
+        assert usual == pytest.approx(conditions(forecast, counts, horizon)[0])
 
 
 @pytest.mark.parametrize("belief", ["forecast", "last", "mean"])
 def test_sensors_of_nodes_serve_too(belief):
     load = BackgroundLoad(10, Streams(3), *KINDS["rounds"], processors_per_node=4)
-    outlook = outlook_of(load, belief, 90_000.0, per="node")
-    outlook.picks_fastest = True
-    cpu, bandwidth = conditions(outlook, np.array([1, 5, 10]), np.full(3, 600.0))
+    forecast = forecast_of(load, belief, 90_000.0, per="node")
+    forecast.picks_fastest = True
+    cpu, bandwidth = conditions(forecast, np.array([1, 5, 10]), np.full(3, 600.0))
     assert ((cpu > 0) & (cpu <= 1) & (bandwidth > 0) & (bandwidth <= 1)).all()
-    assert outlook.runtime(computing(600.0), np.array([0, 9]), "effective") >= 600.0
+    assert forecast.runtime(computing(600.0), np.array([0, 9]), "effective") >= 600.0

@@ -14,7 +14,7 @@ def passing(until, before, asked):
     def conditions(horizon):
         asked.append(horizon.copy())
         worked = np.minimum(horizon, until) * before + np.maximum(horizon - until, 0.0)
-        return worked / horizon, np.ones_like(horizon)
+        return np.array((worked / horizon, np.ones_like(horizon)))
 
     return conditions
 

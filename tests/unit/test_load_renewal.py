@@ -9,7 +9,7 @@ from predictors.under_load.load_aware import Parts
 from scripts.composing import composed
 from sim.background.background import BackgroundLoad
 from sim.background.load_beliefs import LoadBeliefs
-from sim.background.load_outlook import LoadOutlook
+from sim.background.load_forecast import LoadForecast
 from sim.background.load_sensors import LoadSensors
 from sim.background.models import RoundLoad
 from sim.background.recorded import RecordedLoad
@@ -28,35 +28,35 @@ from workloads.streams import Streams
 @pytest.mark.parametrize("fixed", [0.0, 300.0])
 def test_what_is_left_is_what_the_machine_still_needs(belief, close, fixed):
     load = BackgroundLoad(16, Streams(3), RoundLoad(), RoundLoad((0.1, 0.8), (180, 480), (1, 8)))
-    outlook = LoadOutlook(LoadBeliefs(LoadSensors(load, Streams(1)), belief))
+    forecast = LoadForecast(LoadBeliefs(LoadSensors(load, Streams(1)), belief))
     own, start = np.array([0, 3, 4, 9]), 90_000.0
     parts = Parts(*(np.array([seconds]) for seconds in (fixed, 7200.0, 600.0)))
     end = end_of(load, own, start + fixed, 7200.0, 600.0)
     for share in (0.0, 0.005, 0.3, 0.6):
-        outlook.now = start + share * (end - start)
-        left = outlook.remaining(parts, own, "effective", start)
-        assert left == pytest.approx(end - outlook.now, rel=close)
-    outlook.now = end + 0.3 * (end - start)
-    assert outlook.remaining(parts, own, "effective", start) is None
+        forecast.now = start + share * (end - start)
+        left = forecast.remaining(parts, own, "effective", start)
+        assert left == pytest.approx(end - forecast.now, rel=close)
+    forecast.now = end + 0.3 * (end - start)
+    assert forecast.remaining(parts, own, "effective", start) is None
 
 
 def test_of_what_no_load_slows_down_nothing_but_itself_is_left():
     load = BackgroundLoad(4, Streams(3), RoundLoad(), None)
-    outlook = LoadOutlook(LoadBeliefs(LoadSensors(load, Streams(1)), "forecast"))
+    forecast = LoadForecast(LoadBeliefs(LoadSensors(load, Streams(1)), "forecast"))
     parts, own = Parts(np.array([50.0]), np.zeros(1), np.zeros(1)), np.array([2])
-    outlook.now = 90_030.0
-    assert outlook.remaining(parts, own, "effective", 90_000.0) == pytest.approx(20.0)
-    outlook.now = 90_050.0
-    assert outlook.remaining(parts, own, "effective", 90_000.0) is None
+    forecast.now = 90_030.0
+    assert forecast.remaining(parts, own, "effective", 90_000.0) == pytest.approx(20.0)
+    forecast.now = 90_050.0
+    assert forecast.remaining(parts, own, "effective", 90_000.0) is None
 
 
 def test_by_the_paper_s_figure_too():
     load = BackgroundLoad(4, Streams(3), RoundLoad(), None)
-    outlook = LoadOutlook(LoadBeliefs(LoadSensors(load, Streams(1)), "mean"))
-    outlook.now, own = 93_600.0, np.array([2])
+    forecast = LoadForecast(LoadBeliefs(LoadSensors(load, Streams(1)), "mean"))
+    forecast.now, own = 93_600.0, np.array([2])
     parts = Parts(np.zeros(1), np.array([7200.0]), np.zeros(1))
     found = [
-        outlook.remaining(parts, own, form, 90_000.0) for form in ("effective", "min_avg_avail")
+        forecast.remaining(parts, own, form, 90_000.0) for form in ("effective", "min_avg_avail")
     ]
     assert found[0] == pytest.approx(found[1], rel=0.02)
 

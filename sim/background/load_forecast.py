@@ -1,0 +1,427 @@
+"""What is believed of the load to come, over a time, and what it does to a job."""
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from functools import partial
+
+import numpy as np
+
+from predictors.base import FloatArray, IntArray
+from predictors.compiling import direct
+from predictors.under_load.load_aware import Conditions, Parts, runtime_under
+from predictors.under_load.observed_load import LoadForm
+from sim.background.ahead import LONGEST, LoadAhead
+from sim.background.links import LoadedLinks
+from sim.background.load_beliefs import LoadBeliefs, Met
+from sim.background.load_sensors import RunSamples
+from sim.background.mean_reversion import DOUBLINGS, UNKNOWN, reverting, share_left
+
+ONE = np.ones(1, np.int64)
+PRESENT = ("forecast", "last")
+"""Beliefs that hang on what links are at present."""
+_reverting = direct(reverting)
+SURE = 100 * 86400.0
+"""Seconds of true load that an oracle looks at; a longer run goes on at the pace so far."""
+
+
+def _pace(computation: float, communication: float, seen: RunSamples, form: LoadForm) -> float:
+    """Return the average share of a job that was done a second, by samples of its load."""
+    if form == "effective":
+        cpu, left = seen.cpu.min(axis=1, initial=1.0), seen.bandwidth.least
+        return float((1.0 / (computation / cpu + communication / left)).mean())
+    averages = seen.cpu.mean(axis=0), seen.bandwidth.average
+    cpu, left = (each.min(initial=1.0) for each in averages)
+    return float(1.0 / (computation / cpu + communication / left))
+
+
+def _longer(parts: Parts, met: Met) -> float:
+    """Return how many times as long a job lasts as the averages of its loads say.
+
+    Where processors and links are not slow at the same times, a job that waits for
+    either at each instant is slower than by the averages of both.
+    """
+    computation, communication = parts.computation.item(0), parts.communication.item(0)
+    if not (computation > 0.0 and communication > 0.0):
+        return 1.0
+    at_once = computation / met.past_cpu + communication / met.past_bandwidth
+    usual = computation / met.cpu.usual + communication / met.bandwidth.usual
+    return 1.0 / (float((1.0 / at_once).mean()) * usual)
+
+
+class LoadForecast:
+    """The load to come on processors and links, and what it does to a job.
+
+    What samples say is a forecast of the next one. Over a longer time a deviation from
+    the long-run average dies away as fast as the samples say that it did so
+    far; the last value is taken to last.
+
+    Parameters
+    ----------
+    beliefs : LoadBeliefs
+    renew : float or None
+        Seconds between two predictions of a running job; None: only before its start.
+
+    Attributes
+    ----------
+    now : float
+        Seconds; the engine keeps it.
+    every : float
+        Seconds between the monitor's samples.
+    free_processors : callable
+        Returns the numbers of the free processors, ascending; the engine sets it.
+    picks_fastest : bool
+        Whether the policy names the fastest of the free processors.
+    is_usual : bool
+        Whether a job without processors is believed to meet the long-run average.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sim.background.background import BackgroundLoad
+    >>> from sim.background.models import ConstantLoad
+    >>> from sim.background.load_sensors import LoadSensors
+    >>> from workloads.streams import Streams
+    >>> load = BackgroundLoad(3, Streams(1), ConstantLoad(0.5), ConstantLoad(0.25))
+    >>> forecast = LoadForecast(LoadBeliefs(LoadSensors(load, Streams(1))))
+    >>> forecast.now = 600.0
+    >>> parts = Parts(np.array([5.0]), np.array([60.0]), np.array([10.0]))
+    >>> round(forecast.runtime(parts, np.array([0, 2]), "effective"), 6)
+    165.0
+    """
+
+    def __init__(self, beliefs: LoadBeliefs, renew: float | None = None) -> None:
+        self._beliefs = beliefs
+        self._load = beliefs.sensors.load
+        self._is_true = beliefs.belief == "oracle"
+        self.renew = renew
+        self.now = self._load.origin
+        self.processors = self._load.processors
+        self.per_node = self._load.processors_per_node
+        self.every = beliefs.sensors.every
+        self.free_processors: Callable[[], IntArray] = partial(np.arange, self.processors)
+        self.picks_fastest = False
+        self.is_usual = False
+        self._weights: dict[int, FloatArray] = {}
+        self._chances: dict[int, FloatArray] = {}
+        self._ahead = LoadAhead(self._load)
+        self._no_ranking = np.full((1, 2, self.processors + 1), np.nan)
+        self._none = [np.zeros(DOUBLINGS, np.int64), self._no_ranking]
+        self._rankings, self._ranked_at = self._none, -np.inf
+        self._any, self._sample = np.zeros((4, 0)), -1
+        self._lost = np.zeros(0), np.zeros(0)
+
+    @contextmanager
+    def usual(self) -> Iterator[None]:
+        """Answer by the long-run average alone, for a while."""
+        before, self.is_usual = self.is_usual, True
+        try:
+            yield
+        finally:
+            self.is_usual = before
+
+    def cpu(self, horizon: float, delay: float = 0.0) -> FloatArray:
+        """Return the believed CPU of every processor, averaged over a time to come.
+
+        Parameters
+        ----------
+        horizon, delay : float
+            How long, and after how long from now, seconds.
+        """
+        beliefs, now = self._beliefs, self.now
+        if beliefs.belief == "oracle":
+            load, start = self._load, now + delay
+            every = np.arange(load.processors)
+            return load.average_cpu(every, start, start + min(horizon, LONGEST))
+        standing = beliefs.standing(now)
+        mean = standing.mean
+        if beliefs.belief == "mean":
+            return mean
+        share = share_left(standing.memory, horizon, delay)
+        return np.asarray(mean + (standing.cpu - mean) * share)
+
+    def links(self, horizon: float, delay: float = 0.0) -> LoadedLinks:
+        """Return the links not believed free, averaged over a time to come."""
+        now = self.now
+        if self._beliefs.belief == "oracle":
+            return self._true_links(now + delay, min(max(horizon, 1.0), LONGEST))
+        standing = self._beliefs.standing(now)
+        share = share_left(standing.link_memory, horizon, delay)
+        left = 1.0 - (1.0 - standing.links.available) * share
+        return standing.links._replace(available=left)
+
+    def _true_links(self, start: float, span: float) -> LoadedLinks:
+        load = self._load
+        rows = load.loaded_links(np.arange(load.processors), start, start + span)
+        overlap = np.minimum(rows[:, 1], start + span) - np.maximum(rows[:, 0], start)
+        lost = (1.0 - rows[:, 4]) * np.clip(overlap, 0.0, None) / span
+        pairs, which = np.unique(rows[:, 2:4].astype(np.int64), axis=0, return_inverse=True)
+        total = np.bincount(which.ravel(), lost, len(pairs))
+        return LoadedLinks(
+            np.array([len(pairs)]), pairs[:, 0], pairs[:, 1], np.asarray(1.0 - total, float)
+        )
+
+    def bandwidth(self, processors: IntArray, links: LoadedLinks) -> float:
+        """Return the least bandwidth among the links between these processors' nodes."""
+        return links.least(self._load.inside(processors))
+
+    # What a job meets on processors that it has
+
+    def runtime(
+        self, parts: Parts, processors: IntArray, form: LoadForm, delay: float = 0.0
+    ) -> float:
+        """Return how long a job of these parts is believed to run on these processors, seconds.
+
+        Under `belief` ``oracle`` and the effective load this is what the machine
+        will take for such a job: exact, if the parts are, for `SURE` seconds ahead.
+
+        Parameters
+        ----------
+        parts : Parts
+            Of one count.
+        processors : numpy.ndarray of int
+        form : {"effective", "min_avg_avail", "min_avail"}
+            Which figure of the load of several processors the parts go with.
+        delay : float
+            After how many seconds from now the job would start.
+        """
+        if form != "effective":
+            conditions: Conditions = partial(self._least_average_of, processors, delay)
+        elif self._is_true:
+            return self._true_runtime(parts, processors, self.now + delay)
+        else:
+            met = self._beliefs.met(self.now, processors)
+            both = np.array([*met.cpu, *met.bandwidth])[:, None]
+            course = (*self._memories(), delay, _longer(parts, met))
+            conditions = partial(self._effective, ONE, both, course, self._none)
+        return runtime_under(parts, conditions).item()
+
+    def _least_average_of(
+        self, processors: IntArray, delay: float, horizon: FloatArray
+    ) -> FloatArray:
+        """Return the least of the averages on these processors."""
+        seconds = horizon.item()
+        cpu = self.cpu(seconds, delay)[processors].min()
+        return np.array([[cpu], [self.bandwidth(processors, self.links(seconds, delay))]])
+
+    def _true_runtime(self, parts: Parts, processors: IntArray, start: float) -> float:
+        """Run a job of these parts on the machine from `start` on; return its seconds."""
+        fixed, computation, communication = (part.item(0) for part in parts)
+        if computation + communication <= 0.0:
+            return fixed
+        begin = start + fixed
+        end, left = self._load.advance(
+            processors, begin, begin + SURE, 1.0, computation, communication
+        )
+        return fixed + (end - begin if left <= 0.0 else SURE / (1.0 - left))
+
+    def remaining(
+        self, parts: Parts, processors: IntArray, form: LoadForm, start: float
+    ) -> float | None:
+        """Return how long a job of these parts that runs since `start` will still take, seconds.
+
+        What it has done by now is reckoned from the load that was sampled meanwhile
+        (met, for an oracle of load) on its processors.
+
+        Returns
+        -------
+        float or None
+            None if by its parts it should be over.
+        """
+        fixed, computation, communication = (part.item(0) for part in parts)
+        ran = self.now - start - fixed
+        if computation + communication <= 0.0:
+            return -ran if ran < 0.0 else None
+        if ran <= 0.0:
+            busy = Parts(np.zeros(1), parts.computation, parts.communication)
+            return self.runtime(busy, processors, form, -ran) - ran
+        if self._is_true and form == "effective":
+            work = (start + fixed, self.now, 1.0, computation, communication)
+            left = self._load.advance(processors, *work)[1]
+        else:
+            seen = self._beliefs.sensors.during(processors, start + fixed, self.now)
+            left = 1.0 - ran * _pace(computation, communication, seen, form)
+        if left <= 0.0:
+            return None
+        rest = Parts(np.zeros(1), parts.computation * left, parts.communication * left)
+        return self.runtime(rest, processors, form)
+
+    # What a job meets that has no processors yet
+
+    def runtimes(self, counts: IntArray, parts: Parts, form: LoadForm = "effective") -> FloatArray:
+        """Return how long a job that has no processors yet is believed to run, seconds.
+
+        Parameters
+        ----------
+        counts : numpy.ndarray of int, shape (n,)
+        parts : Parts
+            Of each count.
+        form : {"effective", "min_avg_avail", "min_avail"}
+            What is meant by the load of several processors: the slowest processor and the most
+            loaded link at each instant, averaged over a run, or the least of the averages over
+            a run: the paper's figure, which jobs do not feel.
+
+        References
+        ----------
+        Yagnik, Sanjay & Vadhiyar, section 3 (min_avg_avail).
+        """
+        counts = np.ascontiguousarray(counts, np.int64)
+        return runtime_under(parts, self._conditions(counts, form))
+
+    def _conditions(self, counts: IntArray, form: LoadForm) -> Conditions:
+        """Return what such a job meets, by how long it runs."""
+        if form != "effective":
+            return partial(self._by_count, self._least_average, counts)
+        if self._is_true and not self.is_usual:
+            return partial(self._by_count, self._true, counts)
+        both = self._usual_and_present(counts)
+        if self.is_usual:
+            usual = both[[0, 2]]
+            return lambda horizon: usual
+        if self.now != self._ranked_at:  # what was at an earlier instant is forgotten
+            self._ranked_at, self._rankings = self.now, self._none
+            if self.picks_fastest:
+                self._rankings = [np.full(DOUBLINGS, UNKNOWN), self._no_ranking]
+        course = (*self._memories(), 0.0, 1.0)
+        return partial(self._effective, counts, both, course, self._rankings)
+
+    def _by_count(
+        self,
+        meets: Callable[[int, float], tuple[float, float]],
+        counts: IntArray,
+        horizon: FloatArray,
+    ) -> FloatArray:
+        """Return what jobs meet, one after the other."""
+        pairs = list(map(meets, counts.tolist(), horizon.tolist()))
+        return np.array(pairs, float).reshape(-1, 2).T.copy()
+
+    def _true(self, count: int, horizon: float) -> tuple[float, float]:
+        """Return the effective load as it will be."""
+        ranked = self.fastest(horizon)
+        if ranked is not None and count <= ranked.size:
+            end = self.now + min(horizon, LONGEST)
+            return self._load.effective(ranked[:count], self.now, end)
+        cpu, lost = self._ahead.average(self.now, horizon)
+        return float(self.least_of(count) @ cpu), 1.0 - self.worst_of(count, lost)
+
+    def _least_average(self, count: int, horizon: float) -> tuple[float, float]:
+        """Return the least of the averages."""
+        return self._least_cpu(count, horizon), self._least_bandwidth(count, horizon)
+
+    def _least_cpu(self, count: int, horizon: float) -> float:
+        if self.is_usual:
+            values = self._beliefs.standing(self.now).mean
+        else:
+            values, ranked = self.cpu(horizon), self.fastest(horizon)
+            if ranked is not None and count <= ranked.size:
+                return float(values[ranked[count - 1]])
+        return float(self.least_of(count) @ np.sort(values))
+
+    def _least_bandwidth(self, count: int, horizon: float) -> float:
+        chance = self.chance_of_a_link(count)
+        if chance == 0.0:
+            return 1.0
+        if self.is_usual or self._beliefs.belief == "mean":
+            standing = self._beliefs.standing(self.now)
+            number, left = standing.mean_links
+            share = share_left(standing.link_memory, horizon)
+            spared = (1.0 - chance) ** number
+            return float(spared + (1.0 - spared) * (1.0 - (1.0 - left) * share))
+        return 1.0 - self.worst_of(count, np.sort(1.0 - self.links(horizon).available)[::-1])
+
+    # The effective load as samples let it be believed: from what it is now it returns to what is
+    # usual. They say what that was for any processors, and what the least of forecasts is worth.
+
+    def _memories(self) -> tuple[float, float]:
+        standing = self._beliefs.standing(self.now)
+        return standing.memory, standing.link_memory
+
+    def _effective(
+        self,
+        counts: IntArray,
+        both: FloatArray,
+        course: tuple[float, ...],
+        rankings: list[np.ndarray],
+        horizon: FloatArray,
+    ) -> FloatArray:
+        """Return the effective load as it returns from what it is at present to what is usual."""
+        while True:
+            found, missing = _reverting(horizon, course, counts, both, *rankings)
+            if missing == UNKNOWN:
+                return np.asarray(found)
+            self._rank(missing, rankings)
+
+    def _rank(self, doublings: int, rankings: list[np.ndarray]) -> None:
+        """Reckon what the fastest processors over so many doublings of a second meet."""
+        (places, known), ranked = rankings, self.fastest(2.0**doublings)
+        places[doublings] = 0
+        if ranked is not None and ranked.size:
+            places[doublings], new = len(known), self._no_ranking.copy()
+            new[0, :, 1 : ranked.size + 1] = self._beliefs.least_of_first(self.now, ranked)
+            rankings[1] = np.concatenate((known, new))
+
+    def _usual_and_present(self, counts: IntArray) -> FloatArray:
+        """Return CPU and bandwidth for so many processors drawn at random, as usual and now."""
+        beliefs = self._beliefs
+        sample, has_present = beliefs.sensors.sample_index(self.now), beliefs.belief in PRESENT
+        if sample != self._sample:
+            self._sample, self._any = sample, np.full((4, self.processors + 1), np.nan)
+            usual = present = beliefs.standing(self.now).mean_lost
+            if has_present:
+                present = np.sort(1.0 - self.links(0.0).available)[::-1]
+            self._lost = usual, present
+        asked = counts[np.isnan(self._any[0, counts])].tolist()
+        if asked:
+            cpu = beliefs.least_of_random(self.now, [self.least_of(count) for count in asked])
+            links = ([1.0 - self.worst_of(count, lost) for count in asked] for lost in self._lost)
+            self._any[:, asked] = (*zip(*cpu, strict=True), *links)
+        return self._any.take(counts, axis=1)
+
+    # Who may get what
+
+    def least_of(self, count: int) -> FloatArray:
+        """Return how likely each rank is the lowest of so many processors drawn at random.
+
+        The lowest of n out of P is that of rank k, from 0, with probability
+        C(P - 1 - k, n - 1) / C(P, n).
+        """
+        weights = self._weights.get(count)
+        if weights is None:
+            total = self.processors
+            weights = np.zeros(total)
+            weights[0] = count / total
+            rank = np.arange(1, total - count + 1)
+            ratios = (total - count - rank + 1) / (total - rank)
+            weights[1 : total - count + 1] = weights[0] * np.cumprod(ratios)
+            self._weights[count] = weights
+        return weights
+
+    def chance_of_a_link(self, count: int) -> float:
+        """Return how likely a link is a job's own that is spread over random nodes."""
+        nodes = max(self.processors // self.per_node, 2)
+        own = min(-(-count // self.per_node), nodes)
+        return own * (own - 1) / (nodes * (nodes - 1))
+
+    def worst_of(self, count: int, lost: FloatArray) -> float:
+        """Return what the worst link of so many processors drawn at random is expected to lack.
+
+        Parameters
+        ----------
+        count : int
+        lost : numpy.ndarray, shape (links,)
+            What links lack of their bandwidth, those that lack most first.
+        """
+        chances = self._chances.get(count)
+        if chances is None or len(chances) < lost.size:
+            chance = self.chance_of_a_link(count)
+            chances = np.asarray(chance * (1.0 - chance) ** np.arange(2 * lost.size), float)
+            self._chances[count] = chances
+        return float(chances[: lost.size] @ lost)
+
+    def fastest(self, horizon: float) -> IntArray | None:
+        """Return the free processors, the fastest first, where the policy picks those."""
+        if not self.picks_fastest:
+            return None
+        free = self.free_processors()
+        if not free.size:
+            return free
+        return free[np.argsort(-self.cpu(horizon)[free], kind="stable")]
