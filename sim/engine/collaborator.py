@@ -30,14 +30,14 @@ class Collaborator:
     def ended(self, run: Run, status: str) -> None:
         """Be told that a job is over."""
 
-    def ticked(self, now: float) -> None:
+    def before_pass(self, now: float) -> None:
         """Be told that the policy is about to decide."""
 
     def carried_out(self, decision: Decision, now: float) -> bool:
         """Carry out a decision that the engine does not know; say whether it was done."""
         return False
 
-    def passed(self) -> None:
+    def after_pass(self) -> None:
         """Be told that what the policy decided is done."""
 
     def complete(self, records: Records) -> Records:

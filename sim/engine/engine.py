@@ -317,7 +317,7 @@ class Engine:
 
     def _pass(self, now: float) -> None:
         for each in self.collaborators:
-            each.ticked(now)
+            each.before_pass(now)
         self._run["pass_due"], self._run["passes"] = 0, self._run["passes"] + 1
         self.advance_to(now)
         if self.load is not None:
@@ -341,7 +341,7 @@ class Engine:
         self.tell_passed()
         self.state.forget_news()
         for each in self.collaborators:
-            each.passed()
+            each.after_pass()
 
     def advance_to(self, now: float) -> None:
         """Let an instant be seen, with what is measured anew then."""

@@ -132,7 +132,7 @@ class RunsUnderLoad(Collaborator):
             return None
         return max(self._load.runtime(parts, as_numbers(run.nodes), self._form), LEAST_BELIEF)
 
-    def passed(self) -> None:
+    def after_pass(self) -> None:
         """Believe what was predicted of runs that have just started, unless they were changed."""
         for run, before, after in self._begun:
             if run.believed_end == before:
@@ -143,7 +143,7 @@ class RunsUnderLoad(Collaborator):
         self._pushed += 1  # ties are settled by the order of the calls
         heappush(self._due, (time, self._pushed, run))
 
-    def ticked(self, now: float) -> None:
+    def before_pass(self, now: float) -> None:
         """Renew the beliefs about the runs whose turn it is."""
         while self._due and self._due[0][0] <= now:
             run = heappop(self._due)[2]

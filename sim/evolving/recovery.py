@@ -248,7 +248,7 @@ class Recovery(Collaborator):
 
     # What is decided
 
-    def ticked(self, now: float) -> None:
+    def before_pass(self, now: float) -> None:
         """Measure the health of nodes."""
         if self._state.health is not None:
             self._note_health(self._state.health, now)

@@ -88,7 +88,7 @@ class Renewal(Follower):
         counters = {**records.counters, "renewed_beliefs": float(self._renewals)}
         return replace(records, counters=counters)
 
-    def ticked(self, now: float) -> None:
+    def before_pass(self, now: float) -> None:
         """Renew the beliefs about the runs whose turn it is."""
         due = self._due
         while due and due[0][0] <= now:

@@ -288,9 +288,9 @@ class QueueKeeper:
         queue.drop(place)
         return start
 
-    def rank(self, whatever: bool = False) -> None:
-        """Recompute the order if it has changed since the last pass, or whatever happened."""
-        if self.by_arrival or not (whatever or self.order.recomputed or self.view.changes.revised):
+    def rank(self, force: bool = False) -> None:
+        """Recompute the order if it may have changed since the last pass, or by force."""
+        if self.by_arrival or not (force or self.order.recomputed or self.view.changes.revised):
             return
         queue, view = self.queue, self.view
         places = queue.places()

@@ -307,7 +307,7 @@ class EasyScheduler(QueueKeeper):
         if self.view.changes.revised and self.refresh():
             forget_all(queue.tables)
         if queue.waiting > 0 and self.anew is not None and self.anew.is_due and self.anew.choose():
-            self.rank(whatever=True)
+            self.rank(force=True)
 
     def find_starts(self) -> int:
         """Find who starts, in the order as it is now; ends matter if the head may be blocked."""

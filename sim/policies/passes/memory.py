@@ -314,7 +314,7 @@ def foresee_by_reservations(
 
 
 @compiled
-def foresee_anew(
+def foresee_laid_anew(
     state: State, memory: RuleMemory, counts: IntArray, runtimes: FloatArray
 ) -> FloatArray:
     """Return the same whatever has happened, and leave the queue as it is."""
@@ -324,14 +324,14 @@ def foresee_anew(
     return found
 
 
-_foresee, _foresee_anew = direct(foresee), direct(foresee_anew)
+_foresee, _foresee_laid_anew = direct(foresee), direct(foresee_laid_anew)
 
 
 def foreseen(
     state: State, memory: RuleMemory, counts: IntArray, runtimes: FloatArray, anew: bool = False
 ) -> FloatArray:
     """Return the earliest start of each (count, runtime), on the profile as it is or laid anew."""
-    found = _foresee_anew if anew else _foresee
+    found = _foresee_laid_anew if anew else _foresee
     asked = np.array(counts, np.int64), np.array(runtimes, float)
     return np.asarray(found(state, memory, *asked))
 
@@ -352,7 +352,7 @@ def is_refuted(state: State, factor: float) -> bool:
 
 
 @compiled(forceinline=True)
-def _is_news(state: State, memory: RuleMemory) -> bool:
+def _note_ended(state: State, memory: RuleMemory) -> bool:
     """Write down who ended at this instant; say whether a job of the same application waits."""
     run, queue, at, concerns = state.run[0], memory.queue, memory.queue.at[0], False
     for i in range(run.ended_now):
@@ -369,5 +369,5 @@ def _is_news(state: State, memory: RuleMemory) -> bool:
 @compiled
 def must_ask(state: State, memory: RuleMemory) -> bool:
     """Say whether who waits is believed otherwise at this instant, or has to choose again."""
-    changes_its_mind = memory.application.size > 0 and _is_news(state, memory)
+    changes_its_mind = memory.application.size > 0 and _note_ended(state, memory)
     return changes_its_mind or is_refuted(state, memory.refutation_factor)
