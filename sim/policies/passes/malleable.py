@@ -1,8 +1,8 @@
 """The compiled pass of malleable jobs: EASY starts jobs, then a rule shares out what they hold.
 
-Jobs start as if each run kept no more than its least. A rule's pass is `begin_pass`, its own
-function of what is claimed, and `end_pass`. Where a job may get nothing, `claim_all` and `defer`
-come before, as `Deferral` has it.
+Jobs start as if each run kept no more than its least. A pass is `begin_pass`, the rule's `shares`
+of what is claimed, and `end_pass`. Where a job may get nothing, `claim_all` and `defer` come
+before, as `Deferral` has it.
 """
 
 import numpy as np
@@ -331,3 +331,29 @@ def end_pass(state: State, sharing: SharingMemory, jobs: IntArray, shares: IntAr
     sharing.members[: jobs.size] = jobs
     tally.members = jobs.size
     return 0
+
+
+# A pass
+
+
+@compiled
+def decide(state: State, sharing: SharingMemory) -> int:
+    """Let jobs start and share out processors, whatever the rule."""
+    jobs, claims = begin_pass(state, sharing)
+    return end_pass(state, sharing, jobs, sharing.shares(claims))
+
+
+@compiled
+def decide_deferring(state: State, sharing: SharingMemory) -> int:
+    """Do the same where jobs wait whose share rounds to nothing."""
+    everybody, all_claims = claim_all(state, sharing)
+    found = sharing.shares(all_claims)
+    defer(state, sharing, found)
+    jobs, claims = begin_pass(state, sharing)
+    shares, asked = found[found > 0], everybody[found > 0]
+    as_found = claims.total == all_claims.total and np.array_equal(jobs, asked)
+    if not as_found or (shares < claims.least).any():
+        shares = sharing.shares(claim_beside_deferred(state, sharing, jobs, claims.total))
+        if shares[jobs.size :].any():
+            shares = sharing.shares(claims)
+    return end_pass(state, sharing, jobs, shares[: jobs.size])

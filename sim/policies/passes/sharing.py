@@ -1,8 +1,10 @@
 """What rules that share out processors keep of a run, and answers to what their passes ask."""
 
+from collections.abc import Callable
 from typing import Any, NamedTuple, cast
 
 import numpy as np
+from numba import typeof, types
 from numba.experimental import structref
 from numpy.typing import NDArray
 
@@ -22,6 +24,8 @@ from sim.state.records import Stretches
 from sim.state.run_state import State, longer, struct_type, structure
 from sim.state.waiting_queue import Queue, places_in, push, tables_of
 
+_types: Any = types
+_typeof: Any = typeof
 JOB = record(
     [
         ("least", "i8"),
@@ -100,6 +104,12 @@ class Claims(NamedTuple):
     parameters: FloatArray
 
 
+_INTEGERS, _NUMBERS = _types.int64[::1], _types.float64[::1]
+_OF_JOBS = _types.float64[:, ::1], _INTEGERS, _INTEGERS, _INTEGERS
+CLAIMS = _types.NamedTuple((*_OF_JOBS, _types.int64, _NUMBERS, _NUMBERS, _NUMBERS), Claims)
+"""The type of claims in compiled code, of which a rule's `shares` is a function."""
+
+
 @compiled
 def equal_counts(largest: IntArray, total: int) -> IntArray:
     """Return equal shares of a total, at least 2 if a job may have as many."""
@@ -111,6 +121,8 @@ class SharingMemory(structref.StructRefProxy):
 
     Attributes
     ----------
+    shares : callable
+        Of the rule: what each gets, of `Claims`.
     jobs : numpy.ndarray of JOB, shape (n,)
     queue : Queue
         Who waits, for the least that it can use.
@@ -139,6 +151,7 @@ class SharingMemory(structref.StructRefProxy):
         For when the rule last asked for a pass, seconds.
     """
 
+    shares: Callable[[Claims], IntArray]
     jobs: NDArray[Any]
     queue: Queue
     backfilling: NDArray[Any]
@@ -161,9 +174,15 @@ class SharingMemory(structref.StructRefProxy):
 SharingMemoryType = struct_type(SharingMemory)
 
 
-@compiled
-def _made(fields: tuple[Any, ...]) -> SharingMemory:
-    return SharingMemory(*fields)  # type: ignore[no-untyped-call]
+def _made(shares: Callable[[Claims], IntArray], fields: tuple[Any, ...]) -> SharingMemory:
+    return SharingMemory(shares, *fields)  # type: ignore[no-untyped-call]
+
+
+def _make(fields: tuple[Any, ...]) -> SharingMemory:
+    """Return the memory of these fields; whatever the rule, it is of one type."""
+    shares: Any = _types.FunctionType(_INTEGERS(CLAIMS))
+    made: Any = compiled(signature_or_function=(shares, _typeof(fields[1:])))(_made)
+    return cast(SharingMemory, made(fields[0], fields[1:]))
 
 
 @compiled
@@ -272,6 +291,7 @@ class CompiledSharingRule(CompiledRule):
             own["reference_runtime"], own["reference_g"] = tabled.runtimes, tabled.reference_g
         running = state.found.size
         fields = {
+            "shares": self._rule.shares,
             "jobs": own,
             "queue": self._queue,
             "backfilling": self._backfilling,
@@ -290,7 +310,7 @@ class CompiledSharingRule(CompiledRule):
             "searches": np.zeros(jobs, SEARCH),
             "woken": 0.0,
         }
-        self.memory = cast(SharingMemory, structure(_made, fields, grows=("stretches", "woken")))
+        self.memory = cast(SharingMemory, structure(_make, fields, grows=("stretches", "woken")))
 
     def _believed(self, runtimes: FloatArray, counts: IntArray) -> FloatArray:
         """Return what is believed of all jobs on these counts, by an oracle what is true."""

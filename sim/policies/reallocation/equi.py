@@ -8,13 +8,12 @@ import numpy as np
 from predictors.base import FloatArray, IntArray
 from predictors.compiling import compiled
 from sim.errors import check_choice
-from sim.policies.passes.malleable import begin_pass, end_pass
-from sim.policies.passes.sharing import Claims, SharingMemory
+from sim.policies.passes.malleable import decide
+from sim.policies.passes.sharing import Claims
 from sim.policies.reallocation.beliefs import Beliefs
 from sim.policies.reallocation.rule import Reallocation
 from sim.policies.reallocation.shares import hand_out, in_equal_parts, make_room
 from sim.policies.ties import TIE, first_least
-from sim.state.run_state import State
 
 
 @compiled
@@ -33,25 +32,11 @@ def equal_shares(claims: Claims) -> IntArray:
 
 
 @compiled
-def share_equally(state: State, sharing: SharingMemory) -> int:
-    """Make a pass of EQUI."""
-    jobs, claims = begin_pass(state, sharing)
-    return end_pass(state, sharing, jobs, equal_shares(claims))
-
-
-@compiled
 def usable_shares(claims: Claims) -> IntArray:
     """Return equal shares, clipped to what each may hold and can use; see `equal_shares`."""
     usable = np.maximum(claims.readings[:, 0].astype(np.int64), claims.least)
     largest = np.minimum(usable, claims.largest)
     return in_equal_parts(claims.total, claims.least, largest)
-
-
-@compiled
-def share_what_is_usable(state: State, sharing: SharingMemory) -> int:
-    """Make a pass of DEQ."""
-    jobs, claims = begin_pass(state, sharing)
-    return end_pass(state, sharing, jobs, usable_shares(claims))
 
 
 @compiled
@@ -66,13 +51,6 @@ def expanded(claims: Claims) -> IntArray:
     return shares
 
 
-@compiled
-def expand(state: State, sharing: SharingMemory) -> int:
-    """Make a pass of greedy expansion."""
-    jobs, claims = begin_pass(state, sharing)
-    return end_pass(state, sharing, jobs, expanded(claims))
-
-
 @dataclass(frozen=True)
 class Equipartition(Reallocation):
     """EQUI (Tucker & Gupta 1989): all malleable jobs get the same, as far as each can use it.
@@ -82,7 +60,7 @@ class Equipartition(Reallocation):
     predicted. The parameters are those of `Reallocation`.
     """
 
-    shares, decide = staticmethod(equal_shares), staticmethod(share_equally)
+    shares, decide = staticmethod(equal_shares), staticmethod(decide)
 
 
 @dataclass(frozen=True)
@@ -98,7 +76,7 @@ class DynamicEquipartition(Reallocation):
         speedup, rounded; or every processor that is believed to shorten it.
     """
 
-    shares, decide = staticmethod(usable_shares), staticmethod(share_what_is_usable)
+    shares, decide = staticmethod(usable_shares), staticmethod(decide)
     reads_beliefs = True
 
     parallelism: Literal["average", "useful"] = "average"
@@ -129,7 +107,7 @@ class GreedyExpansion(Reallocation):
         Who shrinks first.
     """
 
-    shares, decide = staticmethod(expanded), staticmethod(expand)
+    shares, decide = staticmethod(expanded), staticmethod(decide)
 
     victims: Literal["oldest", "youngest"] = "oldest"
 

@@ -8,19 +8,12 @@ import numpy as np
 from predictors.base import FloatArray, IntArray
 from predictors.compiling import compiled
 from sim.errors import BETWEEN_0_AND_1, check_choice
-from sim.policies.passes.malleable import (
-    begin_pass,
-    claim_all,
-    claim_beside_deferred,
-    defer,
-    end_pass,
-)
-from sim.policies.passes.sharing import Claims, SharingMemory, equal_counts
+from sim.policies.passes.malleable import decide_deferring
+from sim.policies.passes.sharing import Claims, equal_counts
 from sim.policies.reallocation.beliefs import Beliefs
 from sim.policies.reallocation.rule import Reallocation
 from sim.policies.reallocation.shares import apportion
 from sim.policies.ties import ranks
-from sim.state.run_state import State
 
 _LEAST_EXPONENT, _LARGEST_EXPONENT = 0.01, 0.99
 
@@ -89,22 +82,6 @@ def shares_by_work(claims: Claims) -> IntArray:
     return apportion(shares, claims.total, claims.least, claims.largest)
 
 
-@compiled
-def share_by_work(state: State, sharing: SharingMemory) -> int:
-    """Make a pass of heSRPT."""
-    everybody, all_claims = claim_all(state, sharing)
-    found = shares_by_work(all_claims)
-    defer(state, sharing, found)
-    jobs, claims = begin_pass(state, sharing)
-    shares, asked = found[found > 0], everybody[found > 0]
-    as_found = claims.total == all_claims.total and np.array_equal(jobs, asked)
-    if not as_found or (shares < claims.least).any():
-        shares = shares_by_work(claim_beside_deferred(state, sharing, jobs, claims.total))
-        if shares[jobs.size :].any():
-            shares = shares_by_work(claims)
-    return end_pass(state, sharing, jobs, shares[: jobs.size])
-
-
 @dataclass(frozen=True)
 class HeSrpt(Reallocation):
     """heSRPT: the shorter the remaining work, the larger the share.
@@ -126,7 +103,7 @@ class HeSrpt(Reallocation):
         What the shares minimise.
     """
 
-    shares, decide = staticmethod(shares_by_work), staticmethod(share_by_work)
+    shares, decide = staticmethod(shares_by_work), staticmethod(decide_deferring)
     defers = reads_beliefs = weighs_work = True
 
     exponent: float | None = None

@@ -8,12 +8,11 @@ import numpy as np
 from predictors.base import FloatArray, IntArray
 from predictors.compiling import compiled
 from sim.errors import SHARE, check_choice
-from sim.policies.passes.malleable import begin_pass, end_pass
-from sim.policies.passes.sharing import Claims, SharingMemory
+from sim.policies.passes.malleable import decide
+from sim.policies.passes.sharing import Claims
 from sim.policies.reallocation.beliefs import Beliefs
 from sim.policies.reallocation.rule import Reallocation
 from sim.policies.ties import TIE, is_less
-from sim.state.run_state import State
 
 
 def concave_gains(speedup: FloatArray) -> FloatArray:
@@ -85,13 +84,6 @@ def largest_gains(claims: Claims) -> IntArray:
     return shares
 
 
-@compiled
-def share_by_gain(state: State, sharing: SharingMemory) -> int:
-    """Make a pass of marginal efficiency."""
-    jobs, claims = begin_pass(state, sharing)
-    return end_pass(state, sharing, jobs, largest_gains(claims))
-
-
 @dataclass(frozen=True)
 class MarginalEfficiency(Reallocation):
     """Each further processor goes to the job with the largest predicted gain in speedup.
@@ -112,7 +104,7 @@ class MarginalEfficiency(Reallocation):
         Least marginal efficiency of a processor, in [0, 1].
     """
 
-    shares, decide = staticmethod(largest_gains), staticmethod(share_by_gain)
+    shares, decide = staticmethod(largest_gains), staticmethod(decide)
     reads_beliefs = reads_curves = True
 
     weight: Literal["none", "work"] = "none"

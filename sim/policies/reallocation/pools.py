@@ -8,13 +8,12 @@ import numpy as np
 from predictors.base import FloatArray, IntArray
 from predictors.compiling import compiled
 from sim.errors import check_choice
-from sim.policies.passes.malleable import begin_pass, end_pass
-from sim.policies.passes.sharing import Claims, SharingMemory
+from sim.policies.passes.malleable import decide
+from sim.policies.passes.sharing import Claims
 from sim.policies.reallocation.beliefs import Beliefs
 from sim.policies.reallocation.rule import Reallocation
 from sim.policies.reallocation.shares import hand_out, level, make_room
 from sim.policies.ties import TIE
-from sim.state.run_state import State
 
 STRATEGIES = "min", "pref", "average"
 
@@ -86,13 +85,6 @@ def _shrink(shares: IntArray, preferred: IntArray, claims: Claims) -> None:
         make_room(shares, np.minimum(shares, limits), claims.total, above)
 
 
-@compiled
-def share_by_pools(state: State, sharing: SharingMemory) -> int:
-    """Make a pass of pools."""
-    jobs, claims = begin_pass(state, sharing)
-    return end_pass(state, sharing, jobs, pooled(claims))
-
-
 @dataclass(frozen=True)
 class Pools(Reallocation):
     """Jobs have a minimum, a preferred and a maximum count, read off believed efficiencies.
@@ -121,7 +113,7 @@ class Pools(Reallocation):
         preferred count at most its request.
     """
 
-    shares, decide = staticmethod(pooled), staticmethod(share_by_pools)
+    shares, decide = staticmethod(pooled), staticmethod(decide)
     reads_beliefs = True
 
     strategy: Literal["min", "pref", "average"] = "average"

@@ -7,6 +7,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from predictors.base import FloatArray, IntArray
+from predictors.compiling import compiled
 from predictors.in_loop.oracle import foresees
 from sim.engine.engine import Engine
 from sim.engine.protocols import CompiledRule, Promise, Scheduler, acts_as
@@ -24,6 +25,12 @@ from sim.policies.reallocation.weighing import Weighing
 from sim.state.decisions import Decision, Resize, Start, WakeAt
 from sim.state.machine_state import Run
 from sim.state.view import View
+
+
+@compiled
+def unchanged(claims: Claims) -> IntArray:
+    """Return what each holds, and for those that start the least that they can use."""
+    return np.maximum(claims.held, claims.least)
 
 
 @dataclass(frozen=True)
@@ -58,14 +65,15 @@ class Reallocation:
     defers : bool
         Whether jobs wait whose share rounds to nothing; without `reclaim` they do not.
     shares, decide : callable
-        Compiled: the processors of each who shares, of `Claims`; and the pass around it, of a
-        state and its `SharingMemory`, for runs whose decisions are all compiled.
+        Compiled: the processors of each who shares, of `Claims`, by default what it holds; and the
+        pass around it, of a state and its `SharingMemory`, for runs whose decisions are all
+        compiled.
     reads_beliefs, reads_curves : bool
         Whether it reads anything off believed curves, and as much as they are long.
     """
 
     shrinks_unasked = defers = reads_beliefs = reads_curves = False
-    shares: ClassVar[Any] = None
+    shares: ClassVar[Any] = staticmethod(unchanged)
     decide: ClassVar[Any] = None
 
     cost: CostModel = FREE
