@@ -12,11 +12,9 @@ from sim.state.decisions import Preferences, Resize
 from sim.state.machine_state import MachineState, Run, rewrite
 from sim.state.processors import count_processors, remove_ranges, split_ranges
 from sim.state.records import SHOWN_SHARE, Ranges
+from sim.state.run_state import rounded
 from sim.state.sensors import EfficiencySensor
 from sim.state.view import View
-
-_ROUNDING = 1e-9
-_CLOCK_ROUNDING = 1e-12
 
 
 class ResizerEngine(Protocol):
@@ -180,16 +178,7 @@ class Resizer:
         engine.sensor.measure(run.job, processors)
         engine.log.resize(run, now)
         end = engine.plan_completion(run, now + pause)
-        engine.move_believed_end(run, self.rounded(now + pause + seconds, end, now))
-
-    @staticmethod
-    def rounded(believed: float, end: float, now: float) -> float:
-        """Return the planned end where a belief differs from it by rounding alone.
-
-        Else a belief that is right would expire an instant before its job ends.
-        """
-        slack = _ROUNDING * abs(end - now) + _CLOCK_ROUNDING * abs(end)
-        return end if abs(believed - end) <= slack else believed
+        engine.move_believed_end(run, rounded(now + pause + seconds, end, now))
 
     def pause(self, run: Run, now: float, cost: float) -> None:
         """Let a run that has just started make no progress for a while."""

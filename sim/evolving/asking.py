@@ -26,6 +26,7 @@ from sim.evolving.stages import Stages
 from sim.state.decisions import Decision, Grant, Refuse
 from sim.state.machine_state import Request, Run
 from sim.state.records import Asked, Records, Requests
+from sim.state.run_state import rounded
 
 WINDOW = 32
 """Latest cycles from which a job takes its speed."""
@@ -336,7 +337,7 @@ class Asker(Follower):
         self._expect(run, end, outcome)
         self._plan(self._jobs[run.job], now)
         later = max(run.believed_end, asked.until)
-        engine.move_believed_end(run, engine.resizer.rounded(later, end, now))
+        engine.move_believed_end(run, rounded(later, end, now))
 
     def _wanted_still(self, run: Run, grant: Grant) -> Request | None:
         """Return the request that is granted, if its run still goes on and still wants it."""

@@ -259,6 +259,16 @@ def believe_end(state: State, job: int, end: float) -> None:
 
 
 @compiled
+def rounded(believed: float, end: float, now: float) -> float:
+    """Return the planned end where a belief differs from it by rounding alone.
+
+    Else a belief that is right would expire an instant before its job ends.
+    """
+    slack = 1e-9 * abs(end - now) + 1e-12 * abs(end)
+    return end if abs(believed - end) <= slack else believed
+
+
+@compiled
 def _move_holder(state: State, before: int, after: int) -> None:
     """Close the gap at one place of the table of holders, and open one at another."""
     end, job, held = state.holder_end, state.holder_job, state.holder_processors

@@ -120,12 +120,21 @@ EDITS = {
         "np.maximum(least, least)",
     ),
     "pdpa": ("reallocation/pdpa.py", "return held + int(own[STEP])", "return held"),
+    "equi, lent": ("passes/malleable.py", "return since + pause", "return since + 1e4 + pause"),
+    "pdpa, room": (
+        "passes/malleable.py",
+        "largest[k] = max(largest[k], held[k], least[k])",
+        "largest[k] = least[k]",
+    ),
+    "hesrpt, deferred": ("passes/malleable.py", "got = shares > 0", "got = shares >= 0"),
+    "hesrpt, work": ("reallocation/beliefs.py", "seconds * after / before", "seconds / after"),
 }
-"""A wrong variant of the rule of each preset, below sim/policies."""
+"""A wrong variant of the rule of each preset, and of what goes for several, below sim/policies."""
 OFTEN = "easy", "fcfs", "conservative", "equi"
 
 
 def played(folder, policy):
+    policy = policy.partition(",")[0]
     runs = RUNS_OF.get(policy, RUNS)
     asked = {name: (f"policy={policy}", *CROWDED, *more) for name, more in runs.items()}
     command = [sys.executable, "-c", PLAYED, json.dumps(asked)]

@@ -2,8 +2,11 @@
 
 Jobs start as if each run kept no more than its least. A pass is `begin_pass`, the rule's `shares`
 of what is claimed, and `end_pass`. Where a job may get nothing, `claim_all` and `defer` come
-before, as `Deferral` has it.
+before. What is decided about plain arrays (`lent_end`, `leave_room`, `shared_among`, `stands`) is
+what passes in Python go by, too: `sim.policies.reallocation.rule`.
 """
+
+from typing import NamedTuple
 
 import numpy as np
 
@@ -11,13 +14,16 @@ from predictors.base import FloatArray, IntArray
 from predictors.compiling import compiled
 from sim.policies.backfill.easy import find_backfills, find_heads
 from sim.policies.passes.sharing import Claims, SharingMemory, admit, equal_counts
-from sim.policies.reallocation.beliefs import TABLED
+from sim.policies.reallocation.beliefs import TABLED, seconds_on
 from sim.state.availability import BelievedEnds
 from sim.state.calendar import Calendar, sift_down, write_event
 from sim.state.predicted import LEAST_BELIEF
-from sim.state.run_state import State, believe_end, make_room, reallocate
+from sim.state.run_state import State, believe_end, make_room, reallocate, rounded
 from sim.state.run_steps import holders_in, plan_ends, start
 from sim.state.waiting_queue import pop, tidy
+
+Bounds = tuple[IntArray, IntArray, IntArray]
+"""What each of some jobs holds, 0 if it starts now, and between which counts it may be."""
 
 
 @compiled
@@ -36,7 +42,7 @@ def _relative(sharing: SharingMemory, job: int, count: int) -> float:
     if own.read == 0 and count != 1:
         own.read = own.most <= TABLED
         tally.queries += 1
-    if own.curved == 0:
+    if own.request > 0:
         return 1.0 / count
     believed = sharing.believed
     return _runtime(sharing, believed, job, count) / _runtime(sharing, believed, job, 1)
@@ -45,29 +51,35 @@ def _relative(sharing: SharingMemory, job: int, count: int) -> float:
 # Who starts, while runs hold the least that they can
 
 
-@compiled
-def _lent_end(state: State, sharing: SharingMemory, job: int) -> float:
-    """Return when a run is believed to end that gave up now all that it can."""
-    end, held = state.believed_end[job], state.processors[job]
-    least, now = sharing.jobs[job].least, state.run[0].now
-    if least == 0 or least == held:
-        return float(end)
-    seconds = max(end - now, 0.0) * _relative(sharing, job, least)
-    return float(now + seconds / _relative(sharing, job, held))
+@compiled(forceinline=True)
+def lent_end(end: float, since: float, pause: float, before: float, after: float) -> float:
+    """Return when a run is believed to end that gives up now all that it can.
+
+    Parameters
+    ----------
+    end, since : float
+        When it is believed to end where it is, and from when on it goes on, seconds.
+    pause : float
+        What the change costs, seconds.
+    before, after : float
+        Its believed T(n)/T(1) on what it holds, and on what it keeps.
+    """
+    return since + pause + seconds_on(max(end - since, 0.0), before, after)
 
 
 @compiled
 def _lent_ends(state: State, sharing: SharingMemory) -> BelievedEnds:
     """Return who holds processors, with the least that malleable jobs keep, and until when."""
-    running = state.run[0].running
+    running, now = state.run[0].running, state.run[0].now
     jobs = state.holder_job[:running]
-    ends, held = np.empty(running), np.empty(running, np.int64)
+    ends, kept = state.believed_end[jobs], state.processors[jobs]
     for k in range(running):
-        least = sharing.jobs[jobs[k]].least
-        ends[k] = _lent_end(state, sharing, jobs[k])
-        held[k] = least if least > 0 else state.processors[jobs[k]]
+        least, held = sharing.jobs[jobs[k]].least, kept[k]
+        if 0 < least < held:
+            before, after = _relative(sharing, jobs[k], held), _relative(sharing, jobs[k], least)
+            ends[k], kept[k] = lent_end(ends[k], now, 0.0, before, after), least
     order = np.argsort(ends, kind="mergesort")
-    return BelievedEnds(ends[order], jobs[order], held[order])
+    return BelievedEnds(ends[order], jobs[order], kept[order])
 
 
 @compiled
@@ -87,17 +99,57 @@ def _find_starts(state: State, sharing: SharingMemory, held_back: bool) -> int:
 # Who gets how many
 
 
-@compiled(forceinline=True)
-def _claims(state: State, sharing: SharingMemory, jobs: IntArray, total: int) -> Claims:
-    """Return what is claimed by jobs, of whom the members come first."""
+@compiled
+def leave_room(bounds: Bounds, request: IntArray, keeps_all: bool, strict: bool) -> None:
+    """Lower what jobs may hold while others wait.
+
+    None grows beyond its request without a curve, and none at all that would keep what it gets.
+    Behind a strict head, though, jobs start on more than they wait for.
+
+    Parameters
+    ----------
+    bounds : Bounds
+        The largest counts are lowered in place.
+    request : numpy.ndarray of int, shape (n,)
+        Of jobs without a curve, else 0.
+    keeps_all : bool
+        Whether nobody can be asked to give up processors for those who wait.
+    strict : bool
+        Whether nobody passes the head of the queue.
+    """
+    held, least, largest = bounds
+    for k in range(held.size):
+        if request[k] > 0:
+            largest[k] = min(largest[k], request[k])
+        if keeps_all and (held[k] > 0 or not strict):
+            largest[k] = 0
+        largest[k] = max(largest[k], held[k], least[k])
+
+
+@compiled
+def _leave_room(sharing: SharingMemory, jobs: IntArray, bounds: Bounds, keeps_all: bool) -> None:
+    strict = sharing.backfilling[0].strict != 0
+    leave_room(bounds, sharing.jobs["request"][jobs], keeps_all, strict)
+
+
+@compiled
+def _bounds(state: State, sharing: SharingMemory, jobs: IntArray) -> Bounds:
+    """Return what jobs hold, of whom the members come first, and what they may."""
     own, members = sharing.jobs, sharing.tally[0].members
-    holding, least, largest = np.zeros_like(jobs), own["least"][jobs], own["most"][jobs]
-    holding[:members] = state.processors[jobs[:members]]
+    held = np.zeros_like(jobs)
+    held[:members] = state.processors[jobs[:members]]
+    return held, own["least"][jobs], own["most"][jobs]
+
+
+@compiled(forceinline=True)
+def _claims(
+    state: State, sharing: SharingMemory, jobs: IntArray, bounds: Bounds, total: int
+) -> Claims:
+    """Return what is claimed by jobs, of whom the members come first."""
     work = stretch = np.empty(0)
     if sharing.weighs_work and jobs.size > 0:
-        work, stretch = _work_left(state, sharing, jobs, equal_counts(largest, total))
-    readings = sharing.readings[jobs]
-    return Claims(readings, holding, least, largest, total, work, stretch, sharing.parameters)
+        work, stretch = _work_left(state, sharing, jobs, equal_counts(bounds[2], total))
+    return Claims(sharing.readings[jobs], *bounds, total, work, stretch, sharing.parameters)
 
 
 @compiled
@@ -112,7 +164,7 @@ def _work_left(
         work[k], stretch[k] = sharing.jobs[job].serial, _relative(sharing, job, counts[k])
         if k < members:
             seconds = max(state.believed_end[job] - now, 0.0)
-            work[k] = seconds / _relative(sharing, job, state.processors[job])
+            work[k] = seconds_on(seconds, _relative(sharing, job, state.processors[job]), 1.0)
     return work, stretch
 
 
@@ -146,26 +198,57 @@ def begin_pass(
         jobs[number] = job
         number += is_malleable
         total -= 0 if is_malleable else held[job]
-    claims = _claims(state, sharing, jobs[:number], total)
-    if sharing.queue.at[0].waiting > found.size:
-        _leave_room(sharing, jobs[:number], claims, not (sharing.reclaims or held_back))
-    return jobs[:number], claims
-
-
-@compiled
-def _leave_room(sharing: SharingMemory, jobs: IntArray, claims: Claims, keeps_all: bool) -> None:
-    """Let none grow beyond its request without a curve, and none that would keep what it gets.
-
-    Behind a strict head, though, jobs start on more than they wait for.
-    """
-    request, most = sharing.jobs["request"][jobs], claims.largest
-    most[:] = np.where(sharing.jobs["curved"][jobs] != 0, most, np.minimum(most, request))
-    if keeps_all:
-        most[: sharing.tally[0].members if sharing.backfilling[0].strict else jobs.size] = 0
-    most[:] = np.maximum(most, np.maximum(claims.held, claims.least))
+    bounds = _bounds(state, sharing, jobs[:number])
+    if sharing.queue.at[0].waiting > found.size or tally.deferred > 0:
+        _leave_room(sharing, jobs[:number], bounds, not (sharing.reclaims or held_back))
+    return jobs[:number], _claims(state, sharing, jobs[:number], bounds, total)
 
 
 # Where a job may get nothing, it is deferred
+
+
+class Shared(NamedTuple):
+    """What was shared out before anybody started, among those who got something.
+
+    Attributes
+    ----------
+    jobs, largest, shares : numpy.ndarray of int, shape (n,)
+        Who, what each might hold at most, and what it got.
+    total : int
+        What they might hold together.
+    """
+
+    jobs: IntArray
+    largest: IntArray
+    shares: IntArray
+    total: int
+
+
+@compiled
+def shared_among(jobs: IntArray, largest: IntArray, shares: IntArray, total: int) -> Shared:
+    """Return what was shared out; jobs that got nothing are deferred."""
+    got = shares > 0
+    return Shared(jobs[got], largest[got], shares[got], total)
+
+
+@compiled
+def stands(before: Shared, jobs: IntArray, least: IntArray, largest: IntArray, total: int) -> bool:
+    """Say whether the shares stand after the starts: among the same jobs with the same limits."""
+    if total != before.total or not np.array_equal(jobs, before.jobs):
+        return False
+    return np.array_equal(largest, before.largest) and not (before.shares < least).any()
+
+
+@compiled
+def _claim_beside(
+    state: State, sharing: SharingMemory, jobs: IntArray, deferred: IntArray, total: int
+) -> tuple[IntArray, Claims]:
+    """Return who claims, and what: jobs, and then those who may get nothing."""
+    everybody = np.concatenate((jobs, deferred))
+    bounds = _bounds(state, sharing, everybody)
+    bounds[1][jobs.size :] = 0
+    _leave_room(sharing, everybody, bounds, False)
+    return everybody, _claims(state, sharing, everybody, bounds, total)
 
 
 @compiled
@@ -179,49 +262,33 @@ def claim_all(state: State, sharing: SharingMemory) -> tuple[IntArray, Claims]:
     new = np.arange(run.newcomer, run.arrived)
     new = new[sharing.jobs["least"][new] > 0]
     candidates = np.concatenate((sharing.deferred[: tally.deferred], new))
-    if candidates.size == 0:
-        return nobody, _claims(state, sharing, nobody, 0)
-    members = sharing.members[: tally.members]
+    members = sharing.members[: tally.members] if candidates.size > 0 else nobody
     total = run.free + state.processors[members].sum()
-    everybody = np.concatenate((members, candidates))
-    claims = _claims(state, sharing, everybody, total)
-    claims.least[members.size :] = 0
-    return everybody, claims
+    return _claim_beside(state, sharing, members, candidates, total)
 
 
 @compiled
-def defer(state: State, sharing: SharingMemory, shares: IntArray) -> None:
-    """Let jobs queue, but for those who claimed all and get nothing: they are deferred.
+def defer(state: State, sharing: SharingMemory, got: IntArray) -> None:
+    """Let jobs queue, but for those of `claim_all` who got nothing: they are deferred.
 
     Parameters
     ----------
     state : State
     sharing : SharingMemory
-    shares : numpy.ndarray of int, shape (n,)
-        Of those of `claim_all`.
+    got : numpy.ndarray of int, shape (n,)
+        Who got something.
     """
     run, tally = state.run[0], sharing.tally[0]
     before, place = sharing.deferred[: tally.deferred].copy(), tally.members
     tally.deferred = 0
     for job in np.concatenate((before, np.arange(run.newcomer, run.arrived))):
         is_malleable = sharing.jobs[job].least > 0
-        if is_malleable and shares[place] == 0:
+        if is_malleable and (place >= got.size or got[place] != job):
             sharing.deferred[tally.deferred] = job
             tally.deferred += 1
         else:
             admit(state, sharing, job)
-        place += is_malleable
-
-
-@compiled
-def claim_beside_deferred(
-    state: State, sharing: SharingMemory, jobs: IntArray, total: int
-) -> Claims:
-    """Return what is claimed by jobs and by those who are deferred, who come last."""
-    deferred = sharing.deferred[: sharing.tally[0].deferred]
-    claims = _claims(state, sharing, np.concatenate((jobs, deferred)), total)
-    claims.least[jobs.size :] = 0
-    return claims
+            place += is_malleable
 
 
 # What happens
@@ -258,7 +325,7 @@ def _resize(state: State, sharing: SharingMemory, job: int, count: int) -> None:
     if now > own.since:
         own.done += (now - own.since) / _runtime(sharing, sharing.true, job, before)
         own.since = now
-    if own.curved == 0:
+    if own.request > 0:
         left *= before / count
     else:
         faster = _runtime(sharing, sharing.believed, job, count)
@@ -268,11 +335,10 @@ def _resize(state: State, sharing: SharingMemory, job: int, count: int) -> None:
     reallocate(state, job, count)
     _begin_stretch(state, sharing, job)
     end = now + _runtime(sharing, sharing.true, job, count) * max(1.0 - own.done, 0.0)
-    believed, slack = now + left, 1e-9 * abs(end - now) + 1e-12 * abs(end)
     sharing.calendar.end_time[job] = end
     state.planned[job] = state.run[0].turns
     state.run[0].turns += 1
-    believe_end(state, job, end if abs(believed - end) <= slack else believed)
+    believe_end(state, job, rounded(now + left, end, now))
 
 
 @compiled
@@ -284,7 +350,7 @@ def _start(state: State, sharing: SharingMemory, job: int, count: int) -> None:
         if count != state.processors[job]:
             sharing.tally[0].queries += 1
             believed = sharing.jobs[job].requested_time * sharing.jobs[job].request / count
-            if sharing.jobs[job].curved != 0:
+            if sharing.jobs[job].request == 0:
                 believed = _runtime(sharing, sharing.believed, job, count)
             state.belief[job] = max(believed, LEAST_BELIEF)
         state.processors[job] = count
@@ -348,12 +414,14 @@ def decide_deferring(state: State, sharing: SharingMemory) -> int:
     """Do the same where jobs wait whose share rounds to nothing."""
     everybody, all_claims = claim_all(state, sharing)
     found = sharing.shares(all_claims)
-    defer(state, sharing, found)
+    before = shared_among(everybody, all_claims.largest, found, all_claims.total)
+    defer(state, sharing, before.jobs)
     jobs, claims = begin_pass(state, sharing)
-    shares, asked = found[found > 0], everybody[found > 0]
-    as_found = claims.total == all_claims.total and np.array_equal(jobs, asked)
-    if not as_found or (shares < claims.least).any():
-        shares = sharing.shares(claim_beside_deferred(state, sharing, jobs, claims.total))
-        if shares[jobs.size :].any():
+    shares, deferred = before.shares, sharing.deferred[: sharing.tally[0].deferred]
+    if not stands(before, jobs, claims.least, claims.largest, claims.total):
+        if deferred.size > 0:
+            _, beside = _claim_beside(state, sharing, jobs, deferred, claims.total)
+            shares = sharing.shares(beside)
+        if deferred.size == 0 or shares[jobs.size :].any():
             shares = sharing.shares(claims)
     return end_pass(state, sharing, jobs, shares[: jobs.size])

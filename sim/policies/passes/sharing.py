@@ -31,7 +31,6 @@ JOB = record(
         ("least", "i8"),
         ("most", "i8"),
         ("stretch", "i8"),
-        ("curved", "i8"),
         ("read", "i8"),
         ("request", "i8"),
         ("requested_time", "f8"),
@@ -44,9 +43,9 @@ JOB = record(
     ]
 )
 """Of a job: the counts between which it may be if it is malleable, else 0; its present stretch;
-whether it is believed to have a curve, and that was read; its request, and its believed runtime on
-one processor if the rule weighs work; the share that was `done` until an instant, `since`; its row
-in `SharingMemory.g`, and runtime and g at its reference count."""
+whether its curve was read; its request, 0 if it is believed to have a curve, and requested time;
+its believed runtime on one processor if the rule weighs work; the share that was `done` until an
+instant, `since`; its row in `SharingMemory.g`, and runtime and g at its reference count."""
 STRETCH = record(
     [("job", "i8"), ("processors", "i8"), ("first_range", "i8"), ("begun", "f8"), ("over", "f8")]
 )
@@ -287,7 +286,9 @@ class CompiledSharingRule(CompiledRule):
         if (tabled := self._tabled) is None:
             believed, true = self._tables(own)
         else:
-            own["row"], own["curved"], g = tabled.row, self._curved, tabled.g
+            own["row"], g = tabled.row, tabled.g
+            if self._curved:
+                own["request"] = 0
             own["reference_runtime"], own["reference_g"] = tabled.runtimes, tabled.reference_g
         running = state.found.size
         fields = {
@@ -321,15 +322,15 @@ class CompiledSharingRule(CompiledRule):
         return np.array([self._view.belief(job, count) for job, count in pairs])
 
     def _tables(self, own: NDArray[Any]) -> tuple[FloatArray, FloatArray]:
-        """Return what is believed and what is true of each job by count; note who has a curve."""
+        """Return what is believed and what is true of each job by count; note who has no curve."""
         jobs, most = len(own), int(own["most"].max(initial=1))
         believed, true = np.zeros((jobs, most)), np.zeros((jobs, most))
         for job in np.flatnonzero(own["most"]).tolist():
             last = own["most"].item(job)
             counts, first = np.arange(1, last + 1), own["least"].item(job) - 1
             curve = self._predictor.curve(job, counts)
-            own["curved"][job] = curve is not None
-            believed[job, :last] = 0.0 if curve is None else curve
+            if curve is not None:
+                own["request"][job], believed[job, :last] = 0, curve
             true[job, first:last] = self._truth.runtimes(job, counts[first:])
         return believed, true
 

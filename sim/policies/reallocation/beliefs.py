@@ -1,12 +1,13 @@
 """The malleable jobs on the machine, and what a reallocation rule knows of each."""
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any, TypeVar
 
 import numpy as np
 
 from predictors.base import FloatArray, IntArray
+from predictors.compiling import compiled
 from sim.state.machine_state import Run
 from sim.state.view import View
 
@@ -16,6 +17,12 @@ Limits = Callable[[int], tuple[int, int]]
 
 TABLED = 1 << 14
 """Largest count up to which a job's whole believed curve is kept."""
+
+
+@compiled(forceinline=True)
+def seconds_on(seconds: float, before: float, after: float) -> float:
+    """Return what is left of a job on another count, by its believed T(n)/T(1) on both."""
+    return seconds * after / before
 
 
 @dataclass(frozen=True)
@@ -42,14 +49,16 @@ class Members:
     def __len__(self) -> int:
         return len(self.job)
 
-    def joined_by(self, jobs: Sequence[int], least: IntArray, largest: IntArray) -> "Members":
-        """Return these, then jobs that hold nothing yet, with what each may hold."""
+    def joined_by(self, jobs: list[int], least: list[int], limits: Limits) -> "Members":
+        """Return these, then jobs that hold nothing yet, with the least that each may hold."""
+        largest = [max(limits(job)[1], low) for job, low in zip(jobs, least, strict=True)]
+        nothing = np.zeros(len(jobs), np.int64)
         return Members(
             [*self.job, *jobs],
             [*self.run, *(None for _ in jobs)],
-            np.concatenate([self.held, np.zeros_like(least)]),
-            np.concatenate([self.least, least]),
-            np.concatenate([self.largest, largest]),
+            np.concatenate([self.held, nothing]),
+            np.concatenate([self.least, np.array(least, np.int64)]),
+            np.concatenate([self.largest, np.array(largest, np.int64)]),
         )
 
 
@@ -120,18 +129,12 @@ class Beliefs:
         """Say whether a job's whole curve was read."""
         return job in self._tables
 
-    def within_request(self, job: int, wanted: int) -> int:
-        """Return a count, at most the request where the predictor has no curve for the job."""
+    def request(self, job: int) -> int:
+        """Return the request of a job for which the predictor has no curve, else 0."""
         known = self._has_curve.get(job)
         if known is None:
             known = self._has_curve[job] = self.view.predictor.has_curve(job)
-        return wanted if known else min(wanted, self.view.requested_processors[job])
-
-    def modest(self, members: Members) -> Members:
-        """Return the members while others wait: without a curve none grows beyond its request."""
-        limits = zip(members.job, members.largest.tolist(), strict=True)
-        most = np.array([self.within_request(job, largest) for job, largest in limits], np.int64)
-        return replace(members, largest=np.maximum(most, np.maximum(members.held, members.least)))
+        return 0 if known else self.view.requested_processors[job]
 
     def read_off(self, job: int, reading: Callable[["Beliefs", int], Found]) -> Found:
         """Return what a rule reads off a job's table, kept as long as the table holds.
@@ -165,7 +168,7 @@ class Beliefs:
             [
                 self.serial(job)
                 if run is None
-                else seconds_left(run) / relative(job, run.processors)
+                else seconds_on(seconds_left(run), relative(job, run.processors), 1.0)
                 for job, run in zip(members.job, members.run, strict=True)
             ]
         )
@@ -176,4 +179,5 @@ class Beliefs:
         if processors == run.processors:
             return seconds
         job = run.job
-        return seconds * self.relative(job, processors) / self.relative(job, run.processors)
+        before, after = self.relative(job, run.processors), self.relative(job, processors)
+        return seconds_on(seconds, before, after)

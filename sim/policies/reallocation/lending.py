@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from predictors.base import IntArray
+from sim.policies.passes.malleable import Shared, leave_room, lent_end, shared_among, stands
 from sim.policies.reallocation.beliefs import Beliefs, Limits, Members
 from sim.policies.reallocation.costs import CostModel
 from sim.state.availability import BelievedEnds
@@ -22,6 +23,14 @@ _ROUNDING, _CLOCK_ROUNDING = 1e-9, 1e-13
 def _margin(instant: float) -> float:
     """Return seconds that no rounding errors on the way to an instant add up to."""
     return _ROUNDING + _CLOCK_ROUNDING * abs(instant)
+
+
+def leave_room_among(
+    members: Members, beliefs: Beliefs, keeps_all: bool = False, strict: bool = False
+) -> None:
+    """Lower what members may hold while others wait, as `leave_room` says."""
+    request = np.array([beliefs.request(job) for job in members.job], np.int64)
+    leave_room((members.held, members.least, members.largest), request, keeps_all, strict)
 
 
 class LendingView(View):
@@ -142,11 +151,12 @@ class LendingView(View):
 
     def end_of(self, run: Run) -> float:
         """Return when a run would end that held what it keeps from now on."""
-        kept = self._kept(run)
-        if kept == run.processors:
+        held, kept, relative = run.processors, self._kept(run), self._runs.relative
+        if kept == held:
             return run.believed_end
-        since = max(self.now, run.resumes) + self._cost.change(run.processors, kept)
-        return since + self._runs.seconds_left(run, kept)
+        since, pause = max(self.now, run.resumes), self._cost.change(held, kept)
+        before, after = relative(run.job, held), relative(run.job, kept)
+        return lent_end(run.believed_end, since, pause, before, after)
 
     def _all_ends(self) -> BelievedEnds:
         running = self._real.running.values()
@@ -221,10 +231,7 @@ class Deferral:
         self._beliefs = beliefs
         self._share = share
         self._limits = limits
-        self._total = -1
-        self._asked: list[int] = []
-        self._largest: IntArray = np.zeros(0, np.int64)
-        self._found: IntArray = np.zeros(0, np.int64)
+        self._before: Shared | None = None
         self.jobs: list[int] = []
 
     def admit(self, running: Members) -> Sequence[int]:
@@ -235,38 +242,26 @@ class Deferral:
         running : Members
             The malleable jobs that run.
         """
-        view = self._beliefs.view
-        arrived = view.arrived
-        self._asked = []
-        if not (self.jobs or arrived):
-            return arrived
-        malleable = view.malleable
-        candidates = [*self.jobs, *(job for job in arrived if malleable[job])]
+        view, self._before = self._beliefs.view, None
+        everybody = [*self.jobs, *view.arrived]
+        candidates = [job for job in everybody if view.malleable[job]]
         if not candidates:
-            return arrived
-        self._total = view.free + int(running.held.sum())
-        everybody = self._with(running, candidates)
-        self._asked, self._largest = everybody.job, everybody.largest
-        self._found = found = self._share(everybody, self._total)
-        if found.all():
-            returned, self.jobs = self.jobs, []
-            return [*returned, *arrived] if returned else arrived
-        shares = dict(zip(everybody.job, found.tolist(), strict=True))
-        self._asked = [job for job in everybody.job if shares[job]]
-        self._found, self._largest = found[found > 0], everybody.largest[found > 0]
-        returned = [job for job in self.jobs if shares[job]]
-        self.jobs = [job for job in candidates if not shares[job]]
-        return [*returned, *(job for job in arrived if shares.get(job) != 0)]
+            return everybody
+        total, asked = view.free + int(running.held.sum()), self._with(running, candidates)
+        shares = self._share(asked, total)
+        self._before = shared_among(np.array(asked.job), asked.largest, shares, total)
+        got = set(self._before.jobs.tolist())
+        self.jobs = [job for job in candidates if job not in got]
+        return [job for job in everybody if job in got or not view.malleable[job]]
 
     def share(self, members: Members, total: int) -> IntArray:
         """Return the shares of the members, among whom nobody is who is kept back.
 
         Those who are kept back count among the jobs that are there.
         """
-        same = total == self._total and members.job == self._asked
-        same = same and np.array_equal(members.largest, self._largest)
-        if same and not (self._found < members.least).any():
-            return self._found
+        before, jobs = self._before, np.array(members.job)
+        if before is not None and stands(before, jobs, members.least, members.largest, total):
+            return before.shares
         if self.jobs:
             shares = self._share(self._with(members, self.jobs), total)
             if not shares[len(members) :].any():
@@ -275,6 +270,6 @@ class Deferral:
 
     def _with(self, running: Members, candidates: list[int]) -> Members:
         """Return the runs and the candidates, which may get nothing."""
-        largest = np.array([self._limits(job)[1] for job in candidates], np.int64)
-        everybody = running.joined_by(candidates, np.zeros_like(largest), largest)
-        return self._beliefs.modest(everybody)
+        everybody = running.joined_by(candidates, [0] * len(candidates), self._limits)
+        leave_room_among(everybody, self._beliefs)
+        return everybody

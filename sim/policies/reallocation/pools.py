@@ -150,8 +150,9 @@ class Pools(Reallocation):
             enough = np.flatnonzero(efficiency > bound * (1 + TIE))
             count = int(enough[-1]) + 1 if enough.size else 1
             found.append(min(max(count, least), largest))
-        low, preferred = (max(beliefs.within_request(job, n), least) for n in found[:2])
-        return np.array([low, preferred, found[2]], float)
+        if request := beliefs.request(job):
+            found[:2] = (max(min(count, request), least) for count in found[:2])
+        return np.array(found, float)
 
     def queue_count(self, beliefs: Beliefs, job: int) -> int:
         """Return the largest feasible count up to the job's minimum."""

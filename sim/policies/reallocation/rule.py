@@ -1,7 +1,7 @@
 """A reallocation rule, and how it shares out what order and backfilling leave."""
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 import numpy as np
@@ -19,7 +19,7 @@ from sim.policies.order import Order
 from sim.policies.passes.sharing import Claims, CompiledSharingRule, equal_counts, padded
 from sim.policies.reallocation.beliefs import Beliefs, Members
 from sim.policies.reallocation.costs import FREE, CostModel
-from sim.policies.reallocation.lending import Deferral, LendingView
+from sim.policies.reallocation.lending import Deferral, LendingView, leave_room_among
 from sim.policies.reallocation.shares import snap
 from sim.policies.reallocation.weighing import Weighing
 from sim.state.decisions import Decision, Resize, Start, WakeAt
@@ -99,15 +99,13 @@ class Reallocation:
 
     def claims(self, beliefs: Beliefs, members: Members, total: int) -> Claims:
         """Return what members claim; the parameters are those of `share`."""
-        held, least, largest = members.held, members.least, members.largest
+        limits = members.held, members.least, members.largest
         readings = padded([beliefs.read_off(job, self.read_off) for job in members.job])
         work = stretch = np.zeros(0)
         if self.weighs_work:
-            work = beliefs.work_left(members)
-            places = zip(members.job, equal_counts(largest, total).tolist(), strict=True)
-            stretch = np.array([beliefs.relative(job, count) for job, count in places])
-        parameters = np.array(self.parameters, float)
-        return Claims(readings, held, least, largest, total, work, stretch, parameters)
+            work, counts = beliefs.work_left(members), equal_counts(members.largest, total).tolist()
+            stretch = np.array([*map(beliefs.relative, members.job, counts)])
+        return Claims(readings, *limits, total, work, stretch, np.array(self.parameters, float))
 
     def read_off(self, beliefs: Beliefs, job: int) -> FloatArray:
         """Return what `shares` needs of a job's believed curve, shape (r,)."""
@@ -279,9 +277,11 @@ class ReallocatingScheduler:
         total = view.free + int(members.held.sum())
         total -= sum(d.processors for d in starts if not view.malleable[d.job])
         if len(members):
-            queue = self.inner.queue.waiting if isinstance(self.inner, QueueKeeper) else 0
-            if queue or (deferral is not None and deferral.jobs):
-                members = self.beliefs.modest(members)
+            waiting = self.inner.queue.waiting if isinstance(self.inner, QueueKeeper) else 0
+            if waiting or (deferral is not None and deferral.jobs):
+                keeps_all = not (self.rule.reclaim or self._is_held_back)
+                strict = self._strict and not self.rule.grows_only
+                leave_room_among(members, self.beliefs, keeps_all, strict)
             share = self._share if deferral is None else deferral.share
             shares = share(members, total)
             shares = self._snapped(members, shares, total)
@@ -330,21 +330,10 @@ class ReallocatingScheduler:
 
     def _members(self, running: Members, starts: list[Start]) -> Members:
         """Return the malleable jobs, now with those that start, and what each may hold."""
-        view, rule, held = self.view, self.rule, running.held
-        waiting = self.inner.queue.waiting if isinstance(self.inner, QueueKeeper) else 0
-        may_grow = rule.reclaim or not waiting or self._is_held_back
-        least = held if rule.grows_only else running.least
-        largest = running.largest if may_grow else held
-        may_grow = may_grow or (self._strict and not rule.grows_only)
-        found = Members(running.job, running.run, held, least, largest)
-        new = [start for start in starts if view.malleable[start.job]]
-        if not new:
-            return found
-        counts = np.array([start.processors for start in new])
-        most = counts
-        if may_grow:
-            most = np.maximum([self._limits(start.job)[1] for start in new], counts)
-        return found.joined_by([start.job for start in new], counts, most)
+        least = running.held if self.rule.grows_only else running.least
+        new = [start for start in starts if self.view.malleable[start.job]]
+        jobs, counts = [start.job for start in new], [start.processors for start in new]
+        return replace(running, least=least).joined_by(jobs, counts, self._limits)
 
     def _snapped(self, members: Members, shares: IntArray, total: int) -> IntArray:
         """Lower the shares to feasible counts."""
@@ -402,15 +391,12 @@ class ReallocatingScheduler:
     ) -> Iterable[Decision]:
         """Return who shrinks, then who starts, then who grows."""
         change, begin = self.rule.cost.change, self.rule.cost.start
-        shrinks: list[Decision] = []
-        grows: list[Decision] = []
-        counts: dict[int, int] = {}
-        for job, run, share in zip(members.job, members.run, shares.tolist(), strict=True):
-            if run is None:
-                counts[job] = share
-            elif share != run.processors:
-                where = shrinks if share < run.processors else grows
-                where.append(Resize(job, share, None, change(run.processors, share)))
+        rows = [*zip(members.job, members.held.tolist(), shares.tolist(), strict=True)]
+        changed = [row for row in rows if row[1] not in (0, row[2])]
+        resizes = [(held, Resize(job, n, None, change(held, n))) for job, held, n in changed]
+        shrinks = [resize for held, resize in resizes if resize.processors < held]
+        grows = [resize for held, resize in resizes if resize.processors > held]
+        counts = {job: share for job, held, share in rows if held == 0}
         begun: list[Decision] = []
         for start in starts:
             share = counts.get(start.job, 0)
