@@ -120,29 +120,46 @@ EDITS = {
         "np.maximum(least, least)",
     ),
     "pdpa": ("reallocation/pdpa.py", "return held + int(own[STEP])", "return held"),
-    "equi, lent": ("passes/malleable.py", "return since + pause", "return since + 1e4 + pause"),
-    "pdpa, room": (
-        "passes/malleable.py",
-        "largest[k] = max(largest[k], held[k], least[k])",
-        "largest[k] = least[k]",
-    ),
-    "hesrpt, deferred": ("passes/malleable.py", "got = shares > 0", "got = shares >= 0"),
-    "hesrpt, work": ("reallocation/beliefs.py", "seconds * after / before", "seconds / after"),
 }
-"""A wrong variant of the rule of each preset, and of what goes for several, below sim/policies."""
+"""A wrong variant of the rule of each preset, below sim/policies."""
+PASS = "passes/malleable.py"
+SHARING = {
+    "lent ends": ("equi", PASS, "return since + pause", "return since + 1e4 + pause"),
+    "room": ("pdpa", PASS, "max(largest[k], held[k], least[k])", "least[k]"),
+    "deferred": ("hesrpt", PASS, "got = shares > 0", "got = shares >= 0"),
+    "work left": ("hesrpt", "reallocation/beliefs.py", "* after / before", "/ after"),
+}
+"""A wrong variant of what goes for many rules that share out processors, with one of them."""
+MIXED = {
+    "default": ("predictor=oracle", "workload.jobs=80"),
+    "learning": ("predictor=regression", "predictor.calibration=40", "workload.jobs=60"),
+}
+"""The first is compiled, the second is not; few jobs are malleable, so that some wait."""
 OFTEN = "easy", "fcfs", "conservative", "equi"
 
 
-def played(folder, policy):
-    policy = policy.partition(",")[0]
-    runs = RUNS_OF.get(policy, RUNS)
-    asked = {name: (f"policy={policy}", *CROWDED, *more) for name, more in runs.items()}
+def played(folder, asked):
     command = [sys.executable, "-c", PLAYED, json.dumps(asked)]
     environment = {**os.environ, "NUMBA_DISABLE_JIT": "1", "PYTHONPATH": str(folder)}
     done = subprocess.run(
         command, cwd=folder, env=environment, capture_output=True, text=True, check=True
     )
     return json.loads(done.stdout)
+
+
+def unchanged(folder, edit, asked):
+    """Return which runs give the same with an edit as without."""
+    file, before, after = edit
+    source = folder / "sim/policies" / file
+    text = source.read_text(encoding="utf-8")
+    assert text.count(before) == 1
+    was = played(folder, asked)
+    source.write_text(text.replace(before, after), encoding="utf-8")
+    try:
+        now = played(folder, asked)
+    finally:
+        source.write_text(text, encoding="utf-8")
+    return [name for name in was if was[name] == now[name]]
 
 
 @pytest.fixture(scope="module")
@@ -161,14 +178,17 @@ def copied(tmp_path_factory):
 def test_an_edit_of_a_rule_changes_every_run(edit, copied):
     if edit not in OFTEN and not os.environ.get("MOLDSIM_WHOLE"):
         pytest.skip("set MOLDSIM_WHOLE to edit the rule of each preset: some ten seconds each")
-    file, before, after = EDITS[edit]
-    source = copied / "sim/policies" / file
-    text = source.read_text(encoding="utf-8")
-    assert text.count(before) == 1
-    was = played(copied, edit)
-    source.write_text(text.replace(before, after), encoding="utf-8")
-    try:
-        now = played(copied, edit)
-    finally:
-        source.write_text(text, encoding="utf-8")
-    assert [name for name in was if was[name] == now[name]] == []
+    runs = RUNS_OF.get(edit, RUNS)
+    asked = {name: (f"policy={edit}", *CROWDED, *more) for name, more in runs.items()}
+    assert unchanged(copied, EDITS[edit], asked) == []
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("edit", SHARING)
+def test_an_edit_of_what_rules_share_by_changes_compiled_passes_and_others(edit, copied):
+    if not os.environ.get("MOLDSIM_WHOLE"):
+        pytest.skip("set MOLDSIM_WHOLE to edit what goes for many rules: some ten seconds each")
+    policy, *wrong = SHARING[edit]
+    common = f"policy={policy}", "baseline=null", "workload.load=4", "moldability.malleable=0.3"
+    asked = {name: (*common, *more) for name, more in MIXED.items()}
+    assert unchanged(copied, wrong, asked) == []
