@@ -120,9 +120,9 @@ class SharingMemory(structref.StructRefProxy):
 
     Attributes
     ----------
+    jobs : numpy.ndarray of JOB, shape (n,)
     shares : callable
         Of the rule: what each gets, of `Claims`.
-    jobs : numpy.ndarray of JOB, shape (n,)
     queue : Queue
         Who waits, for the least that it can use.
     backfilling : numpy.ndarray of BACKFILLING, shape (1,)
@@ -150,8 +150,8 @@ class SharingMemory(structref.StructRefProxy):
         For when the rule last asked for a pass, seconds.
     """
 
-    shares: Callable[[Claims], IntArray]
     jobs: NDArray[Any]
+    shares: Callable[[Claims], IntArray]
     queue: Queue
     backfilling: NDArray[Any]
     members: IntArray
@@ -173,15 +173,16 @@ class SharingMemory(structref.StructRefProxy):
 SharingMemoryType = struct_type(SharingMemory)
 
 
-def _made(shares: Callable[[Claims], IntArray], fields: tuple[Any, ...]) -> SharingMemory:
-    return SharingMemory(shares, *fields)  # type: ignore[no-untyped-call]
+def _made(jobs: NDArray[Any], shares: Any, more: tuple[Any, ...]) -> SharingMemory:
+    return SharingMemory(jobs, shares, *more)  # type: ignore[no-untyped-call]
 
 
 def _make(fields: tuple[Any, ...]) -> SharingMemory:
     """Return the memory of these fields; whatever the rule, it is of one type."""
-    shares: Any = _types.FunctionType(_INTEGERS(CLAIMS))
-    made: Any = compiled(signature_or_function=(shares, _typeof(fields[1:])))(_made)
-    return cast(SharingMemory, made(fields[0], fields[1:]))
+    jobs, shares, *more = fields
+    kinds = _typeof(jobs), _types.FunctionType(_INTEGERS(CLAIMS)), _typeof(tuple(more))
+    made: Any = compiled(signature_or_function=kinds)(_made)
+    return cast(SharingMemory, made(jobs, shares, tuple(more)))
 
 
 @compiled
@@ -292,8 +293,8 @@ class CompiledSharingRule(CompiledRule):
             own["reference_runtime"], own["reference_g"] = tabled.runtimes, tabled.reference_g
         running = state.found.size
         fields = {
-            "shares": self._rule.shares,
             "jobs": own,
+            "shares": self._rule.shares,
             "queue": self._queue,
             "backfilling": self._backfilling,
             "members": np.zeros(running, np.int64),
