@@ -32,7 +32,7 @@ class Passes:
     def __init__(self, engine: Any) -> None:
         self._engine = engine
         self.state, self.calendar = engine.state.tables, engine.event_list.calendar
-        self.state.run["stride"] = 1
+        self.state.run["passes_per_return"] = 1
         self._bind(NoRule(WaitingQueue().tables), must_ask=always_ask)
 
     def _bind(self, memory: Any, **functions: Any) -> None:
@@ -77,7 +77,7 @@ class CompiledPasses(Passes):
             set_limits(self.calendar, engine.jobs.requested_time.astype(float))
         rule.begin(self.state, self.calendar)
         self._tells = any(watcher.needs_passes for watcher in engine.watchers)
-        self.state.run["stride"] = 1 if self._tells else INSTANTS
+        self.state.run["passes_per_return"] = 1 if self._tells else INSTANTS
         if self._tells:  # no rule in Python looks at a state in which jobs to come stand
             engine.state.tables = self.state
         self._bind(rule.memory, **rule.functions)

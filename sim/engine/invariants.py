@@ -67,7 +67,7 @@ class Checker(Watcher):
         self._runs = dict(zip(jobs, zip(start, held, strict=True), strict=True))
         changed = [job for job, run in self._runs.items() if before.get(job) != run]
         started = [job for job in changed if before.get(job, (None, 0))[0] != self._runs[job][0]]
-        started.sort(key=state.planned.item)
+        started.sort(key=state.end_sequence.item)
         self._area += self._busy * (view.now - self._last_pass)
         self._last_pass, self._busy = view.now, sum(held)
         self._check_processors(engine, jobs)

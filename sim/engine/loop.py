@@ -162,7 +162,8 @@ def advance(
     """Go through instants, each with one pass at its end, as long as no Python is needed.
 
     It stops where a pass has to wait for what Python says (`pass_due` is 1 then), or a job for how
-    many processors it gets (`asks` is 1, too); after each `stride` of passes; and before `until`.
+    many processors it gets (`awaits_count` is 1, too); after `passes_per_return` passes; and
+    before `until`.
 
     Parameters
     ----------
@@ -188,14 +189,14 @@ def advance(
             return instant
     while True:
         if run.pass_due:
-            if not run.asks:
+            if not run.awaits_count:
                 run.chosen, run.admitted = 0, run.newcomer
                 rule.prepare(state, memory)
             while run.admitted < run.arrived:
-                if not (run.asks or rule.choose(state, memory, run.admitted)):
-                    run.asks = 1
+                if not (run.awaits_count or rule.choose(state, memory, run.admitted)):
+                    run.awaits_count = 1
                     return float(run.now)
-                run.asks = 0
+                run.awaits_count = 0
                 rule.admit(state, memory, run.admitted)
                 run.admitted += 1
             _start_found(state, memory.queue, rule.decide(state, memory))
@@ -203,7 +204,7 @@ def advance(
             run.pass_due = 0
             run.passes += 1
         following = next_event_time(state, calendar)
-        if following >= until or run.passes % run.stride == 0:
+        if following >= until or run.passes % run.passes_per_return == 0:
             return following
         process_instant(state, calendar, following)
         if rule.must_ask(state, memory):

@@ -215,7 +215,7 @@ def _started_behind(view: View, job: int) -> list[int]:
     jobs = holders[holders >= 0]
     started = jobs[state.start_time[jobs] == view.now].tolist()
     behind = [one for one in started if (submit[one], one) > (submit[job], job)]
-    return sorted(behind, key=state.planned.item)
+    return sorted(behind, key=state.end_sequence.item)
 
 
 def _refusal(view: View, keeper: QueueKeeper | None, job: int, named: Named) -> Account:

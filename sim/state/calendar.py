@@ -36,8 +36,8 @@ class Calendar(structref.StructRefProxy):
         Up to how long its belief is corrected.
     event_time : numpy.ndarray of float, shape (r,), seconds
         A heap of when what happens next to running jobs.
-    event_kind, event_turn, event_job : numpy.ndarray of int, shape (r,)
-        What happens, in which turn it was planned, and to whom.
+    event_kind, event_sequence, event_job : numpy.ndarray of int, shape (r,)
+        What happens, the number of its plan, and to whom.
     corrections : numpy.ndarray of float, shape (k,), ascending, seconds
         By how much a belief that is outlived grows, one after the other, up to the requested
         time; beyond, or without them, it doubles.
@@ -52,7 +52,7 @@ class Calendar(structref.StructRefProxy):
     requested_time: FloatArray
     event_time: FloatArray
     event_kind: IntArray
-    event_turn: IntArray
+    event_sequence: IntArray
     event_job: IntArray
     corrections: FloatArray
 
@@ -93,7 +93,7 @@ def set_limits(calendar: Calendar, limit: FloatArray) -> None:
 
 def blank_calendar(jobs: int, running: int, corrections: FloatArray) -> Calendar:
     """Return a calendar for so many jobs, of which so many run at once; nobody is killed."""
-    sizes = dict.fromkeys(("event_time", "event_kind", "event_turn", "event_job"), running)
+    sizes = dict.fromkeys(("event_time", "event_kind", "event_sequence", "event_job"), running)
     sizes |= {"offered": 0, "limit": 0}
     tables: dict[str, Any] = {}
     for name, kind in kinds_in(Calendar).items():
@@ -104,7 +104,7 @@ def blank_calendar(jobs: int, running: int, corrections: FloatArray) -> Calendar
 
 @compiled
 def _is_sooner(calendar: Calendar, one: int, other: int) -> bool:
-    time, kind, turn = calendar.event_time, calendar.event_kind, calendar.event_turn
+    time, kind, turn = calendar.event_time, calendar.event_kind, calendar.event_sequence
     if time[one] != time[other]:
         return bool(time[one] < time[other])
     if kind[one] != kind[other]:
@@ -117,7 +117,7 @@ def swap(calendar: Calendar, one: int, other: int) -> None:
     """Let two entries of the heap change places."""
     time = calendar.event_time
     time[one], time[other] = time[other], time[one]
-    for column in (calendar.event_kind, calendar.event_turn, calendar.event_job):
+    for column in (calendar.event_kind, calendar.event_sequence, calendar.event_job):
         column[one], column[other] = column[other], column[one]
 
 
@@ -154,6 +154,6 @@ def write_event(state: State, calendar: Calendar, place: int, job: int) -> None:
     expires = end > believed
     calendar.event_time[place] = believed if expires else end
     calendar.event_kind[place] = EXPIRING if expires else ENDING
-    calendar.event_turn[place] = run.turns if expires else state.planned[job]
+    calendar.event_sequence[place] = run.sequence if expires else state.end_sequence[job]
     calendar.event_job[place] = job
-    run.turns += 1
+    run.sequence += 1

@@ -81,24 +81,23 @@ RUN = record(
         ("wakes", "i8"),
         ("pass_due", "i8"),
         ("passes", "i8"),
-        ("stride", "i8"),
+        ("passes_per_return", "i8"),
         ("events", "i8"),
-        ("turns", "i8"),
-        ("planned", "i8"),
+        ("sequence", "i8"),
+        ("ends_planned", "i8"),
         ("chosen", "i8"),
         ("admitted", "i8"),
-        ("asks", "i8"),
+        ("awaits_count", "i8"),
     ]
 )
 """What there is one of. `free` counts free processors; `free_ranges`, `ranges`, `holders`,
 `running`, `wakes` say how much of the tables of their names is in use. Of the jobs up to
-`arrived` those from `newcomer` on came at this instant; `ended_now` and
-`expired_now` count whose run ended, and whose belief expired, at it, and `woken_now` who woke.
-`pass_due` is 1 while the pass of an instant that was processed is to come; in it jobs up to
-`admitted` have been let wait, and `asks` is 1 while Python is asked how many processors the next
-one gets. After a `stride` of passes that were compiled Python has a chance.
-`turns` numbers what is planned; the ends of the first `planned` who started are. `chosen` counts
-who chose a count in this pass."""
+`arrived` those from `newcomer` on came at this instant; `ended_now` and `expired_now` count whose
+run ended, and whose belief expired, at it, and `woken_now` who woke. `pass_due` is 1 while the
+pass of an instant that was processed is to come; in it jobs up to `admitted` have been let wait,
+and `awaits_count` is 1 while Python is asked how many processors the next one gets. After
+`passes_per_return` passes Python has a chance. `sequence` numbers what is planned; the ends of
+the first `ends_planned` who started are. `chosen` counts who chose a count in this pass."""
 
 RANGE = record([("low", "i4"), ("high", "i4")])
 """Processors from one to another, both of them among it."""
@@ -121,8 +120,8 @@ class State(structref.StructRefProxy):
         That it holds or will ask for.
     first_range, last_range : numpy.ndarray of int, shape (n,)
         Where its processors stand in `ranges`, and one past that.
-    planned : numpy.ndarray of int, shape (n,)
-        In which turn the end of its run was planned.
+    end_sequence : numpy.ndarray of int, shape (n,)
+        The number of the plan of its end.
     start_order : numpy.ndarray of int, shape (n,)
         Job indices in the order in which they started.
     holder_end : numpy.ndarray of float, shape (r,), ascending, seconds
@@ -150,7 +149,7 @@ class State(structref.StructRefProxy):
     processors: IntArray
     first_range: IntArray
     last_range: IntArray
-    planned: IntArray
+    end_sequence: IntArray
     start_order: IntArray
     holder_end: FloatArray
     holder_job: IntArray

@@ -137,14 +137,14 @@ def plan_ends(state: State, calendar: Calendar) -> None:
     run, now = state.run[0], state.run[0].now
     for k in range(run.chosen):
         calendar.runtime[state.chooser[k]] = calendar.offered[state.choice[k]]
-    for place in range(run.planned, run.started):
+    for place in range(run.ends_planned, run.started):
         job = state.start_order[place]
         end = now + calendar.runtime[job]
         if calendar.limit.size > 0 and now + calendar.limit[job] < end:
             end = max(now + calendar.limit[job], now)
             calendar.killed[job] = True
         _plan_run(state, calendar, job, end)
-    run.planned = run.started
+    run.ends_planned = run.started
 
 
 @compiled(forceinline=True)
@@ -153,7 +153,7 @@ def _plan_run(state: State, calendar: Calendar, job: int, end: float) -> None:
     run = state.run[0]
     running = run.running
     calendar.end_time[job] = end
-    state.planned[job] = run.turns
+    state.end_sequence[job] = run.sequence
     write_event(state, calendar, running, job)
     sift_up(calendar, running)
     run.running += 1
@@ -280,7 +280,7 @@ def _plan_anew(state: State, calendar: Calendar, job: int) -> None:
 def set_true_end(state: State, calendar: Calendar, job: int, end: float) -> None:
     """Let a running job end at another time."""
     calendar.end_time[job] = end
-    state.planned[job] = state.run[0].turns
+    state.end_sequence[job] = state.run[0].sequence
     _plan_anew(state, calendar, job)
 
 

@@ -295,7 +295,7 @@ def defer(state: State, sharing: SharingMemory, got: IntArray) -> None:
 
 
 @compiled
-def _foresee_anew(state: State, calendar: Calendar) -> None:
+def _heapify_events(state: State, calendar: Calendar) -> None:
     """Put the heap of what happens next in order."""
     running = state.run[0].running
     for place in range(running):
@@ -336,8 +336,8 @@ def _resize(state: State, sharing: SharingMemory, job: int, count: int) -> None:
     _begin_stretch(state, sharing, job)
     end = now + _runtime(sharing, sharing.true, job, count) * max(1.0 - own.done, 0.0)
     sharing.calendar.end_time[job] = end
-    state.planned[job] = state.run[0].turns
-    state.run[0].turns += 1
+    state.end_sequence[job] = state.run[0].sequence
+    state.run[0].sequence += 1
     believe_end(state, job, rounded(now + left, end, now))
 
 
@@ -393,7 +393,7 @@ def end_pass(state: State, sharing: SharingMemory, jobs: IntArray, shares: IntAr
         if shares[k] > before[k]:
             _resize(state, sharing, jobs[k], shares[k])
     if (shares[:number] != before).any():
-        _foresee_anew(state, sharing.calendar)
+        _heapify_events(state, sharing.calendar)
     sharing.members[: jobs.size] = jobs
     tally.members = jobs.size
     return 0

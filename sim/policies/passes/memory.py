@@ -285,7 +285,7 @@ def _lay_reservations(state: State, memory: RuleMemory) -> None:
     While nothing but arrivals happens, those that should not have begun yet stay as they are.
     """
     run, at, waiting = state.run[0], memory.queue.at[0], waiting_in(memory.queue)
-    stays = memory.plan_version == run.turns + run.ended
+    stays = memory.plan_version == run.sequence + run.ended
     for k in range(at.first, at.last if stays else at.first):
         stays &= waiting.counts[k] == 0 or waiting.starts[k] >= run.now
     if stays:
@@ -295,7 +295,7 @@ def _lay_reservations(state: State, memory: RuleMemory) -> None:
         lay_running(state, memory)
         waiting.starts[at.first : at.last] = np.inf
     reserve_rest((memory.times, memory.free, memory.span), run.now, waiting, at.first, at.last)
-    memory.plan_version = run.turns + run.ended
+    memory.plan_version = run.sequence + run.ended
 
 
 @compiled

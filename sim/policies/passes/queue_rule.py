@@ -112,7 +112,7 @@ class CompiledQueueRule:
     def begin(self, state: State, calendar: Calendar) -> None:
         """Begin a run whose jobs stand here; ask for all beliefs, if none is asked for later."""
         self._state, self._calendar, engine = state, calendar, self._engine
-        counters = (state.run[name] for name in ("asks", "admitted", "newcomer", "arrived"))
+        counters = (state.run[name] for name in ("awaits_count", "admitted", "newcomer", "arrived"))
         self._is_asked, self._asking, self._newcomer, self._arrived = counters
         jobs = state.processors.size
         if self._rule is not None and self._candidates is None:

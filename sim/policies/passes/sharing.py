@@ -146,7 +146,7 @@ class SharingMemory(structref.StructRefProxy):
     parameters : numpy.ndarray of float, shape (p,)
         All of the rule.
     searches : numpy.ndarray of SEARCH, shape (n,)
-    woken : float
+    wake_time : float
         For when the rule last asked for a pass, seconds.
     """
 
@@ -167,7 +167,7 @@ class SharingMemory(structref.StructRefProxy):
     reclaims: bool
     parameters: FloatArray
     searches: NDArray[Any]
-    woken: float
+    wake_time: float
 
 
 SharingMemoryType = struct_type(SharingMemory)
@@ -310,9 +310,11 @@ class CompiledSharingRule(CompiledRule):
             "reclaims": self._rule.reclaim,
             "parameters": np.array(self._rule.parameters, float),
             "searches": np.zeros(jobs, SEARCH),
-            "woken": 0.0,
+            "wake_time": 0.0,
         }
-        self.memory = cast(SharingMemory, structure(_make, fields, grows=("stretches", "woken")))
+        self.memory = cast(
+            SharingMemory, structure(_make, fields, grows=("stretches", "wake_time"))
+        )
 
     def _believed(self, runtimes: FloatArray, counts: IntArray) -> FloatArray:
         """Return what is believed of all jobs on these counts, by an oracle what is true."""

@@ -120,9 +120,9 @@ def share_by_search(state: State, sharing: SharingMemory) -> int:
     searches = sharing.searches[jobs]
     shares = shares_by_search(claims, searches, now)
     sharing.searches[jobs] = searches
-    if jobs.size > 0 and searches["due"].min() != sharing.woken:
-        sharing.woken = searches["due"].min()
-        ask_to_wake(state, sharing.woken)
+    if jobs.size > 0 and searches["due"].min() != sharing.wake_time:
+        sharing.wake_time = searches["due"].min()
+        ask_to_wake(state, sharing.wake_time)
     return end_pass(state, sharing, jobs, shares)
 
 
