@@ -56,6 +56,9 @@ class Columns:
     def __len__(self) -> int:
         return int(self._rows.stop) if isinstance(self._rows, slice) else len(self._rows)
 
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._columns)
+
     @overload
     def __getitem__(self, key: str) -> "pd.Series[Any]": ...
     @overload

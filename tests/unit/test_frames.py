@@ -3,6 +3,7 @@ import pandas as pd
 import pytest
 from random_schedules import make_trace, rigid_truth
 
+from sim.results.frames import Columns
 from sim.results.metrics import summarise
 from sim.results.outcome import outcome
 from sim.results.steady_state import Trim
@@ -247,3 +248,12 @@ def test_useful_utilisation_needs_every_serial_time():
     assert summary["useful_utilization"] is None
     assert summary["system_efficiency"] == 30 / 68
     assert summary["mean_efficiency"] == 0.5
+
+
+def test_a_table_by_column_says_which_columns_it_has():
+    table = Columns(
+        slice(2), {"number": np.arange(2), "twice": lambda rows: 2 * np.arange(2)[rows]}
+    )
+    assert list(table) == ["number", "twice"]
+    assert "number" in table
+    assert "start_time" not in table
