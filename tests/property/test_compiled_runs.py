@@ -39,7 +39,7 @@ from sim.policies.reallocation.pdpa import PerformanceDriven
 from sim.policies.reallocation.pools import Pools
 from sim.simulation.scene import play, set_scene
 
-RULES = ["none", "skip", "easy", "easy2", "conservative"]
+RULES = ["none", "skip", "easy", "easy2", "conservative", "replan"]
 
 
 def plain(thing):
