@@ -1,6 +1,6 @@
 """What a run leaves behind, as tables with the contract's columns."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any, overload
 
 import numpy as np
@@ -110,8 +110,7 @@ TABLES = ("jobs", "allocations", "timeline", "predictions")
 class Frames:
     """What has the four tables of a run as data frames."""
 
-    def _frame(self, name: str) -> pd.DataFrame:
-        raise NotImplementedError
+    _frame: Callable[[str], pd.DataFrame]
 
     @property
     def jobs(self) -> pd.DataFrame:

@@ -257,6 +257,9 @@ def pop(queue: Queue, place: int) -> None:
         at.layout += 1
 
 
+_tidy = direct(tidy)
+
+
 def places_in(queue: Queue) -> IntArray:
     """Return the places of all waiting jobs, in queue order."""
     at = queue.at[0]
@@ -366,8 +369,7 @@ class WaitingQueue:
 
     def tidy(self) -> None:
         """Close the gaps, if most places are empty; places change."""
-        if self.last - self.first > 2 * self.waiting + 64:
-            self._keep(self.places())
+        _tidy(self.tables)
 
     def head(self) -> int:
         """Return the place of the first waiting job; there must be one."""
