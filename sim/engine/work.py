@@ -9,6 +9,7 @@ from predictors.base import FloatArray, IntArray, RuntimePredictor, VisibleJobs
 from predictors.in_loop.oracle import Oracle
 from sim.errors import SimError
 from sim.machine.base import Machine
+from sim.state.calendar import by_job
 from sim.state.machine_state import Run
 from workloads.base import GroundTruth, Tabled, TellsOneRuntime, Trace
 
@@ -72,6 +73,25 @@ class Work:
         """Return `runtime` of all jobs at all counts in one table; None where there is none."""
         told = vars(type(self._truth)).get("tabled")
         return None if told is None else told(self._truth)
+
+    def by_count(self, jobs: IntArray, least: IntArray, largest: IntArray) -> Tabled:
+        """Return `runtime` of some jobs, in which all have a row, at counts of each.
+
+        Parameters
+        ----------
+        jobs : numpy.ndarray of int, shape (m,)
+        least, largest : numpy.ndarray of int, shape (n,)
+            Of all jobs.
+        """
+        if (tabled := self.tabled()) is not None:
+            row = np.full(self._asked.size, -1)
+            row[jobs] = tabled.row[jobs]
+            return tabled._replace(row=row)
+        rows = {}
+        for job in jobs.tolist():
+            counts = np.arange(least.item(job), largest.item(job) + 1)
+            rows[job] = np.append(np.full(counts[0], np.inf), self._truth.runtimes(job, counts))
+        return by_job(rows, self._asked.size)
 
     def runtime(self, job: int, processors: int) -> float:
         """Return the true runtime of a job at a count, at full speed, in seconds."""

@@ -13,7 +13,9 @@ from numpy.typing import NDArray
 from predictors.base import FloatArray, IntArray, RuntimePredictor
 from predictors.compiling import compiled, direct
 from predictors.in_loop.wrapper import setting
+from sim.state.columns import padded
 from sim.state.run_state import State, kinds_in, struct_type, structure
+from workloads.base import Tabled
 
 ENDING, EXPIRING = range(2)
 """What happens to a running job; at one instant, in this order."""
@@ -41,6 +43,11 @@ class Calendar(structref.StructRefProxy):
     corrections : numpy.ndarray of float, shape (k,), ascending, seconds
         By how much a belief that is outlived grows, one after the other, up to the requested
         time; beyond, or without them, it doubles.
+    done, since : numpy.ndarray of float, shape (n,)
+        The share of each run that was done until an instant, seconds; empty where counts stay.
+    by_count : Tabled
+        How long runs take on each count that they may change to; a job's row is -1 where it keeps
+        the count that it starts on.
     """
 
     submit_time: FloatArray
@@ -55,8 +62,12 @@ class Calendar(structref.StructRefProxy):
     event_sequence: IntArray
     event_job: IntArray
     corrections: FloatArray
+    done: FloatArray
+    since: FloatArray
+    by_count: Tabled
 
 
+GROWING = "offered", "limit", "done", "since", "by_count"
 CalendarType = struct_type(Calendar)
 
 
@@ -80,6 +91,27 @@ def offer(calendar: Calendar, runtimes: FloatArray) -> None:
 
 
 @compiled
+def let_counts_change(calendar: Calendar, by_count: Tabled) -> None:
+    """Put down how long runs take on each count, where that may change while they run."""
+    jobs = by_count.row.size
+    calendar.by_count, calendar.done, calendar.since = by_count, np.zeros(jobs), np.zeros(jobs)
+
+
+def by_job(runtimes: dict[int, FloatArray], jobs: int) -> Tabled:
+    """Return runtimes by count, from no processors on, of some jobs out of so many."""
+    row, ones = np.full(jobs, -1), np.ones(jobs)
+    row[[*runtimes]] = np.arange(len(runtimes))
+    return Tabled(padded([*runtimes.values()]), row, ones, ones)
+
+
+@compiled
+def runtime_on(by_count: Tabled, job: int, processors: int) -> float:
+    """Return the runtime of a job on a count, seconds."""
+    scale = by_count.g[by_count.row[job], processors] / by_count.reference_g[job]
+    return float(by_count.runtimes[job] * scale)
+
+
+@compiled
 def limits_of(calendar: Calendar) -> FloatArray:
     """Return how long each job may run before it is killed."""
     return calendar.limit
@@ -94,12 +126,13 @@ def set_limits(calendar: Calendar, limit: FloatArray) -> None:
 def blank_calendar(jobs: int, running: int, corrections: FloatArray) -> Calendar:
     """Return a calendar for so many jobs, of which so many run at once; nobody is killed."""
     sizes = dict.fromkeys(("event_time", "event_kind", "event_sequence", "event_job"), running)
-    sizes |= {"offered": 0, "limit": 0}
+    sizes |= dict.fromkeys(GROWING, 0)
     tables: dict[str, Any] = {}
     for name, kind in kinds_in(Calendar).items():
         tables[name] = np.zeros(sizes.get(name, jobs), kind)
     tables["corrections"] = corrections
-    return cast(Calendar, structure(_make, tables, grows=("offered", "limit")))
+    tables["by_count"] = Tabled(np.zeros((0, 0)), np.zeros(0, np.int64), np.zeros(0), np.zeros(0))
+    return cast(Calendar, structure(_make, tables, grows=GROWING))
 
 
 @compiled

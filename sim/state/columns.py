@@ -6,7 +6,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from predictors.base import Explanation
+from predictors.base import Explanation, FloatArray
+
+
+def padded(rows: list[FloatArray]) -> FloatArray:
+    """Return rows of unlike length as one table, with -1 behind the end of each."""
+    table = np.full((len(rows), max((row.size for row in rows), default=0)), -1.0)
+    for row, own in zip(table, rows, strict=True) if table.size > 0 else ():
+        row[: own.size] = own
+    return table
 
 
 class Columns:

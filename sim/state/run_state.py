@@ -39,7 +39,8 @@ def struct_type(proxy: type) -> type:
 
 def kinds_in(proxy: type) -> dict[str, object]:
     """Return what is in each table of a structref by the hints of its fields."""
-    return {name: get_args(get_args(hint)[1])[0] for name, hint in proxy.__annotations__.items()}
+    hints = {name: get_args(hint) for name, hint in proxy.__annotations__.items()}
+    return {name: get_args(table[1])[0] for name, table in hints.items() if table}
 
 
 def structure(
@@ -85,6 +86,7 @@ RUN = record(
         ("events", "i8"),
         ("sequence", "i8"),
         ("ends_planned", "i8"),
+        ("resized", "i8"),
         ("chosen", "i8"),
         ("admitted", "i8"),
         ("awaits_count", "i8"),
@@ -97,12 +99,16 @@ run ended, and whose belief expired, at it, and `woken_now` who woke. `pass_due`
 pass of an instant that was processed is to come; in it jobs up to `admitted` have been let wait,
 and `awaits_count` is 1 while Python is asked how many processors the next one gets. After
 `passes_per_return` passes Python has a chance. `sequence` numbers what is planned; the ends of
-the first `ends_planned` who started are. `chosen` counts who chose a count in this pass."""
+the first `ends_planned` who started are. `resized` counts whose processors changed in this pass,
+and `chosen` who chose a count."""
 
 RANGE = record([("low", "i4"), ("high", "i4")])
 """Processors from one to another, both of them among it."""
 
-OF_HOLDERS = "holder_end", "holder_job", "holder_processors", "ended_jobs", "expired_jobs", "found"
+OF_HOLDERS = (
+    "holder_end", "holder_job", "holder_processors", "ended_jobs", "expired_jobs", "resized_jobs",
+    "found",
+)  # fmt: skip
 GROWING = "ranges", "wakes", "chooser", "choice"
 
 
@@ -128,8 +134,8 @@ class State(structref.StructRefProxy):
         When those who hold processors are believed to give them back.
     holder_job, holder_processors : numpy.ndarray of int, shape (r,)
         Of equal ends the job indices ascend; a failed node k is job -1 - k.
-    ended_jobs, expired_jobs : numpy.ndarray of int, shape (r,)
-        Who ended, and whose belief expired, at this instant.
+    ended_jobs, expired_jobs, resized_jobs : numpy.ndarray of int, shape (r,)
+        Who ended, whose belief expired at this instant, and whose processors changed in this pass.
     found : numpy.ndarray of int, shape (r,)
         Room for what a search finds.
     free_ranges : numpy.ndarray of RANGE
@@ -156,6 +162,7 @@ class State(structref.StructRefProxy):
     holder_processors: IntArray
     ended_jobs: IntArray
     expired_jobs: IntArray
+    resized_jobs: IntArray
     found: IntArray
     free_ranges: NDArray[Any]
 

@@ -4,7 +4,16 @@ import numpy as np
 
 from predictors.compiling import compiled
 from sim.state.availability import BelievedEnds
-from sim.state.calendar import ENDING, EXPIRING, Calendar, sift_down, sift_up, swap, write_event
+from sim.state.calendar import (
+    ENDING,
+    EXPIRING,
+    Calendar,
+    runtime_on,
+    sift_down,
+    sift_up,
+    swap,
+    write_event,
+)
 from sim.state.run_state import (
     State,
     allocate,
@@ -12,7 +21,9 @@ from sim.state.run_state import (
     longer,
     pop_holder,
     push_holder,
+    reallocate,
     release,
+    rounded,
 )
 
 LEAST_CORRECTION = 0.5
@@ -126,25 +137,92 @@ def _hold(state: State, job: int, believed_end: float) -> None:
     """Let a job hold the processors that it has from now on."""
     state.start_time[job], state.believed_end[job] = state.run[0].now, believed_end
     push_holder(state, believed_end, job, state.processors[job])
+    _number_end(state, job)
+
+
+@compiled(forceinline=True)
+def _number_end(state: State, job: int) -> None:
+    """Let a job end after those whose ends, at the same instant, were decided before."""
+    state.end_sequence[job] = state.run[0].sequence
+    state.run[0].sequence += 1
+
+
+@compiled
+def resize(state: State, job: int, processors: int, seconds: float) -> None:
+    """Let a run go on with other processors; the loop plans its end.
+
+    Whoever calls makes room for so many ranges.
+
+    Parameters
+    ----------
+    state : State
+    job, processors : int
+    seconds : float
+        That it is believed to go on.
+    """
+    run = state.run[0]
+    reallocate(state, job, processors)
+    believe_end(state, job, run.now + seconds)
+    _number_end(state, job)
+    state.resized_jobs[run.resized] = job
+    run.resized += 1
 
 
 @compiled(forceinline=True)
 def plan_ends(state: State, calendar: Calendar) -> None:
-    """Plan the ends of those who started and have none yet.
+    """Plan the ends of those who go on with other processors, or started and have none yet.
 
     What they really take on the counts that they chose was put down with what they were offered.
     """
     run, now = state.run[0], state.run[0].now
     for k in range(run.chosen):
         calendar.runtime[state.chooser[k]] = calendar.offered[state.choice[k]]
+    for job in state.resized_jobs[: run.resized]:
+        _move_end(state, calendar, job)
     for place in range(run.ends_planned, run.started):
         job = state.start_order[place]
+        if calendar.since.size > 0:
+            _begin_work(state, calendar, job)
         end = now + calendar.runtime[job]
         if calendar.limit.size > 0 and now + calendar.limit[job] < end:
             end = max(now + calendar.limit[job], now)
             calendar.killed[job] = True
         _plan_run(state, calendar, job, end)
     run.ends_planned = run.started
+    if run.resized > 0:
+        run.resized = 0
+        _heapify_events(state, calendar)
+
+
+@compiled
+def _begin_work(state: State, calendar: Calendar, job: int) -> None:
+    """Let a run go on from now with the processors that it holds."""
+    calendar.since[job] = state.run[0].now
+    if calendar.by_count.row[job] >= 0:
+        held = state.processors[job]
+        calendar.runtime[job] = runtime_on(calendar.by_count, job, held)
+
+
+@compiled
+def _move_end(state: State, calendar: Calendar, job: int) -> None:
+    """Let a run that goes on with other processors end when the rest is done on them."""
+    now, since = state.run[0].now, calendar.since[job]
+    if now > since:
+        calendar.done[job] += (now - since) / calendar.runtime[job]
+    _begin_work(state, calendar, job)
+    left = max(1.0 - calendar.done[job], 0.0)
+    end = calendar.end_time[job] = now + calendar.runtime[job] * left
+    believe_end(state, job, rounded(state.believed_end[job], end, now))
+
+
+@compiled
+def _heapify_events(state: State, calendar: Calendar) -> None:
+    """Put the heap of what happens next in order."""
+    running = state.run[0].running
+    for place in range(running):
+        write_event(state, calendar, place, calendar.event_job[place])
+    for place in range(running // 2 - 1, -1, -1):
+        sift_down(calendar, place, running)
 
 
 @compiled(forceinline=True)
@@ -153,7 +231,6 @@ def _plan_run(state: State, calendar: Calendar, job: int, end: float) -> None:
     run = state.run[0]
     running = run.running
     calendar.end_time[job] = end
-    state.end_sequence[job] = run.sequence
     write_event(state, calendar, running, job)
     sift_up(calendar, running)
     run.running += 1
@@ -280,7 +357,7 @@ def _plan_anew(state: State, calendar: Calendar, job: int) -> None:
 def set_true_end(state: State, calendar: Calendar, job: int, end: float) -> None:
     """Let a running job end at another time."""
     calendar.end_time[job] = end
-    state.end_sequence[job] = state.run[0].sequence
+    _number_end(state, job)
     _plan_anew(state, calendar, job)
 
 

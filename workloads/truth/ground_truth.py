@@ -167,7 +167,8 @@ class Truth:
         """Return all runtimes in one table, to the bit of `runtimes`; None where there is none."""
         if self._table is None:
             return None
-        return Tabled(self._table, self._row, self._reference_g, self._recorded.runtime)
+        runtimes = self._recorded.runtime.copy()
+        return Tabled(self._table, self._row, self._reference_g, runtimes)
 
     def _empty_table(self) -> FloatArray | None:
         """Return room for g at every count of every application, or None.

@@ -16,23 +16,14 @@ from sim.policies.backfill.easy import find_backfills, find_heads
 from sim.policies.passes.sharing import Claims, SharingMemory, admit, equal_counts
 from sim.policies.reallocation.beliefs import TABLED, seconds_on
 from sim.state.availability import BelievedEnds
-from sim.state.calendar import Calendar, sift_down, write_event
+from sim.state.calendar import runtime_on
 from sim.state.predicted import LEAST_BELIEF
-from sim.state.run_state import State, believe_end, make_room, reallocate, rounded
-from sim.state.run_steps import holders_in, plan_ends, start
+from sim.state.run_state import State, make_room
+from sim.state.run_steps import ask_to_wake, holders_in, resize, start
 from sim.state.waiting_queue import pop, tidy
 
 Bounds = tuple[IntArray, IntArray, IntArray]
 """What each of some jobs holds, 0 if it starts now, and between which counts it may be."""
-
-
-@compiled
-def _runtime(sharing: SharingMemory, runtimes: FloatArray, job: int, count: int) -> float:
-    """Return a runtime of the table of applications if there is one, else of jobs, seconds."""
-    if sharing.g.size > 0:
-        own = sharing.jobs[job]
-        return float(own.reference_runtime * (sharing.g[own.row, count] / own.reference_g))
-    return float(runtimes[job, count - 1])
 
 
 @compiled
@@ -44,8 +35,7 @@ def _relative(sharing: SharingMemory, job: int, count: int) -> float:
         tally.queries += 1
     if own.request > 0:
         return 1.0 / count
-    believed = sharing.believed
-    return _runtime(sharing, believed, job, count) / _runtime(sharing, believed, job, 1)
+    return runtime_on(sharing.believed, job, count) / runtime_on(sharing.believed, job, 1)
 
 
 # Who starts, while runs hold the least that they can
@@ -83,12 +73,12 @@ def _lent_ends(state: State, sharing: SharingMemory) -> BelievedEnds:
 
 
 @compiled
-def _find_starts(state: State, sharing: SharingMemory, held_back: bool) -> int:
+def _find_starts(state: State, sharing: SharingMemory) -> int:
     """Find who starts, in the order of the starts, as EASY decides where the rest is lent."""
     queue, free = sharing.queue, state.run[0].free
     for job in sharing.members[: sharing.tally[0].members if sharing.reclaims else 0]:
         free += state.processors[job] - sharing.jobs[job].least
-    free = 0 if held_back else free
+    free = 0 if sharing.tally[0].held_back else free
     number, free, is_blocked = find_heads(queue, free, sharing.backfilling)
     if is_blocked:
         ends = _lent_ends(state, sharing) if sharing.reclaims else holders_in(state)
@@ -149,7 +139,12 @@ def _claims(
     work = stretch = np.empty(0)
     if sharing.weighs_work and jobs.size > 0:
         work, stretch = _work_left(state, sharing, jobs, equal_counts(bounds[2], total))
-    return Claims(sharing.readings[jobs], *bounds, total, work, stretch, sharing.parameters)
+    readings, searches = sharing.readings[jobs], sharing.searches
+    if searches.size > 0:
+        searches = searches[jobs]
+    return Claims(
+        readings, *bounds, total, work, stretch, sharing.parameters, searches, state.run[0].now
+    )
 
 
 @compiled
@@ -169,17 +164,8 @@ def _work_left(
 
 
 @compiled(forceinline=True)
-def begin_pass(
-    state: State, sharing: SharingMemory, held_back: bool = False
-) -> tuple[IntArray, Claims]:
+def begin_pass(state: State, sharing: SharingMemory) -> tuple[IntArray, Claims]:
     """Find who starts, as EASY does where runs keep their least; say who shares with whom.
-
-    Parameters
-    ----------
-    state : State
-    sharing : SharingMemory
-    held_back : bool
-        Whether nobody may start.
 
     Returns
     -------
@@ -189,7 +175,7 @@ def begin_pass(
         What they may have.
     """
     held, tally = state.processors, sharing.tally[0]
-    tally.begun = _find_starts(state, sharing, held_back)
+    tally.begun = _find_starts(state, sharing)
     number, found = tally.members, sharing.queue.found[: tally.begun]
     jobs = np.concatenate((sharing.members[:number], sharing.queue.job[found]))
     total = state.run[0].free + held[jobs[:number]].sum()
@@ -200,7 +186,8 @@ def begin_pass(
         total -= 0 if is_malleable else held[job]
     bounds = _bounds(state, sharing, jobs[:number])
     if sharing.queue.at[0].waiting > found.size or tally.deferred > 0:
-        _leave_room(sharing, jobs[:number], bounds, not (sharing.reclaims or held_back))
+        keeps_all = not (sharing.reclaims or tally.held_back)
+        _leave_room(sharing, jobs[:number], bounds, keeps_all)
     return jobs[:number], _claims(state, sharing, jobs[:number], bounds, total)
 
 
@@ -295,16 +282,6 @@ def defer(state: State, sharing: SharingMemory, got: IntArray) -> None:
 
 
 @compiled
-def _heapify_events(state: State, calendar: Calendar) -> None:
-    """Put the heap of what happens next in order."""
-    running = state.run[0].running
-    for place in range(running):
-        write_event(state, calendar, place, calendar.event_job[place])
-    for place in range(running // 2 - 1, -1, -1):
-        sift_down(calendar, place, running)
-
-
-@compiled
 def _begin_stretch(state: State, sharing: SharingMemory, job: int) -> None:
     """Note what a job holds from now on."""
     place = sharing.jobs[job].stretch = sharing.tally[0].stretches
@@ -316,47 +293,30 @@ def _begin_stretch(state: State, sharing: SharingMemory, job: int) -> None:
 
 @compiled
 def _resize(state: State, sharing: SharingMemory, job: int, count: int) -> None:
-    """Let a run go on with other processors, as `sim.engine.resizing` does.
-
-    There is room for their ranges; the heap of what happens next is not in order then.
-    """
+    """Let a run go on with other processors, for whose ranges there is room."""
     own, now, before = sharing.jobs[job], state.run[0].now, state.processors[job]
     left = max(state.believed_end[job] - now, 0.0)
-    if now > own.since:
-        own.done += (now - own.since) / _runtime(sharing, sharing.true, job, before)
-        own.since = now
     if own.request > 0:
         left *= before / count
     else:
-        faster = _runtime(sharing, sharing.believed, job, count)
-        left *= faster / _runtime(sharing, sharing.believed, job, before)
+        faster = runtime_on(sharing.believed, job, count)
+        left *= faster / runtime_on(sharing.believed, job, before)
     sharing.tally[0].queries += 1
     sharing.stretches[own.stretch].over = now
-    reallocate(state, job, count)
+    resize(state, job, count, left)
     _begin_stretch(state, sharing, job)
-    end = now + _runtime(sharing, sharing.true, job, count) * max(1.0 - own.done, 0.0)
-    sharing.calendar.end_time[job] = end
-    state.end_sequence[job] = state.run[0].sequence
-    state.run[0].sequence += 1
-    believe_end(state, job, rounded(now + left, end, now))
 
 
 @compiled
 def _start(state: State, sharing: SharingMemory, job: int, count: int) -> None:
     """Start a job on a count; 0 if it is not malleable."""
-    calendar = sharing.calendar
-    if count > 0:
-        calendar.runtime[job] = _runtime(sharing, sharing.true, job, count)
-        if count != state.processors[job]:
-            sharing.tally[0].queries += 1
-            believed = sharing.jobs[job].requested_time * sharing.jobs[job].request / count
-            if sharing.jobs[job].request == 0:
-                believed = _runtime(sharing, sharing.believed, job, count)
-            state.belief[job] = max(believed, LEAST_BELIEF)
-        state.processors[job] = count
+    if count > 0 and count != state.processors[job]:
+        sharing.tally[0].queries += 1
+        believed = sharing.jobs[job].requested_time * sharing.jobs[job].request / count
+        if sharing.jobs[job].request == 0:
+            believed = runtime_on(sharing.believed, job, count)
+        state.belief[job], state.processors[job] = max(believed, LEAST_BELIEF), count
     start(state, job)
-    plan_ends(state, calendar)
-    sharing.jobs[job].since = state.run[0].now
     _begin_stretch(state, sharing, job)
 
 
@@ -392,8 +352,6 @@ def end_pass(state: State, sharing: SharingMemory, jobs: IntArray, shares: IntAr
     for k in range(number):
         if shares[k] > before[k]:
             _resize(state, sharing, jobs[k], shares[k])
-    if (shares[:number] != before).any():
-        _heapify_events(state, sharing.calendar)
     sharing.members[: jobs.size] = jobs
     tally.members = jobs.size
     return 0
@@ -406,7 +364,19 @@ def end_pass(state: State, sharing: SharingMemory, jobs: IntArray, shares: IntAr
 def decide(state: State, sharing: SharingMemory) -> int:
     """Let jobs start and share out processors, whatever the rule."""
     jobs, claims = begin_pass(state, sharing)
-    return end_pass(state, sharing, jobs, sharing.shares(claims))
+    shares = sharing.shares(claims)
+    if claims.searches.size > 0:
+        sharing.searches[jobs] = claims.searches
+        _wake_to_measure(state, sharing, claims.searches["due"].min())
+    return end_pass(state, sharing, jobs, shares)
+
+
+@compiled
+def _wake_to_measure(state: State, sharing: SharingMemory, due: float) -> None:
+    """Ask for a pass when the next measurement is due."""
+    if due != sharing.wake_time:
+        sharing.wake_time = due
+        ask_to_wake(state, due)
 
 
 @compiled

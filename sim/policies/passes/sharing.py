@@ -15,14 +15,15 @@ from sim.engine.engine import Engine
 from sim.engine.loop import queue_nobody
 from sim.engine.protocols import CompiledRule
 from sim.policies.reallocation.beliefs import TABLED, Beliefs
-from sim.state.calendar import Calendar
-from sim.state.columns import Explanations
+from sim.state.calendar import Calendar, by_job, let_counts_change
+from sim.state.columns import Explanations, padded
 from sim.state.feasible_counts import one_by_one
 from sim.state.predicted import LEAST_BELIEF
 from sim.state.processors import held_ranges
 from sim.state.records import Stretches
 from sim.state.run_state import State, longer, struct_type, structure
 from sim.state.waiting_queue import Queue, places_in, push, tables_of
+from workloads.base import Tabled
 
 _types: Any = types
 _typeof: Any = typeof
@@ -35,17 +36,11 @@ JOB = record(
         ("request", "i8"),
         ("requested_time", "f8"),
         ("serial", "f8"),
-        ("done", "f8"),
-        ("since", "f8"),
-        ("row", "i8"),
-        ("reference_runtime", "f8"),
-        ("reference_g", "f8"),
     ]
 )
 """Of a job: the counts between which it may be if it is malleable, else 0; its present stretch;
 whether its curve was read; its request, 0 if it is believed to have a curve, and requested time;
-its believed runtime on one processor if the rule weighs work; the share that was `done` until an
-instant, `since`; its row in `SharingMemory.g`, and runtime and g at its reference count."""
+its believed runtime on one processor if the rule weighs work."""
 STRETCH = record(
     [("job", "i8"), ("processors", "i8"), ("first_range", "i8"), ("begun", "f8"), ("over", "f8")]
 )
@@ -66,10 +61,17 @@ next, seconds, and what is measured then; the last measurement that was taken in
 was made on, 0 before; the count that it would go on with if there were room, 0 if that is no
 matter."""
 TALLY = record(
-    [("members", "i8"), ("deferred", "i8"), ("stretches", "i8"), ("begun", "i8"), ("queries", "i8")]
+    [
+        ("members", "i8"),
+        ("deferred", "i8"),
+        ("stretches", "i8"),
+        ("begun", "i8"),
+        ("held_back", "i8"),
+        ("queries", "i8"),
+    ]
 )
-"""How much of the tables of their names is in use, how many begin in a pass, and how often a
-predictor would have been asked."""
+"""How much of the tables of their names is in use, how many begin in a pass, whether nobody may,
+and how often a predictor would have been asked."""
 MOST_RUNTIMES = 1 << 25
 """So many runtimes of all jobs, believed and true each, are kept in tables, and no more."""
 
@@ -91,6 +93,10 @@ class Claims(NamedTuple):
         its believed T(n)/T(1) on an equal share n of the total; else empty.
     parameters : numpy.ndarray of float, shape (p,)
         Those of the rule.
+    searches : numpy.ndarray of SEARCH, shape (n,)
+        If the rule goes by measurements: its searches, which move on; else empty.
+    now : float
+        Seconds.
     """
 
     readings: FloatArray
@@ -101,11 +107,15 @@ class Claims(NamedTuple):
     work: FloatArray
     stretch: FloatArray
     parameters: FloatArray
+    searches: NDArray[Any] = np.zeros(0, SEARCH)
+    now: float = 0.0
 
 
 _INTEGERS, _NUMBERS = _types.int64[::1], _types.float64[::1]
 _OF_JOBS = _types.float64[:, ::1], _INTEGERS, _INTEGERS, _INTEGERS
-CLAIMS = _types.NamedTuple((*_OF_JOBS, _types.int64, _NUMBERS, _NUMBERS, _NUMBERS), Claims)
+_SEARCHES = _typeof(np.zeros(0, SEARCH))
+_OF_RULES = _types.int64, _NUMBERS, _NUMBERS, _NUMBERS, _SEARCHES, _types.float64
+CLAIMS = _types.NamedTuple((*_OF_JOBS, *_OF_RULES), Claims)
 """The type of claims in compiled code, of which a rule's `shares` is a function."""
 
 
@@ -133,21 +143,17 @@ class SharingMemory(structref.StructRefProxy):
         Malleable jobs that have arrived and may not queue yet, in the order of arrival.
     stretches : numpy.ndarray of STRETCH, shape (s,)
     tally : numpy.ndarray of TALLY, shape (1,)
-    calendar : Calendar
-        When runs really end.
-    believed, true : numpy.ndarray of float, shape (n, counts), seconds
-        Runtimes of each job from one processor on.
-    g : numpy.ndarray of float, shape (applications, counts)
-        All runtimes, as in `workloads.base.Tabled`, where what is believed is what is true or
-        without a curve; the tables of jobs are empty then. Else empty.
+    believed : Tabled
+        Runtimes of jobs with a curve.
     readings : numpy.ndarray of float, shape (n, r)
         Of all jobs, for `Claims`.
     weighs_work, reclaims : bool
     parameters : numpy.ndarray of float, shape (p,)
         All of the rule.
     searches : numpy.ndarray of SEARCH, shape (n,)
+        Empty if the rule does not go by measurements.
     wake_time : float
-        For when the rule last asked for a pass, seconds.
+        For when a pass was last asked for to measure, seconds.
     """
 
     jobs: NDArray[Any]
@@ -158,10 +164,7 @@ class SharingMemory(structref.StructRefProxy):
     deferred: IntArray
     stretches: NDArray[Any]
     tally: NDArray[Any]
-    calendar: Calendar
-    believed: FloatArray
-    true: FloatArray
-    g: FloatArray
+    believed: Tabled
     readings: FloatArray
     weighs_work: bool
     reclaims: bool
@@ -218,14 +221,6 @@ def admit(state: State, sharing: SharingMemory, job: int) -> None:
     push(sharing.queue, job, state.processors[job], state.belief[job], 0.0)
 
 
-def padded(rows: list[FloatArray]) -> FloatArray:
-    """Return rows of unlike length as one table, with -1 behind the end of each."""
-    table = np.full((len(rows), max((row.size for row in rows), default=0)), -1.0)
-    for row, own in zip(table, rows, strict=True) if table.size > 0 else ():
-        row[: own.size] = own
-    return table
-
-
 class CompiledSharingRule(CompiledRule):
     """A compiled rule that shares out processors; all that it may ask of jobs is asked before.
 
@@ -233,22 +228,25 @@ class CompiledSharingRule(CompiledRule):
     ----------
     engine : Engine
     rule : Reallocation
-        With a compiled pass.
     beliefs : Beliefs
     easy : EasyScheduler
         Whose queue it is.
+    decide : callable
+        The pass, of a state and a `SharingMemory`.
     """
 
-    def __init__(self, engine: Engine, rule: Any, beliefs: Beliefs, easy: Any) -> None:
+    def __init__(
+        self, engine: Engine, rule: Any, beliefs: Beliefs, easy: Any, decide: Callable[..., int]
+    ) -> None:
         self._engine, self._view, self._predictor = engine, engine.view, engine.predictor
         self._queue, self._backfilling = easy.queue.tables, easy.backfilling
-        self._rule, self._beliefs, self._truth = rule, beliefs, engine.work
+        self._rule, self._beliefs = rule, beliefs
         self._curved = has_curves(engine.predictor)
-        known = engine.work.is_known_to(engine.predictor) or not self._curved
-        self._tabled = engine.work.tabled() if known else None
-        admits = queue_nobody if rule.defers else admit
-        own = {"must_ask": must_measure, "prepare": prepare, "admit": admits}
-        self.functions = {**own, "decide": rule.decide}
+        tabled, is_known = engine.work.tabled(), engine.work.is_known_to(engine.predictor)
+        self._is_tabled = tabled is not None and (is_known or not self._curved)
+        self._tabled = tabled if is_known else None
+        decides = {"admit": queue_nobody if rule.defers else admit, "decide": decide}
+        self.functions = {"must_ask": must_measure, "prepare": rule.prepare, **decides}
         self.explanations = Explanations()
 
     @property
@@ -257,7 +255,7 @@ class CompiledSharingRule(CompiledRule):
         rule, processors, counts = self._rule, self._view.processors, self._engine.counts
         malleable = np.flatnonzero(self._engine.malleable).tolist()
         jobs = len(self._engine.submit)
-        wide = processors if self._tabled is None or rule.reads_curves else 1
+        wide = processors if rule.reads_curves or not self._is_tabled else 1
         has_room = jobs * wide <= MOST_RUNTIMES and (processors <= TABLED or not rule.weighs_work)
         is_read = self._curved or not rule.reads_beliefs
         return has_room and is_read and all(counts.special(job) is None for job in malleable)
@@ -281,16 +279,12 @@ class CompiledSharingRule(CompiledRule):
         own["request"] = view.jobs.requested_processors
         own["requested_time"] = view.jobs.requested_time
         np.copyto(wanted, own["least"], where=own["least"] > 0)
-        calendar.runtime[:] = self._truth.runtimes_at(np.arange(jobs), wanted)
-        state.belief[:] = self._believed(calendar.runtime, wanted)
-        believed = true = g = np.zeros((0, 0))
-        if (tabled := self._tabled) is None:
-            believed, true = self._tables(own)
-        else:
-            own["row"], g = tabled.row, tabled.g
-            if self._curved:
-                own["request"] = 0
-            own["reference_runtime"], own["reference_g"] = tabled.runtimes, tabled.reference_g
+        work, more = self._engine.work, self._engine.shown.more
+        calendar.runtime[:] = work.runtimes_at(np.arange(jobs), wanted)
+        counts = np.flatnonzero(self._engine.malleable), more["least"], more["largest"]
+        let_counts_change(calendar, work.by_count(*counts))
+        believed = self._believed(own)
+        state.belief[:] = self._believed_on(calendar.runtime, wanted)
         running = state.found.size
         fields = {
             "jobs": own,
@@ -301,41 +295,37 @@ class CompiledSharingRule(CompiledRule):
             "deferred": np.zeros(jobs, np.int64),
             "stretches": np.zeros(jobs + 2 * running, STRETCH),
             "tally": np.zeros(1, TALLY),
-            "calendar": calendar,
             "believed": believed,
-            "true": true,
-            "g": g,
             "readings": padded(rows),
             "weighs_work": self._rule.weighs_work,
             "reclaims": self._rule.reclaim,
             "parameters": np.array(self._rule.parameters, float),
-            "searches": np.zeros(jobs, SEARCH),
+            "searches": np.zeros(jobs if self._rule.measures else 0, SEARCH),
             "wake_time": 0.0,
         }
         self.memory = cast(
             SharingMemory, structure(_make, fields, grows=("stretches", "wake_time"))
         )
 
-    def _believed(self, runtimes: FloatArray, counts: IntArray) -> FloatArray:
+    def _believed_on(self, runtimes: FloatArray, counts: IntArray) -> FloatArray:
         """Return what is believed of all jobs on these counts, by an oracle what is true."""
-        if self._curved and self._tabled is not None:
-            self._engine.beliefs.count(len(runtimes))
+        if self._tabled is not None:
+            self._engine.beliefs.count(counts.size)
             return np.maximum(runtimes, LEAST_BELIEF)
         pairs = enumerate(counts.tolist())
         return np.array([self._view.belief(job, count) for job, count in pairs])
 
-    def _tables(self, own: NDArray[Any]) -> tuple[FloatArray, FloatArray]:
-        """Return what is believed and what is true of each job by count; note who has no curve."""
-        jobs, most = len(own), int(own["most"].max(initial=1))
-        believed, true = np.zeros((jobs, most)), np.zeros((jobs, most))
-        for job in np.flatnonzero(own["most"]).tolist():
-            last = own["most"].item(job)
-            counts, first = np.arange(1, last + 1), own["least"].item(job) - 1
-            curve = self._predictor.curve(job, counts)
+    def _believed(self, own: NDArray[Any]) -> Tabled:
+        """Return what is believed of jobs by count, and note who has a curve."""
+        if self._tabled is not None:
+            own["request"] = 0
+            return self._tabled
+        curves = {}
+        for job in np.flatnonzero(own["most"]).tolist() if self._curved else ():
+            curve = self._predictor.curve(job, np.arange(1, own["most"].item(job) + 1))
             if curve is not None:
-                own["request"][job], believed[job, :last] = 0, curve
-            true[job, first:last] = self._truth.runtimes(job, counts[first:])
-        return believed, true
+                own["request"][job], curves[job] = 0, np.append(np.inf, curve)
+        return by_job(curves, len(own))
 
     def answer(self) -> None:
         """Measure the runs whose measurement is due, each anew."""

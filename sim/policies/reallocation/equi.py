@@ -8,7 +8,6 @@ import numpy as np
 from predictors.base import FloatArray, IntArray
 from predictors.compiling import compiled
 from sim.errors import check_choice
-from sim.policies.passes.malleable import decide
 from sim.policies.passes.sharing import Claims
 from sim.policies.reallocation.beliefs import Beliefs
 from sim.policies.reallocation.rule import Reallocation
@@ -60,7 +59,7 @@ class Equipartition(Reallocation):
     predicted. The parameters are those of `Reallocation`.
     """
 
-    shares, decide = staticmethod(equal_shares), staticmethod(decide)
+    shares = staticmethod(equal_shares)
 
 
 @dataclass(frozen=True)
@@ -76,7 +75,7 @@ class DynamicEquipartition(Reallocation):
         speedup, rounded; or every processor that is believed to shorten it.
     """
 
-    shares, decide = staticmethod(usable_shares), staticmethod(decide)
+    shares = staticmethod(usable_shares)
     reads_beliefs = True
 
     parallelism: Literal["average", "useful"] = "average"
@@ -107,7 +106,7 @@ class GreedyExpansion(Reallocation):
         Who shrinks first.
     """
 
-    shares, decide = staticmethod(expanded), staticmethod(decide)
+    shares = staticmethod(expanded)
 
     victims: Literal["oldest", "youngest"] = "oldest"
 

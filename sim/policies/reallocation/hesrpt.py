@@ -8,7 +8,6 @@ import numpy as np
 from predictors.base import FloatArray, IntArray
 from predictors.compiling import compiled
 from sim.errors import BETWEEN_0_AND_1, check_choice
-from sim.policies.passes.malleable import decide_deferring
 from sim.policies.passes.sharing import Claims, equal_counts
 from sim.policies.reallocation.beliefs import Beliefs
 from sim.policies.reallocation.rule import Reallocation
@@ -103,7 +102,7 @@ class HeSrpt(Reallocation):
         What the shares minimise.
     """
 
-    shares, decide = staticmethod(shares_by_work), staticmethod(decide_deferring)
+    shares = staticmethod(shares_by_work)
     defers = reads_beliefs = weighs_work = True
 
     exponent: float | None = None

@@ -8,7 +8,6 @@ import numpy as np
 from predictors.base import FloatArray, IntArray
 from predictors.compiling import compiled
 from sim.errors import SHARE, check_choice
-from sim.policies.passes.malleable import decide
 from sim.policies.passes.sharing import Claims
 from sim.policies.reallocation.beliefs import Beliefs
 from sim.policies.reallocation.rule import Reallocation
@@ -104,7 +103,7 @@ class MarginalEfficiency(Reallocation):
         Least marginal efficiency of a processor, in [0, 1].
     """
 
-    shares, decide = staticmethod(largest_gains), staticmethod(decide)
+    shares = staticmethod(largest_gains)
     reads_beliefs = reads_curves = True
 
     weight: Literal["none", "work"] = "none"

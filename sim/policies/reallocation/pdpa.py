@@ -9,13 +9,11 @@ from numpy.typing import NDArray
 
 from predictors.base import FloatArray, IntArray
 from predictors.compiling import compiled
-from sim.policies.passes.malleable import begin_pass, end_pass
-from sim.policies.passes.sharing import SEARCH, Claims, SharingMemory
+from sim.policies.passes.sharing import SEARCH, Claims, SharingMemory, prepare
 from sim.policies.reallocation.beliefs import Beliefs, Members
 from sim.policies.reallocation.rule import Reallocation
 from sim.policies.reallocation.shares import hand_out, make_room
 from sim.state.run_state import State
-from sim.state.run_steps import ask_to_wake
 
 NO_REF, INCREASE, DECREASE, STABLE = range(4)
 """Phases of a search: before the first measurement, growing, shrinking, and at its end."""
@@ -68,23 +66,21 @@ def _measure(search: Any, held: int, own: FloatArray) -> int:
 
 
 @compiled
-def shares_by_search(claims: Claims, searches: NDArray[Any], now: float) -> IntArray:
+def shares_by_search(claims: Claims) -> IntArray:
     """Return each job's count by its own measurements, as far as there is room.
 
     Parameters
     ----------
     claims : Claims
-        A job's readings are its request and its largest count.
-    searches : numpy.ndarray of SEARCH, shape (n,)
-        Of the same jobs; they move on. Those of jobs that start are all 0.
-    now : float
-        Seconds.
+        A job's readings are its request and its largest count. The searches of jobs that start
+        are all 0.
 
     Returns
     -------
     numpy.ndarray of int, shape (n,)
     """
     held, least, own = claims.held, claims.least, claims.parameters
+    searches, now = claims.searches, claims.now
     asked = np.maximum(held, least)
     for k, search in enumerate(searches):
         if held[k] == 0:
@@ -111,19 +107,12 @@ def shares_by_search(claims: Claims, searches: NDArray[Any], now: float) -> IntA
 
 
 @compiled
-def share_by_search(state: State, sharing: SharingMemory) -> int:
-    """Make a pass of PDPA."""
-    now = state.run[0].now
-    searches = sharing.searches[sharing.members[: sharing.tally[0].members]]
-    held_back = held_until(searches, now, sharing.parameters[LOW]) < inf
-    jobs, claims = begin_pass(state, sharing, held_back)
-    searches = sharing.searches[jobs]
-    shares = shares_by_search(claims, searches, now)
-    sharing.searches[jobs] = searches
-    if jobs.size > 0 and searches["due"].min() != sharing.wake_time:
-        sharing.wake_time = searches["due"].min()
-        ask_to_wake(state, sharing.wake_time)
-    return end_pass(state, sharing, jobs, shares)
+def hold_back(state: State, sharing: SharingMemory) -> None:
+    """Let nobody start while a search goes on."""
+    prepare(state, sharing)
+    tally = sharing.tally[0]
+    searches = sharing.searches[sharing.members[: tally.members]]
+    tally.held_back = held_until(searches, state.run[0].now, sharing.parameters[LOW]) < inf
 
 
 @dataclass(frozen=True)
@@ -154,8 +143,8 @@ class PerformanceDriven(Reallocation):
         Relative change of efficiency that restarts the search.
     """
 
-    decide = staticmethod(share_by_search)
-    shrinks_unasked = True
+    shares, prepare = staticmethod(shares_by_search), staticmethod(hold_back)
+    shrinks_unasked = measures = True
 
     reclaim: bool = False
     high_efficiency: float = 0.7
@@ -204,6 +193,7 @@ class PerformanceDriven(Reallocation):
             searches[place] = notes[members.job[place]]
             if searches["due"][place] <= view.now:
                 searches["measured"][place] = view.measured_efficiency(members.job[place])
-        shares = shares_by_search(self.claims(beliefs, members, total), searches, view.now)
+        claims = self.claims(beliefs, members, total)
+        shares = self.shares(claims._replace(searches=searches, now=view.now))
         notes.update(zip(members.job, searches.tolist(), strict=True))
-        return shares
+        return np.asarray(shares)

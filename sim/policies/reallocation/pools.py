@@ -8,7 +8,6 @@ import numpy as np
 from predictors.base import FloatArray, IntArray
 from predictors.compiling import compiled
 from sim.errors import check_choice
-from sim.policies.passes.malleable import decide
 from sim.policies.passes.sharing import Claims
 from sim.policies.reallocation.beliefs import Beliefs
 from sim.policies.reallocation.rule import Reallocation
@@ -113,7 +112,7 @@ class Pools(Reallocation):
         preferred count at most its request.
     """
 
-    shares, decide = staticmethod(pooled), staticmethod(decide)
+    shares = staticmethod(pooled)
     reads_beliefs = True
 
     strategy: Literal["min", "pref", "average"] = "average"

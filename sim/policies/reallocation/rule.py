@@ -16,12 +16,14 @@ from sim.policies.allocation.rigid import Request
 from sim.policies.backfill.easy import EasyScheduler
 from sim.policies.base import Allocation, Backfill, Outlook, QueueKeeper
 from sim.policies.order import Order
-from sim.policies.passes.sharing import Claims, CompiledSharingRule, equal_counts, padded
+from sim.policies.passes.malleable import decide, decide_deferring
+from sim.policies.passes.sharing import Claims, CompiledSharingRule, equal_counts, prepare
 from sim.policies.reallocation.beliefs import Beliefs, Members
 from sim.policies.reallocation.costs import FREE, CostModel
 from sim.policies.reallocation.lending import Deferral, LendingView, leave_room_among
 from sim.policies.reallocation.shares import snap
 from sim.policies.reallocation.weighing import Weighing
+from sim.state.columns import padded
 from sim.state.decisions import Decision, Resize, Start, WakeAt
 from sim.state.machine_state import Run
 from sim.state.view import View
@@ -64,17 +66,19 @@ class Reallocation:
         Whether the rule shrinks jobs on its own account, `reclaim` or not.
     defers : bool
         Whether jobs wait whose share rounds to nothing; without `reclaim` they do not.
-    shares, decide : callable
-        Compiled: the processors of each who shares, of `Claims`, by default what it holds; and the
-        pass around it, of a state and its `SharingMemory`, for runs whose decisions are all
-        compiled.
+    measures : bool
+        Whether it goes by measured efficiencies.
+    shares, prepare : callable
+        Compiled: the processors of each who shares, of `Claims`, by default what it holds; and
+        what comes before a pass, of a state and its `SharingMemory`, where all decisions of a run
+        are compiled.
     reads_beliefs, reads_curves : bool
         Whether it reads anything off believed curves, and as much as they are long.
     """
 
-    shrinks_unasked = defers = reads_beliefs = reads_curves = False
+    shrinks_unasked = defers = measures = reads_beliefs = reads_curves = False
     shares: ClassVar[Any] = staticmethod(unchanged)
-    decide: ClassVar[Any] = None
+    prepare: ClassVar[Any] = staticmethod(prepare)
 
     cost: CostModel = FREE
     gain_factor: float = 1.0
@@ -201,17 +205,16 @@ class ReallocatingScheduler:
             self._deferral = Deferral(self.beliefs, self._share, self._limits)
 
     def compiled_rule(self, engine: Engine) -> CompiledRule | None:
-        """Return the compiled rule where the rule has a pass, and it is that of `begin_pass`.
+        """Return the compiled rule where nothing in Python has a say in a pass.
 
-        It is under EASY in the order of arrival, where changes are free, every count
+        That is so under EASY in the order of arrival, where changes are free, every count
         between the least and the largest of a malleable job is feasible, the predictor
         does not learn, and nobody is kept to the request.
         """
         inner, rule = self.inner, self.rule
-        kind = next(one for one in type(rule).__mro__ if "decide" in vars(one))
+        kind = next(one for one in type(rule).__mro__ if "shares" in vars(one))
         if (
             not acts_as(rule, kind)
-            or rule.decide is None
             or not (rule.cost.free and rule.cost.start(1) == rule.distance == 0)
             or rule.grows_only
             or self.view.predictor.learns
@@ -223,7 +226,8 @@ class ReallocatingScheduler:
             or not acts_as(self.allocation, Request)
         ):
             return None
-        compiled = CompiledSharingRule(engine, rule, self.beliefs, inner)
+        decides = decide_deferring if rule.defers else decide
+        compiled = CompiledSharingRule(engine, rule, self.beliefs, inner, decides)
         return compiled if compiled.is_supported else None
 
     def choose(self, job: int, view: View, outlook: Outlook) -> int:
