@@ -190,7 +190,7 @@ def advance(
     while True:
         if run.pass_due:
             if not run.awaits_count:
-                run.chosen, run.admitted = 0, run.newcomer
+                run.admitted = run.newcomer
                 rule.prepare(state, memory)
             while run.admitted < run.arrived:
                 if not (run.awaits_count or rule.choose(state, memory, run.admitted)):

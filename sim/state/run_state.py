@@ -87,7 +87,6 @@ RUN = record(
         ("sequence", "i8"),
         ("ends_planned", "i8"),
         ("resized", "i8"),
-        ("chosen", "i8"),
         ("admitted", "i8"),
         ("awaits_count", "i8"),
     ]
@@ -99,8 +98,8 @@ run ended, and whose belief expired, at it, and `woken_now` who woke. `pass_due`
 pass of an instant that was processed is to come; in it jobs up to `admitted` have been let wait,
 and `awaits_count` is 1 while Python is asked how many processors the next one gets. After
 `passes_per_return` passes Python has a chance. `sequence` numbers what is planned; the ends of
-the first `ends_planned` who started are. `resized` counts whose processors changed in this pass,
-and `chosen` who chose a count."""
+the first `ends_planned` who started are. `resized` counts whose processors changed in this
+pass."""
 
 RANGE = record([("low", "i4"), ("high", "i4")])
 """Processors from one to another, both of them among it."""
@@ -109,7 +108,7 @@ OF_HOLDERS = (
     "holder_end", "holder_job", "holder_processors", "ended_jobs", "expired_jobs", "resized_jobs",
     "found",
 )  # fmt: skip
-GROWING = "ranges", "wakes", "chooser", "choice"
+GROWING = "ranges", "wakes"
 
 
 class State(structref.StructRefProxy):
@@ -122,8 +121,8 @@ class State(structref.StructRefProxy):
     run : numpy.ndarray of RUN, shape (1,)
     belief, start_time, believed_end : numpy.ndarray of float, shape (n,), seconds
         Of each job: its believed runtime, when it started, and when it is believed to end.
-    processors : numpy.ndarray of int, shape (n,)
-        That it holds or will ask for.
+    processors, choice : numpy.ndarray of int, shape (n,)
+        That it holds or will ask for, and at which place of what it was offered, if it was.
     first_range, last_range : numpy.ndarray of int, shape (n,)
         Where its processors stand in `ranges`, and one past that.
     end_sequence : numpy.ndarray of int, shape (n,)
@@ -144,8 +143,6 @@ class State(structref.StructRefProxy):
         Processors of all runs, with each change of their processors anew; it grows.
     wakes : numpy.ndarray of float, ascending, seconds
         When there shall be a pass whatever happens; it grows.
-    chooser, choice : numpy.ndarray of int
-        Who chose a count in this pass, and at which place of what it was offered; they grow.
     """
 
     run: NDArray[Any]
@@ -153,6 +150,7 @@ class State(structref.StructRefProxy):
     start_time: FloatArray
     believed_end: FloatArray
     processors: IntArray
+    choice: IntArray
     first_range: IntArray
     last_range: IntArray
     end_sequence: IntArray
@@ -168,8 +166,6 @@ class State(structref.StructRefProxy):
 
     ranges: NDArray[Any]
     wakes: FloatArray
-    chooser: IntArray
-    choice: IntArray
 
 
 StateType = struct_type(State)

@@ -111,15 +111,7 @@ def give_count(state: State, job: int, processors: int, belief: float, choice: i
     choice : int
         At which place it was offered.
     """
-    state.processors[job], state.belief[job] = processors, belief
-    place = state.run[0].chosen
-    if place == state.chooser.size:
-        state.chooser, state.choice = (
-            longer(state.chooser, 2 * place),
-            longer(state.choice, 2 * place),
-        )
-    state.chooser[place], state.choice[place] = job, choice
-    state.run[0].chosen += 1
+    state.processors[job], state.belief[job], state.choice[job] = processors, belief, choice
 
 
 @compiled(forceinline=True)
@@ -175,13 +167,13 @@ def plan_ends(state: State, calendar: Calendar) -> None:
     What they really take on the counts that they chose was put down with what they were offered.
     """
     run, now = state.run[0], state.run[0].now
-    for k in range(run.chosen):
-        calendar.runtime[state.chooser[k]] = calendar.offered[state.choice[k]]
     for job in state.resized_jobs[: run.resized]:
         _move_end(state, calendar, job)
     for place in range(run.ends_planned, run.started):
         job = state.start_order[place]
-        if calendar.since.size > 0:
+        if calendar.offered.size > 0:
+            calendar.runtime[job] = calendar.offered[state.choice[job]]
+        elif calendar.since.size > 0:
             _begin_work(state, calendar, job)
         end = now + calendar.runtime[job]
         if calendar.limit.size > 0 and now + calendar.limit[job] < end:

@@ -23,6 +23,7 @@ from sim.policies.passes.memory import (
     RuleMemory,
     foreseen,
     holes_of,
+    is_refuted,
     lay_running,
     make_memory,
 )
@@ -150,7 +151,7 @@ def decide_deep(state: State, memory: RuleMemory) -> int:
     return mold_first(holes, run.now, waiting, singles, at.first, at.last, blocking, queue.found)
 
 
-_lay_running = direct(lay_running)
+_lay_running, _is_refuted = direct(lay_running), direct(is_refuted)
 
 
 @dataclass(frozen=True)
@@ -306,7 +307,8 @@ class EasyScheduler(QueueKeeper):
         queue = self.queue
         if self.view.changes.revised and self.refresh():
             forget_all(queue.tables)
-        if queue.waiting > 0 and self.anew is not None and self.anew.is_due and self.anew.choose():
+        anew, tables = self.anew, self.view._tables
+        if queue.waiting > 0 and anew and _is_refuted(tables, anew.factor) and anew.choose():
             self.rank(force=True)
 
     def find_starts(self) -> int:
@@ -344,18 +346,6 @@ class ChoiceAnew:
 
     def __init__(self, keeper: EasyScheduler, factor: float) -> None:
         self._keeper, self.factor = keeper, factor
-
-    @property
-    def is_due(self) -> bool:
-        """Whether a running job has refuted its belief since the last pass."""
-        view = self._keeper.view
-        for run, before in view.changes.moved_ends.items():
-            outlived = before <= view.now < run.believed_end and run.changed == run.start
-            if outlived and view.running.get(run.job) is run:
-                believed = view.belief(run.job, run.processors)
-                if before - run.start >= self.factor * believed * (1.0 - 1e-9):
-                    return True
-        return False
 
     def choose(self) -> list[int]:
         """Let each waiting job choose given those ahead; return the places of other choices."""
