@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from sim.state import availability
 from sim.state.availability import earliest_of, lay, occupy
 
 
@@ -17,7 +18,7 @@ class Profile:
     @property
     def holes(self):
         """Its arrays, for compiled code."""
-        return self.times, self.free, self.span
+        return availability.Profile(self.times, self.free, self.span)
 
     def grow(self, jobs):
         """Make room for the breakpoints of so many running and waiting jobs."""
@@ -30,13 +31,13 @@ class Profile:
     def lay(self, now, ends):
         """Begin anew from what is held now."""
         self.grow(ends.end.size)
-        lay(self.times, self.free, self.span, now, self.processors, ends.end, ends.processors)
+        lay(self.holes, now, self.processors, ends.end, ends.processors)
 
     def occupy(self, start, end, processors):
         """Take processors in [start, end); a negative number gives them back."""
-        occupy(self.times, self.free, self.span, start, end, processors)
+        occupy(self.holes, start, end, processors)
 
     def earliest_of(self, now, counts, runtimes):
         """Return the earliest start of each (count, runtime), none of them reserved."""
-        starts = earliest_of(self.times, self.free, self.span, now, counts, runtimes)
+        starts = earliest_of(self.holes, now, counts, runtimes)
         return starts

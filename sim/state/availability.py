@@ -1,10 +1,7 @@
 """The availability profile: how many processors are believed free from now on.
 
-A profile is two parallel arrays: from ``times[i]`` until ``times[i + 1]``,
-``free[i]`` processors are free; the last entry holds for ever. ``span`` holds
-the first and one past the last entry in use. All functions are compiled; every
-reservation [start, start + runtime) is taken out with the same two instants
-with which it was put in.
+All functions are compiled; every reservation [start, start + runtime) is taken out with the
+same two instants with which it was put in.
 """
 
 from collections.abc import Iterable
@@ -18,8 +15,24 @@ from predictors.base import FloatArray, IntArray
 from predictors.compiling import compiled
 
 FIRST, LAST = 0, 1
-Holes = tuple[FloatArray, IntArray, IntArray]
-"""The arrays of a profile: times, free and span."""
+
+
+class Profile(NamedTuple):
+    """The arrays of an availability profile.
+
+    Attributes
+    ----------
+    times : numpy.ndarray of float, shape (n,), seconds
+    free : numpy.ndarray of int, shape (n,)
+        Processors that are free from ``times[i]`` until ``times[i + 1]``; the last entry holds
+        for ever.
+    span : numpy.ndarray of int, shape (2,)
+        The `FIRST` and one past the `LAST` entry in use.
+    """
+
+    times: FloatArray
+    free: IntArray
+    span: IntArray
 
 
 @compiled(forceinline=True)
@@ -37,14 +50,7 @@ def segment(times: FloatArray, span: IntArray, instant: float) -> int:
 
 @compiled
 def earliest(
-    times: FloatArray,
-    free: IntArray,
-    span: IntArray,
-    processors: int,
-    runtime: float,
-    after: float,
-    limit: float,
-    own: float,
+    profile: Profile, processors: int, runtime: float, after: float, limit: float, own: float
 ) -> float:
     """Return the earliest start in [after, limit) of a hole, or `own` if there is none.
 
@@ -52,6 +58,7 @@ def earliest(
     what it holds from then on is its own, so only the part of the hole that
     lies before it must be free.
     """
+    times, free, span = profile
     i, last = np.uint64(segment(times, span, after)), np.uint64(span[LAST])  # faster than signed
     start = after
     end = min(start + runtime, own)
@@ -113,10 +120,9 @@ def _merge(times: FloatArray, free: IntArray, span: IntArray, i: int) -> None:
 
 
 @compiled(forceinline=True)
-def occupy(
-    times: FloatArray, free: IntArray, span: IntArray, start: float, end: float, processors: int
-) -> None:
+def occupy(profile: Profile, start: float, end: float, processors: int) -> None:
     """Take processors in [start, end); a negative number gives them back."""
+    times, free, span = profile
     if end <= start:
         return
     if span[LAST] + 2 > times.size:
@@ -142,11 +148,9 @@ def _shift(values: NDArray[Any], first: int, last: int, by: int) -> None:
 
 
 @compiled
-def move_up(
-    times: FloatArray, free: IntArray, span: IntArray,
-    before: float, start: float, runtime: float, processors: int,
-) -> None:  # fmt: skip
+def move_up(profile: Profile, before: float, start: float, runtime: float, processors: int) -> None:
     """Let a reservation begin earlier; only what lies between is written anew, behind the rest."""
+    times, free, span = profile
     if 2 * span[LAST] - span[FIRST] + 8 > times.size:
         _close_up(times, free, span)
     end, freed, last, number = start + runtime, before + runtime, span[LAST], 0
@@ -181,10 +185,9 @@ def move_up(
 
 
 @compiled(forceinline=True)
-def free_between(
-    times: FloatArray, free: IntArray, span: IntArray, start: float, end: float
-) -> tuple[int, int]:
+def free_between(profile: Profile, start: float, end: float) -> tuple[int, int]:
     """Return the least and the largest number of free processors in [start, end)."""
+    times, free, span = profile
     i = segment(times, span, start)
     least = most = free[i]
     i += 1
@@ -195,24 +198,17 @@ def free_between(
 
 
 @compiled(forceinline=True)
-def advance(times: FloatArray, span: IntArray, now: float) -> None:
+def advance(profile: Profile, now: float) -> None:
     """Forget what lies before now."""
-    i = segment(times, span, now)
-    span[FIRST] = i
-    times[i] = now
+    i = segment(profile.times, profile.span, now)
+    profile.span[FIRST] = i
+    profile.times[i] = now
 
 
 @compiled
-def lay(
-    times: FloatArray,
-    free: IntArray,
-    span: IntArray,
-    now: float,
-    processors: int,
-    ends: FloatArray,
-    counts: IntArray,
-) -> None:
+def lay(profile: Profile, now: float, processors: int, ends: FloatArray, counts: IntArray) -> None:
     """Begin a profile anew from running jobs, their believed ends ascending."""
+    times, free, span = profile
     span[FIRST] = 0
     span[LAST] = 1
     times[0] = now
@@ -228,12 +224,10 @@ def lay(
 
 
 @compiled(forceinline=True)
-def place(
-    times: FloatArray, free: IntArray, span: IntArray, now: float, processors: int, runtime: float
-) -> float:
+def place(profile: Profile, now: float, processors: int, runtime: float) -> float:
     """Reserve the earliest hole from now on and return its start."""
-    start = earliest(times, free, span, processors, runtime, now, np.inf, np.inf)
-    occupy(times, free, span, start, start + runtime, processors)
+    start = earliest(profile, processors, runtime, now, np.inf, np.inf)
+    occupy(profile, start, start + runtime, processors)
     return start
 
 
@@ -256,13 +250,7 @@ def _octave(number: float, offset: int, above: bool) -> int:
 
 @compiled
 def place_next(
-    times: FloatArray,
-    free: IntArray,
-    span: IntArray,
-    now: float,
-    processors: int,
-    runtime: float,
-    found: FloatArray,
+    profile: Profile, now: float, processors: int, runtime: float, found: FloatArray
 ) -> float:
     """Do what `place` does while nothing but such jobs is put into the profile.
 
@@ -270,7 +258,7 @@ def place_next(
     the latest such start by powers of two, as a Fenwick tree of maxima in two dimensions.
     """
     if found.size == 0 or not 1e-4 < runtime < 1e14:
-        return place(times, free, span, now, processors, runtime)
+        return place(profile, now, processors, runtime)
     after, i = now, min(_octave(processors, 0, False), COUNTS - 1)
     while i > 0:
         k = min(_octave(runtime, 15, False), RUNTIMES - 1)
@@ -278,8 +266,8 @@ def place_next(
             after = max(after, found[i, k])
             k -= k & -k
         i -= i & -i
-    start = earliest(times, free, span, processors, runtime, after, np.inf, np.inf)
-    occupy(times, free, span, start, start + runtime, processors)
+    start = earliest(profile, processors, runtime, after, np.inf, np.inf)
+    occupy(profile, start, start + runtime, processors)
     i = _octave(processors, 0, True)
     while i < COUNTS:
         k = _octave(runtime, 15, True)
@@ -291,18 +279,11 @@ def place_next(
 
 
 @compiled
-def earliest_of(
-    times: FloatArray,
-    free: IntArray,
-    span: IntArray,
-    now: float,
-    counts: IntArray,
-    runtimes: FloatArray,
-) -> FloatArray:
+def earliest_of(profile: Profile, now: float, counts: IntArray, runtimes: FloatArray) -> FloatArray:
     """Return the earliest start of each (count, runtime), none of them reserved."""
     starts = np.empty(counts.size)
     for k in range(counts.size):
-        starts[k] = earliest(times, free, span, counts[k], runtimes[k], now, np.inf, np.inf)
+        starts[k] = earliest(profile, counts[k], runtimes[k], now, np.inf, np.inf)
     return starts
 
 

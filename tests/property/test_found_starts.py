@@ -26,9 +26,9 @@ def test_many_reservations_equal_those_made_one_by_one(processors, powers, now):
             profile.grow(jobs)
             profile.lay(now, BelievedEnds.of([]))
         starts = np.full(jobs, np.inf)
-        holes = together.times, together.free, together.span
+        holes = together.holes
         reserve_rest(holes, now, Waiting(counts, runtimes, starts), 0, jobs)
-        expected = [place(*singly.holes, now, *job) for job in zip(counts, runtimes, strict=True)]
+        expected = [place(singly.holes, now, *job) for job in zip(counts, runtimes, strict=True)]
         assert starts.tolist() == expected
 
 
@@ -82,7 +82,7 @@ def test_a_reservation_moves_up_as_if_taken_out_and_put_in(unit):
             before, runtime = starts[k], runtimes[k]
             starts[k] = before * rng.choice([0.0, 0.5, rng.random()])
             if starts[k] < before:
-                move_up(*moved.holes, before, starts[k], runtime, 3)
+                move_up(moved.holes, before, starts[k], runtime, 3)
                 plain.occupy(before, before + runtime, -3)
                 plain.occupy(starts[k], starts[k] + runtime, 3)
             for one, other in zip(moved.holes[:2], plain.holes[:2], strict=True):

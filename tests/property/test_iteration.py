@@ -39,7 +39,7 @@ def planned(ends, menus, steps):
     profile.lay(5.0, BelievedEnds.of(ends))
     total = 0.0
     for (counts, times, _), step in zip(menus, steps, strict=True):
-        total += place(*profile.holes, 5.0, counts[step], times[step]) + times[step]
+        total += place(profile.holes, 5.0, counts[step], times[step]) + times[step]
     return total
 
 
@@ -83,9 +83,7 @@ def test_kept_plans_lead_to_the_same_counts(queue, by_time):
     spans = np.zeros(len(low), SPAN)
     spans["begin"], spans["number"], spans["low"], spans["high"] = low, sizes, low, low + sizes
     dish = iterate(
-        profile.times,
-        profile.free,
-        profile.span,
+        profile.holes,
         np.concatenate([counts for counts, _, _ in menus]),
         np.concatenate([times for _, times, _ in menus]),
         spans,

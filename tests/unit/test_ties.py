@@ -136,7 +136,7 @@ def planned(counts, runtimes, serial, jobs, processors=8, now=7e8):
     spans = np.zeros(len(low), SPAN)
     spans["begin"], spans["number"], spans["low"], spans["high"] = low, sizes, low, low + sizes
     dish = iterate(
-        profile.times, profile.free, profile.span, np.tile(counts, jobs),
+        profile.holes, np.tile(counts, jobs),
         np.tile(np.array(runtimes, float), jobs), spans, np.full(jobs, float(serial)), False,
     )  # fmt: skip
     return (dish - low).tolist()

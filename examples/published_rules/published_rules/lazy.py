@@ -8,7 +8,7 @@ from sim.errors import AT_LEAST_0, PolicyError
 from sim.policies.base import Allocation, OpenAllocation
 from sim.policies.molding.scheduler import OpenScheduler
 from sim.policies.order import Order
-from sim.policies.passes.memory import foreseen, holes_of, lay_running
+from sim.policies.passes.memory import foreseen, lay_running, profile_of
 from sim.policies.ties import first_least, is_less
 from sim.state.availability import FIRST, occupy
 from sim.state.view import View
@@ -58,16 +58,16 @@ class LazyScheduler(OpenScheduler):
         """Find who starts, in queue order; the first who does not reserves."""
         view, queue, memory = self.view, self.queue, self.memory
         _lay_running(view._tables, memory)
-        holes, number, is_reserved = holes_of(memory), 0, False
+        profile, number, is_reserved = profile_of(memory), 0, False
         for place in queue.places().tolist():
-            if is_reserved and holes[1].item(holes[2].item(FIRST)) == 0:
+            if is_reserved and profile.free.item(profile.span.item(FIRST)) == 0:
                 break
             picked = self._pick(place, is_reserved)
             if picked is None:
                 continue
             count, seconds, start = picked
             queue.processors[place], queue.runtime[place], queue.start[place] = picked
-            occupy(*holes, start, start + seconds, count)
+            occupy(profile, start, start + seconds, count)
             if start <= view.now:
                 queue.found[number] = place
                 number += 1

@@ -14,7 +14,7 @@ from sim.policies.molding.choice import fill_idle
 from sim.policies.passes.memory import RuleMemory
 from sim.policies.passes.open_counts import allow_all, may_start, settle_allowed
 from sim.policies.ties import is_less, is_less_on
-from sim.state.availability import FIRST, LAST, lay
+from sim.state.availability import FIRST, LAST, Profile, lay
 from sim.state.run_state import State
 from sim.state.run_steps import holders_in
 from sim.state.view import View
@@ -163,17 +163,16 @@ def try_from(
 
 
 @compiled
-def first_plan(
-    times: FloatArray, free: IntArray, span: IntArray, jobs: int
-) -> tuple[FloatArray, IntArray]:
+def first_plan(profile: Profile, jobs: int) -> tuple[FloatArray, IntArray]:
     """Return room for two plans of each number of jobs, that of none filled in, and lengths.
 
     Parameters
     ----------
-    times, free, span
-        The profile of the running jobs from now on.
+    profile : Profile
+        Of the running jobs from now on.
     jobs : int
     """
+    times, free, span = profile
     number, rows = span[LAST] - span[FIRST], 2 * (jobs + 1)
     plans, length = np.empty((rows, 2, number + jobs + 1)), np.empty(rows, np.int64)
     for k in range(number):
@@ -185,15 +184,15 @@ def first_plan(
 
 @compiled
 def iterate(
-    times: FloatArray, free: IntArray, span: IntArray, counts: IntArray, runtimes: FloatArray,
-    spans: Spans, serial: FloatArray, by_time: bool,
+    profile: Profile, counts: IntArray, runtimes: FloatArray, spans: Spans, serial: FloatArray,
+    by_time: bool,
 ) -> IntArray:  # fmt: skip
     """Grow counts step by step while the mean turnaround of a conservative plan falls.
 
     Parameters
     ----------
-    times, free, span
-        The profile of the running jobs from now on.
+    profile : Profile
+        Of the running jobs from now on.
     counts, runtimes : numpy.ndarray
         All candidates.
     spans : numpy.ndarray of SPAN, shape (n,)
@@ -211,7 +210,7 @@ def iterate(
     """
     pick: IntArray = spans["low"].copy()
     high = spans["high"]
-    plans, length = first_plan(times, free, span, pick.size)
+    plans, length = first_plan(profile, pick.size)
     half, done = np.zeros(pick.size + 1, np.int64), np.zeros(pick.size + 1)
     jobs, losses, scales = (np.empty((3, pick.size)), np.empty(pick.size), np.empty(pick.size))
     for i in range(pick.size):
@@ -279,9 +278,9 @@ def plan_first(state: State, memory: RuleMemory) -> int:
         spans[i] = memory.menu_spans[jobs[i]]
     ends = holders_in(state)
     size = ends.end.size + 1
-    times, free, span = np.empty(size), np.empty(size, np.int64), np.empty(2, np.int64)
-    lay(times, free, span, run.now, run.free + ends.processors.sum(), ends.end, ends.processors)
-    given = times, free, span, memory.menu_counts, memory.menu_runtimes, spans, own.serial[jobs]
+    profile = Profile(np.empty(size), np.empty(size, np.int64), np.empty(2, np.int64))
+    lay(profile, run.now, run.free + ends.processors.sum(), ends.end, ends.processors)
+    given = profile, memory.menu_counts, memory.menu_runtimes, spans, own.serial[jobs]
     pick = fill_idle(*given) if own.fills_idle else iterate(*given, own.by_time)
     for i in range(number):
         offered = memory.menu_spans[jobs[i]]

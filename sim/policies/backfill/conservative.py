@@ -17,7 +17,6 @@ from sim.policies.passes.memory import (
     RuleMemory,
     believe,
     foreseen,
-    holes_of,
     lay_running,
     make_memory,
     make_room_for_all,
@@ -67,20 +66,20 @@ def follow_changes(memory: RuleMemory, now: float, changes: FloatArray) -> tuple
         Whether processors became free early, and whether reservations are in the way of what
         is held for longer: then the profile is to be laid anew.
     """
-    times, free, span = memory.times, memory.free, memory.span
-    advance(times, span, now)
+    profile = memory.profile
+    advance(profile, now)
     early, is_broken = False, False
     for k in range(len(changes)):
         begin, end, more = changes[k, 0], changes[k, 1], int(changes[k, 2])
         if more < 0:
             if end > begin:
-                occupy(times, free, span, begin, end, more)
+                occupy(profile, begin, end, more)
                 note_freed(memory, begin, end)
                 early = True
-        elif is_broken or free_between(times, free, span, begin, end)[0] < more:
+        elif is_broken or free_between(profile, begin, end)[0] < more:
             is_broken = True
         else:
-            occupy(times, free, span, begin, end, more)
+            occupy(profile, begin, end, more)
     return early, is_broken
 
 
@@ -92,7 +91,7 @@ def compress(memory: RuleMemory, now: float) -> None:
     since the jobs were last tried, so only such holes are looked for. Afterwards that time is
     what this very pass freed, for the jobs that it had already passed by.
     """
-    at, holes = memory.queue.at[0], (memory.times, memory.free, memory.span)
+    at, profile = memory.queue.at[0], memory.profile
     counts, runtimes, starts = waiting_in(memory.queue)
     while at.first < at.last and counts[at.first] == 0:
         at.first += 1
@@ -103,7 +102,7 @@ def compress(memory: RuleMemory, now: float) -> None:
     if high <= now:
         return
     low = max(low, now)
-    most = free_between(*holes, low, high)[1]
+    most = free_between(profile, low, high)[1]
     for k in range(at.first, at.last):
         wanted = counts[k]
         old = starts[k]
@@ -114,14 +113,14 @@ def compress(memory: RuleMemory, now: float) -> None:
         limit = min(old, high)
         if after >= limit:
             continue
-        start = earliest(*holes, wanted, runtime, after, limit, old)
+        start = earliest(profile, wanted, runtime, after, limit, old)
         if start >= old:
             continue
-        move_up(*holes, old, start, runtime, wanted)
+        move_up(profile, old, start, runtime, wanted)
         starts[k] = start
         low = min(low, old)
         high = max(high, old + runtime)
-        most = max(most, free_between(*holes, old, old + runtime)[1])
+        most = max(most, free_between(profile, old, old + runtime)[1])
         note_freed(memory, old, old + runtime)
 
 
@@ -131,7 +130,7 @@ def repair(memory: RuleMemory, now: float) -> int:
 
     The profile holds the running jobs alone when this begins. Returns how many others there are.
     """
-    at, holes = memory.queue.at[0], (memory.times, memory.free, memory.span)
+    at, profile = memory.queue.at[0], memory.profile
     counts, runtimes, starts = waiting_in(memory.queue)
     lost = np.empty(at.last - at.first, np.int64)
     found = 0
@@ -139,13 +138,13 @@ def repair(memory: RuleMemory, now: float) -> int:
         if counts[k] == 0:
             continue
         end = starts[k] + runtimes[k]
-        if starts[k] >= now and free_between(*holes, starts[k], end)[0] >= counts[k]:
-            occupy(*holes, starts[k], end, counts[k])
+        if starts[k] >= now and free_between(profile, starts[k], end)[0] >= counts[k]:
+            occupy(profile, starts[k], end, counts[k])
         else:
             lost[found] = k
             found += 1
     for k in lost[:found]:
-        starts[k] = place(*holes, now, counts[k], runtimes[k])
+        starts[k] = place(profile, now, counts[k], runtimes[k])
     look_again(memory, now)
     note_freed(memory, now, np.inf)
     return found
@@ -170,20 +169,20 @@ def reserve_at(memory: RuleMemory, k: int, start: float) -> None:
 @compiled(forceinline=True)
 def reserve(state: State, memory: RuleMemory, k: int) -> None:
     """Reserve the earliest hole for the job at a place."""
-    queue, holes, now = memory.queue, (memory.times, memory.free, memory.span), state.run[0].now
-    begin = place_next(*holes, now, queue.processors[k], queue.runtime[k], memory.placements)
+    queue, profile, now = memory.queue, memory.profile, state.run[0].now
+    begin = place_next(profile, now, queue.processors[k], queue.runtime[k], memory.placements)
     reserve_at(memory, k, begin)
 
 
 @compiled
 def reserve_best(state: State, memory: RuleMemory, k: int) -> None:
     """Reserve the hole in which the job at a place ends earliest, on any allowed candidate."""
-    queue, holes, own = memory.queue, holes_of(memory), memory.menu_spans[memory.queue.job[k]]
+    queue, profile, own = memory.queue, memory.profile, memory.menu_spans[memory.queue.job[k]]
     counts, runtimes, now = memory.menu_counts, memory.menu_runtimes, state.run[0].now
-    pick, start = best_candidate(holes, now, counts, runtimes, own.low, own.high, np.inf)
+    pick, start = best_candidate(profile, now, counts, runtimes, own.low, own.high, np.inf)
     queue.processors[k], queue.runtime[k] = counts[pick], runtimes[pick]
     reserve_at(memory, k, start)
-    occupy(*holes, start, start + runtimes[pick], counts[pick])
+    occupy(profile, start, start + runtimes[pick], counts[pick])
 
 
 @compiled(forceinline=True)
@@ -286,7 +285,7 @@ def prepare(state: State, memory: RuleMemory) -> None:
             compress(memory, run.now)
     else:
         make_room_for_all(state, memory)
-        advance(memory.times, memory.span, run.now)
+        advance(memory.profile, run.now)
     if run.arrived - run.newcomer > 1 or memory.placements.size > 0:
         memory.placements = nothing_found(run.arrived - run.newcomer)
 

@@ -22,10 +22,10 @@ from sim.policies.passes.memory import (
     BACKFILLING,
     RuleMemory,
     foreseen,
-    holes_of,
     is_refuted,
     lay_running,
     make_memory,
+    profile_of,
 )
 from sim.policies.passes.queue_rule import CompiledQueueRule, is_compiled
 from sim.state.availability import BelievedEnds
@@ -145,10 +145,10 @@ def decide_deep(state: State, memory: RuleMemory) -> int:
     if run.free == 0 or at.first == at.last:
         return 0
     lay_running(state, memory)
-    waiting, holes = waiting_in(queue), (memory.times, memory.free, memory.span)
+    waiting, profile = waiting_in(queue), memory.profile
     singles = single_candidates(queue.processors[: at.last], queue.runtime[: at.last])
     blocking = Blocking(memory.backfilling[0].reservations, False)
-    return mold_first(holes, run.now, waiting, singles, at.first, at.last, blocking, queue.found)
+    return mold_first(profile, run.now, waiting, singles, at.first, at.last, blocking, queue.found)
 
 
 _lay_running, _is_refuted = direct(lay_running), direct(is_refuted)
@@ -358,7 +358,7 @@ class ChoiceAnew:
                 job, view, lambda n, r: foreseen(view._tables, memory, n, r)
             )
             seconds = view.belief(job, count)
-            place_job(*holes_of(memory), view.now, count, seconds)
+            place_job(profile_of(memory), view.now, count, seconds)
             if (count, seconds) != (queue.processors.item(place), queue.runtime.item(place)):
                 queue.processors[place], queue.runtime[place] = count, seconds
                 changed.append(place)

@@ -14,9 +14,9 @@ from sim.policies.backfill.queue_search import is_hopeless, summarise
 from sim.policies.backfill.reservations import reserve_rest
 from sim.policies.base import Allocation
 from sim.policies.order import Order
-from sim.policies.passes.memory import RuleMemory, holes_of, lay_running
+from sim.policies.passes.memory import RuleMemory, lay_running, profile_of
 from sim.policies.passes.queue_rule import CompiledQueueRule, is_compiled
-from sim.state.availability import Holes, earliest, free_between, occupy
+from sim.state.availability import Profile, earliest, free_between, occupy
 from sim.state.decisions import Decision, WakeAt
 from sim.state.run_state import State
 from sim.state.run_steps import ask_to_wake, withdraw_wake
@@ -66,7 +66,7 @@ def make_bounds(jobs: int, summaries: Summaries) -> Bounds:
 
 @compiled(inline="always")
 def _begins_before(
-    holes: Holes, waiting: Waiting, bounds: Bounds, shortest: FloatArray, k: int, limit: float
+    profile: Profile, waiting: Waiting, bounds: Bounds, shortest: FloatArray, k: int, limit: float
 ) -> bool:
     """Raise a job's bound to the earliest hole in the profile; say whether it is below a limit.
 
@@ -76,7 +76,7 @@ def _begins_before(
     least = bounds.starts
     fraction, size = frexp(counts[k])
     if runtimes[k] < shortest[size - 1]:
-        least[k] = earliest(*holes, counts[k], runtimes[k], least[k], limit, np.inf)
+        least[k] = earliest(profile, counts[k], runtimes[k], least[k], limit, np.inf)
         if least[k] < limit:
             return True
         size -= fraction == 0.5
@@ -89,7 +89,7 @@ def _begins_before(
 
 @compiled
 def _reserve_before(
-    holes: Holes, waiting: Waiting, bounds: Bounds, first: int, k: int, limit: float
+    profile: Profile, waiting: Waiting, bounds: Bounds, first: int, k: int, limit: float
 ) -> bool:
     """Reserve for a job if it starts before a limit, and first for those ahead that matter.
 
@@ -99,7 +99,7 @@ def _reserve_before(
     """
     counts, runtimes, starts = waiting
     least, pending, shortest = bounds.starts, bounds.pending, bounds.shortest_ahead
-    while _begins_before(holes, waiting, bounds, bounds.shortest, k, limit):
+    while _begins_before(profile, waiting, bounds, bounds.shortest, k, limit):
         pending[0], number, until = k, 1, least[k] + runtimes[k]
         shortest[:] = np.inf
         for block in range((k - 1) // BLOCK, first // BLOCK - 1, -1):
@@ -108,7 +108,7 @@ def _reserve_before(
             for j in range(min(k, (block + 1) * BLOCK) - 1, max(first, block * BLOCK) - 1, -1):
                 if counts[j] == 0 or starts[j] < np.inf or least[j] >= until:
                     continue
-                if _begins_before(holes, waiting, bounds, shortest, j, until):
+                if _begins_before(profile, waiting, bounds, shortest, j, until):
                     pending[number] = j
                     number += 1
                     if least[j] + runtimes[j] > until:
@@ -116,11 +116,11 @@ def _reserve_before(
                         shortest[:] = np.inf
         while number > 0:
             j = pending[number - 1]
-            start = earliest(*holes, counts[j], runtimes[j], least[j], np.inf, np.inf)
+            start = earliest(profile, counts[j], runtimes[j], least[j], np.inf, np.inf)
             if start > least[j]:
                 least[j] = start
                 break
-            occupy(*holes, start, start + runtimes[j], counts[j])
+            occupy(profile, start, start + runtimes[j], counts[j])
             starts[j] = start
             number -= 1
         if number == 0:
@@ -130,7 +130,7 @@ def _reserve_before(
 
 @compiled
 def replan_soonest(
-    holes: Holes, now: float, waiting: Waiting, first: int, last: int, bounds: Bounds,
+    profile: Profile, now: float, waiting: Waiting, first: int, last: int, bounds: Bounds,
     found: IntArray,
 ) -> tuple[int, float]:  # fmt: skip
     """Do of `replan` what tells who starts now, and when the next reservation begins.
@@ -149,7 +149,7 @@ def replan_soonest(
     starts[first:last] = np.inf
     summarise(summaries, counts, runtimes, first, last)
     bounds.starts[first:last], shortest[:] = now, np.inf
-    soonest, most = np.inf, free_between(*holes, now, np.inf)[1]
+    soonest, most = np.inf, free_between(profile, now, np.inf)[1]
     for block in range(first // BLOCK, (last - 1) // BLOCK + 1):
         if is_hopeless(summaries, block, shortest):
             continue
@@ -157,8 +157,8 @@ def replan_soonest(
             if counts[k] == 0 or counts[k] > most:
                 continue
             if starts[k] == np.inf and not (
-                _begins_before(holes, waiting, bounds, shortest, k, soonest)
-                and _reserve_before(holes, waiting, bounds, first, k, soonest)
+                _begins_before(profile, waiting, bounds, shortest, k, soonest)
+                and _reserve_before(profile, waiting, bounds, first, k, soonest)
             ):
                 continue
             if starts[k] > now:
@@ -167,7 +167,7 @@ def replan_soonest(
                 found[number] = k
                 number += 1
             if soonest < np.inf:
-                most = free_between(*holes, now, soonest)[1]
+                most = free_between(profile, now, soonest)[1]
                 shortest[frexp(most)[1] :] = -np.inf
     return number, soonest
 
@@ -194,7 +194,7 @@ def find_due(state: State, memory: RuleMemory) -> int:
     follow(queue)
     bounds = make_bounds(at.last, summaries_in(queue))
     number, memory.reserving[0].next_start = replan_soonest(
-        holes_of(memory), now, waiting_in(queue), at.first, at.last, bounds, queue.found
+        memory.profile, now, waiting_in(queue), at.first, at.last, bounds, queue.found
     )
     for place in queue.found[:number]:
         forget(bounds.summaries, place, place)
@@ -255,5 +255,5 @@ class ReplanningScheduler(EasyScheduler):
     def reserved_starts(self) -> dict[int, tuple[float, int, float]]:
         """Return start, processors and believed runtime of every reservation of this pass."""
         queue = self.queue
-        reserve_rest(holes_of(self.memory), self.view.now, queue.table, queue.first, queue.last)
+        reserve_rest(profile_of(self.memory), self.view.now, queue.table, queue.first, queue.last)
         return super().reserved_starts()

@@ -10,12 +10,11 @@ from sim.policies.molding.candidates import Candidates, Spans
 from sim.policies.passes.memory import (
     RuleMemory,
     candidates_of,
-    holes_of,
     note_freed,
     take_freed,
 )
 from sim.policies.ties import is_less
-from sim.state.availability import FIRST, LAST, Holes, earliest, free_between, occupy, place
+from sim.state.availability import FIRST, LAST, Profile, earliest, free_between, occupy, place
 from sim.state.waiting_queue import Waiting, waiting_in
 
 Own = tuple[int, float, float]
@@ -41,7 +40,7 @@ class Blocking(NamedTuple):
 
 @compiled
 def best_candidate(
-    holes: Holes,
+    profile: Profile,
     now: float,
     counts: IntArray,
     runtimes: FloatArray,
@@ -59,7 +58,7 @@ def best_candidate(
         if not is_less(runtime, least):
             continue
         latest = min(limit, now + least - runtime)
-        start = earliest(*holes, counts[pick], runtime, now, latest, np.inf)
+        start = earliest(profile, counts[pick], runtime, now, latest, np.inf)
         if is_less(start - now + runtime, least):
             best, best_start, least = pick, start, start - now + runtime
     return best, best_start
@@ -67,7 +66,7 @@ def best_candidate(
 
 @compiled
 def mold_first(
-    holes: Holes,
+    profile: Profile,
     now: float,
     waiting: Waiting,
     candidates: Candidates,
@@ -86,10 +85,10 @@ def mold_first(
     """
     processors, runtime, starts = waiting
     owner, spans, counts, runtimes = candidates
-    free = holes[1]
+    free = profile.free
     reservations, strict = blocking
     number = reserved = 0
-    soon, span = np.nextafter(now, np.inf), holes[2]
+    soon, span = np.nextafter(now, np.inf), profile.span
     for k in range(first, last):
         if processors[k] == 0:
             continue
@@ -102,11 +101,11 @@ def mold_first(
             if counts[own.low] > free[span[FIRST]]:
                 continue
         limit = np.inf if may_reserve else soon
-        pick, start = best_candidate(holes, now, counts, runtimes, own.low, own.high, limit)
+        pick, start = best_candidate(profile, now, counts, runtimes, own.low, own.high, limit)
         if pick < 0:
             continue
         processors[k], runtime[k], starts[k] = counts[pick], runtimes[pick], start
-        occupy(*holes, start, start + runtime[k], processors[k])
+        occupy(profile, start, start + runtime[k], processors[k])
         if start <= now:
             found[number] = k
             number += 1
@@ -119,7 +118,7 @@ def mold_first(
 
 @compiled
 def _earlier_candidate(
-    holes: Holes, now: float, own: Own, freed: Freed, candidates: Candidates, k: int
+    profile: Profile, now: float, own: Own, freed: Freed, candidates: Candidates, k: int
 ) -> tuple[int, float, bool]:
     """Return the candidate at a place that ends earliest before `own`, -1 if none, and its start.
 
@@ -143,10 +142,10 @@ def _earlier_candidate(
         if after >= limit:
             continue
         if count > held and not out:
-            occupy(*holes, old, old_end, -held)
+            occupy(profile, old, old_end, -held)
             out = True
         mine = np.inf if out else old
-        start = earliest(*holes, count, seconds, after, limit, mine)
+        start = earliest(profile, count, seconds, after, limit, mine)
         if start < limit and is_less(start - now + seconds, least):
             best, best_start, least = pick, start, start - now + seconds
     return best, best_start, out
@@ -160,14 +159,14 @@ def compress_candidates(memory: RuleMemory, now: float) -> None:
     What they try is the time in which processors became free since they were last tried: see
     `sim.policies.backfill.conservative.compress`.
     """
-    at, holes, candidates = memory.queue.at[0], holes_of(memory), candidates_of(memory)
+    at, profile, candidates = memory.queue.at[0], memory.profile, candidates_of(memory)
     processors, runtime, starts = waiting_in(memory.queue)
     counts, runtimes = candidates.counts, candidates.runtimes
     begin, end = take_freed(memory)
     if end <= now:
         return
     begin = max(begin, now)
-    most = free_between(*holes, begin, end)[1]
+    most = free_between(profile, begin, end)[1]
     for k in range(at.first, at.last):
         own = processors[k]
         if own == 0 or starts[k] == np.inf:
@@ -176,38 +175,36 @@ def compress_candidates(memory: RuleMemory, now: float) -> None:
         if old_end <= begin:
             continue
         best, best_start, out = _earlier_candidate(
-            holes, now, (own, old, old_end), (begin, end, most), candidates, k
+            profile, now, (own, old, old_end), (begin, end, most), candidates, k
         )
         if best < 0:
             if out:
-                occupy(*holes, old, old_end, own)
+                occupy(profile, old, old_end, own)
             continue
         if not out:
-            occupy(*holes, old, old_end, -own)
-        occupy(*holes, best_start, best_start + runtimes[best], counts[best])
+            occupy(profile, old, old_end, -own)
+        occupy(profile, best_start, best_start + runtimes[best], counts[best])
         processors[k], runtime[k], starts[k] = counts[best], runtimes[best], best_start
         begin = min(begin, old)
         end = max(end, old_end)
-        most = max(most, free_between(*holes, old, old_end)[1])
+        most = max(most, free_between(profile, old, old_end)[1])
         note_freed(memory, old, old_end)
 
 
 @compiled
-def _copy(
-    times: FloatArray, free: IntArray, span: IntArray,
-    to_times: FloatArray, to_free: IntArray, to_span: IntArray,
-) -> None:  # fmt: skip
+def _copy(profile: Profile, copy: Profile) -> None:
+    """Write a profile into another one, which has room for it."""
+    times, free, span = profile
     number = span[LAST] - span[FIRST]
     for i in range(number):
-        to_times[i] = times[span[FIRST] + i]
-        to_free[i] = free[span[FIRST] + i]
-    to_span[FIRST], to_span[LAST] = 0, number
+        copy.times[i] = times[span[FIRST] + i]
+        copy.free[i] = free[span[FIRST] + i]
+    copy.span[FIRST], copy.span[LAST] = 0, number
 
 
 @compiled
 def fill_idle(
-    times: FloatArray, free: IntArray, span: IntArray, counts: IntArray, runtimes: FloatArray,
-    spans: Spans, serial: FloatArray,
+    profile: Profile, counts: IntArray, runtimes: FloatArray, spans: Spans, serial: FloatArray,
 ) -> IntArray:  # fmt: skip
     """Hand out planned idle processors while the planned utilisation rises (UMS).
 
@@ -215,19 +212,19 @@ def fill_idle(
     Σ T(n)·n·E(n) is Σ T(1), so that utilisation rises where the latest planned end falls.
     """
     pick: IntArray = spans["low"].copy()
+    times, _, span = profile
     high, now = spans["high"], times[span[FIRST]]
     jobs = pick.size
     room = span[LAST] - span[FIRST] + 2 * jobs + 4
-    work_times, work_free = np.empty(room), np.empty(room, np.int64)
-    work_span = np.empty(2, np.int64)
+    work = Profile(np.empty(room), np.empty(room, np.int64), np.empty(2, np.int64))
     starts, best = np.empty(jobs), pick.copy()
     latest = np.inf
     while True:
-        _copy(times, free, span, work_times, work_free, work_span)
+        _copy(profile, work)
         end, last = 0.0, 0
         for i in range(jobs):
             seconds = runtimes[pick[i]]
-            starts[i] = place(work_times, work_free, work_span, now, counts[pick[i]], seconds)
+            starts[i] = place(work, now, counts[pick[i]], seconds)
             if is_less(end, starts[i] - now + seconds):
                 end, last = starts[i] - now + seconds, i
         if not is_less(end, latest):
@@ -235,13 +232,13 @@ def fill_idle(
         latest = end
         best[:] = pick
         handed = False
-        for k in range(work_span[FIRST], work_span[LAST]):
-            idle = work_free[k]
+        for k in range(work.span[FIRST], work.span[LAST]):
+            idle = work.free[k]
             while idle > 0:
                 chosen, most = -1, 0.0
                 for i in range(jobs):
                     at = pick[i]
-                    if starts[i] != work_times[k] or at + 1 >= high[i]:
+                    if starts[i] != work.times[k] or at + 1 >= high[i]:
                         continue
                     if counts[at + 1] - counts[at] > idle:
                         continue

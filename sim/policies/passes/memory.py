@@ -11,7 +11,7 @@ from predictors.compiling import compiled, direct, record
 from sim.policies.allocation.sa import least_turnaround
 from sim.policies.backfill.reservations import reserve_rest
 from sim.policies.molding.candidates import CLOSED, SPAN, Candidates, OpenMemory, Spans
-from sim.state.availability import Holes, advance, earliest_of, lay
+from sim.state.availability import Profile, advance, earliest_of, lay
 from sim.state.run_state import State, longer, struct_type, structure
 from sim.state.run_steps import give_count, holders_in
 from sim.state.waiting_queue import Queue, forget_all, push, waiting_in
@@ -56,8 +56,7 @@ class RuleMemory(structref.StructRefProxy):
     reserving : numpy.ndarray of RESERVING, shape (1,)
     placements : numpy.ndarray of float
         Of `sim.state.availability.place_next`, at this instant.
-    times, free, span : numpy.ndarray
-        The profile of `sim.state.availability`.
+    profile : Profile
     plan_version : int
         How much had happened when all that wait were given reservations in it; -1: they are not.
     menu_spans : numpy.ndarray of SPAN, shape (n,)
@@ -95,9 +94,7 @@ class RuleMemory(structref.StructRefProxy):
     revised_beliefs: FloatArray
     reserving: NDArray[Any]
     placements: FloatArray
-    times: FloatArray
-    free: IntArray
-    span: IntArray
+    profile: Profile
     plan_version: int
     menu_spans: Spans
     menu_counts: IntArray
@@ -118,8 +115,8 @@ class RuleMemory(structref.StructRefProxy):
 FIRST_BREAKPOINTS = 256
 """Breakpoints that a profile has room for at first."""
 GROWING = (
-    "times", "free", "plan_version", "menu_counts", "menu_runtimes", "revised_places",
-    "revised_beliefs", "placements",
+    "profile", "plan_version", "menu_counts", "menu_runtimes", "revised_places", "revised_beliefs",
+    "placements",
 )  # fmt: skip
 RuleMemoryType = struct_type(RuleMemory)
 
@@ -131,6 +128,7 @@ def _made(fields: tuple[Any, ...]) -> RuleMemory:
 
 def make_memory(queue: Queue, processors: int, **known: Any) -> RuleMemory:
     """Return the memory of a rule of which this is known, and in which nothing else stands yet."""
+    room = FIRST_BREAKPOINTS
     fields = {
         "queue": queue,
         "backfilling": np.zeros(1, BACKFILLING),
@@ -138,9 +136,7 @@ def make_memory(queue: Queue, processors: int, **known: Any) -> RuleMemory:
         "revised_beliefs": np.zeros(0),
         "reserving": np.array([(np.inf, np.inf, np.inf, -np.inf)], RESERVING),
         "placements": np.zeros((0, 0)),
-        "times": np.zeros(FIRST_BREAKPOINTS),
-        "free": np.full(FIRST_BREAKPOINTS, processors),
-        "span": np.array([0, 1]),
+        "profile": Profile(np.zeros(room), np.full(room, processors), np.array([0, 1])),
         "plan_version": -1,
         "menu_spans": np.zeros(0, SPAN),
         "menu_counts": np.zeros(0, np.int64),
@@ -160,10 +156,10 @@ def make_memory(queue: Queue, processors: int, **known: Any) -> RuleMemory:
     return cast(RuleMemory, structure(_made, fields | known, grows=GROWING))
 
 
-@compiled(forceinline=True)
-def holes_of(memory: RuleMemory) -> Holes:
+@compiled
+def profile_of(memory: RuleMemory) -> Profile:
     """Return the availability profile as it is now."""
-    return memory.times, memory.free, memory.span
+    return memory.profile
 
 
 @compiled(forceinline=True)
@@ -202,18 +198,19 @@ def make_room_for_all(state: State, memory: RuleMemory) -> None:
     """Let the profile hold all who wait and run; others may be put in."""
     run, memory.plan_version = state.run[0], -1
     breakpoints = 4 * (run.arrived - run.started + run.holders + run.ended_now + 1) + 64
-    if memory.times.size < breakpoints:
-        memory.times = longer(memory.times, 2 * breakpoints)
-        memory.free = longer(memory.free, 2 * breakpoints)
+    times, free, span = memory.profile
+    if times.size < breakpoints:
+        times, free = longer(times, 2 * breakpoints), longer(free, 2 * breakpoints)
+        memory.profile = Profile(times, free, span)
 
 
 @compiled
 def lay_running(state: State, memory: RuleMemory) -> None:
     """Begin the profile anew from the believed ends of running jobs, with room for all."""
     make_room_for_all(state, memory)
-    ends, holes = holders_in(state), (memory.times, memory.free, memory.span)
+    ends = holders_in(state)
     processors = state.run[0].free + ends.processors.sum()
-    lay(*holes, state.run[0].now, processors, ends.end, ends.processors)
+    lay(memory.profile, state.run[0].now, processors, ends.end, ends.processors)
 
 
 @compiled
@@ -290,18 +287,18 @@ def _lay_reservations(state: State, memory: RuleMemory) -> None:
         stays &= waiting.counts[k] == 0 or waiting.starts[k] >= run.now
     if stays:
         make_room_for_all(state, memory)
-        advance(memory.times, memory.span, run.now)
+        advance(memory.profile, run.now)
     else:
         lay_running(state, memory)
         waiting.starts[at.first : at.last] = np.inf
-    reserve_rest((memory.times, memory.free, memory.span), run.now, waiting, at.first, at.last)
+    reserve_rest(memory.profile, run.now, waiting, at.first, at.last)
     memory.plan_version = run.sequence + run.ended
 
 
 @compiled
 def foresee(state: State, memory: RuleMemory, counts: IntArray, runtimes: FloatArray) -> FloatArray:
     """Return the earliest start of each (count, runtime) on the profile as it is."""
-    return earliest_of(memory.times, memory.free, memory.span, state.run[0].now, counts, runtimes)
+    return earliest_of(memory.profile, state.run[0].now, counts, runtimes)
 
 
 @compiled

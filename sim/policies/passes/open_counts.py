@@ -70,11 +70,11 @@ def find_allowed(state: State, memory: RuleMemory, last: int) -> int:
     """
     memory.search_end[0] = last
     lay_running(state, memory)
-    queue, holes = memory.queue, (memory.times, memory.free, memory.span)
+    queue, at, now = memory.queue, memory.queue.at[0], state.run[0].now
     blocking = Blocking(memory.open.reservations, memory.open.strict)
     return mold_first(
-        holes, state.run[0].now, waiting_in(queue), candidates_of(memory), queue.at[0].first, last,
-        blocking, queue.found,
+        memory.profile, now, waiting_in(queue), candidates_of(memory), at.first, last, blocking,
+        queue.found,
     )  # fmt: skip
 
 
