@@ -110,8 +110,8 @@ def tables_of(queue: Queue) -> tuple[IntArray, IntArray, FloatArray, FloatArray,
 
 
 @compiled
-def _rest_of(queue: Queue) -> tuple[IntArray, Summaries, FloatArray]:
-    return queue.found, Summaries(queue.shortest, queue.summarised), queue.soonest
+def _found_in(queue: Queue) -> IntArray:
+    return queue.found
 
 
 @compiled(inline="always")
@@ -298,8 +298,6 @@ class WaitingQueue:
         Room for the places that a search finds.
     table : Waiting
         All places, for compiled code.
-    first, last, waiting, layout : int
-        As of `AT`.
     """
 
     job: IntArray
@@ -312,54 +310,30 @@ class WaitingQueue:
         room: dict[str, Any] = {name: np.zeros(64, kind) for name, kind in BY_PLACE.items()}
         more = {"found": np.zeros(64, np.int64), **summaries_of(64)._asdict()}
         more["soonest"] = np.full(2, -np.inf)
-        self._hold({"at": np.zeros(1, AT), **room, **more})
-
-    def _hold(self, fields: dict[str, Any]) -> None:
-        self._at = fields["at"]
+        fields = {"at": np.zeros(1, AT), **room, **more}
         self.tables = cast(Queue, structure(_make, fields, grows=fields.keys() - {"at"}))
-        self._first, self._last = self._at["first"], self._at["last"]
-        self._waiting, self._layout = self._at["waiting"], self._at["layout"]
+        self._waiting = fields["at"]["waiting"]
         self.see()
 
     def see(self) -> None:
         """Name the tables by which compiled code has replaced others."""
         for name, table in zip(BY_PLACE, tables_of(self.tables), strict=True):
             setattr(self, name, table)
-        self.found, self.summaries, _ = _rest_of(self.tables)
+        self.found = _found_in(self.tables)
         self.table = Waiting(self.processors, self.runtime, self.start)
-
-    @property
-    def first(self) -> int:
-        """The first place in use."""
-        return int(self._first.item())
-
-    @first.setter
-    def first(self, place: int) -> None:
-        self._first[0] = place
-
-    @property
-    def last(self) -> int:
-        """One past the last place in use."""
-        return int(self._last.item())
 
     @property
     def waiting(self) -> int:
         """How many jobs wait."""
         return int(self._waiting.item())
 
-    @property
-    def layout(self) -> int:
-        """Changes whenever waiting jobs have moved to other places."""
-        return int(self._layout.item())
-
     def __len__(self) -> int:
         return self.waiting
 
     def add(self, job: int, processors: int, runtime: float, key: float | None = None) -> int:
         """Add a job behind all of its key or less; None puts it last. Returns its place."""
-        size = self.job.size
         place = int(push(self.tables, job, processors, float(runtime), key or 0.0))
-        if self.last > size:
+        if self.tables.at["last"].item() > self.job.size:
             self.see()
         return place
 
@@ -373,11 +347,7 @@ class WaitingQueue:
 
     def head(self) -> int:
         """Return the place of the first waiting job; there must be one."""
-        first, processors = self.first, self.processors
-        while processors.item(first) == 0:
-            first += 1
-        self.first = first
-        return first
+        return int(self.places()[0])
 
     def places(self) -> IntArray:
         """Return the places of all waiting jobs, in queue order."""
@@ -388,12 +358,8 @@ class WaitingQueue:
         places = self.places()
         return dict(zip(self.job[places].tolist(), places.tolist(), strict=True))
 
-    def jobs(self) -> IntArray:
-        """Return the waiting jobs in queue order."""
-        return jobs_in(self.tables)
-
     def __iter__(self) -> Iterator[int]:
-        yield from self.jobs().tolist()
+        yield from jobs_in(self.tables).tolist()
 
     def rank(self, keys: FloatArray, arrival: FloatArray) -> None:
         """Put the waiting jobs in order of new keys, ties in order of arrival.
@@ -411,5 +377,6 @@ class WaitingQueue:
         """Keep the jobs at these places alone, in this order."""
         for table in (self.job, self.processors, self.runtime, self.start, self.key):
             table[: places.size] = table[places]
-        self._first[0], self._last[0] = 0, places.size
-        self._layout += 1
+        at = self.tables.at
+        at["first"], at["last"] = 0, places.size
+        at["layout"] += 1

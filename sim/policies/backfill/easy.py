@@ -315,11 +315,11 @@ class EasyScheduler(QueueKeeper):
         """Find who starts, in the order as it is now; ends matter if the head may be blocked."""
         self.rank()
         view, queue, free = self.view, self.queue, self.view.free
-        wanted = queue.processors[queue.first : queue.last].sum()
+        wanted = queue.processors[queue.places()].sum()
         is_open = self.strict or self.reservations == 0 or wanted <= free
         number = int(self._decide(view._without_ends if is_open else view._tables, self.memory))
         if (missing := -self.backfilling["extra_nodes"].item()) > 0:
-            job, wanted = queue.job.item(queue.first), queue.processors.item(queue.first)
+            job, wanted = queue.job.item(queue.head()), queue.processors.item(queue.head())
             raise PolicyError(
                 f"job index {job} wants {wanted} processors; only {wanted - missing} will be free"
             )

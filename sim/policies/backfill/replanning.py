@@ -254,6 +254,6 @@ class ReplanningScheduler(EasyScheduler):
 
     def reserved_starts(self) -> dict[int, tuple[float, int, float]]:
         """Return start, processors and believed runtime of every reservation of this pass."""
-        queue = self.queue
-        reserve_rest(profile_of(self.memory), self.view.now, queue.table, queue.first, queue.last)
+        first, last, *_ = self.queue.tables.at[0].item()
+        reserve_rest(profile_of(self.memory), self.view.now, self.queue.table, first, last)
         return super().reserved_starts()

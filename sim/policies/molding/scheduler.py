@@ -141,7 +141,7 @@ class OpenScheduler(OpenKeeper):
         """Let the rule narrow the candidates, then find whoever can and should start."""
         queue = self.queue
         self.rank()
-        queue.start[queue.first : queue.last] = np.inf
+        queue.start[queue.places()] = np.inf
         if self.view.free == 0 and not self.candidates.looks_ahead:
             return 0
         return self._plan(self.candidates.narrow(self.memory))
