@@ -126,6 +126,9 @@ def _made(fields: tuple[Any, ...]) -> RuleMemory:
     return RuleMemory(*fields)  # type: ignore[no-untyped-call]
 
 
+_make = direct(_made)
+
+
 def make_memory(queue: Queue, processors: int, **known: Any) -> RuleMemory:
     """Return the memory of a rule of which this is known, and in which nothing else stands yet."""
     room = FIRST_BREAKPOINTS
@@ -153,7 +156,9 @@ def make_memory(queue: Queue, processors: int, **known: Any) -> RuleMemory:
         "ends_told": np.zeros(1, np.int64),
         "own": np.zeros((0, 0)),
     }
-    return cast(RuleMemory, structure(_made, fields | known, grows=GROWING))
+    fields |= known
+    fields["own"] = np.ascontiguousarray(fields["own"], float)
+    return cast(RuleMemory, structure(_make, fields, grows=GROWING))
 
 
 @compiled

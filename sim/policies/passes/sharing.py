@@ -1,6 +1,7 @@
 """What rules that share out processors keep of a run, and answers to what their passes ask."""
 
 from collections.abc import Callable
+from functools import cache
 from typing import Any, NamedTuple, cast
 
 import numpy as np
@@ -180,12 +181,17 @@ def _made(jobs: NDArray[Any], shares: Any, more: tuple[Any, ...]) -> SharingMemo
     return SharingMemory(jobs, shares, *more)  # type: ignore[no-untyped-call]
 
 
-def _make(fields: tuple[Any, ...]) -> SharingMemory:
-    """Return the memory of these fields; whatever the rule, it is of one type."""
-    jobs, shares, *more = fields
-    kinds = _typeof(jobs), _types.FunctionType(_INTEGERS(CLAIMS)), _typeof(tuple(more))
+@cache
+def _maker(jobs: types.Type, more: types.Type) -> Callable[..., SharingMemory]:
+    """Return what makes memories of such fields; whatever the rule, they are of one type."""
+    kinds = jobs, _types.FunctionType(_INTEGERS(CLAIMS)), more
     made: Any = compiled(signature_or_function=kinds)(_made)
-    return cast(SharingMemory, made(jobs, shares, tuple(more)))
+    return cast(Callable[..., SharingMemory], made)
+
+
+def _make(fields: tuple[Any, ...]) -> SharingMemory:
+    jobs, shares, *more = fields
+    return _maker(_typeof(jobs), _typeof(tuple(more)))(jobs, shares, tuple(more))
 
 
 @compiled
