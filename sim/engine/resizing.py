@@ -1,39 +1,19 @@
 """How a running job changes its processors, what that costs, and what can be learned from it."""
 
 from collections.abc import Iterable, Mapping
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from sim.engine.run_log import RunLog
-from sim.engine.work import Work
 from sim.errors import PolicyError
-from sim.state.decisions import Preferences, Resize
-from sim.state.machine_state import MachineState, Run, rewrite
+from sim.state.decisions import Resize
+from sim.state.machine_state import Run, rewrite
 from sim.state.processors import count_processors, remove_ranges, split_ranges
 from sim.state.records import SHOWN_SHARE, Ranges
 from sim.state.run_state import rounded
-from sim.state.sensors import EfficiencySensor
-from sim.state.view import View
 
-
-class ResizerEngine(Protocol):
-    """What changing a running job needs of an engine."""
-
-    state: MachineState
-    view: View
-    preferences: Preferences
-    sensor: EfficiencySensor
-    work: Work
-
-    @property
-    def log(self) -> RunLog: ...  # noqa: D102
-
-    def plan_completion(self, run: Run, now: float) -> float:
-        """Expect the end of a run that goes on at `now`; return when that is."""
-
-    def move_believed_end(self, run: Run, end: float) -> None:
-        """Believe that a running job ends at another time."""
+if TYPE_CHECKING:
+    from sim.engine.engine import Engine
 
 
 class Resizer:
@@ -41,12 +21,12 @@ class Resizer:
 
     Parameters
     ----------
-    engine : ResizerEngine
+    engine : Engine
     limited : bool
         Whether jobs are killed at their requested time.
     """
 
-    def __init__(self, engine: ResizerEngine, limited: bool) -> None:
+    def __init__(self, engine: "Engine", limited: bool) -> None:
         self._engine = engine
         self._limited = limited
         self._spent: dict[tuple[int, int], float] = {}
