@@ -1,6 +1,6 @@
 """Invariants of a run, checked from the outside while it goes on (``sim.check=true``)."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Sequence
 from typing import Any
 
 import numpy as np
@@ -8,7 +8,7 @@ import numpy as np
 from sim.engine.protocols import AroundScheduler, Promise
 from sim.engine.watcher import Watched, Watcher
 from sim.errors import InvariantError
-from sim.state.availability import shadow_time
+from sim.state.availability import fewest_free, shadow_time
 from sim.state.decisions import Decision
 from sim.state.processors import count_processors, join_ranges
 from sim.state.run_state import ranges_of
@@ -219,14 +219,8 @@ def _require(holds: bool, engine: Watched, what: str) -> None:
         raise InvariantError(f"t={engine.view.now}: {what}")
 
 
-def _require_fit(engine: Watched, reserved: Iterable[Sequence[Any]]) -> None:
+def _require_fit(engine: Watched, reserved: Collection[Any]) -> None:
     """Require that reservations and all that runs fit together at any instant."""
-    changes = [(engine.view.now, -engine.view.free)]
-    changes += [(end, -count) for end, _, count in engine.view.believed_ends.rows()]
-    for start, count, runtime in reserved:
-        changes += [(start, count), (start + runtime, -count)]
-    totals: dict[float, int] = {}
-    for instant, change in changes:
-        totals[instant] = totals.get(instant, 0) + change
-    most = np.cumsum([totals[t] for t in sorted(totals)]).max()
-    _require(most <= 0, engine, "reservations do not fit together")
+    view, ends = engine.view, engine.view.believed_ends.rows()
+    left = fewest_free([(end, count) for end, _, count in ends], view.free, reserved, view.now)
+    _require(left >= 0, engine, "reservations do not fit together")

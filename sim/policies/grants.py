@@ -13,13 +13,10 @@ from sim.policies.backfill.replanning import ReplanningScheduler
 from sim.policies.base import QueueKeeper
 from sim.policies.molding.scheduler import OpenScheduler
 from sim.policies.reallocation.costs import FREE, CostModel
-from sim.state.availability import shadow_time
+from sim.state.availability import Reserved, fewest_free, shadow_time
 from sim.state.decisions import Decision, Grant, Refuse, Start
 from sim.state.machine_state import Request, Run
 from sim.state.view import View
-
-Reserved = Sequence[tuple[float, int, float]]
-"""Start (seconds), processors and believed runtime (seconds) of each reservation."""
 
 
 @dataclass(frozen=True)
@@ -114,7 +111,7 @@ class GrantingScheduler(AroundScheduler):
         before = [*others, (run.believed_end, run.processors)]
         reserved = self._reserved(before, free)
         left = free + run.processors - request.processors
-        return _room(after, left, reserved, view.now) >= 0
+        return fewest_free(after, left, reserved, view.now) >= 0
 
     def _end(self, request: Request, run: Run) -> float:
         """Return when a run is believed to end at the latest that gets what it asks for."""
@@ -140,14 +137,3 @@ class GrantingScheduler(AroundScheduler):
         wanted, runtime = queue.processors.item(head), queue.runtime.item(head)
         start, _ = shadow_time(ends, free, wanted, self.view.now)
         return [(start, wanted, runtime)]
-
-
-def _room(ends: list[tuple[float, int]], free: int, reserved: Reserved, now: float) -> int:
-    """Return the fewest processors that are free at any time that reservations take up."""
-    times = np.array([now, *(end for end, _ in ends), *(r[0] for r in reserved),
-                      *(r[0] + r[2] for r in reserved)])  # fmt: skip
-    changes = np.array([free, *(n for _, n in ends), *(-r[1] for r in reserved),
-                        *(r[1] for r in reserved)])  # fmt: skip
-    kept = times < inf
-    at, which = np.unique(np.maximum(times[kept], now), return_inverse=True)
-    return int(np.cumsum(np.bincount(which, changes[kept], at.size)).min())

@@ -4,7 +4,7 @@ All functions are compiled; every reservation [start, start + runtime) is taken 
 same two instants with which it was put in.
 """
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable, Sequence
 from math import frexp
 from typing import Any, NamedTuple, Self
 
@@ -345,3 +345,36 @@ def shadow_time(
         if free >= wanted:
             return holder[0], taken
     return np.inf, taken
+
+
+Reserved = Collection[tuple[float, int, float]]
+"""Start (seconds), processors and believed runtime (seconds) of each reservation."""
+
+
+def fewest_free(
+    ends: Sequence[tuple[float, int]], free: int, reserved: Reserved, now: float
+) -> int:
+    """Return the fewest processors that are free at any time; below 0 if some are not there.
+
+    Parameters
+    ----------
+    ends : sequence of (float, int)
+        When processors become free, seconds, and how many.
+    free : int
+        Those that are free now.
+    reserved : Reserved
+    now : float
+        Seconds.
+
+    Examples
+    --------
+    >>> fewest_free([(5.0, 2)], free=1, reserved=[(5.0, 3, 4.0), (7.0, 1, 1.0)], now=3.0)
+    -1
+    """
+    times = np.array([now, *(end for end, _ in ends), *(start for start, *_ in reserved),
+                      *(start + seconds for start, _, seconds in reserved)])  # fmt: skip
+    changes = np.array([free, *(count for _, count in ends), *(-count for _, count, _ in reserved),
+                        *(count for _, count, _ in reserved)])  # fmt: skip
+    kept = times < np.inf
+    at, which = np.unique(np.maximum(times[kept], now), return_inverse=True)
+    return int(np.cumsum(np.bincount(which, changes[kept], at.size)).min())
