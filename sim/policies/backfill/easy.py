@@ -307,8 +307,7 @@ class EasyScheduler(QueueKeeper):
         queue = self.queue
         if self.view.changes.revised and self.refresh():
             forget_all(queue.tables)
-        anew, tables = self.anew, self.view._tables
-        if queue.waiting > 0 and anew and _is_refuted(tables, anew.factor) and anew.choose():
+        if queue.waiting > 0 and self.anew is not None and self.anew.is_due and self.anew.choose():
             self.rank(force=True)
 
     def find_starts(self) -> int:
@@ -346,6 +345,11 @@ class ChoiceAnew:
 
     def __init__(self, keeper: EasyScheduler, factor: float) -> None:
         self._keeper, self.factor = keeper, factor
+
+    @property
+    def is_due(self) -> bool:
+        """Whether a running job refutes its belief at this instant."""
+        return bool(_is_refuted(self._keeper.view._tables, self.factor))
 
     def choose(self) -> list[int]:
         """Let each waiting job choose given those ahead; return the places of other choices."""
