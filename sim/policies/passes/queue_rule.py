@@ -29,7 +29,6 @@ from sim.policies.passes.memory import (
     revise,
     set_menu,
 )
-from sim.state.calendar import Calendar, offer
 from sim.state.columns import Explanations
 from sim.state.predicted import LEAST_BELIEF
 from sim.state.run_state import State
@@ -76,6 +75,8 @@ class CompiledQueueRule:
 
     functions: Mapping[str, Any]
     memory: Any
+    offered: tuple[IntArray, IntArray] | None = None
+    changes_counts = False
 
     def __init__(
         self,
@@ -109,9 +110,9 @@ class CompiledQueueRule:
         self.functions = {"must_ask": asks, "choose": settles, "admit": admit, **functions}
         self.explanations, self._explained = Explanations(), 0
 
-    def begin(self, state: State, calendar: Calendar) -> None:
+    def begin(self, state: State) -> None:
         """Begin a run whose jobs stand here; ask for all beliefs, if none is asked for later."""
-        self._state, self._calendar, engine = state, calendar, self._engine
+        self._state, engine = state, self._engine
         counters = (state.run[name] for name in ("awaits_count", "admitted", "newcomer", "arrived"))
         self._is_asked, self._asking, self._newcomer, self._arrived = counters
         jobs = state.processors.size
@@ -137,7 +138,6 @@ class CompiledQueueRule:
         state, engine = self._state, self._engine
         if self._rule is None:
             state.belief[:] = self._beliefs(jobs, state.processors)
-            self._calendar.runtime[:] = engine.work.runtimes_at(jobs, state.processors)
         else:
             engine.shown.arrive(jobs.tolist())
             self._offer(jobs)
@@ -149,18 +149,15 @@ class CompiledQueueRule:
         takes_all = is_known and is_plain and self._rule.advice.repair != "always"
         asked = self._asked_together if takes_all else self._asked_singly
         parts = [asked(jobs[k : k + JOBS_AT_ONCE]) for k in range(0, jobs.size, JOBS_AT_ONCE)]
-        number, at_once, *menu, runtimes = map(np.concatenate, zip(*parts, strict=True))
+        number, at_once, *menu = map(np.concatenate, zip(*parts, strict=True))
         spans = self.memory.menu_spans
         spans["begin"][jobs] = np.cumsum(number) - number
         spans["number"][jobs], spans["at_once"][jobs] = number, at_once
         set_menu(self.memory, *menu)
-        offer(self._calendar, runtimes)
+        self.offered = np.repeat(jobs, number), menu[0]
 
     def _asked_singly(self, jobs: IntArray) -> tuple[Any, ...]:
-        """Return how many counts each job chooses from, and whether at once; then these counts.
-
-        And what is believed, and true, of the job there.
-        """
+        """Return how many counts each job chooses from, whether at once; these, and beliefs."""
         view, offered = self._engine.view, []
         for job in jobs.tolist():
             if self._candidates is None:
@@ -172,9 +169,7 @@ class CompiledQueueRule:
                 at_once = False
             offered.append((counts.size, at_once, counts, believed))
         number, at_once, *menu = zip(*offered, strict=True)
-        counts, believed = map(np.concatenate, menu)
-        runtimes = self._engine.work.runtimes_at(np.repeat(jobs, number), counts)
-        return number, at_once, counts, believed, runtimes
+        return number, at_once, *map(np.concatenate, menu)
 
     def _asked_together(self, jobs: IntArray) -> tuple[Any, ...]:
         """Return the same where an oracle believes what is true, and all that jobs try counts."""
@@ -189,7 +184,7 @@ class CompiledQueueRule:
             last = np.cumsum(number) - 1
             serial = np.where(number > 1, serial, counts[last] * believed[last])
             self.memory.open.serial[jobs] = serial
-        return number, np.zeros_like(jobs), counts, believed, runtimes
+        return number, np.zeros_like(jobs), counts, believed
 
     def _beliefs(self, jobs: IntArray, processors: IntArray) -> FloatArray:
         """Return what is believed of jobs that run on what they request."""
@@ -247,8 +242,8 @@ class CompiledQueueRule:
         for job, before in memory.ended[:new].tolist():
             self._explain_started(before)
             processors = state.processors.item(job)
-            start, end = state.start_time.item(job), self._calendar.end_time.item(job)
-            if end > start and not self._calendar.killed.item(job):
+            start, end = state.start_time.item(job), engine.event_list.end_of(job)
+            if end > start and not engine.event_list.is_killed(job):
                 engine.learn(job, processors, end - start, end, {}, {})
             engine.beliefs.forget([job])
             engine.shown.leave(job)
@@ -282,5 +277,5 @@ class CompiledQueueRule:
         """Return who waits."""
         return jobs_in(self.memory.queue)
 
-    def stretches(self) -> None:
+    def stretches(self, end_time: FloatArray) -> None:
         """Return None: runs keep what they start on."""
