@@ -98,8 +98,8 @@ class Beliefs:
         self._known.pop(job, None)
         self.notes.pop(job, None)
 
-    def _keep(self, job: int, what: str, read: Callable[[int], Any]) -> Any:
-        """Return something of a job that is read once."""
+    def keep(self, job: int, what: str, read: Callable[[int], Any]) -> Any:
+        """Return something of a job, which is read once until beliefs about it change."""
         known = self._known.setdefault(job, {})
         if what not in known:
             known[what] = read(job)
@@ -107,7 +107,7 @@ class Beliefs:
 
     def serial(self, job: int) -> float:
         """Return the believed T(1) in seconds."""
-        serial: float = self._keep(job, "serial", self._read_serial)
+        serial: float = self.keep(job, "serial", self._read_serial)
         return serial
 
     def _read_serial(self, job: int) -> float:
@@ -119,7 +119,7 @@ class Beliefs:
 
     def table(self, job: int) -> FloatArray:
         """Return the believed T(n)/T(1) by n, from 0 (infinite) to the job's largest count."""
-        table: FloatArray = self._keep(job, "table", self._read_table)
+        table: FloatArray = self.keep(job, "table", self._read_table)
         return table
 
     def _read_table(self, job: int) -> FloatArray:
@@ -132,7 +132,7 @@ class Beliefs:
 
     def request(self, job: int) -> int:
         """Return the request of a job for which the predictor has no curve, else 0."""
-        has_curve = self._keep(job, "has_curve", self.view.predictor.has_curve)
+        has_curve = self.keep(job, "has_curve", self.view.predictor.has_curve)
         return 0 if has_curve else self.view.requested_processors[job]
 
     def read_off(self, job: int, reading: Callable[["Beliefs", int], Found]) -> Found:
@@ -144,7 +144,7 @@ class Beliefs:
         reading : callable
             Beliefs and job to what the rule needs; one for a run.
         """
-        found: Found = self._keep(job, "reading", partial(reading, self))
+        found: Found = self.keep(job, "reading", partial(reading, self))
         return found
 
     def relative(self, job: int, processors: int) -> float:
