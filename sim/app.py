@@ -10,7 +10,7 @@ import os
 import re
 import sys
 import traceback
-from collections.abc import Mapping
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -31,7 +31,8 @@ from sim.results.durable import output, write_failure
 
 if TYPE_CHECKING:
     from sim.console import Side
-    from sim.simulation.in_folder import Carried
+    from sim.simulation.progress import Names
+    from sim.simulation.replay import Carried
 
 BAD_STATUS = 2
 logger = logging.getLogger(__name__)
@@ -43,15 +44,14 @@ _begun: list[bool] = []
 def _run(composed: DictConfig, folder: Path, multirun: bool) -> float | None:
     """Carry the run out; show its results, or return its objective in a multirun."""
     config = settings(composed, HydraConfig.get(), multirun)
-    from sim.simulation.in_folder import run_in
-    from sim.simulation.progress import Names, Show
+    from sim.simulation.progress import Show, names_of
+    from sim.simulation.replay import run_in
 
     if not gc.isenabled():  # all is loaded, which is no garbage
         gc.freeze()
         gc.enable()
     asked = config["sim"]["progress"]
-    chosen = HydraConfig.get().runtime.choices
-    names = Names(str(chosen["policy"]), _predictor(chosen), str(chosen["workload"]))
+    names = names_of(HydraConfig.get().runtime.choices, (config["baseline"] or {}).get("name"))
     show = Show(not multirun if asked is None else asked, names)
     own: Any = {"hydra": OmegaConf.to_container(HydraConfig.get(), enum_to_str=True)}
     tasks = HydraConfig.get().overrides.task
@@ -70,7 +70,7 @@ def _run(composed: DictConfig, folder: Path, multirun: bool) -> float | None:
 
         mark_finished(folder, [str(one) for one in tasks], done.inputs, listings(config))
         return _objective(config, done.results)
-    _show(config, done)
+    _show(names, done)
     return None
 
 
@@ -85,42 +85,36 @@ def _objective(config: dict[str, Any], results: Any) -> float | None:
         return None
 
 
-def _show(config: dict[str, Any], done: "Carried") -> None:
+def _show(names: "dict[str, Names]", done: "Carried") -> None:
     """Print the table; a terminal that cannot take it takes nothing else along."""
     from predictors.cli.terminal import PlainConsole
     from sim.console import print_results
 
     with output(f"; the artefacts are in {done.folder}"), contextlib.suppress(SystemExit):
-        print_results(PlainConsole(), _sides(config, done), done.folder)
+        print_results(PlainConsole(), _sides(names, done), done.folder)
 
 
-def _sides(config: dict[str, Any], done: "Carried") -> "list[Side]":
+def _sides(names: "dict[str, Names]", done: "Carried") -> "list[Side]":
     """Return the columns of the table: the run, the step between, the baseline."""
     from sim.console import Side
-    from sim.results.artefacts import BASELINE
-    from sim.results.sentences import NOBODY
+    from sim.results.artefacts import BASELINE, RUN, STEP
 
-    chosen, (run, base, step) = HydraConfig.get().runtime.choices, done.results
     changed = [one for one in HydraConfig.get().overrides.task if re.match(r"\+*policy[/.]", one)]
-    policy, predictor = ", ".join([str(chosen["policy"]), *changed]), _predictor(chosen)
-    own, bases, steps = ([f for one in done.parts if (f := one[k]) is not None] for k in range(3))
+    own = replace(names[RUN], policy=", ".join([names[RUN].policy, *changed]))
+    named, parts = {**names, RUN: own}, done.parts
     places = done.places or [done.folder]
-    jobs, theirs = ([one / part / "jobs.parquet" for one in places] for part in ("", BASELINE))
-    sides = [Side(run, policy, "" if policy == NOBODY else predictor, parts=own, jobs=jobs)]
-    if base is not None:
-        name = config["baseline"]["name"]
-        if step is not None:
-            sides.append(Side(step, name, str(chosen["predictor"]), parts=steps))
-        by = "" if name == NOBODY else schema.BASELINE_PREDICTOR
-        sides.append(Side(base, name, by, is_baseline=True, parts=bases, jobs=theirs))
-    return sides
-
-
-def _predictor(chosen: Mapping[str, Any]) -> str:
-    """Return the name of the predictor that is asked: the policy's own, where it has one."""
-    from sim.sweeps.configurations import OWN_PREDICTOR
-
-    return str(chosen.get(OWN_PREDICTOR, chosen["predictor"]))
+    return [
+        Side(
+            done.results[role],
+            named[role].policy,
+            named[role].asked,
+            role == BASELINE,
+            [one[role] for one in parts if role in one],
+            [place / role / "jobs.parquet" for place in places],
+        )
+        for role in (RUN, STEP, BASELINE)
+        if role in done.results
+    ]
 
 
 def _task(composed: DictConfig) -> float | None:

@@ -21,9 +21,9 @@ from sim.help.misspellings import no_such_key
 from sim.simulation.build import build
 from sim.simulation.doors import raised
 from sim.simulation.parts import OBJECT, fits_as, given_object
-from sim.simulation.progress import Names
+from sim.simulation.progress import Names, names_of
 from sim.simulation.scene import REPETITION
-from sim.sweeps.configurations import OWN_PREDICTOR, key_of
+from sim.sweeps.configurations import key_of
 from workloads.frame import SOURCE, FrameWorkload
 from workloads.logs.formats import guess_format
 from workloads.logs.log import LogWorkload
@@ -318,9 +318,7 @@ class Call:
         """Return what writes the configuration of a run into a folder."""
         return partial(composed.save, parts={k: (p.name, p.target) for k, p in self.parts.items()})
 
-    def names(self, choices: Mapping[str, str]) -> Names:
-        """Return what the parts of the run are called."""
-        found = {key: str(choices[key]) for key in ("policy", "predictor", "workload")}
-        held = {key: part.name for key, part in self.parts.items()}
-        own = {k: str(choices[OWN_PREDICTOR]) for k in ("predictor",) if OWN_PREDICTOR in choices}
-        return Names(**(found | held | own))
+    def names(self, composed: Composed) -> dict[str, Names]:
+        """Return by role what the parts of the run and of its baseline are called."""
+        chosen = {**composed.choices, **{key: part.name for key, part in self.parts.items()}}
+        return names_of(chosen, (composed.settings["baseline"] or {}).get("name"))

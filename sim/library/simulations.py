@@ -13,19 +13,18 @@ import pandas as pd
 
 from predictors.cli.display import SILENT, Display
 from sim.composition import Composed, combinations, compose
-from sim.config import BASELINE_PREDICTOR
 from sim.errors import BAD_INPUT, ConfigError, SimError, SweepWarning, one_line
 from sim.help.interrupts import noting_interrupts
 from sim.library.call import Call, axis, several
 from sim.library.result import REPLICATIONS, Kept, Result
-from sim.results.artefacts import BASELINE
+from sim.results.artefacts import BASELINE, RUN, STEP
 from sim.results.durable import write_failure
 from sim.results.provenance import listings
 from sim.results.run_folder import foreign
-from sim.simulation.in_folder import run_in
 from sim.simulation.progress import Names, Show
-from sim.simulation.replay import Results, Simulated, summaries
+from sim.simulation.replay import Simulated, run_in, summaries
 from sim.simulation.replay import run as replay
+from sim.simulation.replication import Results
 from sim.sweeps.callback import folder_name
 from sim.sweeps.configurations import HOW, parse_override
 from sim.sweeps.locks import own_folder
@@ -89,21 +88,21 @@ def run(
     """
     call = Call(overrides, jobs, processors, policy, predictor, keys)
     composed = compose(call.overrides)
-    config, names = call.settings(composed), call.names(composed.choices)
+    config, names = call.settings(composed), call.names(composed)
     kept: list[Simulated] = []
     show = _show(config, names)
     if folder is None:
         means = replay({**config, "picture": "none"}, None, {}, show, kept.append)
-        return _result(means, kept, names, config["baseline"], None)
+        return _result(means, kept, names, None)
     place = _made(folder)
     with own_folder(place):
         means = run_in(
             place, config, show, call.saver(composed), kept.append, anew=True, goes_on=False
         ).results
-    return _result(means, kept, names, config["baseline"], place)
+    return _result(means, kept, names, place)
 
 
-def _show(config: Mapping[str, Any], names: Names) -> Show:
+def _show(config: Mapping[str, Any], names: Mapping[str, Names]) -> Show:
     """Return what is told of the progress: at a terminal or in a notebook, unless it is set."""
     show = Show(False, names)
     asked = config["sim"]["progress"]
@@ -129,37 +128,28 @@ def _made(folder: str | PathLike[str]) -> Path:
 
 
 def _result(
-    means: Results,
-    kept: Sequence[Simulated],
-    names: Names,
-    base: Mapping[str, Any] | None,
-    folder: Path | None,
+    means: Results, kept: Sequence[Simulated], names: Mapping[str, Names], folder: Path | None
 ) -> Result:
     """Return the result of a run: of one replication, or of several with their means."""
-    named = [names, names, names]
-    if base is not None:
-        named[1] = Names(str(base["name"]), BASELINE_PREDICTOR, names.workload)
-        named[2] = Names(str(base["name"]), names.predictor, names.workload)
-    each = [_replication(one, named) for one in kept]
-    if "replications" not in means[0]:
-        return replace(each[0], folder=folder)
-    baseline, step = (
-        None if summary is None else Result(summary, name, replications=tuple(filter(None, parts)))
-        for summary, name, parts in (
-            (means[1], named[1], [one.baseline for one in each]),
-            (means[2], named[2], [one.baseline_predictor for one in each]),
+    every = [
+        {role: Result(one.summary, names[role], tables=one.tables) for role, one in made.items()}
+        for made in kept
+    ]
+    if "replications" not in means[RUN]:
+        return replace(_compared(every[0]), folder=folder)
+    found = {
+        role: Result(
+            summary, names[role], replications=tuple(one[role] for one in every if role in one)
         )
-    )
-    return Result(means[0], names, baseline, step, tuple(each), folder)
+        for role, summary in means.items()
+    }
+    found[RUN] = replace(found[RUN], replications=tuple(map(_compared, every)), folder=folder)
+    return _compared(found)
 
 
-def _replication(simulated: Simulated, named: Sequence[Names]) -> Result:
-    own, baseline, step = (
-        None if made is None else Result(made.summary, name, tables=made.tables)
-        for made, name in zip(simulated, named, strict=True)
-    )
-    assert own is not None
-    return replace(own, baseline=baseline, baseline_predictor=step)
+def _compared(found: Mapping[str, Result]) -> Result:
+    """Return the result of a run with those that it is compared with."""
+    return replace(found[RUN], baseline=found.get(BASELINE), baseline_predictor=found.get(STEP))
 
 
 @noting_interrupts()
@@ -272,28 +262,26 @@ class Planned:
 
     def carry_out(
         self, folder: Path | None, shown: Display
-    ) -> tuple[Names, str, Results, list[Results]]:
+    ) -> tuple[Mapping[str, Names], Results, list[Results]]:
         """Simulate; what is finished in its folder is left as it is.
 
-        Returns the names of the run's parts, that of its baseline, what is found, and what is
-        found of each replication.
+        Returns the names of the parts, what is found, and what is found of each replication.
         """
         composed = self.composed or compose(self.overrides, multirun=True)
         call = self.call
-        config, names = call.settings(composed), call.names(composed.choices)
+        config, names = call.settings(composed), call.names(composed)
         show = _show(config, names)
         show = replace(show, display=shown if show.progress else SILENT)
-        base = (config["baseline"] or {}).get("name", "")
         if folder is None:
             each: list[Results] = []
             plain = {**config, "picture": "none"}
             means = replay(plain, None, {}, show, lambda made: each.append(summaries(made)))
-            return names, base, means, each
+            return names, means, each
         with own_folder(folder, wait=True):
             own = bool(call.parts)
             done = run_in(folder, config, show, call.saver(composed), anew=own, goes_on=not own)
             mark_finished(folder, list(self.overrides), done.inputs, listings(config))
-        return names, base, done.results, done.parts
+        return names, done.results, done.parts
 
 
 def _plan(call: Call) -> list[Planned]:
@@ -324,14 +312,14 @@ def _row(
     row: dict[str, Any] = {"run": name}
     row |= {key: values.get(key) for key in ("policy", "predictor", *differing)}
     try:
-        names, against, (own, base, _), each = one.carry_out(folder, shown)
+        names, found, each = one.carry_out(folder, shown)
     except BAD_INPUT as error:
         if folder is not None and foreign(folder) is None:
             write_failure(folder, one_line(error))
         return row | {"status": "failed", "message": one_line(error)}
     parts |= {name: each} if len(each) > 1 else {}
-    row |= {"policy": names.policy, "predictor": names.predictor}
-    figures = {key: value for key, value in own.items() if key not in row}
-    beside = {f"{BASELINE}_{key}": value for key, value in (base or {}).items()}
-    beside |= {} if base is None else {f"{BASELINE}_policy": against}
+    row |= {"policy": names[RUN].policy, "predictor": names[RUN].predictor}
+    figures = {key: value for key, value in found[RUN].items() if key not in row}
+    beside = {f"{BASELINE}_{key}": value for key, value in found.get(BASELINE, {}).items()}
+    beside |= {f"{BASELINE}_policy": names[BASELINE].policy} if beside else {}
     return row | {"status": "finished", "message": ""} | figures | beside

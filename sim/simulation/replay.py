@@ -1,20 +1,25 @@
-"""One run from its configuration to its artefacts: jobs, truth, policy, simulation, figures."""
+"""One run from its configuration to its artefacts, in a folder of its own where it has one."""
 
 import contextlib
+import logging
+import shutil
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from predictors.cli.display import SILENT, Display
-from sim.config import BASELINE_PREDICTOR
+from sim.config import digest
 from sim.errors import ConfigError
 from sim.results.artefacts import (
+    BASELINE,
     REQUESTS,
+    RUN,
+    STEP,
     Artefacts,
     is_finished,
     mean_of_replications,
@@ -24,19 +29,31 @@ from sim.results.artefacts import (
     write_run,
     write_table,
 )
+from sim.results.durable import FAILURE, SUMMARY
 from sim.results.formats import check_formats, write_formats
 from sim.results.job_metrics import Figures
 from sim.results.metrics import summarise
 from sim.results.outcome import Outcome
-from sim.results.provenance import Identity
+from sim.results.provenance import (
+    CODE,
+    DIGEST,
+    INPUTS,
+    KEEP,
+    Identity,
+    checked_inputs,
+    code_checksum,
+    input_files,
+    why_again,
+)
 from sim.results.request_metrics import requests_frame
 from sim.results.rows import EASY_PLUS
-from sim.results.run_folder import manifest, read_results
+from sim.results.run_folder import finish, manifest, read_results, replacing
 from sim.results.steady_state import STEADY, STEADY_LOAD, WINDOW, Trim
 from sim.simulation.build import with_menu
-from sim.simulation.progress import Show
+from sim.simulation.progress import Names, Show
 from sim.simulation.recorded_schedule import is_recorded
 from sim.simulation.replication import (
+    Results,
     decisive,
     easy_plus_figures,
     easy_plus_of,
@@ -49,7 +66,7 @@ from workloads.truth.options import TruthOptions
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-
+logger = logging.getLogger(__name__)
 FILLED = "missing_requested_time"
 """The rule of cleaning that fills requested times."""
 
@@ -138,15 +155,13 @@ def _requested_times(estimates: str, filled: int, jobs: int, how: str) -> str:
     return made if filled >= jobs else f"recorded and {made}"
 
 
-def _title(show: Show, config: Mapping[str, Any], parts: Mapping[str, Any], run: Outcome) -> str:
-    """Return the title of the picture of a run or a baseline: its parts, jobs, processors."""
+def _title(names: Names, brings_predictor: bool, run: Outcome) -> str:
+    """Return the title of a picture: the parts of the simulation, its jobs and processors."""
     from sim.results.plots.pictures import title_of  # late: many runs draw none
 
-    own = parts["predictor"] == config["predictor"]
-    brings_own = is_recorded(parts["policy"]) or parts["policy"].get("predictor")
-    predictor = "" if brings_own else show.names.predictor if own else BASELINE_PREDICTOR
     figures: Figures = {"jobs": int(run.counted.sum()), "processors": run.records.processors}
-    return title_of(show.name(parts), predictor, show.names.workload, figures)
+    asked = "" if brings_predictor else names.asked
+    return title_of(names.policy, asked, names.workload, figures)
 
 
 def write_more(folder: Path, run: Outcome, names: Sequence[str]) -> None:
@@ -202,16 +217,18 @@ def perform(
     scene: Scene,
     identity: Identity,
     show: Show,
-    is_drawn: bool = True,
-    is_first: bool = True,
+    role: str,
+    replication: int,
 ) -> Artefacts:
-    """Simulate the run or its baseline, and return everything that is written of it.
+    """Simulate the run or what it is compared with, and return everything that is written of it.
 
-    If it `is_first`, no later replication, and does not settle, it is run at lower loads too.
+    If it does not settle, and is no later replication, it is run at lower loads too.
     """
-    began = time.perf_counter()
+    began, is_first = time.perf_counter(), replication == 0
     played = play(config, parts, scene, show.display)
-    title = _title(show, config, parts, played.outcome) if is_drawn else None
+    picture, title = config["picture"], None
+    if picture == "all" or (picture == "first" and is_first and role != STEP):
+        title = _title(show.names[role], bool(parts["policy"].get("predictor")), played.outcome)
     made = artefacts(config, played, scene, time.perf_counter() - began, identity, title)
     figures, alone = made.summary, config["replications"] == 1 and config["precision"] is None
     sought = is_first and figures[STEADY] is False and (alone or figures[WINDOW] is None)
@@ -221,8 +238,6 @@ def perform(
 
 MOST_STEP_JOBS = 100_000
 """Jobs up to which the step between baseline and run is played unasked."""
-Results = tuple[Figures, Figures | None, Figures | None]
-"""Summaries of a run, of its baseline and of the step between, where there are such."""
 
 
 def step_between(config: Mapping[str, Any], jobs: int) -> dict[str, Any] | None:
@@ -255,34 +270,28 @@ def step_between(config: Mapping[str, Any], jobs: int) -> dict[str, Any] | None:
     return {**base, "predictor": config["predictor"]}
 
 
-Simulated = tuple[Artefacts, Artefacts | None, Artefacts | None]
-"""One replication of a run, of its baseline and of the step between."""
+Simulated = Mapping[str, Artefacts]
+"""One replication of a run and of what it is compared with, by role."""
 
 
 def replicate(
     config: Mapping[str, Any], replication: int, folder: Path | None, identity: Identity, show: Show
 ) -> Simulated:
-    """Run one replication, its baseline and the step between; write all where there is a folder."""
+    """Run one replication and what it is compared with; write all where there is a folder."""
     if config["sim"]["assumptions"] and config["baseline"] is None:
         raise ConfigError("sim.assumptions=true: needs a baseline, such as baseline=easy")
     with show.display.ahead():
         scene = set_scene(config, replication, shown=show.display)
-    others = (config["baseline"], step_between(config, len(scene.trace.jobs)))
-    first, every = replication == 0 and config["picture"] == "first", config["picture"] == "all"
-    drawn = (first or every, first or every, every)
+    step = step_between(config, len(scene.trace.jobs))
+    every = {RUN: config, BASELINE: config["baseline"], STEP: step}
+    asked = {role: parts for role, parts in every.items() if parts is not None}
     varies = config["sim"]["assumptions"] and replication == 0
-    rival = easy_plus_of(config) if others[1] is not None else None
-    number = sum(one is not None for one in (config, *others, rival)) + varies
-    made: list[Artefacts | None] = []
-    for parts, is_drawn in zip((config, *others), drawn, strict=True):
-        if parts is None:
-            made.append(None)
-            continue
-        with show.display.part(sum(map(bool, made)), number, show.name(parts)):
-            asked = (config, parts, scene, identity, show, is_drawn, replication == 0)
-            made.append(perform(*asked))
-    own, base, step = made
-    assert own is not None
+    rival = None if step is None else easy_plus_of(config)
+    number = len(asked) + (rival is not None) + varies
+    made: dict[str, Artefacts] = {}
+    for role, parts in asked.items():
+        with show.display.part(len(made), number, show.names[role].policy):
+            made[role] = perform(config, parts, scene, identity, show, role, replication)
     more: Figures = {}
     if rival is not None:
         with show.display.part(number - 1 - varies, number, EASY_PLUS):
@@ -290,17 +299,15 @@ def replicate(
     if varies:
         with show.display.part(number - 1, number):
             more |= decisive(config, show.display)
-    own = replace(own, summary=dict(sorted({**own.summary, **more}.items())))
+    made[RUN] = replace(made[RUN], summary=dict(sorted((made[RUN].summary | more).items())))
     if folder is not None:
-        write_run(folder, own, base, step)
-    return own, base, step
+        write_run(folder, made)
+    return made
 
 
 def summaries(simulated: Simulated) -> Results:
     """Return the summaries of a replication."""
-    own, base, step = (None if one is None else one.summary for one in simulated)
-    assert own is not None
-    return own, base, step
+    return {role: one.summary for role, one in simulated.items()}
 
 
 def run(
@@ -328,9 +335,8 @@ def run(
 
     Returns
     -------
-    tuple of dict
-        The summary of the run, and those of its baseline and of the step
-        between, if it has them.
+    mapping of str to dict
+        By role the summaries, of several replications the means.
     """
     Trim(**config["metrics"])
     check_formats(config["export"])
@@ -356,10 +362,83 @@ def run(
             return one(0)
         every = replicated(one, number, rule)
     more = {} if rule is None else rule.figures(every)
-    means = mean_of_replications([results[0] for results in every], more)
+    means = {RUN: mean_of_replications([results[RUN] for results in every], more)}
+    for role in (BASELINE, STEP):
+        if known := [results[role] for results in every if role in results]:
+            means[role] = mean_summary(known)
     if folder is not None:
         places = [replication_folder(folder, k) for k in range(len(every))]
-        write_ends(folder, means, identity, places)
-    others = ([own for results in every if (own := results[k]) is not None] for k in (1, 2))
-    base, step = (mean_summary(known) if known else None for known in others)
-    return means, base, step
+        write_ends(folder, means[RUN], identity, places)
+    return means
+
+
+class Carried(NamedTuple):
+    """A run that is finished in its folder: its summaries, the files that it read, the folder."""
+
+    results: Results
+    inputs: Mapping[str, Path]
+    folder: Path
+
+    @property
+    def places(self) -> list[Path]:
+        """The folder of each replication, where there are several."""
+        number = int(self.results[RUN].get("replications") or 0)
+        return [replication_folder(self.folder, k) for k in range(number)]
+
+    @property
+    def parts(self) -> list[Results]:
+        """The summaries of each replication, where there are several."""
+        return [*map(read_results, self.places)]
+
+
+def run_in(
+    folder: Path,
+    config: Mapping[str, Any],
+    show: Show,
+    save: Callable[[Path], None],
+    keep: Callable[[Simulated], None] | None = None,
+    *,
+    anew: bool,
+    goes_on: bool = True,
+) -> Carried:
+    """Carry out a run in a folder that nobody else works in.
+
+    Parameters
+    ----------
+    folder : pathlib.Path
+    config : mapping
+        Its whole settings.
+    show : Show
+    save : callable
+        Writes the configuration into a folder's ``.hydra/``: at once where there are no former
+        results, which otherwise keep their own until the new ones are whole.
+    keep : callable, optional
+        Is handed each replication as it ends.
+    anew : bool
+        Whether to do again what is finished there with this configuration, these
+        inputs and this code.
+    goes_on : bool
+        Whether replications that an interrupted run left there are taken for its own.
+    """
+    files = input_files(config)
+    identity = {DIGEST: digest(config), INPUTS: checked_inputs(files), CODE: code_checksum()}
+    finish(folder)
+    (folder / FAILURE).unlink(missing_ok=True)
+    if not anew:
+        why = why_again(folder, identity, keep_code=config["reuse"] == KEEP)
+        if why is None:
+            logger.info("already finished: %s", folder.name)
+            return Carried(read_results(folder), files, folder)
+        if why:
+            logger.warning("done again: %s", why)
+    if not (folder / SUMMARY).exists():
+        save(folder)
+    with replacing(folder, goes_on=goes_on) as new:
+        for part in new.iterdir():
+            if part.is_file():
+                part.unlink()
+            elif why_again(part, identity, keep_code=config["reuse"] == KEEP) is not None:
+                shutil.rmtree(part)
+        save(new)
+        results = run(config, new, identity, show, keep)
+    return Carried(results, files, folder)

@@ -7,13 +7,14 @@ changes the outcome most is found by runs under others.
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from math import expm1, inf, isfinite, log
-from typing import Any, Literal, TypeVar
+from typing import Any, Literal
 
 import yaml
 
 from predictors.cli.display import SILENT, Display
 from sim.config import CONFIG_FOLDER
 from sim.errors import ConfigError
+from sim.results.artefacts import BASELINE, RUN
 from sim.results.job_metrics import Figures
 from sim.results.metrics import summarise
 from sim.results.rows import EASY_PLUS, KEPT, number_of
@@ -22,9 +23,8 @@ from sim.simulation.scene import Scene, play, set_scene
 from sim.statistics.intervals import t_interval
 from workloads.truth.options import TRUTH_KEYS
 
-Pair = Sequence[Figures | None]
-"""Summaries of one replication: the run's, its baseline's, and others beside them."""
-P = TypeVar("P", bound=Pair)
+Results = Mapping[str, Figures]
+"""Summaries of a run and of what it is compared with, by role."""
 RESPONSE = "mean_response_time"
 
 
@@ -42,14 +42,14 @@ class Objective:
 
     Examples
     --------
-    >>> Objective("wait", "change").value(({"wait": 3.0}, {"wait": 4.0}))
+    >>> Objective("wait", "change").value({RUN: {"wait": 3.0}, BASELINE: {"wait": 4.0}})
     0.75
     """
 
     figure: str
     of: Literal["run", "change"]
 
-    def value(self, pair: Pair) -> float:
+    def value(self, results: Results) -> float:
         """Return the objective of one replication, or of the means of several.
 
         Raises
@@ -57,14 +57,12 @@ class Objective:
         ConfigError
             If it is undefined or no number, or there is no baseline to compare with.
         """
-        own, base = pair[0], pair[1]
-        assert own is not None
-        value = _number(own, self.figure)
+        value = _number(results[RUN], self.figure)
         if self.of == "run":
             return value
-        if base is None:
+        if BASELINE not in results:
             raise ConfigError("objective_of=change: needs a baseline; baseline is null here")
-        reference = _number(base, self.figure)
+        reference = _number(results[BASELINE], self.figure)
         if reference == 0:
             raise ConfigError(f"objective_of=change: {self.figure} of the baseline is 0")
         return value / reference
@@ -138,9 +136,9 @@ class Precision:
         """Return whether to stop: as narrow as asked, or as many as allowed."""
         return len(values) >= self.most or self.met(values)
 
-    def figures(self, pairs: Sequence[Pair]) -> Figures:
+    def figures(self, every: Sequence[Results]) -> Figures:
         """Return what the summary says of the precision."""
-        values = [self.objective.value(pair) for pair in pairs]
+        values = [self.objective.value(results) for results in every]
         if len(values) > 1 and len(set(values)) == 1:  # the same again and again is no precision
             return {"precision_reached": None, "precision_met": None}
         reached = t_interval(values).relative
@@ -172,7 +170,9 @@ def stopping_rule(config: Mapping[str, Any]) -> Precision | None:
     return Precision(asked, least, config["most_replications"], objective_of(config))
 
 
-def replicated(simulate: Callable[[int], P], number: int, rule: Precision | None) -> list[P]:
+def replicated(
+    simulate: Callable[[int], Results], number: int, rule: Precision | None
+) -> list[Results]:
     """Carry out replications 0, 1, … and return their summaries.
 
     Parameters
@@ -186,16 +186,16 @@ def replicated(simulate: Callable[[int], P], number: int, rule: Precision | None
     Examples
     --------
     >>> rule = Precision(0.05, least=2, objective=Objective("wait", "run"))
-    >>> len(replicated(lambda k: ({"wait": 10.0 + k % 2}, None), 1, rule))
+    >>> len(replicated(lambda k: {RUN: {"wait": 10.0 + k % 2}}, 1, rule))
     7
     """
-    pairs: list[P] = []
+    every: list[Results] = []
     values: list[float] = []
-    while not (len(pairs) >= number if rule is None else rule.enough(values)):
-        pairs.append(simulate(len(pairs)))
+    while not (len(every) >= number if rule is None else rule.enough(values)):
+        every.append(simulate(len(every)))
         if rule is not None:
-            values.append(rule.objective.value(pairs[-1]))
-    return pairs
+            values.append(rule.objective.value(every[-1]))
+    return every
 
 
 ASSUMPTION, CHANGE = "assumption", "assumption_change"
