@@ -70,7 +70,7 @@ def _run(composed: DictConfig, folder: Path, multirun: bool) -> float | None:
 
         mark_finished(folder, [str(one) for one in tasks], done.inputs, listings(config))
         return _objective(config, done.results)
-    _show(names, done)
+    _show(names, folder, done)
     return None
 
 
@@ -85,24 +85,24 @@ def _objective(config: dict[str, Any], results: Any) -> float | None:
         return None
 
 
-def _show(names: "dict[str, Names]", done: "Carried") -> None:
+def _show(names: "dict[str, Names]", folder: Path, done: "Carried") -> None:
     """Print the table; a terminal that cannot take it takes nothing else along."""
     from predictors.cli.terminal import PlainConsole
     from sim.console import print_results
 
-    with output(f"; the artefacts are in {done.folder}"), contextlib.suppress(SystemExit):
-        print_results(PlainConsole(), _sides(names, done), done.folder)
+    with output(f"; the artefacts are in {folder}"), contextlib.suppress(SystemExit):
+        print_results(PlainConsole(), _sides(names, folder, done), folder)
 
 
-def _sides(names: "dict[str, Names]", done: "Carried") -> "list[Side]":
+def _sides(names: "dict[str, Names]", folder: Path, done: "Carried") -> "list[Side]":
     """Return the columns of the table: the run, the step between, the baseline."""
     from sim.console import Side
-    from sim.results.artefacts import BASELINE, RUN, STEP
+    from sim.results.artefacts import BASELINE, RUN, STEP, replication_folder
 
     changed = [one for one in HydraConfig.get().overrides.task if re.match(r"\+*policy[/.]", one)]
     own = replace(names[RUN], policy=", ".join([names[RUN].policy, *changed]))
     named, parts = {**names, RUN: own}, done.parts
-    places = done.places or [done.folder]
+    places = [replication_folder(folder, k) for k in range(len(parts))] or [folder]
     return [
         Side(
             done.results[role],

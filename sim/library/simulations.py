@@ -3,7 +3,7 @@
 import contextlib
 import warnings
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import product
 from os import PathLike, fspath
 from pathlib import Path
@@ -12,21 +12,21 @@ from typing import Any
 import pandas as pd
 
 from predictors.cli.display import SILENT, Display
-from sim.composition import Composed, combinations, compose
+from sim.composition import combinations, compose
 from sim.errors import BAD_INPUT, ConfigError, SimError, SweepWarning, one_line
 from sim.help.interrupts import noting_interrupts
-from sim.library.call import Call, axis, several
+from sim.library.call import Call, axis, called, several
 from sim.library.result import REPLICATIONS, Kept, Result
 from sim.results.artefacts import BASELINE, RUN, STEP
 from sim.results.durable import write_failure
 from sim.results.provenance import listings
 from sim.results.run_folder import foreign
 from sim.simulation.progress import Names, Show
-from sim.simulation.replay import Simulated, run_in, summaries
+from sim.simulation.replay import Carried, Simulated, run_in
 from sim.simulation.replay import run as replay
 from sim.simulation.replication import Results
 from sim.sweeps.callback import folder_name
-from sim.sweeps.configurations import HOW, parse_override
+from sim.sweeps.configurations import HOW
 from sim.sweeps.locks import own_folder
 from sim.sweeps.marks import mark_finished
 from sim.sweeps.resume import override_dirname, samples_to_validate
@@ -86,20 +86,18 @@ def run(
     >>> len(result.jobs), result.summary["prediction_median_error"]
     (30, 0.0)
     """
-    call = Call(overrides, jobs, processors, policy, predictor, keys)
+    call = called(overrides, jobs, processors, policy, predictor, keys)
     composed = compose(call.overrides)
     config, names = call.settings(composed), call.names(composed)
     kept: list[Simulated] = []
     show = _show(config, names)
     if folder is None:
-        means = replay({**config, "picture": "none"}, None, {}, show, kept.append)
-        return _result(means, kept, names, None)
-    place = _made(folder)
+        done = replay({**config, "picture": "none"}, None, {}, show, kept.append)
+        return _result(done.results, kept, names, None)
+    place, save = _made(folder), call.saver(composed)
     with own_folder(place):
-        means = run_in(
-            place, config, show, call.saver(composed), kept.append, anew=True, goes_on=False
-        ).results
-    return _result(means, kept, names, place)
+        done = run_in(place, config, show, save, kept.append, anew=True, goes_on=False)
+    return _result(done.results, kept, names, place)
 
 
 def _show(config: Mapping[str, Any], names: Mapping[str, Names]) -> Show:
@@ -201,7 +199,7 @@ def sweep(
     planned = [
         planned
         for own, other in product(several("policy", policy), several("predictor", predictor))
-        for planned in _plan(Call([*overrides, *axes], jobs, processors, own, other, rest))
+        for planned in _plan(called([*overrides, *axes], jobs, processors, own, other, rest))
     ]
     differing = _differing([one.values for one in planned])
     place = None if folder is None else _made(folder)
@@ -218,7 +216,7 @@ def sweep(
                 try:
                     rows.append(_row(one, place, differing, shown, parts))
                 except KeyboardInterrupt:
-                    anew = any(each.call.parts for each in planned)
+                    anew = any(each.parts for each in planned)
                     kept = f"repeat the same call to continue; finished runs in {place} are kept"
                     kept += ", but those of objects are done again" if anew else ""
                     lost = "no run is kept without a folder; folder=PATH would keep finished ones"
@@ -240,55 +238,12 @@ def _is_axis(key: str, value: object) -> bool:
     return isinstance(value, list | tuple) and key != "export"
 
 
-@dataclass(frozen=True)
-class Planned:
-    """A run of a sweep: its call, its own overrides, and its configuration if composed."""
-
-    call: Call
-    overrides: Sequence[str]
-    composed: Composed | None = None
-
-    @property
-    def values(self) -> dict[str, Any]:
-        """What was given, by key; of objects their names."""
-        said = dict(map(parse_override, self.overrides))
-        return said | {key: held.name for key, held in self.call.parts.items()}
-
-    @property
-    def said(self) -> list[str]:
-        """The overrides, with the names of objects."""
-        parts = self.call.parts.items()
-        return [*self.overrides, *(f"{key}={held.name}" for key, held in parts)]
-
-    def carry_out(
-        self, folder: Path | None, shown: Display
-    ) -> tuple[Mapping[str, Names], Results, list[Results]]:
-        """Simulate; what is finished in its folder is left as it is.
-
-        Returns the names of the parts, what is found, and what is found of each replication.
-        """
-        composed = self.composed or compose(self.overrides, multirun=True)
-        call = self.call
-        config, names = call.settings(composed), call.names(composed)
-        show = _show(config, names)
-        show = replace(show, display=shown if show.progress else SILENT)
-        if folder is None:
-            each: list[Results] = []
-            plain = {**config, "picture": "none"}
-            means = replay(plain, None, {}, show, lambda made: each.append(summaries(made)))
-            return names, means, each
-        with own_folder(folder, wait=True):
-            own = bool(call.parts)
-            done = run_in(folder, config, show, call.saver(composed), anew=own, goes_on=not own)
-            mark_finished(folder, list(self.overrides), done.inputs, listings(config))
-        return names, done.results, done.parts
-
-
-def _plan(call: Call) -> list[Planned]:
-    """Return the runs of a call; each value of each key is composed once, to fail early."""
+def _plan(call: Call) -> list[Call]:
+    """Return the runs of a call; each value of each key is composed before any, to fail early."""
     every = combinations(call.overrides)
-    early = {tuple(one): compose(one, multirun=True) for one in samples_to_validate(every)}
-    return [Planned(call, one, early.get(tuple(one))) for one in every]
+    for one in samples_to_validate(every):
+        compose(one, multirun=True)
+    return [replace(call, overrides=one) for one in every]
 
 
 def _differing(runs: Sequence[Mapping[str, Any]]) -> list[str]:
@@ -298,8 +253,25 @@ def _differing(runs: Sequence[Mapping[str, Any]]) -> list[str]:
     return [key for key in apart if key not in ("policy", "predictor")]
 
 
+def _carried_out(
+    call: Call, folder: Path | None, shown: Display
+) -> tuple[Mapping[str, Names], Carried]:
+    """Simulate; what is finished in its folder is left as it is. Return names and summaries."""
+    composed = compose(call.overrides, multirun=True)
+    config, names = call.settings(composed), call.names(composed)
+    show = _show(config, names)
+    show = replace(show, display=shown if show.progress else SILENT)
+    if folder is None:
+        return names, replay({**config, "picture": "none"}, None, {}, show)
+    with own_folder(folder, wait=True):
+        own, save = bool(call.parts), call.saver(composed)
+        done = run_in(folder, config, show, save, anew=own, goes_on=not own)
+        mark_finished(folder, list(call.overrides), done.inputs, listings(config))
+    return names, done
+
+
 def _row(
-    one: Planned,
+    one: Call,
     place: Path | None,
     differing: Sequence[str],
     shown: Display,
@@ -312,12 +284,13 @@ def _row(
     row: dict[str, Any] = {"run": name}
     row |= {key: values.get(key) for key in ("policy", "predictor", *differing)}
     try:
-        names, found, each = one.carry_out(folder, shown)
+        names, done = _carried_out(one, folder, shown)
     except BAD_INPUT as error:
         if folder is not None and foreign(folder) is None:
             write_failure(folder, one_line(error))
         return row | {"status": "failed", "message": one_line(error)}
-    parts |= {name: each} if len(each) > 1 else {}
+    found = done.results
+    parts |= {name: done.parts} if len(done.parts) > 1 else {}
     row |= {"policy": names[RUN].policy, "predictor": names[RUN].predictor}
     figures = {key: value for key, value in found[RUN].items() if key not in row}
     beside = {f"{BASELINE}_{key}": value for key, value in found.get(BASELINE, {}).items()}

@@ -28,7 +28,6 @@ from sim.results.provenance import (
     checked_inputs,
     input_files,
 )
-from sim.simulation.build import build, with_menu
 from sim.simulation.recorded_schedule import is_recorded
 from sim.simulation.scene import Scene, prepare, set_scene
 
@@ -89,8 +88,7 @@ class RecordedRun:
         """
         if is_recorded(self.parts["policy"]):
             raise SimError(f"{self.place}: it is the log's own schedule; no policy made it")
-        policy = build(with_menu(self.parts["policy"], self.config["menu"]), "policy")
-        return prepare(self.config, self.parts, scene, policy, progress)
+        return prepare(self.config, self.parts, scene, progress)
 
     def speedups(self, applications: Sequence[int], most: int) -> list[Speedups]:
         """Return speedup curves, true and as the predictor believes at the end of a replay.

@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -305,9 +306,22 @@ def replicate(
     return made
 
 
-def summaries(simulated: Simulated) -> Results:
-    """Return the summaries of a replication."""
-    return {role: one.summary for role, one in simulated.items()}
+class Carried(NamedTuple):
+    """A run that is carried out: its summaries, those of each of several replications, its inputs.
+
+    Attributes
+    ----------
+    results : mapping of str to dict
+        By role; of several replications the means.
+    parts : sequence of such mappings
+        Without several replications empty.
+    inputs : mapping of str to pathlib.Path
+        The files that it read, where it has a folder.
+    """
+
+    results: Results
+    parts: Sequence[Results] = ()
+    inputs: Mapping[str, Path] = MappingProxyType({})
 
 
 def run(
@@ -316,7 +330,7 @@ def run(
     identity: Identity,
     show: Show,
     keep: Callable[[Simulated], None] | None = None,
-) -> Results:
+) -> Carried:
     """Carry out a whole run: all replications, each with what it is compared with, and means.
 
     Parameters
@@ -332,11 +346,6 @@ def run(
         What the terminal is told.
     keep : callable, optional
         Is handed each replication as it ends.
-
-    Returns
-    -------
-    mapping of str to dict
-        By role the summaries, of several replications the means.
     """
     Trim(**config["metrics"])
     check_formats(config["export"])
@@ -353,13 +362,13 @@ def run(
             simulated = replicate(config, replication, place, identity, show)
         if keep is not None:
             keep(simulated)
-        return summaries(simulated)
+        return {role: made.summary for role, made in simulated.items()}
 
     with contextlib.ExitStack() as stack:
         if show.progress and show.display is SILENT:
             show = replace(show, display=stack.enter_context(Display(show.messages)))
         if not several:
-            return one(0)
+            return Carried(one(0))
         every = replicated(one, number, rule)
     more = {} if rule is None else rule.figures(every)
     means = {RUN: mean_of_replications([results[RUN] for results in every], more)}
@@ -369,26 +378,7 @@ def run(
     if folder is not None:
         places = [replication_folder(folder, k) for k in range(len(every))]
         write_ends(folder, means[RUN], identity, places)
-    return means
-
-
-class Carried(NamedTuple):
-    """A run that is finished in its folder: its summaries, the files that it read, the folder."""
-
-    results: Results
-    inputs: Mapping[str, Path]
-    folder: Path
-
-    @property
-    def places(self) -> list[Path]:
-        """The folder of each replication, where there are several."""
-        number = int(self.results[RUN].get("replications") or 0)
-        return [replication_folder(self.folder, k) for k in range(number)]
-
-    @property
-    def parts(self) -> list[Results]:
-        """The summaries of each replication, where there are several."""
-        return [*map(read_results, self.places)]
+    return Carried(means, every)
 
 
 def run_in(
@@ -428,7 +418,10 @@ def run_in(
         why = why_again(folder, identity, keep_code=config["reuse"] == KEEP)
         if why is None:
             logger.info("already finished: %s", folder.name)
-            return Carried(read_results(folder), files, folder)
+            results = read_results(folder)
+            number = int(results[RUN].get("replications") or 0)
+            places = [replication_folder(folder, k) for k in range(number)]
+            return Carried(results, [*map(read_results, places)], files)
         if why:
             logger.warning("done again: %s", why)
     if not (folder / SUMMARY).exists():
@@ -440,5 +433,4 @@ def run_in(
             elif why_again(part, identity, keep_code=config["reuse"] == KEEP) is not None:
                 shutil.rmtree(part)
         save(new)
-        results = run(config, new, identity, show, keep)
-    return Carried(results, files, folder)
+        return run(config, new, identity, show, keep)._replace(inputs=files)

@@ -199,10 +199,10 @@ def prepare(
     config: Mapping[str, Any],
     parts: Mapping[str, Any],
     scene: Scene,
-    policy: Any,
     progress: Display = SILENT,
 ) -> Setup:
     """Return what the simulation of a policy on a scene is made of; see `play`."""
+    policy = build(with_menu(parts["policy"], config["menu"]), "policy")
     predictor: RuntimePredictor = build(parts["predictor"], "predictor")
     predictor = getattr(policy, "predictor", None) or predictor
     trace: Trace = scene.trace
@@ -255,16 +255,16 @@ def play(
     scene : Scene
     progress : Display, optional
     """
-    policy = build(with_menu(parts["policy"], config["menu"]), "policy")
-    if isinstance(policy, RecordedSchedule):
-        evolves = scene.evolving is not None
-        recorded = policy.records(scene.trace, scene.machine, evolving=evolves)
-        return Played(outcome(scene.trace, scene.truth, recorded), [], told_truth=False)
-    setup = prepare(config, parts, scene, policy, progress)
+    if is_recorded(parts["policy"]):
+        recorded: RecordedSchedule = build(parts["policy"], "policy")
+        records = recorded.records(scene.trace, scene.machine, evolving=scene.evolving is not None)
+        return Played(outcome(scene.trace, scene.truth, records), [], told_truth=False)
+    setup = prepare(config, parts, scene, progress)
     try:
         records = scene.replay(setup)
     except PolicyError as error:
-        whose = "" if is_own(type(policy)) else f"{type(policy).__name__}: "
+        kind = type(setup.policy)
+        whose = "" if is_own(kind) else f"{kind.__name__}: "
         raise PolicyError(f"{whose}{error}") from error
     menu = menu_name(parts["policy"], config["menu"])
     told = provider(setup.predictor, NeedsTruth) is not None
