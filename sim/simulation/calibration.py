@@ -7,15 +7,18 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pandas as pd
 
-from predictors.base import FloatArray, IntArray, Observation
+from predictors.base import Observation
 from sim.machine.base import Machine
 from workloads.base import GroundTruth, Trace
 from workloads.streams import Streams
 from workloads.truth.ground_truth import Truth
+from workloads.truth.scales import Recorded
 
 if TYPE_CHECKING:
     from sim.machine.shared import Shared
 
+KNOWN = ("application", "size_class", "size", "nprocs", "runtime")
+"""What is known of a run before the start."""
 USUAL_RUNS = 3
 """Calibration runs of each application of a model."""
 
@@ -63,25 +66,27 @@ def plan_calibration(
     return plan
 
 
-def charge(trace: Trace, truth: Truth, plan: Sequence[Observation]) -> tuple[Trace, GroundTruth]:
+def charge(trace: Trace, truth: Truth, plan: Sequence[Observation]) -> tuple[Trace, Truth]:
     """Submit calibration runs as rigid jobs at the first submit time, ahead of all others.
 
     Returns
     -------
     trace : Trace
         With a row a run in front, ``job_id`` -1, -2, …
-    truth : GroundTruth
-        That knows these jobs too.
+    truth : Truth
+        That knows these jobs too; each communicates as a job of its application would.
     """
     number = len(plan)
-    runtimes = np.array([run.runtime for run in plan])
+    application, size_class, size, count, runtime = (
+        np.array([getattr(run, name) for run in plan]) for name in KNOWN
+    )
     rows = pd.DataFrame(
         {
             "job_id": -np.arange(1, number + 1),
             "submit_time": trace.jobs["submit_time"].iloc[0],
-            "requested_processors": [run.nprocs for run in plan],
-            "reference_runtime": runtimes,
-            "requested_time": runtimes,
+            "requested_processors": count,
+            "reference_runtime": runtime,
+            "requested_time": runtime,
         }
     )
     rows = rows.reindex(columns=trace.jobs.columns, fill_value=-1)  # of all else nothing is known
@@ -91,73 +96,22 @@ def charge(trace: Trace, truth: Truth, plan: Sequence[Observation]) -> tuple[Tra
         name: np.concatenate([np.full(number, -1, values.dtype), values])
         for name, values in trace.models.items()
     }
-    return replace(trace, jobs=jobs, models=models), ChargedTruth(truth, plan)
-
-
-class ChargedTruth:
-    """The ground truth of a trace with calibration jobs in front; they are rigid.
-
-    Parameters
-    ----------
-    truth : Truth
-        Of the trace's own jobs.
-    plan : sequence of Observation
-    """
-
-    def __init__(self, truth: Truth, plan: Sequence[Observation]) -> None:
-        def joined(field: str, rest: np.ndarray) -> np.ndarray:
-            return np.concatenate([[getattr(run, field) for run in plan], rest])
-
-        self._truth, self._first = truth, len(plan)
-        self._runtime = np.array([run.runtime for run in plan])
-        self.application = joined("application", truth.application)
-        self.size_class = joined("size_class", truth.size_class)
-        self.size = joined("size", truth.size)
-        self.min_processors = joined("nprocs", truth.min_processors)
-        self.max_processors = joined("nprocs", truth.max_processors)
-        never = np.zeros(self._first, np.bool_)
-        self.moldable = np.concatenate([never, truth.moldable])
-        self.malleable = np.concatenate([never, truth.malleable])
-        self.shared_shape = truth.shared_shape
-        present, first = np.unique(truth.application, return_index=True)
-        self._like = first[np.searchsorted(present, self.application[: self._first])]
-        self.serial_time = np.concatenate([np.full(self._first, np.nan), truth.serial_time])
-        self.serial_time_assumed = np.concatenate([never, truth.serial_time_assumed])
-
-    def runtimes(self, job: int, counts: IntArray) -> FloatArray:
-        """Return T(n) of this very run at each count, seconds."""
-        if job < self._first:
-            return np.full(len(counts), self._runtime[job])
-        return self._truth.runtimes(job - self._first, counts)
-
-    def runtimes_at(self, jobs: IntArray, counts: IntArray) -> FloatArray:
-        """Return T(counts[i]) of job index jobs[i], elementwise, seconds."""
-        runtimes = np.empty(len(jobs))
-        charged = jobs < self._first
-        runtimes[charged] = self._runtime[jobs[charged]]
-        own = ~charged
-        runtimes[own] = self._truth.runtimes_at(jobs[own] - self._first, counts[own])
-        return runtimes
-
-    def runtime_on(self, job: int, count: int) -> float:
-        """Return T(count) of one job, seconds."""
-        if job < self._first:
-            return float(self._runtime[job])
-        return self._truth.runtime_on(job - self._first, count)
-
-    def communication_shares(self, jobs: IntArray, counts: IntArray) -> FloatArray:
-        """Return the share of communication, elementwise.
-
-        A calibration run communicates as much as a job of its application would.
-        """
-        charged = jobs < self._first
-        like = jobs - self._first
-        like[charged] = self._like[jobs[charged]]
-        return self._truth.communication_shares(like, counts)
-
-    def feasible(self, job: int) -> IntArray | None:
-        """Return the counts the job can run on; None if all in its range are."""
-        return None if job < self._first else self._truth.feasible(job - self._first)
+    present, first = np.unique(truth.application, return_index=True)
+    never = np.zeros(number, np.bool_)
+    known = truth.behind(
+        first[np.searchsorted(present, application)],
+        Recorded(runtime, count),
+        application=application,
+        size_class=size_class,
+        size=size,
+        moldable=never,
+        malleable=never,
+        min_processors=count,
+        max_processors=count,
+        serial_time=np.full(number, np.nan),
+        serial_time_assumed=never,
+    )
+    return replace(trace, jobs=jobs, models=models), known
 
 
 DAY = 86400.0

@@ -205,12 +205,11 @@ def prepare(
     policy = build(with_menu(parts["policy"], config["menu"]), "policy")
     predictor: RuntimePredictor = build(parts["predictor"], "predictor")
     predictor = getattr(policy, "predictor", None) or predictor
-    trace: Trace = scene.trace
-    truth: GroundTruth = scene.truth
+    trace, truth = scene.trace, scene.truth
     plan = calibration_plan(predictor, scene)
     known: list[Observation] = []
     if plan and setting(predictor, "charge", True):
-        trace, truth = charge(trace, scene.truth, plan)
+        trace, truth = charge(trace, truth, plan)
     else:
         known = under_load(plan, scene.machine, truth, scene.streams)
     holder = provider(predictor, NeedsTruth)
