@@ -59,9 +59,10 @@ from sim.simulation.replication import (
     easy_plus_figures,
     easy_plus_of,
     replicated,
+    steady_load,
     stopping_rule,
 )
-from sim.simulation.scene import Played, Scene, play, set_scene, steady_load
+from sim.simulation.scene import Played, Scene, play, set_scene
 from workloads.truth.options import TruthOptions
 
 if TYPE_CHECKING:

@@ -1,11 +1,12 @@
-"""A run played more than once: its replications, and under other assumptions about its jobs.
+"""A run played more than once: its replications, and at other loads or under other assumptions.
 
 There are as many replications as asked, or as a wanted precision takes. Which assumption
 changes the outcome most is found by runs under others.
 """
 
+from bisect import bisect_left
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import expm1, inf, isfinite, log
 from typing import Any, Literal
 
@@ -16,11 +17,13 @@ from sim.config import CONFIG_FOLDER
 from sim.errors import ConfigError
 from sim.results.artefacts import BASELINE, RUN
 from sim.results.job_metrics import Figures
-from sim.results.metrics import summarise
+from sim.results.metrics import history_figures, summarise
 from sim.results.rows import EASY_PLUS, KEPT, number_of
 from sim.results.steady_state import STEADY, Trim
+from sim.simulation.recorded_schedule import is_recorded
 from sim.simulation.scene import Scene, play, set_scene
 from sim.statistics.intervals import t_interval
+from workloads.arrivals import offered_load, scale_load
 from workloads.truth.options import TRUTH_KEYS
 
 Results = Mapping[str, Figures]
@@ -265,6 +268,45 @@ def decisive(config: Mapping[str, Any], progress: Display = SILENT) -> Figures:
     most = max(found, key=lambda name: abs((inf if (c := found[name]) is None else c) - own))
     told = found[most]
     return {ASSUMPTION: most, CHANGE: None if told is None else expm1(told)}
+
+
+LOADS = tuple(tenth / 10 for tenth in range(1, 10))
+
+
+def steady_load(
+    config: Mapping[str, Any],
+    parts: Mapping[str, Any],
+    scene: Scene,
+    progress: Display = SILENT,
+) -> float | None:
+    """Return the largest load of `LOADS` at which the jobs of a scene settle; None if none is.
+
+    Parameters
+    ----------
+    config : mapping
+        The run's whole configuration.
+    parts : mapping
+        The ``policy`` and ``predictor`` that do not settle them as they come.
+    scene : Scene
+    progress : Display, optional
+
+    Notes
+    -----
+    It is sought by bisection: a load below one that settles is taken to settle too.
+    """
+    jobs, machine = scene.trace.jobs, scene.machine.processors
+    below = [load for load in LOADS if load < offered_load(jobs, machine)]
+
+    def grows(load: float) -> bool:
+        """Say whether the queue does not settle."""
+        slower = replace(scene.trace, jobs=scale_load(jobs, machine, load))
+        if progress.is_due():
+            progress.show(f"does the queue settle at load {load:g}?", 1.0)
+        played = play(config, parts, replace(scene, trace=slower))
+        return not history_figures(played.outcome)[STEADY]
+
+    steady = 0 if is_recorded(parts["policy"]) else bisect_left(below, True, key=grows)
+    return below[steady - 1] if steady else None
 
 
 def easy_plus_of(config: Mapping[str, Any]) -> dict[str, Any] | None:

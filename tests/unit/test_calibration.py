@@ -8,7 +8,7 @@ from toys import ToyEstimate, rigid
 from sim.engine.run import simulate
 from sim.engine.setup import Setup
 from sim.machine.base import Dedicated
-from sim.simulation.calibration import charge, plan_calibration
+from sim.simulation.scene import charge, plan_calibration
 from tests.former import build_truth
 from workloads.models.lublin import Lublin
 from workloads.shapes.analytic import Downey
