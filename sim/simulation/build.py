@@ -91,12 +91,35 @@ def _listed(hint: Any) -> str:
 
 def _located(target: object, key: str) -> Any:
     """Return the class that a ``_target_`` names; those of others must be fit for their part."""
-    module, _, name = str(target).rpartition(".")
-    own, said = module.partition(".")[0] in PACKAGES, f"{key}._target_={target}"
+    own, said = str(target).partition(".")[0] in PACKAGES, f"{key}._target_={target}"
     if not own and needs_of(key) is None:
         raise ConfigError(f"{said}: must be a class of one of {', '.join(PACKAGES)}")
+    found = imported(str(target), said)
+    if own and (not callable(found) or found.__module__.partition(".")[0] not in PACKAGES):
+        raise ConfigError(f"{said}: there is no such class")
+    if not own:
+        check_class(found, key, said)
+    return found
+
+
+def imported(dotted: str, said: str) -> Any:
+    """Return what a module holds under a name.
+
+    Parameters
+    ----------
+    dotted : str
+        Such as ``my.rules.Rule``.
+    said : str
+        How messages begin.
+
+    Raises
+    ------
+    ConfigError
+        If it is not there, or its module cannot be imported.
+    """
+    module, _, name = dotted.rpartition(".")
     try:
-        found = getattr(importlib.import_module(module), name)
+        return getattr(importlib.import_module(module), name)
     except (ImportError, AttributeError, ValueError) as error:
         missing = getattr(error, "name", None)
         if isinstance(error, ImportError) and missing and not f"{module}.".startswith(missing):
@@ -106,11 +129,6 @@ def _located(target: object, key: str) -> Any:
         raise ConfigError(
             f"{said}: cannot be imported ({type(error).__name__}: {error})"
         ) from error
-    if own and (not callable(found) or found.__module__.partition(".")[0] not in PACKAGES):
-        raise ConfigError(f"{said}: there is no such class")
-    if not own:
-        check_class(found, key, said)
-    return found
 
 
 def _where(module: str) -> str:

@@ -51,7 +51,7 @@ from sim.results.rows import EASY_PLUS
 from sim.results.run_folder import finish, manifest, read_results, replacing
 from sim.results.steady_state import STEADY, STEADY_LOAD, WINDOW, Trim
 from sim.simulation.build import with_menu
-from sim.simulation.progress import Names, Show
+from sim.simulation.progress import Show
 from sim.simulation.recorded_schedule import is_recorded
 from sim.simulation.replication import (
     Results,
@@ -157,15 +157,6 @@ def _requested_times(estimates: str, filled: int, jobs: int, how: str) -> str:
     return made if filled >= jobs else f"recorded and {made}"
 
 
-def _title(names: Names, brings_predictor: bool, run: Outcome) -> str:
-    """Return the title of a picture: the parts of the simulation, its jobs and processors."""
-    from sim.results.plots.pictures import title_of  # late: many runs draw none
-
-    figures: Figures = {"jobs": int(run.counted.sum()), "processors": run.records.processors}
-    asked = "" if brings_predictor else names.asked
-    return title_of(names.policy, asked, names.workload, figures)
-
-
 def write_more(folder: Path, run: Outcome, names: Sequence[str]) -> None:
     """Write the formats of other tools, and what jobs asked."""
     write_formats(folder, run=run, names=names)
@@ -230,7 +221,12 @@ def perform(
     played = play(config, parts, scene, show.display)
     picture, title = config["picture"], None
     if picture == "all" or (picture == "first" and is_first and role != STEP):
-        title = _title(show.names[role], bool(parts["policy"].get("predictor")), played.outcome)
+        from sim.results.plots.pictures import title_of  # late: many runs draw none
+
+        names, run = show.names[role], played.outcome
+        asked = "" if parts["policy"].get("predictor") else names.asked
+        counts: Figures = {"jobs": int(run.counted.sum()), "processors": run.records.processors}
+        title = title_of(names.policy, asked, names.workload, counts)
     made = artefacts(config, played, scene, time.perf_counter() - began, identity, title)
     figures, alone = made.summary, config["replications"] == 1 and config["precision"] is None
     sought = is_first and figures[STEADY] is False and (alone or figures[WINDOW] is None)
