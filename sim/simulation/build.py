@@ -119,24 +119,29 @@ def imported(dotted: str, said: str) -> Any:
     """
     module, _, name = dotted.rpartition(".")
     try:
-        return getattr(importlib.import_module(module), name)
-    except (ImportError, AttributeError, ValueError) as error:
+        found = importlib.import_module(module)
+    except (ImportError, ValueError) as error:
         missing = getattr(error, "name", None)
-        if isinstance(error, ImportError) and missing and not f"{module}.".startswith(missing):
+        if missing and not f"{module}.".startswith(missing):
             raise ConfigError(f"{said}: cannot be imported ({error})") from error
         raise ConfigError(f"{said}: there is no such class{_where(module)}") from error
     except (Exception, SystemExit) as error:  # whatever somebody's module dies of
         raise ConfigError(
             f"{said}: cannot be imported ({type(error).__name__}: {error})"
         ) from error
+    if not hasattr(found, name):
+        raise ConfigError(f"{said}: there is no such class; {module} has none")
+    return getattr(found, name)
 
 
 def _where(module: str) -> str:
+    package = module.partition(".")[0]
     try:
-        known = importlib.util.find_spec(module.partition(".")[0]) is not None
+        known = importlib.util.find_spec(package) is not None
     except (ImportError, ValueError):
         known = False
-    return "" if known else "; its package must be installed, or its folder in PYTHONPATH"
+    way = f"its package must be installed, or the folder that holds {package} must be in PYTHONPATH"
+    return "" if known else f"; {way}"
 
 
 def accepted(target: object, key: str) -> Mapping[str, inspect.Parameter]:
