@@ -11,7 +11,7 @@ import pandas as pd
 from predictors.base import FloatArray, IntArray
 from predictors.cli.display import SILENT, Display
 from sim.composition import recorded, recorded_command
-from sim.config import digest
+from sim.config import Settings, digest
 from sim.engine.setup import Setup
 from sim.errors import ConfigError, SimError
 from sim.machine.shared import Shared
@@ -58,8 +58,8 @@ class RecordedRun:
     """
 
     place: Path
-    config: Mapping[str, Any]
-    parts: Mapping[str, Any]
+    config: Settings
+    parts: Settings
     replication: int = 0
     notes: tuple[str, ...] = ()
     progress: Display = SILENT
@@ -203,7 +203,7 @@ def recorded_run(folder: Path) -> RecordedRun:
     return RecordedRun(place, config, parts, replication, tuple(notes))
 
 
-def _check_inputs(root: Path, config: Mapping[str, Any], known: object) -> None:
+def _check_inputs(root: Path, config: Settings, known: object) -> None:
     """Refuse input files that are not what they were."""
     before = known if isinstance(known, Mapping) else {}
     files = input_files(config)

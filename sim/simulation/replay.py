@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from predictors.cli.display import SILENT, Display
-from sim.config import digest
+from sim.config import Settings, digest
 from sim.errors import ConfigError
 from sim.results.artefacts import (
     BASELINE,
@@ -73,7 +73,7 @@ FILLED = "missing_requested_time"
 """The rule of cleaning that fills requested times."""
 
 
-def given_figures(config: Mapping[str, Any], scene: Scene, played: Played) -> Figures:
+def given_figures(config: Settings, scene: Scene, played: Played) -> Figures:
     """Return what predictors knew of a run's jobs before they ran.
 
     Parameters
@@ -133,12 +133,12 @@ def _sizes(size: np.ndarray, size_class: np.ndarray) -> str:
     return "class" if (size_class >= 0).any() else "hidden"
 
 
-def _curves(moldability: Mapping[str, Any]) -> str:
+def _curves(moldability: Settings) -> str:
     name = str(moldability["_target_"]).rpartition(".")[2]
     return {"NoMoldability": "none", "Measured": "measured"}.get(name, "invented")
 
 
-def _requests(moldability: Mapping[str, Any], scene: Scene) -> str | None:
+def _requests(moldability: Settings, scene: Scene) -> str | None:
     drawn = scene.truth.known and "A" not in scene.trace.models
     return str(moldability.get("requests", TruthOptions.requests)) if drawn else None
 
@@ -165,7 +165,7 @@ def write_more(folder: Path, run: Outcome, names: Sequence[str]) -> None:
 
 
 def artefacts(
-    config: Mapping[str, Any],
+    config: Settings,
     played: Played,
     scene: Scene,
     seconds: float,
@@ -205,8 +205,8 @@ def _drawn(outcome: Outcome, title: str) -> "Figure":
 
 
 def perform(
-    config: Mapping[str, Any],
-    parts: Mapping[str, Any],
+    config: Settings,
+    parts: Settings,
     scene: Scene,
     identity: Identity,
     show: Show,
@@ -238,7 +238,7 @@ MOST_STEP_JOBS = 100_000
 """Jobs up to which the step between baseline and run is played unasked."""
 
 
-def step_between(config: Mapping[str, Any], jobs: int) -> dict[str, Any] | None:
+def step_between(config: Settings, jobs: int) -> dict[str, Any] | None:
     """Return the baseline's policy with the run's predictor, where that is a step between them.
 
     Parameters
@@ -273,7 +273,7 @@ Simulated = Mapping[str, Artefacts]
 
 
 def replicate(
-    config: Mapping[str, Any], replication: int, folder: Path | None, identity: Identity, show: Show
+    config: Settings, replication: int, folder: Path | None, identity: Identity, show: Show
 ) -> Simulated:
     """Run one replication and what it is compared with; write all where there is a folder."""
     if config["sim"]["assumptions"] and config["baseline"] is None:
@@ -322,7 +322,7 @@ class Carried(NamedTuple):
 
 
 def run(
-    config: Mapping[str, Any],
+    config: Settings,
     folder: Path | None,
     identity: Identity,
     show: Show,
@@ -380,7 +380,7 @@ def run(
 
 def run_in(
     folder: Path,
-    config: Mapping[str, Any],
+    config: Settings,
     show: Show,
     save: Callable[[Path], None],
     keep: Callable[[Simulated], None] | None = None,

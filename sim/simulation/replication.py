@@ -13,7 +13,7 @@ from typing import Any, Literal
 import yaml
 
 from predictors.cli.display import SILENT, Display
-from sim.config import CONFIG_FOLDER
+from sim.config import CONFIG_FOLDER, Settings
 from sim.errors import ConfigError
 from sim.results.artefacts import BASELINE, RUN
 from sim.results.job_metrics import Figures
@@ -151,12 +151,12 @@ class Precision:
         }
 
 
-def objective_of(config: Mapping[str, Any]) -> Objective:
+def objective_of(config: Settings) -> Objective:
     """Return the objective that a configuration names."""
     return Objective(config["objective"], config["objective_of"])
 
 
-def stopping_rule(config: Mapping[str, Any]) -> Precision | None:
+def stopping_rule(config: Settings) -> Precision | None:
     """Return when the replications of a configured run are enough; None: when done.
 
     Raises
@@ -202,7 +202,7 @@ def replicated(
 
 
 ASSUMPTION, CHANGE = "assumption", "assumption_change"
-OTHERS: tuple[tuple[str, str, Mapping[str, Any]], ...] = (
+OTHERS: tuple[tuple[str, str, Settings], ...] = (
     ("requests independent of the curves", "moldability", {"requests": "independent"}),
     ("efficiencies of 0.5 in the median at the request", "moldability", {"efficiency": 0.5}),
     ("efficiencies of 0.8 in the median at the request", "moldability", {"efficiency": 0.8}),
@@ -212,7 +212,7 @@ OTHERS: tuple[tuple[str, str, Mapping[str, Any]], ...] = (
 """What else may be true: in words, the group of the configuration, and its keys."""
 
 
-def others(config: Mapping[str, Any]) -> Iterator[tuple[str, dict[str, Any]]]:
+def others(config: Settings) -> Iterator[tuple[str, dict[str, Any]]]:
     """Yield configurations whose jobs differ in one assumption, each with its name in words."""
     curves = config["moldability"]
     for name, group, keys in OTHERS:
@@ -227,7 +227,7 @@ def others(config: Mapping[str, Any]) -> Iterator[tuple[str, dict[str, Any]]]:
             yield "curves by Amdahl's law", {**config, "moldability": amdahl | kept}
 
 
-def change(config: Mapping[str, Any], progress: Display, name: str) -> float | None:
+def change(config: Settings, progress: Display, name: str) -> float | None:
     """Return ln of the mean response over the baseline's; None where a queue does not settle."""
     scene = set_scene(config, 0)
     means = []
@@ -242,7 +242,7 @@ def change(config: Mapping[str, Any], progress: Display, name: str) -> float | N
     return log(means[0] / means[1])
 
 
-def decisive(config: Mapping[str, Any], progress: Display = SILENT) -> Figures:
+def decisive(config: Settings, progress: Display = SILENT) -> Figures:
     """Return which of `others` changes the first replication of a run most, and what it makes it.
 
     Parameters
@@ -274,8 +274,8 @@ LOADS = tuple(tenth / 10 for tenth in range(1, 10))
 
 
 def steady_load(
-    config: Mapping[str, Any],
-    parts: Mapping[str, Any],
+    config: Settings,
+    parts: Settings,
     scene: Scene,
     progress: Display = SILENT,
 ) -> float | None:
@@ -309,7 +309,7 @@ def steady_load(
     return below[steady - 1] if steady else None
 
 
-def easy_plus_of(config: Mapping[str, Any]) -> dict[str, Any] | None:
+def easy_plus_of(config: Settings) -> dict[str, Any] | None:
     """Return policy and predictor of `easy_plus`, which a site could take instead of molding.
 
     They are made of those of the baseline; None where that is not `easy`, or the run has them.
@@ -324,7 +324,7 @@ def easy_plus_of(config: Mapping[str, Any]) -> dict[str, Any] | None:
 
 
 def easy_plus_figures(
-    config: Mapping[str, Any], parts: Mapping[str, Any], scene: Scene, progress: Display
+    config: Settings, parts: Settings, scene: Scene, progress: Display
 ) -> Figures:
     """Return the figures of EASY++ on a run's jobs that the run keeps beside its own."""
     played = play(config, parts, scene, progress)

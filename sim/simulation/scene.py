@@ -1,6 +1,6 @@
 """What one replication simulates: jobs, truth, machine, runs before the start, a policy on them."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -11,7 +11,7 @@ from predictors.base import Observation, RuntimePredictor
 from predictors.cli.display import SILENT, Display
 from predictors.in_loop.oracle import NeedsTruth
 from predictors.in_loop.wrapper import provider, setting
-from sim.config import check_sizes
+from sim.config import Settings, check_sizes
 from sim.engine.protocols import acts_as
 from sim.engine.run import simulate
 from sim.engine.setup import Setup
@@ -93,7 +93,7 @@ class Scene:
         return simulate_recovering(setup, evolving)
 
 
-def source_of(workload: Mapping[str, Any]) -> dict[str, Any]:
+def source_of(workload: Settings) -> dict[str, Any]:
     """Return the part of the ``workload`` group that the source of jobs takes.
 
     What repeats belongs to the truth, unless the source itself draws applications.
@@ -104,14 +104,14 @@ def source_of(workload: Mapping[str, Any]) -> dict[str, Any]:
     return {k: v for k, v in workload.items() if k not in REPETITION or k in taken}
 
 
-def truth_options(config: Mapping[str, Any]) -> dict[str, Any]:
+def truth_options(config: Settings) -> dict[str, Any]:
     """Return the keys of ``workload`` and ``moldability`` that `build_truth` takes."""
     repetition = {k: v for k, v in config["workload"].items() if k in REPETITION}
     return repetition | {k: v for k, v in config["moldability"].items() if k in TRUTH_KEYS}
 
 
 def set_scene(
-    config: Mapping[str, Any],
+    config: Settings,
     replication: int,
     trace: Trace | None = None,
     shown: Display = SILENT,
@@ -146,7 +146,7 @@ def set_scene(
 
 
 def watchers(
-    config: Mapping[str, Any], progress: Display, trace: Trace, truth: GroundTruth
+    config: Settings, progress: Display, trace: Trace, truth: GroundTruth
 ) -> tuple[Watcher, ...]:
     """Return who watches the engine: a guard on progress, its display, a checker."""
     asked = config["sim"]
@@ -198,12 +198,7 @@ class Played:
         return float(jobs["held_area"][jobs["job_id"] < 0].sum())
 
 
-def prepare(
-    config: Mapping[str, Any],
-    parts: Mapping[str, Any],
-    scene: Scene,
-    progress: Display = SILENT,
-) -> Setup:
+def prepare(config: Settings, parts: Settings, scene: Scene, progress: Display = SILENT) -> Setup:
     """Return what the simulation of a policy on a scene is made of; see `play`."""
     policy = build(with_menu(parts["policy"], config["menu"]), "policy")
     predictor: RuntimePredictor = build(parts["predictor"], "predictor")
@@ -240,12 +235,7 @@ def prepare(
     )
 
 
-def play(
-    config: Mapping[str, Any],
-    parts: Mapping[str, Any],
-    scene: Scene,
-    progress: Display = SILENT,
-) -> Played:
+def play(config: Settings, parts: Settings, scene: Scene, progress: Display = SILENT) -> Played:
     """Simulate one policy with one predictor on a scene.
 
     Parameters
