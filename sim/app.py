@@ -70,7 +70,12 @@ def _run(composed: DictConfig, folder: Path, multirun: bool) -> float | None:
 
         mark_finished(folder, [str(one) for one in tasks], done.inputs, listings(config))
         return _objective(config, done.results)
-    _show(names, folder, done)
+    from predictors.cli.terminal import PlainConsole
+    from sim.console import print_results
+
+    # A terminal that cannot take the table takes nothing else along.
+    with output(f"; the artefacts are in {folder}"), contextlib.suppress(SystemExit):
+        print_results(PlainConsole(), _sides(names, folder, done), folder)
     return None
 
 
@@ -83,15 +88,6 @@ def _objective(config: dict[str, Any], results: Any) -> float | None:
     except ConfigError as error:
         logger.warning("%s", error)
         return None
-
-
-def _show(names: "dict[str, Names]", folder: Path, done: "Carried") -> None:
-    """Print the table; a terminal that cannot take it takes nothing else along."""
-    from predictors.cli.terminal import PlainConsole
-    from sim.console import print_results
-
-    with output(f"; the artefacts are in {folder}"), contextlib.suppress(SystemExit):
-        print_results(PlainConsole(), _sides(names, folder, done), folder)
 
 
 def _sides(names: "dict[str, Names]", folder: Path, done: "Carried") -> "list[Side]":

@@ -2,7 +2,7 @@
 
 import contextlib
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from itertools import product
 from os import PathLike, fspath
@@ -201,7 +201,10 @@ def sweep(
         for own, other in product(several("policy", policy), several("predictor", predictor))
         for planned in _plan(called([*overrides, *axes], jobs, processors, own, other, rest))
     ]
-    differing = _differing([one.values for one in planned])
+    given = [one.values for one in planned]
+    keys_given = dict.fromkeys(key for values in given for key in values)
+    apart = [key for key in keys_given if len({repr(values.get(key)) for values in given}) > 1]
+    columns = dict.fromkeys(("policy", "predictor", *apart))
     place = None if folder is None else _made(folder)
     rows, parts = [], Kept()
     with contextlib.ExitStack() as stack:
@@ -214,7 +217,7 @@ def sweep(
                 if shown.is_due():
                     shown.show("", 0.0)
                 try:
-                    rows.append(_row(one, place, differing, shown, parts))
+                    rows.append(_row(one, place, columns, shown, parts))
                 except KeyboardInterrupt:
                     anew = any(each.parts for each in planned)
                     kept = f"repeat the same call to continue; finished runs in {place} are kept"
@@ -246,13 +249,6 @@ def _plan(call: Call) -> list[Call]:
     return [replace(call, overrides=one) for one in every]
 
 
-def _differing(runs: Sequence[Mapping[str, Any]]) -> list[str]:
-    """Return the keys that not all runs have alike, policy and predictor apart."""
-    known = dict.fromkeys(key for one in runs for key in one)
-    apart = [key for key in known if len({repr(one.get(key)) for one in runs}) > 1]
-    return [key for key in apart if key not in ("policy", "predictor")]
-
-
 def _carried_out(
     call: Call, folder: Path | None, shown: Display
 ) -> tuple[Mapping[str, Names], Carried]:
@@ -273,7 +269,7 @@ def _carried_out(
 def _row(
     one: Call,
     place: Path | None,
-    differing: Sequence[str],
+    columns: Iterable[str],
     shown: Display,
     parts: Kept,
 ) -> dict[str, Any]:
@@ -282,7 +278,7 @@ def _row(
     folder = None if place is None else place / name
     values = one.values
     row: dict[str, Any] = {"run": name}
-    row |= {key: values.get(key) for key in ("policy", "predictor", *differing)}
+    row |= {key: values.get(key) for key in columns}
     try:
         names, done = _carried_out(one, folder, shown)
     except BAD_INPUT as error:

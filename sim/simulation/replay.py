@@ -71,6 +71,8 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 FILLED = "missing_requested_time"
 """The rule of cleaning that fills requested times."""
+CURVES = {"NoMoldability": "none", "Measured": "measured"}
+"""Classes whose curves are not invented."""
 
 
 def given_figures(config: Settings, scene: Scene, played: Played) -> Figures:
@@ -100,13 +102,15 @@ def given_figures(config: Settings, scene: Scene, played: Played) -> Figures:
         ``independent``; None where they are rigid, or a model draws curve and request
         itself. ``given_requested_times``: ``recorded`` or how they were made.
     """
-    jobs = scene.trace.jobs
+    trace = scene.trace
+    jobs = trace.jobs
     runs = len(played.known) + played.charged
     work = float((jobs["requested_processors"] * jobs["reference_runtime"]).sum())
-    workload = config["workload"]
+    workload, curves = config["workload"], config["moldability"]
+    asks = scene.truth.known and "A" not in trace.models
     sizes = _sizes(scene.truth.size, scene.truth.size_class)
     recorded = workload.get("applications") == "log"
-    nobody = scene.trace.identity == "user_request" and bool((jobs["user"] < 0).all())
+    nobody = trace.identity == "user_request" and bool((jobs["user"] < 0).all())
     return {
         "given_truth": played.told_truth,
         "given_runs": runs,
@@ -115,12 +119,12 @@ def given_figures(config: Settings, scene: Scene, played: Played) -> Figures:
         "given_sizes": sizes,
         "given_size_noise": workload.get("size_noise", 0.0) if sizes == "known" else None,
         "given_applications": "recorded" if recorded else "invented",
-        "given_identity": ("request" if nobody else scene.trace.identity) if recorded else None,
-        "given_curves": _curves(config["moldability"]),
-        "given_requests": _requests(config["moldability"], scene),
+        "given_identity": ("request" if nobody else trace.identity) if recorded else None,
+        "given_curves": CURVES.get(str(curves["_target_"]).rpartition(".")[2], "invented"),
+        "given_requests": curves.get("requests", TruthOptions.requests) if asks else None,
         "given_requested_times": _requested_times(
             workload.get("estimates", "recorded"),
-            scene.trace.repaired.get(FILLED, 0),
+            trace.repaired.get(FILLED, 0),
             len(jobs),
             (workload.get("cleaning") or {}).get(FILLED, "exact"),
         ),
@@ -131,16 +135,6 @@ def _sizes(size: np.ndarray, size_class: np.ndarray) -> str:
     if not np.isnan(size).all():
         return "known"
     return "class" if (size_class >= 0).any() else "hidden"
-
-
-def _curves(moldability: Settings) -> str:
-    name = str(moldability["_target_"]).rpartition(".")[2]
-    return {"NoMoldability": "none", "Measured": "measured"}.get(name, "invented")
-
-
-def _requests(moldability: Settings, scene: Scene) -> str | None:
-    drawn = scene.truth.known and "A" not in scene.trace.models
-    return str(moldability.get("requests", TruthOptions.requests)) if drawn else None
 
 
 def _requested_times(estimates: str, filled: int, jobs: int, how: str) -> str:
