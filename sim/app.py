@@ -51,7 +51,7 @@ def _run(composed: DictConfig, folder: Path, multirun: bool) -> float | None:
         gc.freeze()
         gc.enable()
     asked = config["sim"]["progress"]
-    names = names_of(HydraConfig.get().runtime.choices, (config["baseline"] or {}).get("name"))
+    names = names_of(HydraConfig.get().runtime.choices, config["baseline"])
     show = Show(not multirun if asked is None else asked, names)
     own: Any = {"hydra": OmegaConf.to_container(HydraConfig.get(), enum_to_str=True)}
     tasks = HydraConfig.get().overrides.task
@@ -120,13 +120,15 @@ def _task(composed: DictConfig) -> float | None:
     not finished then (`sim.sweeps.resume.Sweep`), a single run is refused.
     """
     from sim.sweeps.locks import BusyError, own_folder
+    from sim.sweeps.resume import comes_back
 
     _begun.append(True)
     hydra_config = HydraConfig.get()
     folder = Path(hydra_config.runtime.output_dir)
     multirun = hydra_config.mode == RunMode.MULTIRUN
     try:
-        with own_folder(folder, wait=multirun and not _comes_back(hydra_config)):
+        plain: Any = OmegaConf.to_container(hydra_config, resolve=False)
+        with own_folder(folder, wait=multirun and not comes_back(plain)):
             return _carried_out(composed, folder, multirun)
     except SimError as error:
         if not multirun:
@@ -134,15 +136,6 @@ def _task(composed: DictConfig) -> float | None:
         if not isinstance(error, BusyError):
             raise
         return None
-
-
-def _comes_back(hydra_config: Any) -> bool:
-    """Return whether the sweeper of a multirun comes back for runs that others were at."""
-    from sim.sweeps.resume import SUBDIR
-
-    plain: Any = OmegaConf.to_container(hydra_config, resolve=False)
-    own = str(plain["sweeper"]["_target_"]).endswith(".MoldsimSweeper")
-    return own and plain["sweep"]["subdir"] == SUBDIR
 
 
 def _carried_out(composed: DictConfig, folder: Path, multirun: bool) -> float | None:

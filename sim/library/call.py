@@ -288,7 +288,7 @@ class Call:
     def names(self, composed: Composed) -> dict[str, Names]:
         """Return by role what the parts of the run and of its baseline are called."""
         chosen = {**composed.choices, **{key: part.name for key, part in self.parts.items()}}
-        return names_of(chosen, (composed.settings["baseline"] or {}).get("name"))
+        return names_of(chosen, composed.settings["baseline"])
 
 
 def called(

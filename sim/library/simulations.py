@@ -2,7 +2,7 @@
 
 import contextlib
 import warnings
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from itertools import product
 from os import PathLike, fspath
@@ -87,25 +87,30 @@ def run(
     (30, 0.0)
     """
     call = called(overrides, jobs, processors, policy, predictor, keys)
-    composed = compose(call.overrides)
-    config, names = call.settings(composed), call.names(composed)
+    config, show, save = _composed(call)
     kept: list[Simulated] = []
-    show = _show(config, names)
     if folder is None:
         done = replay({**config, "picture": "none"}, None, {}, show, kept.append)
-        return _result(done.results, kept, names, None)
-    place, save = _made(folder), call.saver(composed)
+        return _result(done.results, kept, show.names, None)
+    place = _made(folder)
     with own_folder(place):
         done = run_in(place, config, show, save, kept.append, anew=True, goes_on=False)
-    return _result(done.results, kept, names, place)
+    return _result(done.results, kept, show.names, place)
 
 
-def _show(config: Mapping[str, Any], names: Mapping[str, Names]) -> Show:
-    """Return what is told of the progress: at a terminal or in a notebook, unless it is set."""
-    show = Show(False, names)
+def _composed(
+    call: Call, multirun: bool = False
+) -> tuple[dict[str, Any], Show, Callable[[Path], None]]:
+    """Return the settings of a run, what is told of it, and what writes its configuration.
+
+    Progress is told at a terminal or in a notebook, unless it is set.
+    """
+    composed = compose(call.overrides, multirun)
+    config, show = call.settings(composed), Show(names=call.names(composed))
     asked = config["sim"]["progress"]
     is_seen = show.messages.is_terminal or show.messages.is_jupyter
-    return replace(show, progress=is_seen if asked is None else asked)
+    show = replace(show, progress=is_seen if asked is None else asked)
+    return config, show, call.saver(composed)
 
 
 def _made(folder: str | PathLike[str]) -> Path:
@@ -253,17 +258,15 @@ def _carried_out(
     call: Call, folder: Path | None, shown: Display
 ) -> tuple[Mapping[str, Names], Carried]:
     """Simulate; what is finished in its folder is left as it is. Return names and summaries."""
-    composed = compose(call.overrides, multirun=True)
-    config, names = call.settings(composed), call.names(composed)
-    show = _show(config, names)
+    config, show, save = _composed(call, multirun=True)
     show = replace(show, display=shown if show.progress else SILENT)
     if folder is None:
-        return names, replay({**config, "picture": "none"}, None, {}, show)
+        return show.names, replay({**config, "picture": "none"}, None, {}, show)
     with own_folder(folder, wait=True):
-        own, save = bool(call.parts), call.saver(composed)
+        own = bool(call.parts)
         done = run_in(folder, config, show, save, anew=own, goes_on=not own)
         mark_finished(folder, list(call.overrides), done.inputs, listings(config))
-    return names, done
+    return show.names, done
 
 
 def _row(

@@ -11,7 +11,7 @@ from rich.console import Console
 
 from predictors.cli.display import SILENT, Display
 from predictors.cli.terminal import PlainConsole
-from sim.config import BASELINE_PREDICTOR
+from sim.config import BASELINE_PREDICTOR, Settings
 from sim.engine.watcher import Watched, Watcher
 from sim.errors import SimError
 from sim.results.artefacts import BASELINE, RUN, STEP
@@ -54,21 +54,22 @@ class Names:
         return "" if self.policy == NOBODY else self.predictor
 
 
-def names_of(chosen: Mapping[str, Any], baseline: object) -> dict[str, Names]:
+def names_of(chosen: Mapping[str, Any], baseline: Settings | None) -> dict[str, Names]:
     """Return by role what the parts of a run and of what it is compared with are called.
 
     Parameters
     ----------
     chosen : mapping
         The option of each configuration group.
-    baseline : str
-        The preset of the baseline, None where there is none.
+    baseline : mapping or None
+        Of a run's configuration.
     """
     policy, predictor, workload = (str(chosen[key]) for key in ("policy", "predictor", "workload"))
+    base = "" if baseline is None else str(baseline["name"])
     return {
         RUN: Names(policy, str(chosen.get(OWN_PREDICTOR, predictor)), workload),
-        BASELINE: Names(str(baseline), BASELINE_PREDICTOR, workload),
-        STEP: Names(str(baseline), predictor, workload),
+        BASELINE: Names(base, BASELINE_PREDICTOR, workload),
+        STEP: Names(base, predictor, workload),
     }
 
 

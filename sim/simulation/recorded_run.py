@@ -19,15 +19,7 @@ from sim.results.artefacts import BASELINE, STEP, place_of, tables_folder
 from sim.results.durable import MANIFEST, damage, read_object
 from sim.results.frames import numbered
 from sim.results.plots.pictures import LoadSeries, Speedups
-from sim.results.provenance import (
-    CODE,
-    DIGEST,
-    INPUTS,
-    changed_code,
-    changed_inputs,
-    checked_inputs,
-    input_files,
-)
+from sim.results.provenance import CODE, DIGEST, INPUTS, changed_inputs, identity_of, input_files
 from sim.simulation.recorded_schedule import is_recorded
 from sim.simulation.scene import Scene, prepare, set_scene
 
@@ -189,28 +181,30 @@ def recorded_run(folder: Path) -> RecordedRun:
     number = own.name.removeprefix(REPLICATION)
     replication = int(number) if number != own.name and number.isdigit() else 0
     config = recorded(root)
-    _check_inputs(root, config, manifest.get(INPUTS))
     if not (own / BASELINE).is_dir():  # in a multirun nobody asked for it
         config["baseline"] = None
+    identity = _identity(root, config, manifest.get(INPUTS))
     parts: dict[str, Any] = config["baseline"] if role else config
     if role == STEP:
         parts = {**parts, "predictor": config["predictor"]}
     notes = [] if place == folder else [f"of several replications the first, {place.name}"]
-    if changed_code(manifest.get(CODE), keep_code=False):
+    if manifest.get(CODE) != identity[CODE]:
         notes.append("the code has changed since this run, so the replay may differ")
-    if manifest.get(DIGEST) not in (None, digest(config)):
+    if manifest.get(DIGEST) not in (None, identity[DIGEST]):
         notes.append("its configuration, or the preset of its baseline, is not what it was")
     return RecordedRun(place, config, parts, replication, tuple(notes))
 
 
-def _check_inputs(root: Path, config: Settings, known: object) -> None:
-    """Refuse input files that are not what they were."""
+def _identity(root: Path, config: Settings, known: object) -> dict[str, Any]:
+    """Return what a run would be made of now; refuse input files that are not what they were."""
     before = known if isinstance(known, Mapping) else {}
     files = input_files(config)
     gone = [key for key in before if key not in files]
     if gone:
         made_in = recorded_command(root).runtime.cwd
         raise SimError(f"{gone[0]}: its file is not there; the run was made in {made_in}")
-    wrong = changed_inputs(before, checked_inputs(files)) if before else None
+    identity = identity_of(digest(config), files)
+    wrong = changed_inputs(before, identity[INPUTS]) if before else None
     if wrong:
         raise SimError(f"{root}: {wrong}, so that the run cannot be replayed")
+    return identity

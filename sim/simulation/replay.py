@@ -18,7 +18,6 @@ from sim.config import Settings, digest
 from sim.errors import ConfigError
 from sim.results.artefacts import (
     BASELINE,
-    REQUESTS,
     RUN,
     STEP,
     Artefacts,
@@ -28,25 +27,13 @@ from sim.results.artefacts import (
     replication_folder,
     write_ends,
     write_run,
-    write_table,
 )
 from sim.results.durable import FAILURE, SUMMARY
 from sim.results.formats import check_formats, write_formats
 from sim.results.job_metrics import Figures
 from sim.results.metrics import summarise
 from sim.results.outcome import Outcome
-from sim.results.provenance import (
-    CODE,
-    DIGEST,
-    INPUTS,
-    KEEP,
-    Identity,
-    checked_inputs,
-    code_checksum,
-    input_files,
-    why_again,
-)
-from sim.results.request_metrics import requests_frame
+from sim.results.provenance import KEEP, Identity, identity_of, input_files, why_again
 from sim.results.rows import EASY_PLUS
 from sim.results.run_folder import finish, manifest, read_results, replacing
 from sim.results.steady_state import STEADY, STEADY_LOAD, WINDOW, Trim
@@ -151,13 +138,6 @@ def _requested_times(estimates: str, filled: int, jobs: int, how: str) -> str:
     return made if filled >= jobs else f"recorded and {made}"
 
 
-def write_more(folder: Path, run: Outcome, names: Sequence[str]) -> None:
-    """Write the formats of other tools, and what jobs asked."""
-    write_formats(folder, run=run, names=names)
-    if run.records.requests is not None:
-        write_table(requests_frame(run.trace, run.records.requests), folder / REQUESTS)
-
-
 def artefacts(
     config: Settings,
     played: Played,
@@ -184,7 +164,7 @@ def artefacts(
         ),
         figure=None if title is None else _drawn(outcome, title),
         manifest=manifest(outcome.trace, seconds) | dict(identity),
-        export=partial(write_more, run=outcome, names=config["export"]),
+        export=partial(write_formats, run=outcome, names=config["export"]),
         more_figures={} if title is None else scene.figures(outcome),
     )
 
@@ -402,7 +382,7 @@ def run_in(
         Whether replications that an interrupted run left there are taken for its own.
     """
     files = input_files(config)
-    identity = {DIGEST: digest(config), INPUTS: checked_inputs(files), CODE: code_checksum()}
+    identity = identity_of(digest(config), files)
     finish(folder)
     (folder / FAILURE).unlink(missing_ok=True)
     if not anew:
