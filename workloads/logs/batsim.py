@@ -20,7 +20,7 @@ import pandas as pd
 
 from workloads.base import Trace
 from workloads.errors import WorkloadError
-from workloads.limits import LARGEST, USUAL, Limits, beyond, is_number
+from workloads.limits import ABOVE_0, LARGEST, USUAL, Limits, beyond, check_number, is_number
 from workloads.logs.log import FileWorkload
 from workloads.logs.swf import Comment, SwfLog
 from workloads.logs.swf_text import FIELDS, check_jobs_held, pack, unpack
@@ -38,8 +38,7 @@ def check_batsim(speed: object, communication: object) -> None:
     WorkloadError
         Naming the key, and what is accepted.
     """
-    if speed is not None and not (is_number(speed) and speed > 0):
-        raise WorkloadError(f"workload.speed={speed}: must be positive, or null")
+    check_number("workload.speed", speed, "positive, or null", ABOVE_0)
     if communication not in ("error", "ignore"):
         raise WorkloadError(f"workload.communication={communication}: must be error or ignore")
 
