@@ -80,8 +80,9 @@ def daly_interval(cost: ArrayLike, mtbf: ArrayLike) -> FloatArray:
 def best_interval(cost: ArrayLike, mtbf: ArrayLike) -> FloatArray:
     """Return the interval of the least expected wall time under exponential failures [2]_, exactly.
 
-    M·exp(R/M)·(exp((τ + δ)/M) − 1)·W/τ for work W and restarts R; its derivative is zero where (τ/M − 1)·exp(τ/M − 1) =
-    −exp(−1 − δ/M), so that τ = M·(1 + W(−exp(−1 − δ/M))) with Lambert's W on its
+    For work W and restarts R that is M·exp(R/M)·(exp((τ + δ)/M) − 1)·W/τ. Setting the
+    derivative to zero gives (τ/M − 1)·exp(τ/M − 1) = −exp(−1 − δ/M), so
+    τ = M·(1 + W(−exp(−1 − δ/M))) with Lambert's W on its
     principal branch. Parameters and errors are those of `young_interval`.
 
     Examples

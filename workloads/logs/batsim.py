@@ -7,7 +7,6 @@ realistic language-independent resources and jobs management systems simulator",
 JSSPP 2016.
 """
 
-import hashlib
 import json
 import os
 from collections.abc import Mapping
@@ -72,7 +71,7 @@ def read_batsim(
     """
     check_batsim(speed, communication)
     file = Path(path).expanduser()
-    stored, text = unpack(file, "a Batsim workload", "jobs and profiles", limits)
+    checksum, text = unpack(file, "a Batsim workload", "jobs and profiles", limits)
     try:
         content = json.loads(text, parse_int=_whole)
     except ValueError as error:
@@ -89,7 +88,7 @@ def read_batsim(
     table["job_number"] = _numbers(content["jobs"])
     machine = content.get("nb_res")
     comments = (Comment(0, f"; MaxProcs: {machine}"),) if machine is not None else ()
-    return SwfLog(table, comments, file.name, hashlib.sha256(stored).hexdigest())
+    return SwfLog(table, comments, file.name, checksum)
 
 
 def write_batsim(path: str | os.PathLike[str], trace: Trace) -> None:
