@@ -178,12 +178,12 @@ def _best(
         c = top / (FF + r * (2.0 * FG + r * GG))
         return c, r, max(1.0 - top * c, 0.0)
     c = serial / breakpoint if serial > 0.0 else 1.0
-    r = (G1 / c - FG) / GG
+    r = (G1 / c - FG) / GG if GG > 0.0 else np.inf
     if serial > 0.0 and high > 0.0:
         # t = serial (1 + (F - N) v) with v = 1/(N + r), linear in v.
         across = serial * (FG - breakpoint * GG) - (F1 - breakpoint * G1)
         square = FF - breakpoint * (2.0 * FG - breakpoint * GG)
-        r = -serial * square / across - breakpoint
+        r = -serial * square / across - breakpoint if across != 0.0 else np.inf
     r = min(max(r if np.isfinite(r) else most, least), most)
     if serial > 0.0 and high > 0.0:
         c = serial / (breakpoint + r)
