@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
+from known_walltime import expected_walltime
 from toys import ToyEstimate, rigid, rigid_truth, trace_of
 
 from benchmarks.single_job_recovery import recover
@@ -13,7 +14,6 @@ from predictors.cycles.checkpointing import (
     FixedRule,
     NoCheckpoints,
     daly_interval,
-    expected_walltime,
 )
 from predictors.cycles.online import OnlineCyclePredictor
 from predictors.in_loop.dynamic import Dynamic

@@ -6,12 +6,12 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from known_walltime import expected_walltime
 
 from benchmarks.single_job_recovery import recover
 from predictors.cycles.checkpointing import (
     best_interval,
     daly_interval,
-    expected_walltime,
     young_interval,
 )
 from sim.errors import SimError
