@@ -16,8 +16,7 @@ from sim.engine.runs_under_load import RENEWAL_SHARE
 from sim.errors import SimError
 from sim.evolving.settings import EvolvingScene
 from sim.evolving.stages import Stages
-from sim.machine.failing import FailingMachine
-from sim.machine.failures import NodeEvent
+from sim.machine.failing import FailingMachine, NodeEvent
 from sim.state.machine_state import Run
 from sim.state.processors import count_processors
 from sim.state.records import Outages, Records
