@@ -1,6 +1,6 @@
 """What a comparison answers, and how sure: changes, shares of the oracle's gain, load curves."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -156,9 +156,18 @@ def differences(
         is_single = np.isnan(one.change.low) or family.intervals == 1
         named = "" if is_single else f"{family.intervals} intervals of {figure}"
         unsettled = sum(bool(unsteady([own[k].summary, base[k].summary])) for k in both)
-        told = (group, reference, pairs_of, one, named, "", by_policy, is_share, refused)
-        made.append(Difference(*told, unsettled=unsettled))
-    return [one for one in _beside_oracles(made, found, steps, figure) if one.pairs], family
+        about = (group, reference, pairs_of, one, named, "", by_policy, is_share, refused)
+        made.append(Difference(*about, unsettled=unsettled))
+    by_pair = {(id(one.group), id(one.reference)): one for one in made}
+    told = []
+    for one, (_, _, same), step in zip(made, found, steps, strict=True):
+        beside, oracle = (
+            by_pair.get((id(other), id(one.reference)))
+            for other in (step, oracle_of(one.group, same))
+        )
+        if one.pairs:
+            told.append(replace(one, kept=_kept(one, oracle, figure), step=beside))
+    return told, family
 
 
 def _windows(groups: Sequence[Group]) -> list[Identity]:
@@ -177,20 +186,6 @@ def _column(own: Group, reference: Group, order: Sequence[Identity], figure: str
     drawn, nothing = [identified(group) for group in (own, reference)], Sample(Path(), "", {})
     mine, theirs = ([one.get(place, nothing).summary for place in order] for one in drawn)
     return changes_of(list(zip(mine, theirs, strict=True)), figure)
-
-
-def _beside_oracles(
-    made: Sequence[Difference],
-    found: Sequence[tuple[Group, Group, list[Group]]],
-    steps: Sequence[Group | None],
-    figure: str,
-) -> Iterator[Difference]:
-    """Yield the differences with what they keep of the oracle's gain, and by what predictor."""
-    by_pair = {(id(one.group), id(one.reference)): one for one in made}
-    for one, (_, _, same), step in zip(made, found, steps, strict=True):
-        oracle = by_pair.get((id(oracle_of(one.group, same)), id(one.reference)))
-        beside = by_pair.get((id(step), id(one.reference)))
-        yield replace(one, kept=_kept(one, oracle, figure), step=beside)
 
 
 def _kept(one: Difference, oracle: Difference | None, figure: str) -> Interval | str:

@@ -1,6 +1,6 @@
 """One self-contained page that works offline: tables, plots, schedules, configuration."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from html import escape
 from io import BytesIO
@@ -95,7 +95,7 @@ def page(
     found: Mapping[str, Details],
     table: pd.DataFrame,
     common: Mapping[str, object],
-    gantt: Callable[[Sequence[Group]], str],
+    gantt: str,
 ) -> str:
     """Return the page.
 
@@ -113,8 +113,8 @@ def page(
         All runs, as `sim.report.gathering.gather` returns them.
     common : mapping
         The configuration that all runs share, by dotted key.
-    gantt : callable
-        Shows schedules of groups, as `schedules` does.
+    gantt : str
+        What `schedules` returns.
     """
     keys = list(dict.fromkeys(key for group in groups for key in group.setting))
     samples = sum(len(group.samples) for group in groups)
@@ -141,7 +141,7 @@ def page(
         table=_key_table(order, keys),
         said="".join(f"<p>{escape(sentence)}</p>" for sentence in report.said),
         foresight=_foresight(figures.get(OF_FORESIGHT, ""), answers),
-        gantt=_explorer(report.explorer) + gantt(order),
+        gantt=_explorer(report.explorer) + gantt,
         winners=_winners(report.winners),
         beliefs="".join(figures.get(name, "") for name in OF_BELIEFS)
         or "<p>No predictor was asked.</p>",
