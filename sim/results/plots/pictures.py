@@ -11,8 +11,7 @@ from predictors.base import FloatArray, IntArray
 from sim.errors import SimError
 from sim.results.frames import Tables
 from sim.results.job_metrics import Figures, count_bin, job_class, with_errors
-from sim.results.plots.panels import BUSY, QUEUE, curve
-from sim.results.plots.schedule import schedule_figure
+from sim.results.plots.schedule import draw_use, schedule_figure
 from sim.results.plots.style import (
     BLACK,
     INK,
@@ -26,7 +25,6 @@ from sim.results.plots.style import (
     new_figure,
     tidy,
     time_ticks,
-    waiting,
 )
 from sim.results.steady_state import EPOCH
 
@@ -155,13 +153,9 @@ class RunFolder:
 
 def _load(figure: "Figure", run: RunFolder, of: Sequence[int]) -> None:
     busy, queue = figure.subplots(2, 1, sharex=True)
-    jobs, timeline = run.tables.jobs, run.tables.timeline
     at = run.clock()
-    times = timeline["time"].to_numpy()
-    used = 100 * timeline["busy_processors"].to_numpy(np.float64) / run.processors
-    curve(busy, times, used, at, BUSY)
-    curve(queue, times, waiting(timeline, jobs), at, QUEUE)
-    calibration_note(figure, jobs)
+    draw_use(busy, queue, run.tables, run.processors, at)
+    calibration_note(figure, run.tables.jobs)
     busy.set(ylabel="busy (%)", ylim=(0, 105))
     queue.set(ylabel="jobs waiting", ylim=(0, None))
     at.mark(queue)
