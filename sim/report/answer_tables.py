@@ -12,8 +12,7 @@ from sim.report.tables import number
 from sim.report.winners import Winners
 from sim.results.rows import ERROR, PERCENT, POINTS, change_text, duration, percent, texts, unit_of
 from sim.results.steady_state import replications_of
-from sim.statistics.intervals import Interval
-from sim.statistics.paired import Comparison, Family
+from sim.statistics import Comparison, Family, Interval
 
 UNSTEADY = "does not settle"
 """What stands in place of a change of means that hang on the length of the run."""

@@ -15,14 +15,15 @@ from sim.report.winners import Winners, regret_of_jobs, winners
 from sim.results.artefacts import same_schedule
 from sim.results.rows import MORE, SHARES, TOO_WIDE, changes_of, tells
 from sim.results.steady_state import in_order, in_windows, unsteady
-from sim.statistics.intervals import Interval, t_interval
-from sim.statistics.paired import (
+from sim.statistics import (
     LEAST_PAIRS,
     Comparison,
     Family,
+    Interval,
     compare,
     ratio_of_means,
     share_of_gain,
+    t_interval,
 )
 
 FIGURE = "mean_response_time"

@@ -13,8 +13,7 @@ from sim.report.figures import MANY, MARKERS, MOST_BARS, MOST_LINES, Plot, not_d
 from sim.report.html import Cell, table
 from sim.report.samples import Group
 from sim.results.plots.style import LINE_COLOURS, legend, line
-from sim.statistics.intervals import Interval
-from sim.statistics.paired import LEAST_PAIRS
+from sim.statistics import LEAST_PAIRS, Interval
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

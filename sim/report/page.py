@@ -35,7 +35,7 @@ from sim.results.plots.schedule import schedule_figure
 from sim.results.plots.style import picture
 from sim.results.rows import MOLDED, molded_text
 from sim.results.steady_state import EPOCH
-from sim.statistics.intervals import Interval
+from sim.statistics import Interval
 
 TEMPLATE = Path(__file__).with_name("page.html")
 MOST_GANTT = 8

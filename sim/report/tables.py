@@ -13,7 +13,7 @@ from sim.results.job_metrics import Figures
 from sim.results.rows import BEYOND, MOLDED, MOST_ERROR, molded_text, unit_of
 from sim.results.sentences import given_lines, recorded_sentences
 from sim.results.steady_state import in_windows, listed
-from sim.statistics.intervals import Interval
+from sim.statistics import Interval
 
 Form = Literal["latex", "markdown"]
 GIVEN = ("given_", "applications", "sizes_", "share_moldable", "share_malleable", "resized_jobs")

@@ -20,8 +20,7 @@ from sim.results.sentences import (
     treated_sentence,
 )
 from sim.results.steady_state import in_windows, listed, partly_unsteady, unsteady_sentence
-from sim.statistics.intervals import Interval
-from sim.statistics.paired import LEAST_PAIRS
+from sim.statistics import LEAST_PAIRS, Interval
 
 NAMES = {row.key: row.label for row in ROWS}
 """Labels of the figures that have one."""

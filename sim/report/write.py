@@ -26,7 +26,7 @@ from sim.results.plots.pictures import RunFolder
 from sim.results.rows import weighing_notes
 from sim.results.sentences import backtest_sentences, distrusted
 from sim.results.steady_state import windows_sentences
-from sim.statistics.paired import Family
+from sim.statistics import Family
 from sim.sweeps.configurations import Configuration
 
 PAGE, PARQUET, PLOTS = "comparison.html", "comparison.parquet", "plots"

@@ -9,8 +9,7 @@ import numpy as np
 
 from predictors.base import FloatArray
 from sim.results.steady_state import in_order, in_windows, is_refused
-from sim.statistics.intervals import LEVEL, Interval
-from sim.statistics.paired import Comparison, Family, compare, log_ratios
+from sim.statistics import LEVEL, Comparison, Family, Interval, compare, log_ratios
 
 Value = float | int | bool | str | None
 

@@ -19,7 +19,7 @@ from sim.results.metrics import summarise
 from sim.results.rows import EASY_PLUS, KEPT, number_of
 from sim.results.steady_state import STEADY, Trim
 from sim.simulation.scene import Scene, play, set_scene
-from sim.statistics.intervals import t_interval
+from sim.statistics import t_interval
 from workloads.truth.options import TRUTH_KEYS
 
 Pair = Sequence[Figures | None]

@@ -26,8 +26,7 @@ from sim.results.steady_state import (
     replications_of,
     windows_sentences,
 )
-from sim.statistics.intervals import Interval
-from sim.statistics.paired import Comparison, compare, log_ratios, share_of_gain
+from sim.statistics import Comparison, Interval, compare, log_ratios, share_of_gain
 
 pytestmark = pytest.mark.fast
 

@@ -18,7 +18,7 @@ from sim.report.gathering import gather
 from sim.report.samples import Group, Sample, estimate, groups_of
 from sim.report.tables import size, text_table
 from sim.results.sentences import few_predictions
-from sim.statistics.intervals import Interval
+from sim.statistics import Interval
 
 pytestmark = pytest.mark.fast
 
