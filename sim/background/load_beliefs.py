@@ -252,15 +252,15 @@ class LoadBeliefs:
         the readings on average.
         """
         standing, places = self.standing(now), self._places(processors)
-        past = self._past.least(places)
-        usual, present = float(past.read.mean()), float(standing.places[places].min())
+        read, believed = self._past.least(places)
+        usual, present = float(read.mean()), float(standing.places[places].min())
         inside = self.sensors.load.inside(processors)
         links = self._past.lowest_link(inside)
         left = float(links.mean())
         now_left = left if self.belief == "mean" else standing.links.least(inside)
-        both = min(len(past.read), len(links))
-        cpu = self._swing(usual, past.believed, present)
-        return Met(cpu, Swing(left, now_left), past.read[-both:], links[-both:])
+        both = min(len(read), len(links))
+        cpu = self._swing(usual, believed, present)
+        return Met(cpu, Swing(left, now_left), read[-both:], links[-both:])
 
     def _swing(self, usual: float, believed: float, present: float) -> Swing:
         if self.belief == "mean":

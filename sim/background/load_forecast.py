@@ -10,11 +10,11 @@ from predictors.base import FloatArray, IntArray
 from predictors.compiling import direct
 from predictors.under_load.load_aware import Conditions, Parts, runtime_under
 from predictors.under_load.observed_load import LoadForm
-from sim.background.ahead import LONGEST, LoadAhead
+from sim.background.background import LONGEST, LoadAhead
+from sim.background.kernels import DOUBLINGS, UNKNOWN, reverting, share_left
 from sim.background.links import LoadedLinks
 from sim.background.load_beliefs import LoadBeliefs, Met
 from sim.background.load_sensors import RunSamples
-from sim.background.mean_reversion import DOUBLINGS, UNKNOWN, reverting, share_left
 
 ONE = np.ones(1, np.int64)
 PRESENT = ("forecast", "last")
@@ -27,9 +27,9 @@ SURE = 100 * 86400.0
 def _pace(computation: float, communication: float, seen: RunSamples, form: LoadForm) -> float:
     """Return the average share of a job that was done a second, by samples of its load."""
     if form == "effective":
-        cpu, left = seen.cpu.min(axis=1, initial=1.0), seen.bandwidth.least
+        cpu, left = seen.cpu.min(axis=1, initial=1.0), seen.lowest_link
         return float((1.0 / (computation / cpu + communication / left)).mean())
-    averages = seen.cpu.mean(axis=0), seen.bandwidth.average
+    averages = seen.cpu.mean(axis=0), seen.links
     cpu, left = (each.min(initial=1.0) for each in averages)
     return float(1.0 / (computation / cpu + communication / left))
 

@@ -48,21 +48,6 @@ def _least_of_first(latest, kept, places):  # type: ignore[no-untyped-def]
     return least
 
 
-class LinkSamples(NamedTuple):
-    """What samples say of the bandwidth of a run's own links.
-
-    Attributes
-    ----------
-    least : numpy.ndarray, shape (samples,)
-        What each found of the most loaded link; 1 where all were free.
-    average : numpy.ndarray, shape (links,)
-        Over the samples, of each link that any of them found loaded.
-    """
-
-    least: FloatArray
-    average: FloatArray
-
-
 class RunSamples(NamedTuple):
     """What was measured during one run.
 
@@ -70,11 +55,15 @@ class RunSamples(NamedTuple):
     ----------
     cpu : numpy.ndarray, shape (samples, places)
         Available CPU of the job's processors, or of its nodes.
-    bandwidth : LinkSamples
+    lowest_link : numpy.ndarray, shape (samples,)
+        What each found of the bandwidth of the run's most loaded link; 1 where all were free.
+    links : numpy.ndarray, shape (links,)
+        The average over the samples, of each link that any of them found loaded.
     """
 
     cpu: FloatArray
-    bandwidth: LinkSamples
+    lowest_link: FloatArray
+    links: FloatArray
 
 
 @dataclass(eq=False)
@@ -148,7 +137,7 @@ class LoadSensors:
         np.minimum.at(least, found.looks(), found.available)
         _, link = np.unique(found.keys(self.load.nodes), return_inverse=True)
         average = 1.0 - np.bincount(link, 1.0 - found.available) / len(times)
-        return RunSamples(self._cpu(times, own), LinkSamples(least, average))
+        return RunSamples(self._cpu(times, own), least, average)
 
     def _cpu(self, times: FloatArray, own: IntArray) -> FloatArray:
         if self.per == "processor":
@@ -169,21 +158,6 @@ class LoadSensors:
 
     def _disturb(self, values: FloatArray, places: IntArray, times: FloatArray) -> None:
         add_noise(values, places, times.view(np.uint64), np.uint64(self._key), self.noise)
-
-
-class Least(NamedTuple):
-    """What some places were at past samples, the oldest first.
-
-    Attributes
-    ----------
-    read : numpy.ndarray, shape (samples,)
-        The least reading.
-    believed : float
-        The average of the least of the forecasts of those readings.
-    """
-
-    read: FloatArray
-    believed: float
 
 
 class LoadPast:
@@ -209,7 +183,7 @@ class LoadPast:
     >>> for readings in ([1.0, 0.5], [0.5, 1.0]):
     ...     past.add(np.array([readings]), np.array([[0.75, 0.75]]))
     >>> past.least(np.array([0, 1]))
-    Least(read=array([0.5, 0.5]), believed=0.625)
+    (array([0.5, 0.5]), 0.625)
     """
 
     def __init__(self, places: int) -> None:
@@ -268,11 +242,19 @@ class LoadPast:
         """Averages of what links lacked, in order."""
         return self._lost / max(self._looks, 1)
 
-    def least(self, places: IntArray) -> Least:
-        """Return what the least of these places was, read and forecast; 1 before any sample."""
+    def least(self, places: IntArray) -> tuple[FloatArray, float]:
+        """Return what the least of these places was; 1 before any sample.
+
+        Returns
+        -------
+        read : numpy.ndarray, shape (samples,)
+            The least reading of past samples, the oldest first.
+        believed : float
+            The average of the least of the forecasts of those readings.
+        """
         read, believed = self._least_of_first(places)[:, -1]
         oldest = self._number % len(read) if self._number > len(read) else 0
-        return Least(np.append(read[oldest:], read[:oldest]), float(believed.mean()))
+        return np.append(read[oldest:], read[:oldest]), float(believed.mean())
 
     def least_of_first(self, ranked: IntArray) -> tuple[FloatArray, FloatArray]:
         """Return the same for the first place of a ranking, the first two, and so on."""

@@ -1,7 +1,7 @@
 """How a source of background load hands it out, chunk after chunk of time."""
 
 from collections.abc import Callable, Iterator
-from typing import NamedTuple, Protocol
+from typing import Protocol
 
 import numpy as np
 from numpy.random import Generator
@@ -13,22 +13,6 @@ from sim.errors import ConfigError
 Pair = tuple[float, float]
 LinkRow = tuple[float, float, int, int, float]
 Draw = Callable[[], tuple[FloatArray, FloatArray]]
-
-
-class Segments(NamedTuple):
-    """Piecewise-constant values of all elements: segment k of element e is [e, k].
-
-    ``times`` has shape (1, segments + 1) where all elements change together,
-    else (elements, segments + 1); ``values`` has shape (elements, segments).
-    """
-
-    times: FloatArray
-    values: FloatArray
-
-    def after(self, time: float) -> "Segments":
-        """Drop the segments that are over for every element."""
-        over = int((self.times[:, 1:] <= time).all(axis=0).sum())
-        return Segments(self.times[:, over:], self.values[:, over:])
 
 
 class LoadModel(Protocol):
@@ -49,19 +33,10 @@ def check_interval(name: str, interval: Pair, low: float, high: float) -> None:
         raise ConfigError(f"{name} must be a pair with {limit}, got {tuple(interval)}")
 
 
-def cpu_chunk(segments: Segments, start: float, end: float) -> CpuChunk:
-    """Cut the segments of one chunk out of `segments`; of elements with few the last repeats."""
-    first = (segments.times[:, 1:] <= start).sum(axis=1)
-    last = (segments.times[:, :-1] < end).sum(axis=1) - 1
-    most = int((last - first).max()) + 1
-    columns = np.minimum(first[:, None] + np.arange(most), last[:, None])
-    times = np.take_along_axis(segments.times, columns, axis=1)
-    values = np.take_along_axis(segments.values, columns, axis=1)
-    return CpuChunk(np.pad(times, ((0, 0), (0, 1)), constant_values=np.inf), values.T.copy())
-
-
 class BatchedCpu:
     """CPU load that is drawn in batches of segments and handed out in chunks.
+
+    Segment k of a processor has a constant value; all change together, or each on its own.
 
     Parameters
     ----------
@@ -74,21 +49,26 @@ class BatchedCpu:
     """
 
     def __init__(self, processors: int, begin: FloatArray, draw: Draw) -> None:
-        self.draw = draw
-        self.pending = Segments(begin[:, None], np.empty((processors, 0)))
+        self._draw = draw
+        self._times, self._values = begin[:, None], np.empty((processors, 0))
 
     def chunk(self, start: float, end: float) -> CpuChunk:
         """Return the load over [start, end), the continuation of the last call."""
-        pending = self.pending.after(start)
-        while pending.times[:, -1].min() < end:
-            durations, values = self.draw()
-            later = pending.times[:, -1:] + np.cumsum(durations, axis=1)
-            pending = Segments(
-                np.concatenate((pending.times, later), axis=1),
-                np.concatenate((pending.values, values), axis=1),
-            )
-        self.pending = pending
-        return cpu_chunk(pending, start, end)
+        over = int((self._times[:, 1:] <= start).all(axis=0).sum())  # for every processor
+        times, values = self._times[:, over:], self._values[:, over:]
+        while times[:, -1].min() < end:
+            durations, drawn = self._draw()
+            later = times[:, -1:] + np.cumsum(durations, axis=1)
+            times = np.concatenate((times, later), axis=1)
+            values = np.concatenate((values, drawn), axis=1)
+        self._times, self._values = times, values
+        first = (times[:, 1:] <= start).sum(axis=1)
+        last = (times[:, :-1] < end).sum(axis=1) - 1
+        most = int((last - first).max()) + 1
+        columns = np.minimum(first[:, None] + np.arange(most), last[:, None])  # the last repeats
+        inside = np.take_along_axis(times, columns, axis=1)
+        values = np.take_along_axis(values, columns, axis=1)
+        return CpuChunk(np.pad(inside, ((0, 0), (0, 1)), constant_values=np.inf), values.T.copy())
 
 
 class LinkRows:

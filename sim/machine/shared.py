@@ -179,7 +179,8 @@ class Shared:
         samples = self.sensors.during(own, start, end)
         values = {"load_samples": float(len(samples.cpu))}
         cpu = samples.cpu.min(axis=1, initial=1.0), samples.cpu.mean(axis=0)
-        for name, (least, average) in (("cpu", cpu), ("bandwidth", samples.bandwidth)):
+        links = samples.lowest_link, samples.links
+        for name, (least, average) in (("cpu", cpu), ("bandwidth", links)):
             values[f"effective_{name}"] = float(least.mean())
             values[f"available_{name}"] = float(average.min(initial=1.0))
             values[f"available_{name}_at_start"] = float(least[0])

@@ -25,11 +25,11 @@ from sim.results.artefacts import (
     write_table,
 )
 from sim.results.formats import check_formats, write_formats
+from sim.results.frames import requests_frame
 from sim.results.job_metrics import Figures
 from sim.results.metrics import summarise
 from sim.results.outcome import Outcome
 from sim.results.provenance import Identity
-from sim.results.request_metrics import requests_frame
 from sim.results.rows import EASY_PLUS
 from sim.results.run_folder import manifest, read_results
 from sim.results.steady_state import STEADY, STEADY_LOAD, WINDOW, Trim
