@@ -100,7 +100,8 @@ class Recovery(Collaborator):
         self.reasons: dict[int, str] = {}
         self._noted = 0.0
         self._in_vain: Counter[int] = Counter()
-        self._resubmits = evolving.saving.most_resubmits if evolving is not None else 0
+        saving = None if evolving is None else evolving.saving
+        self._resubmits = saving.max_resubmits if saving is not None and saving.resubmit else 0
         self._resubmitted: Counter[int] = Counter()
         self._most: float = getattr(machine, "max_restarts", inf)
         self._goes_ahead = getattr(machine, "requeue", "head") == "head"
