@@ -17,8 +17,8 @@ from omegaconf import MISSING
 
 from sim.errors import ConfigError
 from sim.help.meanings import meanings
-from sim.help.misspellings import no_such_key
 from sim.help.pages import CONFIG_FOLDER as CONFIG_FOLDER
+from sim.help.pages import no_such_key
 
 PARTS = ("workload", "moldability", "cluster", "evolving", "policy", "predictor")
 """Open groups, whose classes say what they accept."""

@@ -20,14 +20,13 @@ from sim.background.kernels import (
     SOURCE,
     START,
     CpuChunk,
+    LoadedLinks,
     add_integrals,
     advance,
     links_during,
     read_cpu,
 )
-from sim.background.links import LoadedLinks
-from sim.background.models import ConstantLoad, RoundLoad
-from sim.background.sources import LinkRows, LoadModel
+from sim.background.models import ConstantLoad, LinkRows, LoadModel, RoundLoad
 from sim.errors import AT_LEAST_1, POSITIVE, ConfigError
 from workloads.streams import Streams
 

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from predictors.base import FloatArray
+from predictors.base import BoolArray, FloatArray, IntArray
 from predictors.compiling import compiled
 
 START, END, SOURCE, DESTINATION, AVAILABLE = range(5)
@@ -35,6 +35,37 @@ class CpuChunk(NamedTuple):
 
     times: FloatArray
     values: FloatArray
+
+
+class LoadedLinks(NamedTuple):
+    """Loaded links at some looks, look after look; all others are free.
+
+    Attributes
+    ----------
+    counts : numpy.ndarray of int, shape (looks,)
+        How many links each look found.
+    source, destination : numpy.ndarray of int, shape (readings,)
+        Their nodes.
+    available : numpy.ndarray of float, shape (readings,)
+    """
+
+    counts: IntArray
+    source: IntArray
+    destination: IntArray
+    available: FloatArray
+
+    def keys(self, nodes: int) -> IntArray:
+        """Return a number of each link, by its nodes and how many of them there are."""
+        return self.source * nodes + self.destination
+
+    def looks(self) -> IntArray:
+        """Return by which look each was found."""
+        return np.arange(len(self.counts)).repeat(self.counts)
+
+    def least(self, inside: BoolArray) -> float:
+        """Return the least bandwidth among links between nodes that are inside, at any look."""
+        own = inside[self.source] & inside[self.destination]
+        return float(self.available[own].min(initial=1.0))
 
 
 @compiled

@@ -11,8 +11,7 @@ from predictors.compiling import direct
 from predictors.under_load.load_aware import Conditions, Parts, runtime_under
 from predictors.under_load.observed_load import LoadForm
 from sim.background.background import LONGEST, LoadAhead
-from sim.background.kernels import DOUBLINGS, UNKNOWN, reverting, share_left
-from sim.background.links import LoadedLinks
+from sim.background.kernels import DOUBLINGS, UNKNOWN, LoadedLinks, reverting, share_left
 from sim.background.load_beliefs import LoadBeliefs, Met
 from sim.background.load_sensors import RunSamples
 

@@ -301,8 +301,9 @@ class Asker(Follower):
         """Take in what is granted, if its run still goes on and still wants it."""
         run, grant = occurrence.subject
         view = self._engine.view
-        asked = view.requests.get((run.job, grant.kind))
-        if asked is not None and view.running.get(run.job) is run:
+        same = view.running.get(run.job) is run
+        asked = view.requests.get((run.job, grant.kind)) if same else None
+        if asked is not None:
             over = self._lengthen if grant.kind == "walltime" else self._give_processors
             over(run, grant, asked)
 

@@ -18,10 +18,9 @@ from sim.errors import BAD_INPUT, ConfigError, SimError, SweepWarning, one_line
 from sim.help.interrupts import noting_interrupts
 from sim.library.call import Call, axis, several
 from sim.library.result import REPLICATIONS, Kept, Result
-from sim.results.artefacts import BASELINE
+from sim.results.artefacts import BASELINE, foreign
 from sim.results.durable import write_failure
 from sim.results.provenance import listings
-from sim.results.run_folder import foreign
 from sim.simulation.in_folder import run_in
 from sim.simulation.progress import Names, Show
 from sim.simulation.replay import Results, Simulated, summaries

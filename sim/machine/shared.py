@@ -15,8 +15,7 @@ from sim.background.background import CPU_ROUNDS, NETWORK_ROUNDS, BackgroundLoad
 from sim.background.load_beliefs import Belief, LoadBeliefs
 from sim.background.load_forecast import LoadForecast
 from sim.background.load_sensors import LoadSensors
-from sim.background.models import ConstantLoad
-from sim.background.sources import LoadModel
+from sim.background.models import ConstantLoad, LoadModel
 from sim.errors import AT_LEAST_1_AND_FINITE, FINITE, POSITIVE_AND_FINITE, Bounds, check_choice
 from sim.state.records import Ranges
 from workloads.base import GroundTruth

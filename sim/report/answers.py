@@ -161,13 +161,13 @@ def differences(
         made.append(Difference(*about, unsettled=unsettled))
     by_pair = {(id(one.group), id(one.reference)): one for one in made}
     told = []
-    for one, (_, _, same), step in zip(made, found, steps, strict=True):
+    for each, (_, _, same), step in zip(made, found, steps, strict=True):
         beside, oracle = (
-            by_pair.get((id(other), id(one.reference)))
-            for other in (step, oracle_of(one.group, same))
+            by_pair.get((id(other), id(each.reference)))
+            for other in (step, oracle_of(each.group, same))
         )
-        if one.pairs:
-            told.append(replace(one, kept=_kept(one, oracle, figure), step=beside))
+        if each.pairs:
+            told.append(replace(each, kept=_kept(each, oracle, figure), step=beside))
     return told, family
 
 

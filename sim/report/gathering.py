@@ -11,7 +11,7 @@ import pandas as pd
 
 from predictors.cli.display import SILENT, Display
 from sim.errors import SimError
-from sim.results.artefacts import BASELINE, STEP, figures_of
+from sim.results.artefacts import BASELINE, STEP, figures_of, summary_beside
 from sim.results.durable import (
     CHECKSUMS,
     FAILURE,
@@ -23,7 +23,6 @@ from sim.results.durable import (
 )
 from sim.results.job_metrics import Figures
 from sim.results.provenance import CODE, INPUTS
-from sim.results.run_folder import summary_beside
 from sim.results.sentences import is_recorded
 from sim.sweeps.configurations import (
     NAMED,

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from sim.config import digest
-from sim.results.artefacts import replication_folder
+from sim.results.artefacts import finish, read_results, replacing, replication_folder
 from sim.results.durable import FAILURE, SUMMARY
 from sim.results.provenance import (
     CODE,
@@ -19,7 +19,6 @@ from sim.results.provenance import (
     input_files,
     why_again,
 )
-from sim.results.run_folder import finish, read_results, replacing
 from sim.simulation.progress import Show
 from sim.simulation.replay import Results, Simulated, run
 

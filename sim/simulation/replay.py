@@ -17,8 +17,10 @@ from sim.results.artefacts import (
     REQUESTS,
     Artefacts,
     is_finished,
+    manifest,
     mean_of_replications,
     mean_summary,
+    read_results,
     replication_folder,
     write_ends,
     write_run,
@@ -31,7 +33,6 @@ from sim.results.metrics import summarise
 from sim.results.outcome import Outcome
 from sim.results.provenance import Identity
 from sim.results.rows import EASY_PLUS
-from sim.results.run_folder import manifest, read_results
 from sim.results.steady_state import STEADY, STEADY_LOAD, WINDOW, Trim
 from sim.simulation.build import with_menu
 from sim.simulation.progress import Show

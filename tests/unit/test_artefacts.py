@@ -10,9 +10,12 @@ from random_schedules import random_run
 from sim.results import artefacts
 from sim.results.artefacts import (
     Artefacts,
+    finish,
     is_finished,
+    manifest,
     mean_of_replications,
     mean_summary,
+    replacing,
     write_ends,
     write_run,
 )
@@ -20,7 +23,6 @@ from sim.results.durable import read_failure, write_failure
 from sim.results.metrics import summarise
 from sim.results.outcome import outcome
 from sim.results.plots.schedule import schedule_figure
-from sim.results.run_folder import finish, manifest, replacing
 
 NAMES = {
     "jobs.parquet",
