@@ -5,7 +5,7 @@
 Writes what ``docs/results/comparisons/data.json`` holds. LOG is cut into windows of 500 jobs, of
 which samples are drawn; without it there are no rows of it. Runs are EASY's on Lublin's model, as
 published and without jobs wider than 0.7 of the machine. Its seeds are not those that constants
-of `sim.statistics` and `sim.results.steps` were chosen on.
+of `sim.statistics` and `sim.results.outcome` were chosen on.
 """
 
 import argparse

@@ -123,53 +123,6 @@ class LinkMixture:
         return keys, self._series["answer"][places]
 
 
-class LoadMoments:
-    """Running mean of every place, and the autocorrelation of all from sample to sample.
-
-    Parameters
-    ----------
-    places : int
-
-    Examples
-    --------
-    >>> moments = LoadMoments(1)
-    >>> moments.update(np.array([[1.0], [1.0], [0.0], [0.0]]))
-    >>> moments.mean.tolist(), round(moments.correlation(), 3)
-    ([0.5], 0.333)
-    """
-
-    def __init__(self, places: int) -> None:
-        self._number = 0
-        self._sums = np.zeros(places)
-        self._last: FloatArray | None = None
-        self._squares = 0.0
-        self._products = 0.0
-
-    def update(self, readings: FloatArray) -> None:
-        """Take in samples, shape (samples, places), the oldest first."""
-        self._number += len(readings)
-        self._sums += readings.sum(axis=0)
-        series = readings if self._last is None else np.vstack((self._last, readings))
-        self._last = readings[-1]
-        deviation = series - self.mean
-        early, late = deviation[:-1], deviation[1:]
-        self._squares += 0.5 * float((early * early).sum() + (late * late).sum())
-        self._products += float((early * late).sum())
-
-    @property
-    def mean(self) -> FloatArray:
-        """Average of each place so far; 1 before any sample."""
-        if self._number == 0:
-            return np.ones(len(self._sums))
-        return np.asarray(self._sums / self._number, float)
-
-    def correlation(self) -> float:
-        """Return the correlation from one sample to the next, in [0, 1)."""
-        if self._squares <= 0.0:
-            return 0.0
-        return float(min(max(self._products / self._squares, 0.0), 0.9999))
-
-
 Belief = Literal["forecast", "last", "oracle", "mean"]
 
 
@@ -267,14 +220,12 @@ class LoadBeliefs:
         sensors = self.sensors
         self._cpu = NwsMixture(sensors.places, selection)
         self._links = LinkMixture(selection, self.forget / sensors.every)
-        self._moments = LoadMoments(sensors.places)
         self._past = LoadPast(sensors.places)
         self._links_loaded = 0
         self._links_lost = 0.0
         self._links_kept = 0
         self._samples = 0
         self._asked_at = -np.inf
-        self._last = np.ones(sensors.places)
         self._last_links: tuple[IntArray, FloatArray] = (np.zeros(0, np.int64), np.zeros(0))
         self._standing: Standing | None = None
 
@@ -287,13 +238,11 @@ class LoadBeliefs:
         if newest <= self._samples:
             return
         readings = self.sensors.readings(self._samples, newest)
-        self._moments.update(readings)
         if self.belief == "forecast":
             before = self._cpu.follow(readings)
         else:
-            before = np.vstack((self._last, readings[:-1]))
+            before = np.vstack((self._past.last, readings[:-1]))
         self._past.add(readings, before)
-        self._last = readings[-1]
         self._take_links(newest)
         self._samples = newest
         self._standing = None
@@ -316,7 +265,7 @@ class LoadBeliefs:
         """Return what is believed until the next sample."""
         self._catch_up(now)
         if self._standing is None:
-            places, (keys, left) = self._last, self._last_links
+            places, (keys, left) = self._past.last, self._last_links
             if self.belief == "forecast":
                 places, (keys, left) = self._cpu.forecast(), self._links.believed()
             elif self.belief == "mean":
@@ -328,10 +277,10 @@ class LoadBeliefs:
             self._standing = Standing(
                 places,
                 self._spread(places),
-                self._spread(self._moments.mean),
+                self._spread(self._past.mean),
                 tuple(map(self._spread, (*self._past.ordered, np.sort(places)))),
                 LoadedLinks(np.array([len(keys)]), *np.divmod(keys, self.sensors.load.nodes), left),
-                self._memory(self._moments.correlation()),
+                self._memory(self._past.correlation()),
                 self._memory(kept),
                 (loaded / max(self._samples, 1), rest),
                 self._past.lost,

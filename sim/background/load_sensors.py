@@ -172,6 +172,10 @@ class LoadPast:
 
     Attributes
     ----------
+    last : numpy.ndarray, shape (places,)
+        The latest sample; 1 before any.
+    mean : numpy.ndarray, shape (places,)
+        Average of each place so far; 1 before any sample.
     ordered : numpy.ndarray, shape (2, places)
         Averages over all samples of the lowest reading and forecast, of the next, ...
     lost : numpy.ndarray, shape (links,)
@@ -184,6 +188,10 @@ class LoadPast:
     ...     past.add(np.array([readings]), np.array([[0.75, 0.75]]))
     >>> past.least(np.array([0, 1]))
     (array([0.5, 0.5]), 0.625)
+    >>> past, readings = LoadPast(1), np.array([[1.0], [1.0], [0.0], [0.0]])
+    >>> past.add(readings, readings)
+    >>> past.mean.tolist(), round(past.correlation(), 3)
+    ([0.5], 0.333)
     """
 
     def __init__(self, places: int) -> None:
@@ -192,7 +200,9 @@ class LoadPast:
         self._latest = np.zeros((2, places, kept))
         self._latest[:, :, 0] = 1.0  # until there is a sample
         self._number = 0
-        self._sums = np.zeros((2, places))
+        self.last = np.ones(places)
+        self._totals, self._sums = np.zeros(places), np.zeros((2, places))
+        self._squares = self._products = 0.0
         self._links = np.zeros((3, 0), np.int64)
         self._left = np.zeros(0)
         self._lost = np.zeros(0)
@@ -204,12 +214,18 @@ class LoadPast:
 
         Nothing was known of the first of all, so its forecast does not count.
         """
-        both = np.stack((readings, forecasts))
+        series = np.vstack((self.last, readings)) if self._number else readings
+        both, self.last = np.stack((readings, forecasts)), readings[-1]
         if self._number == 0:
             both[1, 0] = readings[0]
         at = np.arange(self._number, self._number + len(readings))[-self._room :] % self._room
         self._latest[:, :, at] = both[:, -self._room :].swapaxes(1, 2)
         self._number += len(readings)
+        self._totals += readings.sum(axis=0)
+        deviation = series - self.mean
+        early, late = deviation[:-1], deviation[1:]
+        self._squares += 0.5 * float((early * early).sum() + (late * late).sum())
+        self._products += float((early * late).sum())
         both.sort(axis=2)
         both[:, 0] += self._sums
         self._sums = both.cumsum(axis=1)[:, -1]
@@ -231,6 +247,17 @@ class LoadPast:
         self._first_look = first
         old = links[0].searchsorted(self._first_look)
         self._links, self._left = links[:, old:], np.append(self._left, found.available)[old:]
+
+    @property
+    def mean(self) -> FloatArray:
+        """Average of each place so far; 1 before any sample."""
+        return self._totals / self._number if self._number else np.ones(len(self._totals))
+
+    def correlation(self) -> float:
+        """Return the correlation of all places from one sample to the next, in [0, 1)."""
+        if self._squares <= 0.0:
+            return 0.0
+        return float(min(max(self._products / self._squares, 0.0), 0.9999))
 
     @property
     def ordered(self) -> FloatArray:

@@ -21,8 +21,7 @@ from sim.report.answer_tables import (
     difference_rows,
     regret_rows,
 )
-from sim.report.details import Details
-from sim.report.figures import Plot, losses_of
+from sim.report.figures import Details, Plot, losses_of
 from sim.report.forest import forest
 from sim.report.gathering import LEFT_OUT, NOT_THERE
 from sim.report.html import Cell, fold, image, table, text_table

@@ -103,10 +103,12 @@ def given_sentences(groups: Sequence[Group]) -> list[str]:
     Of several simulations the means are told.
     """
     known = [g for g in groups if g.samples and not g.is_recorded]
-    return [
-        f"Given to {_given_to([known[place].label for place in places], len(known))}: {line}."
-        for line, places in given_lines([mean_given(group) for group in known]).items()
-    ]
+    said = []
+    for line, places in given_lines([mean_given(group) for group in known]).items():
+        some = [known[place].label for place in places]
+        whom = "all" if len(some) == len(known) > 1 else listed(some)
+        said.append(f"Given to {whom}: {line}.")
+    return said
 
 
 def schedule_sentences(groups: Sequence[Group]) -> list[str]:
@@ -120,10 +122,6 @@ def mean_given(group: Group) -> Figures:
     """Return the means of what the sentence needs."""
     told = [{k: v for k, v in one.items() if k.startswith(GIVEN)} for one in group.summaries]
     return mean_summary(told)
-
-
-def _given_to(labels: Sequence[str], groups: int) -> str:
-    return "all" if len(labels) == groups > 1 else listed(labels)
 
 
 def key_rows(groups: Sequence[Group]) -> tuple[list[Column], list[list[Interval]]]:

@@ -11,8 +11,7 @@ from predictors.cli.display import Display
 from sim.errors import SimError
 from sim.report.answer_tables import answers, difference_figures
 from sim.report.answers import FIGURE, Difference, identified, losers
-from sim.report.details import details
-from sim.report.figures import axis_of, plots_of, save
+from sim.report.figures import axis_of, details, plots_of, save
 from sim.report.forest import answer_plots
 from sim.report.gathering import Gathered, distinct
 from sim.report.page import Report, page, schedules

@@ -19,9 +19,8 @@ from sim.results.job_metrics import (
     mean,
 )
 from sim.results.lower_bounds import bound_figures, over_bounds
-from sim.results.outcome import Outcome
+from sim.results.outcome import Outcome, machine_figures, settling_figures
 from sim.results.steady_state import EPOCH, LEAST_BATCH, NUMBERS, STEADY, WINDOW, Trim, batch_means
-from sim.results.steps import machine_figures, settling_figures
 from sim.state.records import Records, are
 
 STATED = frozenset({"user_estimate", FALLBACK})

@@ -12,7 +12,7 @@ import numpy as np
 import pandas as pd
 
 from predictors.base import FloatArray, IntArray
-from sim.results.steps import Levels
+from sim.results.outcome import Levels
 from sim.site.candidate_schedules import Candidate, starts, with_order
 from sim.site.comparison import Compared, compare
 from sim.site.log_schedule import WEEK, Recorded, beginning

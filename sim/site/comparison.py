@@ -9,7 +9,7 @@ import pandas as pd
 from scipy.stats import rankdata
 
 from sim.results.job_metrics import Figures, spread
-from sim.results.steps import Levels
+from sim.results.outcome import Levels
 from sim.site.log_schedule import Recorded, dates, levels
 from workloads.base import BoolArray, FloatArray
 

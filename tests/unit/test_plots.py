@@ -8,7 +8,8 @@ from random_schedules import random_run
 
 import sim
 from sim.results.frames import TABLES, Tables
-from sim.results.outcome import outcome
+from sim.results.job_metrics import waiting
+from sim.results.outcome import Levels, outcome
 from sim.results.plots.schedule import Rectangles, coverage, rectangles, schedule_figure
 from sim.results.plots.style import (
     DARK,
@@ -20,9 +21,7 @@ from sim.results.plots.style import (
     picture,
     svg_of,
     time_ticks,
-    waiting,
 )
-from sim.results.steps import Levels
 
 
 def changed(tables, **frames):

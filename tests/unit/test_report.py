@@ -11,8 +11,7 @@ from test_compare import fabricate, figures
 from predictors.cli import display
 from sim.compare import main
 from sim.report.answers import Curve
-from sim.report.details import COUNT_BINS, details
-from sim.report.figures import in_turn, losses_of, plots_of, save
+from sim.report.figures import COUNT_BINS, details, in_turn, losses_of, plots_of, save
 from sim.report.forest import answer_plots, bar, interval_bars
 from sim.report.gathering import gather
 from sim.report.samples import Group, Sample, estimate, groups_of

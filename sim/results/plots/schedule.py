@@ -9,6 +9,8 @@ import pandas as pd
 
 from predictors.base import BoolArray, FloatArray, IntArray
 from sim.results.frames import Table, Tables
+from sim.results.job_metrics import waiting
+from sim.results.outcome import Levels
 from sim.results.plots.style import (
     BLACK,
     COLOURS,
@@ -19,9 +21,7 @@ from sim.results.plots.style import (
     clock,
     new_figure,
     tidy,
-    waiting,
 )
-from sim.results.steps import Levels
 from sim.state.processors import NodeSets
 from sim.state.records import Ranges
 
