@@ -185,10 +185,8 @@ class RoundLoad:
     def links(self, nodes: int, rng: Generator, origin: float) -> Iterator[LinkRow]:
         """Begin the load of the links between nodes."""
         if self.overlap:
-            return self._alternating().links(nodes, rng, origin)
-        return self._link_rounds(nodes, rng, origin)
-
-    def _link_rounds(self, nodes: int, rng: Generator, origin: float) -> Iterator[LinkRow]:
+            yield from self._alternating().links(nodes, rng, origin)
+            return
         links = nodes * (nodes - 1)
         fewest, most = self._limits(links)
         start = origin

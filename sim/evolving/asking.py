@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from predictors.cycles.remaining import CellTrend, Remaining, RemainingTime
+from predictors.cycles.remaining import CellTrend, RemainingTime
 from predictors.errors import NotFittedError
 from sim.engine.clock import FAILURE, WAKE, Occurrence
 from sim.engine.engine import Engine
@@ -210,30 +210,24 @@ class Asker(Follower):
         return int(good[-1]) if good.size else int(counts[0])
 
     def _ask_walltime(self, own: _Self, now: float) -> None:
+        """Ask for time if the rest is predicted not to fit, checkpoints and load included."""
         run = own.run
         if not self._asks.walltime or self._limit is None:
             return
-        remaining = self._remaining(own)
-        if remaining is None:
+        left, slower = self._work.ahead_of(run, own.seen, now)
+        if left == 0:
             return
-        until = now + remaining * self._scene.saving.margin
+        try:
+            remaining = own.ahead.predict(left=left)
+        except NotFittedError:
+            return
+        until = now + remaining.seconds * slower * self._scene.saving.margin
         limit = self._limit(run)
         if until <= limit:
             self._withdraw(run.job, "walltime")
             return
         self._short_of_time.add(run.job)
         self._ask(Request(run.job, "walltime", run.processors, until, now), "walltime", run, limit)
-
-    def _remaining(self, own: _Self) -> float | None:
-        """Return how long a job predicts that it will still take, checkpoints and load included."""
-        left, slower = self._work.ahead_of(own.run, own.seen, self._clock._now)
-        if left == 0:
-            return None
-        try:
-            remaining: Remaining = own.ahead.predict(left=left)
-        except NotFittedError:
-            return None
-        return remaining.seconds * slower
 
     def _ask(self, request: Request, kind: str, run: Run, limit: float = 0.0) -> Asked:
         """Put a request before the policy, or bring a standing one up to date; return its row."""

@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 
-from predictors.base import FloatArray
 from predictors.in_loop.dynamic import Dynamic
 from predictors.in_loop.wrapper import provider
 from sim.engine.clock import FAILURE, Occurrence, gc_paused
@@ -233,9 +232,11 @@ class Recovery(Collaborator):
         """Let an evolving run end then with this outcome, whatever was expected before."""
         self._engine.expect_end(run, end, partial(self._come_to, outcome=outcome))
 
-    def _note_health(self, health: dict[int, list[tuple[float, FloatArray]]], now: float) -> None:
+    def before_pass(self, now: float) -> None:
         """Note measured over benchmarked time of the cycles since the last pass."""
-        work = self.work
+        work, health = self.work, self._state.health
+        if health is None:
+            return
         for job, run in self._state.running.items():
             model = None if self._evolving is None else self._evolving.benchmark(job)
             if model is None:
@@ -248,11 +249,6 @@ class Recovery(Collaborator):
         self._noted = now
 
     # What is decided
-
-    def before_pass(self, now: float) -> None:
-        """Measure the health of nodes."""
-        if self._state.health is not None:
-            self._note_health(self._state.health, now)
 
     def carried_out(self, decision: Decision, now: float) -> bool:
         """Interrupt a run that is to be queued again."""

@@ -135,7 +135,12 @@ def _read(root: Path, run: Path) -> tuple[list[_Row], Origin]:
     gone = [name for name in known if name.startswith("replication=") and not (run / name).exists()]
     if gone:
         rows[0].state["message"] = f"{', '.join(gone)} is missing; what is there is compared"
-    return rows, _origin(manifest)
+    if manifest is None:
+        return rows, (None, {})
+    inputs = manifest.get(INPUTS)
+    files = inputs.items() if isinstance(inputs, dict) else ()
+    code = str(manifest.get(CODE) or "")
+    return rows, (code, {str(key): str(value) for key, value in files})
 
 
 def _rows(root: Path, run: Path, summary: Figures | None, wrong: str | None) -> Iterator[_Row]:
@@ -163,14 +168,6 @@ def _configuration(run: Path, rows: list[_Row]) -> Configuration:
     except SimError as error:
         rows[:] = [_Row(rows[0].state | {"status": "damaged", "message": str(error)}, {})]
         return Configuration()
-
-
-def _origin(manifest: Mapping[str, Any] | None) -> Origin:
-    if manifest is None:
-        return None, {}
-    inputs = manifest.get(INPUTS)
-    known = inputs.items() if isinstance(inputs, dict) else ()
-    return str(manifest.get(CODE) or ""), {str(key): str(value) for key, value in known}
 
 
 def with_origins(

@@ -341,9 +341,8 @@ def schedules(groups: Sequence[Group], asked: Sequence[str], progress: Display) 
         chosen = [sample for sample in samples if sample.name in asked]
     else:
         chosen = [group.samples[0] for group in groups if group.samples]
-    drawn = []
-    for sample in progress.each(chosen[:MOST_GANTT], "draws schedules"):
-        drawn.append((sample, _picture(sample)))
+    each = progress.each(chosen[:MOST_GANTT], "draws schedules")
+    drawn = [(sample, _picture(sample)) for sample in each]
     pictures = [(sample, found) for sample, found in drawn if found is not None]
     if not pictures:
         return "<p>No run has the tables of its schedule.</p>"
