@@ -16,6 +16,8 @@ from sim.background.load_beliefs import LoadBeliefs, Met
 from sim.background.load_sensors import RunSamples
 
 ONE = np.ones(1, np.int64)
+Meets = Callable[[int, float], tuple[float, float]]
+"""CPU and bandwidth for a job on so many processors that runs for so many seconds."""
 PRESENT = ("forecast", "last")
 """Beliefs that hang on what links are at present."""
 _reverting = direct(reverting)
@@ -283,12 +285,7 @@ class LoadForecast:
         course = (*self._memories(), 0.0, 1.0)
         return partial(self._effective, counts, both, course, self._rankings)
 
-    def _by_count(
-        self,
-        meets: Callable[[int, float], tuple[float, float]],
-        counts: IntArray,
-        horizon: FloatArray,
-    ) -> FloatArray:
+    def _by_count(self, meets: Meets, counts: IntArray, horizon: FloatArray) -> FloatArray:
         """Return what jobs meet, one after the other."""
         pairs = list(map(meets, counts.tolist(), horizon.tolist()))
         return np.array(pairs, float).reshape(-1, 2).T.copy()

@@ -112,23 +112,19 @@ class Recovery(Collaborator):
             self.followers.append(Asker(evolving, self.work, engine, self._expect_outcome))
 
     def complete(self, records: Records) -> Records:
-        """Add what was lost."""
+        """Add what was lost: by the cycles of evolving jobs, by whole runs of others."""
         interrupted = float(self._engine.interruptions)
         counters = {"node_failures": 0.0, "interrupted_runs": interrupted}
         if self._resubmits and self._engine.kills:
             counters["resubmissions"] = float(self._resubmitted.total())
         counters = {**records.counters, **counters}
-        return replace(records, counters=counters, recoveries=self._recoveries(records))
-
-    def _recoveries(self, records: Records) -> Recoveries:
-        """Add up what was lost: by the cycles of evolving jobs, by whole runs of others."""
         number = len(self._engine.submit)
         evolving = np.array([self.work.evolves(job) for job in range(number)], np.bool_)
         held, status = records.stretches, np.array(records.status)
         again = (held.run < records.restarts[held.job]) | (status[held.job] == "failed")
         area = (held.end_time - held.start_time) * held.processors * again
         lost = np.bincount(held.job, area, minlength=number)
-        return Recoveries(
+        recoveries = Recoveries(
             evolving=evolving,
             lost_work=np.where(evolving, self.work.lost, lost),
             checkpoint_overhead=self.work.overhead,
@@ -136,6 +132,7 @@ class Recovery(Collaborator):
             reason=[self.reasons.get(job, "") for job in range(number)],
             outages=NO_OUTAGES,
         )
+        return replace(records, counters=counters, recoveries=recoveries)
 
     # Interruptions
 

@@ -17,6 +17,7 @@ from sim.background.load_forecast import LoadForecast
 from sim.background.load_sensors import LoadSensors
 from sim.background.models import ConstantLoad, LoadModel
 from sim.errors import AT_LEAST_1_AND_FINITE, FINITE, POSITIVE_AND_FINITE, Bounds, check_choice
+from sim.machine.base import Machine
 from sim.state.records import Ranges
 from workloads.base import GroundTruth
 from workloads.streams import Streams
@@ -28,7 +29,7 @@ MOST_SAMPLES = 1_000_000
 
 
 @dataclass(eq=False)
-class Shared:
+class Shared(Machine):
     """A machine with background load on its processors and on the links between its nodes.
 
     A job progresses at the rate that its slowest processor and the most loaded

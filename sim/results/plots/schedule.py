@@ -138,32 +138,23 @@ def coverage(
     Each rectangle is a product of two ramps; their steps are added in place
     and summed along both axes, so the cost does not depend on its area.
     """
-    rows, columns = size
+    (begin, end, processors), (rows, columns) = extent, size
+    x, y = columns / (end - begin), rows / processors
     steps = np.zeros((*weight.shape[:-1], rows + 2, columns + 2))
+    totals = steps.reshape(-1, (rows + 2) * (columns + 2))
     for first in range(0, weight.shape[-1], _AT_ONCE):
         some = slice(first, first + _AT_ONCE)
-        _add_steps(shape.part(some), weight[..., some], extent, steps)
+        part = shape.part(some)
+        across = _ramp(
+            np.clip((part.begin - begin) * x, 0, columns),
+            np.clip((part.end - begin) * x, 0, columns),
+        )
+        for row, vertical in _ramp(part.low * y, part.high * y):
+            base, weighted = row * (columns + 2), np.atleast_2d(weight[..., some] * vertical)
+            for column, horizontal in across:
+                for total, own in zip(totals, weighted, strict=True):
+                    total += np.bincount(base + column, own * horizontal, len(total))
     return steps.cumsum(axis=-2).cumsum(axis=-1)[..., :rows, :columns]
-
-
-def _add_steps(
-    shape: Rectangles, weight: FloatArray, extent: tuple[float, float, float], steps: FloatArray
-) -> None:
-    """Add to `steps`, of shape (..., rows + 2, columns + 2), those of some rectangles."""
-    begin, end, processors = extent
-    rows, columns = steps.shape[-2] - 2, steps.shape[-1] - 2
-    x = columns / (end - begin)
-    y = rows / processors
-    across = _ramp(
-        np.clip((shape.begin - begin) * x, 0, columns),
-        np.clip((shape.end - begin) * x, 0, columns),
-    )
-    totals = steps.reshape(-1, (rows + 2) * (columns + 2))
-    for row, vertical in _ramp(shape.low * y, shape.high * y):
-        base, weighted = row * (columns + 2), np.atleast_2d(weight * vertical)
-        for column, horizontal in across:
-            for total, own in zip(totals, weighted, strict=True):
-                total += np.bincount(base + column, own * horizontal, len(total))
 
 
 def job_colour(job: int) -> str:
