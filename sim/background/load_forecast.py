@@ -129,7 +129,7 @@ class LoadForecast:
             How long, and after how long from now, seconds.
         """
         beliefs, now = self._beliefs, self.now
-        if beliefs.belief == "oracle":
+        if self._is_true:
             load, start = self._load, now + delay
             every = np.arange(load.processors)
             return load.average_cpu(every, start, start + min(horizon, LONGEST))
@@ -142,24 +142,18 @@ class LoadForecast:
 
     def links(self, horizon: float, delay: float = 0.0) -> LoadedLinks:
         """Return the links not believed free, averaged over a time to come."""
-        now = self.now
-        if self._beliefs.belief == "oracle":
-            return self._true_links(now + delay, min(max(horizon, 1.0), LONGEST))
-        standing = self._beliefs.standing(now)
+        if self._is_true:
+            load, start, span = self._load, self.now + delay, min(max(horizon, 1.0), LONGEST)
+            rows = load.loaded_links(np.arange(load.processors), start, start + span)
+            overlap = np.minimum(rows[:, 1], start + span) - np.maximum(rows[:, 0], start)
+            lost = (1.0 - rows[:, 4]) * np.clip(overlap, 0.0, None) / span
+            pairs, which = np.unique(rows[:, 2:4].astype(np.int64), axis=0, return_inverse=True)
+            left = np.asarray(1.0 - np.bincount(which.ravel(), lost, len(pairs)), float)
+            return LoadedLinks(np.array([len(pairs)]), pairs[:, 0], pairs[:, 1], left)
+        standing = self._beliefs.standing(self.now)
         share = share_left(standing.link_memory, horizon, delay)
         left = 1.0 - (1.0 - standing.links.available) * share
         return standing.links._replace(available=left)
-
-    def _true_links(self, start: float, span: float) -> LoadedLinks:
-        load = self._load
-        rows = load.loaded_links(np.arange(load.processors), start, start + span)
-        overlap = np.minimum(rows[:, 1], start + span) - np.maximum(rows[:, 0], start)
-        lost = (1.0 - rows[:, 4]) * np.clip(overlap, 0.0, None) / span
-        pairs, which = np.unique(rows[:, 2:4].astype(np.int64), axis=0, return_inverse=True)
-        total = np.bincount(which.ravel(), lost, len(pairs))
-        return LoadedLinks(
-            np.array([len(pairs)]), pairs[:, 0], pairs[:, 1], np.asarray(1.0 - total, float)
-        )
 
     def bandwidth(self, processors: IntArray, links: LoadedLinks) -> float:
         """Return the least bandwidth among the links between these processors' nodes."""

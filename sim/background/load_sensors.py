@@ -145,16 +145,12 @@ class LoadSensors:
         else:
             width = self.load.processors_per_node
             keys = np.unique(own // width)
-            values = np.column_stack([self._node(times, node) for node in keys.tolist()])
+            last = self.load.processors
+            nodes = [np.arange(k * width, min((k + 1) * width, last)) for k in keys.tolist()]
+            values = np.column_stack([self.load.cpu_at(times, one).mean(axis=1) for one in nodes])
         if self.noise > 0:
             self._disturb(values.reshape(-1), np.tile(keys, len(times)), times.repeat(len(keys)))
         return values
-
-    def _node(self, times: FloatArray, node: int) -> FloatArray:
-        """Return the average over a node's processors at each time."""
-        width = self.load.processors_per_node
-        members = np.arange(node * width, min((node + 1) * width, self.load.processors))
-        return np.asarray(self.load.cpu_at(times, members).mean(axis=1), float)
 
     def _disturb(self, values: FloatArray, places: IntArray, times: FloatArray) -> None:
         add_noise(values, places, times.view(np.uint64), np.uint64(self._key), self.noise)

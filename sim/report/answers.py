@@ -88,11 +88,6 @@ class Difference:
         one, few = self.comparison, 1 < self.change.count < LEAST_PAIRS
         return replace(one.change, low=one.least, high=one.most) if few else one.change
 
-    @property
-    def certain(self) -> bool:
-        """Whether its interval, which holds together with those of its set, excludes 0."""
-        return self.comparison.certain
-
 
 def identified(group: Group) -> Drawn:
     """Return a group's simulations by seed and replication."""
@@ -196,7 +191,7 @@ def _kept(one: Difference, oracle: Difference | None, figure: str) -> Interval |
     shared = [known for known in drawn[0] if all(known in each for each in drawn)]
     if shared and all(same_schedule([each[k].summary for each in drawn[:2]]) for k in shared):
         return NO_EFFECT
-    if not oracle.certain or (oracle.change.mean > 0.0) != (figure in MORE):
+    if not oracle.comparison.certain or (oracle.change.mean > 0.0) != (figure in MORE):
         return NO_GAIN
     rows = [[each[known].summary.get(figure) for each in drawn] for known in shared]
     whole = [row for row in rows if all(isinstance(value, int | float) for value in row)]

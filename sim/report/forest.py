@@ -85,7 +85,7 @@ def forest(order: Sequence[Group], found: Sequence[Difference], figure: str) -> 
                              Cell("", html=bar(nothing, ends), value="0")])  # fmt: skip
             continue
         text, _, span = changed(one).partition(" [")
-        mark = (f"[{span}" if span else "") + (" *" if one.certain else "")
+        mark = (f"[{span}" if span else "") + (" *" if one.comparison.certain else "")
         rows.append([Cell(group.label), Cell(text, mark),
                      Cell("", html=bar(one.span, ends), value=str(one.change.mean))])  # fmt: skip
     if not rows:

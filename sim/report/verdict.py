@@ -251,7 +251,7 @@ def _best_sentence(best: Difference, found: Sequence[Difference], figure: str) -
     name, against = best.group.label, f"against {best.reference.label}{alone}"
     if best.comparison.identical == "runs":
         return f"No difference: {name} {against}, {how}"
-    if not best.certain:
+    if not best.comparison.certain:
         where = "first comes" if _loss(best, figure) < 0 else "nothing gains, nearest is"
         return f"No best: {where} {name}, {change} {against}, {how}"
     if _loss(best, figure) < 0:
@@ -295,13 +295,13 @@ def sureness(best: Difference) -> str:
         return f"of which nothing is certain: the {best.pairs} pairs are {IDENTICAL[same]}"
     if math.isnan(best.change.low):
         return f"the range of {best.pairs} pairs, as an interval needs at least {LEAST_PAIRS}"
-    includes = "" if best.certain else "which includes 0, "
+    includes = "" if best.comparison.certain else "which includes 0, "
     single = best.comparison.single
     limits = percent(single).partition(" [")[2]
     told = f"{includes}{best.pairs} pairs"
     if best.set and limits:
         told += f"; simultaneous, one of {best.set}; this row alone has [{limits}"
-    if best.certain or single.contains(0.0):
+    if best.comparison.certain or single.contains(0.0):
         return told
     return f"{told}, which excludes 0: uncertain only as several rows are judged at once"
 

@@ -149,8 +149,8 @@ def test_differences_are_paired_and_read_together(study):
     alone = compare([ratios(("sa", "adept"), ("easy", "user_estimate"))]).comparisons[0]
     assert adept.change.low < alone.change.low
     assert adept.comparison.single == alone.change
-    assert adept.certain
-    assert not by_label(found)["sa, noisy_oracle"].certain
+    assert adept.comparison.certain
+    assert not by_label(found)["sa, noisy_oracle"].comparison.certain
 
 
 def test_shares_of_gain_are_against_the_oracle_under_the_same_policy(study):
@@ -259,7 +259,7 @@ def test_identical_runs_are_no_difference_and_do_not_count(study):
         )
     every = differences(groups(study))
     same = by_label(every)["sa, user_estimate"]
-    assert (same.comparison.identical, same.certain, same.set) == ("runs", False, "")
+    assert (same.comparison.identical, same.comparison.certain, same.set) == ("runs", False, "")
     assert by_label(every)["sa, adept"].change == before.change
     table = answers(groups(study), RESPONSE, None, 1).tables()
     row = table["Differences on the same jobs"].set_index("runs").loc["sa, user_estimate"]
@@ -297,7 +297,7 @@ def test_of_a_queue_that_does_not_settle_no_percentage_is_told(study, capsys):
     found = by_label(differences(groups(study)))
     assert np.isnan(found["sa, adept"].change.mean)
     assert found["sa, adept"].kept == ""
-    assert found["sa, oracle"].certain
+    assert found["sa, oracle"].comparison.certain
     assert main([str(study), "--table", "--markdown"]) == 0
     shown = capsys.readouterr().out
     assert shown.startswith(
