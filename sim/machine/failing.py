@@ -284,19 +284,15 @@ class Failing(Dedicated):
             When the nodes' clocks start.
         """
         nodes = ceil(self.processors / self.processors_per_node)
-        phases = None
+        failures = phases = None
         if self.interference != 0.0:
             lengths = (self.quiet, self.disturbed, self.factor, self.interference)
             phases = NodeInterference(*lengths, streams.key("interference"), start)
-        failures = self._failures(nodes, streams.key("failures"), start)
+        if self.mtbf is not None:
+            lives = Lifetimes(self.mtbf, self.shape if self.lifetimes == "weibull" else None)
+            repairs = Repairs(self.repair, self.repair_median)
+            failures = NodeFailures(nodes, lives, repairs, streams.key("failures"), start)
         return FailingMachine(**vars(self), failures=failures, phases=phases)
-
-    def _failures(self, nodes: int, key: int, start: float) -> NodeFailures | None:
-        if self.mtbf is None:
-            return None
-        lives = Lifetimes(self.mtbf, self.shape if self.lifetimes == "weibull" else None)
-        repairs = Repairs(self.repair, self.repair_median)
-        return NodeFailures(nodes, lives, repairs, key, start)
 
 
 @dataclass(frozen=True)

@@ -28,22 +28,15 @@ class Column:
     ----------
     key : str
         Of the summary.
-    label : str
-    unit : str
-        Of times the one that their means are read in.
+    heading : str
+        Its name with its unit, of times the one that their means are read in.
     scale : float
         One unit, in the summary's units.
     """
 
     key: str
-    label: str
-    unit: str
+    heading: str
     scale: float
-
-    @property
-    def heading(self) -> str:
-        """Its name with its unit."""
-        return f"{self.label} ({self.unit})" if self.unit else self.label
 
 
 LABELS = {
@@ -127,10 +120,10 @@ def mean_given(group: Group) -> Figures:
 def key_rows(groups: Sequence[Group]) -> tuple[list[Column], list[list[Interval]]]:
     """Return the columns of the key table, and the estimates of each group in their order."""
     found = [[estimate(group.values(key)) for key in LABELS] for group in groups]
-    columns = [
-        Column(key, label, *unit_of(key, [row[place].mean for row in found]))
-        for place, (key, label) in enumerate(LABELS.items())
-    ]
+    columns = []
+    for place, (key, label) in enumerate(LABELS.items()):
+        unit, scale = unit_of(key, [row[place].mean for row in found])
+        columns.append(Column(key, f"{label} ({unit})" if unit else label, scale))
     return columns, found
 
 

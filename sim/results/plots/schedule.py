@@ -157,11 +157,6 @@ def coverage(
     return steps.cumsum(axis=-2).cumsum(axis=-1)[..., :rows, :columns]
 
 
-def job_colour(job: int) -> str:
-    """Return the colour of one of few jobs."""
-    return COLOURS[job % len(COLOURS)]
-
-
 def _fits(text: str, width: float, height: float) -> int | None:
     """Return the rotation at which a number fits into width times height inches, else None."""
     long, tall = 0.09 * len(text) + 0.04, 0.14
@@ -207,7 +202,7 @@ def label_jobs(axes: "Axes", panel: "Panel", row: IntArray, names: IntArray) -> 
                 va="center",
                 fontsize=8,
                 rotation=turned[k] or 0,
-                color=WHITE if inside and job_colour(job) == BUSY else BLACK,
+                color=WHITE if inside and COLOURS[job % len(COLOURS)] == BUSY else BLACK,
                 path_effects=None if inside else [withStroke(linewidth=2.0, foreground=WHITE)],
                 clip_on=True,
             )
@@ -385,7 +380,7 @@ def schedule_figure(
         calibration_note(figure, jobs)
         if len(panel.shape.stretch) and len(jobs) <= LABELLED_JOBS:
             job = row[panel.shape.stretch]
-            draw_rectangles(axes[0], panel, [job_colour(own) for own in job.tolist()])
+            draw_rectangles(axes[0], panel, [COLOURS[own % len(COLOURS)] for own in job.tolist()])
             label_jobs(axes[0], panel, job, jobs["job_id"].to_numpy())
             axes[3].remove()
         figure.suptitle(title, x=0.01, ha="left", fontsize=12, color=INK)
