@@ -379,13 +379,3 @@ def requests_frame(trace: Trace, requests: Requests) -> pd.DataFrame:
             "denied_time": np.array([a.denied_time for a in asked], np.float64),
         }
     )
-
-
-def tables(trace: Trace, truth: GroundTruth, records: Records, timeline: Columns) -> Tables:
-    """Return the four tables of a run."""
-    return Tables(
-        jobs_table(trace, truth, records),
-        allocations_table(trace, records),
-        timeline,
-        predictions_table(trace, truth, records),
-    )

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from predictors.base import FloatArray, IntArray
-from sim.results.frames import Columns, Tables, tables
+from sim.results.frames import Columns, Tables, allocations_table, jobs_table, predictions_table
 from sim.results.job_metrics import Figures
 from sim.results.steady_state import STEADY
 from sim.state.records import Records, Rows
@@ -395,7 +395,12 @@ def outcome(trace: Trace, truth: GroundTruth, records: Records) -> Outcome:
     """
     counted = trace.jobs["job_id"].to_numpy() >= 0
     steps = steps_of(trace, truth, records, np.ones(len(counted), np.bool_))
-    made = tables(trace, truth, records, timeline_table(steps))
+    made = Tables(
+        jobs_table(trace, truth, records),
+        allocations_table(trace, records),
+        timeline_table(steps),
+        predictions_table(trace, truth, records),
+    )
     if not counted.all():
         steps = steps_of(trace, truth, records, counted)
     return Outcome(trace, truth, records, made, steps, counted)
