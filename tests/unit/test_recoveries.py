@@ -25,7 +25,7 @@ from sim.evolving.attempts import Attempt
 from sim.evolving.recovery import simulate_recovering
 from sim.evolving.settings import Evolving
 from sim.machine.failing import Failing
-from sim.results.steps import machine_figures, steps_of
+from sim.results.outcome import machine_figures, steps_of
 from workloads.evolving.cycle_costs import CYCLE_MACHINES
 from workloads.evolving.phases import EvolvingApplication
 from workloads.streams import Streams

@@ -28,7 +28,7 @@ from sim.policies.passes.memory import make_memory
 from sim.policies.reallocation.equi import Equipartition
 from sim.state.decisions import PastErrors
 from sim.state.waiting_queue import WaitingQueue
-from sim.statistics.intervals import neighbours
+from sim.statistics import neighbours
 
 pytestmark = pytest.mark.fast
 
