@@ -2,7 +2,7 @@
 
 Jobs are those of the default world: sizes, runtimes and arrivals by Lublin & Feitelson,
 requested times by Tsafrir, Etsion & Feitelson, users and groups as in
-`workloads.truth.users`, all in whole seconds. Waits are those of EASY backfilling with
+`workloads.truth.build`, all in whole seconds. Waits are those of EASY backfilling with
 these requested times on the machine that the header names, where a job ends at its limit.
 """
 
@@ -18,7 +18,7 @@ from workloads.base import Trace
 from workloads.logs.swf import Comment, log_of_schedule, write_swf
 from workloads.models.lublin import Lublin
 from workloads.streams import Streams
-from workloads.truth.users import with_applications
+from workloads.truth.build import with_applications
 
 FILE = Path(__file__).parents[1] / "workloads" / "logs" / "sample.swf.gz"
 JOBS, PROCESSORS, SEED = 2000, 256, 1

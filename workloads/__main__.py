@@ -124,7 +124,7 @@ def _write(trace: "Trace", path: Path, shown: Display) -> str:
 def _generate(asked: argparse.Namespace, shown: Display) -> str:
     _is_json(asked.output)
     from workloads import Downey, Lublin, Streams
-    from workloads.truth.users import with_applications
+    from workloads.truth.build import with_applications
 
     model = {"lublin": Lublin, "downey": Downey}[asked.model]
     keys = ("jobs", "load", "estimates", "processors")
@@ -135,8 +135,7 @@ def _generate(asked: argparse.Namespace, shown: Display) -> str:
 
 
 def _fetch(asked: argparse.Namespace, shown: Display) -> str:
-    from workloads.logs.archive import LOGS, fetch_log
-    from workloads.logs.fetching import terminal_progress
+    from workloads.logs.archive import LOGS, fetch_log, terminal_progress
 
     if asked.name is None:
         return "".join(f"{log.name:<20} {log.file}\n" for log in LOGS)

@@ -13,7 +13,7 @@ from sim.evolving.attempts import Checkpointing
 from sim.machine.base import Dedicated
 from sim.machine.failing import FailingMachine
 from workloads.evolving.cycle_costs import CycleMachine
-from workloads.evolving.jobs import Deal, EvolvingJobs, EvolvingRuns
+from workloads.evolving.phases import Deal, EvolvingJobs, EvolvingRuns
 from workloads.streams import Streams
 
 

@@ -168,8 +168,7 @@ def input_files(config: Mapping[str, Any]) -> dict[str, Path]:
         found |= listed_files(key, value)
     workload = config["workload"]
     if str(workload.get("_target_")).endswith(".ArchiveWorkload") and workload.get("name"):
-        from workloads.logs.archive import fetch_log
-        from workloads.logs.fetching import terminal_progress
+        from workloads.logs.archive import fetch_log, terminal_progress
 
         name, cache, url = (workload.get(key) for key in ("name", "cache", "url"))
         with terminal_progress(f"fetching {name}") as progress:

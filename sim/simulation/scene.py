@@ -29,11 +29,10 @@ from sim.state.records import Records
 from sim.state.sensors import SensorNoise
 from workloads.base import GroundTruth, Trace
 from workloads.streams import Streams
-from workloads.truth.build import build_truth
+from workloads.truth.build import build_truth, with_users
 from workloads.truth.ground_truth import Truth
 from workloads.truth.options import TRUTH_KEYS
 from workloads.truth.scales import Recorded
-from workloads.truth.users import with_users
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -13,7 +13,7 @@ from workloads.base import check_jobs
 from workloads.logs.log import LogWorkload
 from workloads.logs.swf import SwfLog
 from workloads.logs.swf_text import FIELDS
-from workloads.models.tsafrir import generate_histogram, tsafrir_estimates
+from workloads.models.estimates import generate_histogram, tsafrir_estimates
 from workloads.streams import Streams
 
 RANGES = {

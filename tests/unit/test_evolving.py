@@ -9,8 +9,7 @@ from scipy import stats
 from predictors.cycles.plan import place_checkpoints
 from workloads.errors import WorkloadError
 from workloads.evolving.cycle_costs import CYCLE_MACHINES, CycleMachine, Network
-from workloads.evolving.jobs import EvolvingJobs
-from workloads.evolving.phases import BLOCK, DECKS, EvolvingApplication, EvolvingRun
+from workloads.evolving.phases import BLOCK, DECKS, EvolvingApplication, EvolvingJobs, EvolvingRun
 from workloads.streams import Streams
 
 pytestmark = pytest.mark.fast

@@ -10,8 +10,7 @@ from omegaconf import OmegaConf
 
 from workloads.errors import WorkloadError
 from workloads.shapes.analytic import Amdahl, Downey, General, PowerLaw
-from workloads.shapes.counts import allowed_counts
-from workloads.shapes.family import NoMoldability
+from workloads.shapes.family import NoMoldability, allowed_counts
 from workloads.shapes.irregular import Declining, Stepwise
 from workloads.shapes.measured import Measured
 from workloads.truth.options import TRUTH_KEYS, TruthOptions

@@ -13,7 +13,7 @@ from sim.simulation.scene import play, set_scene
 from sim.state.feasible_counts import Support
 from tests.former import WORLD
 from workloads.errors import WorkloadError
-from workloads.shapes.counts import allowed_counts, is_allowed
+from workloads.shapes.family import allowed_counts, is_allowed
 from workloads.shapes.irregular import Special
 
 COUNTS = np.arange(1, 65)

@@ -6,8 +6,7 @@ import pytest
 
 from workloads.errors import WorkloadError
 from workloads.logs.formats import guess_format
-from workloads.logs.table import TableWorkload, read_table
-from workloads.logs.table_columns import Layout
+from workloads.logs.table import Layout, TableWorkload, read_table
 from workloads.streams import Streams
 
 pytestmark = pytest.mark.fast

@@ -6,9 +6,9 @@ import pytest
 
 from workloads.errors import WorkloadError
 from workloads.logs.table import TableWorkload
-from workloads.models.estimates import Estimates
-from workloads.models.tsafrir import (
+from workloads.models.estimates import (
     HOUR,
+    Estimates,
     bins_for,
     generate_histogram,
     head_ranks,

@@ -12,8 +12,7 @@ from workloads.logs.swf import read_swf
 from workloads.models.lublin import Lublin
 from workloads.shapes.analytic import Downey
 from workloads.streams import Streams
-from workloads.truth.build import build_truth
-from workloads.truth.users import GROUPS, with_users
+from workloads.truth.build import GROUPS, build_truth, with_users
 
 pytestmark = pytest.mark.fast
 SEEDS = (1, 2, 3)

@@ -7,8 +7,7 @@ from workloads.logs.batsim import BatsimWorkload
 from workloads.logs.log import FileWorkload, SwfWorkload
 from workloads.logs.sacct import NEEDED, SacctWorkload, delimiter_of, is_reckoned
 from workloads.logs.swf_text import FIELDS, log_file, unpack
-from workloads.logs.table import TableWorkload
-from workloads.logs.table_columns import DELIMITERS
+from workloads.logs.table import DELIMITERS, TableWorkload
 
 FORMATS: Mapping[str, type[FileWorkload]] = {
     "swf": SwfWorkload,

@@ -15,9 +15,8 @@ from workloads.arrivals import resample, scale_load, window_of
 from workloads.base import Trace, check_jobs
 from workloads.errors import WorkloadError
 from workloads.limits import Limits, check_count, check_load, check_mapping
-from workloads.logs.archive import fetch_log, find_log
+from workloads.logs.archive import fetch_log, find_log, terminal_progress
 from workloads.logs.cleaning import RULES, Cleaned, Screened, check_actions, screen
-from workloads.logs.fetching import terminal_progress
 from workloads.logs.identity import (
     Identity,
     application_words,
@@ -27,8 +26,14 @@ from workloads.logs.identity import (
 )
 from workloads.logs.swf import SwfLog, read_swf
 from workloads.logs.swf_text import log_file
-from workloads.models.estimates import Estimates, estimates_of
-from workloads.models.tsafrir import HEAD_SHARE, HOUR, site_limit, tsafrir_estimates
+from workloads.models.estimates import (
+    HEAD_SHARE,
+    HOUR,
+    Estimates,
+    estimates_of,
+    site_limit,
+    tsafrir_estimates,
+)
 from workloads.streams import Streams
 
 _log = logging.getLogger(__name__)

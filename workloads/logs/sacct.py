@@ -32,7 +32,7 @@ from workloads.logs.cells import (
 from workloads.logs.log import FileWorkload
 from workloads.logs.swf import Comment, SwfLog
 from workloads.logs.swf_text import read_lines
-from workloads.logs.table_columns import DELIMITERS, Layout, body, rows_of
+from workloads.logs.table import DELIMITERS, Layout, body, rows_of
 
 Column = Callable[[str, Callable[[str], float]], np.ndarray]
 """A column's name, and what reads a cell of it, to its numbers."""

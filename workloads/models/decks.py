@@ -7,7 +7,7 @@ import pandas as pd
 
 from workloads.base import Trace
 from workloads.errors import WorkloadError
-from workloads.evolving.jobs import EvolvingJobs
+from workloads.evolving.phases import EvolvingJobs
 from workloads.models.estimates import Estimates
 from workloads.models.model import finish
 from workloads.streams import Streams

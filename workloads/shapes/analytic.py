@@ -9,8 +9,8 @@ from numpy.typing import ArrayLike
 from predictors import downey
 from workloads.base import FloatArray, IntArray
 from workloads.errors import WorkloadError
-from workloads.shapes.counts import parse_counts
 from workloads.shapes.family import (
+    Curve,
     DrawnFamily,
     Shapes,
     assemble,
@@ -18,7 +18,7 @@ from workloads.shapes.family import (
     check_range,
     draw_uniforms,
     log_uniform,
-    overhead_share,
+    parse_counts,
 )
 
 MOST_SIGMA = 1000.0
@@ -26,7 +26,7 @@ MOST_SIGMA = 1000.0
 
 
 @dataclass(frozen=True)
-class DowneyCurve:
+class DowneyCurve(Curve):
     """Downey's curve of each application.
 
     Attributes
@@ -36,7 +36,6 @@ class DowneyCurve:
 
     A: FloatArray
     sigma: FloatArray
-    fixed_end: bool = False
 
     def relative_time(self, application: IntArray, n: ArrayLike) -> FloatArray:
         """Return T(n)/T(1), elementwise."""
@@ -46,10 +45,6 @@ class DowneyCurve:
         """Return 2A - 1 or A + A sigma - sigma, rounded up, at most `processors`."""
         A, sigma = self.A[application], self.sigma[application]
         return downey.integer_largest_useful(A, sigma, 1, processors)
-
-    def communication(self, application: IntArray, n: ArrayLike) -> FloatArray:
-        """Return the share of the time beyond perfect speedup."""
-        return overhead_share(self.relative_time(application, n), n)
 
     def resized(self, application: IntArray, factor: FloatArray) -> "DowneyCurve":
         """Return curves, one an element, with A multiplied by `factor` (A stays at least 1)."""
@@ -127,7 +122,7 @@ _TERMS = {
 
 
 @dataclass(frozen=True)
-class GeneralCurve:
+class GeneralCurve(Curve):
     """T(n) = 1/min(n, nbar) + d + c (n - 1), relative to T(1).
 
     Attributes
@@ -142,7 +137,6 @@ class GeneralCurve:
     nbar: FloatArray
     d: FloatArray
     c: FloatArray
-    fixed_end: bool = False
 
     def _parts(self, application: IntArray, n: ArrayLike) -> tuple[FloatArray, FloatArray]:
         n = np.asarray(n, float)
@@ -168,8 +162,7 @@ class GeneralCurve:
         computation, communication = self._parts(application, n)
         total = computation + communication
         explicit = communication / total
-        overhead = overhead_share(self.relative_time(application, n), n)
-        return np.where(self.c[application] > 0, explicit, overhead)
+        return np.where(self.c[application] > 0, explicit, super().communication(application, n))
 
 
 @dataclass(eq=False)
@@ -266,7 +259,7 @@ class Amdahl(General):
 
 
 @dataclass(frozen=True)
-class PowerCurve:
+class PowerCurve(Curve):
     """T(n) = n^-p, relative to T(1).
 
     Attributes
@@ -275,7 +268,6 @@ class PowerCurve:
     """
 
     p: FloatArray
-    fixed_end: bool = False
 
     def relative_time(self, application: IntArray, n: ArrayLike) -> FloatArray:
         """Return n^-p, elementwise."""
@@ -284,10 +276,6 @@ class PowerCurve:
     def largest_useful(self, application: IntArray, processors: int) -> IntArray:
         """Return the machine, or 1 where p = 0."""
         return np.where(self.p[application] > 0, processors, 1).astype(np.int64)
-
-    def communication(self, application: IntArray, n: ArrayLike) -> FloatArray:
-        """Return the share of the time beyond perfect speedup."""
-        return overhead_share(self.relative_time(application, n), n)
 
 
 @dataclass(eq=False)

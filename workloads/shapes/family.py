@@ -1,16 +1,83 @@
-"""What a shape is: the relative runtime g(n), g(1) = 1, of each application; and having none."""
+"""What a shape is: the relative runtime g(n), g(1) = 1, of each application; and having none.
 
+And which processor counts an application can run on: any, powers of two, squares, multiples.
+"""
+
+import math
+import re
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Protocol, Self, runtime_checkable
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from workloads.base import BoolArray, FloatArray, IntArray
 from workloads.errors import WorkloadError
-from workloads.shapes.counts import allowed_counts, parse_counts
+
+_MULTIPLES = re.compile(r"multiples_of_([1-9]\d*)")
+
+
+def parse_counts(counts: str | Sequence[str], key: str = "counts") -> tuple[str, ...]:
+    """Return the names of the count rules that applications draw from.
+
+    Parameters
+    ----------
+    counts : str or sequence of str
+        ``any``, ``powers_of_two``, ``squares``, ``even`` or ``multiples_of_K``;
+        of several, each application draws one with equal chances.
+    key : str
+        Of ``moldability``, for messages.
+
+    Raises
+    ------
+    WorkloadError
+        If a name is none of these.
+    """
+    names = (counts,) if isinstance(counts, str) else tuple(counts)
+    known = ("any", "powers_of_two", "squares", "even")
+    for name in names:
+        if name not in known and not _MULTIPLES.fullmatch(str(name)):
+            raise WorkloadError(
+                f"moldability.{key} must be any, powers_of_two, squares, even or "
+                f"multiples_of_K, got {name!r}"
+            )
+    if not names:
+        raise WorkloadError(f"moldability.{key} must name at least one rule, got an empty list")
+    return names
+
+
+def allowed_counts(rule: str, processors: int) -> IntArray | None:
+    """Return the sorted counts that `rule` allows on a machine; None if all are.
+
+    Examples
+    --------
+    >>> allowed_counts("squares", 20).tolist(), allowed_counts("multiples_of_8", 20).tolist()
+    ([1, 4, 9, 16], [8, 16])
+    """
+    if rule == "any":
+        return None
+    if rule == "powers_of_two":
+        return 2 ** np.arange(processors.bit_length(), dtype=np.int64)
+    if rule == "squares":
+        return np.arange(1, math.isqrt(processors) + 1, dtype=np.int64) ** 2
+    match = _MULTIPLES.fullmatch(rule)
+    step = int(match.group(1)) if match else 2
+    return np.arange(step, processors + 1, step, dtype=np.int64)
+
+
+def is_allowed(rule: str, n: NDArray[np.integer] | NDArray[np.floating]) -> BoolArray:
+    """Return which counts `rule` allows on a machine of any size.
+
+    Examples
+    --------
+    >>> is_allowed("powers_of_two", np.array([1, 2, 3, 64])).tolist()
+    [True, True, False, True]
+    """
+    allowed = allowed_counts(rule, int(np.max(n, initial=1)))
+    return np.ones(np.shape(n), bool) if allowed is None else np.isin(n, allowed)
+
 
 _DRAWS = 8
 """Uniform numbers that every application draws, whatever its family needs."""
@@ -25,7 +92,7 @@ class Curve(Protocol):
     @property
     def fixed_end(self) -> bool:
         """Whether even a faster count above the largest useful one is no candidate."""
-        ...
+        return False
 
     def relative_time(self, application: IntArray, n: ArrayLike) -> FloatArray:
         """Return g(n) = T(n)/T(1), elementwise over application indices and counts."""
@@ -36,8 +103,12 @@ class Curve(Protocol):
         ...
 
     def communication(self, application: IntArray, n: ArrayLike) -> FloatArray:
-        """Return the share of T(n) spent communicating, in [0, 1]; NaN where unknown."""
-        ...
+        """Return the share of T(n) spent communicating, in [0, 1]; NaN where unknown.
+
+        Unless a formula says more it is the share beyond perfect speedup, 1 - E(n), at least 0.
+        """
+        perfect = 1.0 / (np.asarray(n, float) * self.relative_time(application, n))
+        return np.maximum(0.0, 1.0 - perfect)
 
 
 @runtime_checkable
@@ -220,11 +291,6 @@ def log_uniform(uniform: FloatArray, low: float, high: float) -> FloatArray:
     if high == 0.0:
         return np.zeros_like(uniform)
     return np.asarray(low * (high / low) ** uniform, float)
-
-
-def overhead_share(relative_time: FloatArray, n: ArrayLike) -> FloatArray:
-    """Return the share of the time beyond perfect speedup, 1 - E(n), at least 0."""
-    return np.maximum(0.0, 1.0 - 1.0 / (np.asarray(n, float) * relative_time))
 
 
 def check_range(

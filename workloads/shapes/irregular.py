@@ -1,6 +1,5 @@
 """Shapes that break the usual models: superlinear steps, favoured counts, times that rise again."""
 
-from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -9,13 +8,20 @@ from numpy.typing import ArrayLike
 
 from workloads.base import BoolArray, FloatArray, IntArray
 from workloads.errors import WorkloadError
-from workloads.shapes.counts import is_allowed, parse_counts
-from workloads.shapes.family import DrawnFamily, check_log_range, check_range, log_uniform
+from workloads.shapes.family import (
+    Curve,
+    DrawnFamily,
+    check_log_range,
+    check_range,
+    is_allowed,
+    log_uniform,
+    parse_counts,
+)
 
 _MOST_STEPS = 5
 
 
-class SerialPart(ABC):
+class SerialPart(Curve):
     """What curves with a serial part have alike, whose time falls throughout.
 
     Attributes
@@ -25,10 +31,6 @@ class SerialPart(ABC):
     """
 
     s: FloatArray
-
-    @abstractmethod
-    def relative_time(self, application: IntArray, n: ArrayLike) -> FloatArray:
-        """Return T(n)/T(1), elementwise."""
 
     def largest_useful(self, application: IntArray, processors: int) -> IntArray:
         """Return the machine: the time falls throughout (1 for a purely serial one)."""
@@ -56,7 +58,6 @@ class StepwiseCurve(SerialPart):
     s: FloatArray
     gain: FloatArray
     steps: FloatArray
-    fixed_end: bool = False
 
     def relative_time(self, application: IntArray, n: ArrayLike) -> FloatArray:
         """Return T(n)/T(1), elementwise."""
@@ -227,14 +228,13 @@ class SpecialCurve(SerialPart):
     family : numpy.ndarray of int, shape (applications,)
         Place of each application's family in `families`.
     families : tuple of str
-        Rules as in `workloads.shapes.counts`.
+        Rules as in `workloads.shapes.family`.
     """
 
     s: FloatArray
     slowdown: FloatArray
     family: IntArray
     families: tuple[str, ...]
-    fixed_end: bool = False
 
     def holds(self, application: IntArray, n: ArrayLike) -> BoolArray:
         """Return whether each count is one that its application is made for; 1 always is."""

@@ -10,8 +10,7 @@ from numpy.typing import ArrayLike
 
 from workloads.base import FloatArray, IntArray
 from workloads.errors import WorkloadError
-from workloads.shapes.counts import parse_counts
-from workloads.shapes.family import Shapes, assemble, check_draw, draw_uniforms
+from workloads.shapes.family import Shapes, assemble, check_draw, draw_uniforms, parse_counts
 
 _NEEDED = ("application", "problem", "nprocs", "runtime_s")
 
