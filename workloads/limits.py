@@ -118,6 +118,20 @@ def check_number(
         raise WorkloadError(f"{key}={value}: must be {wanted}")
 
 
+def check_choice(key: str, value: object, *allowed: str) -> None:
+    """Refuse what is none of a few values.
+
+    Raises
+    ------
+    WorkloadError
+        Naming the key, and what is allowed.
+    """
+    if value not in allowed:
+        either = f"must be {' or '.join(allowed)}"
+        said = either if len(allowed) == 2 else f"allowed are {', '.join(allowed)}"
+        raise WorkloadError(f"{key}={value}: {said}")
+
+
 def check_load(load: object) -> None:
     """Refuse what is neither None nor a positive finite number."""
     check_number("workload.load", load, "positive and finite, or null", ABOVE_0)

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from workloads.errors import WorkloadError
-from workloads.limits import check_count
+from workloads.limits import check_choice, check_count
 
 TRUTH_KEYS = (
     *("noise", "share", "malleable", "size_exponent", "min_processors", "split_noise"),
@@ -88,8 +88,7 @@ class TruthOptions:
             check_count("workload.applications", self.applications, otherwise=" or log")
         if self.sizes is not None:
             check_count("workload.sizes", self.sizes, otherwise=" or null")
-        if self.size not in ("known", "hidden"):
-            raise WorkloadError(f"workload.size={self.size}: must be known or hidden")
+        check_choice("workload.size", self.size, "known", "hidden")
         _check_number("workload.popularity", self.popularity, most=100.0)
         _check_number("workload.size_noise", self.size_noise, most=10.0)
         _check_number("moldability.noise", self.noise, most=10.0)
@@ -98,10 +97,7 @@ class TruthOptions:
         _check_number("moldability.malleable", self.malleable, most=1.0)
         _check_number("moldability.size_exponent", self.size_exponent, below=1.0)
         check_count("moldability.min_processors", self.min_processors)
-        if self.requests not in ("efficiency", "independent"):
-            raise WorkloadError(
-                f"moldability.requests={self.requests}: must be efficiency or independent"
-            )
+        check_choice("moldability.requests", self.requests, "efficiency", "independent")
         _check_number("moldability.efficiency", self.efficiency, below=1.0)
         if self.efficiency == 0.0:
             raise WorkloadError("moldability.efficiency=0: must be above 0")
