@@ -13,9 +13,8 @@ from workloads.shapes.analytic import Amdahl, Downey, General, PowerLaw
 from workloads.shapes.family import NoMoldability
 from workloads.shapes.irregular import Declining, Special, Stepwise
 from workloads.streams import Streams
-from workloads.truth.assignment import zipf_shares
+from workloads.truth.assignment import draw_efficiencies, zipf_shares
 from workloads.truth.build import build_truth
-from workloads.truth.requests import draw_efficiencies
 
 pytestmark = pytest.mark.fast
 

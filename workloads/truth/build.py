@@ -24,10 +24,17 @@ from workloads.logs.identity import labels_by
 from workloads.shapes.analytic import Downey
 from workloads.shapes.family import ParametricFamily, ResizableCurve, ShapeFamily, Shapes
 from workloads.streams import Streams
-from workloads.truth.assignment import class_quotas, pick_applications, zipf_shares
+from workloads.truth.assignment import (
+    Asked,
+    choose_curves,
+    class_quotas,
+    draw_efficiencies,
+    pick_applications,
+    typical_counts,
+    zipf_shares,
+)
 from workloads.truth.ground_truth import Truth
 from workloads.truth.options import TruthOptions
-from workloads.truth.requests import Asked, choose_curves, draw_efficiencies, typical_counts
 from workloads.truth.scales import Recorded, Scales, draw_repeated_scales, draw_single_scales
 
 
@@ -86,14 +93,25 @@ def build_truth(
         processors=jobs["requested_processors"].to_numpy(np.int64),
     )
     _check_jobs_fit(trace, processors)
-    shapes, application = _draw_shapes(trace, shape_family, streams, processors, checked)
+    application = _brought_applications(trace, checked)
+    if "A" in trace.models:
+        shapes = _model_shapes(trace, shape_family, streams("truth.shapes"), processors)
+    else:
+        number = checked.applications if application is None else application.max() + 1
+        shapes = shape_family.draw(streams("truth.shapes"), int(number), processors)
     _check_family(shapes, shape_family, checked)
     asked = None
     knows = checked.requests == "efficiency" and shapes.known and "A" not in trace.models
     if knows:
-        asked, shapes = _fit_requests(
-            shape_family, application, recorded.processors, streams, processors, checked
-        )
+        rng, law = streams("truth.efficiency"), (checked.efficiency, checked.efficiency_spread)
+        if application is None:
+            efficiency = draw_efficiencies(recorded.processors, *law, rng)
+            asked = Asked.by(recorded.processors, efficiency, int(checked.applications))
+            shapes = asked.curves(shape_family, streams, processors)
+        else:  # each has a curve that fits what it typically asks for, drawn by the same law
+            typical = typical_counts(recorded.processors, application)
+            efficiency = draw_efficiencies(typical, *law, rng)
+            shapes = choose_curves(shape_family, streams, processors, typical, efficiency)
     timed = recorded.runtime > 0
     drawn = replace(recorded, runtime=np.where(timed, recorded.runtime, 1.0))
     scales = _draw_scales(shapes, application, drawn, streams, checked, asked)
@@ -120,50 +138,16 @@ def _check_jobs_fit(trace: Trace, processors: int) -> None:
         )
 
 
-def _draw_shapes(
-    trace: Trace,
-    family: ShapeFamily,
-    streams: Streams,
-    processors: int,
-    options: TruthOptions,
-) -> tuple[Shapes, IntArray | None]:
-    """Return the shapes, and the application of each job where the jobs bring it."""
-    rng = streams("truth.shapes")
-    if "A" in trace.models:
-        return _model_shapes(trace, family, rng, processors)
-    if options.applications == "log":
-        application = _logged_applications(trace)
-        return family.draw(rng, int(application.max()) + 1, processors), application
-    return family.draw(rng, int(options.applications), processors), None
+def _brought_applications(trace: Trace, options: TruthOptions) -> IntArray | None:
+    """Return the applications that a model draws itself, or the log's where these are asked for.
 
-
-def _fit_requests(
-    family: ShapeFamily,
-    application: IntArray | None,
-    processors: IntArray,
-    streams: Streams,
-    machine: int,
-    options: TruthOptions,
-) -> tuple[Asked | None, Shapes]:
-    """Return what the jobs of a model ask for, and curves that fit requests.
-
-    Where the jobs bring their applications, each has a curve that fits what it typically
-    asks for, drawn by the same law.
+    Those of a log are by executable where it names none, and numbered from 0.
     """
-    rng = streams("truth.efficiency")
-    law = (options.efficiency, options.efficiency_spread)
-    if application is not None:
-        typical = typical_counts(processors, application)
-        efficiency = draw_efficiencies(typical, *law, rng)
-        return None, choose_curves(family, streams, machine, typical, efficiency)
-    efficiency = draw_efficiencies(processors, *law, rng)
-    asked = Asked.by(processors, efficiency, int(options.applications))
-    return asked, asked.curves(family, streams, machine)
-
-
-def _logged_applications(trace: Trace) -> IntArray:
-    """Return the log's applications, by executable where it names none; numbered from 0."""
     jobs = trace.jobs
+    if "A" in trace.models:
+        return np.asarray(trace.models["application"], np.int64)
+    if options.applications != "log":
+        return None
     if "application" in jobs:
         return np.unique(jobs["application"], return_inverse=True)[1].astype(np.int64)
     if not (jobs["executable"] >= 0).any():
@@ -176,20 +160,18 @@ def _logged_applications(trace: Trace) -> IntArray:
 
 def _model_shapes(
     trace: Trace, family: ShapeFamily, rng: np.random.Generator, processors: int
-) -> tuple[Shapes, IntArray]:
+) -> Shapes:
     if not isinstance(family, ParametricFamily):
         raise WorkloadError(
             f"{trace.source} draws the speedup of its jobs itself; it needs "
             f"moldability=downey, not {type(family).__name__}"
         )
-    application = np.asarray(trace.models["application"], np.int64)
-    present, first = np.unique(application, return_index=True)
+    present, first = np.unique(trace.models["application"], return_index=True)
     parameters = {}
     for name in ("A", "sigma"):
         parameters[name] = np.ones(int(present[-1]) + 1)
         parameters[name][present] = np.asarray(trace.models[name], float)[first]
-    shapes = family.given(parameters["A"], parameters["sigma"], rng, processors)
-    return shapes, application
+    return family.given(parameters["A"], parameters["sigma"], rng, processors)
 
 
 def _check_family(shapes: Shapes, family: ShapeFamily, options: TruthOptions) -> None:

@@ -124,7 +124,11 @@ class Truth:
             shapes, scales.application, scales.scale, scales.median, options.size_exponent
         )
         self._like = np.arange(jobs)  # by whose number the noise of split times is drawn
-        self._table = self._empty_table()
+        # Of g at every count of every application; none where that would be too large, and none
+        # where every job has a curve of its own, which is asked too rarely to keep.
+        size = len(self._curves), self._curves.processors + 1
+        keeps = self._curves is shapes and self.known and size[0] * size[1] <= _LARGEST_TABLE
+        self._table: FloatArray | None = np.empty(size) if keeps else None
         self._filled = np.zeros(0 if self._table is None else len(self._table), bool)
         self._split: dict[int, FloatArray] = {}
         self._reference_g = self._g(self._row, recorded.processors) if self.known else unknown
@@ -192,21 +196,6 @@ class Truth:
             return None
         runtimes = self._recorded.runtime.copy()
         return Tabled(self._table, self._row, self._reference_g, runtimes)
-
-    def _empty_table(self) -> FloatArray | None:
-        """Return room for g at every count of every application, or None.
-
-        There is none where the table would be too large, and none where every
-        job has a curve of its own, which is asked too rarely to keep.
-        """
-        shape = (len(self._curves), self._curves.processors + 1)
-        if (
-            self._curves is not self._shapes
-            or not self.known
-            or shape[0] * shape[1] > _LARGEST_TABLE
-        ):
-            return None
-        return np.empty(shape)
 
     def _fill(self, rows: IntArray) -> None:
         assert self._table is not None

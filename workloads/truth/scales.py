@@ -11,9 +11,8 @@ from workloads.base import FloatArray, IntArray
 from workloads.errors import WorkloadError
 from workloads.shapes.family import Shapes
 from workloads.streams import Streams
-from workloads.truth.assignment import assign_classes, median_by
+from workloads.truth.assignment import Asked, assign_classes, median_by
 from workloads.truth.options import TruthOptions
-from workloads.truth.requests import Asked
 
 _BISECTIONS = 60
 
@@ -118,14 +117,7 @@ def draw_single_scales(
     scale = solve_scale(shapes, application, recorded, median[application], options.size_exponent)
     epsilon = np.exp(options.noise * streams("truth.noise").standard_normal(jobs))
     error = np.exp(options.size_noise * streams("truth.size").standard_normal(jobs))
-    return Scales(
-        application=application,
-        size_class=no_class,
-        scale=scale,
-        noise=epsilon,
-        size=scale / epsilon * error,
-        median=median,
-    )
+    return Scales(application, no_class, scale, epsilon, scale / epsilon * error, median)
 
 
 def draw_repeated_scales(
@@ -159,7 +151,9 @@ def draw_repeated_scales(
     median = np.median(plain, axis=1)
     class_scale = solve_scale(shapes, owner, model, median[owner], exponent)
     grown, row = grow_shapes(shapes, owner, class_scale, median, exponent)
-    predicted, count_index = _predicted_runtimes(grown, row, class_scale, recorded)
+    counts, count_index = np.unique(recorded.processors, return_inverse=True)
+    g = grown.g(np.tile(row, len(counts)), np.repeat(counts, classes)).reshape(-1, classes)
+    predicted = np.log(class_scale) + np.log(g)  # ln T of each class at each count asked for
     if asked is None:
         order = streams("truth.class order").permutation(jobs)
         chosen = np.empty(jobs, np.int64)
@@ -197,18 +191,6 @@ def grow_shapes(
         return shapes, application
     factor = (scale / median[application]) ** exponent
     return shapes.resized(application, factor), np.arange(len(application))
-
-
-def _predicted_runtimes(
-    shapes: Shapes, row: IntArray, class_scale: FloatArray, recorded: Recorded
-) -> tuple[FloatArray, IntArray]:
-    """Return ln T of each class at each count that is asked for, and each job's row in it.
-
-    `row` is the place of each class in `shapes`.
-    """
-    counts, count_index = np.unique(recorded.processors, return_inverse=True)
-    g = shapes.g(np.tile(row, len(counts)), np.repeat(counts, len(row)))
-    return np.log(class_scale) + np.log(g).reshape(len(counts), len(row)), count_index
 
 
 LEAST_TOP = 8
@@ -279,6 +261,7 @@ def choose_counts(k: int, largest_reference: int, processors: int, feasible: Int
     return nearest_unused(spread_powers(k, top), feasible)
 
 
+@dataclass(frozen=True)
 class Calibration:
     """Runs of a trace's applications before the start.
 
@@ -291,11 +274,10 @@ class Calibration:
     options : TruthOptions
     """
 
-    def __init__(
-        self, shapes: Shapes, scales: Scales, recorded: Recorded, options: TruthOptions
-    ) -> None:
-        self._shapes, self._scales = shapes, scales
-        self._recorded, self._options = recorded, options
+    shapes: Shapes
+    scales: Scales
+    recorded: Recorded
+    options: TruthOptions
 
     def counts(self, application: int, k: int, processors: int) -> IntArray:
         """Return the counts of `k` calibration runs of an application, rising.
@@ -313,19 +295,19 @@ class Calibration:
         if references is None:
             raise WorkloadError(f"application {application} has no job to calibrate for")
         largest = int(references.max())
-        most = min(max(largest, self._shapes.largest_useful(application)), processors)
-        allowed = self._shapes.allowed(application)
+        most = min(max(largest, self.shapes.largest_useful(application)), processors)
+        allowed = self.shapes.allowed(application)
         inside = np.arange(1, most + 1) if allowed is None else allowed[allowed <= most]
-        inside = inside[inside >= self._options.min_processors]
+        inside = inside[inside >= self.options.min_processors]
         feasible = np.union1d(inside, references[references <= processors])
         return choose_counts(k, largest, processors, feasible)
 
     @cached_property
     def _reference_counts(self) -> dict[int, IntArray]:
         """Return the reference counts of each application's jobs, sorted."""
-        order = np.argsort(self._scales.application, kind="stable")
-        present, first = np.unique(self._scales.application[order], return_index=True)
-        groups = np.split(self._recorded.processors[order], first[1:])
+        order = np.argsort(self.scales.application, kind="stable")
+        present, first = np.unique(self.scales.application[order], return_index=True)
+        groups = np.split(self.recorded.processors[order], first[1:])
         return {int(a): np.unique(group) for a, group in zip(present, groups, strict=True)}
 
     def run(
@@ -354,23 +336,23 @@ class Calibration:
         WorkloadError
             If runtimes at other counts are unknown, or there is no such class.
         """
-        if not self._shapes.known:
+        if not self.shapes.known:
             raise WorkloadError("moldability=none has no runtimes to calibrate on")
         nominal, size = self._scale(application, size_class)
         epsilon, error = np.exp(
-            rng.standard_normal(2) * [self._options.noise, self._options.size_noise]
+            rng.standard_normal(2) * [self.options.noise, self.options.size_noise]
         )
         scale, of = nominal * float(epsilon), np.array([application])
-        median, exponent = self._scales.median, self._options.size_exponent
-        shapes, row = grow_shapes(self._shapes, of, np.array([scale]), median, exponent)
+        median, exponent = self.scales.median, self.options.size_exponent
+        shapes, row = grow_shapes(self.shapes, of, np.array([scale]), median, exponent)
         runtime = scale * shapes.g(row, np.array([nprocs])).item()
-        if self._options.size == "hidden":
+        if self.options.size == "hidden":
             return runtime, np.nan
         return runtime, nominal * float(error) if size is None else size
 
     def _scale(self, application: int, size_class: int) -> tuple[float, float | None]:
         """Return the nominal scale and, if it repeats, the size that predictors see."""
-        scales = self._scales
+        scales = self.scales
         if size_class < 0:
             return self._medians.item(application), None
         if scales.class_scale is None or scales.class_size is None:
@@ -388,12 +370,12 @@ class Calibration:
     @cached_property
     def _medians(self) -> FloatArray:
         """Return the median nominal scale of each application."""
-        scales = self._scales
-        return median_by(scales.nominal, scales.application, len(self._shapes))
+        scales = self.scales
+        return median_by(scales.nominal, scales.application, len(self.shapes))
 
     @cached_property
     def _class_medians(self) -> Mapping[tuple[int, int], float]:
         """Return the median nominal scale of the jobs of each application and class."""
-        labels = pd.MultiIndex.from_arrays([self._scales.application, self._scales.size_class])
-        medians = pd.Series(self._scales.nominal, index=labels).groupby(level=[0, 1]).median()
+        labels = pd.MultiIndex.from_arrays([self.scales.application, self.scales.size_class])
+        medians = pd.Series(self.scales.nominal, index=labels).groupby(level=[0, 1]).median()
         return dict(zip(medians.index.tolist(), medians.tolist(), strict=True))
