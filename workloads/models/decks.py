@@ -3,13 +3,12 @@
 from collections.abc import Sequence
 
 import numpy as np
-import pandas as pd
 
 from workloads.base import Trace
 from workloads.errors import WorkloadError
 from workloads.evolving.phases import EvolvingJobs
 from workloads.models.estimates import Estimates
-from workloads.models.model import finish
+from workloads.models.model import finish, job_table
 from workloads.streams import Streams
 
 
@@ -65,13 +64,7 @@ class Decks:
         counts = np.repeat(np.array(self.counts, np.int64), decks)
         runs = self.jobs.assign(counts, streams)
         runtimes = [runs.run(job).total(int(n)) for job, n in enumerate(counts)]
-        table = pd.DataFrame(
-            {
-                "submit_time": np.zeros(counts.size),
-                "requested_processors": counts,
-                "reference_runtime": runtimes,
-            }
-        )
+        table = job_table(np.zeros(counts.size), counts, runtimes)
         machine = int(counts.sum()) if processors is None else processors
         exact = Estimates("exact", 1.0, None)
         trace = finish(table, "decks", machine, None, exact, streams, {})

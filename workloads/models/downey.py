@@ -21,7 +21,7 @@ from workloads.arrivals import arrivals_in_cycle
 from workloads.base import FloatArray, IntArray
 from workloads.errors import WorkloadError
 from workloads.limits import ABOVE_0, check_count, check_number, is_number
-from workloads.models.model import ModelWorkload
+from workloads.models.model import ModelWorkload, job_table
 from workloads.streams import Streams
 
 
@@ -72,7 +72,12 @@ class Downey(ModelWorkload):
     def __post_init__(self) -> None:
         super().__post_init__()
         check_count("workload.applications", self.applications)
-        _check_lifetime(self.lifetime)
+        pair = list(self.lifetime) if isinstance(self.lifetime, list | tuple) else []
+        if not (len(pair) == 2 and all(map(is_number, pair)) and 0 < pair[0] <= pair[1]):
+            raise WorkloadError(
+                f"workload.lifetime={self.lifetime}: must be two positive numbers of seconds, "
+                "the shorter first"
+            )
         for key in ("interarrival", "day_ratio"):
             check_number(f"workload.{key}", getattr(self, key), "finite and positive", ABOVE_0)
         for key in ("sigma", "popularity"):
@@ -85,14 +90,12 @@ class Downey(ModelWorkload):
         low, high = np.log(self.lifetime)
         lifetime = np.exp(streams("downey.lifetimes").uniform(low, high, self.jobs))
         runtimes = lifetime * relative_time(sizes, A, sigma)
-        jobs = pd.DataFrame(
-            {
-                "submit_time": self._submits(sizes, runtimes, processors, streams),
-                "requested_processors": sizes,
-                "reference_runtime": runtimes,
-            }
-        )
-        return jobs, {"A": A, "sigma": sigma, "application": application}
+        submit = self._submits(sizes, runtimes, processors, streams)
+        return job_table(submit, sizes, runtimes), {
+            "A": A,
+            "sigma": sigma,
+            "application": application,
+        }
 
     def _applications(
         self, machine: int, streams: Streams
@@ -119,12 +122,3 @@ class Downey(ModelWorkload):
         points = np.cumsum(rng.exponential(mean, self.jobs)) / (12 * 3600.0)
         by_day = 2.0 * self.day_ratio / (1.0 + self.day_ratio)
         return arrivals_in_cycle(points, np.array([by_day, 2.0 - by_day]))
-
-
-def _check_lifetime(lifetime: object) -> None:
-    pair: list[float] = list(lifetime) if isinstance(lifetime, list | tuple) else []
-    if not (len(pair) == 2 and all(map(is_number, pair)) and 0 < pair[0] <= pair[1]):
-        raise WorkloadError(
-            f"workload.lifetime={lifetime}: must be two positive numbers of seconds, "
-            "the shorter first"
-        )

@@ -19,7 +19,7 @@ import numpy as np
 
 from workloads.base import LONGEST_TIME, FloatArray, IntArray
 from workloads.errors import WorkloadError
-from workloads.limits import ABOVE_0, check_number
+from workloads.limits import ABOVE_0, check_choice, check_number
 
 _log = logging.getLogger(__name__)
 
@@ -68,10 +68,8 @@ class Histogram(NamedTuple):
 
 def site_limit(longest: float) -> int:
     """Return the usual round limit, in seconds, that covers a runtime of `longest` seconds."""
-    for hours in _SITE_LIMITS:
-        if hours * HOUR >= longest:
-            return hours * HOUR
-    return int(np.ceil(longest / (100 * HOUR))) * 100 * HOUR
+    beyond = int(np.ceil(longest / (100 * HOUR))) * 100
+    return HOUR * next((hours for hours in _SITE_LIMITS if hours * HOUR >= longest), beyond)
 
 
 def head_times(limit: int) -> IntArray:
@@ -353,9 +351,7 @@ class Estimates:
     at_limit: float | None = 0.1
 
     def __post_init__(self) -> None:
-        known = ["recorded", *METHODS]
-        if self.method not in known:
-            raise WorkloadError(f"workload.estimates={self.method}: allowed are {', '.join(known)}")
+        check_choice("workload.estimates", self.method, "recorded", *METHODS)
         check_number("workload.estimate_factor", self.factor, "at least 1", 1.0)
         for key, limit in (("estimate_limit", self.limit), ("time_limit", self.time_limit)):
             check_number(f"workload.{key}", limit, "positive seconds, or null", ABOVE_0)

@@ -16,8 +16,8 @@ import pandas as pd
 from workloads.arrivals import arrivals_in_cycle
 from workloads.base import FloatArray, IntArray
 from workloads.errors import WorkloadError
-from workloads.limits import ABOVE_0, check_mapping, check_number
-from workloads.models.model import ModelWorkload
+from workloads.limits import ABOVE_0, check_choice, check_mapping, check_number
+from workloads.models.model import ModelWorkload, job_table
 from workloads.streams import Streams
 
 _BUCKETS = 48
@@ -157,8 +157,7 @@ class Lublin(ModelWorkload):
     def __post_init__(self) -> None:
         super().__post_init__()
         check_mapping("parameters", self.parameters)
-        if self.types not in list(TYPES):
-            raise WorkloadError(f"workload.types={self.types}: allowed are {', '.join(TYPES)}")
+        check_choice("workload.types", self.types, *TYPES)
         changes = dict(self.parameters or {})
         self._tables = {
             queue: _changed(table, changes) for queue, table in TYPES[self.types].items()
@@ -176,15 +175,7 @@ class Lublin(ModelWorkload):
             rng = streams(f"lublin.sizes.{kind}")
             sizes[mine] = draw_sizes(table, count, processors, rng, self.widest_on(processors))
             runtimes[mine] = draw_runtimes(table, sizes[mine], streams(f"lublin.runtimes.{kind}"))
-        jobs = pd.DataFrame(
-            {
-                "submit_time": submit,
-                "requested_processors": sizes,
-                "reference_runtime": runtimes,
-            },
-            copy=False,
-        )
-        return jobs, {"queue": queue}
+        return job_table(submit, sizes, runtimes), {"queue": queue}
 
 
 def draw_sizes(
@@ -311,8 +302,7 @@ def _changed(table: LublinParameters, changes: Mapping[str, float]) -> LublinPar
         check_number(f"workload.parameters.{name}", value, "a finite number", -math.inf)
     changed = replace(table, **changes)
     for name in ("a1", "b1", "a2", "b2", "a_gap", "b_gap", "a_cycle", "b_cycle", "rush_ratio"):
-        key = f"workload.parameters.{name}"
-        check_number(key, getattr(changed, name), "positive", ABOVE_0)
+        check_number(f"workload.parameters.{name}", getattr(changed, name), "positive", ABOVE_0)
     for name in ("serial", "power_of_two", "u_share"):
         key = f"workload.parameters.{name}"
         check_number(key, getattr(changed, name), "from 0 to 1", 0.0, 1.0)

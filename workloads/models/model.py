@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 import pandas as pd
+from numpy.typing import ArrayLike
 
 from workloads.arrivals import scale_load
 from workloads.base import Trace, check_jobs
@@ -13,6 +14,16 @@ from workloads.errors import WorkloadError
 from workloads.limits import ABOVE_0, check_count, check_load, check_number
 from workloads.models.estimates import METHODS, Estimates, estimates_of
 from workloads.streams import Streams
+
+
+def job_table(submit_time: ArrayLike, processors: ArrayLike, runtime: ArrayLike) -> pd.DataFrame:
+    """Return what a model draws of each job, for `finish`."""
+    columns = {
+        "submit_time": submit_time,
+        "requested_processors": processors,
+        "reference_runtime": runtime,
+    }
+    return pd.DataFrame(columns, copy=False)
 
 
 def finish(
@@ -29,7 +40,7 @@ def finish(
     Parameters
     ----------
     jobs : pandas.DataFrame
-        Columns submit_time, requested_processors, reference_runtime, in submit order.
+        Of `job_table`, in submit order.
     source, processors, load, estimates
         As the model was asked.
     streams : Streams
