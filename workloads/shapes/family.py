@@ -6,7 +6,7 @@ And which processor counts an application can run on: any, powers of two, square
 import math
 import re
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Protocol, Self, runtime_checkable
 
@@ -192,23 +192,23 @@ class Shapes:
         unrestricted one, or next above it where that is faster.
         """
         limits = self.curve.largest_useful(application, self.processors)
-        for rule in np.unique(self.rule[application]):
-            allowed = self._of_rule(int(rule))
-            if allowed is not None:
-                chosen = self.rule[application] == rule
-                limits[chosen] = self._restricted(application[chosen], limits[chosen], allowed)
+        for chosen, allowed in self._restrictions(application):
+            limits[chosen] = self._restricted(application[chosen], limits[chosen], allowed)
         return limits
 
     def smallest(self, application: IntArray, least: int) -> IntArray:
         """Return the smallest allowed count of at least `least`, the machine where none is."""
         smallest = np.full(len(application), least, np.int64)
+        for chosen, allowed in self._restrictions(application):
+            smallest[chosen] = allowed[allowed >= least].min(initial=self.processors)
+        return smallest
+
+    def _restrictions(self, application: IntArray) -> Iterator[tuple[BoolArray, IntArray]]:
+        """Yield whom a rule binds that leaves counts out, and the counts that it allows."""
         for rule in np.unique(self.rule[application]):
             allowed = self._of_rule(int(rule))
             if allowed is not None:
-                above = allowed[allowed >= least]
-                first = above[0] if len(above) else self.processors
-                smallest[self.rule[application] == rule] = first
-        return smallest
+                yield self.rule[application] == rule, allowed
 
     def _restricted(self, application: IntArray, limits: IntArray, allowed: IntArray) -> IntArray:
         if not len(allowed):
@@ -332,7 +332,7 @@ def check_draw(applications: int, processors: int) -> None:
 
 
 @dataclass(frozen=True)
-class UnknownCurve:
+class UnknownCurve(Curve):
     """A curve of which no point but the recorded one is known."""
 
     fixed_end: bool = True
@@ -344,10 +344,6 @@ class UnknownCurve:
     def largest_useful(self, application: IntArray, processors: int) -> IntArray:
         """Return 1: the reference count decides."""
         return np.ones(len(application), np.int64)
-
-    def communication(self, application: IntArray, n: ArrayLike) -> FloatArray:
-        """Return NaN."""
-        return self.relative_time(application, n)
 
 
 class NoMoldability:

@@ -85,7 +85,9 @@ def read_curves(path: str) -> list[MeasuredCurve]:
 
 def _read_file(file: Path) -> list[MeasuredCurve]:
     table = _checked_table(file)
-    table["share"] = _communication_share(table)
+    parts = table.reindex(columns=["comp_s", "comm_s"]).apply(pd.to_numeric, errors="coerce")
+    spent = parts["comm_s"].fillna(table["runtime_s"] - parts["comp_s"])
+    table["share"] = (spent / table["runtime_s"]).clip(0.0, 1.0)
     groups = table.groupby(["application", "problem"], sort=False, dropna=False)
     curves = []
     for (application, problem), rows in groups:
@@ -126,14 +128,6 @@ def _checked_table(file: Path) -> pd.DataFrame:
             )
         table[name] = numbers
     return table
-
-
-def _communication_share(table: pd.DataFrame) -> FloatArray:
-    """Return comm_s / runtime_s, from comp_s where comm_s is missing, clipped to [0, 1]."""
-    total = table["runtime_s"].to_numpy(float)
-    parts = table.reindex(columns=["comp_s", "comm_s"]).apply(pd.to_numeric, errors="coerce")
-    spent = parts["comm_s"].fillna(table["runtime_s"] - parts["comp_s"]).to_numpy(float)
-    return np.asarray(np.clip(spent / total, 0.0, 1.0), float)
 
 
 _KEY_BASE = 1 << 40
@@ -196,18 +190,10 @@ def join_curves(curves: Sequence[MeasuredCurve]) -> PiecewiseCurve:
     parts = [_points_of(curve) for curve in curves]
     lengths = [len(part[0]) for part in parts]
     application = np.repeat(np.arange(len(parts), dtype=np.int64), lengths)
-    count, g, slope, share, share_slope = (
-        np.concatenate([part[column] for part in parts]) for column in range(5)
-    )
-    return PiecewiseCurve(
-        keys=application * _KEY_BASE + count.astype(np.int64),
-        count=count,
-        g=g,
-        slope=slope,
-        share=share,
-        share_slope=share_slope,
-        last=np.array([curve.nprocs[-1] for curve in curves], np.int64),
-    )
+    count, g, slope, share, share_slope = map(np.concatenate, zip(*parts, strict=True))
+    keys = application * _KEY_BASE + count.astype(np.int64)
+    last = np.array([curve.nprocs[-1] for curve in curves], np.int64)
+    return PiecewiseCurve(keys, count, g, slope, share, share_slope, last)
 
 
 def _points_of(curve: MeasuredCurve) -> tuple[FloatArray, ...]:
