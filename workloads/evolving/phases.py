@@ -182,7 +182,6 @@ class EvolvingRun:
         self.cycles = cycles
         self.key = key
         self.number = number
-        self._shares: FloatArray | None = None
 
     def _stream(self, purpose: int) -> np.random.Generator:
         """Open one of this run's streams: 0 for pieces, 1 for single cycles, 2 for placement."""
@@ -199,17 +198,6 @@ class EvolvingRun:
     def cells(self) -> FloatArray:
         """Cells of the whole run in each piece."""
         return self._pieces[1]
-
-    def _noise(self, nprocs: int) -> FloatArray:
-        """Return the factor on the time of each piece.
-
-        The same draws on every count: what is noise on many processors is less of
-        the same on few, so that no draw depends on the schedule.
-        """
-        unrest, (_, _, slow, sums) = self.machine.unrest(nprocs), self._pieces
-        if unrest == 1.0:
-            return slow * sums
-        return np.asarray(slow**unrest * (1.0 + unrest * (sums - 1.0)))
 
     @cached_property
     def _deviate(self) -> float:
@@ -281,7 +269,11 @@ class EvolvingRun:
         if total is not None and not total > 0.0:
             raise WorkloadError(f"total must be positive, got {total}")
         cycle = self.application.seconds(self.machine, self.cells / nprocs, nprocs, self._deviate)
-        ends = np.cumsum(cycle * np.diff(self.edges) * self._noise(nprocs))
+        # The same draws on every count: what is noise on many processors is less of
+        # the same on few, so that no draw depends on the schedule.
+        unrest, (_, _, slow, sums) = self.machine.unrest(nprocs), self._pieces
+        calmed = slow * sums if unrest == 1.0 else slow**unrest * (1.0 + unrest * (sums - 1.0))
+        ends = np.cumsum(cycle * np.diff(self.edges) * calmed)
         if total is not None:
             ends *= total / ends[-1]
             ends[-1] = total
@@ -299,8 +291,6 @@ class EvolvingRun:
         the pieces agree.
         """
         ends = self.piece_ends(nprocs, total)
-        if self._shares is None:
-            self._shares = self._draw_shares()
         lengths = np.diff(self.edges)
         starts = np.concatenate(([0.0], ends[:-1]))
         shares = self._calmed(self._shares, nprocs)
@@ -320,8 +310,9 @@ class EvolvingRun:
         equal = (np.arange(self.cycles) + 1.0 - first) / np.repeat(lengths, lengths)
         return np.asarray(weight * shares + (1.0 - weight) * equal)
 
-    def _draw_shares(self) -> FloatArray:
-        """Return how much of its piece is done at the end of each cycle, shape (cycles,)."""
+    @cached_property
+    def _shares(self) -> FloatArray:
+        """How much of its piece is done at the end of each cycle, shape (cycles,)."""
         parts = np.cumsum(self._stream(1).standard_gamma(self._shape, self.cycles))
         last = parts[self.edges[1:] - 1]
         first = np.concatenate(([0.0], last[:-1]))
