@@ -7,7 +7,7 @@ from functools import cached_property
 import numpy as np
 import pandas as pd
 
-from workloads.base import BoolArray, FloatArray, IntArray, most_held
+from workloads.base import COLUMNS, BoolArray, FloatArray, IntArray, most_held
 from workloads.errors import WorkloadError
 from workloads.limits import check_mapping
 from workloads.logs.swf import SwfLog
@@ -151,17 +151,13 @@ class Screened:
 
     def recorded(self) -> pd.DataFrame:
         """Return what `workloads.logs.identity` looks at, of all records that can run."""
-        records = self.records.iloc[self.usable]
-        asked = records["requested_time"].to_numpy(float)
-        return pd.DataFrame(
-            {
-                "run_time": records["run_time"].to_numpy(float),
-                "user": records["user"].to_numpy(np.int64),
-                "executable": records["executable"].to_numpy(np.int64),
-                "name": records["name"].to_numpy(np.int64),
-                "requested_processors": np.ceil(_width(records)).astype(np.int64),
-                "requested_time": np.where(asked > 0, asked, np.nan),
-            }
+        records = self.records.iloc[self.usable].reset_index(drop=True)
+        kinds: dict[str, type] = dict.fromkeys(("user", "executable", "name"), np.int64)
+        kinds |= {"run_time": np.float64, "requested_time": np.float64}
+        told = records[list(kinds)].astype(kinds)
+        return told.assign(
+            requested_time=told["requested_time"].where(told["requested_time"] > 0),
+            requested_processors=np.ceil(_width(records)).astype(np.int64),
         )
 
     def take(self, first: int, jobs: int | None) -> Cleaned:
@@ -179,9 +175,44 @@ class Screened:
         begin = int(self.usable[first - 1]) + 1 if first else 0
         end = int(taken[-1]) + 1 if jobs is not None and len(taken) == jobs else len(self.records)
         records = self.records.iloc[begin:end].reset_index(drop=True)
-        defects = {name: found[begin:end] for name, found in self.defects.items()}
         reason = self.reason[begin:end].copy()
-        return _assemble(self.log, self.machine, records, reason, defects, self.chosen)
+        kept = reason == ""
+        defects = {name: found[begin:end] for name, found in self.defects.items()}
+        defects["absent_predecessor"] = kept & _follows_none(records, kept)
+        if self.chosen["absent_predecessor"] == "error":
+            reason[defects["absent_predecessor"]] = "absent_predecessor"
+        for name in RULES:
+            if self.chosen[name] == "error":
+                _refuse(self.log, records, name, reason == name)
+        repaired = {
+            name: int((defects[name] & kept).sum())
+            for name in RULES
+            if self.chosen[name] not in (*_LEAVES_OUT, "keep") and (defects[name] & kept).any()
+        }
+        dropped = {name: int((reason == name).sum()) for name in RULES if (reason == name).any()}
+        own = {name: found[kept] for name, found in defects.items()}
+        return Cleaned(self._job_table(records[kept], own), self.machine, dropped, repaired)
+
+    def _job_table(self, records: pd.DataFrame, defects: Mapping[str, BoolArray]) -> pd.DataFrame:
+        """Return the columns of a job table with every repair applied."""
+        known = records.rename(columns={"run_time": "reference_runtime"})[list(COLUMNS)]
+        table = known.astype(dict(COLUMNS)).reset_index(drop=True)
+        runtime = records["run_time"].to_numpy(float)
+        if self.chosen["zero_runtime"] == "repair":
+            runtime = np.where(defects["zero_runtime"], 1.0, runtime)
+        exact = np.where(runtime > 0, runtime, 1.0)
+        instead = exact if self.chosen["missing_requested_time"] == "exact" else np.nan
+        followed = (table["preceding_job"] > 0) & ~defects["absent_predecessor"]
+        wait = records["wait_time"].to_numpy(float)
+        return table.assign(
+            requested_processors=np.ceil(_width(records)).astype(np.int64),
+            reference_runtime=runtime,
+            requested_time=table["requested_time"].where(table["requested_time"] > 0, instead),
+            preceding_job=table["preceding_job"].where(followed, -1),
+            recorded_wait_time=np.where(wait >= 0, wait, -1.0),
+            recorded_status=records["status"].to_numpy(np.int64),
+            partition=records[self.log.parts].to_numpy(np.int64),
+        )
 
     @cached_property
     def machine(self) -> int | None:
@@ -235,39 +266,15 @@ def screen(
     machine = log.machine_size() if processors is None else processors
     marked = {name: which[order] for name, which in log.found.items()}
     defects = _defects(records, machine) | marked | {"out_of_order": late[order]}
-    records["job_id"] = _fresh_numbers(records["job_number"], defects["repeated_number"])
+    given, repeated = records["job_number"].to_numpy(np.int64), defects["repeated_number"]
+    fresh = given.max(initial=0) + np.cumsum(repeated)
+    records["job_id"] = np.where(repeated, fresh, given)
     records["name"] = -1 if log.names is None else log.names[order]
     reason = np.full(len(records), "", dtype=object)
     for name in RULES:
         if chosen[name] in _LEAVES_OUT and name in defects:
             reason[defects[name] & (reason == "")] = name
     return Screened(log, records, reason, defects, chosen)
-
-
-def _assemble(
-    log: SwfLog,
-    machine: int | None,
-    records: pd.DataFrame,
-    reason: np.ndarray,
-    defects: dict[str, BoolArray],
-    chosen: Mapping[str, str],
-) -> Cleaned:
-    kept = reason == ""
-    defects["absent_predecessor"] = kept & _follows_none(records, kept)
-    if chosen["absent_predecessor"] == "error":
-        reason[defects["absent_predecessor"]] = "absent_predecessor"
-    for name in RULES:
-        if chosen[name] == "error":
-            _refuse(log, records, name, reason == name)
-    repaired = {
-        name: int((defects[name] & kept).sum())
-        for name in RULES
-        if chosen[name] not in (*_LEAVES_OUT, "keep") and (defects[name] & kept).any()
-    }
-    dropped = {name: int((reason == name).sum()) for name in RULES if (reason == name).any()}
-    own = {name: found[kept] for name, found in defects.items()}
-    jobs = _job_table(log, records[kept], own, chosen)
-    return Cleaned(jobs, machine, dropped, repaired)
 
 
 def _width(records: pd.DataFrame) -> FloatArray:
@@ -330,40 +337,3 @@ def _refuse(log: SwfLog, records: pd.DataFrame, name: str, found: BoolArray) -> 
         f"{log.source}: job {job:g} {RULES[name].meaning}{others}; "
         f"workload.cleaning.{name}={instead} accepts such logs"
     )
-
-
-def _job_table(
-    log: SwfLog, records: pd.DataFrame, defects: Mapping[str, BoolArray], chosen: Mapping[str, str]
-) -> pd.DataFrame:
-    """Return the columns of a job table with every repair applied."""
-    predecessor = records["preceding_job"].to_numpy(np.int64)
-    followed = (predecessor > 0) & ~defects["absent_predecessor"]
-    runtime = records["run_time"].to_numpy(float)
-    if chosen["zero_runtime"] == "repair":
-        runtime = np.where(defects["zero_runtime"], 1.0, runtime)
-    requested_time = records["requested_time"].to_numpy(float)
-    exact = np.where(runtime > 0, runtime, 1.0)
-    instead = exact if chosen["missing_requested_time"] == "exact" else np.nan
-    wait = records["wait_time"].to_numpy(float)
-    return pd.DataFrame(
-        {
-            "job_id": records["job_id"].to_numpy(np.int64),
-            "submit_time": records["submit_time"].to_numpy(float),
-            "requested_processors": np.ceil(_width(records)).astype(np.int64),
-            "reference_runtime": runtime,
-            "requested_time": np.where(requested_time > 0, requested_time, instead),
-            "user": records["user"].to_numpy(np.int64),
-            "executable": records["executable"].to_numpy(np.int64),
-            "preceding_job": np.where(followed, predecessor, -1),
-            "think_time": records["think_time"].to_numpy(float),
-            "recorded_wait_time": np.where(wait >= 0, wait, -1.0),
-            "recorded_status": records["status"].to_numpy(np.int64),
-            "partition": records[log.parts].to_numpy(np.int64),
-        }
-    )
-
-
-def _fresh_numbers(numbers: pd.Series, repeated: BoolArray) -> IntArray:
-    """Return the numbers, with ones after the highest for those that repeat."""
-    given = numbers.to_numpy(np.int64)
-    return np.where(repeated, given.max(initial=0) + np.cumsum(repeated), given)
