@@ -154,8 +154,5 @@ def fields_of(known: Mapping[str, np.ndarray], number: int) -> pd.DataFrame:
     """Return the 18 fields of so many jobs, whole numbers as integers, -1 for what is unknown."""
     absent = np.full(number, -1.0)
     columns = {name: known.get(name, absent) for name in FIELDS}
-    return pd.DataFrame({name: _whole(values) for name, values in columns.items()})
-
-
-def _whole(values: np.ndarray) -> np.ndarray:
-    return values.astype(np.int64) if (values % 1 == 0).all() else values
+    whole = {name: np.int64 for name, values in columns.items() if (values % 1 == 0).all()}
+    return pd.DataFrame(columns).astype(whole)

@@ -18,7 +18,7 @@ import pandas as pd
 
 from workloads.base import BoolArray, FloatArray
 from workloads.errors import WorkloadError
-from workloads.limits import USUAL, Limits
+from workloads.limits import USUAL, Limits, check_choice
 from workloads.logs.cells import (
     UNKNOWN,
     codes,
@@ -34,8 +34,6 @@ from workloads.logs.swf import Comment, SwfLog
 from workloads.logs.swf_text import read_lines
 from workloads.logs.table import DELIMITERS, Layout, body, rows_of
 
-Column = Callable[[str, Callable[[str], float]], np.ndarray]
-"""A column's name, and what reads a cell of it, to its numbers."""
 SACCT = (
     "sacct --allusers --allocations --parsable2 --noconvert --starttime=2024-01-01 "
     "--endtime=2024-07-01 --format=JobIDRaw,User,Group,Partition,Submit,Start,End,"
@@ -94,18 +92,63 @@ def read_sacct(
     notes = f"Note: times are seconds since 1970, read as {timezone}", "UnixStartTime: 0"
     comments = tuple(Comment(0, f"; {line}") for line in notes)
     reckons = is_reckoned(table.columns) and unit == "cpus"
-    jobs = table.drop(again)
-    log = _reckoned(jobs, zone, file) if reckons else _recorded(jobs, zone, unit, file)
+    dump = _Dump(table.drop(again), zone, file)
+    log = _reckoned(dump) if reckons else _recorded(dump, unit)
     told = f"lines that repeat the header, left out: {len(again):,} (line {again.min()} first)"
     remarks = (*log.remarks, told) if len(again) else log.remarks
     return replace(log, comments=comments, source=file.name, checksum=checksum, remarks=remarks)
 
 
-def _recorded(table: pd.DataFrame, zone: datetime.tzinfo, unit: str, file: Path) -> SwfLog:
+def _count(text: str) -> float:
+    if text in UNKNOWN:
+        return -1.0
+    if not text.isdecimal():
+        raise ValueError(text)
+    return float(text)
+
+
+@dataclass(frozen=True)
+class _Dump:
+    """The cells of a dump by what they say; -1 where it has no such column."""
+
+    table: pd.DataFrame
+    zone: datetime.tzinfo
+    file: Path
+
+    def numbers(self, name: str, parse: Callable[[str], float] = _count) -> FloatArray:
+        if name not in self.table.columns:
+            return np.full(len(self.table), -1.0)
+        asks = "is not what this column holds; print with --parsable2 --noconvert"
+        return parsed(self.table[name], parse, self.file, lambda text, _: f": {text} {asks}")
+
+    def instants(self, name: str) -> FloatArray:
+        return self.numbers(name, lambda text: instant(text, self.zone))
+
+    def limits(self) -> FloatArray:
+        if "TimelimitRaw" not in self.table.columns:
+            return self.numbers(
+                "Timelimit", lambda text: duration(text) if text[:1].isdecimal() else -1.0
+            )
+        minutes = self.numbers(
+            "TimelimitRaw", lambda text: _count(text) if text.isdecimal() else -1.0
+        )
+        return np.where(minutes > 0, 60.0 * minutes, -1.0)
+
+    def states(self) -> pd.Series:
+        return self.table["State"].str.split(" ").str[0].str.rstrip("+")
+
+    def outcome(self, runtime: FloatArray) -> dict[str, FloatArray]:
+        """Return the fields that tell how jobs ended, -1 for those that have not."""
+        state = self.states()
+        going, status = state.isin(_UNFINISHED), state.map(_STATUS).fillna(0.0).to_numpy(float)
+        return {"run_time": np.where(going, -1.0, runtime), "status": np.where(going, -1.0, status)}
+
+
+def _recorded(dump: _Dump, unit: str) -> SwfLog:
     """Return the jobs of an export that says when they started."""
-    chosen = _choose_columns(table, unit, file)
-    table = table[~table[chosen["job"]].str.contains(".", regex=False)]
-    jobs, negative = _fields(table, chosen, zone, unit, file)
+    chosen = _choose_columns(dump.table, unit, dump.file)
+    table = dump.table[~dump.table[chosen["job"]].str.contains(".", regex=False)]
+    jobs, negative = _fields(replace(dump, table=table), chosen, unit)
     jobs = _told_apart(jobs, table[chosen["job"]])
     named = _words(table, **{field: jobs[field] for field in NAMED})
     return SwfLog(jobs, names=_stems(table), found={"negative_wait": negative}, words=named)
@@ -129,8 +172,7 @@ def check_sacct(timezone: str, unit: str) -> datetime.tzinfo:
     WorkloadError
         Naming the key, and what is accepted.
     """
-    if unit not in ("cpus", "nodes"):
-        raise WorkloadError(f"workload.unit={unit}: must be cpus or nodes")
+    check_choice("workload.unit", unit, "cpus", "nodes")
     return zone_of(timezone)
 
 
@@ -148,19 +190,12 @@ def _table(text: str, file: Path) -> pd.DataFrame:
         return body(names, rest, file)
     header = lines[0].rstrip("|").split("|")
     trailing = lines[0].endswith("|")  # --parsable ends lines with a delimiter
-    rows, numbers = [], []
-    for number, line in enumerate(lines[1:], start=2):
-        if not line.strip():
-            continue
-        cells = (line.removesuffix("|") if trailing else line).split("|", len(header) - 1)
-        if len(cells) < len(header):
-            raise WorkloadError(
-                f"{file}, line {number}: {len(cells)} fields, the header has {len(header)}; "
-                "print with --parsable2, columns of free text last"
-            )
-        rows.append(cells)
-        numbers.append(number)
-    return pd.DataFrame(rows, columns=header, index=pd.Index(numbers, name="line"), dtype="str")
+    rows = [
+        (number, (line.removesuffix("|") if trailing else line).split("|", len(header) - 1))
+        for number, line in enumerate(lines[1:], start=2)
+        if line.strip()
+    ]
+    return body(header, rows, file, "; print with --parsable2, columns of free text last")
 
 
 def _choose_columns(table: pd.DataFrame, unit: str, file: Path) -> dict[str, str]:
@@ -181,37 +216,26 @@ def _choose_columns(table: pd.DataFrame, unit: str, file: Path) -> dict[str, str
     return chosen
 
 
-def _fields(
-    table: pd.DataFrame, chosen: Mapping[str, str], zone: datetime.tzinfo, unit: str, file: Path
-) -> tuple[pd.DataFrame, BoolArray]:
+def _fields(dump: _Dump, chosen: Mapping[str, str], unit: str) -> tuple[pd.DataFrame, BoolArray]:
     """Return the 18 fields of each job, and which started before they were submitted."""
-
-    def column(name: str, parse: Callable[[str], float]) -> np.ndarray:
-        if name not in table.columns:
-            return np.full(len(table), -1.0)
-        return _parsed(table[name], parse, file)
-
-    submit = column("Submit", lambda text: instant(text, zone))
-    start = column("Start", lambda text: instant(text, zone))
-    state = table[chosen["state"]].str.split(" ").str[0].str.rstrip("+")
-    asked = "ReqCPUS" if unit == "cpus" else "ReqNodes"
+    table = dump.table
+    submit, start = dump.instants("Submit"), dump.instants("Start")
     wait = np.where((start >= 0) & (submit >= 0), start - submit, -1.0)
     negative = (wait < 0) & (start >= 0) & (submit >= 0)
     name = chosen["runtime"]
     if name == "End":
-        end = column("End", lambda text: instant(text, zone))
+        end = dump.instants("End")
         runtime = np.where((end >= 0) & (start >= 0), end - start, -1.0)
     else:
-        runtime = column(name, duration if name == "Elapsed" else _count)
+        runtime = dump.numbers(name, duration if name == "Elapsed" else _count)
     known = {
         "job_number": _numbers(table[chosen["job"]]),
         "submit_time": submit,
         "wait_time": np.where(negative, -1.0, wait),
-        "run_time": np.where(state.isin(_UNFINISHED), -1.0, runtime),
-        "allocated_processors": column(chosen["processors"], _count),
-        "requested_processors": column(asked, _count),
-        "requested_time": _requested(table, column),
-        "status": state.map(lambda name: _status(str(name))).to_numpy(float),
+        "allocated_processors": dump.numbers(chosen["processors"]),
+        "requested_processors": dump.numbers("ReqCPUS" if unit == "cpus" else "ReqNodes"),
+        "requested_time": dump.limits(),
+        **dump.outcome(runtime),
         **{field: _codes(table, names) for field, names in NAMED.items()},
     }
     return fields_of(known, len(table)), negative
@@ -245,20 +269,15 @@ def is_reckoned(columns: Iterable[str]) -> bool:
     return set(RECKONED) <= there and not there & told
 
 
-def _reckoned(table: pd.DataFrame, zone: datetime.tzinfo, file: Path) -> SwfLog:
+def _reckoned(dump: _Dump) -> SwfLog:
     """Return jobs of an export without starts, runtimes and allocated processors.
 
     A job that waited r seconds on n CPUs has ResvCPURAW = r n, n those that it
     requested; CPUTimeRAW is its runtime on the CPUs that it was given.
     """
-
-    def column(name: str, parse: Callable[[str], float] = _count) -> FloatArray:
-        return _parsed(table[name], parse, file)
-
-    requested, nodes = np.maximum(column("ReqCPUS"), 1.0), np.maximum(column("ReqNodes"), 1.0)
-    work, reserved = column("CPUTimeRAW"), column("ResvCPURAW")
-    limit = _requested(table, column)
-    state = table["State"].str.split(" ").str[0].str.rstrip("+")
+    table = dump.table
+    requested, nodes = (np.maximum(dump.numbers(name), 1.0) for name in ("ReqCPUS", "ReqNodes"))
+    work, reserved, limit = dump.numbers("CPUTimeRAW"), dump.numbers("ResvCPURAW"), dump.limits()
     partition = _codes(table, ("Partition",))
     asked = {
         "requested": requested,
@@ -266,22 +285,20 @@ def _reckoned(table: pd.DataFrame, zone: datetime.tzinfo, file: Path) -> SwfLog:
         "work": work,
         "limit": np.where(limit > 0, limit, np.nan),
         "partition": partition,
-        "timeout": (state == "TIMEOUT").to_numpy(),
+        "timeout": (dump.states() == "TIMEOUT").to_numpy(),
     }
     count, told, whole = _counts(pd.DataFrame(asked))
-    runtime = np.where(state.isin(_UNFINISHED), -1.0, work / count)
-    beyond = (limit > 0) & (runtime > PAST_LIMIT * limit)
     known = {
         "job_number": np.arange(1.0, len(table) + 1),
-        "submit_time": column("Submit", lambda text: instant(text, zone)),
+        "submit_time": dump.instants("Submit"),
         "wait_time": np.where(reserved < 0, -1.0, reserved / requested),
-        "run_time": runtime,
         "allocated_processors": count,
         "requested_processors": requested,
         "requested_time": limit,
-        "status": state.map(lambda name: _status(str(name))).to_numpy(float),
+        **dump.outcome(work / count),
         "partition": partition,
     }
+    beyond = (limit > 0) & (known["run_time"] > PAST_LIMIT * limit)
     remark = (
         f"it has no starts, runtimes or allocated CPUs; they are inferred: start = Submit + "
         f"ResvCPURAW / ReqCPUS, runtime = CPUTimeRAW / CPUs. CPUs are those requested for "
@@ -322,30 +339,6 @@ def _counts(jobs: pd.DataFrame) -> tuple[FloatArray, int, int]:
             count[rows] = node * jobs["nodes"].to_numpy()[rows]
             of_nodes[rows] = True
     return count, int((plain & ~of_nodes).sum()), int(of_nodes.sum())
-
-
-def _parsed(cells: pd.Series, parse: Callable[[str], float], file: Path) -> np.ndarray:
-    asks = "is not what this column holds; print with --parsable2 --noconvert"
-    return parsed(cells, parse, file, lambda text, _: f": {text} {asks}")
-
-
-def _requested(table: pd.DataFrame, column: Column) -> np.ndarray:
-    if "TimelimitRaw" in table.columns:
-        minutes = column("TimelimitRaw", lambda text: _count(text) if text.isdecimal() else -1.0)
-        return np.where(minutes > 0, 60.0 * minutes, -1.0)
-    return column("Timelimit", lambda text: duration(text) if text[:1].isdecimal() else -1.0)
-
-
-def _count(text: str) -> float:
-    if text in UNKNOWN:
-        return -1.0
-    if not text.isdecimal():
-        raise ValueError(text)
-    return float(text)
-
-
-def _status(state: str) -> int:
-    return -1 if state in _UNFINISHED else _STATUS.get(state, 0)
 
 
 def _numbers(identifiers: pd.Series) -> FloatArray:

@@ -171,19 +171,20 @@ def choose(
     WorkloadError
         Naming what no column is known to say, or a line with other fields than the header.
     """
-    heads, problem = rows[: layout.header], None
-    for _, names in reversed(heads):
-        chosen, problem = _named(names, file, layout)
-        if problem is None:
+    problem = None
+    for _, names in reversed(rows[: layout.header]):
+        try:
+            chosen = _named(names, file, layout)
+        except WorkloadError as error:
+            problem = error
+        else:
             return chosen, body(names, rows[layout.header :], file)
     assert problem is not None
     raise problem
 
 
-def _named(
-    names: list[str], file: Path, layout: Layout
-) -> tuple[dict[str, str], WorkloadError | None]:
-    """Return the columns that a header has for each role, and what is wrong with it."""
+def _named(names: list[str], file: Path, layout: Layout) -> dict[str, str]:
+    """Return the columns that a header has for each role, or refuse it."""
     chosen = {}
     shown = ", ".join(name for name in names if name)[:300]
     for role, usual in ROLES.items():
@@ -192,7 +193,7 @@ def _named(
             if names.count(given) != 1:
                 times = f"{names.count(given)} columns" if given in names else "no column"
                 said = f"workload.columns.{role}={given}: {file} has {times} of that name; "
-                return {}, WorkloadError(f"{said}it has {shown}")
+                raise WorkloadError(f"{said}it has {shown}")
             chosen[role] = given
             continue
         alike = [name for name in names if _plain(name) in usual]
@@ -201,33 +202,31 @@ def _named(
             alike = [name for name in alike if _plain(name) == usual[best]]
         if len(alike) > 1:
             said = f"{file}: columns {' and '.join(alike)} may both say {role}; "
-            return {}, WorkloadError(f"{said}choose one with workload.columns.{role}=NAME")
+            raise WorkloadError(f"{said}choose one with workload.columns.{role}=NAME")
         if alike:
             chosen[role] = alike[0]
-    return chosen, _lacking(chosen, file, shown)
-
-
-def _lacking(chosen: Mapping[str, str], file: Path, shown: str) -> WorkloadError | None:
     missing = [role for role in ("submit", "processors") if role not in chosen]
     if "processors" in missing and "requested_processors" in chosen:
         missing.remove("processors")
     if not ("runtime" in chosen or ("end" in chosen and ("start" in chosen or "wait" in chosen))):
         missing.append("runtime (or start and end)")
-    if not missing:
-        return None
-    return WorkloadError(
-        f"{file}: no column is known to say {', '.join(missing)}; name them, such as "
-        f"'workload.columns={{submit: NAME, start: NAME, end: NAME, processors: NAME}}'; "
-        f"it has {shown}"
-    )
+    if missing:
+        raise WorkloadError(
+            f"{file}: no column is known to say {', '.join(missing)}; name them, such as "
+            f"'workload.columns={{submit: NAME, start: NAME, end: NAME, processors: NAME}}'; "
+            f"it has {shown}"
+        )
+    return chosen
 
 
-def body(names: list[str], rows: list[tuple[int, list[str]]], file: Path) -> pd.DataFrame:
+def body(
+    names: list[str], rows: list[tuple[int, list[str]]], file: Path, instead: str = ""
+) -> pd.DataFrame:
     """Return the cells below a header by their lines, or refuse a line of other fields."""
     for number, cells in rows:
         if len(cells) != len(names):
             raise WorkloadError(
-                f"{file}, line {number}: {len(cells)} fields, the header has {len(names)}"
+                f"{file}, line {number}: {len(cells)} fields, the header has {len(names)}{instead}"
             )
     index = pd.Index([number for number, _ in rows], name="line")
     body = [cells for _, cells in rows]
@@ -307,60 +306,44 @@ class _Cells:
             lambda text, why: f" ({role}): {text}: {why}",
         )
 
-    def instants(self, role: str) -> np.ndarray:
-        zone, pattern = zone_of(self.layout.timezone), self.layout.time_format
-        unit, hint = self.layout.unit(role), self._header_hint()
+    def quantities(
+        self, role: str, read: Callable[[str], float], wrong: str, most: float = np.inf
+    ) -> np.ndarray:
+        """Return what a column says in plain numbers of its unit, or else as `read` has it."""
+        unit, more = self.layout.unit(role), self.layout.header + 1
 
         def parse(text: str) -> float:
-            if pattern is not None:
-                return _with_format(text, pattern, zone)
             if _NUMBER.fullmatch(text):
-                seconds = float(text) * unit
-                if seconds > SECONDS_AT_MOST:
+                if (value := float(text) * unit) > most:
                     raise ValueError(
                         f"beyond any date; workload.units.{role}=ms reads milliseconds"
                     )
-                return seconds
+                return value
             try:
-                return instant(text, zone)
+                return read(text)
             except ValueError:
                 raise ValueError(
-                    "neither a number nor a time such as 2024-03-01T12:00:00; "
-                    f"workload.time_format says how times are written{hint}"
+                    f"{wrong}; workload.header={more} if the header has {more} lines"
                 ) from None
 
         return self.parsed(role, parse)
+
+    def instants(self, role: str) -> np.ndarray:
+        zone, pattern = zone_of(self.layout.timezone), self.layout.time_format
+        if pattern is not None:
+            return self.parsed(role, lambda text: _with_format(text, pattern, zone))
+        wrong = (
+            "neither a number nor a time such as 2024-03-01T12:00:00; "
+            "workload.time_format says how times are written"
+        )
+        return self.quantities(role, lambda text: instant(text, zone), wrong, SECONDS_AT_MOST)
 
     def lengths(self, role: str) -> np.ndarray:
-        unit, hint = self.layout.unit(role), self._header_hint()
-
-        def parse(text: str) -> float:
-            if _NUMBER.fullmatch(text):
-                return float(text) * unit
-            try:
-                return duration(text)
-            except ValueError:
-                raise ValueError(
-                    f"neither a number nor a duration such as 1-12:00:00{hint}"
-                ) from None
-
-        return self.parsed(role, parse)
+        wrong = "neither a number nor a duration such as 1-12:00:00"
+        return self.quantities(role, duration, wrong)
 
     def counts(self, role: str) -> np.ndarray:
-        hint = self._header_hint()
-
-        def parse(text: str) -> float:
-            if not _NUMBER.fullmatch(text):
-                raise ValueError(f"not a number of processors{hint}")
-            return float(text)
-
-        return self.parsed(role, parse)
-
-    def _header_hint(self) -> str:
-        return (
-            f"; workload.header={self.layout.header + 1} if the header has "
-            f"{self.layout.header + 1} lines"
-        )
+        return self.quantities(role, _no_count, "not a number of processors")
 
     def numbers(self) -> np.ndarray:
         """Return the numbers of jobs: their identifiers' own where these tell them apart."""
@@ -381,6 +364,10 @@ class _Cells:
         known = np.where(words.str.startswith("cancel") | (words == "ca"), 5.0, 0.0)
         known = np.where(words.isin(_ENDED_WELL), 1.0, known)
         return np.where(words == "", -1.0, known)
+
+
+def _no_count(text: str) -> float:
+    raise ValueError(text)
 
 
 def _with_format(text: str, pattern: str, zone: datetime.tzinfo) -> float:
