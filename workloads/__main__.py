@@ -56,12 +56,12 @@ def _describe(asked: argparse.Namespace, shown: Display) -> str:
     shown.show("counts", 0.6)
     found = describe(log, asked.processors, source.usual)
     if asked.json is not None:
-        text = json.dumps(found.sections, indent=2, allow_nan=False) + "\n"
+        text = json.dumps(found, indent=2, allow_nan=False) + "\n"
         asked.json.write_text(text, encoding="utf-8")
     packed = log_file(asked.file)
     where = "" if packed == asked.file else f" ({packed})"
-    lines = [shown_plainly(found.source + where)]
-    for section, figures in found.sections.items():
+    lines = [shown_plainly(log.source + where)]
+    for section, figures in found.items():
         lines += ["", section]
         for name, value in figures.items():
             if name == "first_submit" and figures.get("first_submit_date") is not None:
@@ -169,14 +169,6 @@ def _reader(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--processors", type=int, help="size of the machine")
 
 
-def _check_numbers(asked: argparse.Namespace) -> None:
-    """Refuse counts that are none, and seeds below 0."""
-    for name, least in (("processors", 1), ("jobs", 1), ("seed", 0)):
-        value = getattr(asked, name, None)
-        if value is not None:
-            check_count(f"--{name}", value, least)
-
-
 def arguments() -> argparse.ArgumentParser:
     """Return the parser of the command line."""
     parser = argparse.ArgumentParser(
@@ -219,7 +211,9 @@ def main(given: Sequence[str] | None = None) -> int:
     words = [re.sub(r"^(workload|cluster)[.](?=\w+=)", "--", one) for one in given or sys.argv[1:]]
     asked = arguments().parse_args(words)
     try:
-        _check_numbers(asked)
+        for name, least in (("processors", 1), ("jobs", 1), ("seed", 0)):
+            if (value := getattr(asked, name, None)) is not None:
+                check_count(f"--{name}", value, least)
         with Display(PlainConsole(stderr=True), "moldsim") as shown:
             text = asked.act(asked, shown)
         sys.stdout.write(text)

@@ -30,7 +30,7 @@ def test_figures_of_a_small_log():
     rows = [job(0, 1, 100, user=1, requested_time=200), job(50, 8, 100, user=2, requested_time=50)]
     rows += [job(86400, 4, 300, user=1, requested_time=600), job(86500, 4, 300, user=1,
                                                                  requested_time=600)]  # fmt: skip
-    found = describe(log_of([*rows, job(1, 9, 5)])).sections
+    found = describe(log_of([*rows, job(1, 9, 5)]))
     assert found["log"]["jobs"] == 4
     assert found["sizes"]["share_serial"] == 0.25
     assert found["sizes"]["share_half_machine_or_more"] == 0.75
@@ -53,7 +53,7 @@ def test_what_repeats_is_told_for_each_identity():
         job(60 * i, (1, 2, 4, 8, 1)[i % 5], 100, user=i % 2, executable=i, requested_time=600)
         for i in range(20)
     ]
-    found = describe(log_of(rows)).sections["applications"]
+    found = describe(log_of(rows))["applications"]
     assert found["auto_takes"] == "user"
     shares = {
         name: [
@@ -79,11 +79,11 @@ def test_what_repeats_is_told_for_each_identity():
 def test_a_log_without_requested_times_is_described_by_what_it_says():
     rows = [job(60 * i, 2, 100, user=1) for i in range(6)]
     found = describe(log_of(rows))
-    assert found.sections["runtimes"]["median_requested_time"] is None
-    assert found.sections["runtimes"]["median_requested_over_runtime"] is None
-    assert found.sections["runtimes"]["distinct_requested_times"] == 0
-    assert found.sections["repetition"]["classes_of_similar_jobs"] == 1
-    some = describe(log_of([*rows, job(400, 2, 100, user=1, requested_time=300)])).sections
+    assert found["runtimes"]["median_requested_time"] is None
+    assert found["runtimes"]["median_requested_over_runtime"] is None
+    assert found["runtimes"]["distinct_requested_times"] == 0
+    assert found["repetition"]["classes_of_similar_jobs"] == 1
+    some = describe(log_of([*rows, job(400, 2, 100, user=1, requested_time=300)]))
     assert some["runtimes"]["median_requested_over_runtime"] == 3.0
 
 
@@ -91,7 +91,7 @@ def test_jobs_of_zero_seconds_spoil_no_figure():
     rows = [job(0, 1, 0, user=1, requested_time=60), job(50, 1, 4, user=1, requested_time=60)]
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        found = describe(log_of(rows), actions={"zero_runtime": "keep"}).sections
+        found = describe(log_of(rows), actions={"zero_runtime": "keep"})
     assert found["runtimes"]["median_requested_over_runtime"] == 15.0
     assert found["repetition"]["median_factor_to_the_last_similar"] == pytest.approx(4.0)
 
@@ -105,7 +105,7 @@ def test_overrides_of_a_run_do_what_options_of_their_names_do(tmp_path, capsys):
 def test_floods_and_overfull_instants_are_found():
     calm = [job(86400 * day, 1, 10, user=1, wait_time=0) for day in range(30)]
     flood = [job(86400 * 30 + i, 4, 10, user=2, wait_time=0) for i in range(40)]
-    found = describe(log_of([*calm, *flood])).sections["anomalies"]
+    found = describe(log_of([*calm, *flood]))["anomalies"]
     assert found["days with a flurry of one user"] == 1
     assert found["jobs in flurries"] == 40
     assert found["instants with more processors held than there are"] == 45  # 38 starts, 7 ends

@@ -1,7 +1,6 @@
 """What a log holds: sizes, runtimes, load over time, users, repetition, anomalies."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
@@ -24,25 +23,10 @@ Figure = float | int | str | None
 Sections = Mapping[str, Mapping[str, Figure]]
 
 
-@dataclass(frozen=True)
-class Description:
-    """Figures of what cleaning left of a log.
-
-    Attributes
-    ----------
-    source : str
-    sections : mapping
-        Figures by section and name; times in seconds, shares plain numbers.
-    """
-
-    source: str
-    sections: Sections
-
-
 def describe(
     log: SwfLog, processors: int | None = None, actions: Mapping[str, str] | None = None
-) -> Description:
-    """Describe a log.
+) -> Sections:
+    """Return figures of what cleaning left of a log, by section and name.
 
     Parameters
     ----------
@@ -51,6 +35,11 @@ def describe(
         Size of the machine, where the header does not say.
     actions : mapping of str to str, optional
         Of `workloads.logs.cleaning.screen`.
+
+    Returns
+    -------
+    mapping
+        Figures by section and name; times in seconds, shares plain numbers.
 
     Raises
     ------
@@ -63,7 +52,7 @@ def describe(
     >>> from workloads.models.lublin import Lublin
     >>> from workloads.streams import Streams
     >>> log = log_of_trace(Lublin(jobs=100, load=0.8).trace(Streams(seed=1)))
-    >>> describe(log).sections["log"]["jobs"]
+    >>> describe(log)["log"]["jobs"]
     100
     """
     screened = screen(log, processors, actions)
@@ -74,7 +63,7 @@ def describe(
     machine = processors or cleaned.processors or 1
     if processors is None:
         tell_machine(screened)
-    sections = {
+    return {
         "log": _whole(log, jobs, machine),
         "sizes": _sizes(jobs["requested_processors"].to_numpy(np.int64), machine),
         "runtimes": _runtimes(jobs),
@@ -84,7 +73,6 @@ def describe(
         "applications": _applications(screened.recorded()),
         "anomalies": _anomalies(log, cleaned, processors),
     }
-    return Description(log.source, sections)
 
 
 def _whole(log: SwfLog, jobs: pd.DataFrame, machine: int) -> dict[str, Figure]:
@@ -206,17 +194,19 @@ def _applications(recorded: pd.DataFrame) -> dict[str, Figure]:
 
 
 def _anomalies(log: SwfLog, cleaned: Cleaned, given: int | None) -> dict[str, Figure]:
-    found: dict[str, Figure] = {}
-    for what, counts in (("left out", cleaned.dropped), ("repaired", cleaned.repaired)):
-        for name, count in counts.items():
-            found[f"{what}: {RULES[name].meaning}"] = count
+    found: dict[str, Figure] = {
+        f"{what}: {RULES[name].meaning}": count
+        for what, counts in (("left out", cleaned.dropped), ("repaired", cleaned.repaired))
+        for name, count in counts.items()
+    }
     days, jobs = _bursts(cleaned.jobs)
-    found["days with a flurry of one user"] = days
-    found["jobs in flurries"] = jobs
-    found["instants with more processors held than there are"] = _overfull(
-        log, given or log.machine_size()
-    )
-    return found
+    overfull = _overfull(log, given or log.machine_size())
+    return {
+        **found,
+        "days with a flurry of one user": days,
+        "jobs in flurries": jobs,
+        "instants with more processors held than there are": overfull,
+    }
 
 
 def _bursts(jobs: pd.DataFrame) -> tuple[int, int]:
