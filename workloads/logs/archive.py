@@ -78,40 +78,43 @@ def fetch(
     WorkloadError
         If the file cannot be had; the message says why, in one line.
     """
-    try:
-        target.parent.mkdir(parents=True, exist_ok=True)
-        with _alone(target):
-            if not target.exists():
-                _fetch(url, target, progress, attempts, timeout, most)
-    except OSError as error:
-        raise WorkloadError(f"{target}: cannot be stored: {error.strerror or error}") from None
-
-
-def _fetch(
-    url: str, target: Path, progress: Progress | None, attempts: int, timeout: float, most: int
-) -> None:
     part = target.with_name(target.name + ".part")
     reason = ""
-    for attempt in range(1, attempts + 1):
-        resumed = part.exists()
-        try:
-            _transfer(url, part, progress, timeout, most)
-            if target.name.endswith(".gz"):
-                _check_whole(part, most)
-        except _Broken as error:
-            reason = str(error)
-            _log.info("%s: %s (attempt %d of %d)", url, reason, attempt, attempts)
-        except _Refused as error:
-            part.unlink(missing_ok=True)
-            _validator(part).unlink(missing_ok=True)
-            reason = str(error)
-            if not resumed:
-                break  # it came in one piece, so it is what the server has
-        else:
-            part.replace(target)
-            _validator(part).unlink(missing_ok=True)
+    with _alone(target):
+        if target.exists():
             return
+        for attempt in range(1, attempts + 1):
+            resumed = part.exists()
+            try:
+                _transfer(url, part, progress, timeout, most)
+                if target.name.endswith(".gz"):
+                    _check_whole(part, most)
+            except _Broken as error:
+                reason = str(error)
+                _log.info("%s: %s (attempt %d of %d)", url, reason, attempt, attempts)
+            except _Refused as error:
+                part.unlink(missing_ok=True)
+                _validator(part).unlink(missing_ok=True)
+                reason = str(error)
+                if not resumed:
+                    break  # it came in one piece, so it is what the server has
+            else:
+                part.replace(target)
+                _validator(part).unlink(missing_ok=True)
+                return
     raise WorkloadError(f"{url} cannot be fetched: {reason}")
+
+
+@contextlib.contextmanager
+def _alone(target: Path) -> Iterator[None]:
+    """Let one process at a time store a file, and say so where it cannot be stored."""
+    try:
+        target.parent.mkdir(parents=True, exist_ok=True)
+        with target.with_name(f".{target.name}.lock").open("w") as stream:
+            fcntl.flock(stream, fcntl.LOCK_EX)
+            yield
+    except OSError as error:
+        raise WorkloadError(f"{target}: cannot be stored: {error.strerror or error}") from None
 
 
 def _transfer(url: str, part: Path, progress: Progress | None, timeout: float, most: int) -> None:
@@ -217,14 +220,6 @@ def _reason(error: BaseException) -> str:
     if isinstance(cause, http.client.IncompleteRead):
         return f"the transfer broke off after {len(cause.partial):,} more bytes"
     return str(cause) or type(cause).__name__
-
-
-@contextlib.contextmanager
-def _alone(target: Path) -> Iterator[None]:
-    """Let one process at a time fetch a file."""
-    with target.with_name(f".{target.name}.lock").open("w") as stream:
-        fcntl.flock(stream, fcntl.LOCK_EX)
-        yield
 
 
 BASE_URL = "https://www.cs.huji.ac.il/labs/parallel/workload"
@@ -389,14 +384,12 @@ def _compare(target: Path, address: str) -> None:
     known = KNOWN.get(target.name)
     if known is None:
         return
-    found = hashlib.sha256()
     with gzip.open(target) as stream:
-        while block := stream.read(BLOCK * 16):
-            found.update(block)
-    if found.hexdigest() != known:
+        found = hashlib.file_digest(stream, "sha256").hexdigest()
+    if found != known:
         _log.warning(
             "%s: its text is not the one known under this name (SHA-256 %s, known is %s)",
             address,
-            found.hexdigest(),
+            found,
             known,
         )
