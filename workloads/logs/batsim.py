@@ -10,7 +10,7 @@ JSSPP 2016.
 import json
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
@@ -81,8 +81,10 @@ def read_batsim(
     if not isinstance(content, dict) or not isinstance(content.get("jobs"), list):
         raise WorkloadError(f"{file}: a Batsim workload is an object with jobs and profiles")
     check_jobs_held(len(content["jobs"]), file, limits)
-    profiles = content.get("profiles") or {}
-    profiles = _Profiles(profiles, speed, communication, file, limits.nesting)
+    said = content.get("profiles") or {}
+    if not isinstance(said, dict):
+        raise WorkloadError(f"{file}: profiles must be an object")
+    profiles = _Profiles(said, speed, communication, limits.nesting)
     rows = [_row(job, place, profiles, file) for place, job in enumerate(content["jobs"])]
     table = pd.DataFrame(rows, columns=list(FIELDS)).fillna(-1)
     table["job_number"] = _numbers(content["jobs"])
@@ -166,28 +168,16 @@ class _Seconds(NamedTuple):
     fixed: float
     shared: float = 0.0
 
-    def on(self, count: float) -> float:
-        return self.fixed + (self.shared / max(count, 1.0) if self.shared else 0.0)
 
-
+@dataclass
 class _Profiles:
     """How long each profile runs, worked out once."""
 
-    def __init__(
-        self,
-        profiles: Any,
-        speed: float | None,
-        communication: Communication,
-        file: Path,
-        nesting: int,
-    ) -> None:
-        if not isinstance(profiles, dict):
-            raise WorkloadError(f"{file}: profiles must be an object")
-        self.profiles = profiles
-        self.speed = speed
-        self.communication = communication
-        self.nesting = nesting
-        self.known: dict[str, _Seconds] = {}
+    profiles: dict[str, Any]
+    speed: float | None
+    communication: Communication
+    nesting: int
+    known: dict[str, _Seconds] = field(default_factory=dict)
 
     def runtime(self, name: str, count: float, where: str) -> float:
         """Return the seconds that a profile takes on so many processors.
@@ -213,7 +203,8 @@ class _Profiles:
                 raise WorkloadError(f"{where}, profile {missing[0]}: it contains itself")
             else:
                 waiting[missing[0]] = where
-        return self.known[name].on(count)
+        fixed, shared = self.known[name]
+        return fixed + (shared / max(count, 1.0) if shared else 0.0)
 
     def _profile(self, name: str, place: str) -> dict[str, Any]:
         profile = self.profiles.get(name)

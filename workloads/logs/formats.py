@@ -54,11 +54,6 @@ def _of_line(first: str) -> str:
     barred = delimiter == "|" and any(own <= names for own in _OF_SACCT)
     if barred or is_reckoned(names) or all(names & {*own} for own in NEEDED.values()):
         return "sacct"
-    delimited = any(delimiter in first for delimiter in DELIMITERS)
-    return "table" if delimited and not _is_job(first) else "swf"
-
-
-def _is_job(line: str) -> bool:
-    """Say whether a line is a job of SWF, whose fields some separate by tabs."""
-    words = line.split()
-    return len(words) == len(FIELDS) and all(word[-1:].isdigit() for word in words)
+    words = first.split()  # fields of a job of SWF, which some separate by tabs
+    is_job = len(words) == len(FIELDS) and all(word[-1:].isdigit() for word in words)
+    return "table" if not is_job and any(sign in first for sign in DELIMITERS) else "swf"

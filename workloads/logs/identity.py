@@ -41,18 +41,6 @@ POPULAR = 0.01
 """Share of jobs that ask for a popular requested time, and at least two jobs."""
 
 
-def check_identity(identity: object) -> None:
-    """Refuse what no identity is.
-
-    Raises
-    ------
-    WorkloadError
-        Naming ``workload.identity``.
-    """
-    if identity not in IDENTITIES:
-        raise WorkloadError(f"workload.identity={identity}: allowed are {', '.join(IDENTITIES)}")
-
-
 def labels_by(jobs: pd.DataFrame, identity: str) -> IntArray:
     """Return a number from 0 for the application of each job, in order of appearance.
 
@@ -88,11 +76,6 @@ def _is_known(keys: pd.DataFrame) -> np.ndarray:
     return np.asarray(known.any(axis=1) if either else known.all(axis=1), bool)
 
 
-def seen_before(labels: IntArray) -> IntArray:
-    """Return how many jobs of its application came before each job."""
-    return np.asarray(pd.Series(labels).groupby(labels).cumcount(), np.int64)
-
-
 def counts_before(labels: IntArray, processors: IntArray) -> IntArray:
     """Return at how many processor counts each job's application had come before it.
 
@@ -108,7 +91,7 @@ def counts_before(labels: IntArray, processors: IntArray) -> IntArray:
 
 def known_share(labels: IntArray) -> float:
     """Return the share of jobs whose application had come `SEEN` times before."""
-    return float((seen_before(labels) >= SEEN).mean())
+    return float((pd.Series(labels).groupby(labels).cumcount() >= SEEN).mean())
 
 
 def measured_share(labels: IntArray, processors: IntArray) -> float:
@@ -176,23 +159,18 @@ def application_words(
     >>> application_words(jobs, "user_request", {})
     {0: 'user unknown, 24 processors, application 0'}
     """
-    keys = KEYS.get(identity, ())
-    shared = [{"name": "executable"}.get(key, key) for key in keys if key != "requested_time"]
-    whole = len(shared) == len(keys) > 0
     first = jobs.drop_duplicates("application")
-    named = [{-1: "unknown", **words.get(p, {})} for p in shared]
-    parts = [
-        [of.get(code, code) for code in first[p].tolist()]
-        for p, of in zip(shared, named, strict=True)
-    ]
-    names = {}
-    for place, application in enumerate(first["application"].tolist()):
-        said = [
-            f"{part[place]} processors" if p == "requested_processors" else f"{p} {part[place]}"
-            for p, part in zip(shared, parts, strict=True)
-        ]
-        names[application] = ", ".join(said if whole else [*said, f"application {application}"])
-    return names
+    numbers = first["application"].tolist()
+    keys, parts = KEYS.get(identity, ()), []
+    for key in keys:
+        if key != "requested_time":
+            column = {"name": "executable"}.get(key, key)
+            said = "{} processors" if key == "requested_processors" else f"{column} {{}}"
+            of = {-1: "unknown", **words.get(column, {})}
+            parts.append([said.format(of.get(code, code)) for code in first[column].tolist()])
+    if len(parts) < max(len(keys), 1):
+        parts.append([f"application {number}" for number in numbers])
+    return dict(zip(numbers, map(", ".join, zip(*parts, strict=True)), strict=True))
 
 
 def request_classes(requested_time: FloatArray) -> IntArray:

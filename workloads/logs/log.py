@@ -14,13 +14,13 @@ from predictors.plain import told_plainly
 from workloads.arrivals import resample, scale_load, window_of
 from workloads.base import Trace, check_jobs
 from workloads.errors import WorkloadError
-from workloads.limits import Limits, check_count, check_load, check_mapping
+from workloads.limits import Limits, check_choice, check_count, check_load, check_mapping
 from workloads.logs.archive import fetch_log, find_log, terminal_progress
 from workloads.logs.cleaning import RULES, Cleaned, Screened, check_actions, screen
 from workloads.logs.identity import (
+    IDENTITIES,
     Identity,
     application_words,
-    check_identity,
     identify,
     request_classes,
 )
@@ -103,7 +103,7 @@ class LogWorkload(ABC):
                 f"workload.load={self.load}: refused with workload.feedback=true, under which "
                 "submits follow the schedule; set workload.load=null or workload.feedback=false"
             )
-        check_identity(self.identity)
+        check_choice("workload.identity", self.identity, *IDENTITIES)
         check_mapping("cleaning", self.cleaning)
         self._actions = check_actions({**self.usual, **(self.cleaning or {})})
         self._limits = Limits.of(self.limits)
@@ -150,13 +150,22 @@ class LogWorkload(ABC):
         self._report(log, cleaned)
         by_use = processors is None and tell_machine(screened)
         recorded = screened.recorded()
+        recorded_times = self._estimates.method == "recorded"
         identity, labels = identify(recorded, self.identity, log.source)
         taken = slice(first, first + len(cleaned.jobs))
         classes = request_classes(recorded["requested_time"].to_numpy())
         jobs = cleaned.jobs.assign(application=labels[taken], request_class=classes[taken])
         altered = self._altered
         if place is None:
-            jobs, altered = _drawn_again(jobs, size, streams, log.source)
+            jobs, period = resample(jobs, size, streams("resampling"))
+            jobs = jobs.assign(recorded_wait_time=-1.0)
+            what = (
+                f"draws {period} of the log again"
+                if period
+                else "repeats the log, too short to cut"
+            )
+            altered = f"replication {streams.replication} {what}, as no window is left"
+            _log.warning("%s: %s; recorded waits do not apply", log.source, altered)
         machine = cleaned.processors if processors is None else processors
         if self.load is not None and machine is not None:
             jobs = scale_load(jobs, machine, self.load)
@@ -168,7 +177,8 @@ class LogWorkload(ABC):
             log.source,
             log.checksum,
             cleaned.dropped,
-            self._counted(cleaned.repaired),
+            # requested times that are drawn anew were not repaired
+            {name: n for name, n in cleaned.repaired.items() if recorded_times or name != _MISSING},
             feedback=self.feedback,
             epoch=log.epoch(),
             identity=identity,
@@ -183,11 +193,6 @@ class LogWorkload(ABC):
         if self.load is not None:
             return f"workload.load={self.load:g} scales the distances between them"
         return "workload.feedback=true lets them follow the schedule" if self.feedback else None
-
-    def _counted(self, repaired: Mapping[str, int]) -> dict[str, int]:
-        """Return what was repaired; requested times that are drawn anew were not."""
-        anew = self._estimates.method != "recorded"
-        return {name: n for name, n in repaired.items() if not (anew and name == _MISSING)}
 
     def _requested(
         self, jobs: pd.DataFrame, recorded: pd.DataFrame, streams: Streams
@@ -270,17 +275,6 @@ def tell_machine(screened: Screened) -> bool:
         apart if unknown else "",
     )
     return True
-
-
-def _drawn_again(
-    jobs: pd.DataFrame, wanted: int, streams: Streams, source: str
-) -> tuple[pd.DataFrame, str]:
-    """Return jobs of a replication that no window is left for, and why times are not the log's."""
-    drawn, period = resample(jobs, wanted, streams("resampling"))
-    what = f"draws {period} of the log again" if period else "repeats the log, too short to cut"
-    why = f"replication {streams.replication} {what}, as no window is left"
-    _log.warning("%s: %s; recorded waits do not apply", source, why)
-    return drawn.assign(recorded_wait_time=-1.0), why
 
 
 @dataclass

@@ -27,13 +27,7 @@ from workloads.base import BoolArray, IntArray, Trace
 from workloads.errors import WorkloadError
 from workloads.limits import USUAL, Limits
 from workloads.logs.cells import fields_of
-from workloads.logs.swf_text import (
-    FIELDS,
-    format_rows,
-    pack,
-    parse_rows,
-    read_lines,
-)
+from workloads.logs.swf_text import FIELDS, format_rows, pack, parse_rows, read_lines
 
 _DIRECTIVE = re.compile(r"\s*;\s*([A-Za-z][A-Za-z ]*?)\s*:(?!//)\s*(.*?)\s*$")
 
