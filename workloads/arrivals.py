@@ -168,29 +168,21 @@ def resample(
         return jobs.iloc[:wanted], None
     period, seconds = fitting[0]
     whole = int(since[-1] // seconds)
-    rows, drawn, place = _draw(np.searchsorted(since, np.arange(whole + 1) * seconds), wanted, rng)
-    table = jobs.iloc[rows].reset_index(drop=True)
-    table["submit_time"] = submit[rows] + (place - drawn) * seconds
-    table["preceding_job"] = _predecessors(table, place)
-    table["job_id"] = np.arange(1, len(table) + 1)
-    return table, period
-
-
-def _draw(
-    edges: IntArray, wanted: int, rng: np.random.Generator
-) -> tuple[IntArray, IntArray, IntArray]:
-    """Return rows, and for each the period that it is of and the place where that comes."""
-    rows: list[IntArray] = []
+    edges = np.searchsorted(since, np.arange(whole + 1) * seconds)
+    weeks: list[IntArray] = []
     drawn: list[int] = []
     total = 0
     while total < wanted:
-        chosen = int(rng.integers(len(edges) - 1))
-        rows.append(np.arange(edges[chosen], edges[chosen + 1]))
-        drawn.append(chosen)
-        total += len(rows[-1])
-    lengths = [len(part) for part in rows]
-    place = np.repeat(np.arange(len(drawn)), lengths)
-    return np.concatenate(rows)[:wanted], np.repeat(drawn, lengths)[:wanted], place[:wanted]
+        drawn.append(int(rng.integers(whole)))
+        weeks.append(np.arange(edges[drawn[-1]], edges[drawn[-1] + 1]))
+        total += len(weeks[-1])
+    rows = np.concatenate(weeks)[:wanted]
+    place = np.repeat(np.arange(len(drawn)), [len(week) for week in weeks])[:wanted]
+    table = jobs.iloc[rows].reset_index(drop=True)
+    table["submit_time"] = submit[rows] + (place - np.array(drawn)[place]) * seconds
+    table["preceding_job"] = _predecessors(table, place)
+    table["job_id"] = np.arange(1, len(table) + 1)
+    return table, period
 
 
 def _predecessors(table: pd.DataFrame, place: IntArray) -> IntArray:

@@ -75,18 +75,16 @@ class FrameWorkload(LogWorkload):
 
     def read(self) -> SwfLog:
         """Return the table as a log."""
-        used = [name for name in (*NUMBERS, *NAMES) if name in self.frame.columns]
-        read = {name: _numbers(self.frame, name) for name in used if name in NUMBERS}
-        read |= {name: _codes(self.frame[name]) for name in used if name in NAMES}
-        fields = {NUMBERS[name] if name in NUMBERS else NAMES[name]: read[name] for name in used}
-        fields.setdefault("job_number", np.arange(1.0, len(self.frame) + 1))
+        frame, there = self.frame, self.frame.columns
+        read = {name: _numbers(frame, name) for name in NUMBERS if name in there}
+        read |= {name: _codes(frame[name]) for name in NAMES if name in there}
+        fields = {"job_number": np.arange(1.0, len(frame) + 1)}
+        fields |= {{**NUMBERS, **NAMES}[name]: values for name, values in read.items()}
         checksum = hashlib.sha256()
         for name, values in read.items():
             checksum.update(f"{name}\0".encode() + values.tobytes())
-        named = {NAMES[name]: words(read[name], self.frame[name]) for name in used if name in NAMES}
-        return SwfLog(
-            fields_of(fields, len(self.frame)), (), SOURCE, checksum.hexdigest(), words=named
-        )
+        named = {NAMES[name]: words(read[name], frame[name]) for name in NAMES if name in there}
+        return SwfLog(fields_of(fields, len(frame)), (), SOURCE, checksum.hexdigest(), words=named)
 
 
 def _numbers(frame: pd.DataFrame, name: str) -> FloatArray:

@@ -30,10 +30,9 @@ class Streams:
     """
 
     def __init__(self, seed: int, replication: int = 0) -> None:
-        if seed < 0:
-            raise ValueError(f"seed must be at least 0, got {seed}")
-        if replication < 0:
-            raise ValueError(f"replication must be at least 0, got {replication}")
+        for name, value in (("seed", seed), ("replication", replication)):
+            if value < 0:
+                raise ValueError(f"{name} must be at least 0, got {value}")
         self.seed = seed
         self.replication = replication
 
