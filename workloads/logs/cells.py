@@ -44,7 +44,7 @@ such as Europe/Berlin or UTC
 
 
 def instant(text: str, zone: datetime.tzinfo) -> float:
-    """Return seconds since 1970, -1 for what is unknown.
+    """Return seconds since 1970.
 
     Parameters
     ----------
@@ -58,8 +58,6 @@ def instant(text: str, zone: datetime.tzinfo) -> float:
     ValueError
         If the text is neither.
     """
-    if text in UNKNOWN:
-        return -1.0
     if text.isdecimal():
         return float(text)
     when = datetime.datetime.fromisoformat(text)
@@ -67,7 +65,7 @@ def instant(text: str, zone: datetime.tzinfo) -> float:
 
 
 def duration(text: str) -> float:
-    """Return the seconds of ``[[days-]hours:]minutes:seconds``, -1 for what is unknown.
+    """Return the seconds of ``[[days-]hours:]minutes:seconds``.
 
     Raises
     ------
@@ -79,8 +77,6 @@ def duration(text: str) -> float:
     >>> duration("1-02:03:04"), duration("05:06")
     (93784.0, 306.0)
     """
-    if text in UNKNOWN:
-        return -1.0
     match = _DURATION.fullmatch(text)
     if not match:
         raise ValueError(text)
@@ -91,7 +87,7 @@ def duration(text: str) -> float:
 def parsed(
     cells: pd.Series, parse: Callable[[str], float], file: Path, said: Callable[[str, str], str]
 ) -> FloatArray:
-    """Return the numbers of a column, each distinct text parsed once.
+    """Return the numbers of a column, each distinct text parsed once; -1 where unknown.
 
     Parameters
     ----------
@@ -106,7 +102,8 @@ def parsed(
     values = {}
     for text in cells.unique():
         try:
-            values[text], why = parse(text), "it is too large"
+            values[text] = -1.0 if text in UNKNOWN else parse(text)
+            why = "it is too large"
         except (ValueError, OverflowError) as error:
             values[text], why = np.inf, str(error)
         if not abs(values[text]) <= LARGEST:

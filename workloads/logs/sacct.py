@@ -19,16 +19,7 @@ import pandas as pd
 from workloads.base import BoolArray, FloatArray
 from workloads.errors import WorkloadError
 from workloads.limits import USUAL, Limits, check_choice
-from workloads.logs.cells import (
-    UNKNOWN,
-    codes,
-    duration,
-    fields_of,
-    instant,
-    parsed,
-    words,
-    zone_of,
-)
+from workloads.logs.cells import codes, duration, fields_of, instant, parsed, words, zone_of
 from workloads.logs.log import FileWorkload
 from workloads.logs.swf import Comment, SwfLog
 from workloads.logs.swf_text import read_lines
@@ -100,8 +91,6 @@ def read_sacct(
 
 
 def _count(text: str) -> float:
-    if text in UNKNOWN:
-        return -1.0
     if not text.isdecimal():
         raise ValueError(text)
     return float(text)
@@ -129,9 +118,7 @@ class _Dump:
             return self.numbers(
                 "Timelimit", lambda text: duration(text) if text[:1].isdecimal() else -1.0
             )
-        minutes = self.numbers(
-            "TimelimitRaw", lambda text: _count(text) if text.isdecimal() else -1.0
-        )
+        minutes = self.numbers("TimelimitRaw", lambda text: float(text) if text.isdecimal() else -1)
         return np.where(minutes > 0, 60.0 * minutes, -1.0)
 
     def states(self) -> pd.Series:

@@ -17,16 +17,7 @@ import pandas as pd
 
 from workloads.errors import WorkloadError
 from workloads.limits import USUAL, Limits, check_mapping
-from workloads.logs.cells import (
-    UNKNOWN,
-    codes,
-    duration,
-    fields_of,
-    instant,
-    parsed,
-    words,
-    zone_of,
-)
+from workloads.logs.cells import codes, duration, fields_of, instant, parsed, words, zone_of
 from workloads.logs.log import FileWorkload
 from workloads.logs.swf import Comment, SwfLog
 from workloads.logs.swf_text import read_lines
@@ -299,12 +290,8 @@ class _Cells:
 
     def parsed(self, role: str, parse: Callable[[str], float]) -> np.ndarray:
         """Return the numbers of a column, each distinct text parsed once; -1 where unknown."""
-        return parsed(
-            self.texts(role),
-            lambda text: -1.0 if text in UNKNOWN else parse(text),
-            self.file,
-            lambda text, why: f" ({role}): {text}: {why}",
-        )
+        texts = self.texts(role)
+        return parsed(texts, parse, self.file, lambda text, why: f" ({role}): {text}: {why}")
 
     def quantities(
         self, role: str, read: Callable[[str], float], wrong: str, most: float = np.inf
