@@ -89,16 +89,16 @@ EDITS = {
         "    place = -1\n    for k",
         "    return -1\n    for k",
     ),
-    "utilization": ("molding/choice.py", "while idle > 0:", "while idle > 10**9:"),
+    "utilization": ("allocation/iterative.py", "while idle > 0:", "while idle > 10**9:"),
     "queue_time": (
         "allocation/queue_time.py",
         "is_less(wait + runtimes[pick], least)",
         "best == 0",
     ),
-    "greedy": ("molding/choice.py", EARLIER, "best < 0"),
+    "greedy": ("molding/base.py", EARLIER, "best < 0"),
     "aggressive": (
-        "molding/choice.py",
-        "may_reserve = reserved < reservations",
+        "molding/base.py",
+        "may_reserve = reserved < rule.reservations",
         "may_reserve = False",
     ),
     "equi": (

@@ -350,7 +350,7 @@ def test_sharing_at_no_cost_under_easy_is_compiled(backfill, rule, is_compiled):
 @pytest.mark.parametrize("kind", [EasyScheduler, ConservativeScheduler])
 def test_schedulers_of_ones_own_are_not_compiled(kind):
     own = type("Own", (kind,), {"decide": lambda self: []})
-    view = SimpleNamespace(learns=False, load=None, processors=4, submit_time=[0.0])
+    view = SimpleNamespace(predictor=Oracle(), load=None, processors=4, submit_time=[0.0])
     made = [one(view, FirstComeFirstServed(), Request()) for one in (kind, own)]
     assert made[0].compiled_rule(replay_of(view)) is not None
     assert made[1].compiled_rule(replay_of(view)) is None
@@ -358,7 +358,7 @@ def test_schedulers_of_ones_own_are_not_compiled(kind):
 
 @pytest.mark.parametrize("reservations", [0, 1, 3])
 def test_any_number_of_reservations_is_compiled(reservations):
-    view = SimpleNamespace(learns=False, load=None, processors=4, submit_time=[0.0])
+    view = SimpleNamespace(predictor=Oracle(), load=None, processors=4, submit_time=[0.0])
     scheduler = EasyScheduler(view, FirstComeFirstServed(), Request(), reservations)
     assert scheduler.compiled_rule(replay_of(view)) is not None
 

@@ -9,10 +9,8 @@ from predictors.base import FloatArray, IntArray
 from predictors.compiling import compiled, direct
 from sim.errors import AT_LEAST_0, POSITIVE, check_choice
 from sim.policies.advice import Reading, last_up_to
-from sim.policies.molding.base import Candidates, OpenCounts
-from sim.policies.molding.candidates import OpenMemory
-from sim.policies.passes.memory import RuleMemory
-from sim.policies.passes.open_counts import may_start, settle_allowed
+from sim.policies.molding.base import Candidates, OpenCounts, may_start, settle_allowed
+from sim.policies.passes.memory import OpenMemory, RuleMemory
 from sim.policies.ties import TIE
 from sim.state.run_state import State
 from sim.state.view import View

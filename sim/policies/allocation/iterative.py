@@ -1,20 +1,24 @@
 """Whole-queue molding: iteration on the mean turnaround, and utilisation-based molding."""
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
+from numpy.typing import NDArray
 
 from predictors.base import FloatArray, IntArray
 from predictors.compiling import compiled, direct
 from sim.errors import AT_LEAST_1, check_choice
-from sim.policies.molding.base import Candidates, OpenCounts
-from sim.policies.molding.candidates import SPAN, OpenMemory, Spans
-from sim.policies.molding.choice import fill_idle
-from sim.policies.passes.memory import RuleMemory
-from sim.policies.passes.open_counts import allow_all, may_start, settle_allowed
+from sim.policies.molding.base import (
+    Candidates,
+    OpenCounts,
+    allow_all,
+    may_start,
+    settle_allowed,
+)
+from sim.policies.passes.memory import SPAN, OpenMemory, RuleMemory
 from sim.policies.ties import is_less, is_less_on
-from sim.state.availability import FIRST, LAST, Profile, lay
+from sim.state.availability import FIRST, LAST, Profile, lay, place
 from sim.state.run_state import State
 from sim.state.run_steps import holders_in
 from sim.state.view import View
@@ -184,8 +188,8 @@ def first_plan(profile: Profile, jobs: int) -> tuple[FloatArray, IntArray]:
 
 @compiled
 def iterate(
-    profile: Profile, counts: IntArray, runtimes: FloatArray, spans: Spans, serial: FloatArray,
-    by_time: bool,
+    profile: Profile, counts: IntArray, runtimes: FloatArray, spans: NDArray[Any],
+    serial: FloatArray, by_time: bool,
 ) -> IntArray:  # fmt: skip
     """Grow counts step by step while the mean turnaround of a conservative plan falls.
 
@@ -237,6 +241,76 @@ def iterate(
         pick[grown] = at
         weighed = weigh_step(counts, runtimes, serial[grown], at, high[grown], by_time)
         losses[grown], scales[grown] = weighed
+
+
+@compiled
+def _copy(profile: Profile, copy: Profile) -> None:
+    """Write a profile into another one, which has room for it."""
+    times, free, span = profile
+    number = span[LAST] - span[FIRST]
+    for i in range(number):
+        copy.times[i] = times[span[FIRST] + i]
+        copy.free[i] = free[span[FIRST] + i]
+    copy.span[FIRST], copy.span[LAST] = 0, number
+
+
+@compiled
+def fill_idle(
+    profile: Profile, counts: IntArray, runtimes: FloatArray, spans: NDArray[Any],
+    serial: FloatArray,
+) -> IntArray:  # fmt: skip
+    """Hand out planned idle processors while the planned utilisation rises (UMS).
+
+    Parameters and what is returned as of `iterate`;
+    Σ T(n)·n·E(n) is Σ T(1), so that utilisation rises where the latest planned end falls.
+    """
+    pick: IntArray = spans["low"].copy()
+    times, _, span = profile
+    high, now = spans["high"], times[span[FIRST]]
+    jobs = pick.size
+    room = span[LAST] - span[FIRST] + 2 * jobs + 4
+    work = Profile(np.empty(room), np.empty(room, np.int64), np.empty(2, np.int64))
+    starts, best = np.empty(jobs), pick.copy()
+    latest = np.inf
+    while True:
+        _copy(profile, work)
+        end, last = 0.0, 0
+        for i in range(jobs):
+            seconds = runtimes[pick[i]]
+            starts[i] = place(work, now, counts[pick[i]], seconds)
+            if is_less(end, starts[i] - now + seconds):
+                end, last = starts[i] - now + seconds, i
+        if not is_less(end, latest):
+            return best
+        latest = end
+        best[:] = pick
+        handed = False
+        for k in range(work.span[FIRST], work.span[LAST]):
+            idle = work.free[k]
+            while idle > 0:
+                chosen, most = -1, 0.0
+                for i in range(jobs):
+                    at = pick[i]
+                    if starts[i] != work.times[k] or at + 1 >= high[i]:
+                        continue
+                    if counts[at + 1] - counts[at] > idle:
+                        continue
+                    efficiency = serial[i] / (counts[at] * runtimes[at])
+                    if is_less(most, efficiency) or (
+                        not is_less(efficiency, most) and counts[at + 1] < counts[pick[chosen] + 1]
+                    ):
+                        chosen, most = i, efficiency
+                if chosen < 0:
+                    break
+                idle -= counts[pick[chosen] + 1] - counts[pick[chosen]]
+                pick[chosen] += 1
+                handed = True
+            if handed:
+                break
+        if not handed:
+            if pick[last] + 1 >= high[last]:
+                return pick
+            pick[last] += 1
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -9,8 +9,8 @@ from predictors.compiling import compiled, direct
 from sim.engine.engine import Engine
 from sim.engine.protocols import Promise, Scheduler
 from sim.policies.backfill.replanning import ReplanningScheduler
-from sim.policies.base import Allocation, OpenAllocation, QueueKeeper
-from sim.policies.molding.choice import best_candidate, compress_candidates
+from sim.policies.base import Allocation, OpenAllocation
+from sim.policies.molding.base import best_candidate, compress_candidates
 from sim.policies.molding.scheduler import ALL, OpenKeeper, OpenScheduler
 from sim.policies.order import Order
 from sim.policies.passes.memory import (
@@ -18,12 +18,11 @@ from sim.policies.passes.memory import (
     believe,
     foreseen,
     lay_running,
-    make_memory,
     make_room_for_all,
     note_freed,
     take_freed,
 )
-from sim.policies.passes.queue_rule import CompiledQueueRule, is_compiled
+from sim.policies.passes.queue_rule import CompiledQueueRule, QueueKeeper, compiled_rule
 from sim.state.availability import (
     advance,
     earliest,
@@ -307,7 +306,7 @@ def decide(state: State, memory: RuleMemory) -> int:
 
 _take_in, _keep_what_fits, _compress = direct(take_in), direct(keep_what_fits), direct(compress)
 _reserve, _reserve_best, _look_again = direct(reserve), direct(reserve_best), direct(look_again)
-_compress_candidates = direct(compress_candidates)
+_compress_candidates, _believe = direct(compress_candidates), direct(believe)
 _find_due, _is_wake_wanted = direct(find_due), direct(is_wake_wanted)
 
 
@@ -353,26 +352,20 @@ class ConservativeScheduler(QueueKeeper):
     tracks_runs = True
     promise: Promise = "starts"
 
-    def __init__(self, view: View, order: Order, allocation: Allocation) -> None:
-        super().__init__(view, order, allocation)
-        self.memory = make_memory(self.queue.tables, view.processors)
-
     def compiled_rule(self, engine: Engine) -> CompiledQueueRule | None:
         """Return the rule where jobs queue in the order of arrival."""
-        if not is_compiled(self, ConservativeScheduler, engine):
-            return None
-        functions = {"prepare": prepare, "admit": admit, "decide": decide}
-        return CompiledQueueRule(engine, self, functions, keeps_reservations=True)
+        known = engine, self, ConservativeScheduler
+        return compiled_rule(*known, prepare=prepare, admit=admit, decide=decide)
 
     def prepare(self) -> None:
         """Bring profile and reservations up to date."""
-        view = self.view
         self.rank()
-        released = bool(_take_in(view._tables, self.memory, *self._changes()))
-        if changed := self.refresh():
+        state, memory = self.view._tables, self.memory
+        released = bool(_take_in(state, memory, *self._changes()))
+        if self.revise():
+            released |= bool(_believe(state, memory))
             self.rank()
-            _keep_what_fits(view._tables, self.memory)
-            released |= any(is_shorter for _, is_shorter in changed)
+            _keep_what_fits(state, memory)
         self._take_in_arrivals()
         if released:
             self._compress()

@@ -13,27 +13,24 @@ from sim.engine.protocols import Promise, Scheduler, acts_as
 from sim.errors import AT_LEAST_1, PolicyError, check_choice
 from sim.policies.allocation.rigid import Request
 from sim.policies.backfill.queue_search import BackfillWindow, backfill, fill_window
-from sim.policies.base import Allocation, OpenAllocation, QueueKeeper
-from sim.policies.molding.candidates import single_candidates
-from sim.policies.molding.choice import Blocking, mold_first
+from sim.policies.base import Allocation, OpenAllocation
+from sim.policies.molding.base import may_start, mold_first
 from sim.policies.molding.scheduler import OpenScheduler
 from sim.policies.order import Order
 from sim.policies.passes.memory import (
-    BACKFILLING,
     RuleMemory,
     foreseen,
     is_refuted,
     lay_running,
-    make_memory,
     profile_of,
 )
-from sim.policies.passes.queue_rule import CompiledQueueRule, is_compiled
+from sim.policies.passes.queue_rule import CompiledQueueRule, QueueKeeper, compiled_rule
 from sim.state.availability import BelievedEnds
 from sim.state.availability import place as place_job
 from sim.state.run_state import State
 from sim.state.run_steps import holders_in
 from sim.state.view import View
-from sim.state.waiting_queue import Queue, follow, forget_all, waiting_in
+from sim.state.waiting_queue import Queue, follow, forget_all
 
 
 @compiled(forceinline=True)
@@ -139,16 +136,9 @@ def decide_deep(state: State, memory: RuleMemory) -> int:
 
     A job whose count is settled is one with a single candidate: itself.
     """
-    run, queue, at = state.run[0], memory.queue, memory.queue.at[0]
-    while at.first < at.last and queue.processors[at.first] == 0:
-        at.first += 1
-    if run.free == 0 or at.first == at.last:
+    if not may_start(state, memory):
         return 0
-    lay_running(state, memory)
-    waiting, profile = waiting_in(queue), memory.profile
-    singles = single_candidates(queue.processors[: at.last], queue.runtime[: at.last])
-    blocking = Blocking(memory.backfilling[0].reservations, False)
-    return mold_first(profile, run.now, waiting, singles, at.first, at.last, blocking, queue.found)
+    return mold_first(state, memory, memory.queue.at[0].last)
 
 
 _lay_running, _is_refuted = direct(lay_running), direct(is_refuted)
@@ -200,10 +190,8 @@ class Easy:
                 name = f"policy.allocation={type(allocation).__name__}, which keeps counts open"
                 raise PolicyError(f"candidates=shortest does not go with {name}; choose queue")
             return OpenScheduler(view, order, allocation, self.reservations)
-        scheduler = EasyScheduler(view, order, allocation, self.reservations)
+        scheduler = EasyScheduler(view, order, allocation, self.reservations, anew=self.anew)
         scheduler.backfilling["shortest"] = self.candidates == "shortest"
-        if self.anew is not None:
-            scheduler.anew = ChoiceAnew(scheduler, self.anew)
         return scheduler
 
 
@@ -223,12 +211,13 @@ class EasyScheduler(QueueKeeper):
     decides : callable, optional
         The rule, compiled: a state and its `RuleMemory` to how many places it wrote to the
         ``found`` of the queue, of those who start now; `decide` or `decide_deep` by default.
+    anew : float, optional
+        Of `Easy`.
     known : object
         What stands in the memory at first.
 
     Attributes
     ----------
-    backfilling : numpy.ndarray of BACKFILLING, shape (1,)
     anew : ChoiceAnew or None
         When waiting jobs choose their counts again; None if never.
     """
@@ -241,28 +230,22 @@ class EasyScheduler(QueueKeeper):
         reservations: int = 1,
         strict: bool = False,
         decides: Any = None,
+        anew: float | None = None,
         **known: Any,
     ) -> None:
-        super().__init__(view, order, allocation)
+        if anew is not None and not acts_as(allocation, Request):
+            self.anew = ChoiceAnew(self)
+            known["refutation_factor"] = float(anew)
+        super().__init__(view, order, allocation, reservations, strict, **known)
         self.reservations, self.strict = reservations, strict
-        self.backfilling = np.zeros(1, BACKFILLING)
-        self.backfilling["reservations"], self.backfilling["strict"] = reservations, strict
-        self.backfilling["searches_anew"] = True
-        user = np.full(len(view.submit_time), -1)
-        self._known = {"backfilling": self.backfilling, "user": user, **known}
-        self.memory = make_memory(self.queue.tables, view.processors, **self._known)
         self.decides = decides or (decide_deep if reservations > 1 else decide)
         self._decide = direct(self.decides)
-        self.anew: ChoiceAnew | None = None
 
     def compiled_rule(self, engine: Engine) -> CompiledQueueRule | None:
         """Return the rule for queues by arrival; not if jobs choose again that may be killed."""
-        chooses_again = self.anew is not None and not acts_as(self.allocation, Request)
-        if not is_compiled(self, EasyScheduler, engine) or (chooses_again and engine.kills):
+        if self.anew is not None and engine.kills:
             return None
-        self.backfilling["searches_anew"] = False
-        functions = {"decide": self.decides}
-        return CompiledQueueRule(engine, self, functions, anew=self.anew, **self._known)
+        return compiled_rule(engine, self, EasyScheduler, decide=self.decides)
 
     @property
     def promise(self) -> Promise | None:
@@ -293,23 +276,17 @@ class EasyScheduler(QueueKeeper):
         count, seconds = queue.processors.item(place), queue.runtime.item(place)
         return {queue.job.item(place): (self.shadow_time, count, seconds)}
 
-    def enqueue(self, job: int, processors: int, runtime: float) -> int:
-        """Let a job wait on a count, with a belief in seconds, and return its place."""
-        self.memory.user[job] = self.view.jobs.user[job]
-        return super().enqueue(job, processors, runtime)
-
     def outlook(self, counts: IntArray, runtimes: FloatArray) -> FloatArray:
         """Return the earliest start of each (count, runtime) behind reservations for all."""
         return foreseen(self.view._tables, self.memory, counts, runtimes, anew=True)
 
     def prepare(self) -> None:
         """Plan with what is believed now; let those choose again who have to."""
-        queue = self.queue
-        if self.view.changes.revised and self.refresh():
-            forget_all(queue.tables)
-        anew, tables = self.anew, self.view._tables
-        if queue.waiting > 0 and anew and _is_refuted(tables, anew.factor) and anew.choose():
-            self.rank(force=True)
+        self.refresh()
+        if self.anew is not None and self.queue.waiting > 0:
+            is_refuted = _is_refuted(self.view._tables, self.memory.refutation_factor)
+            if is_refuted and self.anew.choose():
+                self.rank(force=True)
 
     def find_starts(self) -> int:
         """Find who starts, in the order as it is now; ends matter if the head may be blocked."""
@@ -337,15 +314,13 @@ class ChoiceAnew:
     Parameters
     ----------
     keeper : EasyScheduler
-        Whose queue it is.
-    factor : float
-        A belief is refuted when a job is still running that has outlived its believed end
-        and taken so many times its believed runtime; at least 1. Believed ends
+        Whose queue it is. A belief is refuted when a job is still running that has outlived its
+        believed end and taken `refutation_factor` times its believed runtime; believed ends
         double, so that it happens again at each doubling.
     """
 
-    def __init__(self, keeper: EasyScheduler, factor: float) -> None:
-        self._keeper, self.factor = keeper, factor
+    def __init__(self, keeper: EasyScheduler) -> None:
+        self._keeper = keeper
 
     def choose(self) -> list[int]:
         """Let each waiting job choose given those ahead; return the places of other choices."""

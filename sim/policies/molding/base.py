@@ -1,17 +1,249 @@
-"""What decides about open counts: candidate allocations, and which of them are allowed now."""
+"""Counts that stay open until a job could start: which are allowed now, and who starts on which.
+
+The rule says which candidates are allowed, and how far in the queue jobs are considered; then
+who can and should starts.
+"""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
 import numpy as np
 
-from predictors.base import IntArray
-from predictors.compiling import direct
-from sim.policies.advice import Advice, Counts, Reading, check_counts, tried
-from sim.policies.molding.candidates import CLOSED, OpenMemory
-from sim.policies.passes.memory import RuleMemory
-from sim.policies.passes.open_counts import allow_all
+from predictors.base import FloatArray, IntArray
+from predictors.compiling import compiled, direct
+from sim.policies.advice import Advice, Counts, Reading, check_counts, last_up_to, tried
+from sim.policies.passes.memory import (
+    CLOSED,
+    OpenMemory,
+    RuleMemory,
+    lay_running,
+    note_freed,
+    take_freed,
+)
+from sim.policies.ties import is_less
+from sim.state.availability import FIRST, Profile, earliest, free_between, occupy
+from sim.state.run_state import State
+from sim.state.run_steps import give_count
 from sim.state.view import View
+from sim.state.waiting_queue import waiting_in
+
+Own = tuple[int, float, float]
+"""What a job holds: processors, and begin and end of its reservation, seconds."""
+Freed = tuple[float, float, int]
+"""Where processors became free: begin and end, seconds, and the most that are free there."""
+
+# Which candidates are allowed; each returns one past the last place that is considered. Places of
+# jobs that have started may be written to, too: nobody reads what is allowed there.
+
+
+@compiled
+def allow_all(memory: RuleMemory) -> int:
+    """Allow everybody all candidates."""
+    queue, at = memory.queue, memory.queue.at[0]
+    for k in range(at.first, at.last):
+        own = memory.menu_spans[queue.job[k]]
+        own.low, own.high = own.begin, own.begin + own.number
+    return int(at.last)
+
+
+@compiled
+def settle(memory: RuleMemory, target: FloatArray, most: float) -> int:
+    """Allow everybody one count: the largest up to a target, else the least one.
+
+    Parameters
+    ----------
+    memory : RuleMemory
+    target : numpy.ndarray of float, shape (n,)
+        Of each job.
+    most : float
+        The most that anybody gets.
+    """
+    queue, at = memory.queue, memory.queue.at[0]
+    for k in range(at.first, at.last):
+        job = queue.job[k]
+        own = memory.menu_spans[job]
+        end = own.begin + own.number
+        own.low = last_up_to(memory.menu_counts, own.begin, end, min(target[job], most))
+        own.high = own.low + 1
+    return int(at.last)
+
+
+# Who starts
+
+
+@compiled
+def may_start(state: State, memory: RuleMemory) -> bool:
+    """Say whether anybody waits while processors are free."""
+    memory.search_end[0] = 0
+    queue, at = memory.queue, memory.queue.at[0]
+    while at.first < at.last and queue.processors[at.first] == 0:
+        at.first += 1
+    return bool(state.run[0].free > 0 and at.first < at.last)
+
+
+@compiled
+def best_candidate(
+    profile: Profile,
+    now: float,
+    counts: IntArray,
+    runtimes: FloatArray,
+    low: int,
+    high: int,
+    limit: float,
+) -> tuple[int, float]:
+    """Return the candidate with the earliest end, ties to the smaller count, and its start.
+
+    The candidate is -1 where none can start before `limit`.
+    """
+    best, best_start, least = -1, np.inf, np.inf
+    for pick in range(low, high):
+        runtime = runtimes[pick]
+        if not is_less(runtime, least):
+            continue
+        latest = min(limit, now + least - runtime)
+        start = earliest(profile, counts[pick], runtime, now, latest, np.inf)
+        if is_less(start - now + runtime, least):
+            best, best_start, least = pick, start, start - now + runtime
+    return best, best_start
+
+
+@compiled
+def mold_first(state: State, memory: RuleMemory, last: int) -> int:
+    """Start, in queue order, jobs on the counts they choose; the first blocked ones reserve.
+
+    Every job before a place takes the allowed candidate with the earliest end; once all
+    reservations are given away, the earliest end among candidates that can start
+    now without moving any of them. A job that may choose from nothing has its count already.
+    With ``strict`` nobody passes a blocked job. Returns how many places were written to `found`.
+    """
+    memory.search_end[0] = last
+    lay_running(state, memory)
+    queue, profile, now = memory.queue, memory.profile, state.run[0].now
+    processors, runtime, starts = waiting_in(queue)
+    free, span, rule = profile.free, profile.span, memory.backfilling[0]
+    soon, number, reserved = np.nextafter(now, np.inf), 0, 0
+    for k in range(queue.at[0].first, last):
+        if processors[k] == 0:
+            continue
+        own, counts, runtimes = (
+            memory.menu_spans[queue.job[k]],
+            memory.menu_counts,
+            memory.menu_runtimes,
+        )
+        low, high = own.low, own.high
+        if high == 0:
+            low, high, counts, runtimes = k, k + 1, processors, runtime
+        may_reserve = reserved < rule.reservations
+        if not may_reserve:
+            starts[k] = np.inf
+            if free[span[FIRST]] == 0:
+                break
+            if counts[low] > free[span[FIRST]]:
+                continue
+        limit = np.inf if may_reserve else soon
+        pick, start = best_candidate(profile, now, counts, runtimes, low, high, limit)
+        if pick < 0:
+            continue
+        processors[k], runtime[k], starts[k] = counts[pick], runtimes[pick], start
+        occupy(profile, start, start + runtime[k], processors[k])
+        if start <= now:
+            queue.found[number] = k
+            number += 1
+            continue
+        reserved += 1
+        if rule.strict:
+            break
+    return number
+
+
+@compiled
+def settle_allowed(state: State, memory: RuleMemory, last: int) -> int:
+    """Do the same, and give those who start the counts that they take."""
+    number, queue, counts = mold_first(state, memory, last), memory.queue, memory.menu_counts
+    for place in queue.found[:number]:
+        job, chosen = queue.job[place], queue.processors[place]
+        pick = memory.menu_spans[job].low
+        while counts[pick] != chosen:
+            pick += 1
+        give_count(state, job, chosen, queue.runtime[place], pick)
+    return number
+
+
+@compiled
+def _earlier_candidate(
+    memory: RuleMemory, now: float, own: Own, freed: Freed, k: int
+) -> tuple[int, float, bool]:
+    """Return the candidate at a place that ends earliest before `own`, -1 if none, and its start.
+
+    Also whether the job's own reservation was taken out of the profile on the
+    way, as candidates of more processors than it holds need.
+    """
+    (held, old, old_end), (begin, end, most) = own, freed
+    profile, allowed = memory.profile, memory.menu_spans[memory.queue.job[k]]
+    counts, runtimes = memory.menu_counts, memory.menu_runtimes
+    reach = most + held if old < end else most
+    best, best_start, least = -1, old, old_end - now
+    out = False
+    for pick in range(allowed.low, allowed.high):
+        count, seconds = counts[pick], runtimes[pick]
+        if count > reach:
+            break
+        if not is_less(max(seconds, begin - now), least):
+            continue
+        after = max(now, begin - seconds - 1.0)
+        limit = min(end, now + least - seconds)
+        if after >= limit:
+            continue
+        if count > held and not out:
+            occupy(profile, old, old_end, -held)
+            out = True
+        mine = np.inf if out else old
+        start = earliest(profile, count, seconds, after, limit, mine)
+        if start < limit and is_less(start - now + seconds, least):
+            best, best_start, least = pick, start, start - now + seconds
+    return best, best_start, out
+
+
+@compiled
+def compress_candidates(memory: RuleMemory, now: float) -> None:
+    """Let every waiting job, in queue order, end earlier on any allowed candidate if it can.
+
+    Jobs that hold no reservation yet (``starts`` infinite) are passed over.
+    What they try is the time in which processors became free since they were last tried: see
+    `sim.policies.backfill.conservative.compress`.
+    """
+    at, profile = memory.queue.at[0], memory.profile
+    processors, runtime, starts = waiting_in(memory.queue)
+    counts, runtimes = memory.menu_counts, memory.menu_runtimes
+    begin, end = take_freed(memory)
+    if end <= now:
+        return
+    begin = max(begin, now)
+    most = free_between(profile, begin, end)[1]
+    for k in range(at.first, at.last):
+        own = processors[k]
+        if own == 0 or starts[k] == np.inf:
+            continue
+        old, old_end = starts[k], starts[k] + runtime[k]
+        if old_end <= begin:
+            continue
+        reserved, freed = (own, old, old_end), (begin, end, most)
+        best, best_start, out = _earlier_candidate(memory, now, reserved, freed, k)
+        if best < 0:
+            if out:
+                occupy(profile, old, old_end, own)
+            continue
+        if not out:
+            occupy(profile, old, old_end, -own)
+        occupy(profile, best_start, best_start + runtimes[best], counts[best])
+        processors[k], runtime[k], starts[k] = counts[best], runtimes[best], best_start
+        begin = min(begin, old)
+        end = max(end, old_end)
+        most = max(most, free_between(profile, old, old_end)[1])
+        note_freed(memory, old, old_end)
+
+
+# The rule
 
 _allow_all = direct(allow_all)
 

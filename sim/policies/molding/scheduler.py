@@ -7,19 +7,17 @@ from predictors.compiling import direct
 from predictors.in_loop.oracle import foresees
 from sim.engine.engine import Engine
 from sim.engine.protocols import Promise
-from sim.policies.base import OpenAllocation, QueueKeeper
-from sim.policies.molding.base import Candidates
-from sim.policies.molding.candidates import SPAN
+from sim.policies.base import OpenAllocation
+from sim.policies.molding.base import Candidates, mold_first
 from sim.policies.order import Order
-from sim.policies.passes.memory import make_memory, set_menu
-from sim.policies.passes.open_counts import find_allowed
-from sim.policies.passes.queue_rule import CompiledQueueRule, is_compiled
+from sim.policies.passes.memory import set_menu
+from sim.policies.passes.queue_rule import CompiledQueueRule, QueueKeeper, compiled_rule
 from sim.state.decisions import Start
 from sim.state.feasible_counts import place_up_to
 from sim.state.run_state import longer
 from sim.state.view import View
 
-_find_allowed, _set_menu = direct(find_allowed), direct(set_menu)
+_mold_first, _set_menu = direct(mold_first), direct(set_menu)
 ALL = np.iinfo(np.int64).max
 """As many reservations as there are jobs."""
 
@@ -53,19 +51,12 @@ class OpenKeeper(QueueKeeper):
         strict: bool = False,
     ) -> None:
         self.candidates: Candidates = allocation.open(view)
-        super().__init__(view, order, allocation)
         self.counts: IntArray = np.zeros(1024, np.int64)
         self.runtimes: FloatArray = np.zeros(1024)
-        self._used = 0
-        jobs, keeps = len(view.submit_time), self.candidates.keeps
-        self.memory = make_memory(
-            self.queue.tables,
-            view.processors,
-            menu_spans=np.zeros(jobs, SPAN),
-            menu_counts=self.counts,
-            menu_runtimes=self.runtimes,
-            open=keeps._replace(reservations=reservations, strict=strict, serial=np.zeros(jobs)),
-        )
+        self._used, serial = 0, np.zeros(len(view.submit_time))
+        known = {"menu_counts": self.counts, "menu_runtimes": self.runtimes}
+        known["open"] = self.candidates.keeps._replace(serial=serial)
+        super().__init__(view, order, allocation, reservations, strict, **known)
 
     def admit(self, job: int) -> int:
         """Queue a job that has just arrived, with its candidates, and return its place."""
@@ -124,13 +115,10 @@ class OpenScheduler(OpenKeeper):
 
     def compiled_rule(self, engine: Engine) -> CompiledQueueRule | None:
         """Return the rule where it narrows without memory, in the order of arrival."""
-        candidates = self.candidates
-        plain = is_compiled(self, OpenScheduler, engine) and foresees(engine.predictor)
-        plain &= not (self.view.predictor.learns or engine.kills)
-        if not plain or candidates.looks_ahead or candidates.compiled_pass is None:
+        decides, learns = self.candidates.compiled_pass, self.view.predictor.learns
+        if decides is None or learns or engine.kills or not foresees(engine.predictor):
             return None
-        known = {"candidates": candidates, "open": self.memory.open}
-        return CompiledQueueRule(engine, self, {"decide": candidates.compiled_pass}, **known)
+        return compiled_rule(engine, self, OpenScheduler, decide=decides)
 
     def prepare(self) -> None:
         """Plan with what is believed now."""
@@ -148,4 +136,4 @@ class OpenScheduler(OpenKeeper):
 
     def _plan(self, last: int) -> int:
         """Find who starts before a place, and make the reservations."""
-        return int(_find_allowed(self.view._tables, self.memory, last))
+        return int(_mold_first(self.view._tables, self.memory, last))
