@@ -81,8 +81,8 @@ EDITS = {
     ),
     "fair_share": (
         "allocation/fair_share.py",
-        "np.ceil(memory.open.scale *",
-        "np.ceil(0.1 * memory.open.scale *",
+        "np.ceil(rule.scale *",
+        "np.ceil(0.1 * rule.scale *",
     ),
     "iterative": (
         "allocation/iterative.py",

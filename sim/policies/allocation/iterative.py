@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from predictors.base import FloatArray, IntArray
-from predictors.compiling import compiled, direct
+from predictors.compiling import compiled
 from sim.errors import AT_LEAST_1, check_choice
 from sim.policies.molding.base import (
     Candidates,
@@ -313,24 +313,6 @@ def fill_idle(
             pick[last] += 1
 
 
-@dataclass(frozen=True, kw_only=True)
-class WholeQueue(OpenCounts):
-    """What rules that plan the whole queue in every scheduling pass have in common.
-
-    Parameters
-    ----------
-    depth : int
-        How many of the first waiting jobs are planned; the others are not
-        considered until they come within. At least 1.
-    """
-
-    depth: int = 32
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        AT_LEAST_1.check(depth=self.depth)
-
-
 @compiled
 def plan_first(state: State, memory: RuleMemory) -> int:
     """Fix the counts of the first jobs by a plan that follows the running ones.
@@ -338,7 +320,7 @@ def plan_first(state: State, memory: RuleMemory) -> int:
     Returns one past the place of the last of them; of the last place, if nobody could start now.
     """
     run, queue, at, own = state.run[0], memory.queue, memory.queue.at[0], memory.open
-    last = allow_all(memory)
+    last = allow_all(state, memory)
     if run.free == 0:
         return int(last)
     jobs, number, place = np.empty(own.depth, np.int64), 0, at.first
@@ -365,23 +347,31 @@ def plan_first(state: State, memory: RuleMemory) -> int:
 @compiled
 def decide(state: State, memory: RuleMemory) -> int:
     """Find who starts of the first jobs, on counts by a plan."""
-    if not may_start(state, memory):
-        return 0
-    return settle_allowed(state, memory, plan_first(state, memory))
+    last = plan_first(state, memory) if may_start(state, memory) else 0
+    return settle_allowed(state, memory, last)
 
 
-_plan_first = direct(plan_first)
+@dataclass(frozen=True, kw_only=True)
+class WholeQueue(OpenCounts):
+    """What rules that plan the whole queue in every scheduling pass have in common.
 
+    Parameters
+    ----------
+    depth : int
+        How many of the first waiting jobs are planned; the others are not
+        considered until they come within. At least 1.
+    """
 
-class QueuePlanner(Candidates):
-    """Plans the first waiting jobs after the running ones, where any could start now."""
+    depth: int = 32
 
-    def __init__(self, view: View, rule: WholeQueue, keeps: OpenMemory) -> None:
-        super().__init__(view, rule.advice, rule.counts, decide, keeps._replace(depth=rule.depth))
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        AT_LEAST_1.check(depth=self.depth)
 
-    def narrow(self, memory: RuleMemory) -> int:
-        """Fix the counts of the first jobs, and consider nobody else."""
-        return int(_plan_first(self.view._tables, memory))
+    def planner(self, view: View, how: OpenMemory) -> Candidates:
+        """Begin a run of a rule that plans so."""
+        keeps = how._replace(depth=self.depth)
+        return Candidates(view, self.advice, self.counts, decide, plan_first, keeps)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -408,7 +398,7 @@ class Iterative(WholeQueue):
 
     def open(self, view: View) -> Candidates:
         """Begin a run."""
-        return QueuePlanner(view, self, OpenMemory(by_time=self.step == "time"))
+        return self.planner(view, OpenMemory(by_time=self.step == "time"))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -426,4 +416,4 @@ class UtilizationBased(WholeQueue):
 
     def open(self, view: View) -> Candidates:
         """Begin a run."""
-        return QueuePlanner(view, self, OpenMemory(fills_idle=True))
+        return self.planner(view, OpenMemory(fills_idle=True))

@@ -18,9 +18,8 @@ from sim.state.view import View
 @compiled
 def decide(state: State, memory: RuleMemory) -> int:
     """Find who starts, on the count with the earliest end."""
-    if not may_start(state, memory):
-        return 0
-    return settle_allowed(state, memory, allow_all(memory))
+    last = allow_all(state, memory) if may_start(state, memory) else 0
+    return settle_allowed(state, memory, last)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -136,9 +136,8 @@ def decide_deep(state: State, memory: RuleMemory) -> int:
 
     A job whose count is settled is one with a single candidate: itself.
     """
-    if not may_start(state, memory):
-        return 0
-    return mold_first(state, memory, memory.queue.at[0].last)
+    last = memory.queue.at[0].last if may_start(state, memory) else 0
+    return mold_first(state, memory, last)
 
 
 _lay_running, _is_refuted = direct(lay_running), direct(is_refuted)

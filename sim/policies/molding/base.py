@@ -37,7 +37,7 @@ Freed = tuple[float, float, int]
 
 
 @compiled
-def allow_all(memory: RuleMemory) -> int:
+def allow_all(state: State, memory: RuleMemory) -> int:
     """Allow everybody all candidates."""
     queue, at = memory.queue, memory.queue.at[0]
     for k in range(at.first, at.last):
@@ -74,7 +74,6 @@ def settle(memory: RuleMemory, target: FloatArray, most: float) -> int:
 @compiled
 def may_start(state: State, memory: RuleMemory) -> bool:
     """Say whether anybody waits while processors are free."""
-    memory.search_end[0] = 0
     queue, at = memory.queue, memory.queue.at[0]
     while at.first < at.last and queue.processors[at.first] == 0:
         at.first += 1
@@ -117,6 +116,8 @@ def mold_first(state: State, memory: RuleMemory, last: int) -> int:
     With ``strict`` nobody passes a blocked job. Returns how many places were written to `found`.
     """
     memory.search_end[0] = last
+    if last == 0:
+        return 0
     lay_running(state, memory)
     queue, profile, now = memory.queue, memory.profile, state.run[0].now
     processors, runtime, starts = waiting_in(queue)
@@ -245,8 +246,6 @@ def compress_candidates(memory: RuleMemory, now: float) -> None:
 
 # The rule
 
-_allow_all = direct(allow_all)
-
 
 class Candidates:
     """A rule for open counts at work in one run.
@@ -259,6 +258,8 @@ class Candidates:
         Which counts are candidates, besides the request.
     compiled_pass : callable, optional
         A pass that narrows as `narrow` does.
+    allows : callable
+        Compiled: says of a state and a `RuleMemory` what `narrow` does; everything by default.
     keeps : OpenMemory
         What it keeps of the run.
 
@@ -270,8 +271,6 @@ class Candidates:
     """
 
     looks_ahead = False
-    compiled_pass: Callable[..., int] | None = None
-    keeps = CLOSED
 
     def __init__(
         self,
@@ -279,12 +278,12 @@ class Candidates:
         advice: Advice,
         counts: Counts,
         compiled_pass: Callable[..., int] | None = None,
+        allows: Callable[..., int] = allow_all,
         keeps: OpenMemory = CLOSED,
     ) -> None:
-        self.view = view
-        self.advice = advice
-        self.counts = counts
+        self.view, self.advice, self.counts = view, advice, counts
         self.compiled_pass, self.keeps = compiled_pass, keeps
+        self._allows = direct(allows)
 
     def tries(self, job: int, view: View) -> IntArray:
         """Return the counts that a job tries."""
@@ -306,11 +305,11 @@ class Candidates:
         """Take in what happened since the last pass; called once a pass, before anything else."""
 
     def narrow(self, memory: RuleMemory) -> int:
-        """Say which candidates are allowed in this pass; everything by default.
+        """Say which candidates are allowed in this pass.
 
         Returns one past the last place of the queue that is considered.
         """
-        return int(_allow_all(memory))
+        return int(self._allows(self.view._tables, memory))
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -60,8 +60,12 @@ class OpenMemory(NamedTuple):
     depth : int
     by_time, fills_idle : bool
         As of `sim.policies.allocation.iterative`.
+    queue_time : int
+    longest : float, seconds
+        As of `sim.policies.allocation.queue_time`.
     scale : float
     shares : numpy.ndarray of float, shape (n, 2)
+    counts_running, keeps_shares : bool
         As of `sim.policies.allocation.fair_share`.
     serial : numpy.ndarray of float, shape (n,), seconds
         Believed T(1) of each job.
@@ -70,8 +74,12 @@ class OpenMemory(NamedTuple):
     depth: int = 0
     by_time: bool = False
     fills_idle: bool = False
+    queue_time: int = 0
+    longest: float = 0.0
     scale: float = 0.0
     shares: FloatArray = np.zeros((0, 2))
+    counts_running: bool = False
+    keeps_shares: bool = False
     serial: FloatArray = np.zeros(0)
 
 
