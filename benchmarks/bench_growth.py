@@ -22,7 +22,6 @@ from benchmarks.floor import show
 from scripts.composing import composed
 from sim.config import CONFIG_FOLDER
 from sim.engine.run import simulate
-from sim.simulation.build import build, with_menu
 from sim.simulation.scene import prepare, set_scene
 
 BOUND = ("fcfs", "easy", "conservative", "sa", "fair_share", "iterative", "equi")
@@ -53,8 +52,7 @@ def one_cost(preset: str, jobs: int, processors: int, seed: int, rounds: int) ->
     scene = set_scene(config, 0)
     best = math.inf
     for _ in range(rounds):
-        policy = build(with_menu(config["policy"], config["menu"]), "policy")
-        setup = prepare(config, config, scene, policy)
+        setup = prepare(config, config, scene)
         began = time.process_time()
         simulate(setup)
         best = min(best, time.process_time() - began)

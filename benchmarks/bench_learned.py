@@ -17,19 +17,12 @@ from benchmarks.floor import best_of, show
 from scripts.composing import composed
 from sim.engine.run import simulate
 from sim.engine.setup import Setup
-from sim.simulation.build import build, with_menu
-from sim.simulation.scene import Scene, prepare, set_scene
+from sim.simulation.scene import prepare, set_scene
 
 LIMITS = {"adept": 1.3, "consensus": 3.0, "regression": 1.5, "focused": 1.5}
 """How many times the reference a predictor may take."""
 REFERENCE = "noisy_oracle"
 CALLS = ("observe", "curve", "explain", "offered")
-
-
-def setup_of(config: dict[str, Any], scene: Scene) -> Setup:
-    """Return a fresh simulation of a configuration."""
-    policy = build(with_menu(config["policy"], config["menu"]), "policy")
-    return prepare(config, config, scene, policy)
 
 
 def own_seconds(setup: Setup) -> float:
@@ -58,11 +51,14 @@ def measure(jobs: int, rounds: int) -> list[dict[str, Any]]:
     shared = ("policy=sa", f"workload.jobs={jobs}", "baseline=null")
     configs = {name: composed(*shared, f"predictor={name}") for name in (REFERENCE, *LIMITS)}
     scene = set_scene(configs[REFERENCE], 0)
-    own = {name: own_seconds(setup_of(config, scene)) for name, config in configs.items()}
-    setups = [setup_of(config, scene) for config in configs.values()]
+    own = {name: own_seconds(prepare(config, config, scene)) for name, config in configs.items()}
+    setups = [prepare(config, config, scene) for config in configs.values()]
     actions = [lambda setup=setup: simulate(setup) for setup in setups]
     took = dict(zip(configs, best_of(rounds, *actions), strict=True))
-    own = {name: min(own[name], own_seconds(setup_of(configs[name], scene))) for name in configs}
+    own = {
+        name: min(own[name], own_seconds(prepare(configs[name], configs[name], scene)))
+        for name in configs
+    }
     return [
         {
             "rule": f"SA with {name}",

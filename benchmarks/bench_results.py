@@ -13,7 +13,7 @@ import numpy as np
 import pandas as pd
 
 from benchmarks.floor import show
-from sim.results.artefacts import Artefacts, write_run
+from sim.results.artefacts import RUN, Artefacts, write_run
 from sim.results.durable import checksums
 from sim.results.lower_bounds import least_costs
 from sim.results.metrics import summarise
@@ -162,7 +162,7 @@ def main() -> None:
     figure = schedule_figure(run.tables, records.processors, "lanes", records.stretches.nodes)
     lap("figure")
     with tempfile.TemporaryDirectory() as folder:
-        write_run(Path(folder), Artefacts(run.tables, figure, summary, {}))
+        write_run(Path(folder), {RUN: Artefacts(run.tables, figure, summary, {})})
         sizes = sum(path.stat().st_size for path in Path(folder).iterdir()) / 1e6
         lap("files")
     print(f"{jobs} jobs, {len(summary)} figures, {sizes:.0f} MB of artefacts")

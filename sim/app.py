@@ -10,7 +10,7 @@ import os
 import re
 import sys
 import traceback
-from collections.abc import Mapping
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -31,7 +31,8 @@ from sim.results.durable import output, write_failure
 
 if TYPE_CHECKING:
     from sim.console import Side
-    from sim.simulation.in_folder import Carried
+    from sim.simulation.progress import Names
+    from sim.simulation.replay import Carried
 
 BAD_STATUS = 2
 logger = logging.getLogger(__name__)
@@ -43,15 +44,14 @@ _begun: list[bool] = []
 def _run(composed: DictConfig, folder: Path, multirun: bool) -> float | None:
     """Carry the run out; show its results, or return its objective in a multirun."""
     config = settings(composed, HydraConfig.get(), multirun)
-    from sim.simulation.in_folder import run_in
-    from sim.simulation.progress import Names, Show
+    from sim.simulation.progress import Show, names_of
+    from sim.simulation.replay import run_in
 
     if not gc.isenabled():  # all is loaded, which is no garbage
         gc.freeze()
         gc.enable()
     asked = config["sim"]["progress"]
-    chosen = HydraConfig.get().runtime.choices
-    names = Names(str(chosen["policy"]), _predictor(chosen), str(chosen["workload"]))
+    names = names_of(HydraConfig.get().runtime.choices, config["baseline"])
     show = Show(not multirun if asked is None else asked, names)
     own: Any = {"hydra": OmegaConf.to_container(HydraConfig.get(), enum_to_str=True)}
     tasks = HydraConfig.get().overrides.task
@@ -70,7 +70,12 @@ def _run(composed: DictConfig, folder: Path, multirun: bool) -> float | None:
 
         mark_finished(folder, [str(one) for one in tasks], done.inputs, listings(config))
         return _objective(config, done.results)
-    _show(config, done)
+    from predictors.cli.terminal import PlainConsole
+    from sim.console import print_results
+
+    # A terminal that cannot take the table takes nothing else along.
+    with output(f"; the artefacts are in {folder}"), contextlib.suppress(SystemExit):
+        print_results(PlainConsole(), _sides(names, folder, done), folder)
     return None
 
 
@@ -85,42 +90,27 @@ def _objective(config: dict[str, Any], results: Any) -> float | None:
         return None
 
 
-def _show(config: dict[str, Any], done: "Carried") -> None:
-    """Print the table; a terminal that cannot take it takes nothing else along."""
-    from predictors.cli.terminal import PlainConsole
-    from sim.console import print_results
-
-    with output(f"; the artefacts are in {done.folder}"), contextlib.suppress(SystemExit):
-        print_results(PlainConsole(), _sides(config, done), done.folder)
-
-
-def _sides(config: dict[str, Any], done: "Carried") -> "list[Side]":
+def _sides(names: "dict[str, Names]", folder: Path, done: "Carried") -> "list[Side]":
     """Return the columns of the table: the run, the step between, the baseline."""
     from sim.console import Side
-    from sim.results.artefacts import BASELINE
-    from sim.results.sentences import NOBODY
+    from sim.results.artefacts import BASELINE, RUN, STEP, replication_folder
 
-    chosen, (run, base, step) = HydraConfig.get().runtime.choices, done.results
     changed = [one for one in HydraConfig.get().overrides.task if re.match(r"\+*policy[/.]", one)]
-    policy, predictor = ", ".join([str(chosen["policy"]), *changed]), _predictor(chosen)
-    own, bases, steps = ([f for one in done.parts if (f := one[k]) is not None] for k in range(3))
-    places = done.places or [done.folder]
-    jobs, theirs = ([one / part / "jobs.parquet" for one in places] for part in ("", BASELINE))
-    sides = [Side(run, policy, "" if policy == NOBODY else predictor, parts=own, jobs=jobs)]
-    if base is not None:
-        name = config["baseline"]["name"]
-        if step is not None:
-            sides.append(Side(step, name, str(chosen["predictor"]), parts=steps))
-        by = "" if name == NOBODY else schema.BASELINE_PREDICTOR
-        sides.append(Side(base, name, by, is_baseline=True, parts=bases, jobs=theirs))
-    return sides
-
-
-def _predictor(chosen: Mapping[str, Any]) -> str:
-    """Return the name of the predictor that is asked: the policy's own, where it has one."""
-    from sim.sweeps.configurations import OWN_PREDICTOR
-
-    return str(chosen.get(OWN_PREDICTOR, chosen["predictor"]))
+    own = replace(names[RUN], policy=", ".join([names[RUN].policy, *changed]))
+    named, parts = {**names, RUN: own}, done.parts
+    places = [replication_folder(folder, k) for k in range(len(parts))] or [folder]
+    return [
+        Side(
+            done.results[role],
+            named[role].policy,
+            named[role].asked,
+            role == BASELINE,
+            [one[role] for one in parts if role in one],
+            [place / role / "jobs.parquet" for place in places],
+        )
+        for role in (RUN, STEP, BASELINE)
+        if role in done.results
+    ]
 
 
 def _task(composed: DictConfig) -> float | None:
@@ -130,13 +120,15 @@ def _task(composed: DictConfig) -> float | None:
     not finished then (`sim.sweeps.resume.Sweep`), a single run is refused.
     """
     from sim.sweeps.locks import BusyError, own_folder
+    from sim.sweeps.resume import comes_back
 
     _begun.append(True)
     hydra_config = HydraConfig.get()
     folder = Path(hydra_config.runtime.output_dir)
     multirun = hydra_config.mode == RunMode.MULTIRUN
     try:
-        with own_folder(folder, wait=multirun and not _comes_back(hydra_config)):
+        plain: Any = OmegaConf.to_container(hydra_config, resolve=False)
+        with own_folder(folder, wait=multirun and not comes_back(plain)):
             return _carried_out(composed, folder, multirun)
     except SimError as error:
         if not multirun:
@@ -144,15 +136,6 @@ def _task(composed: DictConfig) -> float | None:
         if not isinstance(error, BusyError):
             raise
         return None
-
-
-def _comes_back(hydra_config: Any) -> bool:
-    """Return whether the sweeper of a multirun comes back for runs that others were at."""
-    from sim.sweeps.resume import SUBDIR
-
-    plain: Any = OmegaConf.to_container(hydra_config, resolve=False)
-    own = str(plain["sweeper"]["_target_"]).endswith(".MoldsimSweeper")
-    return own and plain["sweep"]["subdir"] == SUBDIR
 
 
 def _carried_out(composed: DictConfig, folder: Path, multirun: bool) -> float | None:

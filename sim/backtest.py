@@ -13,9 +13,9 @@ from predictors.cli.display import SILENT, Display
 from predictors.cli.fitting import fitting_tables
 from predictors.cli.terminal import PlainConsole, warnings_last
 from sim.composition import options_below
-from sim.config import CONFIG_FOLDER
 from sim.errors import ConfigError
 from sim.help.interrupts import goes_on
+from sim.help.pages import CONFIG_FOLDER
 from sim.results.durable import (
     answering,
     as_json,

@@ -20,6 +20,8 @@ from sim.help.meanings import meanings
 from sim.help.misspellings import no_such_key
 from sim.help.pages import CONFIG_FOLDER as CONFIG_FOLDER
 
+Settings = Mapping[str, Any]
+"""A run's configuration, or a part of it, as plain data."""
 PARTS = ("workload", "moldability", "cluster", "evolving", "policy", "predictor")
 """Open groups, whose classes say what they accept."""
 BASELINE_PREDICTOR = "user_estimate"

@@ -9,7 +9,7 @@ from predictors.base import FloatArray, RuntimePredictor
 from predictors.compiling import direct
 from sim.engine.loop import INSTANTS, NoRule, advance, always_ask, bind
 from sim.engine.protocols import CompiledRule
-from sim.state.calendar import set_limits
+from sim.state.calendar import let_counts_change, offer, set_limits
 from sim.state.processors import held_ranges
 from sim.state.records import Consultations, Records, Stretches
 from sim.state.run_state import idle_state
@@ -17,6 +17,8 @@ from sim.state.run_steps import next_event_time
 from sim.state.waiting_queue import WaitingQueue
 
 _next_event_time = direct(next_event_time)
+AT_ONCE = 1 << 19
+"""Runtimes that are asked for together."""
 STATUSES = np.array(["completed", "killed"], object)
 
 
@@ -75,12 +77,30 @@ class CompiledPasses(Passes):
             self.state.processors[:] = engine.jobs.requested_processors
         if engine.kills:
             set_limits(self.calendar, engine.jobs.requested_time.astype(float))
-        rule.begin(self.state, self.calendar)
+        rule.begin(self.state)
+        self._know_runtimes()
         self._tells = any(watcher.needs_passes for watcher in engine.watchers)
         self.state.run["passes_per_return"] = 1 if self._tells else INSTANTS
         if self._tells:  # no rule in Python looks at a state in which jobs to come stand
             engine.state.tables = self.state
         self._bind(rule.memory, **rule.functions)
+
+    def _know_runtimes(self) -> None:
+        """Put down how long runs really take on what the rule may let jobs have."""
+        engine, rule, calendar = self._engine, self._rule, self.calendar
+        jobs = np.arange(len(engine.submit))
+        if rule.offered is not None:
+            chosen, counts = rule.offered
+            parts = [slice(k, k + AT_ONCE) for k in range(0, chosen.size, AT_ONCE)]
+            runtimes = [engine.work.runtimes_at(chosen[part], counts[part]) for part in parts]
+            offer(calendar, np.concatenate(runtimes))
+        elif not rule.asks_at_arrivals:
+            calendar.runtime[:] = engine.work.runtimes_at(jobs, self.state.processors)
+        if rule.changes_counts:
+            more = engine.shown.more
+            malleable = jobs[engine.malleable]
+            by_count = engine.work.by_count(malleable, more["least"], more["largest"])
+            let_counts_change(calendar, by_count)
 
     @property
     def following(self) -> float:
@@ -126,7 +146,7 @@ class CompiledPasses(Passes):
         order = state.start_order.astype(np.min_scalar_type(-submitted))
         end, start, allocated = self.calendar.end_time, state.start_time, state.processors
         begun, first_run = start[order], np.broadcast_to(np.int64(0), submitted)
-        stretches = self._rule.stretches()
+        stretches = self._rule.stretches(end)
         if stretches is None:
             nodes, held = held_ranges(state, state.first_range[order]), allocated[order]
             stretches = Stretches(order, first_run, begun, end[order], held, nodes)

@@ -65,6 +65,10 @@ class EventList:
         """Return when a running job ends."""
         return self.calendar.end_time.item(job)
 
+    def is_killed(self, job: int) -> bool:
+        """Say whether a job is, or will be, killed at its limit."""
+        return self.calendar.killed.item(job)
+
     def set_believed_end(self, run: Run, end: float) -> None:
         """Believe that a run ends at another time."""
         _move_believed_end(self.state.tables, self.calendar, run.job, end)

@@ -3,8 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal, Protocol
 
-from predictors.base import IntArray
-from sim.state.calendar import Calendar
+from predictors.base import FloatArray, IntArray
 from sim.state.columns import Explanations
 from sim.state.decisions import Decision
 from sim.state.records import Stretches
@@ -97,6 +96,10 @@ class CompiledRule(Protocol):
     ----------
     asks_at_arrivals : bool
         Whether jobs that arrive choose in Python, which sees the state by the view.
+    offered : tuple of numpy.ndarray of int, shape (c,), or None
+        Jobs and counts that each may choose from in compiled code; there from `begin` on.
+    changes_counts : bool
+        Whether malleable jobs may go on with other counts.
     functions : mapping of str to callable
         Those of `sim.engine.loop.BoundRule`.
     memory : object
@@ -106,11 +109,13 @@ class CompiledRule(Protocol):
     """
 
     asks_at_arrivals: bool = False
+    offered: tuple[IntArray, IntArray] | None = None
+    changes_counts: bool = False
     functions: Mapping[str, Any]
     memory: Any
     explanations: Explanations
 
-    def begin(self, state: State, calendar: Calendar) -> None:
+    def begin(self, state: State) -> None:
         """Begin a run in this state; `processors` are requests there, unless Python is asked."""
 
     def answer(self) -> None:
@@ -124,5 +129,5 @@ class CompiledRule(Protocol):
     def queued(self) -> IntArray:
         """Return who waits."""
 
-    def stretches(self) -> Stretches | None:
-        """Return the stretches of all runs, if they are not whole."""
+    def stretches(self, end_time: FloatArray) -> Stretches | None:
+        """Return the stretches of all runs, of which the ends are given, if they are not whole."""

@@ -14,8 +14,7 @@ from pathlib import Path
 from predictors.cli.terminal import PlainConsole
 from predictors.plain import shown_plainly
 from sim.errors import SimError
-from sim.explain.account import explained
-from sim.explain.recorder import KEPT_BACK, ORDER, PROCESSORS, RESERVATION, RULE, Account
+from sim.explain.recorder import KEPT_BACK, ORDER, PROCESSORS, RESERVATION, RULE, Account, explained
 from sim.results.durable import answering
 from sim.results.rows import BEYOND, MOST_ERROR, PERCENT, duration, texts
 from sim.simulation.progress import simulated_date

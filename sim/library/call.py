@@ -21,9 +21,9 @@ from sim.help.misspellings import no_such_key
 from sim.simulation.build import build
 from sim.simulation.doors import raised
 from sim.simulation.parts import OBJECT, fits_as, given_object
-from sim.simulation.progress import Names
+from sim.simulation.progress import Names, names_of
 from sim.simulation.scene import REPETITION
-from sim.sweeps.configurations import OWN_PREDICTOR, key_of
+from sim.sweeps.configurations import key_of, parse_override
 from workloads.frame import SOURCE, FrameWorkload
 from workloads.logs.formats import guess_format
 from workloads.logs.log import LogWorkload
@@ -228,64 +228,31 @@ def source(jobs: object, overrides: Sequence[str]) -> tuple[list[str], Part | No
     return [f"workload={FILES if isinstance(jobs, LogWorkload) else MODELS}"], made
 
 
+@dataclass(frozen=True)
 class Call:
     """What a call asks for.
 
-    Parameters
-    ----------
-    overrides : sequence of str
-    jobs, processors, policy, predictor
-        As `sim.run` takes them.
-    keys : mapping
-        Its further keywords.
-
     Attributes
     ----------
-    overrides : list of str
+    overrides : sequence of str
         The command line that it amounts to, parts that are objects left out.
-
-    Raises
-    ------
-    ConfigError
-        If an argument is refused.
+    parts : mapping of str to Part
+        Those parts.
     """
 
-    def __init__(
-        self,
-        overrides: Sequence[str],
-        jobs: object,
-        processors: int | None,
-        policy: object,
-        predictor: object,
-        keys: Mapping[str, object],
-    ) -> None:
-        for one in overrides:
-            if not isinstance(one, str):
-                raise ConfigError(f"{one!r:.60}: must be an override such as 'policy=easy'")
-            if re.match(r"[+~]*hydra[./]", one) and not one.startswith("hydra.searchpath="):
-                raise ConfigError(f"{one}: is for the command; folder= says where artefacts go")
-        own = [*overrides, *(keyword(key, value) for key, value in keys.items())]
-        said, workload = source(jobs, own)
-        self.parts: dict[str, Part] = {} if workload is None else {"workload": workload}
-        for key, given in (("policy", policy), ("predictor", predictor)):
-            found = part(key, given)
-            if isinstance(found, Part):
-                self.parts[key] = found
-            elif found is not None:
-                said.append(found)
-        if processors is not None:
-            said.append(f"cluster.processors={literal(processors)}")
-        self._refuse_unread(own)
-        self.overrides = [*own, *said]
+    overrides: Sequence[str]
+    parts: Mapping[str, Part]
 
-    def _refuse_unread(self, overrides: Sequence[str]) -> None:
-        """Refuse overrides of what an object has decided."""
-        for one in overrides:
-            group, _, inner = key_of(one).replace("/", ".").partition(".")
-            held = self.parts.get(group)
-            if held is None or inner in REPETITION or (held.target == FRAME and inner != "path"):
-                continue
-            raise ConfigError(f"{one}: has no effect, as {group} is {held.name} here")
+    @property
+    def values(self) -> dict[str, Any]:
+        """What was given, by key; of objects their names."""
+        said = dict(map(parse_override, self.overrides))
+        return said | {key: held.name for key, held in self.parts.items()}
+
+    @property
+    def said(self) -> list[str]:
+        """The overrides, with the names of objects."""
+        return [*self.overrides, *(f"{key}={held.name}" for key, held in self.parts.items())]
 
     def settings(self, composed: Composed) -> dict[str, Any]:
         """Return the settings of a run with the parts that are objects in their places."""
@@ -318,9 +285,47 @@ class Call:
         """Return what writes the configuration of a run into a folder."""
         return partial(composed.save, parts={k: (p.name, p.target) for k, p in self.parts.items()})
 
-    def names(self, choices: Mapping[str, str]) -> Names:
-        """Return what the parts of the run are called."""
-        found = {key: str(choices[key]) for key in ("policy", "predictor", "workload")}
-        held = {key: part.name for key, part in self.parts.items()}
-        own = {k: str(choices[OWN_PREDICTOR]) for k in ("predictor",) if OWN_PREDICTOR in choices}
-        return Names(**(found | held | own))
+    def names(self, composed: Composed) -> dict[str, Names]:
+        """Return by role what the parts of the run and of its baseline are called."""
+        chosen = {**composed.choices, **{key: part.name for key, part in self.parts.items()}}
+        return names_of(chosen, composed.settings["baseline"])
+
+
+def called(
+    overrides: Sequence[str],
+    jobs: object,
+    processors: int | None,
+    policy: object,
+    predictor: object,
+    keys: Mapping[str, object],
+) -> Call:
+    """Return what a call asks for, by the arguments of `sim.run`.
+
+    Raises
+    ------
+    ConfigError
+        If an argument is refused.
+    """
+    for one in overrides:
+        if not isinstance(one, str):
+            raise ConfigError(f"{one!r:.60}: must be an override such as 'policy=easy'")
+        if re.match(r"[+~]*hydra[./]", one) and not one.startswith("hydra.searchpath="):
+            raise ConfigError(f"{one}: is for the command; folder= says where artefacts go")
+    own = [*overrides, *(keyword(key, value) for key, value in keys.items())]
+    said, workload = source(jobs, own)
+    parts: dict[str, Part] = {} if workload is None else {"workload": workload}
+    for key, given in (("policy", policy), ("predictor", predictor)):
+        found = part(key, given)
+        if isinstance(found, Part):
+            parts[key] = found
+        elif found is not None:
+            said.append(found)
+    if processors is not None:
+        said.append(f"cluster.processors={literal(processors)}")
+    for one in own:  # of what an object has decided
+        group, _, inner = key_of(one).replace("/", ".").partition(".")
+        held = parts.get(group)
+        if held is None or inner in REPETITION or (held.target == FRAME and inner != "path"):
+            continue
+        raise ConfigError(f"{one}: has no effect, as {group} is {held.name} here")
+    return Call([*own, *said], parts)

@@ -4,7 +4,6 @@ import inspect
 import sys
 import warnings
 from collections.abc import Mapping, Sequence
-from pydoc import ErrorDuringImport, locate
 from typing import Any
 
 import yaml
@@ -16,6 +15,7 @@ from sim.help.misspellings import meant
 from sim.help.pages import CONFIG_DIRS, options, words_of
 from sim.library.call import instance, literal
 from sim.results.metrics import summarise
+from sim.simulation.build import imported
 from sim.simulation.parts import NEEDED, check_object, fits_as, given_object
 from sim.simulation.scene import REPETITION, play, set_scene
 from workloads.truth.options import TRUTH_KEYS
@@ -57,20 +57,6 @@ def taken_for(made: Any) -> str:
     nearest = max(NEEDED, key=lambda key: sum(hasattr(made, one) for one in NEEDED[key].methods))
     check_object(made, nearest, f"{type(made).__name__}, taken for {nearest}")
     return nearest
-
-
-def _located(name: str) -> Any:
-    """Return the class of a dotted name."""
-    try:
-        found = locate(name)
-    except (ErrorDuringImport, SystemExit) as error:
-        raise ConfigError(f"{name}: cannot be imported ({one_line(error)})") from error
-    if found is None:
-        module, package = name.rpartition(".")[0], name.partition(".")[0]
-        why = f"the folder that holds {package} must be in PYTHONPATH"
-        why = f"{module} has none" if locate(module) else why
-        raise ConfigError(f"{name}: there is no such class; {why}")
-    return found
 
 
 def _play(key: str, overrides: Sequence[str], node: Mapping[str, Any]) -> None:
@@ -128,7 +114,7 @@ def check_plugin(plugin: Any, **arguments: Any) -> str:
         chosen.append(f"{groups[key]}={name}")
         chosen += [f"{key}.{one}={value}" for one, value in arguments.items()]
     else:
-        made: Any = _located(plugin) if isinstance(plugin, str) else plugin
+        made: Any = imported(plugin, plugin) if isinstance(plugin, str) else plugin
         made = instance(made, "", **arguments) if inspect.isclass(made) else made
         name, key = type(made).__name__, taken_for(made)
         if key == "predictor.model":

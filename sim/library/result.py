@@ -19,7 +19,7 @@ from sim.report.answer_tables import changed
 from sim.report.answers import FIGURE, differences
 from sim.report.gathering import Gathered, Summaries, gather
 from sim.report.samples import REPLICATION, groups_of
-from sim.results.artefacts import BASELINE
+from sim.results.artefacts import BASELINE, RUN
 from sim.results.frames import Frames, Tables
 from sim.results.job_metrics import Figures
 from sim.results.rows import number_of, read_together
@@ -195,17 +195,18 @@ class Result(Frames):
         return page.export_html(inline_styles=True, code_format=frame)
 
     def _sides(self) -> list[Side]:
-        def side(one: Result, is_baseline: bool = False) -> Side:
-            parts = [each.summary for each in one.replications]
-            jobs = [each.jobs for each in one.replications or (one,)]
-            return Side(one.summary, one.names.policy, one.names.asked, is_baseline, parts, jobs)
-
-        found = [side(self)]
-        if self.baseline is not None:
-            step = self.baseline_predictor
-            found += [] if step is None else [side(step)]
-            found.append(side(self.baseline, is_baseline=True))
-        return found
+        return [
+            Side(
+                one.summary,
+                one.names.policy,
+                one.names.asked,
+                one is self.baseline,
+                [each.summary for each in one.replications],
+                [each.jobs for each in one.replications or (one,)],
+            )
+            for one in (self, self.baseline_predictor, self.baseline)
+            if one is not None
+        ]
 
 
 JOB = ("job_id", "requested_processors", "reference_runtime")
@@ -306,7 +307,9 @@ def _gathered(table: pd.DataFrame) -> Gathered:
             k.removeprefix(f"{BASELINE}_"): v for k, v in told.items() if k.startswith(BASELINE)
         }
         parts = (
-            table.attrs.get(REPLICATIONS, {}).get(row["run"], ()) if number > 1 else [(told, base)]
+            table.attrs.get(REPLICATIONS, {}).get(row["run"], ())
+            if number > 1
+            else [{RUN: told, BASELINE: base}]
         )
         if not parts:
             raise SimError(
@@ -320,8 +323,8 @@ def _gathered(table: pd.DataFrame) -> Gathered:
             sides.append(own | {"role": BASELINE, "policy": policy} | by)
         for k, found in enumerate(parts):
             run = f"{row['run']}/replication={k}" if number > 1 else row["run"]
-            for side, figures in zip(sides, found, strict=False):
+            for side, role in zip(sides, (RUN, BASELINE), strict=False):
                 rows.append({"run": run} | side | {REPLICATION: k})
-                held = {key: v for key, v in figures.items() if v is not None and v == v}
+                held = {key: v for key, v in found[role].items() if v is not None and v == v}
                 known[run, side["role"]] = held | {"seed": row["seed"]}
     return pd.DataFrame(rows), [*keys, REPLICATION], known

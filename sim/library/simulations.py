@@ -2,8 +2,8 @@
 
 import contextlib
 import warnings
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
 from itertools import product
 from os import PathLike, fspath
 from pathlib import Path
@@ -12,22 +12,21 @@ from typing import Any
 import pandas as pd
 
 from predictors.cli.display import SILENT, Display
-from sim.composition import Composed, combinations, compose
-from sim.config import BASELINE_PREDICTOR
+from sim.composition import combinations, compose
 from sim.errors import BAD_INPUT, ConfigError, SimError, SweepWarning, one_line
 from sim.help.interrupts import noting_interrupts
-from sim.library.call import Call, axis, several
+from sim.library.call import Call, axis, called, several
 from sim.library.result import REPLICATIONS, Kept, Result
-from sim.results.artefacts import BASELINE
+from sim.results.artefacts import BASELINE, RUN, STEP
 from sim.results.durable import write_failure
 from sim.results.provenance import listings
 from sim.results.run_folder import foreign
-from sim.simulation.in_folder import run_in
 from sim.simulation.progress import Names, Show
-from sim.simulation.replay import Results, Simulated, summaries
+from sim.simulation.replay import Carried, Simulated, run_in
 from sim.simulation.replay import run as replay
+from sim.simulation.replication import Results
 from sim.sweeps.callback import folder_name
-from sim.sweeps.configurations import HOW, parse_override
+from sim.sweeps.configurations import HOW
 from sim.sweeps.locks import own_folder
 from sim.sweeps.marks import mark_finished
 from sim.sweeps.resume import override_dirname, samples_to_validate
@@ -87,28 +86,31 @@ def run(
     >>> len(result.jobs), result.summary["prediction_median_error"]
     (30, 0.0)
     """
-    call = Call(overrides, jobs, processors, policy, predictor, keys)
-    composed = compose(call.overrides)
-    config, names = call.settings(composed), call.names(composed.choices)
+    call = called(overrides, jobs, processors, policy, predictor, keys)
+    config, show, save = _composed(call)
     kept: list[Simulated] = []
-    show = _show(config, names)
     if folder is None:
-        means = replay({**config, "picture": "none"}, None, {}, show, kept.append)
-        return _result(means, kept, names, config["baseline"], None)
+        done = replay({**config, "picture": "none"}, None, {}, show, kept.append)
+        return _result(done.results, kept, show.names, None)
     place = _made(folder)
     with own_folder(place):
-        means = run_in(
-            place, config, show, call.saver(composed), kept.append, anew=True, goes_on=False
-        ).results
-    return _result(means, kept, names, config["baseline"], place)
+        done = run_in(place, config, show, save, kept.append, anew=True, goes_on=False)
+    return _result(done.results, kept, show.names, place)
 
 
-def _show(config: Mapping[str, Any], names: Names) -> Show:
-    """Return what is told of the progress: at a terminal or in a notebook, unless it is set."""
-    show = Show(False, names)
+def _composed(
+    call: Call, multirun: bool = False
+) -> tuple[dict[str, Any], Show, Callable[[Path], None]]:
+    """Return the settings of a run, what is told of it, and what writes its configuration.
+
+    Progress is told at a terminal or in a notebook, unless it is set.
+    """
+    composed = compose(call.overrides, multirun)
+    config, show = call.settings(composed), Show(names=call.names(composed))
     asked = config["sim"]["progress"]
     is_seen = show.messages.is_terminal or show.messages.is_jupyter
-    return replace(show, progress=is_seen if asked is None else asked)
+    show = replace(show, progress=is_seen if asked is None else asked)
+    return config, show, call.saver(composed)
 
 
 def _made(folder: str | PathLike[str]) -> Path:
@@ -129,37 +131,28 @@ def _made(folder: str | PathLike[str]) -> Path:
 
 
 def _result(
-    means: Results,
-    kept: Sequence[Simulated],
-    names: Names,
-    base: Mapping[str, Any] | None,
-    folder: Path | None,
+    means: Results, kept: Sequence[Simulated], names: Mapping[str, Names], folder: Path | None
 ) -> Result:
     """Return the result of a run: of one replication, or of several with their means."""
-    named = [names, names, names]
-    if base is not None:
-        named[1] = Names(str(base["name"]), BASELINE_PREDICTOR, names.workload)
-        named[2] = Names(str(base["name"]), names.predictor, names.workload)
-    each = [_replication(one, named) for one in kept]
-    if "replications" not in means[0]:
-        return replace(each[0], folder=folder)
-    baseline, step = (
-        None if summary is None else Result(summary, name, replications=tuple(filter(None, parts)))
-        for summary, name, parts in (
-            (means[1], named[1], [one.baseline for one in each]),
-            (means[2], named[2], [one.baseline_predictor for one in each]),
+    every = [
+        {role: Result(one.summary, names[role], tables=one.tables) for role, one in made.items()}
+        for made in kept
+    ]
+    if "replications" not in means[RUN]:
+        return replace(_compared(every[0]), folder=folder)
+    found = {
+        role: Result(
+            summary, names[role], replications=tuple(one[role] for one in every if role in one)
         )
-    )
-    return Result(means[0], names, baseline, step, tuple(each), folder)
+        for role, summary in means.items()
+    }
+    found[RUN] = replace(found[RUN], replications=tuple(map(_compared, every)), folder=folder)
+    return _compared(found)
 
 
-def _replication(simulated: Simulated, named: Sequence[Names]) -> Result:
-    own, baseline, step = (
-        None if made is None else Result(made.summary, name, tables=made.tables)
-        for made, name in zip(simulated, named, strict=True)
-    )
-    assert own is not None
-    return replace(own, baseline=baseline, baseline_predictor=step)
+def _compared(found: Mapping[str, Result]) -> Result:
+    """Return the result of a run with those that it is compared with."""
+    return replace(found[RUN], baseline=found.get(BASELINE), baseline_predictor=found.get(STEP))
 
 
 @noting_interrupts()
@@ -211,9 +204,12 @@ def sweep(
     planned = [
         planned
         for own, other in product(several("policy", policy), several("predictor", predictor))
-        for planned in _plan(Call([*overrides, *axes], jobs, processors, own, other, rest))
+        for planned in _plan(called([*overrides, *axes], jobs, processors, own, other, rest))
     ]
-    differing = _differing([one.values for one in planned])
+    given = [one.values for one in planned]
+    keys_given = dict.fromkeys(key for values in given for key in values)
+    apart = [key for key in keys_given if len({repr(values.get(key)) for values in given}) > 1]
+    columns = dict.fromkeys(("policy", "predictor", *apart))
     place = None if folder is None else _made(folder)
     rows, parts = [], Kept()
     with contextlib.ExitStack() as stack:
@@ -226,9 +222,9 @@ def sweep(
                 if shown.is_due():
                     shown.show("", 0.0)
                 try:
-                    rows.append(_row(one, place, differing, shown, parts))
+                    rows.append(_row(one, place, columns, shown, parts))
                 except KeyboardInterrupt:
-                    anew = any(each.call.parts for each in planned)
+                    anew = any(each.parts for each in planned)
                     kept = f"repeat the same call to continue; finished runs in {place} are kept"
                     kept += ", but those of objects are done again" if anew else ""
                     lost = "no run is kept without a folder; folder=PATH would keep finished ones"
@@ -250,70 +246,33 @@ def _is_axis(key: str, value: object) -> bool:
     return isinstance(value, list | tuple) and key != "export"
 
 
-@dataclass(frozen=True)
-class Planned:
-    """A run of a sweep: its call, its own overrides, and its configuration if composed."""
-
-    call: Call
-    overrides: Sequence[str]
-    composed: Composed | None = None
-
-    @property
-    def values(self) -> dict[str, Any]:
-        """What was given, by key; of objects their names."""
-        said = dict(map(parse_override, self.overrides))
-        return said | {key: held.name for key, held in self.call.parts.items()}
-
-    @property
-    def said(self) -> list[str]:
-        """The overrides, with the names of objects."""
-        parts = self.call.parts.items()
-        return [*self.overrides, *(f"{key}={held.name}" for key, held in parts)]
-
-    def carry_out(
-        self, folder: Path | None, shown: Display
-    ) -> tuple[Names, str, Results, list[Results]]:
-        """Simulate; what is finished in its folder is left as it is.
-
-        Returns the names of the run's parts, that of its baseline, what is found, and what is
-        found of each replication.
-        """
-        composed = self.composed or compose(self.overrides, multirun=True)
-        call = self.call
-        config, names = call.settings(composed), call.names(composed.choices)
-        show = _show(config, names)
-        show = replace(show, display=shown if show.progress else SILENT)
-        base = (config["baseline"] or {}).get("name", "")
-        if folder is None:
-            each: list[Results] = []
-            plain = {**config, "picture": "none"}
-            means = replay(plain, None, {}, show, lambda made: each.append(summaries(made)))
-            return names, base, means, each
-        with own_folder(folder, wait=True):
-            own = bool(call.parts)
-            done = run_in(folder, config, show, call.saver(composed), anew=own, goes_on=not own)
-            mark_finished(folder, list(self.overrides), done.inputs, listings(config))
-        return names, base, done.results, done.parts
-
-
-def _plan(call: Call) -> list[Planned]:
-    """Return the runs of a call; each value of each key is composed once, to fail early."""
+def _plan(call: Call) -> list[Call]:
+    """Return the runs of a call; each value of each key is composed before any, to fail early."""
     every = combinations(call.overrides)
-    early = {tuple(one): compose(one, multirun=True) for one in samples_to_validate(every)}
-    return [Planned(call, one, early.get(tuple(one))) for one in every]
+    for one in samples_to_validate(every):
+        compose(one, multirun=True)
+    return [replace(call, overrides=one) for one in every]
 
 
-def _differing(runs: Sequence[Mapping[str, Any]]) -> list[str]:
-    """Return the keys that not all runs have alike, policy and predictor apart."""
-    known = dict.fromkeys(key for one in runs for key in one)
-    apart = [key for key in known if len({repr(one.get(key)) for one in runs}) > 1]
-    return [key for key in apart if key not in ("policy", "predictor")]
+def _carried_out(
+    call: Call, folder: Path | None, shown: Display
+) -> tuple[Mapping[str, Names], Carried]:
+    """Simulate; what is finished in its folder is left as it is. Return names and summaries."""
+    config, show, save = _composed(call, multirun=True)
+    show = replace(show, display=shown if show.progress else SILENT)
+    if folder is None:
+        return show.names, replay({**config, "picture": "none"}, None, {}, show)
+    with own_folder(folder, wait=True):
+        own = bool(call.parts)
+        done = run_in(folder, config, show, save, anew=own, goes_on=not own)
+        mark_finished(folder, list(call.overrides), done.inputs, listings(config))
+    return show.names, done
 
 
 def _row(
-    one: Planned,
+    one: Call,
     place: Path | None,
-    differing: Sequence[str],
+    columns: Iterable[str],
     shown: Display,
     parts: Kept,
 ) -> dict[str, Any]:
@@ -322,16 +281,17 @@ def _row(
     folder = None if place is None else place / name
     values = one.values
     row: dict[str, Any] = {"run": name}
-    row |= {key: values.get(key) for key in ("policy", "predictor", *differing)}
+    row |= {key: values.get(key) for key in columns}
     try:
-        names, against, (own, base, _), each = one.carry_out(folder, shown)
+        names, done = _carried_out(one, folder, shown)
     except BAD_INPUT as error:
         if folder is not None and foreign(folder) is None:
             write_failure(folder, one_line(error))
         return row | {"status": "failed", "message": one_line(error)}
-    parts |= {name: each} if len(each) > 1 else {}
-    row |= {"policy": names.policy, "predictor": names.predictor}
-    figures = {key: value for key, value in own.items() if key not in row}
-    beside = {f"{BASELINE}_{key}": value for key, value in (base or {}).items()}
-    beside |= {} if base is None else {f"{BASELINE}_policy": against}
+    found = done.results
+    parts |= {name: done.parts} if len(done.parts) > 1 else {}
+    row |= {"policy": names[RUN].policy, "predictor": names[RUN].predictor}
+    figures = {key: value for key, value in found[RUN].items() if key not in row}
+    beside = {f"{BASELINE}_{key}": value for key, value in found.get(BASELINE, {}).items()}
+    beside |= {f"{BASELINE}_policy": names[BASELINE].policy} if beside else {}
     return row | {"status": "finished", "message": ""} | figures | beside

@@ -7,6 +7,7 @@ says of any schedule which job breaks which rule.
 import argparse
 import sys
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -22,12 +23,14 @@ from sim.oracle.rules import RULES, RigidJob, Violation, check_schedule
 from sim.results.durable import answering
 from sim.results.formats import batsim_table
 from workloads.base import Trace
+from workloads.frame import FrameWorkload
 from workloads.logs.batsim import write_batsim
 from workloads.logs.formats import FORMATS, guess_format
 from workloads.logs.swf import log_of_trace, read_swf, write_swf
 from workloads.models.lublin import Lublin
 from workloads.streams import Streams
 
+COLUMNS = ["submit_time", "requested_processors", "runtime", "requested_time"]
 TINY = (
     # submit, processors, runtime, estimate: the head waits, one may pass, one may not
     *((0, 3, 10, 12), (1, 2, 5, 5), (2, 1, 9, 10), (3, 1, 20, 20)),
@@ -54,19 +57,8 @@ def rigid_trace(
     rows: Sequence[Sequence[float]] | np.ndarray, processors: int, source: str
 ) -> Trace:
     """Return a trace of (submit, processors, runtime, estimate) rows."""
-    submit, width, runtime, estimate = np.asarray(rows, float).T
-    jobs = pd.DataFrame(
-        {
-            "job_id": np.arange(1, len(submit) + 1),
-            "submit_time": submit,
-            "requested_processors": width.astype(np.int64),
-            "reference_runtime": runtime,
-            "requested_time": estimate,
-            **dict.fromkeys(("user", "executable", "preceding_job"), -1),
-            "think_time": -1.0,
-        }
-    )
-    return Trace(jobs, processors, source)
+    frame = pd.DataFrame(np.asarray(rows, float), columns=COLUMNS)
+    return replace(FrameWorkload(frame=frame).trace(Streams(1), processors), source=source)
 
 
 def crowded_rows(rng: np.random.Generator, jobs: int, processors: int) -> np.ndarray:

@@ -298,7 +298,7 @@ class _Validator:
         displaced = []
         for job in self.waiting:
             start = kept[job.job_id]
-            if start >= now and self._fits(job, start, now):
+            if start >= now and self._earliest(job, now, start) == start:
                 self.reserved[job.job_id] = start
             else:
                 displaced.append(job)
@@ -321,17 +321,8 @@ class _Validator:
         instants = sorted(steps)
         return list(zip(instants, accumulate(steps[one] for one in instants), strict=True))
 
-    def _fits(self, job: RigidJob, start: float, now: float) -> bool:
-        changes = self._changes(now)
-        until = [instant for instant, _ in changes[1:]] + [inf]
-        return all(
-            free >= job.processors
-            for (instant, free), end in zip(changes, until, strict=True)
-            if end > start and instant < start + job.estimate
-        )
-
-    def _earliest(self, job: RigidJob, now: float) -> float:
-        """Return the first instant from which the job fits for its whole estimate."""
+    def _earliest(self, job: RigidJob, now: float, least: float = -inf) -> float:
+        """Return the first instant, at least that, from which a job fits for its estimate."""
         candidate: float | None = None
         for instant, free in self._changes(now):
             if candidate is not None and instant >= candidate + job.estimate:
@@ -339,7 +330,7 @@ class _Validator:
             if free < job.processors:
                 candidate = None
             elif candidate is None:
-                candidate = instant
+                candidate = max(instant, least)
         return now if candidate is None else candidate
 
     def _free(self) -> int:

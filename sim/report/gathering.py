@@ -11,7 +11,7 @@ import pandas as pd
 
 from predictors.cli.display import SILENT, Display
 from sim.errors import SimError
-from sim.results.artefacts import BASELINE, STEP, figures_of
+from sim.results.artefacts import STEP, figures_of
 from sim.results.durable import (
     CHECKSUMS,
     FAILURE,
@@ -23,7 +23,7 @@ from sim.results.durable import (
 )
 from sim.results.job_metrics import Figures
 from sim.results.provenance import CODE, INPUTS
-from sim.results.run_folder import summary_beside
+from sim.results.run_folder import read_results
 from sim.results.sentences import is_recorded
 from sim.sweeps.configurations import (
     NAMED,
@@ -146,11 +146,9 @@ def _rows(root: Path, run: Path, summary: Figures | None, wrong: str | None) -> 
     if wrong is not None:
         yield _Row(own | {"status": "damaged", "message": wrong}, {})
     elif summary is not None:
-        yield _Row(own | {"status": "finished"}, SharedNames(summary))
-        for role in (BASELINE, STEP):
-            beside = summary_beside(run, summary, role)
-            if beside is not None:
-                yield _Row(own | {"role": role, "status": "finished"}, SharedNames(beside))
+        for role, figures in read_results(run, summary).items():
+            named = {"role": role or "run", "status": "finished"}
+            yield _Row(own | named, SharedNames(figures))
     if (run / FAILURE).exists():  # beside results of an earlier run, which stay
         yield _Row(own | {"status": "failed", "message": read_failure(run)}, {})
     elif wrong is None and summary is None:

@@ -58,6 +58,11 @@ UNITS = {
 """Units of columns, kept in the Parquet schema as field metadata ``unit``."""
 
 
+RUN, BASELINE, STEP = "", "baseline", "baseline_predictor"
+"""Roles of simulations: the run itself, its baseline, and the step between, which is the
+baseline's policy with the run's predictor; each is the name of a folder within the run's."""
+
+
 @dataclass(frozen=True)
 class Artefacts:
     """Everything that one run writes.
@@ -91,11 +96,11 @@ def is_finished(folder: Path) -> bool:
 
 
 def place_of(folder: Path) -> tuple[str, Path, Path]:
-    """Return a simulation's role, empty for the run's own, its replication's folder and its run's.
+    """Return a simulation's role, its replication's folder and its run's.
 
     A run without several replications is its own.
     """
-    role = folder.name if folder.name in (BASELINE, STEP) else ""
+    role = folder.name if folder.name in (BASELINE, STEP) else RUN
     own = folder.parent if role else folder
     return role, own, own if (own / HYDRA).is_dir() else own.parent
 
@@ -157,40 +162,29 @@ def write_ends(
     (folder / MANIFEST).write_text(as_json(whole), encoding="utf-8")
 
 
-BASELINE, STEP = "baseline", "baseline_predictor"
-"""Folders within a run's: its baseline, and the baseline's policy with the run's predictor."""
-
-
-def write_run(
-    folder: Path,
-    run: Artefacts,
-    baseline: Artefacts | None = None,
-    step: Artefacts | None = None,
-) -> None:
-    """Write the artefacts of a run, and those that it is compared with in folders below.
+def write_run(folder: Path, simulated: Mapping[str, Artefacts]) -> None:
+    """Write the artefacts of a run, and by role those that it is compared with in folders below.
 
     Parameters
     ----------
     folder : pathlib.Path
         Made if missing; `sim.results.run_folder.replacing` gives one in which nothing is yet.
-    run : Artefacts
-    baseline, step : Artefacts, optional
-        Written to ``baseline/`` and ``baseline_predictor/``.
+    simulated : mapping of str to Artefacts
     """
-    folder.mkdir(parents=True, exist_ok=True)
-    others = {folder / BASELINE: baseline, folder / STEP: step}
-    played = {place: other for place, other in others.items() if other is not None}
-    for place, other in played.items():
-        write_run(place, other)
-    for name in TABLES:
-        write_table(run.tables.columns(name), folder / f"{name}.parquet")
-    if run.figure is not None:
-        run.figure.savefig(folder / "schedule.png", metadata={"Software": None})
-    for name, figure in run.more_figures.items():
-        write_svg(figure, folder / name)
-    if run.export is not None:
-        run.export(folder)
-    write_ends(folder, run.summary, run.manifest, list(played))
+    others = [role for role in simulated if role != RUN]
+    for role in (*others, RUN):
+        one, place = simulated[role], folder / role
+        place.mkdir(parents=True, exist_ok=True)
+        for name in TABLES:
+            write_table(one.tables.columns(name), place / f"{name}.parquet")
+        if one.figure is not None:
+            one.figure.savefig(place / "schedule.png", metadata={"Software": None})
+        for name, figure in one.more_figures.items():
+            write_svg(figure, place / name)
+        if one.export is not None:
+            one.export(place)
+        below = [folder / other for other in others] if role == RUN else []
+        write_ends(place, one.summary, one.manifest, below)
 
 
 def replication_folder(folder: Path, replication: int) -> Path:

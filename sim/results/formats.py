@@ -11,7 +11,9 @@ from pathlib import Path
 import pandas as pd
 
 from sim.errors import ConfigError
+from sim.results.artefacts import REQUESTS, write_table
 from sim.results.outcome import Outcome
+from sim.results.request_metrics import requests_frame
 from workloads.logs.swf import log_of_schedule, write_swf
 
 FORMATS: Mapping[str, str] = {"csv": "jobs.csv", "swf": "schedule.swf"}
@@ -91,7 +93,7 @@ def batsim_table(jobs: pd.DataFrame, allocations: pd.DataFrame) -> pd.DataFrame:
 
 
 def write_formats(folder: Path, run: Outcome, names: Sequence[str]) -> None:
-    """Write a schedule into a folder in each of the formats.
+    """Write a schedule into a folder in each of the formats, and what its jobs asked for.
 
     Parameters
     ----------
@@ -100,6 +102,8 @@ def write_formats(folder: Path, run: Outcome, names: Sequence[str]) -> None:
     names : sequence of str
         Of `FORMATS`.
     """
+    if run.records.requests is not None:
+        write_table(requests_frame(run.trace, run.records.requests), folder / REQUESTS)
     if "csv" in names:
         table = batsim_table(run.tables.jobs, run.tables.allocations)
         table.to_csv(folder / FORMATS["csv"], index=False, lineterminator="\n")

@@ -188,6 +188,11 @@ def checked_inputs(files: Mapping[str, Path]) -> dict[str, str]:
     return {key: sha256(path) for key, path in files.items()}
 
 
+def identity_of(digest: str, files: Mapping[str, Path]) -> dict[str, Any]:
+    """Return what a run by the code as it is is made of: its configuration, its input files."""
+    return {DIGEST: digest, INPUTS: checked_inputs(files), CODE: code_checksum()}
+
+
 def why_again(folder: Path, identity: Identity, *, keep_code: bool) -> str | None:
     """Return why a run must be done, None if it is there as it would be.
 

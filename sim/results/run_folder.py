@@ -8,7 +8,15 @@ from pathlib import Path
 
 from sim.help.interrupts import was_interrupted
 from sim.help.versions import commit, installed, own_version
-from sim.results.artefacts import BASELINE, FILES, STEP, is_finished, mean_summary, read_summary
+from sim.results.artefacts import (
+    BASELINE,
+    FILES,
+    RUN,
+    STEP,
+    is_finished,
+    mean_summary,
+    read_summary,
+)
 from sim.results.durable import (
     CHECKSUMS,
     FAILURE,
@@ -53,30 +61,26 @@ def manifest(trace: Trace, wall_seconds: float) -> dict[str, object]:
     }
 
 
-def summary_beside(run: Path, summary: Figures, name: str = BASELINE) -> Figures | None:
-    """Return the summary of what a finished run was compared with, its mean over replications.
+def read_results(run: Path, summary: Figures | None = None) -> dict[str, Figures]:
+    """Return by role the summaries of a finished run and of what it was compared with.
 
     Parameters
     ----------
     run : pathlib.Path
-    summary : dict
-        The run's own.
-    name : str
-        ``baseline`` or ``baseline_predictor``; None is returned where it was not played.
+    summary : dict, optional
+        The run's own, where it was read already. Of several replications it holds means, and so
+        do those of the other roles that all replications have.
     """
-    count = summary.get("replications")
-    if not isinstance(count, int):
-        return read_summary(run / name) if is_finished(run / name) else None
-    folders = [run / f"replication={k}" / name for k in range(count)]
-    if not folders or not all(map(is_finished, folders)):
-        return None
-    return mean_summary([read_summary(folder) for folder in folders])
-
-
-def read_results(run: Path) -> tuple[Figures, Figures | None, Figures | None]:
-    """Return the summaries of a finished run, of its baseline and of the step between."""
-    summary = read_summary(run)
-    return summary, summary_beside(run, summary), summary_beside(run, summary, STEP)
+    own = read_summary(run) if summary is None else summary
+    count = own.get("replications")
+    several = range(count) if isinstance(count, int) else None
+    places = [run] if several is None else [run / f"replication={k}" for k in several]
+    found = {RUN: own}
+    for role in (BASELINE, STEP):
+        if places and all(is_finished(place / role) for place in places):
+            each = [read_summary(place / role) for place in places]
+            found[role] = each[0] if several is None else mean_summary(each)
+    return found
 
 
 def known_names(folder: Path) -> set[str]:

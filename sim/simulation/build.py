@@ -91,21 +91,10 @@ def _listed(hint: Any) -> str:
 
 def _located(target: object, key: str) -> Any:
     """Return the class that a ``_target_`` names; those of others must be fit for their part."""
-    module, _, name = str(target).rpartition(".")
-    own, said = module.partition(".")[0] in PACKAGES, f"{key}._target_={target}"
+    own, said = str(target).partition(".")[0] in PACKAGES, f"{key}._target_={target}"
     if not own and needs_of(key) is None:
         raise ConfigError(f"{said}: must be a class of one of {', '.join(PACKAGES)}")
-    try:
-        found = getattr(importlib.import_module(module), name)
-    except (ImportError, AttributeError, ValueError) as error:
-        missing = getattr(error, "name", None)
-        if isinstance(error, ImportError) and missing and not f"{module}.".startswith(missing):
-            raise ConfigError(f"{said}: cannot be imported ({error})") from error
-        raise ConfigError(f"{said}: there is no such class{_where(module)}") from error
-    except (Exception, SystemExit) as error:  # whatever somebody's module dies of
-        raise ConfigError(
-            f"{said}: cannot be imported ({type(error).__name__}: {error})"
-        ) from error
+    found = imported(str(target), said)
     if own and (not callable(found) or found.__module__.partition(".")[0] not in PACKAGES):
         raise ConfigError(f"{said}: there is no such class")
     if not own:
@@ -113,12 +102,46 @@ def _located(target: object, key: str) -> Any:
     return found
 
 
-def _where(module: str) -> str:
+def imported(dotted: str, said: str) -> Any:
+    """Return what a module holds under a name.
+
+    Parameters
+    ----------
+    dotted : str
+        Such as ``my.rules.Rule``.
+    said : str
+        How messages begin.
+
+    Raises
+    ------
+    ConfigError
+        If it is not there, or its module cannot be imported.
+    """
+    module, _, name = dotted.rpartition(".")
     try:
-        known = importlib.util.find_spec(module.partition(".")[0]) is not None
+        found = importlib.import_module(module)
+    except (ImportError, ValueError) as error:
+        missing = getattr(error, "name", None)
+        if missing and not f"{module}.".startswith(missing):
+            raise ConfigError(f"{said}: cannot be imported ({error})") from error
+        raise ConfigError(f"{said}: there is no such class{_where(module)}") from error
+    except (Exception, SystemExit) as error:  # whatever somebody's module dies of
+        raise ConfigError(
+            f"{said}: cannot be imported ({type(error).__name__}: {error})"
+        ) from error
+    if not hasattr(found, name):
+        raise ConfigError(f"{said}: there is no such class; {module} has none")
+    return getattr(found, name)
+
+
+def _where(module: str) -> str:
+    package = module.partition(".")[0]
+    try:
+        known = importlib.util.find_spec(package) is not None
     except (ImportError, ValueError):
         known = False
-    return "" if known else "; its package must be installed, or its folder in PYTHONPATH"
+    way = f"its package must be installed, or the folder that holds {package} must be in PYTHONPATH"
+    return "" if known else f"; {way}"
 
 
 def accepted(target: object, key: str) -> Mapping[str, inspect.Parameter]:

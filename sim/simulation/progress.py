@@ -11,10 +11,13 @@ from rich.console import Console
 
 from predictors.cli.display import SILENT, Display
 from predictors.cli.terminal import PlainConsole
+from sim.config import BASELINE_PREDICTOR, Settings
 from sim.engine.watcher import Watched, Watcher
 from sim.errors import SimError
+from sim.results.artefacts import BASELINE, RUN, STEP
 from sim.results.sentences import NOBODY
 from sim.state.decisions import Decision
+from sim.sweeps.configurations import OWN_PREDICTOR
 from workloads.base import BoolArray, GroundTruth, Trace
 
 
@@ -51,6 +54,25 @@ class Names:
         return "" if self.policy == NOBODY else self.predictor
 
 
+def names_of(chosen: Mapping[str, Any], baseline: Settings | None) -> dict[str, Names]:
+    """Return by role what the parts of a run and of what it is compared with are called.
+
+    Parameters
+    ----------
+    chosen : mapping
+        The option of each configuration group.
+    baseline : mapping or None
+        Of a run's configuration.
+    """
+    policy, predictor, workload = (str(chosen[key]) for key in ("policy", "predictor", "workload"))
+    base = "" if baseline is None else str(baseline["name"])
+    return {
+        RUN: Names(policy, str(chosen.get(OWN_PREDICTOR, predictor)), workload),
+        BASELINE: Names(base, BASELINE_PREDICTOR, workload),
+        STEP: Names(base, predictor, workload),
+    }
+
+
 @dataclass(frozen=True)
 class Show:
     """What the terminal is told while a simulation runs.
@@ -59,8 +81,8 @@ class Show:
     ----------
     progress : bool
         How far it is, on runs longer than a second.
-    names : Names
-        Of the run's parts.
+    names : mapping of str to Names
+        Of the run's parts, by role.
     messages : rich.console.Console
         Standard error.
     display : Display
@@ -68,13 +90,11 @@ class Show:
     """
 
     progress: bool = False
-    names: Names = Names("run", "", "")
+    names: Mapping[str, Names] = field(
+        default_factory=lambda: dict.fromkeys((RUN, BASELINE, STEP), Names("run", "", ""))
+    )
     messages: Console = field(default_factory=lambda: PlainConsole(stderr=True))
     display: Display = SILENT
-
-    def name(self, parts: Mapping[str, Any]) -> str:
-        """Return the name of a run's or a baseline's policy."""
-        return str(parts["name"]) if "name" in parts else self.names.policy
 
 
 def beginning(trace: Trace) -> tuple[float, datetime.datetime | None]:

@@ -11,7 +11,7 @@ import pandas as pd
 from predictors.base import FloatArray, IntArray
 from predictors.cli.display import SILENT, Display
 from sim.composition import recorded, recorded_command
-from sim.config import digest
+from sim.config import Settings, digest
 from sim.engine.setup import Setup
 from sim.errors import ConfigError, SimError
 from sim.machine.shared import Shared
@@ -19,16 +19,7 @@ from sim.results.artefacts import BASELINE, STEP, place_of, tables_folder
 from sim.results.durable import MANIFEST, damage, read_object
 from sim.results.frames import numbered
 from sim.results.plots.pictures import LoadSeries, Speedups
-from sim.results.provenance import (
-    CODE,
-    DIGEST,
-    INPUTS,
-    changed_code,
-    changed_inputs,
-    checked_inputs,
-    input_files,
-)
-from sim.simulation.build import build, with_menu
+from sim.results.provenance import CODE, DIGEST, INPUTS, changed_inputs, identity_of, input_files
 from sim.simulation.recorded_schedule import is_recorded
 from sim.simulation.scene import Scene, prepare, set_scene
 
@@ -59,8 +50,8 @@ class RecordedRun:
     """
 
     place: Path
-    config: Mapping[str, Any]
-    parts: Mapping[str, Any]
+    config: Settings
+    parts: Settings
     replication: int = 0
     notes: tuple[str, ...] = ()
     progress: Display = SILENT
@@ -89,8 +80,7 @@ class RecordedRun:
         """
         if is_recorded(self.parts["policy"]):
             raise SimError(f"{self.place}: it is the log's own schedule; no policy made it")
-        policy = build(with_menu(self.parts["policy"], self.config["menu"]), "policy")
-        return prepare(self.config, self.parts, scene, policy, progress)
+        return prepare(self.config, self.parts, scene, progress)
 
     def speedups(self, applications: Sequence[int], most: int) -> list[Speedups]:
         """Return speedup curves, true and as the predictor believes at the end of a replay.
@@ -191,28 +181,30 @@ def recorded_run(folder: Path) -> RecordedRun:
     number = own.name.removeprefix(REPLICATION)
     replication = int(number) if number != own.name and number.isdigit() else 0
     config = recorded(root)
-    _check_inputs(root, config, manifest.get(INPUTS))
     if not (own / BASELINE).is_dir():  # in a multirun nobody asked for it
         config["baseline"] = None
+    identity = _identity(root, config, manifest.get(INPUTS))
     parts: dict[str, Any] = config["baseline"] if role else config
     if role == STEP:
         parts = {**parts, "predictor": config["predictor"]}
     notes = [] if place == folder else [f"of several replications the first, {place.name}"]
-    if changed_code(manifest.get(CODE), keep_code=False):
+    if manifest.get(CODE) != identity[CODE]:
         notes.append("the code has changed since this run, so the replay may differ")
-    if manifest.get(DIGEST) not in (None, digest(config)):
+    if manifest.get(DIGEST) not in (None, identity[DIGEST]):
         notes.append("its configuration, or the preset of its baseline, is not what it was")
     return RecordedRun(place, config, parts, replication, tuple(notes))
 
 
-def _check_inputs(root: Path, config: Mapping[str, Any], known: object) -> None:
-    """Refuse input files that are not what they were."""
+def _identity(root: Path, config: Settings, known: object) -> dict[str, Any]:
+    """Return what a run would be made of now; refuse input files that are not what they were."""
     before = known if isinstance(known, Mapping) else {}
     files = input_files(config)
     gone = [key for key in before if key not in files]
     if gone:
         made_in = recorded_command(root).runtime.cwd
         raise SimError(f"{gone[0]}: its file is not there; the run was made in {made_in}")
-    wrong = changed_inputs(before, checked_inputs(files)) if before else None
+    identity = identity_of(digest(config), files)
+    wrong = changed_inputs(before, identity[INPUTS]) if before else None
     if wrong:
         raise SimError(f"{root}: {wrong}, so that the run cannot be replayed")
+    return identity

@@ -61,6 +61,9 @@ class RecordedSchedule:
         stretches = Stretches(
             order, zeros, start[order], (start + runtime)[order], held[order], [UNKNOWN] * number
         )
+        ints, floats, bools = np.empty(0, np.int64), np.empty(0), np.empty(0, np.bool_)
+        said = Explanations().columns(0)
+        asked = Consultations(ints, floats, ints, floats, decided=bools, final=bools, **said)
         excess = max(0, most_held(start, start + runtime, held) - machine.processors)
         return Records(
             submit_time=submit,
@@ -72,7 +75,7 @@ class RecordedSchedule:
             status=["completed"] * number,
             restarts=zeros,
             stretches=stretches,
-            consultations=_nobody_asked(),
+            consultations=asked,
             counters={"starts": float(number), "excess_processors": float(excess)},
             processors=machine.processors,
         )
@@ -81,12 +84,6 @@ class RecordedSchedule:
 def is_recorded(policy: Mapping[str, Any]) -> bool:
     """Say whether the ``policy`` part of a configuration is the log's own schedule."""
     return str(policy.get("_target_")).rpartition(".")[2] == RecordedSchedule.__name__
-
-
-def _nobody_asked() -> Consultations:
-    ints, floats, bools = np.empty(0, np.int64), np.empty(0), np.empty(0, np.bool_)
-    said = Explanations().columns(0)
-    return Consultations(ints, floats, ints, floats, decided=bools, final=bools, **said)
 
 
 def _check(trace: Trace, machine: Machine, evolving: bool) -> None:

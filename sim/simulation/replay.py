@@ -1,20 +1,25 @@
-"""One run from its configuration to its artefacts: jobs, truth, policy, simulation, figures."""
+"""One run from its configuration to its artefacts, in a folder of its own where it has one."""
 
 import contextlib
+import logging
+import shutil
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from predictors.cli.display import SILENT, Display
-from sim.config import BASELINE_PREDICTOR
+from sim.config import Settings, digest
 from sim.errors import ConfigError
 from sim.results.artefacts import (
-    REQUESTS,
+    BASELINE,
+    RUN,
+    STEP,
     Artefacts,
     is_finished,
     mean_of_replications,
@@ -22,39 +27,42 @@ from sim.results.artefacts import (
     replication_folder,
     write_ends,
     write_run,
-    write_table,
 )
+from sim.results.durable import FAILURE, SUMMARY
 from sim.results.formats import check_formats, write_formats
 from sim.results.job_metrics import Figures
 from sim.results.metrics import summarise
 from sim.results.outcome import Outcome
-from sim.results.provenance import Identity
-from sim.results.request_metrics import requests_frame
+from sim.results.provenance import KEEP, Identity, identity_of, input_files, why_again
 from sim.results.rows import EASY_PLUS
-from sim.results.run_folder import manifest, read_results
+from sim.results.run_folder import finish, manifest, read_results, replacing
 from sim.results.steady_state import STEADY, STEADY_LOAD, WINDOW, Trim
 from sim.simulation.build import with_menu
 from sim.simulation.progress import Show
 from sim.simulation.recorded_schedule import is_recorded
 from sim.simulation.replication import (
+    Results,
     decisive,
     easy_plus_figures,
     easy_plus_of,
     replicated,
+    steady_load,
     stopping_rule,
 )
-from sim.simulation.scene import Played, Scene, play, set_scene, steady_load
+from sim.simulation.scene import Played, Scene, play, set_scene
 from workloads.truth.options import TruthOptions
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-
+logger = logging.getLogger(__name__)
 FILLED = "missing_requested_time"
 """The rule of cleaning that fills requested times."""
+CURVES = {"NoMoldability": "none", "Measured": "measured"}
+"""Classes whose curves are not invented."""
 
 
-def given_figures(config: Mapping[str, Any], scene: Scene, played: Played) -> Figures:
+def given_figures(config: Settings, scene: Scene, played: Played) -> Figures:
     """Return what predictors knew of a run's jobs before they ran.
 
     Parameters
@@ -81,13 +89,15 @@ def given_figures(config: Mapping[str, Any], scene: Scene, played: Played) -> Fi
         ``independent``; None where they are rigid, or a model draws curve and request
         itself. ``given_requested_times``: ``recorded`` or how they were made.
     """
-    jobs = scene.trace.jobs
+    trace = scene.trace
+    jobs = trace.jobs
     runs = len(played.known) + played.charged
     work = float((jobs["requested_processors"] * jobs["reference_runtime"]).sum())
-    workload = config["workload"]
+    workload, curves = config["workload"], config["moldability"]
+    asks = scene.truth.known and "A" not in trace.models
     sizes = _sizes(scene.truth.size, scene.truth.size_class)
     recorded = workload.get("applications") == "log"
-    nobody = scene.trace.identity == "user_request" and bool((jobs["user"] < 0).all())
+    nobody = trace.identity == "user_request" and bool((jobs["user"] < 0).all())
     return {
         "given_truth": played.told_truth,
         "given_runs": runs,
@@ -96,12 +106,12 @@ def given_figures(config: Mapping[str, Any], scene: Scene, played: Played) -> Fi
         "given_sizes": sizes,
         "given_size_noise": workload.get("size_noise", 0.0) if sizes == "known" else None,
         "given_applications": "recorded" if recorded else "invented",
-        "given_identity": ("request" if nobody else scene.trace.identity) if recorded else None,
-        "given_curves": _curves(config["moldability"]),
-        "given_requests": _requests(config["moldability"], scene),
+        "given_identity": ("request" if nobody else trace.identity) if recorded else None,
+        "given_curves": CURVES.get(str(curves["_target_"]).rpartition(".")[2], "invented"),
+        "given_requests": curves.get("requests", TruthOptions.requests) if asks else None,
         "given_requested_times": _requested_times(
             workload.get("estimates", "recorded"),
-            scene.trace.repaired.get(FILLED, 0),
+            trace.repaired.get(FILLED, 0),
             len(jobs),
             (workload.get("cleaning") or {}).get(FILLED, "exact"),
         ),
@@ -112,16 +122,6 @@ def _sizes(size: np.ndarray, size_class: np.ndarray) -> str:
     if not np.isnan(size).all():
         return "known"
     return "class" if (size_class >= 0).any() else "hidden"
-
-
-def _curves(moldability: Mapping[str, Any]) -> str:
-    name = str(moldability["_target_"]).rpartition(".")[2]
-    return {"NoMoldability": "none", "Measured": "measured"}.get(name, "invented")
-
-
-def _requests(moldability: Mapping[str, Any], scene: Scene) -> str | None:
-    drawn = scene.truth.known and "A" not in scene.trace.models
-    return str(moldability.get("requests", TruthOptions.requests)) if drawn else None
 
 
 def _requested_times(estimates: str, filled: int, jobs: int, how: str) -> str:
@@ -138,26 +138,8 @@ def _requested_times(estimates: str, filled: int, jobs: int, how: str) -> str:
     return made if filled >= jobs else f"recorded and {made}"
 
 
-def _title(show: Show, config: Mapping[str, Any], parts: Mapping[str, Any], run: Outcome) -> str:
-    """Return the title of the picture of a run or a baseline: its parts, jobs, processors."""
-    from sim.results.plots.pictures import title_of  # late: many runs draw none
-
-    own = parts["predictor"] == config["predictor"]
-    brings_own = is_recorded(parts["policy"]) or parts["policy"].get("predictor")
-    predictor = "" if brings_own else show.names.predictor if own else BASELINE_PREDICTOR
-    figures: Figures = {"jobs": int(run.counted.sum()), "processors": run.records.processors}
-    return title_of(show.name(parts), predictor, show.names.workload, figures)
-
-
-def write_more(folder: Path, run: Outcome, names: Sequence[str]) -> None:
-    """Write the formats of other tools, and what jobs asked."""
-    write_formats(folder, run=run, names=names)
-    if run.records.requests is not None:
-        write_table(requests_frame(run.trace, run.records.requests), folder / REQUESTS)
-
-
 def artefacts(
-    config: Mapping[str, Any],
+    config: Settings,
     played: Played,
     scene: Scene,
     seconds: float,
@@ -182,7 +164,7 @@ def artefacts(
         ),
         figure=None if title is None else _drawn(outcome, title),
         manifest=manifest(outcome.trace, seconds) | dict(identity),
-        export=partial(write_more, run=outcome, names=config["export"]),
+        export=partial(write_formats, run=outcome, names=config["export"]),
         more_figures={} if title is None else scene.figures(outcome),
     )
 
@@ -197,21 +179,28 @@ def _drawn(outcome: Outcome, title: str) -> "Figure":
 
 
 def perform(
-    config: Mapping[str, Any],
-    parts: Mapping[str, Any],
+    config: Settings,
+    parts: Settings,
     scene: Scene,
     identity: Identity,
     show: Show,
-    is_drawn: bool = True,
-    is_first: bool = True,
+    role: str,
+    replication: int,
 ) -> Artefacts:
-    """Simulate the run or its baseline, and return everything that is written of it.
+    """Simulate the run or what it is compared with, and return everything that is written of it.
 
-    If it `is_first`, no later replication, and does not settle, it is run at lower loads too.
+    If it does not settle, and is no later replication, it is run at lower loads too.
     """
-    began = time.perf_counter()
+    began, is_first = time.perf_counter(), replication == 0
     played = play(config, parts, scene, show.display)
-    title = _title(show, config, parts, played.outcome) if is_drawn else None
+    picture, title = config["picture"], None
+    if picture == "all" or (picture == "first" and is_first and role != STEP):
+        from sim.results.plots.pictures import title_of  # late: many runs draw none
+
+        names, run = show.names[role], played.outcome
+        asked = "" if parts["policy"].get("predictor") else names.asked
+        counts: Figures = {"jobs": int(run.counted.sum()), "processors": run.records.processors}
+        title = title_of(names.policy, asked, names.workload, counts)
     made = artefacts(config, played, scene, time.perf_counter() - began, identity, title)
     figures, alone = made.summary, config["replications"] == 1 and config["precision"] is None
     sought = is_first and figures[STEADY] is False and (alone or figures[WINDOW] is None)
@@ -221,11 +210,9 @@ def perform(
 
 MOST_STEP_JOBS = 100_000
 """Jobs up to which the step between baseline and run is played unasked."""
-Results = tuple[Figures, Figures | None, Figures | None]
-"""Summaries of a run, of its baseline and of the step between, where there are such."""
 
 
-def step_between(config: Mapping[str, Any], jobs: int) -> dict[str, Any] | None:
+def step_between(config: Settings, jobs: int) -> dict[str, Any] | None:
     """Return the baseline's policy with the run's predictor, where that is a step between them.
 
     Parameters
@@ -255,34 +242,28 @@ def step_between(config: Mapping[str, Any], jobs: int) -> dict[str, Any] | None:
     return {**base, "predictor": config["predictor"]}
 
 
-Simulated = tuple[Artefacts, Artefacts | None, Artefacts | None]
-"""One replication of a run, of its baseline and of the step between."""
+Simulated = Mapping[str, Artefacts]
+"""One replication of a run and of what it is compared with, by role."""
 
 
 def replicate(
-    config: Mapping[str, Any], replication: int, folder: Path | None, identity: Identity, show: Show
+    config: Settings, replication: int, folder: Path | None, identity: Identity, show: Show
 ) -> Simulated:
-    """Run one replication, its baseline and the step between; write all where there is a folder."""
+    """Run one replication and what it is compared with; write all where there is a folder."""
     if config["sim"]["assumptions"] and config["baseline"] is None:
         raise ConfigError("sim.assumptions=true: needs a baseline, such as baseline=easy")
     with show.display.ahead():
         scene = set_scene(config, replication, shown=show.display)
-    others = (config["baseline"], step_between(config, len(scene.trace.jobs)))
-    first, every = replication == 0 and config["picture"] == "first", config["picture"] == "all"
-    drawn = (first or every, first or every, every)
+    step = step_between(config, len(scene.trace.jobs))
+    every = {RUN: config, BASELINE: config["baseline"], STEP: step}
+    asked = {role: parts for role, parts in every.items() if parts is not None}
     varies = config["sim"]["assumptions"] and replication == 0
-    rival = easy_plus_of(config) if others[1] is not None else None
-    number = sum(one is not None for one in (config, *others, rival)) + varies
-    made: list[Artefacts | None] = []
-    for parts, is_drawn in zip((config, *others), drawn, strict=True):
-        if parts is None:
-            made.append(None)
-            continue
-        with show.display.part(sum(map(bool, made)), number, show.name(parts)):
-            asked = (config, parts, scene, identity, show, is_drawn, replication == 0)
-            made.append(perform(*asked))
-    own, base, step = made
-    assert own is not None
+    rival = None if step is None else easy_plus_of(config)
+    number = len(asked) + (rival is not None) + varies
+    made: dict[str, Artefacts] = {}
+    for role, parts in asked.items():
+        with show.display.part(len(made), number, show.names[role].policy):
+            made[role] = perform(config, parts, scene, identity, show, role, replication)
     more: Figures = {}
     if rival is not None:
         with show.display.part(number - 1 - varies, number, EASY_PLUS):
@@ -290,26 +271,37 @@ def replicate(
     if varies:
         with show.display.part(number - 1, number):
             more |= decisive(config, show.display)
-    own = replace(own, summary=dict(sorted({**own.summary, **more}.items())))
+    made[RUN] = replace(made[RUN], summary=dict(sorted((made[RUN].summary | more).items())))
     if folder is not None:
-        write_run(folder, own, base, step)
-    return own, base, step
+        write_run(folder, made)
+    return made
 
 
-def summaries(simulated: Simulated) -> Results:
-    """Return the summaries of a replication."""
-    own, base, step = (None if one is None else one.summary for one in simulated)
-    assert own is not None
-    return own, base, step
+class Carried(NamedTuple):
+    """A run that is carried out: its summaries, those of each of several replications, its inputs.
+
+    Attributes
+    ----------
+    results : mapping of str to dict
+        By role; of several replications the means.
+    parts : sequence of such mappings
+        Without several replications empty.
+    inputs : mapping of str to pathlib.Path
+        The files that it read, where it has a folder.
+    """
+
+    results: Results
+    parts: Sequence[Results] = ()
+    inputs: Mapping[str, Path] = MappingProxyType({})
 
 
 def run(
-    config: Mapping[str, Any],
+    config: Settings,
     folder: Path | None,
     identity: Identity,
     show: Show,
     keep: Callable[[Simulated], None] | None = None,
-) -> Results:
+) -> Carried:
     """Carry out a whole run: all replications, each with what it is compared with, and means.
 
     Parameters
@@ -325,12 +317,6 @@ def run(
         What the terminal is told.
     keep : callable, optional
         Is handed each replication as it ends.
-
-    Returns
-    -------
-    tuple of dict
-        The summary of the run, and those of its baseline and of the step
-        between, if it has them.
     """
     Trim(**config["metrics"])
     check_formats(config["export"])
@@ -347,19 +333,75 @@ def run(
             simulated = replicate(config, replication, place, identity, show)
         if keep is not None:
             keep(simulated)
-        return summaries(simulated)
+        return {role: made.summary for role, made in simulated.items()}
 
     with contextlib.ExitStack() as stack:
         if show.progress and show.display is SILENT:
             show = replace(show, display=stack.enter_context(Display(show.messages)))
         if not several:
-            return one(0)
+            return Carried(one(0))
         every = replicated(one, number, rule)
     more = {} if rule is None else rule.figures(every)
-    means = mean_of_replications([results[0] for results in every], more)
+    means = {RUN: mean_of_replications([results[RUN] for results in every], more)}
+    for role in (BASELINE, STEP):
+        if known := [results[role] for results in every if role in results]:
+            means[role] = mean_summary(known)
     if folder is not None:
         places = [replication_folder(folder, k) for k in range(len(every))]
-        write_ends(folder, means, identity, places)
-    others = ([own for results in every if (own := results[k]) is not None] for k in (1, 2))
-    base, step = (mean_summary(known) if known else None for known in others)
-    return means, base, step
+        write_ends(folder, means[RUN], identity, places)
+    return Carried(means, every)
+
+
+def run_in(
+    folder: Path,
+    config: Settings,
+    show: Show,
+    save: Callable[[Path], None],
+    keep: Callable[[Simulated], None] | None = None,
+    *,
+    anew: bool,
+    goes_on: bool = True,
+) -> Carried:
+    """Carry out a run in a folder that nobody else works in.
+
+    Parameters
+    ----------
+    folder : pathlib.Path
+    config : mapping
+        Its whole settings.
+    show : Show
+    save : callable
+        Writes the configuration into a folder's ``.hydra/``: at once where there are no former
+        results, which otherwise keep their own until the new ones are whole.
+    keep : callable, optional
+        Is handed each replication as it ends.
+    anew : bool
+        Whether to do again what is finished there with this configuration, these
+        inputs and this code.
+    goes_on : bool
+        Whether replications that an interrupted run left there are taken for its own.
+    """
+    files = input_files(config)
+    identity = identity_of(digest(config), files)
+    finish(folder)
+    (folder / FAILURE).unlink(missing_ok=True)
+    if not anew:
+        why = why_again(folder, identity, keep_code=config["reuse"] == KEEP)
+        if why is None:
+            logger.info("already finished: %s", folder.name)
+            results = read_results(folder)
+            number = int(results[RUN].get("replications") or 0)
+            places = [replication_folder(folder, k) for k in range(number)]
+            return Carried(results, [*map(read_results, places)], files)
+        if why:
+            logger.warning("done again: %s", why)
+    if not (folder / SUMMARY).exists():
+        save(folder)
+    with replacing(folder, goes_on=goes_on) as new:
+        for part in new.iterdir():
+            if part.is_file():
+                part.unlink()
+            elif why_again(part, identity, keep_code=config["reuse"] == KEEP) is not None:
+                shutil.rmtree(part)
+        save(new)
+        return run(config, new, identity, show, keep)._replace(inputs=files)

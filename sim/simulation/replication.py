@@ -1,30 +1,33 @@
-"""A run played more than once: its replications, and under other assumptions about its jobs.
+"""A run played more than once: its replications, and at other loads or under other assumptions.
 
 There are as many replications as asked, or as a wanted precision takes. Which assumption
 changes the outcome most is found by runs under others.
 """
 
+from bisect import bisect_left
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import expm1, inf, isfinite, log
-from typing import Any, Literal, TypeVar
+from typing import Any, Literal
 
 import yaml
 
 from predictors.cli.display import SILENT, Display
-from sim.config import CONFIG_FOLDER
+from sim.config import CONFIG_FOLDER, Settings
 from sim.errors import ConfigError
+from sim.results.artefacts import BASELINE, RUN
 from sim.results.job_metrics import Figures
-from sim.results.metrics import summarise
+from sim.results.metrics import history_figures, summarise
 from sim.results.rows import EASY_PLUS, KEPT, number_of
 from sim.results.steady_state import STEADY, Trim
+from sim.simulation.recorded_schedule import is_recorded
 from sim.simulation.scene import Scene, play, set_scene
 from sim.statistics.intervals import t_interval
+from workloads.arrivals import offered_load, scale_load
 from workloads.truth.options import TRUTH_KEYS
 
-Pair = Sequence[Figures | None]
-"""Summaries of one replication: the run's, its baseline's, and others beside them."""
-P = TypeVar("P", bound=Pair)
+Results = Mapping[str, Figures]
+"""Summaries of a run and of what it is compared with, by role."""
 RESPONSE = "mean_response_time"
 
 
@@ -42,14 +45,14 @@ class Objective:
 
     Examples
     --------
-    >>> Objective("wait", "change").value(({"wait": 3.0}, {"wait": 4.0}))
+    >>> Objective("wait", "change").value({RUN: {"wait": 3.0}, BASELINE: {"wait": 4.0}})
     0.75
     """
 
     figure: str
     of: Literal["run", "change"]
 
-    def value(self, pair: Pair) -> float:
+    def value(self, results: Results) -> float:
         """Return the objective of one replication, or of the means of several.
 
         Raises
@@ -57,14 +60,12 @@ class Objective:
         ConfigError
             If it is undefined or no number, or there is no baseline to compare with.
         """
-        own, base = pair[0], pair[1]
-        assert own is not None
-        value = _number(own, self.figure)
+        value = _number(results[RUN], self.figure)
         if self.of == "run":
             return value
-        if base is None:
+        if BASELINE not in results:
             raise ConfigError("objective_of=change: needs a baseline; baseline is null here")
-        reference = _number(base, self.figure)
+        reference = _number(results[BASELINE], self.figure)
         if reference == 0:
             raise ConfigError(f"objective_of=change: {self.figure} of the baseline is 0")
         return value / reference
@@ -138,9 +139,9 @@ class Precision:
         """Return whether to stop: as narrow as asked, or as many as allowed."""
         return len(values) >= self.most or self.met(values)
 
-    def figures(self, pairs: Sequence[Pair]) -> Figures:
+    def figures(self, every: Sequence[Results]) -> Figures:
         """Return what the summary says of the precision."""
-        values = [self.objective.value(pair) for pair in pairs]
+        values = [self.objective.value(results) for results in every]
         if len(values) > 1 and len(set(values)) == 1:  # the same again and again is no precision
             return {"precision_reached": None, "precision_met": None}
         reached = t_interval(values).relative
@@ -150,12 +151,12 @@ class Precision:
         }
 
 
-def objective_of(config: Mapping[str, Any]) -> Objective:
+def objective_of(config: Settings) -> Objective:
     """Return the objective that a configuration names."""
     return Objective(config["objective"], config["objective_of"])
 
 
-def stopping_rule(config: Mapping[str, Any]) -> Precision | None:
+def stopping_rule(config: Settings) -> Precision | None:
     """Return when the replications of a configured run are enough; None: when done.
 
     Raises
@@ -172,7 +173,9 @@ def stopping_rule(config: Mapping[str, Any]) -> Precision | None:
     return Precision(asked, least, config["most_replications"], objective_of(config))
 
 
-def replicated(simulate: Callable[[int], P], number: int, rule: Precision | None) -> list[P]:
+def replicated(
+    simulate: Callable[[int], Results], number: int, rule: Precision | None
+) -> list[Results]:
     """Carry out replications 0, 1, … and return their summaries.
 
     Parameters
@@ -186,20 +189,20 @@ def replicated(simulate: Callable[[int], P], number: int, rule: Precision | None
     Examples
     --------
     >>> rule = Precision(0.05, least=2, objective=Objective("wait", "run"))
-    >>> len(replicated(lambda k: ({"wait": 10.0 + k % 2}, None), 1, rule))
+    >>> len(replicated(lambda k: {RUN: {"wait": 10.0 + k % 2}}, 1, rule))
     7
     """
-    pairs: list[P] = []
+    every: list[Results] = []
     values: list[float] = []
-    while not (len(pairs) >= number if rule is None else rule.enough(values)):
-        pairs.append(simulate(len(pairs)))
+    while not (len(every) >= number if rule is None else rule.enough(values)):
+        every.append(simulate(len(every)))
         if rule is not None:
-            values.append(rule.objective.value(pairs[-1]))
-    return pairs
+            values.append(rule.objective.value(every[-1]))
+    return every
 
 
 ASSUMPTION, CHANGE = "assumption", "assumption_change"
-OTHERS: tuple[tuple[str, str, Mapping[str, Any]], ...] = (
+OTHERS: tuple[tuple[str, str, Settings], ...] = (
     ("requests independent of the curves", "moldability", {"requests": "independent"}),
     ("efficiencies of 0.5 in the median at the request", "moldability", {"efficiency": 0.5}),
     ("efficiencies of 0.8 in the median at the request", "moldability", {"efficiency": 0.8}),
@@ -209,7 +212,7 @@ OTHERS: tuple[tuple[str, str, Mapping[str, Any]], ...] = (
 """What else may be true: in words, the group of the configuration, and its keys."""
 
 
-def others(config: Mapping[str, Any]) -> Iterator[tuple[str, dict[str, Any]]]:
+def others(config: Settings) -> Iterator[tuple[str, dict[str, Any]]]:
     """Yield configurations whose jobs differ in one assumption, each with its name in words."""
     curves = config["moldability"]
     for name, group, keys in OTHERS:
@@ -224,7 +227,7 @@ def others(config: Mapping[str, Any]) -> Iterator[tuple[str, dict[str, Any]]]:
             yield "curves by Amdahl's law", {**config, "moldability": amdahl | kept}
 
 
-def change(config: Mapping[str, Any], progress: Display, name: str) -> float | None:
+def change(config: Settings, progress: Display, name: str) -> float | None:
     """Return ln of the mean response over the baseline's; None where a queue does not settle."""
     scene = set_scene(config, 0)
     means = []
@@ -239,7 +242,7 @@ def change(config: Mapping[str, Any], progress: Display, name: str) -> float | N
     return log(means[0] / means[1])
 
 
-def decisive(config: Mapping[str, Any], progress: Display = SILENT) -> Figures:
+def decisive(config: Settings, progress: Display = SILENT) -> Figures:
     """Return which of `others` changes the first replication of a run most, and what it makes it.
 
     Parameters
@@ -267,7 +270,46 @@ def decisive(config: Mapping[str, Any], progress: Display = SILENT) -> Figures:
     return {ASSUMPTION: most, CHANGE: None if told is None else expm1(told)}
 
 
-def easy_plus_of(config: Mapping[str, Any]) -> dict[str, Any] | None:
+LOADS = tuple(tenth / 10 for tenth in range(1, 10))
+
+
+def steady_load(
+    config: Settings,
+    parts: Settings,
+    scene: Scene,
+    progress: Display = SILENT,
+) -> float | None:
+    """Return the largest load of `LOADS` at which the jobs of a scene settle; None if none is.
+
+    Parameters
+    ----------
+    config : mapping
+        The run's whole configuration.
+    parts : mapping
+        The ``policy`` and ``predictor`` that do not settle them as they come.
+    scene : Scene
+    progress : Display, optional
+
+    Notes
+    -----
+    It is sought by bisection: a load below one that settles is taken to settle too.
+    """
+    jobs, machine = scene.trace.jobs, scene.machine.processors
+    below = [load for load in LOADS if load < offered_load(jobs, machine)]
+
+    def grows(load: float) -> bool:
+        """Say whether the queue does not settle."""
+        slower = replace(scene.trace, jobs=scale_load(jobs, machine, load))
+        if progress.is_due():
+            progress.show(f"does the queue settle at load {load:g}?", 1.0)
+        played = play(config, parts, replace(scene, trace=slower))
+        return not history_figures(played.outcome)[STEADY]
+
+    steady = 0 if is_recorded(parts["policy"]) else bisect_left(below, True, key=grows)
+    return below[steady - 1] if steady else None
+
+
+def easy_plus_of(config: Settings) -> dict[str, Any] | None:
     """Return policy and predictor of `easy_plus`, which a site could take instead of molding.
 
     They are made of those of the baseline; None where that is not `easy`, or the run has them.
@@ -282,7 +324,7 @@ def easy_plus_of(config: Mapping[str, Any]) -> dict[str, Any] | None:
 
 
 def easy_plus_figures(
-    config: Mapping[str, Any], parts: Mapping[str, Any], scene: Scene, progress: Display
+    config: Settings, parts: Settings, scene: Scene, progress: Display
 ) -> Figures:
     """Return the figures of EASY++ on a run's jobs that the run keeps beside its own."""
     played = play(config, parts, scene, progress)

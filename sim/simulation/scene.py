@@ -1,17 +1,17 @@
-"""What one replication simulates: jobs, truth and machine, and one policy's run on them."""
+"""What one replication simulates: jobs, truth, machine, runs before the start, a policy on them."""
 
-from bisect import bisect_left
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import pandas as pd
 
 from predictors.base import Observation, RuntimePredictor
 from predictors.cli.display import SILENT, Display
 from predictors.in_loop.oracle import NeedsTruth
 from predictors.in_loop.wrapper import provider, setting
-from sim.config import check_sizes
+from sim.config import Settings, check_sizes
 from sim.engine.protocols import acts_as
 from sim.engine.run import simulate
 from sim.engine.setup import Setup
@@ -20,22 +20,19 @@ from sim.errors import PolicyError
 from sim.machine.base import Machine
 from sim.machine.failing import Failing, FailingMachine
 from sim.policies.allocation.rigid import Request
-from sim.results.metrics import history_figures
 from sim.results.outcome import Outcome, outcome
-from sim.results.steady_state import STEADY
 from sim.simulation.build import accepted, build, menu_name, with_menu
-from sim.simulation.calibration import charge, plan_calibration, runs_before, under_load
 from sim.simulation.parts import OBJECT, is_own
-from sim.simulation.progress import ProgressGuard, ProgressWatcher, longest_wait
+from sim.simulation.progress import DAY, ProgressGuard, ProgressWatcher, longest_wait
 from sim.simulation.recorded_schedule import RecordedSchedule, is_recorded
 from sim.state.records import Records
 from sim.state.sensors import SensorNoise
-from workloads.arrivals import offered_load, scale_load
 from workloads.base import GroundTruth, Trace
 from workloads.streams import Streams
 from workloads.truth.build import build_truth
 from workloads.truth.ground_truth import Truth
 from workloads.truth.options import TRUTH_KEYS
+from workloads.truth.scales import Recorded
 from workloads.truth.users import with_users
 
 if TYPE_CHECKING:
@@ -46,6 +43,12 @@ if TYPE_CHECKING:
 
 REPETITION = ("applications", "popularity", "sizes", "size", "size_noise")
 """Keys of a workload that say what repeats; they belong to the truth, not to the source."""
+
+
+KNOWN = ("application", "size_class", "size", "nprocs", "runtime")
+"""What is known of a run before the start."""
+USUAL_RUNS = 3
+"""Calibration runs of each application of a model."""
 
 
 @dataclass(frozen=True)
@@ -90,7 +93,7 @@ class Scene:
         return simulate_recovering(setup, evolving)
 
 
-def source_of(workload: Mapping[str, Any]) -> dict[str, Any]:
+def source_of(workload: Settings) -> dict[str, Any]:
     """Return the part of the ``workload`` group that the source of jobs takes.
 
     What repeats belongs to the truth, unless the source itself draws applications.
@@ -101,14 +104,14 @@ def source_of(workload: Mapping[str, Any]) -> dict[str, Any]:
     return {k: v for k, v in workload.items() if k not in REPETITION or k in taken}
 
 
-def truth_options(config: Mapping[str, Any]) -> dict[str, Any]:
+def truth_options(config: Settings) -> dict[str, Any]:
     """Return the keys of ``workload`` and ``moldability`` that `build_truth` takes."""
     repetition = {k: v for k, v in config["workload"].items() if k in REPETITION}
     return repetition | {k: v for k, v in config["moldability"].items() if k in TRUTH_KEYS}
 
 
 def set_scene(
-    config: Mapping[str, Any],
+    config: Settings,
     replication: int,
     trace: Trace | None = None,
     shown: Display = SILENT,
@@ -143,7 +146,7 @@ def set_scene(
 
 
 def watchers(
-    config: Mapping[str, Any], progress: Display, trace: Trace, truth: GroundTruth
+    config: Settings, progress: Display, trace: Trace, truth: GroundTruth
 ) -> tuple[Watcher, ...]:
     """Return who watches the engine: a guard on progress, its display, a checker."""
     asked = config["sim"]
@@ -195,22 +198,16 @@ class Played:
         return float(jobs["held_area"][jobs["job_id"] < 0].sum())
 
 
-def prepare(
-    config: Mapping[str, Any],
-    parts: Mapping[str, Any],
-    scene: Scene,
-    policy: Any,
-    progress: Display = SILENT,
-) -> Setup:
+def prepare(config: Settings, parts: Settings, scene: Scene, progress: Display = SILENT) -> Setup:
     """Return what the simulation of a policy on a scene is made of; see `play`."""
+    policy = build(with_menu(parts["policy"], config["menu"]), "policy")
     predictor: RuntimePredictor = build(parts["predictor"], "predictor")
     predictor = getattr(policy, "predictor", None) or predictor
-    trace: Trace = scene.trace
-    truth: GroundTruth = scene.truth
+    trace, truth = scene.trace, scene.truth
     plan = calibration_plan(predictor, scene)
     known: list[Observation] = []
     if plan and setting(predictor, "charge", True):
-        trace, truth = charge(trace, scene.truth, plan)
+        trace, truth = charge(trace, truth, plan)
     else:
         known = under_load(plan, scene.machine, truth, scene.streams)
     holder = provider(predictor, NeedsTruth)
@@ -238,12 +235,7 @@ def prepare(
     )
 
 
-def play(
-    config: Mapping[str, Any],
-    parts: Mapping[str, Any],
-    scene: Scene,
-    progress: Display = SILENT,
-) -> Played:
+def play(config: Settings, parts: Settings, scene: Scene, progress: Display = SILENT) -> Played:
     """Simulate one policy with one predictor on a scene.
 
     Parameters
@@ -255,16 +247,16 @@ def play(
     scene : Scene
     progress : Display, optional
     """
-    policy = build(with_menu(parts["policy"], config["menu"]), "policy")
-    if isinstance(policy, RecordedSchedule):
-        evolves = scene.evolving is not None
-        recorded = policy.records(scene.trace, scene.machine, evolving=evolves)
-        return Played(outcome(scene.trace, scene.truth, recorded), [], told_truth=False)
-    setup = prepare(config, parts, scene, policy, progress)
+    if is_recorded(parts["policy"]):
+        recorded: RecordedSchedule = build(parts["policy"], "policy")
+        records = recorded.records(scene.trace, scene.machine, evolving=scene.evolving is not None)
+        return Played(outcome(scene.trace, scene.truth, records), [], told_truth=False)
+    setup = prepare(config, parts, scene, progress)
     try:
         records = scene.replay(setup)
     except PolicyError as error:
-        whose = "" if is_own(type(policy)) else f"{type(policy).__name__}: "
+        kind = type(setup.policy)
+        whose = "" if is_own(kind) else f"{kind.__name__}: "
         raise PolicyError(f"{whose}{error}") from error
     menu = menu_name(parts["policy"], config["menu"])
     told = provider(setup.predictor, NeedsTruth) is not None
@@ -272,48 +264,132 @@ def play(
 
 
 def calibration_plan(predictor: RuntimePredictor, scene: Scene) -> list[Observation]:
-    """Return the runs that a learning predictor asks for before the start."""
-    runs = runs_before(setting(predictor, "calibration", 0), scene.trace)
+    """Return the runs that a learning predictor asks for before the start.
+
+    One that does not say how many gets `USUAL_RUNS` of each application of a model, and none
+    of a file: nobody measured its applications beforehand.
+    """
+    runs, trace = setting(predictor, "calibration", 0), scene.trace
+    if runs is None:
+        runs = 0 if trace.is_recorded else USUAL_RUNS
     if not predictor.learns or runs == 0 or not scene.truth.known:
         return []
-    first = float(scene.trace.jobs["submit_time"].iloc[0])
+    first = float(trace.jobs["submit_time"].iloc[0])
     return plan_calibration(scene.truth, runs, scene.machine.processors, scene.streams, first)
 
 
-LOADS = tuple(tenth / 10 for tenth in range(1, 10))
-
-
-def steady_load(
-    config: Mapping[str, Any],
-    parts: Mapping[str, Any],
-    scene: Scene,
-    progress: Display = SILENT,
-) -> float | None:
-    """Return the largest load of `LOADS` at which the jobs of a scene settle; None if none is.
+def plan_calibration(
+    truth: Truth, runs: int, processors: int, streams: Streams, time: float = 0.0
+) -> list[Observation]:
+    """Plan so many runs of every application, and of every class where sizes are hidden.
 
     Parameters
     ----------
-    config : mapping
-        The run's whole configuration.
-    parts : mapping
-        The ``policy`` and ``predictor`` that do not settle them as they come.
-    scene : Scene
-    progress : Display, optional
-
-    Notes
-    -----
-    It is sought by bisection: a load below one that settles is taken to settle too.
+    truth : Truth
+    runs : int
+        ``predictor.calibration``.
+    processors : int
+        Size of the machine.
+    streams : Streams
+        The stream ``calibration`` is used.
+    time : float, seconds
+        When they are known.
     """
-    jobs, machine = scene.trace.jobs, scene.machine.processors
-    below = [load for load in LOADS if load < offered_load(jobs, machine)]
+    rng = streams("calibration")
+    size_class = np.where(np.isnan(truth.size), truth.size_class, -1)
+    kinds = np.unique(np.stack([truth.application, size_class]), axis=1).T.tolist()
+    plan = []
+    for application, label in kinds if runs else []:
+        for count in truth.calibration.counts(application, runs, processors).tolist():
+            runtime, size = truth.calibration.run(application, label, count, rng)
+            plan.append(Observation(application, label, size, count, runtime, time))
+    return plan
 
-    def grows(load: float) -> bool:
-        """Say whether the queue does not settle."""
-        slower = replace(scene.trace, jobs=scale_load(jobs, machine, load))
-        if progress.is_due():
-            progress.show(f"does the queue settle at load {load:g}?", 1.0)
-        played = play(config, parts, replace(scene, trace=slower))
-        return not history_figures(played.outcome)[STEADY]
 
-    steady = 0 if is_recorded(parts["policy"]) else bisect_left(below, True, key=grows)
-    return below[steady - 1] if steady else None
+def charge(trace: Trace, truth: Truth, plan: Sequence[Observation]) -> tuple[Trace, Truth]:
+    """Submit calibration runs as rigid jobs at the first submit time, ahead of all others.
+
+    Returns
+    -------
+    trace : Trace
+        With a row a run in front, ``job_id`` -1, -2, …
+    truth : Truth
+        That knows these jobs too; each communicates as a job of its application would.
+    """
+    number = len(plan)
+    application, size_class, size, count, runtime = (
+        np.array([getattr(run, name) for run in plan]) for name in KNOWN
+    )
+    rows = pd.DataFrame(
+        {
+            "job_id": -np.arange(1, number + 1),
+            "submit_time": trace.jobs["submit_time"].iloc[0],
+            "requested_processors": count,
+            "reference_runtime": runtime,
+            "requested_time": runtime,
+        }
+    )
+    rows = rows.reindex(columns=trace.jobs.columns, fill_value=-1)  # of all else nothing is known
+    rows = rows.astype(trace.jobs.dtypes.to_dict())
+    jobs = pd.concat([rows, trace.jobs], ignore_index=True)
+    models = {
+        name: np.concatenate([np.full(number, -1, values.dtype), values])
+        for name, values in trace.models.items()
+    }
+    present, first = np.unique(truth.application, return_index=True)
+    never = np.zeros(number, np.bool_)
+    known = truth.behind(
+        first[np.searchsorted(present, application)],
+        Recorded(runtime, count),
+        application=application,
+        size_class=size_class,
+        size=size,
+        moldable=never,
+        malleable=never,
+        min_processors=count,
+        max_processors=count,
+        serial_time=np.full(number, np.nan),
+        serial_time_assumed=never,
+    )
+    return replace(trace, jobs=jobs, models=models), known
+
+
+def under_load(
+    known: Sequence[Observation], machine: Machine, truth: GroundTruth, streams: Streams
+) -> list[Observation]:
+    """Return calibration runs as the machine would have played them before the start.
+
+    On a machine without background load they stay as they are. Elsewhere each
+    starts at a moment of its own on processors drawn for it, under load of the
+    machine's kind at another time.
+
+    Parameters
+    ----------
+    known : sequence of Observation
+        Runs at full speed.
+    machine : Machine
+    truth : GroundTruth
+        For the shares of communication.
+    streams : Streams
+        The stream ``load.calibration`` is used.
+    """
+    if not machine.splits_work or not known:
+        return list(known)
+    from sim.machine.shared import Shared  # late: a dedicated machine has no load
+
+    if not isinstance(machine, Shared):
+        return list(known)
+    past, rng = machine.elsewhen(), streams("load.calibration")
+    _, first = np.unique(truth.application, return_index=True)
+    job_of = dict(zip(truth.application[first].tolist(), first.tolist(), strict=True))
+    jobs = np.array([job_of[run.application] for run in known])
+    counts = np.array([run.nprocs for run in known])
+    shares = np.nan_to_num(truth.communication_shares(jobs, counts)).tolist()
+    played = []
+    for run, share in zip(known, shares, strict=True):
+        own = np.sort(rng.choice(past.processors, run.nprocs, replace=False)).tolist()
+        nodes, start = tuple((p, p) for p in own), float(rng.uniform(0.0, DAY))
+        end = past.completion(start, run.runtime, nodes, share)
+        more = {**run.more, **past.measured(nodes, start, end)}
+        played.append(replace(run, runtime=end - start, more=more))
+    return played

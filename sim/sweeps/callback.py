@@ -60,26 +60,22 @@ class KeepToFolders(Callback):
     """Refuse, before anything is written, what would be written outside of a run's folder."""
 
     def on_run_start(self, config: DictConfig, **kwargs: Any) -> None:
-        """Look at the names that Hydra makes paths of; its own copies are not wanted."""
-        self._check(config, None)
-
-    def on_multirun_start(self, config: DictConfig, **kwargs: Any) -> None:
-        """Look at the folder of a sweep too."""
-        self._check(config, Path(config.hydra.sweep.dir))
-
-    def _check(self, config: DictConfig, sweep: Path | None) -> None:
+        """Look at the names that Hydra makes paths of, and at the folder of a sweep."""
         from sim.sweeps.locks import refuse_foreign_sweep
 
         try:
             _refuse_outside(config.hydra)
-            if sweep is not None:
-                refuse_foreign_sweep(sweep)
+            if config.hydra.mode == RunMode.MULTIRUN:
+                refuse_foreign_sweep(Path(config.hydra.sweep.dir))
         except SimError as error:  # Hydra would go on after any other exception
             sys.stderr.write(f"error: {one_line(error)}\n")
             raise SystemExit(2) from None
 
+    on_multirun_start = on_run_start
+
 
 def _refuse_outside(own: DictConfig) -> None:
+    """Refuse names of paths outside of a run's folder, and Hydra's own copies of a run's files."""
     if own.output_subdir is not None:
         said = f"hydra.output_subdir={own.output_subdir}: must be null"
         raise ConfigError(f"{said}, as a run writes {HYDRA}/ with its results")

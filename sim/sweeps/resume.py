@@ -358,6 +358,20 @@ class Sweep:
                 self._carry_out(part)
 
 
+def comes_back(hydra: Mapping[str, Any]) -> bool:
+    """Return whether a `Sweep` carries out a multirun, in folders that overrides alone name.
+
+    It comes back for runs that other processes were at.
+
+    Parameters
+    ----------
+    hydra : mapping
+        The ``hydra`` part of the configuration, not resolved.
+    """
+    own = str(hydra["sweeper"]["_target_"]).endswith(".MoldsimSweeper")
+    return own and hydra["sweep"]["subdir"] == SUBDIR
+
+
 def asked_of(plan: Path) -> set[Path]:
     """Return the folders of the runs that a ``multirun.yaml`` asks for.
 
@@ -371,7 +385,6 @@ def asked_of(plan: Path) -> set[Path]:
         given = [f"{key}={value}" for key, value in (hydra["sweeper"]["params"] or {}).items()]
         every = runs_of([*given, *hydra["overrides"]["task"]])
         sweep = Sweep(plan.parent, hydra, every, print)
-        own = str(hydra["sweeper"]["_target_"]).endswith(".MoldsimSweeper")
-        return {sweep.place(one) for one in every if own and hydra["sweep"]["subdir"] == SUBDIR}
+        return {sweep.place(one) for one in every} if comes_back(hydra) else set()
     except (AttributeError, KeyError, TypeError, SimError):
         return set()

@@ -24,8 +24,7 @@ from sim.engine.run import compiled_passes, simulate
 from sim.engine.setup import Setup
 from sim.errors import SimError
 from sim.explain.__main__ import main
-from sim.explain.account import explained
-from sim.explain.recorder import ORDER, PROCESSORS, RESERVATION, RULE, Recorder
+from sim.explain.recorder import ORDER, PROCESSORS, RESERVATION, RULE, Recorder, explained
 from sim.machine.base import Dedicated
 from sim.plot import main as main_plot
 from sim.policies.allocation.iterative import Iterative

@@ -10,6 +10,7 @@ import yaml
 
 from sim.app import _objective
 from sim.errors import ConfigError
+from sim.results.artefacts import BASELINE, RUN
 from sim.results.run_folder import read_results
 from sim.simulation.replication import Objective
 
@@ -20,10 +21,11 @@ TINY = ("workload.jobs=40", "predictor=oracle")
 def test_the_objective_is_the_figure_or_its_ratio_to_the_baselines(command, tmp_path):
     for more in ((), ("replications=2",)):
         command(*TINY, "policy=sa_easy", *more, "hydra.run.dir=run")
-        own, base, _ = read_results(tmp_path / "run")
+        found = read_results(tmp_path / "run")
+        own, base = found[RUN], found[BASELINE]
         assert own["mean_wait_time"] != base["mean_wait_time"]
-        assert Objective("mean_wait_time", "run").value((own, base)) == own["mean_wait_time"]
-        ratio = Objective("mean_response_time", "change").value((own, base))
+        assert Objective("mean_wait_time", "run").value(found) == own["mean_wait_time"]
+        ratio = Objective("mean_response_time", "change").value(found)
         assert ratio == own["mean_response_time"] / base["mean_response_time"]
     command(*TINY, "baseline=null", "hydra.run.dir=alone")
     with pytest.raises(ConfigError, match="needs a baseline"):
@@ -33,16 +35,17 @@ def test_the_objective_is_the_figure_or_its_ratio_to_the_baselines(command, tmp_
 @pytest.mark.parametrize(
     ("summary", "base", "of", "message"),
     [
-        ({"wait": None}, None, "run", "objective=wait: is None in this run; must be"),
-        ({"wait": True}, None, "run", "objective=wait: is True in this run; must be"),
-        ({"mean_wait": 1.0}, None, "run", "must be a key of summary.json, such as mean_wait"),
+        ({"wait": None}, {}, "run", "objective=wait: is None in this run; must be"),
+        ({"wait": True}, {}, "run", "objective=wait: is True in this run; must be"),
+        ({"mean_wait": 1.0}, {}, "run", "must be a key of summary.json, such as mean_wait"),
         ({"wait": 1.0}, {"wait": 0.0}, "change", "wait of the baseline is 0"),
     ],
 )
 def test_an_objective_that_is_no_number_is_named(summary, base, of, message, caplog):
+    found = {RUN: summary, BASELINE: base}
     with pytest.raises(ConfigError, match=message):
-        Objective("wait", of).value((summary, base))
-    assert _objective({"objective": "wait", "objective_of": of}, (summary, base)) is None
+        Objective("wait", of).value(found)
+    assert _objective({"objective": "wait", "objective_of": of}, found) is None
     assert message.split(",")[0] in caplog.text
 
 

@@ -9,6 +9,8 @@ from random_schedules import random_run
 
 from sim.results import artefacts
 from sim.results.artefacts import (
+    BASELINE,
+    RUN,
     Artefacts,
     is_finished,
     mean_of_replications,
@@ -47,8 +49,8 @@ def content(folder):
 
 
 def test_run_again_gives_the_same_bytes_but_for_the_manifest(tmp_path):
-    write_run(tmp_path / "a", made(wall=1.0, drawn=True))
-    write_run(tmp_path / "longer" / "b", made(wall=2.0, drawn=True))
+    write_run(tmp_path / "a", {RUN: made(wall=1.0, drawn=True)})
+    write_run(tmp_path / "longer" / "b", {RUN: made(wall=2.0, drawn=True)})
     first, second = content(tmp_path / "a"), content(tmp_path / "longer" / "b")
     assert set(first) == NAMES
     assert first.pop("manifest.json") != second.pop("manifest.json")
@@ -57,7 +59,7 @@ def test_run_again_gives_the_same_bytes_but_for_the_manifest(tmp_path):
 
 def test_tables_read_back_with_nulls_and_units(tmp_path):
     run = made(jobs=30)
-    write_run(tmp_path, run)
+    write_run(tmp_path, {RUN: run})
     jobs = pd.read_parquet(tmp_path / "jobs.parquet")
     pd.testing.assert_frame_equal(jobs, run.tables.jobs, check_dtype=False)
     table = pq.read_table(tmp_path / "jobs.parquet")
@@ -74,7 +76,7 @@ def rewrite(folder, *runs):
     """Write a run over a former one, as a command does."""
     folder.mkdir(exist_ok=True)
     with replacing(folder) as new:
-        write_run(new, *runs)
+        write_run(new, dict(zip((RUN, BASELINE), runs, strict=False)))
 
 
 def everything(folder):
@@ -160,7 +162,7 @@ def test_means_over_replications(tmp_path):
     summaries, places = [], [tmp_path / f"replication={k}" for k in range(3)]
     for k, place in enumerate(places):
         run = made(seed=k)
-        write_run(place, run)
+        write_run(place, {RUN: run})
         summaries.append(run.summary)
     summary = mean_of_replications(summaries, {})
     write_ends(tmp_path, summary, {"host": "x"}, places)

@@ -8,7 +8,7 @@ from toys import ToyEstimate, rigid
 from sim.engine.run import simulate
 from sim.engine.setup import Setup
 from sim.machine.base import Dedicated
-from sim.simulation.calibration import charge, plan_calibration
+from sim.simulation.scene import charge, plan_calibration
 from tests.former import build_truth
 from workloads.models.lublin import Lublin
 from workloads.shapes.analytic import Downey
@@ -72,7 +72,7 @@ def test_charged_runs_are_jobs_ahead_of_all_others(scene) -> None:
     assert records.allocated[:number].tolist() == [run.nprocs for run in plan]
     np.testing.assert_allclose(runtime[number:], trace.jobs["reference_runtime"], rtol=1e-9)
     jobs = np.array([0, number, number + 7])
-    counts = np.array([2, 4, 8])
+    counts = np.array([plan[0].nprocs, 4, 8])
     np.testing.assert_array_equal(
         known.runtimes_at(jobs, counts),
         [plan[0].runtime, *truth.runtimes_at(np.array([0, 7]), counts[1:])],

@@ -12,9 +12,8 @@ from scripts.composing import composed
 from sim.config import CONFIG_FOLDER, GIVEN
 from sim.results.metrics import summarise
 from sim.results.sentences import given_line
-from sim.simulation.calibration import charge, plan_calibration
 from sim.simulation.replay import given_figures
-from sim.simulation.scene import Played, play, set_scene
+from sim.simulation.scene import Played, charge, plan_calibration, play, set_scene
 from tests.former import WORLD
 
 TOY = ("workload.jobs=40", "workload.applications=4", "cluster.processors=64", *WORLD)

@@ -12,7 +12,7 @@ from workloads.truth.assignment import (
     pick_applications,
     zipf_shares,
 )
-from workloads.truth.calibration import choose_counts, spread_powers
+from workloads.truth.scales import choose_counts, spread_powers
 
 pytestmark = pytest.mark.fast
 

@@ -6,6 +6,7 @@ import pytest
 from scipy import stats
 
 from sim.errors import ConfigError, StatisticsError
+from sim.results.artefacts import RUN
 from sim.results.metrics import batch_figures
 from sim.results.steady_state import batch_means
 from sim.simulation.replication import Objective, Precision
@@ -230,9 +231,9 @@ def test_precision_stops_at_the_first_width_that_is_asked():
 
 def test_the_same_again_and_again_is_no_precision():
     rule = Precision(0.05, least=2, objective=Objective("wait", "run"))
-    same = rule.figures([({"wait": 3.0}, None)] * 3)
+    same = rule.figures([{RUN: {"wait": 3.0}}] * 3)
     assert same == {"precision_reached": None, "precision_met": None}
-    near = rule.figures([({"wait": wait}, None) for wait in (100.0, 101.0, 100.5)])
+    near = rule.figures([{RUN: {"wait": wait}} for wait in (100.0, 101.0, 100.5)])
     assert near["precision_met"] is True
 
 

@@ -13,6 +13,7 @@ from rich.console import Console
 import sim
 from scripts.composing import composed
 from sim.console import RESPONSE, Side, compared, print_results, verdict_lines
+from sim.results.artefacts import BASELINE, RUN, STEP
 from sim.results.rows import MOLDED
 from sim.results.sentences import rests_sentence, treated_sentence
 from sim.simulation.progress import Show
@@ -91,10 +92,7 @@ def kind(request):
 
 def sides_of(made, replications):
     """Return the columns of the table over some replications."""
-    shown = [
-        [one[k] for one in made if one[k] is not None] if made[0][k] is not None else []
-        for k in range(3)
-    ]
+    shown = [[one[role] for one in made if role in one] for role in (RUN, BASELINE, STEP)]
     sides = []
     for name, own in zip(NAMES, shown, strict=True):
         parts = [one.summary for one in own][:replications]
@@ -142,8 +140,8 @@ def test_each_sentence_is_what_the_tables_say(kind):
         assert text.startswith(lines[0])
         row = next(line for line in text.splitlines()[len(lines) :] if re.match(r"\w", line))
         assert row.startswith(MOLDED)
-        molded, resized, own, jobs = recount(one[0])
-        summary, other = one[0].summary, one[1].summary
+        molded, resized, own, jobs = recount(one[RUN])
+        summary, other = one[RUN].summary, one[BASELINE].summary
         assert cells(text, MOLDED)[0] == f"{molded} of {jobs}"
         assert (summary["molded_jobs"], summary["resized_jobs"]) == (molded, resized)
         assert summary["decisions_by_belief"] <= own
@@ -174,10 +172,10 @@ def test_jobs_below_all_requests_are_counted_and_said():
 
 def check_treated(line, one, molded, resized):
     """The second line: numbers of the tables, costs, beliefs; nothing by molding without."""
-    summary = one[0].summary
-    assert line == treated_sentence([summary], [one[1].summary])
+    summary = one[RUN].summary
+    assert line == treated_sentence([summary], [one[BASELINE].summary])
     assert line.startswith(f"{molded} of {summary['jobs']} jobs molded, {resized} resized")
-    theirs = sum(recount(one[1])[:2])
+    theirs = sum(recount(one[BASELINE])[:2])
     none = molded + resized == 0
     assert ("nothing is gained or lost by molding" in line) == (none and not theirs)
     assert ("in the other" in line) == (none and theirs > 0)
@@ -217,7 +215,7 @@ def test_replications_are_told_together(kind):
         sides = sides_of(made, number)
         lines, text = verdict_lines(sides), printed(sides)
         assert len(lines) <= 3
-        counts = np.array([recount(one[0]) for one in made[:number]]).sum(axis=0)
+        counts = np.array([recount(one[RUN]) for one in made[:number]]).sum(axis=0)
         assert cells(text, MOLDED)[0] == f"{counts[0]:,} of {counts[3]:,}"
         assert lines[-2].startswith(f"{counts[0]:,} of {counts[3]:,} jobs molded, {counts[1]:,} re")
         check_change(lines[0], sides, text)
@@ -243,4 +241,4 @@ ODD = {
 def test_odd_runs_are_odd(kind):
     name, made = kind
     odd = ODD.get(name, lambda run, base: True)
-    assert any(odd(own.summary, base.summary) for own, base, _ in made)
+    assert any(odd(one[RUN].summary, one[BASELINE].summary) for one in made)

@@ -4,7 +4,6 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-import pandas as pd
 
 from workloads.base import IntArray, Trace
 from workloads.errors import WorkloadError
@@ -84,10 +83,10 @@ def build_truth(
     timed = recorded.runtime > 0
     drawn = replace(recorded, runtime=np.where(timed, recorded.runtime, 1.0))
     scales = _draw_scales(shapes, application, drawn, streams, checked, asked)
-    scales = _classed(scales, jobs, checked)
-    moldable = timed & (streams("truth.share").random(len(jobs)) < checked.share)
-    if not shapes.known:
-        moldable[:] = False
+    # Jobs of a log whose sizes hide are classed by what they request.
+    if checked.size != "known" and checked.sizes is None and "request_class" in jobs:
+        scales = replace(scales, size_class=jobs["request_class"].to_numpy(np.int64))
+    moldable = timed & shapes.known & (streams("truth.share").random(len(jobs)) < checked.share)
     if knows:
         moldable &= recorded.processors > 1
     malleable = moldable & (streams("truth.malleable").random(len(jobs)) < checked.malleable)
@@ -191,13 +190,6 @@ def _check_family(shapes: Shapes, family: ShapeFamily, options: TruthOptions) ->
             f"workload.sizes must be null with {name}, where serial times are unknown; "
             f"got {options.sizes}"
         )
-
-
-def _classed(scales: Scales, jobs: pd.DataFrame, options: TruthOptions) -> Scales:
-    """Return the scales; jobs of a log whose sizes hide are classed by what they request."""
-    if options.size == "known" or options.sizes is not None or "request_class" not in jobs:
-        return scales
-    return replace(scales, size_class=jobs["request_class"].to_numpy(np.int64))
 
 
 def _draw_scales(

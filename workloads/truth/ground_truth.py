@@ -1,15 +1,17 @@
 """The ground truth itself: runtimes, feasible counts, shares of communication."""
 
 from collections.abc import Mapping
+from copy import copy
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from predictors.compiling import compiled
 from workloads.base import BoolArray, FloatArray, IntArray, Tabled
 from workloads.shapes.family import Shapes
-from workloads.truth.calibration import Calibration
 from workloads.truth.options import TruthOptions
-from workloads.truth.scales import Recorded, Scales, grow_shapes
+from workloads.truth.scales import Calibration, Recorded, Scales, grow_shapes
 
 
 @compiled
@@ -121,6 +123,7 @@ class Truth:
         self._curves, self._row = grow_shapes(
             shapes, scales.application, scales.scale, scales.median, options.size_exponent
         )
+        self._like = np.arange(jobs)  # by whose number the noise of split times is drawn
         self._table = self._empty_table()
         self._filled = np.zeros(0 if self._table is None else len(self._table), bool)
         self._split: dict[int, FloatArray] = {}
@@ -129,8 +132,28 @@ class Truth:
         self.min_processors, self.max_processors = self._limits()
         self.calibration = Calibration(shapes, scales, recorded, options)
 
-    def __len__(self) -> int:
-        return len(self.application)
+    def behind(self, like: IntArray, ahead: Recorded, **facts: NDArray[Any]) -> "Truth":
+        """Return the truth of these jobs behind rigid ones.
+
+        Parameters
+        ----------
+        like : numpy.ndarray of int
+            For each job ahead one of these that communicates as it does.
+        ahead : Recorded
+            Runtime and count of each job ahead.
+        **facts
+            What the attributes say of the jobs ahead.
+        """
+        made = copy(self)
+        made._like, made._row = np.append(like, self._like), np.append(self._row[like], self._row)
+        made._reference_g = np.append(self._g(self._row[like], ahead.processors), self._reference_g)
+        made._recorded = Recorded(
+            np.append(ahead.runtime, self._recorded.runtime),
+            np.append(ahead.processors, self._recorded.processors),
+        )
+        for name, values in facts.items():
+            setattr(made, name, np.append(values, getattr(self, name)))
+        return made
 
     # Runtimes
 
@@ -250,7 +273,7 @@ class Truth:
             share = self._split_of(self._row.item(jobs.item(0)))[counts]
         else:
             share = np.array(self._curves.communication(self._row[jobs], counts), float)
-        disturb(share, jobs, counts, self._split_key, self._options.split_noise)
+        disturb(share, self._like[jobs], counts, self._split_key, self._options.split_noise)
         return share
 
     def _split_of(self, row: int) -> FloatArray:

@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from predictors.base import IntArray
+from predictors.base import FloatArray, IntArray
 from predictors.compiling import direct
 from predictors.in_loop.oracle import foresees
 from predictors.in_loop.wrapper import has_curves
@@ -28,7 +28,6 @@ from sim.policies.passes.memory import (
     revise,
     set_menu,
 )
-from sim.state.calendar import Calendar, offer
 from sim.state.columns import Explanations
 from sim.state.decisions import Decision, Start
 from sim.state.predicted import LEAST_BELIEF
@@ -222,6 +221,9 @@ class CompiledQueueRule:
         ``decide``, and others that are not those of `sim.policies.passes.memory`.
     """
 
+    offered: tuple[IntArray, IntArray] | None = None
+    changes_counts = False
+
     def __init__(
         self, engine: Engine, keeper: QueueKeeper, **functions: Callable[..., Any]
     ) -> None:
@@ -241,9 +243,9 @@ class CompiledQueueRule:
         self.functions = {"must_ask": asks, "choose": settles, "admit": admit, **functions}
         self.explanations, self._explained = Explanations(), 0
 
-    def begin(self, state: State, calendar: Calendar) -> None:
+    def begin(self, state: State) -> None:
         """Begin a run whose jobs stand here; ask for all beliefs, if none is asked for later."""
-        self._state, self._calendar, jobs = state, calendar, self._engine.jobs
+        self._state, jobs = state, self._engine.jobs
         counters = (state.run[name] for name in ("awaits_count", "admitted", "newcomer", "arrived"))
         self._is_asked, self._asking, self._newcomer, self._arrived = counters
         memory = self.memory
@@ -269,7 +271,6 @@ class CompiledQueueRule:
         else:
             view._beliefs.count(jobs.size)
             state.belief[:] = np.maximum(engine.jobs.requested_time, LEAST_BELIEF)
-        self._calendar.runtime[:] = engine.work.runtimes_at(jobs, state.processors)
 
     def _offer(self, jobs: IntArray) -> None:
         """Put down what jobs choose from."""
@@ -278,18 +279,15 @@ class CompiledQueueRule:
         takes_all = is_known and is_plain and self._rule.advice.repair != "always"
         asked = self._asked_together if takes_all else self._asked_singly
         parts = [asked(jobs[k : k + JOBS_AT_ONCE]) for k in range(0, jobs.size, JOBS_AT_ONCE)]
-        number, at_once, *menu, runtimes = map(np.concatenate, zip(*parts, strict=True))
+        number, at_once, *menu = map(np.concatenate, zip(*parts, strict=True))
         spans = self.memory.menu_spans
         spans["begin"], spans["number"] = np.cumsum(number) - number, number
         spans["at_once"] = at_once
         set_menu(self.memory, *menu)
-        offer(self._calendar, runtimes)
+        self.offered = np.repeat(jobs, number), menu[0]
 
     def _asked_singly(self, jobs: IntArray) -> tuple[Any, ...]:
-        """Return how many counts each job chooses from, and whether at once; then these counts.
-
-        And what is believed, and true, of the job there.
-        """
+        """Return how many counts each job chooses from, whether at once; these, and beliefs."""
         view, offered = self._engine.view, []
         for job in jobs.tolist():
             if self._candidates is None:
@@ -301,9 +299,7 @@ class CompiledQueueRule:
                 at_once = False
             offered.append((counts.size, at_once, counts, believed))
         number, at_once, *menu = zip(*offered, strict=True)
-        counts, believed = map(np.concatenate, menu)
-        runtimes = self._engine.work.runtimes_at(np.repeat(jobs, number), counts)
-        return number, at_once, counts, believed, runtimes
+        return number, at_once, *map(np.concatenate, menu)
 
     def _asked_together(self, jobs: IntArray) -> tuple[Any, ...]:
         """Return the same where an oracle believes what is true, and all that jobs try counts."""
@@ -318,7 +314,7 @@ class CompiledQueueRule:
             last = np.cumsum(number) - 1
             serial = np.where(number > 1, serial, counts[last] * believed[last])
             self.memory.open.serial[jobs] = serial
-        return number, np.zeros_like(jobs), counts, believed, runtimes
+        return number, np.zeros_like(jobs), counts, believed
 
     def answer(self) -> None:
         """Tell the predictor who ended, and let who arrives, or has to choose again, do so."""
@@ -366,8 +362,8 @@ class CompiledQueueRule:
         for job, before in memory.ended[:new].tolist():
             self._explain_started(before)
             processors = state.processors.item(job)
-            start, end = state.start_time.item(job), self._calendar.end_time.item(job)
-            if end > start and not self._calendar.killed.item(job):
+            start, end = state.start_time.item(job), engine.event_list.end_of(job)
+            if end > start and not engine.event_list.is_killed(job):
                 engine.learn(job, processors, end - start, end, {}, {})
             engine.beliefs.forget([job])
             engine.shown.leave(job)
@@ -398,7 +394,7 @@ class CompiledQueueRule:
         """Return who waits."""
         return jobs_in(self.memory.queue)
 
-    def stretches(self) -> None:
+    def stretches(self, end_time: FloatArray) -> None:
         """Return None: runs keep what they start on."""
 
 

@@ -16,7 +16,7 @@ from sim.engine.engine import Engine
 from sim.engine.loop import queue_nobody
 from sim.engine.protocols import CompiledRule
 from sim.policies.reallocation.beliefs import TABLED, Beliefs
-from sim.state.calendar import Calendar, by_job, let_counts_change
+from sim.state.calendar import by_job
 from sim.state.columns import Explanations, padded
 from sim.state.feasible_counts import one_by_one
 from sim.state.predicted import LEAST_BELIEF
@@ -241,6 +241,8 @@ class CompiledSharingRule(CompiledRule):
         The pass, of a state and a `SharingMemory`.
     """
 
+    changes_counts = True
+
     def __init__(
         self, engine: Engine, rule: Any, beliefs: Beliefs, easy: Any, decide: Callable[..., int]
     ) -> None:
@@ -266,9 +268,9 @@ class CompiledSharingRule(CompiledRule):
         is_read = self._curved or not rule.reads_beliefs
         return has_room and is_read and all(counts.special(job) is None for job in malleable)
 
-    def begin(self, state: State, calendar: Calendar) -> None:
+    def begin(self, state: State) -> None:
         """Begin a run whose jobs stand here, and wait for the least that they can use."""
-        self._state, self._calendar = state, calendar
+        self._state = state
         view, wanted, jobs = self._view, state.processors, len(self._engine.submit)
         self._engine.shown.arrive(range(jobs))
         own, rows = np.zeros(jobs, JOB), [np.zeros(0)] * jobs
@@ -285,12 +287,8 @@ class CompiledSharingRule(CompiledRule):
         own["request"] = view.jobs.requested_processors
         own["requested_time"] = view.jobs.requested_time
         np.copyto(wanted, own["least"], where=own["least"] > 0)
-        work, more = self._engine.work, self._engine.shown.more
-        calendar.runtime[:] = work.runtimes_at(np.arange(jobs), wanted)
-        counts = np.flatnonzero(self._engine.malleable), more["least"], more["largest"]
-        let_counts_change(calendar, work.by_count(*counts))
         believed = self._believed(own)
-        state.belief[:] = self._believed_on(calendar.runtime, wanted)
+        state.belief[:] = self._believed_on(wanted)
         running = state.found.size
         fields = {
             "jobs": own,
@@ -313,10 +311,11 @@ class CompiledSharingRule(CompiledRule):
             SharingMemory, structure(_make, fields, grows=("stretches", "wake_time"))
         )
 
-    def _believed_on(self, runtimes: FloatArray, counts: IntArray) -> FloatArray:
+    def _believed_on(self, counts: IntArray) -> FloatArray:
         """Return what is believed of all jobs on these counts, by an oracle what is true."""
         if self._tabled is not None:
             self._engine.beliefs.count(counts.size)
+            runtimes = self._engine.work.runtimes_at(np.arange(counts.size), counts)
             return np.maximum(runtimes, LEAST_BELIEF)
         pairs = enumerate(counts.tolist())
         return np.array([self._view.belief(job, count) for job, count in pairs])
@@ -348,13 +347,12 @@ class CompiledSharingRule(CompiledRule):
         waiting = tables_of(sharing.queue)[0][places_in(sharing.queue)]
         return np.concatenate([waiting, sharing.deferred[: sharing.tally["deferred"].item()]])
 
-    def stretches(self) -> Stretches:
+    def stretches(self, end_time: FloatArray) -> Stretches:
         """Return the stretches of all runs, in the order of their begins, when all have ended."""
-        sharing, state, calendar = self.memory, self._state, self._calendar
-        tally = sharing.tally[0]
+        sharing, state, tally = self.memory, self._state, self.memory.tally[0]
         self._engine.beliefs.count(int(tally["queries"]))
         made = _stretches_of(sharing)[: tally["stretches"]]
-        made["over"][sharing.jobs["stretch"]] = calendar.end_time
+        made["over"][sharing.jobs["stretch"]] = end_time
         nodes = held_ranges(state, made["first_range"])
         job, begun, over, processors = (
             made[name].copy() for name in ("job", "begun", "over", "processors")

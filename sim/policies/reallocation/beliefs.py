@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, TypeVar
 
 import numpy as np
@@ -81,60 +82,58 @@ class Beliefs:
 
     def __init__(self, view: View) -> None:
         self.view = view
-        self._serial: dict[int, float] = {}
-        self._tables: dict[int, FloatArray] = {}
-        self._read: dict[int, Any] = {}
-        self._has_curve: dict[int, bool] = {}
+        self._known: dict[int, dict[str, Any]] = {}
         self.notes: dict[int, Any] = {}
 
     def refresh(self) -> None:
         """Forget what the predictor says differently now."""
-        view = self.view
-        if view.changes.revised:
-            application = view.jobs.application
-            for kept in (self._serial, self._tables, self._read, self._has_curve):
-                for job in [job for job in kept if application[job] in view.changes.revised]:
-                    del kept[job]
+        if revised := self.view.changes.revised:
+            application = self.view.jobs.application
+            self._known = {
+                job: known for job, known in self._known.items() if application[job] not in revised
+            }
 
     def forget(self, job: int) -> None:
         """Forget a job that has ended."""
-        for kept in (self._serial, self._tables, self._read, self._has_curve, self.notes):
-            kept.pop(job, None)
+        self._known.pop(job, None)
+        self.notes.pop(job, None)
+
+    def keep(self, job: int, what: str, read: Callable[[int], Any]) -> Any:
+        """Return something of a job, which is read once until beliefs about it change."""
+        known = self._known.setdefault(job, {})
+        if what not in known:
+            known[what] = read(job)
+        return known[what]
 
     def serial(self, job: int) -> float:
         """Return the believed T(1) in seconds."""
-        known = self._serial.get(job)
-        if known is None:
-            view = self.view
-            curve = view.curve(job, np.array([1]))
-            if curve is None:
-                known = view.requested_time[job] * view.requested_processors[job]
-            else:
-                known = float(curve[0])
-            self._serial[job] = known
-        return known
+        serial: float = self.keep(job, "serial", self._read_serial)
+        return serial
+
+    def _read_serial(self, job: int) -> float:
+        view = self.view
+        curve = view.curve(job, np.array([1]))
+        if curve is None:
+            return view.requested_time[job] * view.requested_processors[job]
+        return float(curve[0])
 
     def table(self, job: int) -> FloatArray:
         """Return the believed T(n)/T(1) by n, from 0 (infinite) to the job's largest count."""
-        table = self._tables.get(job)
-        if table is None:
-            counts = np.arange(1, self.view.extremes(job)[1] + 1)
-            table = np.empty(counts.size + 1)
-            table[0] = np.inf
-            table[1:] = self.view.stretch_factors(job, 1, counts)
-            self._tables[job] = table
+        table: FloatArray = self.keep(job, "table", self._read_table)
         return table
+
+    def _read_table(self, job: int) -> FloatArray:
+        counts = np.arange(1, self.view.extremes(job)[1] + 1)
+        return np.append(np.inf, self.view.stretch_factors(job, 1, counts))
 
     def has_table(self, job: int) -> bool:
         """Say whether a job's whole curve was read."""
-        return job in self._tables
+        return "table" in self._known.get(job, ())
 
     def request(self, job: int) -> int:
         """Return the request of a job for which the predictor has no curve, else 0."""
-        known = self._has_curve.get(job)
-        if known is None:
-            known = self._has_curve[job] = self.view.predictor.has_curve(job)
-        return 0 if known else self.view.requested_processors[job]
+        has_curve = self.keep(job, "has_curve", self.view.predictor.has_curve)
+        return 0 if has_curve else self.view.requested_processors[job]
 
     def read_off(self, job: int, reading: Callable[["Beliefs", int], Found]) -> Found:
         """Return what a rule reads off a job's table, kept as long as the table holds.
@@ -145,16 +144,13 @@ class Beliefs:
         reading : callable
             Beliefs and job to what the rule needs; one for a run.
         """
-        found: Found | None = self._read.get(job)
-        if found is None:
-            found = self._read[job] = reading(self, job)
+        found: Found = self.keep(job, "reading", partial(reading, self))
         return found
 
     def relative(self, job: int, processors: int) -> float:
         """Return the believed T(n)/T(1)."""
-        table = self._tables.get(job)
-        if table is not None:
-            return table.item(processors)
+        if self.has_table(job):
+            return self.table(job).item(processors)
         if processors == 1:
             return 1.0
         if self.view.extremes(job)[1] <= TABLED:

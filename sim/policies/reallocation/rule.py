@@ -196,7 +196,6 @@ class ReallocatingScheduler:
         self._strict = getattr(self.inner, "strict", False)
         self._is_held_back = False
         self._waking = -np.inf
-        self._known_limits: dict[int, tuple[int, int]] = {}
         self._snaps = False  # whether some job has counts that are not feasible in between
         self._weighing = Weighing(self.beliefs, rule.cost, rule.gain_factor, self._limits)
         self.lends_otherwise = False
@@ -246,12 +245,12 @@ class ReallocatingScheduler:
 
     def _limits(self, job: int) -> tuple[int, int]:
         """Return the count below which a job need not fall, and its largest."""
-        known = self._known_limits.get(job)
-        if known is None:
-            known = self.rule.queue_count(self.beliefs, job), self.view.extremes(job)[1]
-            self._known_limits[job] = known
-            self._snaps = self._snaps or self.view._feasible.special(job) is not None
-        return known
+        limits: tuple[int, int] = self.beliefs.keep(job, "limits", self._read_limits)
+        return limits
+
+    def _read_limits(self, job: int) -> tuple[int, int]:
+        self._snaps = self._snaps or self.view._feasible.special(job) is not None
+        return self.rule.queue_count(self.beliefs, job), self.view.extremes(job)[1]
 
     def _kept(self, run: Run) -> int:
         """Return the processors that a run cannot be asked to give up."""
@@ -265,11 +264,8 @@ class ReallocatingScheduler:
         """Decide who starts, and who grows and shrinks."""
         view = self.view
         self.beliefs.refresh()
-        if view.changes.revised:
-            self._known_limits.clear()
         for run in view.ended:
             self.beliefs.forget(run.job)
-            self._known_limits.pop(run.job, None)
         running = self._running()
         lent = self._lent(running)
         deferral, arrived = self._deferral, view.arrived
