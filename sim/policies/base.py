@@ -177,12 +177,11 @@ class Policy:
 
     def begin(self, view: View) -> Scheduler:
         """Begin a run."""
-        scheduler = self._begin(view)
+        if self.reallocation is not None and not isinstance(self.allocation, OpenAllocation):
+            told = view, self.order, self.backfill, self.allocation
+            scheduler = self.reallocation.begin(*told)
+        else:
+            scheduler = self.backfill.begin(view, self.order, self.allocation)
         if self.grants is not None:
             scheduler = self.grants.begin(view, scheduler)
         return scheduler if self.placement is None else self.placement.begin(view, scheduler)
-
-    def _begin(self, view: View) -> Scheduler:
-        if self.reallocation is not None and not isinstance(self.allocation, OpenAllocation):
-            return self.reallocation.begin(view, self.order, self.backfill, self.allocation)
-        return self.backfill.begin(view, self.order, self.allocation)

@@ -97,11 +97,9 @@ def compress(memory: RuleMemory, now: float) -> None:
     if at.first == at.last:
         return
     look_again(memory, now)
-    low, high = take_freed(memory)
-    if high <= now:
+    low, high, most = take_freed(memory, now)
+    if most < 0:
         return
-    low = max(low, now)
-    most = free_between(profile, low, high)[1]
     for k in range(at.first, at.last):
         wanted = counts[k]
         old = starts[k]
@@ -375,10 +373,9 @@ class ConservativeScheduler(QueueKeeper):
         view, jobs = self.view, self.view.arrived
         if self.by_arrival or len(jobs) < 2:
             return jobs
-        submit = np.array([view.submit_time[job] for job in jobs])
         asked = np.array([view.requested_processors[job] for job in jobs])
         runtime = np.array([view.belief(*one) for one in zip(jobs, asked.tolist(), strict=True)])
-        keys = np.asarray(self.order.keys(view.now, submit, asked, runtime))
+        keys = self._keys(jobs, asked, runtime)
         return [jobs[place] for place in np.argsort(keys, kind="stable").tolist()]
 
     def admit(self, job: int) -> int:

@@ -154,7 +154,7 @@ class Easy:
     anew : float or None
         With one reservation, and allocation rules that choose at submit: waiting jobs
         choose anew when a running job has taken so many times its belief (at least 1);
-        None keeps what was chosen. See `ChoiceAnew`.
+        None keeps what was chosen. See `EasyScheduler.choose_anew`.
     candidates : {"queue", "shortest"}
         In which order jobs are tried that may start ahead of the reservation: that of the
         queue, or the shortest by belief first, as in EASY++ (Tsafrir, Etsion &
@@ -214,11 +214,6 @@ class EasyScheduler(QueueKeeper):
         Of `Easy`.
     known : object
         What stands in the memory at first.
-
-    Attributes
-    ----------
-    anew : ChoiceAnew or None
-        When waiting jobs choose their counts again; None if never.
     """
 
     def __init__(
@@ -233,8 +228,7 @@ class EasyScheduler(QueueKeeper):
         **known: Any,
     ) -> None:
         if anew is not None and not acts_as(allocation, Request):
-            self.anew = ChoiceAnew(self)
-            known["refutation_factor"] = float(anew)
+            self.chooses_anew, known["refutation_factor"] = True, float(anew)
         super().__init__(view, order, allocation, reservations, strict, **known)
         self.reservations, self.strict = reservations, strict
         self.decides = decides or (decide_deep if reservations > 1 else decide)
@@ -242,7 +236,7 @@ class EasyScheduler(QueueKeeper):
 
     def compiled_rule(self, engine: Engine) -> CompiledQueueRule | None:
         """Return the rule for queues by arrival; not if jobs choose again that may be killed."""
-        if self.anew is not None and engine.kills:
+        if self.chooses_anew and engine.kills:
             return None
         return compiled_rule(engine, self, EasyScheduler, decide=self.decides)
 
@@ -255,11 +249,6 @@ class EasyScheduler(QueueKeeper):
     def is_plain(self) -> bool:
         """Whether it overrides nothing and jobs keep the order of arrival."""
         return acts_as(self, EasyScheduler) and self.by_arrival
-
-    @property
-    def heads(self) -> int:
-        """How many of the last decisions started heads of the queue."""
-        return int(self.backfilling["heads"].item())
 
     @property
     def shadow_time(self) -> float:
@@ -282,9 +271,9 @@ class EasyScheduler(QueueKeeper):
     def prepare(self) -> None:
         """Plan with what is believed now; let those choose again who have to."""
         self.refresh()
-        if self.anew is not None and self.queue.waiting > 0:
+        if self.chooses_anew and self.queue.waiting > 0:
             is_refuted = _is_refuted(self.view._tables, self.memory.refutation_factor)
-            if is_refuted and self.anew.choose():
+            if is_refuted and self.choose_anew():
                 self.rank(force=True)
 
     def find_starts(self) -> int:
@@ -301,34 +290,22 @@ class EasyScheduler(QueueKeeper):
             )
         return number
 
+    def choose_anew(self) -> list[int]:
+        """Let each waiting job choose given those ahead; return the places of other choices.
 
-class ChoiceAnew:
-    """Lets all that wait choose again, in queue order, when a belief proves wrong.
-
-    SA's jobs choose once, by the ends that are believed when they arrive. A job that
-    asked for most of the machine, behind one that should soon end, may have chosen
-    fewer processors had it known better. The rule is ours. While beliefs hold, as an
-    oracle's do, nobody chooses twice.
-
-    Parameters
-    ----------
-    keeper : EasyScheduler
-        Whose queue it is. A belief is refuted when a job is still running that has outlived its
-        believed end and taken `refutation_factor` times its believed runtime; believed ends
-        double, so that it happens again at each doubling.
-    """
-
-    def __init__(self, keeper: EasyScheduler) -> None:
-        self._keeper = keeper
-
-    def choose(self) -> list[int]:
-        """Let each waiting job choose given those ahead; return the places of other choices."""
-        view, queue, memory = self._keeper.view, self._keeper.queue, self._keeper.memory
+        SA's jobs choose once, by the ends that are believed when they arrive. A job that
+        asked for most of the machine, behind one that should soon end, may have chosen
+        fewer processors had it known better. The rule is ours. While beliefs hold, as an
+        oracle's do, nobody chooses twice: a belief is refuted when a job is still running that
+        has outlived its believed end and taken `refutation_factor` times its believed runtime.
+        Believed ends double, so that it happens again at each doubling.
+        """
+        view, queue, memory = self.view, self.queue, self.memory
         _lay_running(view._tables, memory)
         changed, view._state.others_wait = [], queue.waiting > 1
         for place in queue.places().tolist():
             job = queue.job.item(place)
-            count = self._keeper.allocation.choose(
+            count = self.allocation.choose(
                 job, view, lambda n, r: foreseen(view._tables, memory, n, r)
             )
             seconds = view.belief(job, count)

@@ -216,11 +216,9 @@ def compress_candidates(memory: RuleMemory, now: float) -> None:
     at, profile = memory.queue.at[0], memory.profile
     processors, runtime, starts = waiting_in(memory.queue)
     counts, runtimes = memory.menu_counts, memory.menu_runtimes
-    begin, end = take_freed(memory)
-    if end <= now:
+    begin, end, most = take_freed(memory, now)
+    if most < 0:
         return
-    begin = max(begin, now)
-    most = free_between(profile, begin, end)[1]
     for k in range(at.first, at.last):
         own = processors[k]
         if own == 0 or starts[k] == np.inf:

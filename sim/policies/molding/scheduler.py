@@ -60,38 +60,36 @@ class OpenKeeper(QueueKeeper):
 
     def admit(self, job: int) -> int:
         """Queue a job that has just arrived, with its candidates, and return its place."""
-        view = self.view
-        counts, runtimes, serial = self.candidates.of(job)
-        pick = place_up_to(counts, view.requested_processors[job])
-        count, seconds = counts.item(pick), runtimes.item(pick)
-        view._beliefs.keep(job, count, seconds)
-        self.offer(job, counts, runtimes, serial)
+        count, seconds = self._offer(job, self.view.requested_processors[job])
+        self.view._beliefs.keep(job, count, seconds)
         return self.enqueue(job, count, seconds)
 
     def believe_anew(self, place: int, job: int) -> float:
         """Write the candidates of the waiting job at a place anew."""
-        queue, (counts, runtimes, serial) = self.queue, self.candidates.of(job)
-        self.offer(job, counts, runtimes, serial)
-        pick = place_up_to(counts, queue.processors.item(place))
-        queue.processors[place] = counts[pick]
-        return runtimes.item(pick)
+        count, seconds = self._offer(job, self.queue.processors.item(place))
+        self.queue.processors[place] = count
+        return seconds
 
-    def offer(self, job: int, counts: IntArray, runtimes: FloatArray, serial: float) -> None:
-        """Put down what a job may choose from, all of it allowed, in place of as many before."""
+    def _offer(self, job: int, wanted: int) -> tuple[int, float]:
+        """Put down what a job may choose from, all of it allowed, in place of as many before.
+
+        Returns the largest of its counts up to what is wanted, and its believed runtime there.
+        """
+        counts, runtimes, serial = self.candidates.of(job)
         memory, number, begin = self.memory, counts.size, self._used
         if memory.menu_spans["number"][job] == number:
             begin = memory.menu_spans["begin"].item(job)
         end = begin + number
         self._used = max(self._used, end)
         if end > self.counts.size:
-            self.counts, self.runtimes = (
-                longer(self.counts, 2 * end),
-                longer(self.runtimes, 2 * end),
-            )
+            self.counts = longer(self.counts, 2 * end)
+            self.runtimes = longer(self.runtimes, 2 * end)
             _set_menu(memory, self.counts, self.runtimes)
         self.counts[begin:end], self.runtimes[begin:end] = counts, runtimes
         memory.menu_spans[job] = begin, begin, end, number, 0
         memory.open.serial[job] = serial
+        pick = place_up_to(counts, wanted)
+        return counts.item(pick), runtimes.item(pick)
 
     def allowed(self, place: int) -> tuple[IntArray, FloatArray]:
         """Return the candidates at a place that are allowed in this pass, and their runtimes."""

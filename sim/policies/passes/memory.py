@@ -9,7 +9,15 @@ from numpy.typing import NDArray
 from predictors.base import FloatArray, IntArray
 from predictors.compiling import compiled, direct, record
 from sim.policies.allocation.sa import least_turnaround
-from sim.state.availability import Profile, advance, earliest_of, lay, nothing_found, place_next
+from sim.state.availability import (
+    Profile,
+    advance,
+    earliest_of,
+    free_between,
+    lay,
+    nothing_found,
+    place_next,
+)
 from sim.state.run_state import State, longer, struct_type, structure
 from sim.state.run_steps import give_count, holders_in
 from sim.state.waiting_queue import Queue, Waiting, forget_all, push, waiting_in
@@ -247,12 +255,15 @@ def note_freed(memory: RuleMemory, begin: float, end: float) -> None:
 
 
 @compiled(forceinline=True)
-def take_freed(memory: RuleMemory) -> tuple[float, float]:
-    """Return from when until when processors became free, and forget it."""
+def take_freed(memory: RuleMemory, now: float) -> tuple[float, float, int]:
+    """Return from when until when processors became free, and the most that are; forget it.
+
+    The last is below 0 if none did.
+    """
     own = memory.reserving[0]
-    begin, end = own.freed_from, own.freed_until
+    begin, end = max(own.freed_from, now), own.freed_until
     own.freed_from, own.freed_until = np.inf, -np.inf
-    return begin, end
+    return begin, end, free_between(memory.profile, begin, end)[1] if end > now else -1
 
 
 @compiled

@@ -70,13 +70,16 @@ class QueueKeeper:
         Whether all that wait hold a reservation beside the running jobs, from pass to pass.
     candidates : Candidates or None
         Of counts that stay open.
-    anew : object
-        Lets jobs that wait choose anew when a running one has refuted its belief; None if never.
+    chooses_anew : bool
+        Whether jobs that wait choose again when a running one has refuted its belief.
+    choose_anew : callable
+        Lets them; returns the places of those who chose otherwise.
     """
 
     tracks_runs = False
     candidates: Candidates | None = None
-    anew: Any = None
+    chooses_anew = False
+    choose_anew: Callable[[], list[int]]
     outlook: Outlook
     find_starts: Callable[[], int]
 
@@ -103,16 +106,11 @@ class QueueKeeper:
 
     def reserved_starts(self) -> dict[int, tuple[float, int, float]]:
         """Return start, processors and believed runtime of every reservation of this pass."""
-        queue = self.queue
-        return {
-            queue.job.item(place): (
-                queue.start.item(place),
-                queue.processors.item(place),
-                queue.runtime.item(place),
-            )
-            for place in queue.places().tolist()
-            if queue.start.item(place) < np.inf
-        }
+        queue, at = self.queue, self.queue.places()
+        at = at[queue.start[at] < np.inf]
+        columns = queue.job[at], queue.start[at], queue.processors[at], queue.runtime[at]
+        rows = zip(*(column.tolist() for column in columns), strict=True)
+        return {job: (start, processors, runtime) for job, start, processors, runtime in rows}
 
     def decide(self) -> list[Decision]:
         """Make a pass, as `sim.engine.loop.advance` does where no Python is needed."""
@@ -147,14 +145,16 @@ class QueueKeeper:
 
     def enqueue(self, job: int, processors: int, runtime: float) -> int:
         """Let a job wait on a count, with a belief in seconds, and return its place."""
-        view = self.view
-        self.memory.user[job] = view.jobs.user[job]
-        if self.by_arrival:
-            key = -np.inf if job in view.changes.ahead else None
-            return self.queue.add(job, processors, runtime, key)
-        submit = np.array([view.submit_time[job]])
-        keys = self.order.keys(view.now, submit, np.array([processors]), np.array([runtime]))
-        return self.queue.add(job, processors, runtime, None if keys is None else float(keys[0]))
+        self.memory.user[job] = self.view.jobs.user[job]
+        key = -np.inf if job in self.view.changes.ahead else None
+        if not self.by_arrival:
+            key = self._keys([job], np.array([processors]), np.array([runtime])).item(0)
+        return self.queue.add(job, processors, runtime, key)
+
+    def _keys(self, jobs: Sequence[int], processors: IntArray, runtimes: FloatArray) -> FloatArray:
+        """Return the keys of jobs by the order, which is not that of arrival."""
+        submit = np.array([self.view.submit_time[job] for job in jobs])
+        return np.asarray(self.order.keys(self.view.now, submit, processors, runtimes))
 
     def start(self, place: int) -> Start:
         """Start the job at a place on its count."""
@@ -167,13 +167,10 @@ class QueueKeeper:
         """Recompute the order if it may have changed since the last pass, or by force."""
         if self.by_arrival or not (force or self.order.recomputed or self.view.changes.revised):
             return
-        queue, view = self.queue, self.view
-        places = queue.places()
-        jobs = queue.job[places]
-        submit = np.array([view.submit_time[job] for job in jobs.tolist()])
-        keys = self.order.keys(view.now, submit, queue.processors[places], queue.runtime[places])
-        if keys is not None:
-            queue.rank(keys, submit)
+        queue, places = self.queue, self.queue.places()
+        jobs = queue.job[places].tolist()
+        submit = np.array([self.view.submit_time[job] for job in jobs])
+        queue.rank(self._keys(jobs, queue.processors[places], queue.runtime[places]), submit)
 
     def revise(self) -> bool:
         """Ask again about waiting jobs whose application is seen differently now.
@@ -233,13 +230,13 @@ class CompiledQueueRule:
         self._rule: Any = keeper.candidates or (keeper.allocation if by_offers else None)
         is_settled = self._rule is not None or acts_as(keeper.allocation, Request)
         foresees_all = not self._learns and foresees(engine.predictor)
-        self.asks_at_arrivals = not (foresees_all and is_settled and keeper.anew is None)
+        self.asks_at_arrivals = not (foresees_all and is_settled and not keeper.chooses_anew)
         settles = keep_request
         if self.asks_at_arrivals:
             settles = ask
         elif by_offers:
             settles = choose if keeper.tracks_runs else choose_by_reservations
-        asks = never_ask if keeper.anew is None and not self._learns else must_ask
+        asks = must_ask if keeper.chooses_anew or self._learns else never_ask
         self.functions = {"must_ask": asks, "choose": settles, "admit": admit, **functions}
         self.explanations, self._explained = Explanations(), 0
 
@@ -343,7 +340,7 @@ class CompiledQueueRule:
         """Let all that wait choose again, by what is believed now."""
         queue = self._keeper.queue
         queue.see()
-        for place in self._keeper.anew.choose():
+        for place in self._keeper.choose_anew():
             job, processors = queue.job.item(place), queue.processors.item(place)
             self._settle(job, processors, queue.runtime.item(place))
 

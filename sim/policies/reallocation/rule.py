@@ -222,7 +222,7 @@ class ReallocatingScheduler:
             or not foresees(engine.predictor)
             or not (isinstance(inner, EasyScheduler) and inner.is_plain)
             or inner.reservations != 1
-            or inner.anew is not None
+            or inner.chooses_anew
             or not acts_as(self.allocation, Request)
         ):
             return None
