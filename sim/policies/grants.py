@@ -128,10 +128,8 @@ class GrantingScheduler(AroundScheduler):
         inner = self.inner
         if not isinstance(inner, QueueKeeper) or inner.queue.waiting == 0:
             return []
-        promises: Reserved = []
-        if isinstance(inner, OpenScheduler | ConservativeScheduler | ReplanningScheduler):
-            promises = list(inner.reserved_starts().values())
-        if promises:
+        plans_all = OpenScheduler | ConservativeScheduler | ReplanningScheduler
+        if isinstance(inner, plans_all) and (promises := inner.reserved_starts().values()):
             return promises
         queue, head = inner.queue, inner.queue.head()
         wanted, runtime = queue.processors.item(head), queue.runtime.item(head)

@@ -247,8 +247,8 @@ class EasyScheduler(QueueKeeper):
 
     @property
     def is_plain(self) -> bool:
-        """Whether it overrides nothing and jobs keep the order of arrival."""
-        return acts_as(self, EasyScheduler) and self.by_arrival
+        """Whether it is EASY with one reservation, or none, and jobs keep the order of arrival."""
+        return acts_as(self, EasyScheduler) and self.by_arrival and self.decides is decide
 
     @property
     def shadow_time(self) -> float:

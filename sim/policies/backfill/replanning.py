@@ -243,10 +243,7 @@ class ReplanningScheduler(EasyScheduler):
 
     def wakes(self) -> Sequence[Decision]:
         """Return the wish for a pass when the next reservation begins, instead of the last one."""
-        memory = self.memory
-        if not self.queue.waiting:
-            memory.reserving["next_start"] = np.inf
-        before, after = _move_wake(self.view._ends.end, memory, self.view.now)
+        before, after = _move_wake(self.view._ends.end, self.memory, self.view.now)
         return [WakeAt(after, instead=before)] if before != after else []
 
     def reserved_starts(self) -> dict[int, tuple[float, int, float]]:

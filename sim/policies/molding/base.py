@@ -290,13 +290,11 @@ class Candidates:
     def of(self, job: int) -> Reading:
         """Return the counts and runtimes that a job may choose from."""
         view = self.view
-        request = view.requested_processors[job]
-        counts = self.tries(job, view)
-        reading = None if counts.size == 1 else self.advice.read(job, view, counts)
+        counts, reading = self.advice.offer(job, view, self.tries(job, view))
         if reading is None:
-            least = int(counts[0]) if counts.size == 1 else request
-            seconds = view.predictor.runtime(job, least) * view.predictor.caution(job)
-            return Reading(np.array([least]), np.array([seconds]), least * seconds)
+            count = int(counts[0])
+            seconds = view.predictor.runtime(job, count) * view.predictor.caution(job)
+            return Reading(np.array([count]), np.array([seconds]), count * seconds)
         return reading
 
     def watch(self) -> None:
