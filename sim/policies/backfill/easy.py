@@ -6,7 +6,6 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from predictors.base import FloatArray, IntArray
 from predictors.compiling import compiled, direct
 from sim.engine.engine import Engine
 from sim.engine.protocols import Promise, Scheduler, acts_as
@@ -184,12 +183,11 @@ class Easy:
 
     def begin(self, view: View, order: Order, allocation: Allocation | OpenAllocation) -> Scheduler:
         """Begin a run."""
-        if isinstance(allocation, OpenAllocation):
-            if self.candidates == "shortest":
-                name = f"policy.allocation={type(allocation).__name__}, which keeps counts open"
-                raise PolicyError(f"candidates=shortest does not go with {name}; choose queue")
-            return OpenScheduler(view, order, allocation, self.reservations)
-        scheduler = EasyScheduler(view, order, allocation, self.reservations, anew=self.anew)
+        if isinstance(allocation, OpenAllocation) and self.candidates == "shortest":
+            name = f"policy.allocation={type(allocation).__name__}, which keeps counts open"
+            raise PolicyError(f"candidates=shortest does not go with {name}; choose queue")
+        told = view, order, allocation, self.reservations
+        scheduler = with_reservations(*told, anew=self.anew)
         scheduler.backfilling["shortest"] = self.candidates == "shortest"
         return scheduler
 
@@ -264,10 +262,6 @@ class EasyScheduler(QueueKeeper):
         count, seconds = queue.processors.item(place), queue.runtime.item(place)
         return {queue.job.item(place): (self.shadow_time, count, seconds)}
 
-    def outlook(self, counts: IntArray, runtimes: FloatArray) -> FloatArray:
-        """Return the earliest start of each (count, runtime) behind reservations for all."""
-        return foreseen(self.view._tables, self.memory, counts, runtimes, anew=True)
-
     def prepare(self) -> None:
         """Plan with what is believed now; let those choose again who have to."""
         self.refresh()
@@ -316,3 +310,17 @@ class EasyScheduler(QueueKeeper):
         if changed:
             forget_all(queue.tables)
         return changed
+
+
+def with_reservations(
+    view: View,
+    order: Order,
+    allocation: Allocation | OpenAllocation,
+    reservations: int,
+    strict: bool = False,
+    **more: Any,
+) -> EasyScheduler | OpenScheduler:
+    """Begin a run in which so many blocked jobs hold a reservation; see `EasyScheduler`."""
+    if isinstance(allocation, OpenAllocation):
+        return OpenScheduler(view, order, allocation, reservations, strict)
+    return EasyScheduler(view, order, allocation, reservations, strict, **more)

@@ -1,9 +1,8 @@
 """No backfilling: a strict head, or first fit."""
 
 from sim.engine.protocols import Scheduler
-from sim.policies.backfill.easy import EasyScheduler
+from sim.policies.backfill.easy import with_reservations
 from sim.policies.base import Allocation, OpenAllocation
-from sim.policies.molding.scheduler import OpenScheduler
 from sim.policies.order import Order
 from sim.state.view import View
 
@@ -22,9 +21,7 @@ class NoBackfill:
 
     def begin(self, view: View, order: Order, allocation: Allocation | OpenAllocation) -> Scheduler:
         """Begin a run."""
-        if isinstance(allocation, OpenAllocation):
-            return OpenScheduler(view, order, allocation, 1, strict=True)
-        return EasyScheduler(view, order, allocation, strict=True)
+        return with_reservations(view, order, allocation, 1, strict=True)
 
 
 class Skip:
@@ -32,6 +29,4 @@ class Skip:
 
     def begin(self, view: View, order: Order, allocation: Allocation | OpenAllocation) -> Scheduler:
         """Begin a run."""
-        if isinstance(allocation, OpenAllocation):
-            return OpenScheduler(view, order, allocation, 0)
-        return EasyScheduler(view, order, allocation, reservations=0)
+        return with_reservations(view, order, allocation, 0)

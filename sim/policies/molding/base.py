@@ -12,25 +12,13 @@ import numpy as np
 from predictors.base import FloatArray, IntArray
 from predictors.compiling import compiled, direct
 from sim.policies.advice import Advice, Counts, Reading, check_counts, last_up_to, tried
-from sim.policies.passes.memory import (
-    CLOSED,
-    OpenMemory,
-    RuleMemory,
-    lay_running,
-    note_freed,
-    take_freed,
-)
+from sim.policies.passes.memory import CLOSED, OpenMemory, RuleMemory, lay_running
 from sim.policies.ties import is_less
-from sim.state.availability import FIRST, Profile, earliest, free_between, occupy
+from sim.state.availability import FIRST, Profile, earliest, occupy
 from sim.state.run_state import State
 from sim.state.run_steps import give_count
 from sim.state.view import View
 from sim.state.waiting_queue import waiting_in
-
-Own = tuple[int, float, float]
-"""What a job holds: processors, and begin and end of its reservation, seconds."""
-Freed = tuple[float, float, int]
-"""Where processors became free: begin and end, seconds, and the most that are free there."""
 
 # Which candidates are allowed; each returns one past the last place that is considered. Places of
 # jobs that have started may be written to, too: nobody reads what is allowed there.
@@ -168,78 +156,6 @@ def settle_allowed(state: State, memory: RuleMemory, last: int) -> int:
             pick += 1
         give_count(state, job, chosen, queue.runtime[place], pick)
     return number
-
-
-@compiled
-def _earlier_candidate(
-    memory: RuleMemory, now: float, own: Own, freed: Freed, k: int
-) -> tuple[int, float, bool]:
-    """Return the candidate at a place that ends earliest before `own`, -1 if none, and its start.
-
-    Also whether the job's own reservation was taken out of the profile on the
-    way, as candidates of more processors than it holds need.
-    """
-    (held, old, old_end), (begin, end, most) = own, freed
-    profile, allowed = memory.profile, memory.menu_spans[memory.queue.job[k]]
-    counts, runtimes = memory.menu_counts, memory.menu_runtimes
-    reach = most + held if old < end else most
-    best, best_start, least = -1, old, old_end - now
-    out = False
-    for pick in range(allowed.low, allowed.high):
-        count, seconds = counts[pick], runtimes[pick]
-        if count > reach:
-            break
-        if not is_less(max(seconds, begin - now), least):
-            continue
-        after = max(now, begin - seconds - 1.0)
-        limit = min(end, now + least - seconds)
-        if after >= limit:
-            continue
-        if count > held and not out:
-            occupy(profile, old, old_end, -held)
-            out = True
-        mine = np.inf if out else old
-        start = earliest(profile, count, seconds, after, limit, mine)
-        if start < limit and is_less(start - now + seconds, least):
-            best, best_start, least = pick, start, start - now + seconds
-    return best, best_start, out
-
-
-@compiled
-def compress_candidates(memory: RuleMemory, now: float) -> None:
-    """Let every waiting job, in queue order, end earlier on any allowed candidate if it can.
-
-    Jobs that hold no reservation yet (``starts`` infinite) are passed over.
-    What they try is the time in which processors became free since they were last tried: see
-    `sim.policies.backfill.conservative.compress`.
-    """
-    at, profile = memory.queue.at[0], memory.profile
-    processors, runtime, starts = waiting_in(memory.queue)
-    counts, runtimes = memory.menu_counts, memory.menu_runtimes
-    begin, end, most = take_freed(memory, now)
-    if most < 0:
-        return
-    for k in range(at.first, at.last):
-        own = processors[k]
-        if own == 0 or starts[k] == np.inf:
-            continue
-        old, old_end = starts[k], starts[k] + runtime[k]
-        if old_end <= begin:
-            continue
-        reserved, freed = (own, old, old_end), (begin, end, most)
-        best, best_start, out = _earlier_candidate(memory, now, reserved, freed, k)
-        if best < 0:
-            if out:
-                occupy(profile, old, old_end, own)
-            continue
-        if not out:
-            occupy(profile, old, old_end, -own)
-        occupy(profile, best_start, best_start + runtimes[best], counts[best])
-        processors[k], runtime[k], starts[k] = counts[best], runtimes[best], best_start
-        begin = min(begin, old)
-        end = max(end, old_end)
-        most = max(most, free_between(profile, old, old_end)[1])
-        note_freed(memory, old, old_end)
 
 
 # The rule

@@ -14,7 +14,6 @@ from sim.engine.loop import ask, keep_request, never_ask
 from sim.engine.protocols import acts_as
 from sim.policies.allocation.rigid import Request
 from sim.policies.allocation.sa import chooses_by_offers
-from sim.policies.base import Outlook
 from sim.policies.molding.base import Candidates
 from sim.policies.order import Order
 from sim.policies.passes.memory import (
@@ -22,6 +21,7 @@ from sim.policies.passes.memory import (
     believe,
     choose,
     choose_by_reservations,
+    foreseen,
     is_refuted,
     make_memory,
     must_ask,
@@ -62,8 +62,6 @@ class QueueKeeper:
     backfilling : numpy.ndarray of BACKFILLING, shape (1,)
     memory : RuleMemory
         What compiled code keeps of the run.
-    outlook : callable
-        Predicts starts for allocation rules.
     find_starts : callable
         Finds who starts; returns how many places were written to the queue's ``found``.
     tracks_runs : bool
@@ -80,7 +78,6 @@ class QueueKeeper:
     candidates: Candidates | None = None
     chooses_anew = False
     choose_anew: Callable[[], list[int]]
-    outlook: Outlook
     find_starts: Callable[[], int]
 
     def __init__(
@@ -131,6 +128,11 @@ class QueueKeeper:
     def newcomers(self) -> Sequence[int]:
         """Return the jobs that have just arrived, in the order in which they are admitted."""
         return self.view.arrived
+
+    def outlook(self, counts: IntArray, runtimes: FloatArray) -> FloatArray:
+        """Return the earliest start of each (count, runtime) behind reservations for all."""
+        is_laid = self.tracks_runs
+        return foreseen(self.view._tables, self.memory, counts, runtimes, anew=not is_laid)
 
     def wakes(self) -> Sequence[Decision]:
         """Return the wishes for other passes; none by default."""
