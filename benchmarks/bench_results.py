@@ -13,13 +13,12 @@ import numpy as np
 import pandas as pd
 
 from benchmarks.floor import show
-from sim.results.artefacts import RUN, Artefacts, write_run
+from sim.results.artefacts import RUN, Artefacts, replacing, write_run
 from sim.results.durable import checksums
 from sim.results.lower_bounds import least_costs
 from sim.results.metrics import summarise
 from sim.results.outcome import outcome
 from sim.results.plots.schedule import schedule_figure
-from sim.results.run_folder import replacing
 from sim.state.records import Consultations, Records, Stretches
 from sim.sweeps.locks import locked
 from workloads.base import Trace

@@ -5,7 +5,7 @@
 Writes what ``docs/results/comparisons/data.json`` holds. LOG is cut into windows of 500 jobs, of
 which samples are drawn; without it there are no rows of it. Runs are EASY's on Lublin's model, as
 published and without jobs wider than 0.7 of the machine. Its seeds are not those that constants
-of `sim.statistics.paired` and `sim.results.steps` were chosen on.
+of `sim.statistics` and `sim.results.outcome` were chosen on.
 """
 
 import argparse
@@ -23,7 +23,7 @@ from sim.results.rows import changes_of
 from sim.results.steady_state import STEADY, in_order
 from sim.simulation.build import build
 from sim.simulation.scene import Scene, play, set_scene, source_of
-from sim.statistics.paired import compare, log_ratios
+from sim.statistics import compare, log_ratios
 from workloads.arrivals import scale_load
 from workloads.streams import Streams
 

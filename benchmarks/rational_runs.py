@@ -140,7 +140,7 @@ def play(case: Case, middle_seconds: float, seed: int) -> pd.DataFrame:
         else:
             end, _ = load.advance(own, time + seconds["init"], np.inf, 1.0, *busy)
             samples = sensors.during(own, time, end)
-        least, average = samples.bandwidth
+        least, average = samples.lowest_link, samples.links
         measured = (
             available(samples.cpu, case.form),
             available(average[None] if case.form == "min_avg_avail" else least, case.form),

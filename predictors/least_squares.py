@@ -202,10 +202,7 @@ def fit_nonnegative(design: FloatArray, runtime: FloatArray) -> RelativeFit:
     runtime : numpy.ndarray of float, shape (m,), seconds
     """
     rows = design / runtime[:, None]
-    scaled, lengths = unit_columns(rows)
-    from scipy.optimize import nnls  # late: not every run needs it
-
-    coefficients = nnls(scaled, np.ones(len(runtime)))[0] / lengths
+    coefficients = solve_scaled(*unit_columns(rows), np.ones(len(runtime)), "nnls")
     residuals = rows @ coefficients - 1.0
     error, degrees_of_freedom = pooled_error(residuals, int((coefficients > 0.0).sum()))
     return RelativeFit(coefficients, rows, error, degrees_of_freedom, residuals)
@@ -304,19 +301,25 @@ def check_method(method: str, weights: str) -> None:
 
 def unit_columns(design: FloatArray) -> tuple[FloatArray, FloatArray]:
     """Return the columns brought to length 1, and their lengths (1 for a column of zeros)."""
-    lengths = np.sqrt(np.add.reduce(design * design, axis=0))
-    lengths[lengths == 0.0] = 1.0
+    lengths = lengths_of(design * design)
     return design / lengths, lengths
 
 
+def lengths_of(squares: FloatArray) -> FloatArray:
+    """Return the lengths of columns from the squares of rows, shape (..., n, p); none is 0."""
+    lengths: FloatArray = np.sqrt(np.add.reduce(squares, axis=-2))
+    lengths[lengths == 0.0] = 1.0
+    return lengths
+
+
 def solve_scaled(
-    scaled: FloatArray, target: FloatArray, lengths: FloatArray, method: Method
+    scaled: FloatArray, lengths: FloatArray, target: FloatArray, method: Method
 ) -> FloatArray:
     """Return the coefficients of columns that were brought to length 1 from these lengths."""
     if method == "ols":
         return np.asarray(np.linalg.lstsq(scaled, target, rcond=1e-12)[0] / lengths)
     scale = float(target.max())
-    from scipy.optimize import nnls
+    from scipy.optimize import nnls  # late: not every run needs it
 
     found, _ = nnls(scaled, target / scale, maxiter=100 * scaled.shape[1])
     return np.asarray(found * scale / lengths)
@@ -341,7 +344,15 @@ def fit_linear(
     ----------
     Lawson & Hanson, Solving Least Squares Problems, chapter 23.
     """
-    rows = 1.0 / seconds if weights == "relative" else np.ones_like(seconds)
-    scaled, lengths = unit_columns(columns * rows[:, None])
-    found = solve_scaled(scaled, seconds * rows, lengths, method)
+    rows, target = weighted(columns, seconds, weights)
+    scaled, lengths = unit_columns(rows)
+    found = solve_scaled(scaled, lengths, target, method)
     return LinearFit(found, 1.0 / lengths, scaled)
+
+
+def weighted(
+    columns: FloatArray, seconds: FloatArray, weights: Weights
+) -> tuple[FloatArray, FloatArray]:
+    """Return columns and seconds, divided by the seconds where errors are relative."""
+    weight = 1.0 / seconds if weights == "relative" else np.ones_like(seconds)
+    return columns * weight[:, None], seconds * weight

@@ -26,7 +26,7 @@ from sim import config as schema
 from sim.composition import prepare, save, settings
 from sim.errors import BAD_INPUT, ConfigError, PluginError, SimError, one_line
 from sim.help.interrupts import end, goes_on, noting_interrupts, was_interrupted
-from sim.help.misspellings import refusal, with_key_swept
+from sim.help.pages import refusal, with_key_swept
 from sim.results.durable import output, write_failure
 
 if TYPE_CHECKING:

@@ -27,8 +27,7 @@ from sim.results.durable import (
 )
 from sim.results.sentences import BACKTEST, backtest_folder, distance
 from sim.site.candidate_schedules import MOST_WORK, Candidate, kept_starts, work_of_conservative
-from sim.site.causes import reasons
-from sim.site.changes import changes
+from sim.site.causes import changes, reasons
 from sim.site.comparison import Compared, compare
 from sim.site.distances import Backtest, jobs_frame
 from sim.site.log_schedule import Recorded, beginning, recorded_schedule, steady_begin

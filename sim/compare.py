@@ -69,12 +69,10 @@ def print_answers(
 
     What is the same in all rows is said once, below; beyond `most` rows the page has them.
     """
-    from sim.report.answer_tables import BY_WHAT, INFORMATION, LOSES, ON_PAGE, loss_rows
+    from sim.report.answer_tables import BY_WHAT, INFORMATION, LOSES, loss_rows
 
     tables = found.tables() | ({LOSES: loss_rows(who)} if len(who) > 1 else {})
     for title, table in tables.items():
-        if title in ON_PAGE:
-            continue
         once = [name for name in table.columns[1:] if len(table) > 1 and table[name].nunique() == 1]
         shown = table.drop(columns=once)
         rows = shown.iloc[:most].astype(str).to_numpy().tolist()

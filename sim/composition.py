@@ -21,8 +21,7 @@ from omegaconf.errors import OmegaConfBaseException
 
 from sim import config as schema
 from sim.errors import ConfigError, SimError
-from sim.help.misspellings import refusal
-from sim.help.pages import page
+from sim.help.pages import page, refusal
 from sim.results.durable import HYDRA, write_whole
 from sim.sweeps.callback import folder_name
 from sim.sweeps.configurations import load_yaml

@@ -17,8 +17,8 @@ from omegaconf import MISSING
 
 from sim.errors import ConfigError
 from sim.help.meanings import meanings
-from sim.help.misspellings import no_such_key
 from sim.help.pages import CONFIG_FOLDER as CONFIG_FOLDER
+from sim.help.pages import no_such_key
 
 Settings = Mapping[str, Any]
 """A run's configuration, or a part of it, as plain data."""

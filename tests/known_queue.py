@@ -22,8 +22,7 @@ from sim.policies.backfill.none import NoBackfill
 from sim.policies.base import Policy
 from sim.policies.order import FirstComeFirstServed
 from sim.results.steady_state import batch_means
-from sim.statistics.intervals import Interval, t_interval
-from sim.statistics.paired import compare, ratio_of_means
+from sim.statistics import Interval, compare, ratio_of_means, t_interval
 from tests.former import build_truth
 from workloads.base import Trace
 from workloads.shapes.family import NoMoldability

@@ -98,16 +98,29 @@ def check_count(key: str, value: object, least: int = 1, otherwise: str = "") ->
         raise WorkloadError(f"{key}={value}: must be {wanted}")
 
 
-def check_load(load: object) -> None:
-    """Refuse what is neither None nor a positive finite number.
+ABOVE_0 = math.ulp(0.0)
+"""The least number above 0."""
+
+
+def check_number(
+    key: str, value: object, wanted: str, least: float, most: float = math.inf
+) -> None:
+    """Refuse what is no number of a range, and None where it is not said to be wanted.
 
     Raises
     ------
     WorkloadError
-        Naming ``workload.load``.
+        Naming the key, and what is wanted.
     """
-    if load is not None and not (is_number(load) and load > 0):
-        raise WorkloadError(f"workload.load={load}: must be positive and finite, or null")
+    if value is None and wanted.endswith("or null"):
+        return
+    if not (is_number(value) and least <= value <= most):
+        raise WorkloadError(f"{key}={value}: must be {wanted}")
+
+
+def check_load(load: object) -> None:
+    """Refuse what is neither None nor a positive finite number."""
+    check_number("workload.load", load, "positive and finite, or null", ABOVE_0)
 
 
 def check_mapping(key: str, value: object) -> None:

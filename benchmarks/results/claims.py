@@ -11,7 +11,7 @@ from benchmarks.results.regions import (
     relative_change,
     table,
 )
-from sim.statistics.intervals import t_interval
+from sim.statistics import t_interval
 
 PROCESSORS = "mean_allocated_processors"
 LOADS = ("0.6", "0.8", "0.95")

@@ -4,7 +4,7 @@ import numpy as np
 
 from benchmarks.results.regions import Row, data, figures, lines, one, table
 from sim.results.rows import percent
-from sim.statistics.paired import Family, compare, log_ratios, share_of_gain
+from sim.statistics import Family, compare, log_ratios, share_of_gain
 
 RULES = {
     "easy_sjbf": ("EASY-SJBF", "user_estimate"),

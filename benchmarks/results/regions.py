@@ -10,8 +10,7 @@ from typing import Any
 import numpy as np
 
 from sim.results.rows import ERROR, percent, texts
-from sim.statistics.intervals import Interval, t_interval
-from sim.statistics.paired import log_ratios, share_of_gain
+from sim.statistics import Interval, log_ratios, share_of_gain, t_interval
 
 ROOT = Path(__file__).resolve().parents[2]
 RESULTS = ROOT / "docs" / "results"
@@ -77,7 +76,7 @@ def figures(row: Row, figure: str = RESPONSE) -> np.ndarray:
 
 
 def relative_change(own: np.ndarray, reference: np.ndarray) -> Interval:
-    """Return the mean log ratio as a change; of pages made before `sim.statistics.paired`, by t."""
+    """Return the mean log ratio as a change; of pages made before `sim.statistics`, by t."""
     found = t_interval(log_ratios(own, reference))
     low, high = (float(np.expm1(end)) for end in (found.low, found.high))
     return Interval(float(np.expm1(found.mean)), low, high, found.count)

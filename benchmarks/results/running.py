@@ -18,11 +18,11 @@ from typing import Any, TextIO
 import sim
 from benchmarks.results.studies import STUDIES, Study, Sweep
 from sim import app
+from sim.help.versions import commit
 from sim.report.gathering import gather
 from sim.report.samples import groups_of
 from sim.results.durable import sha256
 from sim.results.provenance import code_checksum
-from sim.results.run_folder import commit
 from sim.study import commands
 
 ROOT = Path(__file__).resolve().parents[2]

@@ -186,16 +186,6 @@ class AnomalousPoint:
     deviation: float
 
 
-def points_of(
-    nprocs: FloatArray, places: IntArray, deviations: FloatArray
-) -> tuple[AnomalousPoint, ...]:
-    """Return anomalous points from where they are and how far off."""
-    return tuple(
-        AnomalousPoint(place, nprocs.item(place), deviation)
-        for place, deviation in zip(places.tolist(), deviations.tolist(), strict=True)
-    )
-
-
 @compiled
 def jumping(nprocs: FloatArray, runtime: FloatArray) -> IntArray:
     """Return the places of inner observations whose work lies below both neighbours' trend.

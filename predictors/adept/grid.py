@@ -11,7 +11,8 @@ from predictors.adept.envelope import (
     derive_envelope,
     serial_sigma,
 )
-from predictors.adept.search import LARGEST_SIGMA, REACH, Instances, Problem, basis, solve
+from predictors.adept.fit import residuals_of
+from predictors.adept.search import LARGEST_SIGMA, REACH, Instances, Problem, Scale, solve
 from predictors.base import BoolArray, FloatArray
 
 FIRST_PASS = 5000
@@ -37,8 +38,9 @@ def _one_target(problem: Problem, target: float) -> Instances:
     reach = float(problem.reach[0])
     nearest = _nearest(problem.nprocs, target)
     misfit = 0.0
+    scale: Scale = "unit" if problem.serial == 0.0 else "free"
     while True:
-        envelope = derive_envelope(problem.nprocs, problem.runtime, problem.scale, reach, misfit)
+        envelope = derive_envelope(problem.nprocs, problem.runtime, scale, reach, misfit)
         found = _two_passes(problem, envelope, nearest)
         error = _largest_error(problem, found)
         if error <= envelope.delta or not envelope.found:
@@ -56,30 +58,25 @@ def _nearest(nprocs: FloatArray, target: float) -> int:
 
 def _largest_error(problem: Problem, found: Instances) -> float:
     best = int(np.argmin(found.wssre[0]))
-    B, high = found.breakpoint[0, best], float(found.high[best])
-    F, G = basis(B, np.array(high), problem.nprocs)
-    predicted = found.factor[0, best] * (F + found.ratio[0, best] * G)
-    return float(np.abs(predicted / problem.runtime - 1.0).max())
+    return float(np.abs(residuals_of(found, best, 1.0, problem.nprocs, problem.runtime)).max())
 
 
 def _two_passes(problem: Problem, envelope: Envelope, nearest: int) -> Instances:
     bounds = envelope.bounds
     B, r, high = _first_pass(problem, bounds, nearest)
-    c, r, w = _evaluated(problem, B, r, high, bounds)
+    values = _evaluated(problem, B, r, high, bounds)
+    _, _, r, w = values
     A = np.where(high, (B + r) / (1.0 + r), B)
     inside = envelope.holds(A, r)
     if (inside & np.isfinite(w)).any():
-        w = np.where(inside, w, np.inf)
+        w[~inside] = np.inf
     best = int(np.argmin(w))
     ends = [_second_pass(problem, envelope, A[best], r[best], family) for family in (False, True)]
-    B, c, r, w = (
-        np.concatenate([old, [end[column] for end in ends]])
-        for column, old in enumerate((B, c, r, w))
-    )
+    values = np.concatenate([values, np.array(ends).T], axis=1)
     high = np.concatenate([high, [False, True]])
-    places = np.arange(len(B))
-    neighbours = np.stack([np.maximum(places - 1, 0), np.minimum(places + 1, len(B) - 1)], axis=1)
-    return Instances(np.stack([B, c, r, w])[None], high, neighbours)
+    places, last = np.arange(len(high)), len(high) - 1
+    neighbours = np.stack([np.maximum(places - 1, 0), np.minimum(places + 1, last)], axis=1)
+    return Instances(values[None], high, neighbours)
 
 
 def _first_pass(
@@ -87,7 +84,7 @@ def _first_pass(
 ) -> tuple[FloatArray, FloatArray | None, BoolArray]:
     """Return breakpoints and, where the curve is to pass through the nearest point, sigma."""
     A = np.linspace(bounds.A_low, bounds.A_high, FIRST_PASS)
-    if problem.scale != "free":
+    if problem.serial is not None:
         through = _through_nearest(problem, A, nearest)
         if through is not None:
             return through
@@ -104,8 +101,9 @@ def _through_nearest(
 ) -> tuple[FloatArray, FloatArray, BoolArray] | None:
     """Return the instances through the nearest observation; None if there is none."""
     n, t = float(problem.nprocs[nearest]), float(problem.runtime[nearest])
-    serial = float(problem.runtime[0]) if problem.scale == "serial" else None
-    F, G = basis(A, np.zeros_like(A), np.array(n))
+    serial = problem.serial or None
+    half, F = 0.5 / n, np.maximum(A / n, 1.0)
+    G = np.maximum(np.minimum(A / n - half - 0.5, 0.5 - half), 0.0)
     with np.errstate(divide="ignore", invalid="ignore"):
         low = (t / (1.0 if serial is None else serial / A) - F) / G
         if serial is None:
@@ -132,8 +130,8 @@ def _through_nearest(
 
 def _evaluated(
     problem: Problem, B: FloatArray, r: FloatArray | None, high: BoolArray, bounds: Box
-) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """Return c, sigma and WSSRE; sigma is fitted where it is not given."""
+) -> FloatArray:
+    """Return B, c, sigma and WSSRE, shape (4, k); sigma is fitted where it is not given."""
     least, most = high.astype(float), np.where(high, LARGEST_SIGMA, 1.0)
     least = np.minimum(np.maximum(least, bounds.sigma_low), most)
     most = np.maximum(np.minimum(most, bounds.sigma_high), least)
@@ -142,8 +140,9 @@ def _evaluated(
         impossible = np.isinf(r)
         given = np.isfinite(r)
         least, most = np.where(given, r, least), np.where(given, r, most)
-    c, fitted, w = solve(problem, B[None], least, most, high.astype(float))
-    return np.broadcast_to(c, w.shape)[0], fitted[0], np.where(impossible, np.inf, w[0])
+    found: FloatArray = solve(problem, np.stack([B, high.astype(float), least, most]))
+    found[3, impossible] = np.inf
+    return found
 
 
 def _second_pass(
@@ -208,9 +207,9 @@ def _factor(
     once: FloatArray,
     twice: FloatArray,
 ) -> FloatArray:
-    if problem.scale == "free":
+    if problem.serial is None:
         return once / twice
-    if problem.scale == "unit":
+    if problem.serial == 0.0:
         return np.ones((1, 1))
     first = A[:, None] * (1.0 + sigma) if high else A[:, None] + 0.0 * sigma
-    return float(problem.runtime[0]) / first
+    return problem.serial / first

@@ -1,110 +1,88 @@
 """What each observation is used for: phases, anomalies, declining and special ones."""
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
-from predictors.adept.anomalies import AnomalousPoint, Metric, points_of
-from predictors.adept.curve_kernels import Reading, read_curve
+from predictors.adept.anomalies import AnomalousPoint, Metric
+from predictors.adept.fit import NOTHING, Reading, phases_of, read_curve
 from predictors.adept.patterns import Feasible, special_family
-from predictors.base import BoolArray, FloatArray, IntArray
+from predictors.base import FloatArray, IntArray
 from predictors.curves.measured import Evidence, decline_start, scatter_reach
 from predictors.observations import RISE, ObservedCurve
 
 
-@dataclass(frozen=True)
+@dataclass(eq=False)
 class Layout:
     """How a set of observations is read.
 
     Attributes
     ----------
-    used : numpy.ndarray of bool, shape (m,)
-        Observations that take part in a fit.
-    kept_weight : numpy.ndarray of float, shape (m,)
-        Share of its weight that each keeps.
-    starts : tuple of int
-        Index of the first observation of each phase.
-    points : tuple of AnomalousPoint
-    start : int or None
-        Index of the fastest count if the counts beyond it decline.
-    rises : bool
-        Whether runtimes end higher than their shortest without being a decline.
+    curve : ObservedCurve
+    reading : Reading
     feasible : Feasible
         Counts that the application runs on.
     special : str or None
         Name of the family of counts that was found by itself.
     """
 
-    used: BoolArray
-    kept_weight: FloatArray
-    starts: tuple[int, ...]
-    points: tuple[AnomalousPoint, ...]
-    start: int | None
-    rises: bool
+    curve: ObservedCurve
+    reading: Reading
     feasible: Feasible
     special: str | None
 
-    def evidence(self, curve: ObservedCurve) -> Evidence:
+    @cached_property
+    def points(self) -> tuple[AnomalousPoint, ...]:
+        """Observations off the trend of the others."""
+        places, deviations = self.reading.points.tolist(), self.reading.deviations.tolist()
+        return tuple(
+            AnomalousPoint(place, self.curve.nprocs.item(place), deviation)
+            for place, deviation in zip(places, deviations, strict=True)
+        )
+
+    @property
+    def declines(self) -> bool:
+        """Whether the counts beyond the fastest decline."""
+        return self.reading.start >= 0
+
+    @property
+    def rises(self) -> bool:
+        """Whether runtimes end higher than their shortest without being a decline."""
+        runtime = self.curve.runtime
+        return not self.declines and bool(runtime[-1] > (1.0 + RISE) * runtime.min())
+
+    def evidence(self) -> Evidence:
         """Return what answers keep to: all but anomalous points.
 
         Counts outside a family that was found say nothing of the counts beside them.
         """
-        exempt = [point.place for point in self.points]
-        if self.special is None:
-            return Evidence(curve, exempt)
-        return Evidence(curve, exempt, np.flatnonzero(~self.feasible.holds(curve.nprocs)).tolist())
+        exempt, alone = self.reading.points.tolist(), ~self.feasible.holds(self.curve.nprocs)
+        own = [] if self.special is None else np.flatnonzero(alone).tolist()
+        return Evidence(self.curve, exempt, own)
 
-    def phase_of(self, nprocs: FloatArray, targets: FloatArray) -> IntArray:
+    def phase_of(self, targets: FloatArray) -> IntArray:
         """Return the phase of the observation nearest to each target, ties to the larger count."""
-        places = np.flatnonzero(self.used)
-        distance = np.abs(targets[:, None] - nprocs[places[::-1]])
-        nearest = places[::-1][distance.argmin(axis=1)]
-        after = np.searchsorted(np.asarray(self.starts), nearest, side="right")
-        return np.asarray(after - 1, np.int64)
+        found: IntArray = phases_of(self.curve.nprocs, self.reading, targets)
+        return found
 
 
 def read_layout(curve: ObservedCurve, feasible: Feasible, metric: Metric) -> Layout:
     """Look for special counts, a declining end, anomalous points and steps, in this order."""
-    special = None
-    if not feasible.restricts:
-        special = special_family(curve.nprocs, curve.runtime)
+    special = None if feasible.restricts else special_family(curve.nprocs, curve.runtime)
     if special is not None:
-        return _special_layout(curve, special)
-    return layout_of(curve, reading_of(curve, metric), feasible)
+        chosen = Feasible(special)
+        return Layout(curve, _special_reading(curve, chosen), chosen, special)
+    reach = scatter_reach(curve)
+    reading = read_curve(curve.nprocs, curve.runtime, reach, metric == "paper")
+    return Layout(curve, reading, feasible, None)
 
 
-def reading_of(curve: ObservedCurve, metric: Metric) -> Reading:
-    """Read observations of an application that is not optimised for certain counts."""
-    found: Reading = read_curve(
-        curve.nprocs, curve.runtime, scatter_reach(curve), metric == "paper"
-    )
-    return found
-
-
-def layout_of(curve: ObservedCurve, reading: Reading, feasible: Feasible) -> Layout:
-    """Return what was read, in words."""
-    start = None if reading.start < 0 else reading.start
-    return Layout(
-        reading.used,
-        reading.kept_weight,
-        tuple(reading.starts.tolist()),
-        points_of(curve.nprocs, reading.points, reading.deviations),
-        start,
-        _rises(curve, start),
-        feasible,
-        None,
-    )
-
-
-def _rises(curve: ObservedCurve, start: int | None) -> bool:
-    return start is None and bool(curve.runtime[-1] > (1.0 + RISE) * curve.runtime.min())
-
-
-def _special_layout(curve: ObservedCurve, special: str) -> Layout:
+def _special_reading(curve: ObservedCurve, chosen: Feasible) -> Reading:
     """Leave out the counts that the application is not optimised for, and a declining end."""
-    start, chosen = decline_start(curve), Feasible(special)
-    used = chosen.holds(curve.nprocs)
+    start, used = decline_start(curve), chosen.holds(curve.nprocs)
     if start is not None and used[: start + 1].any():
         used[start + 1 :] = False
-    weight = np.ones(len(used))
-    return Layout(used, weight, (0,), (), start, _rises(curve, start), chosen, special)
+    nothing, end = np.zeros(0, np.int64), -1 if start is None else start
+    weight, starts = np.ones(len(used)), np.zeros(1, np.int64)
+    return Reading(used, weight, starts, nothing, np.zeros(0), end, NOTHING)

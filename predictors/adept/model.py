@@ -3,38 +3,31 @@
 from collections.abc import Iterable
 from dataclasses import replace
 from functools import cached_property
-from math import isinf, nan
-from typing import Literal
+from math import inf, isinf
+from typing import Any, Literal
 
 import numpy as np
 import scipy
 from numpy.typing import ArrayLike
 
 from predictors.adept.anomalies import AnomalousPoint, Metric
-from predictors.adept.at_once import FitAtOnce, fit_at_once
 from predictors.adept.curve import DowneyCurve
-from predictors.adept.curve_kernels import Reading
 from predictors.adept.envelope import Envelope
-from predictors.adept.layout import Layout, layout_of, read_layout
+from predictors.adept.fit import CODES, NOTE, NOTHING, SEVERITY
+from predictors.adept.layout import Layout, read_layout
 from predictors.adept.patterns import Feasible
-from predictors.adept.phase import (
-    Answers,
-    FitOptions,
-    Phase,
-    SearchName,
-    answers_of,
-    merged_answers,
-    phases_of,
-)
+from predictors.adept.phase import Answers, FitOptions, Phase, SearchName, fit_phases
 from predictors.adept.reliability import curve_remarks, open_remarks, phase_remarks, point_remarks
-from predictors.adept.search import Scale
-from predictors.adept.selection import EXACT
+from predictors.adept.search import SERIAL_TIMES, Scale
+from predictors.adept.selection import EXACT, LEAST
 from predictors.base import BoolArray, FloatArray, IntArray, Remark
 from predictors.curves.estimator import AnchoredEstimator
 from predictors.curves.measured import Evidence
 from predictors.errors import PredictorError, check_choice
-from predictors.observations import ObservedCurve, merged_curve
-from predictors.remarks import UNUSABLE, gravest
+from predictors.observations import SAME, ObservedCurve, merged_curve
+from predictors.remarks import GRADES, UNUSABLE, gravest
+
+_NOTHING = np.empty((9, 0))
 
 
 class Adept(AnchoredEstimator):
@@ -98,9 +91,8 @@ class Adept(AnchoredEstimator):
     (16.0, 0.5, [731.25, 90.0])
     """
 
-    _reading: Reading | None
-    _fits: FitAtOnce | None
-    _last: tuple[dict[float, int], Answers] | None
+    _asked: FloatArray
+    _told: FloatArray
 
     def __init__(
         self,
@@ -119,7 +111,7 @@ class Adept(AnchoredEstimator):
         if not self.q > 1.0:
             raise PredictorError(f"q must be above 1, got {self.q!r}")
         check_choice(("exact", "grid"), search=self.search)
-        check_choice(("free", "unit", "serial"), scale=self.scale)
+        check_choice(SERIAL_TIMES, scale=self.scale)
         check_choice(("doubling", "paper"), metric=self.metric)
         if isinstance(self.floor, str):
             check_choice(("auto",), floor=self.floor)
@@ -151,8 +143,12 @@ class Adept(AnchoredEstimator):
         The grade is empty without remarks, the code where it is usable. It costs little
         where the counts are those predicted last.
         """
-        if self._fits is not None:
-            return self._fits.judgements(np.ravel(nprocs))
+        if self._grades_at_once:
+            severities, codes = self._said(np.ravel(nprocs))[SEVERITY:].astype(int).tolist()
+            return [
+                (GRADES[severity], CODES[code] if GRADES[severity] == UNUSABLE else "")
+                for severity, code in zip(severities, codes, strict=True)
+            ]
         targets, found = self._targets(nprocs).ravel(), {}
         for _, places in self._by_phase(targets):
             about: dict[float | None, list[Remark]] = {None: []}
@@ -169,7 +165,7 @@ class Adept(AnchoredEstimator):
         With steps it is the curve of the phase at `nprocs`; by default of the last.
         """
         last = float(self._targets(self.curve_.nprocs[-1] if nprocs is None else nprocs))
-        place = int(self._layout.phase_of(self.curve_.nprocs, np.array([last]))[0])
+        place = int(self._layout.phase_of(np.array([last]))[0])
         fitted, end = self._phases[place].fitted, self.declines_after_
         return fitted if end is None else replace(fitted, declines_after=end)
 
@@ -179,7 +175,7 @@ class Adept(AnchoredEstimator):
         seconds = self.predict(targets)
         if self.serial_measured_:
             return np.asarray(self.curve_.runtime[0] / seconds, float)
-        serial = self._instances(targets.ravel()).serial_time.reshape(targets.shape)
+        serial = Answers(*self._said(targets.ravel())[:9]).serial_time.reshape(targets.shape)
         return np.asarray(serial / seconds, float)
 
     def efficiency(self, nprocs: ArrayLike) -> FloatArray:
@@ -214,7 +210,7 @@ class Adept(AnchoredEstimator):
     def floor_(self) -> float:
         """Relative noise of the last phase."""
         self._targets(1.0)
-        return self._phases[-1].floor
+        return self._phases[-1].fit.floor
 
     @property
     def envelope_(self) -> Envelope:
@@ -237,8 +233,6 @@ class Adept(AnchoredEstimator):
     @property
     def feasible_(self) -> Feasible:
         """Counts the application runs on."""
-        if getattr(self, "_reading", None) is not None:
-            return Feasible(self.allowed)
         self._targets(1.0)
         return self._layout.feasible
 
@@ -247,53 +241,47 @@ class Adept(AnchoredEstimator):
             raise PredictorError("scale='serial' needs a run on 1 processor, and there is none")
         self._forget()
         self.curve_ = curve
-        self._reading, self._fits = None, None
-        if self._can_be_at_once:
-            floor = nan if isinstance(self.floor, str) else self.floor
-            self._reading, self._fits = fit_at_once(curve, self.metric, floor)
 
     def _forget(self) -> None:
         """Forget what was learned."""
-        for made in ("curve_", "_layout", "_phases", "_evidence"):
+        for made in ("curve_", "_layout", "_phases", "_evidence", "_grades_at_once", "_of_curve"):
             self.__dict__.pop(made, None)
-        self._last = None
+        self._asked, self._told = _NOTHING[0], _NOTHING
 
-    @property
-    def _is_fitted(self) -> bool:
-        return hasattr(self, "_fits")
+    @cached_property
+    def _grades_at_once(self) -> bool:
+        """Whether answers have a compiled form with grades, which is the same for all targets."""
+        plain = isinf(self.q) and (self.search, self.scale, self.allowed) == ("exact", "free", None)
+        enough = plain and np.count_nonzero(self._layout.reading.used) >= LEAST
+        return bool(enough and self._layout.special is None)
 
-    @property
-    def _can_be_at_once(self) -> bool:
-        """Whether reading and fitting have a compiled form, which is the same for all targets."""
-        options = self.search, self.scale, self.allowed
-        return isinf(self.q) and options == ("exact", "free", None)
+    @cached_property
+    def _of_curve(self) -> tuple[FloatArray, IntArray, float, int]:
+        """What grades take of the whole curve; see `predictors.adept.fit.graded`."""
+        curve, reading = self.curve_, self._layout.reading
+        end = curve.nprocs.item(reading.start) * (1.0 + SAME) if self._layout.declines else inf
+        least = NOTE if curve.dropped or curve.ignored else NOTHING
+        return curve.nprocs, reading.points, end, max(least, reading.severity)
 
     @cached_property
     def _evidence(self) -> Evidence:  # type: ignore[override]
         """What answers keep to."""
-        if self._reading is None:
-            return self._layout.evidence(self.curve_)
-        return Evidence(self.curve_, self._reading.points.tolist())
+        return self._layout.evidence()
 
     @cached_property
     def _layout(self) -> Layout:
-        """How the observations are read, in words."""
-        curve, feasible = self.curve_, Feasible(self.allowed)
-        if self._reading is None:
-            return read_layout(curve, feasible, self.metric)
-        return layout_of(curve, self._reading, feasible)
+        """How the observations are read."""
+        return read_layout(self.curve_, Feasible(self.allowed), self.metric)
 
     @cached_property
     def _phases(self) -> tuple[Phase, ...]:
-        """A fit for each phase, which has words for it."""
+        """A fit for each phase."""
         floor = None if isinstance(self.floor, str) else self.floor
         options = FitOptions(self.q, self.search, self.scale, floor)
-        return tuple(phases_of(self.curve_, self._layout, options))
+        return tuple(fit_phases(self._layout, options))
 
     def _model_seconds(self, targets: FloatArray) -> FloatArray:
-        if self._fits is not None:
-            return np.asarray(self._fits.answer(targets)[0].copy(), float)
-        return self._instances(targets).predicted
+        return np.asarray(self._said(targets)[0].copy(), float)
 
     def _model_range(self, targets: FloatArray, level: float) -> tuple[FloatArray, FloatArray]:
         """Return the ends of what indistinguishable instances say, widened by the noise.
@@ -303,7 +291,7 @@ class Adept(AnchoredEstimator):
         that of the instances alone, and the least difference at which they are told apart,
         so that the one that fits exactly is within it.
         """
-        answers = self._instances(targets)
+        answers = Answers(*self._said(targets)[:9])
         errors = np.zeros(len(targets))
         for phase, places in self._by_phase(targets):
             errors[places] = phase.errors(targets[places])
@@ -315,41 +303,46 @@ class Adept(AnchoredEstimator):
         self, targets: FloatArray, ordinary: ObservedCurve, end: float | None
     ) -> list[Remark]:
         """Say it of distinct targets; in a declining end the model is not what answers."""
-        found = curve_remarks(self.curve_, self._layout)
+        found = curve_remarks(self._layout)
         asked = targets[~self._evidence.declining(targets)]
-        answers = self._instances(targets).rows(np.arange(len(asked)))
+        answers = self._said(targets)[:9, : len(asked)]
         for phase, places in self._by_phase(asked):
             found += phase_remarks(phase, end)
-            found += open_remarks(phase, answers.rows(places), asked[places], self._layout)
-        return found + point_remarks(self.curve_, self._layout, self._evidence, asked)
+            found += open_remarks(phase, answers[:, places], asked[places], self._layout)
+        return found + point_remarks(self._layout, self._evidence, asked)
 
-    def _by_phase(self, targets: FloatArray) -> list[tuple[Phase, np.ndarray]]:
+    def _by_phase(self, targets: FloatArray) -> list[tuple[Phase, Any]]:
         """Return each phase that has targets, with the places of these."""
         if len(self._phases) == 1:
-            return [(self._phases[0], np.arange(len(targets)))]
-        belongs = self._layout.phase_of(self.curve_.nprocs, targets)
+            return [(self._phases[0], slice(None))]
+        belongs = self._layout.phase_of(targets)
         return [
             (phase, np.flatnonzero(belongs == place))
             for place, phase in enumerate(self._phases)
             if (belongs == place).any()
         ]
 
-    def _instances(self, targets: FloatArray) -> Answers:
-        """Return the answers at the targets; those asked last are kept."""
-        if self._fits is not None:
-            return answers_of(self._fits.answer(targets))
-        asked = targets.tolist()
-        if len(set(asked)) < len(asked):
-            self._instances(np.array(list(dict.fromkeys(asked))))
-        if self._last is not None:
-            places_of, answers = self._last
-            if asked == list(places_of):
-                return answers
-            if all(target in places_of for target in asked):
-                return answers.rows(np.array([places_of[target] for target in asked], np.int64))
-        parts = [
-            (places, phase.answers(targets[places])) for phase, places in self._by_phase(targets)
-        ]
-        answers = merged_answers(parts, len(targets))
-        self._last = {target: place for place, target in enumerate(asked)}, answers
-        return answers
+    def _said(self, targets: FloatArray | IntArray) -> FloatArray:
+        """Return what phases say of targets, a row a figure; of those asked last what they said.
+
+        Rows are those of `Answers`, and of grades where these are found at once.
+        """
+        if self._asked.size == targets.size and (self._asked == targets).all():
+            return self._told
+        known = dict(zip(self._asked.tolist(), range(self._asked.size), strict=True))
+        if known.keys() >= {*targets.tolist()}:
+            return self._told[:, [known[target] for target in targets.tolist()]]
+        self._asked = asked = targets.astype(float)
+        (phase, places), *others = self._by_phase(asked)
+        self._told = self._said_by(phase, asked[places])
+        if others:
+            first, self._told = self._told, np.empty((len(self._told), targets.size))
+            self._told[:, places] = first
+            for phase, places in others:
+                self._told[:, places] = self._said_by(phase, asked[places])
+        return self._told
+
+    def _said_by(self, phase: Phase, targets: FloatArray) -> FloatArray:
+        if self._grades_at_once:
+            return phase.graded(self._of_curve, targets)
+        return phase.answers(targets)

@@ -1,25 +1,47 @@
 """Curve fitting on the observations of one phase, for any targets at once."""
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cached_property
 from itertools import pairwise
-from math import isinf
-from typing import Literal
+from math import isinf, nan
+from typing import Literal, NamedTuple
 
 import numpy as np
 
 from predictors.adept.curve import DowneyCurve
 from predictors.adept.envelope import Envelope, derive_envelope
+from predictors.adept.fit import (
+    AHEAD,
+    Fit,
+    answered,
+    fit_phase,
+    graded,
+    problem_of,
+    residuals_of,
+    settle,
+    settled,
+    spreads_of,
+)
 from predictors.adept.grid import grid_search
 from predictors.adept.layout import Layout
-from predictors.adept.search import REACH, Instances, Problem, Scale, basis, search
-from predictors.adept.selection import Selection, distance_weights, is_well_met, noise_floor, select
-from predictors.base import FloatArray, IntArray
+from predictors.adept.search import REACH, SERIAL_TIMES, Instances, Scale, search
+from predictors.adept.selection import (
+    LARGEST,
+    LEAST,
+    Selection,
+    distance_weights,
+    noise_floor,
+    select,
+)
+from predictors.base import BoolArray, FloatArray, IntArray
+from predictors.compiling import direct
 from predictors.curves.laws import Amdahl
 from predictors.curves.measured import part_of
 from predictors.observations import ObservedCurve
 
+_fit_phase, _graded = direct(fit_phase), direct(graded)
 _FAR = 4.0
+SearchName = Literal["exact", "grid"]
 
 
 def is_sparse(curve: ObservedCurve, scale: Scale) -> bool:
@@ -52,20 +74,6 @@ def single_bounds(curve: ObservedCurve, targets: FloatArray) -> tuple[FloatArray
     return np.minimum(same, ideal), np.maximum(same, ideal)
 
 
-SearchName = Literal["exact", "grid"]
-_AHEAD = 2.0
-"""The curve as a whole is settled for this many times the last count."""
-
-
-def rounded(values: FloatArray) -> FloatArray:
-    """Round to 40 binary digits, so that a change of the unit of time changes no digit.
-
-    Ties are common among instances, and the last digit would decide them.
-    """
-    mantissa, exponent = np.frexp(values)
-    return np.asarray(np.ldexp(np.rint(mantissa * 2.0**40) * 2.0**-40, exponent), float)
-
-
 _DRIFT = 0.20
 """Relative model error a doubling outside the observations, where there is any noise."""
 _BETWEEN = 0.10
@@ -73,8 +81,7 @@ _BETWEEN = 0.10
 curves, file by file on the other files (docs/methods/adept.md)."""
 
 
-@dataclass(frozen=True)
-class FitOptions:
+class FitOptions(NamedTuple):
     """How instances are searched for; see `Adept`."""
 
     q: float = 2.0
@@ -83,21 +90,21 @@ class FitOptions:
     floor: float | None = None
 
 
-@dataclass(frozen=True)
-class Answers:
+class Answers(NamedTuple):
     """What the instances of some targets say, each of shape (t,).
 
     Attributes
     ----------
     predicted, low, high : numpy.ndarray of float, seconds
-        Runtime, and the ends of what indistinguishable instances say.
+        Runtime, and the ends of what indistinguishable instances, and the first rejected
+        beside them, say.
     serial_time : numpy.ndarray of float, seconds
         Runtime on one processor by the same instance.
     A, sigma : numpy.ndarray of float
     A_low, A_high : numpy.ndarray of float
         Smallest and largest A among the indistinguishable instances.
-    unbent : numpy.ndarray of bool
-        Whether no indistinguishable instance has its breakpoint among the observations.
+    unbent : numpy.ndarray of float
+        1 where no indistinguishable instance has its breakpoint among the observations.
     """
 
     predicted: FloatArray
@@ -108,21 +115,7 @@ class Answers:
     sigma: FloatArray
     A_low: FloatArray
     A_high: FloatArray
-    unbent: np.ndarray
-
-    def rows(self, places: IntArray) -> "Answers":
-        """Return the answers of some of the targets."""
-        return Answers(*(column[places] for column in self.__dict__.values()))
-
-    def scaled(self, factor: float) -> "Answers":
-        """Return the same with every runtime multiplied by a factor."""
-        return replace(
-            self,
-            predicted=self.predicted * factor,
-            low=self.low * factor,
-            high=self.high * factor,
-            serial_time=self.serial_time * factor,
-        )
+    unbent: FloatArray
 
 
 class Phase:
@@ -149,56 +142,65 @@ class Phase:
         self.lender = lender
         self.curve = curve
         self.kept_weight = kept_weight
+        self._observed = curve.nprocs, curve.runtime, kept_weight
         self.options = options
-        self._whole: tuple[Instances, Selection] | None = None
-        self._floor = 0.0
-        self._balanced = False
+        self._serial = SERIAL_TIMES[options.scale]
         self._plain = options.search == "grid"
         self.is_sparse = is_sparse(curve, options.scale)
 
-    @property
-    def unit(self) -> float:
-        """Seconds that are taken as 1 in the search, so that units do not matter."""
-        return 1.0 if self.options.scale == "unit" else float(self.curve.runtime[0])
+    @cached_property
+    def fit(self) -> Fit:
+        """The fit with equal weights, for the curve as a whole."""
+        found: Fit
+        if self._plain:
+            return self._settled(self._searched(*self._ahead))
+        fitting = _fit_phase if self._serial is None else fit_phase
+        found = fitting(self._observed, self._scatter, self._serial)
+        return found
 
     @property
-    def whole(self) -> tuple[Instances, Selection]:
-        """The fit with equal weights, for the curve as a whole; a single row."""
-        if self._whole is None:
-            self._fit(np.ones((0, len(self.curve.nprocs))), np.zeros(0))
-        assert self._whole is not None
-        return self._whole
+    def _ahead(self) -> tuple[FloatArray, FloatArray]:
+        """Weights and target by which the curve as a whole is settled."""
+        nprocs = self.curve.nprocs
+        return np.ones((1, len(nprocs))), nprocs[-1:] * AHEAD
 
     @property
-    def floor(self) -> float:
-        """Relative noise below which instances are not told apart."""
-        assert self.whole
-        return self._floor
+    def _scatter(self) -> tuple[IntArray, float, int, float]:
+        curve, floor = self.curve, self.options.floor
+        given = nan if floor is None else floor
+        return curve.repeats, curve.scatter, curve.scatter_degrees_of_freedom, given
+
+    def _settled(self, instances: Instances) -> Fit:
+        given = self._scatter, self._serial, self._plain
+        found: Fit = settle(self._observed, instances, *given)
+        return found
+
+    @cached_property
+    def whole(self) -> Selection:
+        """The instance that stands for the whole phase."""
+        found: Selection = settled(self.fit, self._plain, self.curve.nprocs[-1])
+        return found
 
     @cached_property
     def fitted(self) -> DowneyCurve:
         """The instance that stands for the whole phase."""
         if self.lender is not None:
             lent = self.lender.fitted
-            return replace(lent, serial_time=lent.serial_time * self._borrowed_scale)
+            return replace(lent, serial_time=lent.serial_time * self._factor)
         if self.is_sparse:
             return amdahl_curve(self.curve)
-        answers = self._answers(self.whole[1])
-        return DowneyCurve(
-            float(answers.A[0]), float(answers.sigma[0]), float(answers.serial_time[0])
-        )
+        serial_time, A, sigma = self.whole.answers[3:6, 0].tolist()
+        return DowneyCurve(A, sigma, serial_time)
 
     @cached_property
     def residuals(self) -> FloatArray:
         """Predicted over observed runtime minus 1, by the whole curve."""
-        if self.lender is not None or self.is_sparse:
+        if self.lender is not None:
+            return self.lender.misses(self.curve.nprocs, self.curve.runtime / self._factor)
+        if self.is_sparse:
             met = self.fitted.runtime(self.curve.nprocs)
             return np.asarray(met / self.curve.runtime - 1.0, float)
-        instances, selection = self.whole
-        chosen = selection.chosen.item(0)
-        B, c, r, _ = instances.values[0, :, chosen]
-        F, G = basis(B, np.asarray(instances.high[chosen], float), self.curve.nprocs)
-        return np.asarray(c * (F + r * G) * self.unit / self.curve.runtime - 1.0, float)
+        return self.misses(self.curve.nprocs, self.curve.runtime)
 
     @cached_property
     def envelope(self) -> Envelope:
@@ -207,114 +209,87 @@ class Phase:
         n, t = self.curve.nprocs, self.curve.runtime
         return derive_envelope(n, t, self.options.scale, REACH * n[-1], worst)
 
-    def answers(self, targets: FloatArray) -> Answers:
-        """Predict, an instance a target.
+    def answers(self, targets: FloatArray) -> FloatArray:
+        """Return what instances say, a row a figure of `Answers`, an instance a target.
 
         Parameters
         ----------
         targets : numpy.ndarray of float, shape (t,)
         """
+        answers: FloatArray
         if self.lender is not None:
-            return self.lender.answers(targets).scaled(self._borrowed_scale)
-        if not len(targets):
-            nothing = np.zeros(0)
-            return Answers(*(nothing,) * 8, unbent=nothing > 0.0)
+            answers = self.lender.answers(targets)
+            answers[:4] *= self._factor
+            return answers
         if isinf(self.options.q) and not self._plain:
-            answers = self._answers(self._evenly(targets))
+            answers = answered(self._observed, self._serial, self.fit, 1.0, targets)
         else:
             weights = distance_weights(self.curve.nprocs, targets, self.options.q)
-            answers = self._answers(self._fit(weights, targets)[1])
+            if "fit" in self.__dict__:
+                instances = self._searched(weights, targets)
+            else:  # the curve as a whole is searched for along with the first targets
+                even, ahead = self._ahead
+                both = np.concatenate([even, weights]), np.concatenate([ahead, targets])
+                found = self._searched(*both)
+                self.fit = self._settled(found._replace(values=found.values[:1]))
+                instances = found._replace(values=found.values[1:])
+            fit = self.fit
+            told = fit.floor, fit.balanced, self._plain, fit.unit, self.curve.nprocs[-1]
+            answers = select(instances, targets, *told).answers
         return self._sparse(answers, targets) if self.is_sparse else answers
+
+    def graded(
+        self, curve: tuple[FloatArray, IntArray, float, int], targets: FloatArray
+    ) -> FloatArray:
+        """Return what equally weighted instances say, and two rows of grades; see `graded`."""
+        if self.lender is None:
+            own = self.curve.nprocs, self.fit.floor, self.fit.worst
+            return np.asarray(_graded(self._observed, self.fit, 1.0, own, curve, targets))
+        worst = float(np.abs(self.residuals[self.kept_weight > 0.0]).max(initial=0.0))
+        # so few counts never are without noise, but if that is said
+        floor = LARGEST if self.options.floor is None else self.options.floor
+        own = self.curve.nprocs, floor, worst
+        lent = self.lender._observed, self.lender.fit
+        return np.asarray(_graded(*lent, self._factor, own, curve, targets))
 
     def spreads(self, nprocs: FloatArray) -> FloatArray:
         """Return largest over smallest prediction minus 1 of the indistinguishable instances."""
-        instances, selection = self.whole
-        members = np.flatnonzero(selection.members[0])
-        breakpoint, c, r = (
-            getattr(instances, name)[0, members] for name in ("breakpoint", "factor", "ratio")
-        )
-        F, G = basis(breakpoint, instances.high[members].astype(float), nprocs[:, None])
-        runtime = c * (F + r * G)
-        return np.asarray(runtime.max(axis=1) / runtime.min(axis=1) - 1.0, float)
+        members = np.flatnonzero(self.whole.members[0])
+        return np.asarray(spreads_of(self.fit.instances, members, nprocs), float)
+
+    def misses(self, nprocs: FloatArray, runtime: FloatArray) -> FloatArray:
+        """Return what the whole curve says of observations over what was measured, minus 1."""
+        chosen, fit = self.whole.chosen[0], self.fit
+        return np.asarray(residuals_of(fit.instances, chosen, fit.unit, nprocs, runtime))
 
     @cached_property
-    def _borrowed_scale(self) -> float:
+    def _factor(self) -> float:
         """Factor that brings the lender's curve to this phase's observations."""
         assert self.lender is not None
-        ratio = self.lender.fitted.runtime(self.curve.nprocs) / self.curve.runtime
-        return float(ratio.sum() / (ratio**2).sum())
+        ratio = self.lender.misses(self.curve.nprocs, self.curve.runtime) + 1.0
+        return float(ratio.sum() / (ratio * ratio).sum())
 
-    def _sparse(self, answers: Answers, targets: FloatArray) -> Answers:
+    def _sparse(self, answers: FloatArray, targets: FloatArray) -> FloatArray:
         """Put Amdahl's law in place of instances that nothing chooses between."""
-        law = Amdahl().fit_arrays(self.curve.nprocs, self.curve.runtime)
-        predicted = law.predict(targets)
-        low, high = answers.low, answers.high
+        predicted = Amdahl().fit_arrays(self.curve.nprocs, self.curve.runtime).predict(targets)
+        _, low, high, *_ = answers
         if len(self.curve.nprocs) == 1:
             low, high = single_bounds(self.curve, targets)
-        return replace(
-            answers,
-            predicted=predicted,
-            low=np.minimum(low, predicted),
-            high=np.maximum(high, predicted),
-            serial_time=np.full(len(targets), self.fitted.serial_time),
-        )
-
-    def _fit(self, weights: FloatArray, targets: FloatArray) -> tuple[Instances, Selection]:
-        """Search and select; the first time, a row for the curve as a whole goes first."""
-        if self._whole is not None:
-            instances = self._searched(weights, targets)
-            return instances, self._selected(instances, targets)
-        weights = np.concatenate([np.ones((1, weights.shape[1])), weights])
-        targets = np.concatenate([self.curve.nprocs[-1:] * _AHEAD, targets])
-        instances = self._searched(weights, targets)
-        self._floor, self._balanced = self._noise_of(instances)
-        selection = self._selected(instances, targets)
-        first, others = slice(0, 1), slice(1, None)
-        self._whole = instances.rows(first), selection.rows(first)
-        return instances.rows(others), selection.rows(others)
-
-    def _evenly(self, targets: FloatArray) -> Selection:
-        """Select for each target among the instances of a single search with equal weights.
-
-        Targets far out get a search that reaches farther. The first time, the
-        curve as a whole is settled along with them.
-        """
-        ahead = self.curve.nprocs[-1:] * _AHEAD
-        farthest = targets.max(keepdims=True)
-        is_first, is_far = self._whole is None, bool(farthest > ahead)
-        if self._whole is not None and not is_far:
-            return self._selected(self._whole[0], targets)
-        reached = np.concatenate([ahead[: int(is_first)], farthest[: int(is_far)]])
-        found = self._searched(np.ones((len(reached), len(self.curve.nprocs))), reached)
-        first, last = found.rows(slice(0, 1)), found.rows(slice(len(reached) - 1, None))
-        if is_first:
-            self._floor, self._balanced = self._noise_of(first)
-        if not is_first or is_far:
-            if is_first:
-                self._whole = first, self._selected(first, ahead)
-            return self._selected(last, targets)
-        both = self._selected(first, np.concatenate([ahead, targets]))
-        self._whole = first, both.rows(slice(0, 1))
-        return both.rows(slice(1, None))
-
-    def _selected(self, instances: Instances, targets: FloatArray) -> Selection:
-        return select(instances, targets, self._floor, self._balanced, self._plain)
+        serial_time = np.full(len(targets), self.fitted.serial_time)
+        ends = np.minimum(low, predicted), np.maximum(high, predicted)
+        return np.stack([predicted, *ends, serial_time, *answers[4:]])
 
     def _searched(self, weights: FloatArray, targets: FloatArray) -> Instances:
         weights = weights * self.kept_weight
         weights = weights / weights.sum(axis=1, keepdims=True)
-        nprocs, runtime = self.curve.nprocs, rounded(self.curve.runtime / self.unit)
-        reach = REACH * np.maximum(targets, nprocs[-1])
-        if self.options.scale == "unit":  # A/n and N/n are bounds of t(n), however far off they lie
-            reach = np.maximum(reach, (nprocs * runtime).max())
-        problem = Problem(nprocs, runtime, weights, reach, self.options.scale)
-        if self.options.search == "grid":
-            return grid_search(problem, targets)
-        return search(problem)
+        observed = self.curve.nprocs, self.curve.runtime
+        problem = problem_of(*observed, weights, targets, self._serial)
+        found: Instances = grid_search(problem, targets) if self._plain else search(problem)
+        return found
 
     def errors(self, targets: FloatArray) -> FloatArray:
         """Return the relative error of predictions beside what instances leave open."""
-        floor = self.floor
+        floor = self.fit.floor
         if self.options.floor is None and not self.curve.scatter_degrees_of_freedom:
             floor = floor or noise_floor(self.curve, 0.0, 3)  # one run a count tells of no noise
         if floor == 0.0:
@@ -325,52 +300,20 @@ class Phase:
         drift = np.where(outside, _DRIFT, _BETWEEN)
         return np.asarray(np.hypot(floor, drift * away), float)
 
-    def _noise_of(self, instances: Instances) -> tuple[float, bool]:
-        """Return the floor, and whether the observations are met well."""
-        residual, used = float(np.sqrt(instances.wssre[0].min())), int((self.kept_weight > 0).sum())
-        floor = self.options.floor
-        if floor is None:
-            floor = noise_floor(self.curve, residual, used)
-        return floor, is_well_met(floor, residual, used)
 
-    def _answers(self, selection: Selection) -> Answers:
-        runtime, low, high, A_low, A_high, bend, serial_time, A, sigma = selection.answers.T
-        unit, unbent = self.unit, bend >= self.curve.nprocs[-1] * (1.0 - 1e-9)
-        return Answers(
-            runtime * unit, low * unit, high * unit, serial_time * unit,
-            A, sigma, A_low, A_high, unbent,
-        )  # fmt: skip
-
-
-def phases_of(curve: ObservedCurve, layout: Layout, options: FitOptions) -> list[Phase]:
+def fit_phases(layout: Layout, options: FitOptions) -> list[Phase]:
     """Return a fit for each phase; small ones borrow the shape of all observations."""
+    curve, reading = layout.curve, layout.reading
     places = np.arange(len(curve.nprocs))
-    edges = [*layout.starts, len(places)]
-    whole = Phase(part_of(curve, layout.used), layout.kept_weight[layout.used], options)
-    if len(layout.starts) == 1:
+
+    def phase(inside: BoolArray, lender: Phase | None = None) -> Phase:
+        return Phase(part_of(curve, inside), reading.kept_weight[inside], options, lender)
+
+    whole = phase(reading.used)
+    if len(reading.starts) == 1:
         return [whole]
     found = []
-    for begin, end in pairwise(edges):
-        inside = layout.used & (places >= begin) & (places < end)
-        part = part_of(curve, inside)
-        lender = whole if len(part.nprocs) < 3 else None
-        found.append(Phase(part, layout.kept_weight[inside], options, lender))
+    for begin, end in pairwise([*reading.starts.tolist(), len(places)]):
+        inside = reading.used & (places >= begin) & (places < end)
+        found.append(phase(inside, whole if inside.sum() < LEAST else None))
     return found
-
-
-def answers_of(rows: FloatArray) -> Answers:
-    """Return what `predictors.adept.curve_kernels.answer` says, which may have more rows."""
-    return Answers(*rows[:8], *(rows[8:9] > 0.0))
-
-
-def merged_answers(parts: list[tuple[np.ndarray, Answers]], count: int) -> Answers:
-    """Put the answers of phases in the order of the targets."""
-    if len(parts) == 1:
-        return parts[0][1]
-    columns = []
-    for name in Answers.__dataclass_fields__:
-        column = np.empty(count, bool if name == "unbent" else float)
-        for places, answers in parts:
-            column[places] = getattr(answers, name)
-        columns.append(column)
-    return Answers(*columns)

@@ -4,23 +4,22 @@ from typing import cast
 
 import numpy as np
 
-from predictors.adept.at_once import (
+from predictors.adept.fit import (
     ALIKE,
-    DETERMINED,
+    CODES,
     HIGH_ERROR,
-    NOTE,
+    LINEAR,
     NOTHING,
-    OPEN,
-    RUNNER_UP,
-    UNANSWERED,
+    OTHERS,
     UNUSABLE,
     VERY_HIGH_ERROR,
     WARNING,
+    open_severities,
 )
 from predictors.adept.layout import Layout
 from predictors.adept.patterns import Feasible
 from predictors.adept.phase import Answers, Phase
-from predictors.base import BoolArray, FloatArray, Grade, IntArray, Remark
+from predictors.base import FloatArray, Grade, IntArray, Remark
 from predictors.curves.measured import Evidence
 from predictors.observations import ObservedCurve
 from predictors.remarks import (
@@ -37,11 +36,12 @@ APART = 0.20
 """Spread of indistinguishable instances at which a measurement tells them apart."""
 
 
-def curve_remarks(curve: ObservedCurve, layout: Layout) -> list[Remark]:
+def curve_remarks(layout: Layout) -> list[Remark]:
     """Say what was found in the observations and what was done about it."""
+    curve, reading = layout.curve, layout.reading
     found = data_remarks(curve)
     for point in layout.points:
-        weight, code = layout.kept_weight[point.place], "anomalous_point"
+        weight, code = reading.kept_weight[point.place], "anomalous_point"
         text = (
             f"the runtime on {point.nprocs:g} is off the trend of the others "
             f"(deviation {point.deviation:.1f}); its weight is {weight:.2f} of what it would be"
@@ -49,17 +49,17 @@ def curve_remarks(curve: ObservedCurve, layout: Layout) -> list[Remark]:
         if weight == 0.0 and point.place == len(curve.nprocs) - 1:
             text, code = f"{text}, which contradicts what is said of larger counts", CONTRADICTED
         found.append(Remark("note", code, text, round(point.nprocs)))
-    if len(layout.starts) > 1:
+    if len(reading.starts) > 1:
         breaks = ", ".join(
             f"{curve.nprocs[start - 1]:g} and {curve.nprocs[start]:g}"
-            for start in layout.starts[1:]
+            for start in reading.starts[1:]
         )
         text = f"work falls in a step between {breaks}; each phase has its own curve"
         found.append(Remark("note", "stepwise", text))
     if layout.special is not None:
         text = f"the application is optimised for {layout.special}; other counts are left out"
         found.append(Remark("note", "special", text))
-    return found + _superlinear(curve) + _end_remarks(curve, layout)
+    return found + _superlinear(curve) + _end_remarks(layout)
 
 
 def phase_remarks(phase: Phase, end: float | None) -> list[Remark]:
@@ -75,67 +75,40 @@ def phase_remarks(phase: Phase, end: float | None) -> list[Remark]:
     return found
 
 
-def open_grades(phase: Phase, answers: Answers, targets: FloatArray) -> IntArray:
-    """Grade what the instances leave open at each target; `answers` are those of `targets`.
-
-    Without noise any difference between instances that fit equally well says that the
-    curve is not determined. With noise a moderate one goes with no larger errors
-    (measured curves), so it takes a large one for a warning.
-    """
-    if len(phase.curve.nprocs) == 1:
-        return np.where(targets == phase.curve.nprocs[0], NOTHING, UNUSABLE)
-    spread = answers.high / answers.low - 1.0
-    open_from = 1.0 + DETERMINED if phase.floor == 0.0 else OPEN
-    grade = np.where(1.0 + spread >= open_from, WARNING, NOTE)
-    grade[1.0 + spread >= UNANSWERED] = UNUSABLE
-    apart = (answers.A_high > RUNNER_UP * answers.A_low) & (spread >= ALIKE)
-    told = _in_linear_section(phase, answers, targets) | apart | (grade > NOTE)
-    return np.where(told, grade, NOTHING)
-
-
-def _in_linear_section(phase: Phase, answers: Answers, targets: FloatArray) -> BoolArray:
-    """Say which targets lie beyond observations that all precede the curve's bend."""
-    return np.asarray(answers.unbent & (targets > phase.curve.nprocs[-1]), bool)
-
-
 def open_remarks(
-    phase: Phase, answers: Answers, targets: FloatArray, layout: Layout
+    phase: Phase, answers: FloatArray, targets: FloatArray, layout: Layout
 ) -> list[Remark]:
     """Say what the instances leave open at each target; `answers` are those of `targets`.
 
     Where all observations are in the linear section a run on at least the predicting
     instance's A is asked for (the paper's Table 3): one on fewer may lie there as well.
     """
-    grades = open_grades(phase, answers, targets)
-    linear = _in_linear_section(phase, answers, targets)
-    advice = measure_next(phase, layout.feasible, layout.start is not None)
+    severities, codes = open_severities(answers, phase.curve.nprocs, phase.fit.floor, targets)
+    advice = measure_next(phase, layout.feasible, layout.declines)
     found = []
-    for place in np.flatnonzero(grades > NOTHING).tolist():
-        target, grade = targets.item(place), cast(Grade, GRADES[grades[place]])
-        A_low, A_high = answers.A_low[place], answers.A_high[place]
-        between = f"{answers.low[place]:.4g} to {answers.high[place]:.4g} s"
-        measure = advice
-        if len(phase.curve.nprocs) == 1:
-            code, text = "single_observation", SINGLE
-        elif linear[place]:
-            code, measure = "linear_section", layout.feasible.at_least(_bend(answers, place))
+    for place in np.flatnonzero(severities > NOTHING).tolist():
+        target, grade = targets.item(place), cast(Grade, GRADES[severities[place]])
+        one = Answers(*answers[:, place])
+        between = f"{one.low:.4g} to {one.high:.4g} s"
+        measure, text = advice, SINGLE
+        if codes[place] == LINEAR:
+            measure = layout.feasible.at_least(_bend(one))
             text = (
-                f"all observations lie before the curve bends, so any A from {A_low:.3g} on fits; "
-                f"at {target:g} that means {between}"
+                f"all observations lie before the curve bends, so any A from {one.A_low:.3g} on "
+                f"fits; at {target:g} that means {between}"
             )
-        else:
-            code = "runner_up"
+        elif codes[place] == OTHERS:
             text = (
-                f"curves with A from {A_low:.3g} to {A_high:.3g} fit equally well; "
+                f"curves with A from {one.A_low:.3g} to {one.A_high:.3g} fit equally well; "
                 f"at {target:g} they predict {between}"
             )
-        found.append(Remark(grade, code, text, measure, target))
+        found.append(Remark(grade, CODES[codes[place]], text, measure, target))
     return found
 
 
-def _bend(answers: Answers, place: int) -> float:
+def _bend(one: Answers) -> float:
     """Return where the predicting instance bends: A, or N = A + A sigma - sigma above sigma = 1."""
-    A, sigma = float(answers.A[place]), float(answers.sigma[place])
+    A, sigma = float(one.A), float(one.sigma)
     return A + sigma * (A - 1.0) if sigma > 1.0 else A
 
 
@@ -148,11 +121,9 @@ def _infeasible_grades(layout: Layout, evidence: Evidence, targets: FloatArray) 
     return np.where(layout.feasible.holds(targets), NOTHING, outside)
 
 
-def point_remarks(
-    curve: ObservedCurve, layout: Layout, evidence: Evidence, targets: FloatArray
-) -> list[Remark]:
+def point_remarks(layout: Layout, evidence: Evidence, targets: FloatArray) -> list[Remark]:
     """Say which targets are far, infeasible or measured off the trend; not of declining ends."""
-    found = far_remarks(curve, targets)
+    found = far_remarks(layout.curve, targets)
     anomalous = {point.nprocs: point for point in layout.points}
     infeasible = _infeasible_grades(layout, evidence, targets).tolist()
     for target, severity in zip(targets.tolist(), infeasible, strict=True):
@@ -205,7 +176,8 @@ def _superlinear(curve: ObservedCurve) -> list[Remark]:
     return [Remark("note", "superlinear", text)]
 
 
-def _end_remarks(curve: ObservedCurve, layout: Layout) -> list[Remark]:
+def _end_remarks(layout: Layout) -> list[Remark]:
+    curve = layout.curve
     if not layout.rises:
         return []
     best = float(curve.nprocs[int(curve.runtime.argmin())])

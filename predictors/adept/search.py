@@ -1,4 +1,4 @@
-"""Exact search for Downey instances, over candidates and targets at once.
+"""Exact search for Downey instances, over candidates and targets at once, compiled.
 
 For a fixed breakpoint the model is linear in two unknowns, so a search in one
 dimension suffices. Both families are written t(n) = c (F + r G) with
@@ -11,16 +11,17 @@ dimension suffices. Both families are written t(n) = c (F + r G) with
 For given B, the best r and c follow from five weighted sums.
 """
 
-from dataclasses import dataclass
-from typing import Literal
+from collections.abc import Mapping
+from typing import Literal, NamedTuple
 
 import numpy as np
 
-from predictors.adept.kernels import search_free
 from predictors.base import BoolArray, FloatArray, IntArray
 from predictors.compiling import compiled
 
 Scale = Literal["free", "unit", "serial"]
+SERIAL_TIMES: Mapping[Scale, float | None] = {"free": None, "unit": 0.0, "serial": 1.0}
+"""`Problem.serial` where the first runtime is taken as 1."""
 
 LARGEST_SIGMA = 3000.0
 """Bound on sigma (ADEPT paper, section V.C)."""
@@ -34,11 +35,10 @@ MINIMA = 4
 """Local minima of each family that are refined."""
 _ROUNDS = 4
 _POINTS = 17
-_FRACTIONS = np.linspace(0.0, 1.0, _POINTS)
+Sums = tuple[float, float, float, float, float]
 
 
-@dataclass(frozen=True)
-class Problem:
+class Problem(NamedTuple):
     """Observations with the weights of one or more targets.
 
     Attributes
@@ -48,24 +48,23 @@ class Problem:
         A row a target, summing to 1.
     reach : numpy.ndarray of float, shape (t,)
         Largest A considered for each target.
-    scale : {"free", "unit", "serial"}
-        Whether the scale c is fitted, 1, or such that T(1) is met exactly.
+    serial : float or None
+        T(1) where it is met exactly, 0 where the scale c is 1, None where c is fitted.
     """
 
     nprocs: FloatArray
     runtime: FloatArray
     weights: FloatArray
     reach: FloatArray
-    scale: Scale = "free"
+    serial: float | None = None
 
     def row(self, place: int) -> "Problem":
         """Return the problem of one target."""
         part = slice(place, place + 1)
-        return Problem(self.nprocs, self.runtime, self.weights[part], self.reach[part], self.scale)
+        return self._replace(weights=self.weights[part], reach=self.reach[part])
 
 
-@dataclass(frozen=True)
-class Instances:
+class Instances(NamedTuple):
     """Candidate instances, a row a target.
 
     Attributes
@@ -83,50 +82,9 @@ class Instances:
     neighbours: IntArray
 
     @property
-    def breakpoint(self) -> FloatArray:
-        """Breakpoint B of each candidate, shape (t, k)."""
-        return self.values[:, 0]
-
-    @property
-    def factor(self) -> FloatArray:
-        """Factor c of each candidate, shape (t, k)."""
-        return self.values[:, 1]
-
-    @property
-    def ratio(self) -> FloatArray:
-        """Ratio r of each candidate, shape (t, k)."""
-        return self.values[:, 2]
-
-    @property
     def wssre(self) -> FloatArray:
         """Weighted sum of squared relative errors of each candidate, shape (t, k)."""
         return self.values[:, 3]
-
-    def runtime(self, nprocs: FloatArray) -> FloatArray:
-        """Return each candidate's runtime at its row's count, shape (t, k)."""
-        F, G = basis(self.breakpoint, self.high.astype(float), nprocs[:, None])
-        return np.asarray(self.factor * (F + self.ratio * G), float)
-
-    def parameters(self) -> tuple[FloatArray, FloatArray]:
-        """Return A and sigma of each candidate, shape (t, k)."""
-        A = np.where(
-            self.high, (self.breakpoint + self.ratio) / (1.0 + self.ratio), self.breakpoint
-        )
-        return A, self.ratio
-
-    def rows(self, part: slice) -> "Instances":
-        """Return some of the targets' rows."""
-        return Instances(self.values[part], self.high, self.neighbours)
-
-
-def basis(
-    breakpoint: FloatArray, high: FloatArray, nprocs: FloatArray
-) -> tuple[FloatArray, FloatArray]:
-    """Return F and G; `high` is 1 for the high-variance family, else 0. All broadcast."""
-    x = breakpoint / nprocs
-    half = 0.5 / nprocs
-    G = np.minimum(x - half - 0.5, 0.5 - half)
-    return np.maximum(x, 1.0), np.maximum(G, high)
 
 
 @compiled
@@ -146,10 +104,12 @@ def merged_with(lattice: FloatArray, counts: FloatArray) -> FloatArray:
 
 @compiled
 def candidates(nprocs: FloatArray, top: float) -> tuple[FloatArray, IntArray, IntArray]:
-    """Return the lattice as `search_free` takes it, ends of its families, and neighbours.
+    """Return candidates, where families end, and the places beside each, shape (k, 2).
 
-    Low variance comes first, then high, then those of flat curves, whose ratio is open: both
-    its ends stand for it.
+    Of each candidate its breakpoint, 1 for the high-variance family, least and largest ratio,
+    shape (4, k): low variance comes first, then high, then those of flat curves, whose ratio is
+    open, so that both its ends stand for it; the last columns are for refined minima. The ends
+    are those of the low and of the high family, and of all but the refined.
     """
     lattice = LATTICE[: int(np.log2(REACH * top) * STEPS) + 1]
     within = merged_with(LATTICE[: int(np.log2(top) * STEPS) + 1], nprocs)
@@ -157,11 +117,9 @@ def candidates(nprocs: FloatArray, top: float) -> tuple[FloatArray, IntArray, In
     flat_low = np.sum(2.0 * low - 1.0 <= nprocs[0])
     flat_high = np.sum(high <= nprocs[0])
     ends = np.cumsum(np.array([0, low.size, high.size, flat_low, flat_high]))
-    coarse = ends[4]
-    table, neighbours = (
-        np.ones((4, coarse + 2 * MINIMA)),
-        np.empty((coarse + 2 * MINIMA, 2), np.int64),
-    )
+    coarse, number = ends[4], ends[4] + 2 * MINIMA
+    table, neighbours = np.ones((4, number)), np.repeat(np.arange(number), 2).reshape(-1, 2)
+    table[1, coarse : coarse + MINIMA] = 0.0
     for family in range(4):
         is_high = family % 2 == 1
         kind = 1.0 if is_high else 0.0
@@ -172,158 +130,243 @@ def candidates(nprocs: FloatArray, top: float) -> tuple[FloatArray, IntArray, In
             table[2, k] = most if family > 1 else kind
             neighbours[k, 0] = max(k - 1, ends[family])
             neighbours[k, 1] = min(k + 1, ends[family + 1] - 1)
-    for j in range(2 * MINIMA):
-        is_high = j >= MINIMA
-        kind = 1.0 if is_high else 0.0
-        k = coarse + j
-        table[1, k], table[2, k] = kind, kind
-        table[3, k] = LARGEST_SIGMA if is_high else 1.0
-        neighbours[k] = k
     return table, np.array([0, ends[1], ends[2], coarse]), neighbours
 
 
-def search(problem: Problem) -> Instances:
-    """Evaluate the lattice of candidates and refine the best local minima of each family.
+@compiled
+def terms(breakpoint: float, high: float, count: float) -> tuple[float, float]:
+    """Return F and G at a count; `high` is 1 for the high-variance family, else 0."""
+    x, half = breakpoint / count, 0.5 / count
+    return max(x, 1.0), max(min(x - half - 0.5, 0.5 - half), high)
 
-    With a fitted scale all of it is compiled.
+
+@compiled
+def _sums(
+    breakpoint: float, high: float, nprocs: FloatArray, once: FloatArray, twice: FloatArray
+) -> Sums:
+    """Return the weighted sums of F·F, F·G, G·G, F and G over the observations."""
+    FF = FG = GG = F1 = G1 = 0.0
+    for i in range(nprocs.size):
+        F, G = terms(breakpoint, high, nprocs[i])
+        FF += F * F * twice[i]
+        FG += F * G * twice[i]
+        GG += G * G * twice[i]
+        F1 += F * once[i]
+        G1 += G * once[i]
+    return FF, FG, GG, F1, G1
+
+
+@compiled
+def _best(
+    sums: Sums, breakpoint: float, high: float, serial: float | None, least: float, most: float
+) -> tuple[float, float, float]:
+    """Return c, r and WSSRE of the best instance with a given breakpoint.
+
+    With a fitted scale the share explained has one maximum over r; else r alone is sought.
     """
-    table, edges, neighbours = candidates(problem.nprocs, float(problem.reach.max()))
-    is_high = table[1] > 0.0
-    if problem.scale == "free":
-        reach = np.stack([problem.reach, REACH * problem.reach])
-        observed = problem.nprocs, problem.runtime, problem.weights
-        values = search_free(*observed, table, edges, reach, LARGEST_SIGMA)
-        return Instances(values, is_high, neighbours)
-    _, low, both, end = edges.tolist()
-    breakpoint, high, least, most = table[:, :end]
-    c, r, w = solve(problem, breakpoint[None, :], least, most, high)
-    limit = problem.reach[:, None] * np.where(is_high[:end], REACH, 1.0)
-    w = np.where(breakpoint > limit, np.inf, w)
-    spread = np.broadcast_to(breakpoint, w.shape)
-    coarse = Instances(np.stack([spread, c, r, w], axis=1), is_high[:end], neighbours[:end])
-    return _joined(coarse, _refined(problem, coarse, low, both - low))
-
-
-def solve(
-    problem: Problem, breakpoint: FloatArray, least: FloatArray, most: FloatArray, high: FloatArray
-) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """Return c, r and WSSRE for breakpoints of shape (t or 1, k)."""
-    F, G = basis(breakpoint[..., None], high[:, None], problem.nprocs)
-    once = (problem.weights / problem.runtime)[:, :, None]
-    twice = once / problem.runtime[:, None]
-    FF, FG, GG = ((product @ twice)[..., 0] for product in (F * F, F * G, G * G))
-    F1, G1 = ((product @ once)[..., 0] for product in (F, G))
-    sums = (FF, FG, GG, F1, G1)
-    if problem.scale == "free":
-        return _solve_free(sums, least, most)
-    c, r = _solve_fixed(problem, sums, breakpoint, least, most, high)
+    FF, FG, GG, F1, G1 = sums
+    if serial is None:
+        above = FF * G1 - FG * F1
+        below = GG * F1 - FG * G1
+        if abs(above) <= 1e-14 * FF * G1:
+            r = least
+        elif below > 0.0:
+            r = min(max(above / below, least), most)
+        else:
+            r = most
+        top = F1 + r * G1
+        c = top / (FF + r * (2.0 * FG + r * GG))
+        return c, r, max(1.0 - top * c, 0.0)
+    c = serial / breakpoint if serial > 0.0 else 1.0
+    r = (G1 / c - FG) / GG if GG > 0.0 else np.inf
+    if serial > 0.0 and high > 0.0:
+        # t = serial (1 + (F - N) v) with v = 1/(N + r), linear in v.
+        across = serial * (FG - breakpoint * GG) - (F1 - breakpoint * G1)
+        square = FF - breakpoint * (2.0 * FG - breakpoint * GG)
+        r = -serial * square / across - breakpoint if across != 0.0 else np.inf
+    r = min(max(r if np.isfinite(r) else most, least), most)
+    if serial > 0.0 and high > 0.0:
+        c = serial / (breakpoint + r)
     w = c * c * (FF + r * (2.0 * FG + r * GG)) - 2.0 * c * (F1 + r * G1) + 1.0
-    return c, r, np.maximum(w, 0.0)
+    return c, r, max(w, 0.0)
 
 
-def _solve_free(
-    sums: tuple[FloatArray, ...], least: FloatArray, most: FloatArray
-) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """Minimise over r and c: the share explained has one maximum over r >= 0."""
-    FF, FG, GG, F1, G1 = sums
-    above = FF * G1 - FG * F1
-    below = GG * F1 - FG * G1
-    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
-        r = above / below
-    r = np.where(below > 0.0, r, most)
-    r = np.minimum(np.maximum(np.where(np.abs(above) <= 1e-14 * FF * G1, least, r), least), most)
-    top = F1 + r * G1
-    c = top / (FF + r * (2.0 * FG + r * GG))
-    return c, r, np.maximum(1.0 - top * c, 0.0)
+@compiled
+def _products(breakpoint: FloatArray, high: FloatArray, nprocs: FloatArray) -> FloatArray:
+    """Return F·F, F·G, G·G, F and G at each observation, of each candidate, shape (5, m, k)."""
+    products = np.empty((5, nprocs.size, breakpoint.size))
+    for i in range(nprocs.size):
+        count = nprocs[i]
+        for k in range(breakpoint.size):
+            F, G = terms(breakpoint[k], high[k], count)
+            products[0, i, k] = F * F
+            products[1, i, k] = F * G
+            products[2, i, k] = G * G
+            products[3, i, k] = F
+            products[4, i, k] = G
+    return products
 
 
-def _solve_fixed(
-    problem: Problem,
-    sums: tuple[FloatArray, ...],
-    breakpoint: FloatArray,
-    least: FloatArray,
-    most: FloatArray,
-    high: FloatArray,
-) -> tuple[FloatArray, FloatArray]:
-    """Minimise over r alone, c being 1 or fixed by the runtime on one processor."""
-    FF, FG, GG, F1, G1 = sums
-    serial = float(problem.runtime[0])
-    pinned = problem.scale == "serial"
-    c = serial / breakpoint if pinned else np.ones_like(breakpoint)
-    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
-        r = (G1 / c - FG) / GG
-        if pinned:
-            # t = serial (1 + (F - N) v) with v = 1/(N + r), linear in v.
-            across = serial * (FG - breakpoint * GG) - (F1 - breakpoint * G1)
-            square = FF - breakpoint * (2.0 * FG - breakpoint * GG)
-            r = np.where(high > 0.0, -serial * square / across - breakpoint, r)
-    r = np.minimum(np.maximum(np.where(np.isfinite(r), r, most), least), most)
-    if pinned:
-        c = np.where(high > 0.0, serial / (breakpoint + r), c)
-    return np.broadcast_to(c, r.shape), r
+@compiled
+def _fill_lattice(
+    products: FloatArray,
+    once: FloatArray,
+    twice: FloatArray,
+    table: FloatArray,
+    serial: float | None,
+    sums: FloatArray,
+    found: FloatArray,
+) -> None:
+    """Write B, c, r and WSSRE of each candidate for one target into the rows of `found`."""
+    sums[:] = 0.0
+    for column in range(5):
+        out = sums[column]
+        for i in range(once.size):
+            weight = twice[i] if column < 3 else once[i]
+            values = products[column, i]
+            for k in range(out.size):
+                out[k] += values[k] * weight
+    for k in range(sums.shape[1]):
+        own = (sums[0, k], sums[1, k], sums[2, k], sums[3, k], sums[4, k])
+        B, high, least, most = table[0, k], table[1, k], table[2, k], table[3, k]
+        found[0, k] = B
+        found[1, k], found[2, k], found[3, k] = _best(own, B, high, serial, least, most)
 
 
-def _refined(problem: Problem, coarse: Instances, low: int, high: int) -> Instances:
-    """Narrow the brackets of the best local minima of each family, then fit a parabola."""
-    left: list[FloatArray] = []
-    right: list[FloatArray] = []
-    starts = []
-    for begin, count in ((0, low), (low, high)):
-        places = begin + _minima(coarse.wssre[:, begin : begin + count])
-        starts.append(places)
-        for ends, shift in ((left, -1), (right, 1)):
-            beside = np.clip(places + shift, begin, begin + count - 1)
-            ends.append(coarse.breakpoint[0, beside])
-    lower, upper = np.concatenate(left, axis=1), np.concatenate(right, axis=1)
-    is_high = np.repeat([False, True], [starts[0].shape[1], starts[1].shape[1]])
-    bounds = (is_high.astype(float), np.where(is_high, LARGEST_SIGMA, 1.0))
-    vertex = _narrowed(problem, lower, upper, bounds)
-    c, r, w = solve(problem, vertex, *bounds, is_high.astype(float))
-    limit = problem.reach[:, None] * np.where(is_high, REACH, 1.0)
-    w = np.where(vertex > limit, np.inf, w)
-    own = np.arange(vertex.shape[1])
-    return Instances(np.stack([vertex, c, r, w], axis=1), is_high, np.stack([own, own], axis=1))
+@compiled
+def _lowest(wssre: FloatArray, begin: int, end: int, places: IntArray) -> None:
+    """Write the places of the best few local minima, a plateau counting once, else -1."""
+    places[:] = -1
+    for k in range(begin, end):
+        if k > begin and not wssre[k] < wssre[k - 1] - 1e-14:
+            continue
+        if k + 1 < end and not wssre[k] <= wssre[k + 1]:
+            continue
+        if wssre[k] == np.inf:
+            continue
+        at = places.size - 1
+        if places[at] >= 0 and wssre[places[at]] <= wssre[k]:
+            continue
+        while at > 0 and (places[at - 1] < 0 or wssre[places[at - 1]] > wssre[k]):
+            places[at] = places[at - 1]
+            at -= 1
+        places[at] = k
 
 
-def _minima(wssre: FloatArray) -> IntArray:
-    """Return the places of the best few local minima in each row, a plateau counting once."""
-    below_left = np.ones(wssre.shape, bool)
-    with np.errstate(invalid="ignore"):
-        below_left[:, 1:] = wssre[:, 1:] < wssre[:, :-1] - 1e-14
-    not_above_right = np.ones(wssre.shape, bool)
-    not_above_right[:, :-1] = wssre[:, :-1] <= wssre[:, 1:]
-    values = np.where(below_left & not_above_right, wssre, np.inf)
-    few = min(MINIMA, wssre.shape[1])
-    return np.argpartition(values, few - 1, axis=1)[:, :few]
-
-
-def _narrowed(
-    problem: Problem, lower: FloatArray, upper: FloatArray, bounds: tuple[FloatArray, FloatArray]
-) -> FloatArray:
-    """Return the breakpoint of least WSSRE inside each bracket, shape (t, brackets)."""
-    rows, brackets = lower.shape
-    least, most = (np.repeat(bound, _POINTS) for bound in bounds)
-    first = np.arange(rows * brackets) * _POINTS
-    for _ in range(_ROUNDS):
-        points = lower[..., None] + (upper - lower)[..., None] * _FRACTIONS
-        w = solve(problem, points.reshape(rows, -1), least, most, np.minimum(least, 1.0))[2].ravel()
-        best = w.reshape(-1, _POINTS).argmin(axis=1)
-        middle = np.clip(best, 1, _POINTS - 2) + first
-        flat = points.ravel()
-        lower, upper = (flat[middle + shift].reshape(lower.shape) for shift in (-1, 1))
+@compiled
+def _narrow(
+    lower: float,
+    upper: float,
+    high: float,
+    nprocs: FloatArray,
+    once: FloatArray,
+    twice: FloatArray,
+    serial: float | None,
+) -> float:
+    """Return the breakpoint of least WSSRE in a bracket: rounds of points, then a parabola."""
+    w = np.empty(_POINTS)
+    most = LARGEST_SIGMA if high > 0.0 else 1.0
+    middle = 1
+    step = 0.0
+    for round_ in range(_ROUNDS):
+        step = (upper - lower) / (_POINTS - 1)
+        for i in range(_POINTS):
+            at = lower + step * i
+            sums = _sums(at, high, nprocs, once, twice)
+            w[i] = _best(sums, at, high, serial, high, most)[2]
+        middle = min(max(int(np.argmin(w)), 1), _POINTS - 2)
+        if round_ + 1 < _ROUNDS:
+            lower, upper = lower + step * (middle - 1), lower + step * (middle + 1)
     falling, rising = w[middle - 1] - w[middle], w[middle + 1] - w[middle]
-    curvature = falling + rising
-    with np.errstate(divide="ignore", invalid="ignore"):
-        shift = np.where(curvature > 0.0, 0.5 * (falling - rising) / curvature, 0.0)
-    step = 0.5 * (upper - lower)
-    vertex = flat[middle].reshape(lower.shape) + np.clip(shift, -1, 1).reshape(lower.shape) * step
-    return np.asarray(np.maximum(vertex, 1.0), float)
+    shift = 0.0
+    if falling + rising > 0.0:
+        shift = min(max(0.5 * (falling - rising) / (falling + rising), -1.0), 1.0)
+    return max(lower + step * middle + shift * step, 1.0)
 
 
-def _joined(coarse: Instances, fine: Instances) -> Instances:
-    shift = len(coarse.high)
-    return Instances(
-        np.concatenate([coarse.values, fine.values], axis=2),
-        np.concatenate([coarse.high, fine.high]),
-        np.concatenate([coarse.neighbours, fine.neighbours + shift]),
-    )
+@compiled
+def _fill_refined(
+    begin: int,
+    end: int,
+    high: float,
+    observed: tuple[FloatArray, FloatArray, FloatArray],
+    serial: float | None,
+    found: FloatArray,
+    into: int,
+) -> None:
+    """Refine the best minima of one family for one target; write them from column `into` on.
+
+    Without that many minima, the first candidate of the family, which is flat,
+    fills the rest.
+    """
+    nprocs, once, twice = observed
+    places = np.empty(MINIMA, np.int64)
+    _lowest(found[3], begin, end, places)
+    most = LARGEST_SIGMA if high > 0.0 else 1.0
+    for i in range(MINIMA):
+        breakpoint = found[0, begin]
+        if places[i] >= 0:
+            lower = found[0, max(places[i] - 1, begin)]
+            upper = found[0, min(places[i] + 1, end - 1)]
+            breakpoint = _narrow(lower, upper, high, nprocs, once, twice, serial)
+        j = into + i
+        found[0, j] = breakpoint
+        sums = _sums(breakpoint, high, nprocs, once, twice)
+        found[1, j], found[2, j], found[3, j] = _best(sums, breakpoint, high, serial, high, most)
+
+
+@compiled
+def _copy(source: FloatArray, target: FloatArray, columns: int) -> None:
+    """Copy the first columns of all rows; assigning slices takes far longer to compile."""
+    for i in range(source.shape[0]):
+        for k in range(columns):
+            target[i, k] = source[i, k]
+
+
+@compiled
+def solve(problem: Problem, table: FloatArray) -> FloatArray:
+    """Return B, c, r and WSSRE of candidates for a single target, shape (4, k).
+
+    `table` is as `candidates` returns it.
+    """
+    nprocs, runtime, weights = problem.nprocs, problem.runtime, problem.weights[0]
+    products, found = _products(table[0], table[1], nprocs), np.empty(table.shape)
+    once, sums = weights / runtime, np.empty((5, table.shape[1]))
+    _fill_lattice(products, once, once / runtime, table, problem.serial, sums, found)
+    return found
+
+
+@compiled
+def search(problem: Problem) -> Instances:
+    """Evaluate the lattice of candidates and refine the best local minima of each family."""
+    nprocs, runtime, weights, reach, serial = problem
+    table, edges, neighbours = candidates(nprocs, reach.max())
+    rows, coarse = weights.shape[0], edges[3]
+    values = np.empty((rows, 4, table.shape[1]))
+    products = _products(table[0, :coarse], table[1, :coarse], nprocs)
+    sums = np.empty((5, coarse))
+    plain = np.empty((4, coarse))
+    once, twice = np.empty(runtime.size), np.empty(runtime.size)
+    for row in range(rows):
+        found = values[row]
+        is_alike = row > 0
+        for i in range(runtime.size):
+            once[i] = weights[row, i] / runtime[i]
+            twice[i] = once[i] / runtime[i]
+            is_alike = is_alike and weights[row, i] == weights[row - 1, i]
+        if is_alike:
+            _copy(plain, found, coarse)
+        else:
+            _fill_lattice(products, once, twice, table, serial, sums, found)
+            _copy(found, plain, coarse)
+        for k in range(coarse):
+            if found[0, k] > reach[row] * (REACH if table[1, k] > 0.0 else 1.0):
+                found[3, k] = np.inf
+        observed = (nprocs, once, twice)
+        for family in range(2):
+            begin, end, into = edges[family], edges[family + 1], coarse + family * MINIMA
+            _fill_refined(begin, end, float(family), observed, serial, found, into)
+            for j in range(into, into + MINIMA):
+                if found[0, j] > reach[row] * (REACH if family > 0 else 1.0):
+                    found[3, j] = np.inf
+    return Instances(values, table[1] > 0.0, neighbours)

@@ -4,7 +4,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from predictors.adept.search import Instances
+from predictors.adept.search import Instances, terms
 from predictors.base import BoolArray, FloatArray, IntArray
 from predictors.compiling import compiled
 from predictors.observations import ObservedCurve
@@ -69,31 +69,6 @@ def anomaly_factor(deviation: float) -> float:
     return max(0.0, lost / LARGEST_DEVIATION)
 
 
-class Selection(NamedTuple):
-    """The instances that predict, one a target.
-
-    Attributes
-    ----------
-    chosen : numpy.ndarray of int, shape (t,)
-        Place of the predicting candidate.
-    members : numpy.ndarray of bool, shape (t or 1, k)
-        The indistinguishable candidates; a single row where all targets share them.
-    answers : numpy.ndarray of float, shape (t, 9)
-        The chosen one's runtime at the target, in units of time; the least and the most that
-        the indistinguishable ones, and the first rejected beside them, say; the least and the
-        largest A and the least breakpoint of the indistinguishable ones; the chosen one's
-        runtime on one processor, A and sigma.
-    """
-
-    chosen: IntArray
-    members: BoolArray
-    answers: FloatArray
-
-    def rows(self, part: slice) -> "Selection":
-        """Return some of the targets."""
-        return Selection(self.chosen[part], self.members[part], self.answers[part])
-
-
 @compiled
 def total(values: FloatArray) -> float:
     """Return a sum as NumPy makes it, eight at a time: where curves tie, the last digit decides."""
@@ -143,24 +118,131 @@ def noise_floor(curve: ObservedCurve, residual: float, used: int) -> float:
     return float(noise_of(curve.repeats, scatter, degrees, residual, used))
 
 
-def is_well_met(floor: float, residual: float, used: int) -> bool:
-    """Say whether more observations than parameters are met well, though not exactly."""
-    return floor > 0.0 and used > PARAMETERS and residual < WELL_MET
+class Selection(NamedTuple):
+    """The instances that predict, one a target.
+
+    Attributes
+    ----------
+    chosen : numpy.ndarray of int, shape (t,)
+        Place of the predicting candidate.
+    members : numpy.ndarray of bool, shape (t or 1, k)
+        The indistinguishable candidates; a single row where all targets share them.
+    answers : numpy.ndarray of float, shape (9, t)
+        What they say, as `predictors.adept.phase.Answers` has it.
+    """
+
+    chosen: IntArray
+    members: BoolArray
+    answers: FloatArray
 
 
+@compiled
+def _comes_first(runtime: FloatArray, i: int, j: int) -> bool:
+    return runtime[i] < runtime[j] or (runtime[i] == runtime[j] and i < j)
+
+
+@compiled
+def _lower_median(runtime: FloatArray, weight: FloatArray, places: IntArray, half: float) -> int:
+    """Return the first of `places`, by runtime, up to which the weights sum to `half`."""
+    first, last, before = 0, places.size - 1, 0.0
+    while first < last:
+        middle = (first + last) // 2
+        pivot = places[middle]
+        places[middle] = places[last]
+        split, sum_ = first, 0.0
+        for i in range(first, last):
+            place = places[i]
+            if _comes_first(runtime, place, pivot):
+                places[i] = places[split]
+                places[split] = place
+                sum_ += weight[place]
+                split += 1
+        places[last] = places[split]
+        places[split] = pivot
+        if split > first and before + sum_ >= half:
+            last = split - 1
+        elif before + sum_ + weight[pivot] >= half or split == last:
+            return int(pivot)
+        else:
+            before += sum_ + weight[pivot]
+            first = split + 1
+    return int(places[first])
+
+
+@compiled
+def _family_weights(own: IntArray, high: BoolArray, balanced: bool, out: FloatArray) -> float:
+    """Write the weight of each member, the families' sums the same if balanced; return half."""
+    sums = np.zeros(2)
+    for place in own:
+        sums[int(high[place])] += 1.0
+    for place in own:
+        out[place] = 1.0 / sums[int(high[place])] if balanced else 1.0
+    total = 0.0
+    for family in range(2):
+        if sums[family] > 0.0:
+            total += 1.0 if balanced else sums[family]
+    return 0.5 * total * (1.0 - 1e-9)
+
+
+@compiled
+def _beside(found: FloatArray, members: BoolArray, neighbours: IntArray) -> IntArray:
+    """Return the places of the members and of those beside them that are within reach."""
+    places = np.empty(members.size, np.int64)
+    number = 0
+    for k in range(members.size):
+        near = members[k] or members[neighbours[k, 0]] or members[neighbours[k, 1]]
+        if near and found[3, k] < np.inf:
+            places[number] = k
+            number += 1
+    return places[:number]
+
+
+@compiled
+def evaluate(
+    found: FloatArray, family: FloatArray, places: IntArray, count: float, runtime: FloatArray
+) -> tuple[float, float]:
+    """Write the runtime at a count of the candidates at `places`; return the extremes."""
+    low, high = np.inf, 0.0
+    for k in places:
+        F, G = terms(found[0, k], family[k], count)
+        runtime[k] = found[1, k] * (F + found[2, k] * G)
+        low = min(low, runtime[k])
+        high = max(high, runtime[k])
+    return low, high
+
+
+@compiled
+def average_parallelism(breakpoint: float, ratio: float, high: bool) -> float:
+    """Return A of an instance."""
+    return (breakpoint + ratio) / (1.0 + ratio) if high else breakpoint
+
+
+@compiled
+def _extremes(found: FloatArray, high: BoolArray, own: IntArray) -> tuple[float, float, float]:
+    """Return the least and the largest A and the least breakpoint of the members."""
+    A_low, A_high, bend = np.inf, 0.0, np.inf
+    for k in own:
+        A = average_parallelism(found[0, k], found[2, k], high[k])
+        A_low, A_high, bend = min(A_low, A), max(A_high, A), min(bend, found[0, k])
+    return A_low, A_high, bend
+
+
+@compiled
 def select(
     instances: Instances,
     targets: FloatArray,
     floor: float,
-    balanced: bool = False,
-    plain: bool = False,
+    balanced: bool,
+    plain: bool,
+    unit: float,
+    last: float,
 ) -> Selection:
     """Choose the candidate whose prediction is the lower median of the indistinguishable ones.
 
     Parameters
     ----------
     instances : Instances
-        A row a target.
+        A row a target, or a single one that serves all.
     targets : numpy.ndarray of float, shape (t,)
     floor : float
         Relative noise; 0 still allows for rounding.
@@ -171,17 +253,38 @@ def select(
         does not, their slower predictions are the better ones.
     plain : bool
         Choose the best fit instead, as the paper does.
+    unit : float
+        Seconds that are 1 in the search.
+    last : float
+        The largest count observed.
     """
-    from predictors.adept.kernels import choose
-
-    bounds = RUNNER_UP, max(floor, EXACT) ** 2
-    chosen, members, answers = choose(
-        instances.values,
-        instances.high,
-        instances.neighbours,
-        targets,
-        bounds,
-        balanced,
-        plain,
-    )
+    values, high, neighbours = instances
+    rows, number = targets.size, high.size
+    family, answers = high.astype(np.float64), np.empty((9, rows))
+    chosen = np.empty(rows, np.int64)
+    members = np.empty((values.shape[0], number), np.bool_)
+    runtime, weight = np.empty(number), np.empty(number)
+    best, middle, A_low, A_high, bend = 0, 0.0, 0.0, 0.0, 0.0
+    own = near = np.empty(0, np.int64)
+    for row in range(rows):
+        at = row if values.shape[0] > 1 else 0
+        one = values[at]
+        if row == 0 or at > 0:
+            best = int(np.argmin(one[3]))
+            bound = RUNNER_UP * one[3, best] + max(floor, EXACT) ** 2
+            for k in range(number):
+                members[at, k] = one[3, k] <= bound
+            own = np.flatnonzero(members[at])
+            near = _beside(one, members[at], neighbours)
+            middle = _family_weights(own, high, balanced, weight)
+            A_low, A_high, bend = _extremes(one, high, own)
+        least, most = evaluate(one, family, near, targets[row], runtime)
+        place = best if plain else _lower_median(runtime, weight, own.copy(), middle)
+        B, c, r = one[0, place], one[1, place], one[2, place]
+        chosen[row], answers[0, row] = place, runtime[place] * unit
+        answers[1, row], answers[2, row] = least * unit, most * unit
+        answers[3, row] = c * (B + r * family[place]) * unit
+        answers[4, row], answers[5, row] = average_parallelism(B, r, high[place]), r
+        answers[6, row], answers[7, row] = A_low, A_high
+        answers[8, row] = 1.0 if bend >= last * (1.0 - 1e-9) else 0.0
     return Selection(chosen, members, answers)

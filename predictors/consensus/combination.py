@@ -29,7 +29,12 @@ from predictors.curves.measured import Evidence
 from predictors.errors import NotFittedError, PredictorError
 from predictors.observations import checked_targets, merged_curve
 from predictors.regression.inputs import InputEstimator, target_rows
-from predictors.regression.training_runs import OPTIONAL_INPUT, counts_of, runs_from_frame
+from predictors.regression.training_runs import (
+    OPTIONAL_INPUT,
+    counts_of,
+    runs_from_arrays,
+    runs_from_frame,
+)
 from predictors.regression.validation import constant_remarks
 from predictors.remarks import (
     GRADES,
@@ -118,25 +123,16 @@ class Consensus(InputEstimator):
         self.check_parameters()
         table = run_table(self, observations, runtime)
         runs = runs_from_frame(table, tuple(self.inputs))
-        names = tuple(n for n in self.inputs if n in runs.inputs or n in runs.constants)
-        columns = [table[name].to_numpy(dtype=np.float64) for name in names]
-        counts = table["nprocs"].to_numpy(dtype=np.float64)
-        if runs.dropped:  # outliers, which the table still has
-            counts = counts_of(runs.log_q)
-            columns = [
-                np.exp2(runs.log_inputs[:, runs.inputs.index(name)])
-                if name in runs.inputs
-                else np.full(runs.rows, runs.constants[name])
-                for name in names
-            ]
-        self.members_, self._kept = fit_members(names, counts, runs.runtime, columns), None
+        self.members_, self._kept = fit_members(runs), None
         return self
 
     def fit_arrays(
         self, nprocs: ArrayLike, runtime: ArrayLike, inputs: Sequence[ArrayLike] = ()
     ) -> Self:
         """Fit to arrays: the fast entry, without a table."""
-        self.members_, self._kept = fit_members(self.inputs, nprocs, runtime, inputs), None
+        names = self.inputs if len(inputs) else ()
+        runs = runs_from_arrays(names, nprocs, runtime, inputs)
+        self.members_, self._kept = fit_members(runs), None
         return self
 
     def fit_kept(

@@ -5,13 +5,12 @@ processors alone see times brought to one size with the exponents of the log-log
 their answers are brought back.
 """
 
-from collections.abc import Callable, Hashable, Mapping, Sequence
-from dataclasses import dataclass
-from functools import cached_property
+from collections.abc import Callable, Hashable, Mapping
+from dataclasses import dataclass, replace
+from functools import cached_property, partial
 from math import isnan
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from predictors.base import FloatArray, IntArray
 from predictors.compiling import direct
@@ -32,8 +31,8 @@ from predictors.errors import PredictorError
 from predictors.observations import ObservedCurve, observed_curve
 from predictors.regression.garren import FocusedRegression
 from predictors.regression.loglog import LogLogModel
-from predictors.regression.model_choice import choose_model
-from predictors.regression.training_runs import TrainingRuns, counts_of, runs_from_arrays
+from predictors.regression.model_choice import Form, choose_model
+from predictors.regression.training_runs import TrainingRuns, counts_of
 from predictors.remarks import SEVERITY, data_remarks, few_remark, worst_grade
 
 _ROOM = 8
@@ -113,7 +112,8 @@ class ErrorMemory:
         return {name: values.item(k) for name, k in self._columns.items() if runs[k] > 0.0}
 
 
-LINE, CURVED = "linear", "quadratic"
+LINE: Form = "linear"
+CURVED: Form = "quadratic"
 NO_CONSTANTS: Mapping[str, float] = {}
 FOCAL_STEP = 0.25  # log2 units of time: focal fits are shared by targets this close
 SIZE_EXPONENT = 1.0  # time per unit of size, where the runs do not tell
@@ -198,28 +198,17 @@ class Members:
         return found
 
 
-@dataclass(frozen=True)
-class OnCurve:
-    """A law of counts alone, brought to the inputs asked about."""
-
-    coefficients: FloatArray
-    scaling: InputScaling
-
-    def __call__(self, log_q: FloatArray, log_inputs: FloatArray) -> FloatArray:
-        """Return ln seconds."""
-        seconds: FloatArray = np.log(law_seconds(self.coefficients, counts_of(log_q)))
-        return seconds + self.scaling.shift(log_inputs)
+def on_curve(
+    coefficients: FloatArray, scaling: InputScaling, log_q: FloatArray, log_inputs: FloatArray
+) -> FloatArray:
+    """Return ln seconds by a law of counts alone, brought to the inputs asked about."""
+    seconds: FloatArray = np.log(law_seconds(coefficients, counts_of(log_q)))
+    return seconds + scaling.shift(log_inputs)
 
 
-@dataclass(frozen=True)
-class OnRuns:
-    """A regression, which knows the inputs."""
-
-    model: LogLogModel
-
-    def __call__(self, log_q: FloatArray, log_inputs: FloatArray) -> FloatArray:
-        """Return ln seconds."""
-        return np.log(self.model.seconds(log_q, log_inputs))
+def on_runs(model: LogLogModel, log_q: FloatArray, log_inputs: FloatArray) -> FloatArray:
+    """Return ln seconds by a regression, which knows the inputs."""
+    return np.log(model.seconds(log_q, log_inputs))
 
 
 class InFocus:
@@ -251,28 +240,19 @@ class InFocus:
         return self._fits[step]
 
 
-def _complete(runs: TrainingRuns, form: str) -> LogLogModel | None:
+def _complete(runs: TrainingRuns, form: Form) -> LogLogModel | None:
     """Return the regression of that form on all runs, None if they do not determine it."""
     try:
-        return choose_model(runs, "linear" if form == LINE else "quadratic", "total").model
+        return choose_model(runs, form, "total").model
     except PredictorError:
         return None
 
 
-def fit_members(
-    names: Sequence[str], nprocs: ArrayLike, runtime: ArrayLike, inputs: Sequence[ArrayLike] = ()
-) -> Members:
-    """Fit every method that the runs allow; from one run up.
-
-    Raises
-    ------
-    PredictorError
-        If a count, time or input is not a finite positive number.
-    """
-    runs = runs_from_arrays(names if len(inputs) else (), nprocs, runtime, inputs)
+def fit_members(runs: TrainingRuns) -> Members:
+    """Fit every method that the runs allow, to whole times; from one run up."""
     if runs.inputs:
-        return _fit_with_inputs(runs)
-    return members_of(observed_curve(nprocs, runtime), runs.constants)
+        return _fit_with_inputs(replace(runs, splits={}))
+    return members_of(observed_curve(counts_of(runs.log_q), runs.runtime), runs.constants)
 
 
 def members_of(curve: ObservedCurve, constants: Mapping[str, float] = NO_CONSTANTS) -> Members:
@@ -298,14 +278,13 @@ def _fit_with_inputs(runs: TrainingRuns) -> Members:
     scaled = runs.runtime * np.exp(-scaling.shift(runs.log_inputs))
     curve = observed_curve(counts_of(runs.log_q), scaled)
     voices: dict[str, LogSeconds] = {
-        law_of(curve): OnCurve(fit_law(curve.nprocs, curve.runtime), scaling)
+        law_of(curve): partial(on_curve, fit_law(curve.nprocs, curve.runtime), scaling)
     }
-    for form in (LINE, CURVED):
-        complete = line if form == LINE else _complete(runs, form)
-        if complete is not None:
-            voices[form] = OnRuns(complete)
-            if form == LINE:
-                voices["focused"] = InFocus(runs, complete)
+    if line is not None:
+        voices |= {LINE: partial(on_runs, line), "focused": InFocus(runs, line)}
+    curved = _complete(runs, CURVED)
+    if curved is not None:
+        voices[CURVED] = partial(on_runs, curved)
     methods, constants = tuple(voices), runs.constants
     return Members(methods, curve, runs.inputs, constants, scaling, voices=tuple(voices.values()))
 

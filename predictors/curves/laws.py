@@ -1,6 +1,6 @@
 """Curves in closed form as references: Amdahl, universal scalability, Downey by descent."""
 
-from typing import Literal
+from typing import ClassVar, Literal
 
 import numpy as np
 
@@ -19,7 +19,29 @@ from predictors.least_squares import (
 from predictors.observations import ObservedCurve
 
 
-class Amdahl(AnchoredEstimator):
+class Law(AnchoredEstimator):
+    """Terms of a law with nothing negative, by least squares on relative errors."""
+
+    _fit: RelativeFit
+    _terms: ClassVar[int]
+    """How many of 1/n, 1 and n the law has; fewer where fewer counts were measured."""
+
+    def _fit_terms(self, curve: ObservedCurve) -> FloatArray:
+        """Fit to counts and return the coefficients."""
+        self._fitted = curve
+        self._fit = fit_nonnegative(self._design(curve.nprocs), curve.runtime)
+        self._residuals = self._fit.residuals
+        return self._fit.coefficients
+
+    def _model_range(self, targets: FloatArray, level: float) -> tuple[FloatArray, FloatArray]:
+        return fit_range(self._fit, self._design(targets), self._model_seconds(targets), level)
+
+    def _design(self, nprocs: FloatArray) -> FloatArray:
+        columns = [1.0 / nprocs, np.ones_like(nprocs), nprocs]
+        return np.stack(columns[: min(self._terms, len(self._fitted.nprocs))], axis=1)
+
+
+class Amdahl(Law):
     """T(n) = serial + parallel / n, least squares on relative errors, both parts >= 0.
 
     With a single processor count the serial part is zero. A declining end,
@@ -45,32 +67,19 @@ class Amdahl(AnchoredEstimator):
 
     serial_: float
     parallel_: float
-    _fit: RelativeFit
-    _needs = 3, "Amdahl's law with a check"
+    _needs, _terms = (3, "Amdahl's law with a check"), 2
 
     def _learn(self, curve: ObservedCurve) -> None:
         self.curve_, self._evidence = curve, Evidence(curve)
-        self._fitted = self._evidence.ordinary
-        self._fit = fit_nonnegative(self._design(self._fitted.nprocs), self._fitted.runtime)
-        self._residuals = self._fit.residuals
-        self.serial_ = float(self._fit.coefficients[1:].sum())
-        self.parallel_ = float(self._fit.coefficients[0])
+        coefficients = self._fit_terms(self._evidence.ordinary)
+        self.serial_, self.parallel_ = float(coefficients[1:].sum()), float(coefficients[0])
 
     def _model_seconds(self, targets: FloatArray) -> FloatArray:
         least = np.finfo(float).tiny
         return np.asarray(np.maximum(self.serial_ + self.parallel_ / targets, least), float)
 
-    def _model_range(self, targets: FloatArray, level: float) -> tuple[FloatArray, FloatArray]:
-        return fit_range(self._fit, self._design(targets), self._model_seconds(targets), level)
 
-    def _design(self, nprocs: FloatArray) -> FloatArray:
-        columns = [1.0 / nprocs]
-        if len(self._fitted.nprocs) > 1:
-            columns.append(np.ones_like(nprocs))
-        return np.stack(columns, axis=1)
-
-
-class UniversalScalability(AnchoredEstimator):
+class UniversalScalability(Law):
     """T(n) = T(1) (1 + contention (n-1) + coherency n (n-1)) / n, after Gunther.
 
     In seconds it is p/n + q + c n, which least squares on relative errors finds
@@ -101,14 +110,11 @@ class UniversalScalability(AnchoredEstimator):
     serial_time_: float
     contention_: float
     coherency_: float
-    _fit: RelativeFit
-    _needs = 4, "the universal scalability law with a check"
+    _needs, _terms = (4, "the universal scalability law with a check"), 3
 
     def _learn(self, curve: ObservedCurve) -> None:
-        self.curve_ = self._fitted = curve
-        self._evidence = Evidence(curve)
-        self._fit = fit_nonnegative(self._design(curve.nprocs), curve.runtime)
-        self._residuals, coefficients = self._fit.residuals, self._fit.coefficients
+        self.curve_, self._evidence = curve, Evidence(curve)
+        coefficients = self._fit_terms(curve)
         coherency = float(coefficients[2]) if len(coefficients) > 2 else 0.0
         self.serial_time_ = float(coefficients.sum())
         self.contention_ = (float(coefficients[1:2].sum()) + coherency) / self.serial_time_
@@ -117,13 +123,6 @@ class UniversalScalability(AnchoredEstimator):
     def _model_seconds(self, targets: FloatArray) -> FloatArray:
         predicted = self._design(targets) @ self._fit.coefficients
         return np.asarray(np.maximum(predicted, np.finfo(float).tiny), float)
-
-    def _model_range(self, targets: FloatArray, level: float) -> tuple[FloatArray, FloatArray]:
-        return fit_range(self._fit, self._design(targets), self._model_seconds(targets), level)
-
-    def _design(self, nprocs: FloatArray) -> FloatArray:
-        columns = [1.0 / nprocs, np.ones_like(nprocs), nprocs]
-        return np.stack(columns[: len(self.curve_.nprocs)], axis=1)
 
 
 class LevenbergMarquardt(CurveEstimator):

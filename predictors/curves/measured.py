@@ -56,7 +56,7 @@ def decline_start(curve: ObservedCurve) -> int | None:
 
 def part_of(curve: ObservedCurve, kept: BoolArray) -> ObservedCurve:
     """Return some of the counts as a curve of their own."""
-    if kept.all():
+    if np.count_nonzero(kept) == kept.size:
         return curve
     names = ("nprocs", "runtime", "repeats", "shortest", "longest")
     return replace(curve, **{name: getattr(curve, name)[kept] for name in names})

@@ -78,10 +78,11 @@ def daly_interval(cost: ArrayLike, mtbf: ArrayLike) -> FloatArray:
 
 
 def best_interval(cost: ArrayLike, mtbf: ArrayLike) -> FloatArray:
-    """Return the interval that minimises `expected_walltime`, exactly.
+    """Return the interval of the least expected wall time under exponential failures [2]_, exactly.
 
-    Setting the derivative to zero gives (τ/M − 1)·exp(τ/M − 1) =
-    −exp(−1 − δ/M), so τ = M·(1 + W(−exp(−1 − δ/M))) with Lambert's W on its
+    For work W and restarts R that is M·exp(R/M)·(exp((τ + δ)/M) − 1)·W/τ. Setting the
+    derivative to zero gives (τ/M − 1)·exp(τ/M − 1) = −exp(−1 − δ/M), so
+    τ = M·(1 + W(−exp(−1 − δ/M))) with Lambert's W on its
     principal branch. Parameters and errors are those of `young_interval`.
 
     Examples
@@ -91,47 +92,6 @@ def best_interval(cost: ArrayLike, mtbf: ArrayLike) -> FloatArray:
     """
     delta, mean = np.broadcast_arrays(_positive("cost", cost, zero=True), _positive("mtbf", mtbf))
     return np.asarray(mean * (1.0 + np.real(scipy.special.lambertw(-np.exp(-1.0 - delta / mean)))))
-
-
-def expected_walltime(
-    work: ArrayLike,
-    interval: ArrayLike,
-    cost: ArrayLike,
-    mtbf: ArrayLike,
-    restart: ArrayLike = 0.0,
-) -> FloatArray:
-    """Return the expected wall time under exponential failures [2]_.
-
-    M·exp(R/M)·(exp((τ + δ)/M) − 1)·W/τ. Each stretch of computation and its
-    checkpoint is repeated until it passes without a failure; a failure during
-    a restart starts the restart again.
-
-    Parameters
-    ----------
-    work : array_like of float, seconds
-        W, the computation itself.
-    interval, cost, mtbf : array_like of float, seconds
-        τ (positive), δ and M.
-    restart : array_like of float, seconds
-        R, from a failure until computation goes on.
-
-    Returns
-    -------
-    numpy.ndarray of float, seconds
-
-    Raises
-    ------
-    PredictorError
-        If a value is negative, or the interval or `mtbf` not positive.
-    """
-    mean = _positive("mtbf", mtbf)
-    between = _positive("interval", interval)
-    delta = _positive("cost", cost, zero=True)
-    again = _positive("restart", restart, zero=True)
-    seconds = _positive("work", work, zero=True)
-    return np.asarray(
-        mean * np.exp(again / mean) * np.expm1((between + delta) / mean) * seconds / between
-    )
 
 
 @dataclass(frozen=True)

@@ -8,11 +8,18 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from predictors.compiling import direct
-from predictors.cycles.cycle_kernels import Classes, exchange_seconds, message_seconds
+from predictors.cycles.cycle_kernels import (
+    POSITIVE,
+    Classes,
+    exchange_seconds,
+    lie_within,
+    message_seconds,
+)
 from predictors.errors import AT_LEAST_1_AND_FINITE, FINITE, PredictorError
 
 FloatArray = NDArray[np.float64]
 _message_seconds, _exchange_seconds = direct(message_seconds), direct(exchange_seconds)
+_lie_within = direct(lie_within)
 
 
 def alike(one: ArrayLike, other: ArrayLike) -> tuple[FloatArray, FloatArray]:
@@ -26,6 +33,15 @@ def alike(one: ArrayLike, other: ArrayLike) -> tuple[FloatArray, FloatArray]:
         return np.full(b.shape, a.item()), b
     shape = np.broadcast_shapes(a.shape, b.shape)
     return np.broadcast_to(a, shape).copy(), np.broadcast_to(b, shape).copy()
+
+
+def check_within(
+    name: str, values: FloatArray, least: float = POSITIVE, wanted: str = "positive and finite"
+) -> None:
+    """Refuse values that are not finite or below the least."""
+    if not _lie_within(values.ravel(), least):
+        wrong = values[~((values >= least) & (values < inf))]
+        raise PredictorError(f"{name} must be {wanted}, got {wrong.item(0)}")
 
 
 @dataclass(frozen=True)

@@ -11,8 +11,8 @@ from numpy.typing import ArrayLike
 
 from predictors.base import Estimator, FloatArray, IntArray, Remark, numbers, run_table
 from predictors.compiling import direct
-from predictors.cycles.cycle_kernels import POSITIVE, curves_of, lie_within, seconds_per_cell
-from predictors.cycles.messages import Exchange, alike
+from predictors.cycles.cycle_kernels import curves_of, seconds_per_cell
+from predictors.cycles.messages import Exchange, alike, check_within
 from predictors.errors import NotFittedError, PredictorError, check_choice
 from predictors.remarks import check_level
 
@@ -120,7 +120,7 @@ def knot_values(x: FloatArray, y: FloatArray, knots: FloatArray) -> FloatArray:
 
 
 Form = Literal["logarithmic", "linear"]
-_seconds_per_cell, _lie_within = direct(seconds_per_cell), direct(lie_within)
+_seconds_per_cell = direct(seconds_per_cell)
 
 
 def _benchmark(observations: pd.DataFrame) -> pd.DataFrame:
@@ -311,9 +311,7 @@ class OfflineCyclePredictor(Estimator):
         if not hasattr(self, "knots_"):
             raise NotFittedError("OfflineCyclePredictor was asked before fit")
         count, shared = alike(cells, processes_per_node)
-        if not _lie_within(count.ravel(), POSITIVE):
-            wrong = count[~(np.isfinite(count) & (count > 0))]
-            raise PredictorError(f"cells must be positive and finite, got {wrong.item(0)}")
+        check_within("cells", count)
         found = _seconds_per_cell(self._curves, self._axis(count).ravel(), shared.ravel())
         return np.asarray(found.reshape(count.shape))
 
@@ -335,9 +333,7 @@ class OfflineCyclePredictor(Estimator):
             If a value is not positive.
         """
         count, size = alike(nprocs, cells)
-        if not _lie_within(count.ravel(), 1.0):
-            wrong = count[~((count >= 1) & np.isfinite(count))]
-            raise PredictorError(f"nprocs must be at least 1 and finite, got {wrong.item(0)}")
+        check_within("nprocs", count, 1.0, "at least 1 and finite")
         shared = np.minimum(count, self.processors_per_node)
         seconds = size * self.seconds_per_cell(size, shared)
         if self.communication is not None:

@@ -9,13 +9,13 @@ from numpy.typing import ArrayLike
 
 from predictors.base import Estimator, FloatArray, Remark
 from predictors.compiling import direct
-from predictors.cycles.cycle_kernels import POSITIVE, lie_within, rates
-from predictors.cycles.messages import alike
+from predictors.cycles.cycle_kernels import rates
+from predictors.cycles.messages import alike, check_within
 from predictors.cycles.offline import OfflineCyclePredictor
 from predictors.errors import AT_LEAST_1, NotFittedError, PredictorError
 from predictors.remarks import check_level
 
-_rates, _lie_within = direct(rates), direct(lie_within)
+_rates = direct(rates)
 
 KEPT_ERRORS = 64
 """How many of the latest errors the range of a prediction is taken from."""
@@ -29,10 +29,8 @@ def _rows(cells: ArrayLike, seconds: ArrayLike) -> tuple[FloatArray, FloatArray]
             f"cells and seconds must have one shape, got {given.shape} and {taken.shape}"
         )
     size, time = alike(np.atleast_1d(given), taken)
-    for name, values in (("cells", size), ("seconds", time)):
-        if not _lie_within(values.ravel(), POSITIVE):
-            bad = ~(np.isfinite(values) & (values > 0))
-            raise PredictorError(f"{name} must be positive and finite, got {values[bad][0]}")
+    check_within("cells", size)
+    check_within("seconds", time)
     return size.ravel(), time.ravel()
 
 
@@ -197,9 +195,7 @@ class OnlineCyclePredictor(Estimator):
             If a number of cells is not positive.
         """
         size = np.asarray(cells, dtype=float)
-        wrong = ~((size > 0) & np.isfinite(size))
-        if wrong.any():
-            raise PredictorError(f"cells must be positive and finite, got {size[wrong].item(0)}")
+        check_within("cells", size)
         if self.cycles_ == 0 and self.fallback is not None:
             return self.fallback.predict(self.nprocs, cells=size)
         return np.asarray(self.seconds_per_cell() * size)

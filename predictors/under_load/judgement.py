@@ -4,14 +4,12 @@ Folds are blocks of neighbouring sizes, which tests extrapolation too.
 """
 
 from collections.abc import Callable, Sequence
-from math import sqrt
 
 import numpy as np
 import pandas as pd
 
-from predictors.base import BoolArray, FloatArray, IntArray, Remark
-from predictors.compiling import compiled
-from predictors.least_squares import Method, Weights, solve_scaled
+from predictors.base import BoolArray, FloatArray, Remark
+from predictors.least_squares import Method, Weights, lengths_of, solve_scaled, weighted
 from predictors.under_load.complexity import RationalForm
 from predictors.under_load.observed_load import LoadedRuns, Targets
 
@@ -45,62 +43,20 @@ def folds_by_size(values: FloatArray, blocks: int = BLOCKS) -> list[BoolArray]:
     return [own == block for block in range(blocks)]
 
 
-@compiled
-def unit_rows(
-    columns: FloatArray, seconds: FloatArray, folds: BoolArray, relative: bool
-) -> tuple[FloatArray, FloatArray, FloatArray, IntArray]:
-    """Return for each fold the rows not held out with columns of length 1, and their seconds.
-
-    As `predictors.least_squares.unit_columns` has them, without copies of the rest.
-
-    Parameters
-    ----------
-    columns : numpy.ndarray, shape (n, p)
-    seconds : numpy.ndarray, shape (n,)
-    folds : numpy.ndarray of bool, shape (folds, n)
-        The rows that each holds out.
-    relative : bool
-        Whether both are taken over the seconds.
-
-    Returns
-    -------
-    numpy.ndarray, shape (folds, n, p)
-    numpy.ndarray, shape (folds, n)
-    numpy.ndarray, shape (folds, p)
-        The lengths of the columns.
-    numpy.ndarray of int, shape (folds,)
-        How many rows there are.
-    """
-    width = columns.shape[1]
-    rows, target = np.empty((len(folds), *columns.shape)), np.empty(folds.shape)
-    lengths, numbers = np.zeros((len(folds), width)), np.zeros(len(folds), np.int64)
-    for fold in range(len(folds)):
-        number = 0
-        for m in range(seconds.size):
-            if folds[fold, m]:
-                continue
-            weight = 1.0 / seconds[m] if relative else 1.0
-            target[fold, number] = seconds[m] * weight
-            for j in range(width):
-                rows[fold, number, j] = columns[m, j] * weight
-                lengths[fold, j] += rows[fold, number, j] * rows[fold, number, j]
-            number += 1
-        for j in range(width):
-            lengths[fold, j] = sqrt(lengths[fold, j]) if lengths[fold, j] > 0.0 else 1.0
-            for m in range(number):
-                rows[fold, m, j] /= lengths[fold, j]
-        numbers[fold] = number
-    return rows, target, lengths, numbers
-
-
 def solve_folds(
-    columns: FloatArray, seconds: FloatArray, folds: BoolArray, method: Method, weights: Weights
+    columns: FloatArray,
+    seconds: FloatArray,
+    folds: Sequence[BoolArray],
+    method: Method,
+    weights: Weights,
 ) -> list[FloatArray]:
-    """Return the coefficients without the rows that each fold holds out, shape (folds, n)."""
-    unit = unit_rows(columns, seconds, folds, weights == "relative")
+    """Return the coefficients without the rows that each fold holds out, shape (p,) each."""
+    rows, target = weighted(columns, seconds, weights)
+    kept = ~np.array(folds)
+    lengths = lengths_of((rows * rows) * kept[:, :, None])
     return [
-        solve_scaled(rows[:number], target[:number], lengths, method)
-        for rows, target, lengths, number in zip(*unit, strict=True)
+        solve_scaled(rows[own] / length, length, target[own], method)
+        for own, length in zip(kept, lengths, strict=True)
     ]
 
 
@@ -112,7 +68,7 @@ def score_forms(
     weights: Weights,
 ) -> FloatArray:
     """Return |ln(predicted / seconds)| of every held-out row, fold after fold, for each form."""
-    seconds, held, every = runs.runtime, [fold.nonzero()[0] for fold in folds], np.array(folds)
+    seconds, held = runs.runtime, [fold.nonzero()[0] for fold in folds]
     taken, floor = seconds[np.concatenate(held)], 1e-3 * seconds.min()
     errors, rows = [], {}
     for form in forms:  # those of the same terms differ in what they are multiplied by
@@ -120,7 +76,7 @@ def score_forms(
         if parts not in rows:
             rows[parts] = form.rows(runs.size)
         columns = form.columns(runs, rows[parts])
-        found = zip(held, solve_folds(columns, seconds, every, method, weights), strict=True)
+        found = zip(held, solve_folds(columns, seconds, folds, method, weights), strict=True)
         predicted = np.concatenate([columns.take(own, axis=0) @ each for own, each in found])
         errors.append(np.abs(np.log(np.maximum(predicted, floor) / taken)))
     return np.array(errors)

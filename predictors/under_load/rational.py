@@ -227,7 +227,7 @@ class RationalPolynomial(Estimator):
         return candidates[picked]
 
     def _solve(self, columns: FloatArray, seconds: FloatArray, held: BoolArray) -> FloatArray:
-        return solve_folds(columns, seconds, held[None], self.method, self.weights)[0]
+        return solve_folds(columns, seconds, [held], self.method, self.weights)[0]
 
     @property
     def scores_(self) -> pd.DataFrame | None:

@@ -1,21 +1,26 @@
-"""How work proceeds under load, and what load was read or on average, compiled.
+"""How work proceeds under load, what load was read or on average, and is believed, compiled.
 
 Time is cut into chunks. Within a chunk segment k of processor p lasts from ``times[row, k]`` to
 ``times[row, k + 1]``, with ``values[k, p]`` of its CPU available; there is a row a processor, or
 one where all change together. Loaded links are intervals in order of start.
 """
 
+from math import exp, expm1, log2
 from typing import NamedTuple
 
 import numpy as np
 
-from predictors.base import FloatArray
+from predictors.base import BoolArray, FloatArray, IntArray
 from predictors.compiling import compiled
 
 START, END, SOURCE, DESTINATION, AVAILABLE = range(5)
 """Rows of loaded links, a column an interval; all other links are free."""
 ROOM = 16
 """Links that there is room for at first."""
+UNKNOWN = -1
+"""Instead of a place among rankings: not reckoned yet."""
+DOUBLINGS = 1100
+"""More than there are of one second."""
 
 
 class CpuChunk(NamedTuple):
@@ -30,6 +35,37 @@ class CpuChunk(NamedTuple):
 
     times: FloatArray
     values: FloatArray
+
+
+class LoadedLinks(NamedTuple):
+    """Loaded links at some looks, look after look; all others are free.
+
+    Attributes
+    ----------
+    counts : numpy.ndarray of int, shape (looks,)
+        How many links each look found.
+    source, destination : numpy.ndarray of int, shape (readings,)
+        Their nodes.
+    available : numpy.ndarray of float, shape (readings,)
+    """
+
+    counts: IntArray
+    source: IntArray
+    destination: IntArray
+    available: FloatArray
+
+    def keys(self, nodes: int) -> IntArray:
+        """Return a number of each link, by its nodes and how many of them there are."""
+        return self.source * nodes + self.destination
+
+    def looks(self) -> IntArray:
+        """Return by which look each was found."""
+        return np.arange(len(self.counts)).repeat(self.counts)
+
+    def least(self, inside: BoolArray) -> float:
+        """Return the least bandwidth among links between nodes that are inside, at any look."""
+        own = inside[self.source] & inside[self.destination]
+        return float(self.available[own].min(initial=1.0))
 
 
 @compiled
@@ -204,3 +240,65 @@ def links_during(links, longest, inside, starts, ends):  # type: ignore[no-untyp
                 counts[j] += 1
             k += 1
     return counts, links[:, picked[:number]]
+
+
+@compiled
+def share_left(memory: float, horizon: float, delay: float = 0.0) -> float:
+    """Return which share of a deviation lasts, averaged over the horizon after a delay.
+
+    Parameters
+    ----------
+    memory : float
+        Seconds after which 1/e of it is left; negative: it lasts.
+    horizon, delay : float
+        Seconds.
+    """
+    if memory < 0.0:
+        return 1.0
+    span = max(horizon / memory, 1e-9)
+    return exp(-delay / memory) * -expm1(-span) / span
+
+
+@compiled
+def reverting(horizon, course, counts, usual_and_present, places, rankings):  # type: ignore[no-untyped-def]
+    """Return what jobs meet over their horizons, and how many doublings of a second are unknown.
+
+    Parameters
+    ----------
+    horizon : numpy.ndarray of float, shape (n,)
+        Seconds.
+    course : tuple of float
+        The memory of processors and of links, as `share_left` has it; after how many seconds
+        the jobs start; and how many times as long they last as the averages say, where
+        nothing is left of the present.
+    counts : numpy.ndarray of int, shape (n,)
+    usual_and_present : numpy.ndarray, shape (4, n)
+        CPU as it usually is and as it is at present, and the same of the bandwidth.
+    places : numpy.ndarray of int, shape (DOUBLINGS,)
+        Which of the rankings is that over so many doublings of a second; or `UNKNOWN`.
+    rankings : numpy.ndarray, shape (rankings, 2, processors + 1)
+        What the CPU of the first so many processors of a ranking usually is and is at
+        present; NaN where there are fewer, or no ranking.
+
+    Returns
+    -------
+    numpy.ndarray of float, shape (2, n)
+        CPU and bandwidth.
+    int
+        The doublings of a ranking that is missing, or `UNKNOWN`.
+    """
+    (memory, link_memory, delay, longer), found = course, np.empty((2, len(counts)))
+    for i in range(len(counts)):
+        doublings = int(np.rint(log2(max(horizon[i], 1.0))))
+        if places[doublings] == UNKNOWN:
+            return found, doublings
+        usual, present = rankings[places[doublings], :, counts[i]]
+        if np.isnan(usual):
+            usual, present = usual_and_present[0, i], usual_and_present[1, i]
+        own = share_left(memory, horizon[i], delay)
+        slower = 1.0 + (longer - 1.0) * (1.0 - own)
+        found[0, i] = (usual + (present - usual) * own) / slower
+        usual, present = usual_and_present[2, i], usual_and_present[3, i]
+        shared = share_left(link_memory, horizon[i], delay)
+        found[1, i] = (usual + (present - usual) * shared) / slower
+    return found, UNKNOWN

@@ -1,64 +1,126 @@
 """What may be believed of the load: a forecast, the last value, the average, or the truth."""
 
 from dataclasses import InitVar, dataclass
+from itertools import islice
 from typing import Literal, NamedTuple
 
 import numpy as np
 
 from predictors.base import FloatArray, IntArray
-from predictors.under_load.forecast import NwsMixture, Selection
-from sim.background.links import LinkMixture, LoadedLinks
+from predictors.compiling import direct
+from predictors.under_load.forecast import NwsMixture, Selection, rule_of
+from predictors.under_load.forecasters import series_without_values, take
+from sim.background.kernels import LoadedLinks
 from sim.background.load_sensors import LoadPast, LoadSensors
 from sim.errors import POSITIVE, check_choice
 
 LEAST_MEMORY = 1e-3
+DROP_AT_ONCE = 8
+"""So many links are forgotten together."""
+TOGETHER = 32
+"""Samples that are taken in together."""
+NOWHERE = 0, 0
+"""Of a link that has no series."""
 
 
-class LoadMoments:
-    """Running mean of every place, and the autocorrelation of all from sample to sample.
+class LinkMixture:
+    """The mixture of forecasters for every link that was loaded of late, a series each.
+
+    Its series begins as that of a link that was always free: as the first of all, which
+    stays such a link's.
 
     Parameters
     ----------
-    places : int
+    selection : {"mae_50", "mse", "mae"}
+        How the mixture chooses.
+    forget : float
+        Samples after which a link that stayed free is believed free again, and its
+        history dropped.
 
     Examples
     --------
-    >>> moments = LoadMoments(1)
-    >>> moments.update(np.array([[1.0], [1.0], [0.0], [0.0]]))
-    >>> moments.mean.tolist(), round(moments.correlation(), 3)
-    ([0.5], 0.333)
+    >>> links = LinkMixture("mae_50", 50.0)
+    >>> links.take(np.array([0, 1]), np.array([7]), np.array([0.25]))
+    >>> links.believed()
+    (array([7]), array([0.25]))
     """
 
-    def __init__(self, places: int) -> None:
-        self._number = 0
-        self._sums = np.zeros(places)
-        self._last: FloatArray | None = None
-        self._squares = 0.0
-        self._products = 0.0
+    def __init__(self, selection: Selection, forget: float) -> None:
+        self._rule = rule_of(selection)
+        self._forget = forget
+        self._series = series_without_values(1, self._rule)
+        self._take = direct(take)
+        self._unused: list[int] = []
+        self._known: dict[int, tuple[int, int]] = {}
+        self._samples = 0
+        self._drop_after = forget
 
-    def update(self, readings: FloatArray) -> None:
-        """Take in samples, shape (samples, places), the oldest first."""
-        self._number += len(readings)
-        self._sums += readings.sum(axis=0)
-        series = readings if self._last is None else np.vstack((self._last, readings))
-        self._last = readings[-1]
-        deviation = series - self.mean
-        early, late = deviation[:-1], deviation[1:]
-        self._squares += 0.5 * float((early * early).sum() + (late * late).sum())
-        self._products += float((early * late).sum())
+    def __len__(self) -> int:
+        return len(self._known)
 
-    @property
-    def mean(self) -> FloatArray:
-        """Average of each place so far; 1 before any sample."""
-        if self._number == 0:
-            return np.ones(len(self._sums))
-        return np.asarray(self._sums / self._number, float)
+    def take(self, counts: IntArray, keys: IntArray, available: FloatArray) -> None:
+        """Take in what samples found loaded.
 
-    def correlation(self) -> float:
-        """Return the correlation from one sample to the next, in [0, 1)."""
-        if self._squares <= 0.0:
-            return 0.0
-        return float(min(max(self._products / self._squares, 0.0), 0.9999))
+        Parameters
+        ----------
+        counts : numpy.ndarray of int, shape (samples,)
+            How many links each found, the oldest first.
+        keys : numpy.ndarray of int, shape (readings,)
+            Their numbers, sample after sample.
+        available : numpy.ndarray of float, shape (readings,)
+        """
+        for first in range(0, len(counts), TOGETHER):
+            some = counts[first : first + TOGETHER]
+            read = some.sum()
+            self._take_some(some, keys[:read].tolist(), available[:read])
+            keys, available = keys[read:], available[read:]
+
+    def _take_some(self, counts: IntArray, keys: list[int], available: FloatArray) -> None:
+        """Take in a few samples at once; places of links that are dropped are used after them."""
+        places, begun, dropped, read = [], [], [], iter(keys)
+        known, unused, sample = self._known, self._unused, self._samples
+        for count in counts.tolist():
+            for key in islice(read, count):
+                _, place = known.pop(key, NOWHERE)
+                if not place:
+                    place = unused.pop() if unused else self._more()
+                    begun.append(place)
+                known[key] = sample, place
+                places.append(place)
+            if sample > self._drop_after:
+                dropped += self._dropped(sample)
+            sample += 1
+        self._samples = sample
+        self._series[begun] = self._series[0]
+        values = np.ones((len(counts), len(self._series)))
+        values[np.arange(len(counts)).repeat(counts), places] = available
+        used = np.array([0, *[place for _, place in known.values()]])
+        self._take(values, self._series, used, self._rule, values)
+        self._unused += dropped
+
+    def _more(self) -> int:
+        """Make room for more series; return the place of one."""
+        number = len(self._series)
+        self._series = np.resize(self._series, number + 16 + number // 8)
+        self._unused += range(number, len(self._series))
+        return self._unused.pop()
+
+    def _dropped(self, sample: int) -> list[int]:
+        """Drop the links that are long free, if they are several; return their places."""
+        least = sample - self._forget
+        loaded_at, _ = next(islice(self._known.values(), DROP_AT_ONCE - 1, None), (sample, 0))
+        if loaded_at >= least:
+            self._drop_after = loaded_at + self._forget
+            return []
+        stale = [key for key, (loaded_at, _) in self._known.items() if loaded_at < least]
+        return [self._known.pop(key)[1] for key in stale]
+
+    def believed(self) -> tuple[IntArray, FloatArray]:
+        """Return the links that are not believed free, and the forecast bandwidth of each."""
+        least = self._samples - 1 - self._forget
+        fresh = [(key, place) for key, (at, place) in self._known.items() if at >= least]
+        keys, places = np.array(fresh, np.int64).reshape(-1, 2).T
+        return keys, self._series["answer"][places]
 
 
 Belief = Literal["forecast", "last", "oracle", "mean"]
@@ -158,14 +220,12 @@ class LoadBeliefs:
         sensors = self.sensors
         self._cpu = NwsMixture(sensors.places, selection)
         self._links = LinkMixture(selection, self.forget / sensors.every)
-        self._moments = LoadMoments(sensors.places)
         self._past = LoadPast(sensors.places)
         self._links_loaded = 0
         self._links_lost = 0.0
         self._links_kept = 0
         self._samples = 0
         self._asked_at = -np.inf
-        self._last = np.ones(sensors.places)
         self._last_links: tuple[IntArray, FloatArray] = (np.zeros(0, np.int64), np.zeros(0))
         self._standing: Standing | None = None
 
@@ -178,13 +238,11 @@ class LoadBeliefs:
         if newest <= self._samples:
             return
         readings = self.sensors.readings(self._samples, newest)
-        self._moments.update(readings)
         if self.belief == "forecast":
             before = self._cpu.follow(readings)
         else:
-            before = np.vstack((self._last, readings[:-1]))
+            before = np.vstack((self._past.last, readings[:-1]))
         self._past.add(readings, before)
-        self._last = readings[-1]
         self._take_links(newest)
         self._samples = newest
         self._standing = None
@@ -207,7 +265,7 @@ class LoadBeliefs:
         """Return what is believed until the next sample."""
         self._catch_up(now)
         if self._standing is None:
-            places, (keys, left) = self._last, self._last_links
+            places, (keys, left) = self._past.last, self._last_links
             if self.belief == "forecast":
                 places, (keys, left) = self._cpu.forecast(), self._links.believed()
             elif self.belief == "mean":
@@ -219,10 +277,10 @@ class LoadBeliefs:
             self._standing = Standing(
                 places,
                 self._spread(places),
-                self._spread(self._moments.mean),
+                self._spread(self._past.mean),
                 tuple(map(self._spread, (*self._past.ordered, np.sort(places)))),
                 LoadedLinks(np.array([len(keys)]), *np.divmod(keys, self.sensors.load.nodes), left),
-                self._memory(self._moments.correlation()),
+                self._memory(self._past.correlation()),
                 self._memory(kept),
                 (loaded / max(self._samples, 1), rest),
                 self._past.lost,
@@ -252,15 +310,15 @@ class LoadBeliefs:
         the readings on average.
         """
         standing, places = self.standing(now), self._places(processors)
-        past = self._past.least(places)
-        usual, present = float(past.read.mean()), float(standing.places[places].min())
+        read, believed = self._past.least(places)
+        usual, present = float(read.mean()), float(standing.places[places].min())
         inside = self.sensors.load.inside(processors)
         links = self._past.lowest_link(inside)
         left = float(links.mean())
         now_left = left if self.belief == "mean" else standing.links.least(inside)
-        both = min(len(past.read), len(links))
-        cpu = self._swing(usual, past.believed, present)
-        return Met(cpu, Swing(left, now_left), past.read[-both:], links[-both:])
+        both = min(len(read), len(links))
+        cpu = self._swing(usual, believed, present)
+        return Met(cpu, Swing(left, now_left), read[-both:], links[-both:])
 
     def _swing(self, usual: float, believed: float, present: float) -> Swing:
         if self.belief == "mean":

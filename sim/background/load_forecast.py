@@ -10,13 +10,14 @@ from predictors.base import FloatArray, IntArray
 from predictors.compiling import direct
 from predictors.under_load.load_aware import Conditions, Parts, runtime_under
 from predictors.under_load.observed_load import LoadForm
-from sim.background.ahead import LONGEST, LoadAhead
-from sim.background.links import LoadedLinks
+from sim.background.background import LONGEST, LoadAhead
+from sim.background.kernels import DOUBLINGS, UNKNOWN, LoadedLinks, reverting, share_left
 from sim.background.load_beliefs import LoadBeliefs, Met
 from sim.background.load_sensors import RunSamples
-from sim.background.mean_reversion import DOUBLINGS, UNKNOWN, reverting, share_left
 
 ONE = np.ones(1, np.int64)
+Meets = Callable[[int, float], tuple[float, float]]
+"""CPU and bandwidth for a job on so many processors that runs for so many seconds."""
 PRESENT = ("forecast", "last")
 """Beliefs that hang on what links are at present."""
 _reverting = direct(reverting)
@@ -27,9 +28,9 @@ SURE = 100 * 86400.0
 def _pace(computation: float, communication: float, seen: RunSamples, form: LoadForm) -> float:
     """Return the average share of a job that was done a second, by samples of its load."""
     if form == "effective":
-        cpu, left = seen.cpu.min(axis=1, initial=1.0), seen.bandwidth.least
+        cpu, left = seen.cpu.min(axis=1, initial=1.0), seen.lowest_link
         return float((1.0 / (computation / cpu + communication / left)).mean())
-    averages = seen.cpu.mean(axis=0), seen.bandwidth.average
+    averages = seen.cpu.mean(axis=0), seen.links
     cpu, left = (each.min(initial=1.0) for each in averages)
     return float(1.0 / (computation / cpu + communication / left))
 
@@ -128,7 +129,7 @@ class LoadForecast:
             How long, and after how long from now, seconds.
         """
         beliefs, now = self._beliefs, self.now
-        if beliefs.belief == "oracle":
+        if self._is_true:
             load, start = self._load, now + delay
             every = np.arange(load.processors)
             return load.average_cpu(every, start, start + min(horizon, LONGEST))
@@ -141,24 +142,18 @@ class LoadForecast:
 
     def links(self, horizon: float, delay: float = 0.0) -> LoadedLinks:
         """Return the links not believed free, averaged over a time to come."""
-        now = self.now
-        if self._beliefs.belief == "oracle":
-            return self._true_links(now + delay, min(max(horizon, 1.0), LONGEST))
-        standing = self._beliefs.standing(now)
+        if self._is_true:
+            load, start, span = self._load, self.now + delay, min(max(horizon, 1.0), LONGEST)
+            rows = load.loaded_links(np.arange(load.processors), start, start + span)
+            overlap = np.minimum(rows[:, 1], start + span) - np.maximum(rows[:, 0], start)
+            lost = (1.0 - rows[:, 4]) * np.clip(overlap, 0.0, None) / span
+            pairs, which = np.unique(rows[:, 2:4].astype(np.int64), axis=0, return_inverse=True)
+            left = np.asarray(1.0 - np.bincount(which.ravel(), lost, len(pairs)), float)
+            return LoadedLinks(np.array([len(pairs)]), pairs[:, 0], pairs[:, 1], left)
+        standing = self._beliefs.standing(self.now)
         share = share_left(standing.link_memory, horizon, delay)
         left = 1.0 - (1.0 - standing.links.available) * share
         return standing.links._replace(available=left)
-
-    def _true_links(self, start: float, span: float) -> LoadedLinks:
-        load = self._load
-        rows = load.loaded_links(np.arange(load.processors), start, start + span)
-        overlap = np.minimum(rows[:, 1], start + span) - np.maximum(rows[:, 0], start)
-        lost = (1.0 - rows[:, 4]) * np.clip(overlap, 0.0, None) / span
-        pairs, which = np.unique(rows[:, 2:4].astype(np.int64), axis=0, return_inverse=True)
-        total = np.bincount(which.ravel(), lost, len(pairs))
-        return LoadedLinks(
-            np.array([len(pairs)]), pairs[:, 0], pairs[:, 1], np.asarray(1.0 - total, float)
-        )
 
     def bandwidth(self, processors: IntArray, links: LoadedLinks) -> float:
         """Return the least bandwidth among the links between these processors' nodes."""
@@ -284,12 +279,7 @@ class LoadForecast:
         course = (*self._memories(), 0.0, 1.0)
         return partial(self._effective, counts, both, course, self._rankings)
 
-    def _by_count(
-        self,
-        meets: Callable[[int, float], tuple[float, float]],
-        counts: IntArray,
-        horizon: FloatArray,
-    ) -> FloatArray:
+    def _by_count(self, meets: Meets, counts: IntArray, horizon: FloatArray) -> FloatArray:
         """Return what jobs meet, one after the other."""
         pairs = list(map(meets, counts.tolist(), horizon.tolist()))
         return np.array(pairs, float).reshape(-1, 2).T.copy()

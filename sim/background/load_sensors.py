@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike
 from predictors.base import BoolArray, FloatArray, IntArray
 from predictors.compiling import compiled
 from sim.background.background import BackgroundLoad
-from sim.background.links import LoadedLinks
+from sim.background.kernels import LoadedLinks
 from workloads.streams import Streams
 from workloads.truth.ground_truth import mixed
 
@@ -48,21 +48,6 @@ def _least_of_first(latest, kept, places):  # type: ignore[no-untyped-def]
     return least
 
 
-class LinkSamples(NamedTuple):
-    """What samples say of the bandwidth of a run's own links.
-
-    Attributes
-    ----------
-    least : numpy.ndarray, shape (samples,)
-        What each found of the most loaded link; 1 where all were free.
-    average : numpy.ndarray, shape (links,)
-        Over the samples, of each link that any of them found loaded.
-    """
-
-    least: FloatArray
-    average: FloatArray
-
-
 class RunSamples(NamedTuple):
     """What was measured during one run.
 
@@ -70,11 +55,15 @@ class RunSamples(NamedTuple):
     ----------
     cpu : numpy.ndarray, shape (samples, places)
         Available CPU of the job's processors, or of its nodes.
-    bandwidth : LinkSamples
+    lowest_link : numpy.ndarray, shape (samples,)
+        What each found of the bandwidth of the run's most loaded link; 1 where all were free.
+    links : numpy.ndarray, shape (links,)
+        The average over the samples, of each link that any of them found loaded.
     """
 
     cpu: FloatArray
-    bandwidth: LinkSamples
+    lowest_link: FloatArray
+    links: FloatArray
 
 
 @dataclass(eq=False)
@@ -148,7 +137,7 @@ class LoadSensors:
         np.minimum.at(least, found.looks(), found.available)
         _, link = np.unique(found.keys(self.load.nodes), return_inverse=True)
         average = 1.0 - np.bincount(link, 1.0 - found.available) / len(times)
-        return RunSamples(self._cpu(times, own), LinkSamples(least, average))
+        return RunSamples(self._cpu(times, own), least, average)
 
     def _cpu(self, times: FloatArray, own: IntArray) -> FloatArray:
         if self.per == "processor":
@@ -156,34 +145,15 @@ class LoadSensors:
         else:
             width = self.load.processors_per_node
             keys = np.unique(own // width)
-            values = np.column_stack([self._node(times, node) for node in keys.tolist()])
+            last = self.load.processors
+            nodes = [np.arange(k * width, min((k + 1) * width, last)) for k in keys.tolist()]
+            values = np.column_stack([self.load.cpu_at(times, one).mean(axis=1) for one in nodes])
         if self.noise > 0:
             self._disturb(values.reshape(-1), np.tile(keys, len(times)), times.repeat(len(keys)))
         return values
 
-    def _node(self, times: FloatArray, node: int) -> FloatArray:
-        """Return the average over a node's processors at each time."""
-        width = self.load.processors_per_node
-        members = np.arange(node * width, min((node + 1) * width, self.load.processors))
-        return np.asarray(self.load.cpu_at(times, members).mean(axis=1), float)
-
     def _disturb(self, values: FloatArray, places: IntArray, times: FloatArray) -> None:
         add_noise(values, places, times.view(np.uint64), np.uint64(self._key), self.noise)
-
-
-class Least(NamedTuple):
-    """What some places were at past samples, the oldest first.
-
-    Attributes
-    ----------
-    read : numpy.ndarray, shape (samples,)
-        The least reading.
-    believed : float
-        The average of the least of the forecasts of those readings.
-    """
-
-    read: FloatArray
-    believed: float
 
 
 class LoadPast:
@@ -198,6 +168,10 @@ class LoadPast:
 
     Attributes
     ----------
+    last : numpy.ndarray, shape (places,)
+        The latest sample; 1 before any.
+    mean : numpy.ndarray, shape (places,)
+        Average of each place so far; 1 before any sample.
     ordered : numpy.ndarray, shape (2, places)
         Averages over all samples of the lowest reading and forecast, of the next, ...
     lost : numpy.ndarray, shape (links,)
@@ -209,7 +183,11 @@ class LoadPast:
     >>> for readings in ([1.0, 0.5], [0.5, 1.0]):
     ...     past.add(np.array([readings]), np.array([[0.75, 0.75]]))
     >>> past.least(np.array([0, 1]))
-    Least(read=array([0.5, 0.5]), believed=0.625)
+    (array([0.5, 0.5]), 0.625)
+    >>> past, readings = LoadPast(1), np.array([[1.0], [1.0], [0.0], [0.0]])
+    >>> past.add(readings, readings)
+    >>> past.mean.tolist(), round(past.correlation(), 3)
+    ([0.5], 0.333)
     """
 
     def __init__(self, places: int) -> None:
@@ -218,7 +196,9 @@ class LoadPast:
         self._latest = np.zeros((2, places, kept))
         self._latest[:, :, 0] = 1.0  # until there is a sample
         self._number = 0
-        self._sums = np.zeros((2, places))
+        self.last = np.ones(places)
+        self._totals, self._sums = np.zeros(places), np.zeros((2, places))
+        self._squares = self._products = 0.0
         self._links = np.zeros((3, 0), np.int64)
         self._left = np.zeros(0)
         self._lost = np.zeros(0)
@@ -230,12 +210,18 @@ class LoadPast:
 
         Nothing was known of the first of all, so its forecast does not count.
         """
-        both = np.stack((readings, forecasts))
+        series = np.vstack((self.last, readings)) if self._number else readings
+        both, self.last = np.stack((readings, forecasts)), readings[-1]
         if self._number == 0:
             both[1, 0] = readings[0]
         at = np.arange(self._number, self._number + len(readings))[-self._room :] % self._room
         self._latest[:, :, at] = both[:, -self._room :].swapaxes(1, 2)
         self._number += len(readings)
+        self._totals += readings.sum(axis=0)
+        deviation = series - self.mean
+        early, late = deviation[:-1], deviation[1:]
+        self._squares += 0.5 * float((early * early).sum() + (late * late).sum())
+        self._products += float((early * late).sum())
         both.sort(axis=2)
         both[:, 0] += self._sums
         self._sums = both.cumsum(axis=1)[:, -1]
@@ -259,6 +245,17 @@ class LoadPast:
         self._links, self._left = links[:, old:], np.append(self._left, found.available)[old:]
 
     @property
+    def mean(self) -> FloatArray:
+        """Average of each place so far; 1 before any sample."""
+        return self._totals / self._number if self._number else np.ones(len(self._totals))
+
+    def correlation(self) -> float:
+        """Return the correlation of all places from one sample to the next, in [0, 1)."""
+        if self._squares <= 0.0:
+            return 0.0
+        return float(min(max(self._products / self._squares, 0.0), 0.9999))
+
+    @property
     def ordered(self) -> FloatArray:
         """Averages of the readings and of the forecasts in order; 1 before any sample."""
         return self._sums / self._number if self._number else np.ones(self._sums.shape)
@@ -268,11 +265,19 @@ class LoadPast:
         """Averages of what links lacked, in order."""
         return self._lost / max(self._looks, 1)
 
-    def least(self, places: IntArray) -> Least:
-        """Return what the least of these places was, read and forecast; 1 before any sample."""
+    def least(self, places: IntArray) -> tuple[FloatArray, float]:
+        """Return what the least of these places was; 1 before any sample.
+
+        Returns
+        -------
+        read : numpy.ndarray, shape (samples,)
+            The least reading of past samples, the oldest first.
+        believed : float
+            The average of the least of the forecasts of those readings.
+        """
         read, believed = self._least_of_first(places)[:, -1]
         oldest = self._number % len(read) if self._number > len(read) else 0
-        return Least(np.append(read[oldest:], read[:oldest]), float(believed.mean()))
+        return np.append(read[oldest:], read[:oldest]), float(believed.mean())
 
     def least_of_first(self, ranked: IntArray) -> tuple[FloatArray, FloatArray]:
         """Return the same for the first place of a ranking, the first two, and so on."""

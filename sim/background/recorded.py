@@ -10,7 +10,7 @@ from typing import Literal
 import numpy as np
 from numpy.random import Generator
 
-from sim.background.sources import BatchedCpu, LinkRow
+from sim.background.models import BatchedCpu, LinkRow
 from sim.errors import SimError, check_choice
 
 CPU_COLUMNS = ("start_time", "end_time", "node", "available_cpu")

@@ -6,8 +6,7 @@ from collections.abc import Iterator, Sequence
 
 from sim.command.main import SUBCOMMANDS, refuse
 from sim.help.meanings import column_names
-from sim.help.misspellings import groups, meant
-from sim.help.pages import CONFIG_FOLDER, Key, options, read_option
+from sim.help.pages import CONFIG_FOLDER, Key, groups, meant, options, read_option
 
 LINE = "--line"
 """Asks for the completions of the last word of the line that follows."""

@@ -101,7 +101,7 @@ def refuse(said: str) -> int:
 
 def _unknown(name: str) -> int:
     """Say that there is no such subcommand, and what was probably meant."""
-    from sim.help.misspellings import meant
+    from sim.help.pages import meant
 
     if "=" in name:
         return refuse(f"{name}: a subcommand comes first; did you mean moldsim run {name}?")

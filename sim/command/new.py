@@ -8,8 +8,7 @@ from pathlib import Path
 
 from sim.command.main import BAD_STATUS
 from sim.errors import SimError
-from sim.help.misspellings import meant
-from sim.help.pages import PLUGINS, options
+from sim.help.pages import PLUGINS, meant, options
 from sim.results.durable import answering
 
 TEMPLATES = Path(__file__).parent / "templates"

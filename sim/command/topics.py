@@ -8,7 +8,6 @@ from collections.abc import Iterable, Iterator, Sequence
 from sim.command.main import SUBCOMMANDS, carry_out, overview, refuse, subcommands
 from sim.errors import ConfigError
 from sim.help.meanings import column_names, meanings
-from sim.help.misspellings import groups, known_keys, meant
 from sim.help.pages import (
     WIDTH,
     Option,
@@ -16,7 +15,10 @@ from sim.help.pages import (
     default_parts,
     every_line,
     group_lines,
+    groups,
     key_lines,
+    known_keys,
+    meant,
     options,
     page,
     read_option,

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from predictors.cycles.remaining import CellTrend, Remaining, RemainingTime
+from predictors.cycles.remaining import CellTrend, RemainingTime
 from predictors.errors import NotFittedError
 from sim.engine.clock import FAILURE, WAKE, Occurrence
 from sim.engine.engine import Engine
@@ -62,15 +62,6 @@ class _Self:
     mean: float = inf
 
 
-@dataclass
-class _Denied:
-    """A request for processors that is not granted: since when, and what a second costs."""
-
-    asked: Asked
-    since: float
-    rate: float
-
-
 class Asker(Follower):
     """Lets evolving jobs ask, carries out what the policy grants, and keeps the books of it.
 
@@ -101,7 +92,8 @@ class Asker(Follower):
         self._ask_for_pass = engine.ask_for_pass if engine.preferences.answers else None
         self._jobs: dict[int, _Self] = {}
         self._standing: dict[tuple[int, str], Asked] = {}
-        self._denied: dict[int, _Denied] = {}
+        self._denied: dict[int, tuple[Asked, float, float]] = {}
+        """What is asked and not granted, since when, and what a second without it costs."""
         self._short_of_time: set[int] = set()
         self._cut_short: dict[int, float] = {}
 
@@ -192,7 +184,7 @@ class Asker(Follower):
         asked = self._ask(Request(run.job, "processors", wanted, 0.0, now), kind, run)
         self._settle(run.job, now)
         if asked.outcome != "granted":
-            self._denied[run.job] = _Denied(asked, now, self._price(own, wanted))
+            self._denied[run.job] = asked, now, self._price(own, wanted)
 
     def _wanted(self, own: _Self) -> int:
         """Return the count that a job would have by its own predictions."""
@@ -218,30 +210,24 @@ class Asker(Follower):
         return int(good[-1]) if good.size else int(counts[0])
 
     def _ask_walltime(self, own: _Self, now: float) -> None:
+        """Ask for time if the rest is predicted not to fit, checkpoints and load included."""
         run = own.run
         if not self._asks.walltime or self._limit is None:
             return
-        remaining = self._remaining(own)
-        if remaining is None:
+        left, slower = self._work.ahead_of(run, own.seen, now)
+        if left == 0:
             return
-        until = now + remaining * self._scene.saving.margin
+        try:
+            remaining = own.ahead.predict(left=left)
+        except NotFittedError:
+            return
+        until = now + remaining.seconds * slower * self._scene.saving.margin
         limit = self._limit(run)
         if until <= limit:
             self._withdraw(run.job, "walltime")
             return
         self._short_of_time.add(run.job)
         self._ask(Request(run.job, "walltime", run.processors, until, now), "walltime", run, limit)
-
-    def _remaining(self, own: _Self) -> float | None:
-        """Return how long a job predicts that it will still take, checkpoints and load included."""
-        left, slower = self._work.ahead_of(own.run, own.seen, self._clock._now)
-        if left == 0:
-            return None
-        try:
-            remaining: Remaining = own.ahead.predict(left=left)
-        except NotFittedError:
-            return None
-        return remaining.seconds * slower
 
     def _ask(self, request: Request, kind: str, run: Run, limit: float = 0.0) -> Asked:
         """Put a request before the policy, or bring a standing one up to date; return its row."""
@@ -302,48 +288,43 @@ class Asker(Follower):
         if not decision.cost >= 0:
             raise PolicyError(f"{decision!r}: a cost must be at least 0 seconds")
         run = engine.view.running[decision.job]
-        over = self._lengthen if decision.kind == "walltime" else self._give_processors
-        Occurrence(engine.clock, now, FAILURE, over, (run, decision))
+        Occurrence(engine.clock, now, FAILURE, self._take_in, (run, decision))
         return True
 
-    def _give_processors(self, occurrence: Any) -> None:
-        """Let a run go on with the processors that it asked for, from its next cycle on."""
+    def _take_in(self, occurrence: Any) -> None:
+        """Take in what is granted, if its run still goes on and still wants it."""
         run, grant = occurrence.subject
-        engine, asked = self._engine, self._wanted_still(run, grant)
-        if asked is None:
-            return
-        now = engine.clock._now
+        view = self._engine.view
+        same = view.running.get(run.job) is run
+        asked = view.requests.get((run.job, grant.kind)) if same else None
+        if asked is not None:
+            over = self._lengthen if grant.kind == "walltime" else self._give_processors
+            over(run, grant, asked)
+
+    def _give_processors(self, run: Run, grant: Grant, asked: Request) -> None:
+        """Let a run go on with the processors that it asked for, from its next cycle on."""
+        engine, now = self._engine, self._clock._now
         pending = self._work.until_cycle_end(run, now)
         if pending is None:
             self._reply(grant, "withdrawn")
         elif pending > 0.0 and asked.processors < run.processors:
             # Until then it needs what it gives back.
-            Occurrence(engine.clock, now + pending, FAILURE, self._give_processors, (run, grant))
+            Occurrence(engine.clock, now + pending, FAILURE, self._take_in, (run, grant))
         else:
             self._reply(grant, "granted")
             self._work.finish_cycle(run, now)
             engine.resizer.grant(run, asked.processors, grant.cost, pending, now)
 
-    def _lengthen(self, occurrence: Any) -> None:
+    def _lengthen(self, run: Run, grant: Grant, asked: Request) -> None:
         """Let a run go on for as long as it asked for before it is killed."""
-        run, grant = occurrence.subject
-        engine, asked = self._engine, self._wanted_still(run, grant)
-        if asked is None:
-            return
+        engine, now = self._engine, self._clock._now
         self._reply(grant, "granted")
-        now = engine.clock._now
         engine.resizer.extend(run, asked.until)
         end, outcome = self._work.extend(run, asked.until)
         self._expect(run, end, outcome)
         self._plan(self._jobs[run.job], now)
         later = max(run.believed_end, asked.until)
         engine.move_believed_end(run, rounded(later, end, now))
-
-    def _wanted_still(self, run: Run, grant: Grant) -> Request | None:
-        """Return the request that is granted, if its run still goes on and still wants it."""
-        view = self._engine.view
-        same = view.running.get(run.job) is run
-        return view.requests.get((run.job, grant.kind)) if same else None
 
     def _reply(self, grant: Grant, outcome: str) -> None:
         self._answer(grant.job, grant.kind, outcome)
@@ -364,6 +345,6 @@ class Asker(Follower):
         return max(1.0 - pace(wanted) / pace(own.run.processors), 0.0)
 
     def _settle(self, job: int, now: float) -> None:
-        denied = self._denied.pop(job, None)
-        if denied is not None:
-            denied.asked.denied_time += denied.rate * (now - denied.since)
+        if job in self._denied:
+            asked, since, rate = self._denied.pop(job)
+            asked.denied_time += rate * (now - since)

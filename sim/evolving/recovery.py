@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 
-from predictors.base import FloatArray
 from predictors.in_loop.dynamic import Dynamic
 from predictors.in_loop.wrapper import provider
 from sim.engine.clock import FAILURE, Occurrence, gc_paused
@@ -100,7 +99,8 @@ class Recovery(Collaborator):
         self.reasons: dict[int, str] = {}
         self._noted = 0.0
         self._in_vain: Counter[int] = Counter()
-        self._resubmits = evolving.saving.most_resubmits if evolving is not None else 0
+        saving = None if evolving is None else evolving.saving
+        self._resubmits = saving.max_resubmits if saving is not None and saving.resubmit else 0
         self._resubmitted: Counter[int] = Counter()
         self._most: float = getattr(machine, "max_restarts", inf)
         self._goes_ahead = getattr(machine, "requeue", "head") == "head"
@@ -112,23 +112,19 @@ class Recovery(Collaborator):
             self.followers.append(Asker(evolving, self.work, engine, self._expect_outcome))
 
     def complete(self, records: Records) -> Records:
-        """Add what was lost."""
+        """Add what was lost: by the cycles of evolving jobs, by whole runs of others."""
         interrupted = float(self._engine.interruptions)
         counters = {"node_failures": 0.0, "interrupted_runs": interrupted}
         if self._resubmits and self._engine.kills:
             counters["resubmissions"] = float(self._resubmitted.total())
         counters = {**records.counters, **counters}
-        return replace(records, counters=counters, recoveries=self._recoveries(records))
-
-    def _recoveries(self, records: Records) -> Recoveries:
-        """Add up what was lost: by the cycles of evolving jobs, by whole runs of others."""
         number = len(self._engine.submit)
         evolving = np.array([self.work.evolves(job) for job in range(number)], np.bool_)
         held, status = records.stretches, np.array(records.status)
         again = (held.run < records.restarts[held.job]) | (status[held.job] == "failed")
         area = (held.end_time - held.start_time) * held.processors * again
         lost = np.bincount(held.job, area, minlength=number)
-        return Recoveries(
+        recoveries = Recoveries(
             evolving=evolving,
             lost_work=np.where(evolving, self.work.lost, lost),
             checkpoint_overhead=self.work.overhead,
@@ -136,6 +132,7 @@ class Recovery(Collaborator):
             reason=[self.reasons.get(job, "") for job in range(number)],
             outages=NO_OUTAGES,
         )
+        return replace(records, counters=counters, recoveries=recoveries)
 
     # Interruptions
 
@@ -232,9 +229,11 @@ class Recovery(Collaborator):
         """Let an evolving run end then with this outcome, whatever was expected before."""
         self._engine.expect_end(run, end, partial(self._come_to, outcome=outcome))
 
-    def _note_health(self, health: dict[int, list[tuple[float, FloatArray]]], now: float) -> None:
+    def before_pass(self, now: float) -> None:
         """Note measured over benchmarked time of the cycles since the last pass."""
-        work = self.work
+        work, health = self.work, self._state.health
+        if health is None:
+            return
         for job, run in self._state.running.items():
             model = None if self._evolving is None else self._evolving.benchmark(job)
             if model is None:
@@ -247,11 +246,6 @@ class Recovery(Collaborator):
         self._noted = now
 
     # What is decided
-
-    def before_pass(self, now: float) -> None:
-        """Measure the health of nodes."""
-        if self._state.health is not None:
-            self._note_health(self._state.health, now)
 
     def carried_out(self, decision: Decision, now: float) -> bool:
         """Interrupt a run that is to be queued again."""

@@ -16,8 +16,7 @@ from sim.engine.runs_under_load import RENEWAL_SHARE
 from sim.errors import SimError
 from sim.evolving.settings import EvolvingScene
 from sim.evolving.stages import Stages
-from sim.machine.failing import FailingMachine
-from sim.machine.failures import NodeEvent
+from sim.machine.failing import FailingMachine, NodeEvent
 from sim.state.machine_state import Run
 from sim.state.processors import count_processors
 from sim.state.records import Outages, Records
@@ -186,7 +185,12 @@ class NodeOutages(Collaborator):
         counters = {**records.counters, "node_failures": float(self._failures)}
         if self._machine.shrink_off_failed:
             counters["shrunk_runs"] = float(self._shrunk)
-        outages = self._until(float(records.end_time.max(initial=0.0)))
+        end = float(records.end_time.max(initial=0.0))  # of outages that still last too
+        lasting = [(node, begin, end) for node, begin in self._failed_at.items() if begin < end]
+        rows = [*self._ended, *lasting]
+        width = [count_processors((self._machine.processors_of(row[0]),)) for row in rows]
+        start, stop = (np.array([row[at] for row in rows], np.float64) for at in (1, 2))
+        outages = Outages(start, np.minimum(stop, end), np.array(width, np.int64))
         recoveries = replace(records.recoveries, outages=outages)
         return replace(records, counters=counters, recoveries=recoveries)
 
@@ -196,14 +200,6 @@ class NodeOutages(Collaborator):
         if event is not None:
             priority = FAILURE if event.kind == "failure" else REPAIR
             Occurrence(self._engine.clock, event.time, priority, self._take_in, event)
-
-    def _until(self, end: float) -> Outages:
-        """Return all outages; those that still last end then."""
-        lasting = [(node, begin, end) for node, begin in self._failed_at.items() if begin < end]
-        rows = [*self._ended, *lasting]
-        width = [count_processors((self._machine.processors_of(row[0]),)) for row in rows]
-        start, stop = (np.array([row[at] for row in rows], np.float64) for at in (1, 2))
-        return Outages(start, np.minimum(stop, end), np.array(width, np.int64))
 
     def _take_in(self, occurrence: Any) -> None:
         """Let a node fail or come back; stop when no job is left, or none can start."""

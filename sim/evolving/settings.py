@@ -199,11 +199,6 @@ class Evolving(Checkpointing):
     def _jobs(self) -> EvolvingJobs:
         return EvolvingJobs(self.share, self.decks, self.machine, self.cycles, self.deal)
 
-    @property
-    def most_resubmits(self) -> int:
-        """How often a job that stopped for its limit, or was killed there, goes on."""
-        return self.max_resubmits if self.resubmit else 0
-
     def scene(self, processors: IntArray, streams: Streams, machine: Dedicated) -> EvolvingScene:
         """Draw which jobs evolve.
 

@@ -84,7 +84,6 @@ class Stages(Work):
         self._scene = scene
         self._stages: dict[int, Stage] = {}
         self._disturbed = machine if isinstance(machine, Disturbed) and machine.phases else None
-        self._width = machine.processors_per_node
 
     def evolves(self, job: int) -> bool:
         """Say whether a job evolves."""
@@ -143,8 +142,9 @@ class Stages(Work):
         """Lay out a run's attempt within so many seconds since it began; return as `begin`."""
         assert self._scene is not None
         job, count, stage = run.job, run.processors, self._stages[run.job]
-        since = self._since[job]
-        asked = self._scene.saving, stage.run, count, self.runtime(job, count), self._nodes(run)
+        since, width = self._since[job], self._machine.processors_per_node
+        nodes = count if width == 1 else len(nodes_of(run.nodes, width))
+        asked = self._scene.saving, stage.run, count, self.runtime(job, count), nodes
         clock = self._clock(run, since, limit)
         stage.attempt = attempt = Attempt(*asked, stage.first, limit, stage.reading, clock)
         end = self._machine.completion(since, attempt.wall, run.nodes)
@@ -185,10 +185,6 @@ class Stages(Work):
             return None
         stage.attempt = replace(stage.attempt, told=min(elapsed, stage.attempt.told))
         return self._machine.completion(self._since[run.job], stage.attempt.wall, run.nodes)
-
-    def _nodes(self, run: Run) -> int:
-        """Count the nodes on which a run sits."""
-        return run.processors if self._width == 1 else len(nodes_of(run.nodes, self._width))
 
     def account(self, run: Run, now: float, whole: bool = False) -> Account:
         """Return what a run has done since its attempt began; `whole` up to its own end."""

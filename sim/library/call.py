@@ -17,7 +17,7 @@ from predictors.in_loop.per_application import PerApplication
 from sim.composition import Composed, quoted
 from sim.config import Config
 from sim.errors import ConfigError
-from sim.help.misspellings import no_such_key
+from sim.help.pages import no_such_key
 from sim.simulation.build import build
 from sim.simulation.doors import raised
 from sim.simulation.parts import OBJECT, fits_as, given_object

@@ -11,8 +11,7 @@ import yaml
 from predictors.in_loop.learned import CurvePerApplication
 from sim.composition import configuration
 from sim.errors import BAD_INPUT, ConfigError, PluginError, SimError, one_line
-from sim.help.misspellings import meant
-from sim.help.pages import CONFIG_DIRS, options, words_of
+from sim.help.pages import CONFIG_DIRS, meant, options, words_of
 from sim.library.call import instance, literal
 from sim.results.metrics import summarise
 from sim.simulation.build import imported

@@ -17,10 +17,9 @@ from sim.errors import BAD_INPUT, ConfigError, SimError, SweepWarning, one_line
 from sim.help.interrupts import noting_interrupts
 from sim.library.call import Call, axis, called, several
 from sim.library.result import REPLICATIONS, Kept, Result
-from sim.results.artefacts import BASELINE, RUN, STEP
+from sim.results.artefacts import BASELINE, RUN, STEP, foreign
 from sim.results.durable import write_failure
 from sim.results.provenance import listings
-from sim.results.run_folder import foreign
 from sim.simulation.progress import Names, Show
 from sim.simulation.replay import Carried, Simulated, run_in
 from sim.simulation.replay import run as replay

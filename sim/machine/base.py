@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 from sim.errors import AT_LEAST_1, up_to
 from sim.state.records import Ranges
@@ -14,50 +14,49 @@ MOST_PROCESSORS = 20_000_000
 """Twice as many as any machine has: counts up to it are kept in tables, areas exact enough."""
 
 
-class Machine(Protocol):
+class Machine:
     """What the engine needs of a machine: its size, and how fast work proceeds on it.
 
     Work is counted in seconds at full speed. Of each such second a share is
-    spent communicating, the rest computing.
+    spent communicating, the rest computing. As it is, all proceeds at full speed.
 
     Attributes
     ----------
-    processors, processors_per_node : int
+    processors : int
+        How many there are.
+    processors_per_node : int
+        Processor p sits on node p // processors_per_node.
     splits_work : bool
         Whether it matters how much of a job is communication.
     """
 
-    @property
-    def processors(self) -> int:
-        """How many processors there are."""
-
-    @property
-    def processors_per_node(self) -> int:
-        """Processor p sits on node p // processors_per_node."""
-
-    @property
-    def splits_work(self) -> bool:
-        """Whether it matters how much of a job is communication."""
+    processors: int
+    processors_per_node: int
+    splits_work = False
 
     def completion(
         self, start: float, runtime: float, nodes: Ranges, communication: float = 0.0
     ) -> float:
         """Return when work of `runtime` seconds at full speed ends if it starts at `start`."""
+        return start + runtime
 
     def progress(
         self, start: float, end: float, nodes: Ranges, communication: float = 0.0
     ) -> float:
         """Return the work done from `start` to `end`, in seconds at full speed."""
+        return end - start
 
     def outlook(self) -> "LoadForecast | None":
         """Return what may be believed of background load; None without any."""
+        return None
 
     def measured(self, nodes: Ranges, start: float, end: float) -> Mapping[str, float]:
-        """Return what a monitor saw during a run, as predictors are told."""
+        """Return what a monitor saw of load during a run, as predictors are told."""
+        return {}
 
 
 @dataclass(frozen=True)
-class Dedicated:
+class Dedicated(Machine):
     """A machine whose processors serve one job at a time, all alike and at full speed.
 
     Attributes
@@ -75,27 +74,7 @@ class Dedicated:
 
     processors: int
     processors_per_node: int = 1
-    splits_work = False
 
     def __post_init__(self) -> None:
         up_to(MOST_PROCESSORS).check(processors=self.processors)
         AT_LEAST_1.check(processors_per_node=self.processors_per_node)
-
-    def completion(
-        self, start: float, runtime: float, nodes: Ranges, communication: float = 0.0
-    ) -> float:
-        """Return when work of `runtime` seconds at full speed ends if it starts at `start`."""
-        return start + runtime
-
-    def progress(
-        self, start: float, end: float, nodes: Ranges, communication: float = 0.0
-    ) -> float:
-        """Return the work done from `start` to `end`, in seconds at full speed."""
-        return end - start
-
-    def outlook(self) -> None:
-        """Return None: there is no background load."""
-
-    def measured(self, nodes: Ranges, start: float, end: float) -> Mapping[str, float]:
-        """Return nothing: there is no load to measure."""
-        return {}

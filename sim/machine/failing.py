@@ -1,23 +1,191 @@
 """The machine whose nodes fail and are repaired, and on which foreign processes may run."""
 
+import heapq
+from collections.abc import Iterator
 from dataclasses import dataclass, field
-from math import ceil, exp, inf, nextafter
-from typing import Literal
+from math import ceil, exp, gamma, inf, log, nextafter
+from typing import Literal, NamedTuple
 
+import numpy as np
+
+from predictors.base import FloatArray
 from sim.errors import Bounds, between, check_choice
 from sim.machine.base import Dedicated
-from sim.machine.disturbed import Disturbed
-from sim.machine.failures import (
-    ConstantRepairs,
-    ExponentialLifetimes,
-    Lifetimes,
-    LognormalRepairs,
-    NodeFailures,
-    Repairs,
-    WeibullLifetimes,
-)
-from sim.machine.interference import NodeInterference
+from sim.machine.disturbed import Disturbed, NodeInterference
 from workloads.streams import Streams
+
+DRAWN_AT_ONCE = 8
+"""Lives and repairs that are drawn together for a node."""
+
+
+@dataclass(frozen=True)
+class Lifetimes:
+    """How long nodes live: without memory, or failing at a rate that changes since their repair.
+
+    Parameters
+    ----------
+    mtbf : float, seconds
+        Mean time from a repair to the next failure of one node.
+    shape : float or None
+        Of Weibull's law: below 1 a node is likeliest to fail soon after a repair (0.7 to 0.8 is
+        usual for HPC nodes). None for exponential lives: a node's age does not matter.
+
+    Notes
+    -----
+    The first failure is that of a clock in its steady state: a life is drawn by its length and
+    left at a uniform place.
+    """
+
+    mtbf: float
+    shape: float | None = None
+
+    @property
+    def scale(self) -> float:
+        """Weibull's scale, seconds; the mean of exponential lives."""
+        return self.mtbf / gamma(1.0 + 1.0 / (self.shape or 1.0))
+
+    def draw(self, rng: np.random.Generator, size: int) -> FloatArray:
+        """Return lives, seconds."""
+        if self.shape is None:
+            return self.mtbf * rng.standard_exponential(size)
+        return self.scale * rng.weibull(self.shape, size)
+
+    def draw_first(self, rng: np.random.Generator) -> float:
+        """Return what is left of a life that the clock's start cuts, seconds."""
+        if self.shape is None:
+            return float(self.mtbf * rng.standard_exponential())
+        # Length-biased: (x/scale)^shape follows a gamma law with 1 + 1/shape.
+        whole = rng.standard_gamma(1.0 + 1.0 / self.shape) ** (1.0 / self.shape)
+        return float(self.scale * whole * rng.random())
+
+
+@dataclass(frozen=True)
+class Repairs:
+    """How long repairs take: all the same time, or log-normal times of which a few are very long.
+
+    Parameters
+    ----------
+    mean : float, seconds
+        At least 0.
+    median : float or None, seconds
+        Below the mean; None for the same time.
+    """
+
+    mean: float
+    median: float | None = None
+
+    def draw(self, rng: np.random.Generator, size: int) -> FloatArray:
+        """Return repair times, seconds."""
+        if self.median is None:
+            return np.full(size, self.mean)
+        sigma = (2.0 * log(self.mean / self.median)) ** 0.5
+        return np.asarray(self.median * np.exp(sigma * rng.standard_normal(size)))
+
+
+class NodeEvent(NamedTuple):
+    """A node fails or comes back.
+
+    Attributes
+    ----------
+    time : float
+        Seconds on the clock of the failures' start.
+    node : int
+    kind : str
+        ``failure`` or ``repair``.
+    """
+
+    time: float
+    node: int
+    kind: Literal["failure", "repair"]
+
+
+class _NodeClock:
+    """Failures and repairs of one node, drawn as far as anyone has looked."""
+
+    def __init__(
+        self, rng: np.random.Generator, lifetimes: Lifetimes, repairs: Repairs, start: float
+    ) -> None:
+        self._rng, self._lifetimes, self._repairs = rng, lifetimes, repairs
+        self.failures = np.array([start + lifetimes.draw_first(rng)])
+        self.repairs = self.failures + repairs.draw(rng, 1)
+
+    def at(self, index: int) -> tuple[float, float]:
+        """Return the failure of that index and the repair that ends it."""
+        while index >= self.failures.size:
+            lives = self._lifetimes.draw(self._rng, DRAWN_AT_ONCE)
+            away = self._repairs.draw(self._rng, DRAWN_AT_ONCE)
+            ends = self.repairs[-1] + np.cumsum(lives + away)
+            self.repairs = np.concatenate((self.repairs, ends))
+            self.failures = np.concatenate((self.failures, ends - away))
+        return float(self.failures[index]), float(self.repairs[index])
+
+
+@dataclass(eq=False)
+class NodeFailures:
+    """Failures and repairs of all nodes, the same whatever is asked first.
+
+    A node's failures depend on the seed, the replication and the node's number alone, never on
+    the schedule: policies that are compared see the same failures.
+
+    Parameters
+    ----------
+    nodes : int
+        Nodes, numbered from 0.
+    lifetimes : Lifetimes
+    repairs : Repairs
+    key : int
+        Key of the random stream (``Streams.key("failures")``), at least 0.
+    start : float
+        When the clocks start, seconds.
+
+    Examples
+    --------
+    >>> failures = NodeFailures(2, Lifetimes(100.0), Repairs(10.0), key=1)
+    >>> first = next(failures.events())
+    >>> first.kind, first.time < 1000
+    ('failure', True)
+    """
+
+    nodes: int
+    lifetimes: Lifetimes
+    repairs: Repairs
+    key: int
+    start: float = 0.0
+    _clocks: dict[int, _NodeClock] = field(default_factory=dict, init=False)
+
+    def _clock(self, node: int) -> _NodeClock:
+        if node not in self._clocks:
+            rng = np.random.Generator(np.random.Philox(key=self.key, counter=[0, 0, node, 0]))
+            self._clocks[node] = _NodeClock(rng, self.lifetimes, self.repairs, self.start)
+        return self._clocks[node]
+
+    def _first_failures(self) -> list[float]:
+        """Return when each node first fails, without clocks of their own.
+
+        One generator is set to the begin of each node's stream in turn: of a large machine
+        most nodes never fail in a run, and making a generator takes six times as long.
+        """
+        bits = np.random.Philox(key=self.key)
+        rng, state, first = np.random.Generator(bits), bits.state, []
+        for node in range(self.nodes):
+            state["state"]["counter"][:] = [0, 0, node, 0]
+            bits.state = state
+            first.append(self.start + self.lifetimes.draw_first(rng))
+        return first
+
+    def events(self) -> Iterator[NodeEvent]:
+        """Yield failures and repairs of all nodes in time order, without end.
+
+        At one instant failures come before repairs, then nodes in their order.
+        """
+        pending = [(time, 0, node, 0) for node, time in enumerate(self._first_failures())]
+        heapq.heapify(pending)
+        while True:
+            time, back, node, index = heapq.heappop(pending)
+            yield NodeEvent(time, node, "repair" if back else "failure")
+            index += back  # after a repair comes the next failure, after that its repair
+            heapq.heappush(pending, (self._clock(node).at(index)[1 - back], 1 - back, node, index))
+
 
 Requeueing = Literal["head", "tail"]
 LARGEST, MOST_FACTOR = 1e15, 1e6
@@ -116,23 +284,15 @@ class Failing(Dedicated):
             When the nodes' clocks start.
         """
         nodes = ceil(self.processors / self.processors_per_node)
-        phases = None
+        failures = phases = None
         if self.interference != 0.0:
             lengths = (self.quiet, self.disturbed, self.factor, self.interference)
             phases = NodeInterference(*lengths, streams.key("interference"), start)
-        failures = self._failures(nodes, streams.key("failures"), start)
+        if self.mtbf is not None:
+            lives = Lifetimes(self.mtbf, self.shape if self.lifetimes == "weibull" else None)
+            repairs = Repairs(self.repair, self.repair_median)
+            failures = NodeFailures(nodes, lives, repairs, streams.key("failures"), start)
         return FailingMachine(**vars(self), failures=failures, phases=phases)
-
-    def _failures(self, nodes: int, key: int, start: float) -> NodeFailures | None:
-        if self.mtbf is None:
-            return None
-        lives: Lifetimes = ExponentialLifetimes(self.mtbf)
-        if self.lifetimes == "weibull":
-            lives = WeibullLifetimes(self.mtbf, self.shape)
-        repairs: Repairs = ConstantRepairs(self.repair)
-        if self.repair_median is not None:
-            repairs = LognormalRepairs(self.repair, self.repair_median)
-        return NodeFailures(nodes, lives, repairs, key, start)
 
 
 @dataclass(frozen=True)
@@ -160,7 +320,7 @@ class FailingMachine(Failing, Disturbed):
         lifetimes; 1 for others.
         """
         lives = None if self.failures is None else self.failures.lifetimes
-        if not isinstance(lives, ExponentialLifetimes):
+        if lives is None or lives.shape is not None:
             return 1.0
         nodes = ceil(processors / self.processors_per_node)
         return exp(min(nodes * runtime / lives.mtbf, 700.0))

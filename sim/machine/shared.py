@@ -15,9 +15,9 @@ from sim.background.background import CPU_ROUNDS, NETWORK_ROUNDS, BackgroundLoad
 from sim.background.load_beliefs import Belief, LoadBeliefs
 from sim.background.load_forecast import LoadForecast
 from sim.background.load_sensors import LoadSensors
-from sim.background.models import ConstantLoad
-from sim.background.sources import LoadModel
+from sim.background.models import ConstantLoad, LoadModel
 from sim.errors import AT_LEAST_1_AND_FINITE, FINITE, POSITIVE_AND_FINITE, Bounds, check_choice
+from sim.machine.base import Machine
 from sim.state.records import Ranges
 from workloads.base import GroundTruth
 from workloads.streams import Streams
@@ -29,7 +29,7 @@ MOST_SAMPLES = 1_000_000
 
 
 @dataclass(eq=False)
-class Shared:
+class Shared(Machine):
     """A machine with background load on its processors and on the links between its nodes.
 
     A job progresses at the rate that its slowest processor and the most loaded
@@ -179,7 +179,8 @@ class Shared:
         samples = self.sensors.during(own, start, end)
         values = {"load_samples": float(len(samples.cpu))}
         cpu = samples.cpu.min(axis=1, initial=1.0), samples.cpu.mean(axis=0)
-        for name, (least, average) in (("cpu", cpu), ("bandwidth", samples.bandwidth)):
+        links = samples.lowest_link, samples.links
+        for name, (least, average) in (("cpu", cpu), ("bandwidth", links)):
             values[f"effective_{name}"] = float(least.mean())
             values[f"available_{name}"] = float(average.min(initial=1.0))
             values[f"available_{name}_at_start"] = float(least[0])

@@ -12,12 +12,10 @@ from sim.report.tables import number
 from sim.report.winners import Winners
 from sim.results.rows import ERROR, PERCENT, POINTS, change_text, duration, percent, texts, unit_of
 from sim.results.steady_state import replications_of
-from sim.statistics.intervals import Interval
-from sim.statistics.paired import Comparison, Family
+from sim.statistics import Comparison, Family, Interval
 
 UNSTEADY = "does not settle"
 """What stands in place of a change of means that hang on the length of the run."""
-REGRET = "Who bears the regret against the oracle"
 INFORMATION = "change by runtime information"
 BY_WHAT = (
     "Change by policy: against the reference's policy with the run's predictor. Change by runtime "
@@ -27,8 +25,6 @@ LOSES = "Who loses"
 OVER_LOAD = "Over load"
 STOPS = "curve"
 """Column that says how far a load curve goes."""
-ON_PAGE = (REGRET,)
-"""Tables that the page alone shows."""
 
 
 def unit_of_change(one: Difference) -> str:
@@ -51,7 +47,7 @@ def difference_rows(found: Sequence[Difference]) -> pd.DataFrame:
 
     names, policies = reference_names(found), {one.reference.policy for one in found}
     under = policies.pop() if len(policies) == 1 else "the reference's policy"
-    rows = [
+    return pd.DataFrame(
         {
             "runs": one.group.label,
             "against": names[id(one.reference)],
@@ -69,8 +65,7 @@ def difference_rows(found: Sequence[Difference]) -> pd.DataFrame:
             else percent(one.comparison.single, unit_of_change(one)),
         }
         for one in sorted(found, key=rank)
-    ]
-    return pd.DataFrame(rows)
+    )
 
 
 def reference_names(found: Sequence[Difference]) -> dict[int, str]:
@@ -124,7 +119,7 @@ def _cell(interval: Interval | None, unit: str, scale: float) -> str:
 
 def regret_rows(found: Mapping[str, Mapping[str, pd.DataFrame]]) -> pd.DataFrame:
     """Return who bears the regret against the oracle as text, a row a group of jobs."""
-    rows = [
+    return pd.DataFrame(
         {
             "runs": label,
             "jobs": f"{key} {str(name).replace('_', ' ')}",
@@ -137,13 +132,12 @@ def regret_rows(found: Mapping[str, Mapping[str, pd.DataFrame]]) -> pd.DataFrame
         for label, tables in found.items()
         for key, table in tables.items()
         for name, line in table.iterrows()
-    ]
-    return pd.DataFrame(rows)
+    )
 
 
 def loss_rows(found: Sequence[Winners]) -> pd.DataFrame:
     """Return who loses as text, a row a run, in its order."""
-    rows = [
+    return pd.DataFrame(
         {
             "runs": who.own,
             "respond later (%)": number(100 * who.longer),
@@ -151,8 +145,7 @@ def loss_rows(found: Sequence[Winners]) -> pd.DataFrame:
             "sooner (%)": number(100 * who.shorter),
         }
         for who in found
-    ]
-    return pd.DataFrame(rows)
+    )
 
 
 @dataclass(frozen=True)
@@ -182,11 +175,10 @@ class Answers:
         return {one.group.label: changed(one) for one in self.differences}
 
     def tables(self) -> dict[str, pd.DataFrame]:
-        """Return the tables that have rows, as text, by title."""
+        """Return the tables of a terminal that have rows, as text, by title."""
         found = {
             "Differences on the same jobs": difference_rows(self.differences),
             OVER_LOAD: curve_rows(self.curves, self.figure),
-            REGRET: regret_rows(self.regrets),
         }
         return {title: table for title, table in found.items() if len(table)}
 

@@ -1,6 +1,6 @@
 """What a comparison answers, and how sure: changes, shares of the oracle's gain, load curves."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -15,14 +15,15 @@ from sim.report.winners import Winners, regret_of_jobs, winners
 from sim.results.artefacts import same_schedule
 from sim.results.rows import MORE, SHARES, TOO_WIDE, changes_of, tells
 from sim.results.steady_state import in_order, in_windows, unsteady
-from sim.statistics.intervals import Interval, t_interval
-from sim.statistics.paired import (
+from sim.statistics import (
     LEAST_PAIRS,
     Comparison,
     Family,
+    Interval,
     compare,
     ratio_of_means,
     share_of_gain,
+    t_interval,
 )
 
 FIGURE = "mean_response_time"
@@ -86,11 +87,6 @@ class Difference:
         """The change with its interval, or with the range of pairs too few for one."""
         one, few = self.comparison, 1 < self.change.count < LEAST_PAIRS
         return replace(one.change, low=one.least, high=one.most) if few else one.change
-
-    @property
-    def certain(self) -> bool:
-        """Whether its interval, which holds together with those of its set, excludes 0."""
-        return self.comparison.certain
 
 
 def identified(group: Group) -> Drawn:
@@ -156,9 +152,18 @@ def differences(
         is_single = np.isnan(one.change.low) or family.intervals == 1
         named = "" if is_single else f"{family.intervals} intervals of {figure}"
         unsettled = sum(bool(unsteady([own[k].summary, base[k].summary])) for k in both)
-        told = (group, reference, pairs_of, one, named, "", by_policy, is_share, refused)
-        made.append(Difference(*told, unsettled=unsettled))
-    return [one for one in _beside_oracles(made, found, steps, figure) if one.pairs], family
+        about = (group, reference, pairs_of, one, named, "", by_policy, is_share, refused)
+        made.append(Difference(*about, unsettled=unsettled))
+    by_pair = {(id(one.group), id(one.reference)): one for one in made}
+    told = []
+    for each, (_, _, same), step in zip(made, found, steps, strict=True):
+        beside, oracle = (
+            by_pair.get((id(other), id(each.reference)))
+            for other in (step, oracle_of(each.group, same))
+        )
+        if each.pairs:
+            told.append(replace(each, kept=_kept(each, oracle, figure), step=beside))
+    return told, family
 
 
 def _windows(groups: Sequence[Group]) -> list[Identity]:
@@ -179,20 +184,6 @@ def _column(own: Group, reference: Group, order: Sequence[Identity], figure: str
     return changes_of(list(zip(mine, theirs, strict=True)), figure)
 
 
-def _beside_oracles(
-    made: Sequence[Difference],
-    found: Sequence[tuple[Group, Group, list[Group]]],
-    steps: Sequence[Group | None],
-    figure: str,
-) -> Iterator[Difference]:
-    """Yield the differences with what they keep of the oracle's gain, and by what predictor."""
-    by_pair = {(id(one.group), id(one.reference)): one for one in made}
-    for one, (_, _, same), step in zip(made, found, steps, strict=True):
-        oracle = by_pair.get((id(oracle_of(one.group, same)), id(one.reference)))
-        beside = by_pair.get((id(step), id(one.reference)))
-        yield replace(one, kept=_kept(one, oracle, figure), step=beside)
-
-
 def _kept(one: Difference, oracle: Difference | None, figure: str) -> Interval | str:
     if oracle is None or oracle is one or np.isnan(one.change.mean):
         return ""
@@ -200,7 +191,7 @@ def _kept(one: Difference, oracle: Difference | None, figure: str) -> Interval |
     shared = [known for known in drawn[0] if all(known in each for each in drawn)]
     if shared and all(same_schedule([each[k].summary for each in drawn[:2]]) for k in shared):
         return NO_EFFECT
-    if not oracle.certain or (oracle.change.mean > 0.0) != (figure in MORE):
+    if not oracle.comparison.certain or (oracle.change.mean > 0.0) != (figure in MORE):
         return NO_GAIN
     rows = [[each[known].summary.get(figure) for each in drawn] for known in shared]
     whole = [row for row in rows if all(isinstance(value, int | float) for value in row)]

@@ -13,8 +13,7 @@ from sim.report.figures import MANY, MARKERS, MOST_BARS, MOST_LINES, Plot, not_d
 from sim.report.html import Cell, table
 from sim.report.samples import Group
 from sim.results.plots.style import LINE_COLOURS, legend, line
-from sim.statistics.intervals import Interval
-from sim.statistics.paired import LEAST_PAIRS
+from sim.statistics import LEAST_PAIRS, Interval
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -86,7 +85,7 @@ def forest(order: Sequence[Group], found: Sequence[Difference], figure: str) -> 
                              Cell("", html=bar(nothing, ends), value="0")])  # fmt: skip
             continue
         text, _, span = changed(one).partition(" [")
-        mark = (f"[{span}" if span else "") + (" *" if one.certain else "")
+        mark = (f"[{span}" if span else "") + (" *" if one.comparison.certain else "")
         rows.append([Cell(group.label), Cell(text, mark),
                      Cell("", html=bar(one.span, ends), value=str(one.change.mean))])  # fmt: skip
     if not rows:

@@ -11,7 +11,7 @@ import pandas as pd
 
 from predictors.cli.display import SILENT, Display
 from sim.errors import SimError
-from sim.results.artefacts import STEP, figures_of
+from sim.results.artefacts import STEP, figures_of, read_results
 from sim.results.durable import (
     CHECKSUMS,
     FAILURE,
@@ -23,7 +23,6 @@ from sim.results.durable import (
 )
 from sim.results.job_metrics import Figures
 from sim.results.provenance import CODE, INPUTS
-from sim.results.run_folder import read_results
 from sim.results.sentences import is_recorded
 from sim.sweeps.configurations import (
     NAMED,
@@ -136,7 +135,12 @@ def _read(root: Path, run: Path) -> tuple[list[_Row], Origin]:
     gone = [name for name in known if name.startswith("replication=") and not (run / name).exists()]
     if gone:
         rows[0].state["message"] = f"{', '.join(gone)} is missing; what is there is compared"
-    return rows, _origin(manifest)
+    if manifest is None:
+        return rows, (None, {})
+    inputs = manifest.get(INPUTS)
+    files = inputs.items() if isinstance(inputs, dict) else ()
+    code = str(manifest.get(CODE) or "")
+    return rows, (code, {str(key): str(value) for key, value in files})
 
 
 def _rows(root: Path, run: Path, summary: Figures | None, wrong: str | None) -> Iterator[_Row]:
@@ -162,14 +166,6 @@ def _configuration(run: Path, rows: list[_Row]) -> Configuration:
     except SimError as error:
         rows[:] = [_Row(rows[0].state | {"status": "damaged", "message": str(error)}, {})]
         return Configuration()
-
-
-def _origin(manifest: Mapping[str, Any] | None) -> Origin:
-    if manifest is None:
-        return None, {}
-    inputs = manifest.get(INPUTS)
-    known = inputs.items() if isinstance(inputs, dict) else ()
-    return str(manifest.get(CODE) or ""), {str(key): str(value) for key, value in known}
 
 
 def with_origins(

@@ -1,6 +1,6 @@
 """One self-contained page that works offline: tables, plots, schedules, configuration."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from html import escape
 from io import BytesIO
@@ -21,8 +21,7 @@ from sim.report.answer_tables import (
     difference_rows,
     regret_rows,
 )
-from sim.report.details import Details
-from sim.report.figures import Plot, losses_of
+from sim.report.figures import Details, Plot, losses_of
 from sim.report.forest import forest
 from sim.report.gathering import LEFT_OUT, NOT_THERE
 from sim.report.html import Cell, fold, image, table, text_table
@@ -35,7 +34,7 @@ from sim.results.plots.schedule import schedule_figure
 from sim.results.plots.style import picture
 from sim.results.rows import MOLDED, molded_text
 from sim.results.steady_state import EPOCH
-from sim.statistics.intervals import Interval
+from sim.statistics import Interval
 
 TEMPLATE = Path(__file__).with_name("page.html")
 MOST_GANTT = 8
@@ -95,7 +94,7 @@ def page(
     found: Mapping[str, Details],
     table: pd.DataFrame,
     common: Mapping[str, object],
-    gantt: Callable[[Sequence[Group]], str],
+    gantt: str,
 ) -> str:
     """Return the page.
 
@@ -113,8 +112,8 @@ def page(
         All runs, as `sim.report.gathering.gather` returns them.
     common : mapping
         The configuration that all runs share, by dotted key.
-    gantt : callable
-        Shows schedules of groups, as `schedules` does.
+    gantt : str
+        What `schedules` returns.
     """
     keys = list(dict.fromkeys(key for group in groups for key in group.setting))
     samples = sum(len(group.samples) for group in groups)
@@ -141,7 +140,7 @@ def page(
         table=_key_table(order, keys),
         said="".join(f"<p>{escape(sentence)}</p>" for sentence in report.said),
         foresight=_foresight(figures.get(OF_FORESIGHT, ""), answers),
-        gantt=_explorer(report.explorer) + gantt(order),
+        gantt=_explorer(report.explorer) + gantt,
         winners=_winners(report.winners),
         beliefs="".join(figures.get(name, "") for name in OF_BELIEFS)
         or "<p>No predictor was asked.</p>",
@@ -342,9 +341,8 @@ def schedules(groups: Sequence[Group], asked: Sequence[str], progress: Display) 
         chosen = [sample for sample in samples if sample.name in asked]
     else:
         chosen = [group.samples[0] for group in groups if group.samples]
-    drawn = []
-    for sample in progress.each(chosen[:MOST_GANTT], "draws schedules"):
-        drawn.append((sample, _picture(sample)))
+    each = progress.each(chosen[:MOST_GANTT], "draws schedules")
+    drawn = [(sample, _picture(sample)) for sample in each]
     pictures = [(sample, found) for sample, found in drawn if found is not None]
     if not pictures:
         return "<p>No run has the tables of its schedule.</p>"

@@ -16,7 +16,7 @@ from sim.report.gathering import FIXED, Summaries
 from sim.results.artefacts import BASELINE, STEP, read_summary
 from sim.results.sentences import is_recorded
 from sim.results.steady_state import is_refused
-from sim.statistics.intervals import Interval, t_interval
+from sim.statistics import Interval, t_interval
 from sim.sweeps.configurations import group_of
 
 SUFFIXES = {BASELINE: "baseline", STEP: "baseline's policy"}

@@ -13,7 +13,7 @@ from sim.results.job_metrics import Figures
 from sim.results.rows import BEYOND, MOLDED, MOST_ERROR, molded_text, unit_of
 from sim.results.sentences import given_lines, recorded_sentences
 from sim.results.steady_state import in_windows, listed
-from sim.statistics.intervals import Interval
+from sim.statistics import Interval
 
 Form = Literal["latex", "markdown"]
 GIVEN = ("given_", "applications", "sizes_", "share_moldable", "share_malleable", "resized_jobs")
@@ -28,22 +28,15 @@ class Column:
     ----------
     key : str
         Of the summary.
-    label : str
-    unit : str
-        Of times the one that their means are read in.
+    heading : str
+        Its name with its unit, of times the one that their means are read in.
     scale : float
         One unit, in the summary's units.
     """
 
     key: str
-    label: str
-    unit: str
+    heading: str
     scale: float
-
-    @property
-    def heading(self) -> str:
-        """Its name with its unit."""
-        return f"{self.label} ({self.unit})" if self.unit else self.label
 
 
 LABELS = {
@@ -103,10 +96,12 @@ def given_sentences(groups: Sequence[Group]) -> list[str]:
     Of several simulations the means are told.
     """
     known = [g for g in groups if g.samples and not g.is_recorded]
-    return [
-        f"Given to {_given_to([known[place].label for place in places], len(known))}: {line}."
-        for line, places in given_lines([mean_given(group) for group in known]).items()
-    ]
+    said = []
+    for line, places in given_lines([mean_given(group) for group in known]).items():
+        some = [known[place].label for place in places]
+        whom = "all" if len(some) == len(known) > 1 else listed(some)
+        said.append(f"Given to {whom}: {line}.")
+    return said
 
 
 def schedule_sentences(groups: Sequence[Group]) -> list[str]:
@@ -122,17 +117,13 @@ def mean_given(group: Group) -> Figures:
     return mean_summary(told)
 
 
-def _given_to(labels: Sequence[str], groups: int) -> str:
-    return "all" if len(labels) == groups > 1 else listed(labels)
-
-
 def key_rows(groups: Sequence[Group]) -> tuple[list[Column], list[list[Interval]]]:
     """Return the columns of the key table, and the estimates of each group in their order."""
     found = [[estimate(group.values(key)) for key in LABELS] for group in groups]
-    columns = [
-        Column(key, label, *unit_of(key, [row[place].mean for row in found]))
-        for place, (key, label) in enumerate(LABELS.items())
-    ]
+    columns = []
+    for place, (key, label) in enumerate(LABELS.items()):
+        unit, scale = unit_of(key, [row[place].mean for row in found])
+        columns.append(Column(key, f"{label} ({unit})" if unit else label, scale))
     return columns, found
 
 

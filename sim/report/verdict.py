@@ -20,8 +20,7 @@ from sim.results.sentences import (
     treated_sentence,
 )
 from sim.results.steady_state import in_windows, listed, partly_unsteady, unsteady_sentence
-from sim.statistics.intervals import Interval
-from sim.statistics.paired import LEAST_PAIRS
+from sim.statistics import LEAST_PAIRS, Interval
 
 NAMES = {row.key: row.label for row in ROWS}
 """Labels of the figures that have one."""
@@ -50,45 +49,24 @@ class Verdict:
 
     Attributes
     ----------
-    best : str
-        Which group comes first, by how much, and whether that is more than chance.
-    treated : str
-        How many jobs were molded or resized, by what beliefs, of the best, of the best that molds
-        and of what is asked about; empty where nothing says it.
-    rests_on : str
-        What would have to be true of jobs and predictors.
-    recorded : str
-        How far simulated waits are from those of the log.
+    sentences : dict of str to str
+        By what they tell, in the order in which they are read, those that have something to say:
+        ``molding`` (which backtest is to be distrusted, where jobs are killed, and how those do
+        that mold jobs, unless one of them is best), ``unsteady`` (under what no queue settles, so
+        that nothing is told of it), ``best-sentence`` (which group comes first, by how much, and
+        whether that is more than chance), ``partly`` (in how many simulations a queue does not
+        settle of which changes are told, and whose predictors hardly take part), ``treated`` (how
+        many jobs were molded or resized, by what beliefs), ``rests-on`` (what would have to be
+        true of jobs and predictors) and ``recorded`` (how far simulated waits are from those of
+        the log).
     tiles : list of Tile
     order : list of Group
         The groups, best first among those on the same jobs.
-    unsteady : str
-        Under what no queue settles, so that nothing is told of it; empty where all do.
-    partly : str
-        In how many simulations a queue does not settle of which changes are told, and whose
-        predictors hardly take part.
-    molding : str
-        Which backtest is to be distrusted, where jobs are killed, and how those do that mold jobs,
-        unless one of them is best.
     """
 
-    best: str
-    treated: str
-    rests_on: str
-    recorded: str
+    sentences: dict[str, str]
     tiles: list[Tile]
     order: list[Group]
-    unsteady: str
-    molding: str = ""
-    partly: str = ""
-
-    @property
-    def sentences(self) -> dict[str, str]:
-        """The sentences, by what they tell, in the order in which they are read."""
-        told = {"molding": self.molding, "unsteady": self.unsteady, "best-sentence": self.best}
-        told |= {"partly": self.partly, "treated": self.treated, "rests-on": self.rests_on}
-        told |= {"recorded": self.recorded}
-        return {name: one for name, one in told.items() if one}
 
 
 def best_of(found: Sequence[Difference], figure: str) -> Difference | None:
@@ -137,6 +115,7 @@ def verdict(
     figure: str,
     who: Winners | None,
     asked: Difference | None = None,
+    distrusted: Sequence[str] = (),
 ) -> Verdict:
     """Return the verdict of a comparison.
 
@@ -151,11 +130,12 @@ def verdict(
         Of the run that is asked about, the best unless another one is.
     asked : Difference, optional
         That run's.
+    distrusted : sequence of str
+        Sentences of backtests that are to be distrusted.
     """
-    best = best_of(found, figure)
-    order = best_first(groups, found, figure)
+    best, order = best_of(found, figure), best_first(groups, found, figure)
     named = {group.label: group.summaries for group in groups}
-    unsteady = unsteady_sentence(named)
+    said = {"molding": " ".join(distrusted), "unsteady": unsteady_sentence(named)}
     partly = " ".join([*partly_unsteady(named), *few_predictions(named)])
     if best is None:
         told = "Nothing is compared: no run is finished."
@@ -165,15 +145,15 @@ def verdict(
                 "policy=easy or baseline=easy, or name a group as the reference: --against "
                 f'"{groups[0].label}".'
             )
-        told = "" if unsteady else told
-        return Verdict(told, "", "", "", [], order, unsteady, partly=partly)
+        said |= {"best-sentence": "" if said["unsteady"] else told, "partly": partly}
+        return Verdict({name: one for name, one in said.items() if one}, [], order)
     of = f"{_name(figure)} of {best.group.label} against {best.reference.label}"
     ideal = _foresight_tile(best, groups, found, figure)
     if best.kept == NO_EFFECT:
         ideal = Tile("foresight", "no effect", f"of predictions under {best.group.policy}")
     tiles = [Tile("best", changed(best), of), ideal, _losers_tile(who)]
     first = _best_sentence(best, found, figure)
-    molding, beside = killed_sentence(named), _beside(best, found, figure)
+    molding, beside = [*distrusted, *killed_sentence(named)], _beside(best, found, figure)
     of_others = [] if beside is None else [_beside_sentence(beside, figure)]
     if _molds(best.group):
         first = " ".join([first, *of_others])
@@ -202,8 +182,9 @@ def verdict(
     treated = " ".join(dict.fromkeys(filter(None, (_treated(one, found) for one in shown))))
     assumed = "This rests on the assumptions of the configuration."
     told = rests_sentence(mean_given(best.group)) or assumed
-    recorded, of_molding = f"{_recorded(best)}.", " ".join(molding)
-    return Verdict(first, treated, told, recorded, tiles, order, unsteady, of_molding, partly)
+    said |= {"molding": " ".join(molding), "best-sentence": first, "partly": partly}
+    said |= {"treated": treated, "rests-on": told, "recorded": f"{_recorded(best)}."}
+    return Verdict({name: one for name, one in said.items() if one}, tiles, order)
 
 
 def _treated(one: Difference, found: Sequence[Difference]) -> str:
@@ -270,7 +251,7 @@ def _best_sentence(best: Difference, found: Sequence[Difference], figure: str) -
     name, against = best.group.label, f"against {best.reference.label}{alone}"
     if best.comparison.identical == "runs":
         return f"No difference: {name} {against}, {how}"
-    if not best.certain:
+    if not best.comparison.certain:
         where = "first comes" if _loss(best, figure) < 0 else "nothing gains, nearest is"
         return f"No best: {where} {name}, {change} {against}, {how}"
     if _loss(best, figure) < 0:
@@ -314,27 +295,27 @@ def sureness(best: Difference) -> str:
         return f"of which nothing is certain: the {best.pairs} pairs are {IDENTICAL[same]}"
     if math.isnan(best.change.low):
         return f"the range of {best.pairs} pairs, as an interval needs at least {LEAST_PAIRS}"
-    includes = "" if best.certain else "which includes 0, "
+    includes = "" if best.comparison.certain else "which includes 0, "
     single = best.comparison.single
     limits = percent(single).partition(" [")[2]
     told = f"{includes}{best.pairs} pairs"
     if best.set and limits:
         told += f"; simultaneous, one of {best.set}; this row alone has [{limits}"
-    if best.certain or single.contains(0.0):
+    if best.comparison.certain or single.contains(0.0):
         return told
     return f"{told}, which excludes 0: uncertain only as several rows are judged at once"
 
 
-def machine_sentence(groups: Sequence[Group]) -> str:
+def machine_sentence(groups: Sequence[Group]) -> list[str]:
     """Return in a sentence the size of machines that logs do not state."""
     summaries = [sample.summary for group in groups for sample in group.samples]
     sizes = {int(s["processors"]) for s in summaries if s.get("processors_by") == "recorded"}
     if not sizes:
-        return ""
-    return (
+        return []
+    return [
         "A log states no machine size; it is assumed to be the most processors that its jobs held "
         f"at once, {' or '.join(f'{n:,}' for n in sorted(sizes))}."
-    )
+    ]
 
 
 def _recorded(best: Difference) -> str:

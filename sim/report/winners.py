@@ -85,12 +85,6 @@ class Winners:
         """What classes are."""
         return f" (wide: more than {self.narrow} processors; long: more than an hour)"
 
-    @property
-    def counted(self) -> str:
-        """How many simulations count, and why not all."""
-        why = f", as others have no table of the same jobs, or {MOST_JOBS:,} jobs are enough"
-        return f"simulations: {self.read} of {self.there}{why if self.read < self.there else ''}"
-
     def sentence(self) -> str:
         """Return who loses in a sentence."""
         said = (
@@ -115,7 +109,10 @@ class Winners:
             said += f"; no {kind} does in the mean"
         if self.steady and self.anew and self.losing:
             said += f"; in each simulation {min(self.losing)} to {max(self.losing)} users do"
-        said += f" ({self.counted}).{' The log names no users.' * self.nobody}"
+        said += f" (simulations: {self.read} of {self.there}"
+        if self.read < self.there:
+            said += f", as others have no table of the same jobs, or {MOST_JOBS:,} jobs are enough"
+        said += f").{' The log names no users.' * self.nobody}"
         more, fewer = self.overruns
         if more > fewer:
             said += f" Jobs that exceed the time asked for by more than {100 * OVERRUN:g} %: "

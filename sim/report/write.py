@@ -3,17 +3,15 @@
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
 from pathlib import Path
 
 import pandas as pd
 
 from predictors.cli.display import Display
 from sim.errors import SimError
-from sim.report.answer_tables import Answers, answers, difference_figures
+from sim.report.answer_tables import answers, difference_figures
 from sim.report.answers import FIGURE, Difference, identified, losers
-from sim.report.details import details
-from sim.report.figures import axis_of, plots_of, save
+from sim.report.figures import axis_of, details, plots_of, save
 from sim.report.forest import answer_plots
 from sim.report.gathering import Gathered, distinct
 from sim.report.page import Report, page, schedules
@@ -27,7 +25,7 @@ from sim.results.plots.pictures import RunFolder
 from sim.results.rows import weighing_notes
 from sim.results.sentences import backtest_sentences, distrusted
 from sim.results.steady_state import windows_sentences
-from sim.statistics.paired import Family
+from sim.statistics import Family
 from sim.sweeps.configurations import Configuration
 
 PAGE, PARQUET, PLOTS = "comparison.html", "comparison.parquet", "plots"
@@ -107,7 +105,6 @@ def write_parquet(table: pd.DataFrame, folder: Path) -> Path:
 def _sentences(groups: Sequence[Group], names: Mapping[str, str], family: Family) -> list[str]:
     """Return what a reader must know beside the figures of groups, a sentence each."""
     own = {group.label: group.summaries for group in groups}
-    machine = machine_sentence(groups)
     return [
         *backtest_sentences(sample.folder for group in groups for sample in group.samples[:1]),
         *(ALL.format(key, name) for key, name in names.items()),
@@ -115,7 +112,7 @@ def _sentences(groups: Sequence[Group], names: Mapping[str, str], family: Family
         *weighing_notes(max(map(len, own.values()), default=0)),
         *([JOINT] if family.intervals > 1 else []),
         *schedule_sentences(groups),
-        *([machine] if machine else []),
+        *machine_sentence(groups),
         *windows_sentences(own, family.block, family.correlation),
     ]
 
@@ -154,7 +151,11 @@ def write_report(
     )
     found_answers = answers(groups, wanted.figure, against, wanted.detail)
     said = _sentences(groups, names, found_answers.family)
-    written = [write_parquet(table, folder), *_write_differences(found_answers, folder)]
+    written, differences = [write_parquet(table, folder)], folder / DIFFERENCES
+    differences.unlink(missing_ok=True)
+    if found_answers.differences:
+        write_csv(difference_figures(found_answers.differences), differences)
+        written.append(differences)
     for form, name in TABLES.items():
         if getattr(wanted, form):
             write_whole(folder / name, text_table(groups, form, said, found_answers.changes()))
@@ -164,9 +165,8 @@ def write_report(
     asked = best if subject is None else subject_of(every, groups, subject, wanted.figure)
     told_of = [] if asked is None else [asked, *(one for one in every if one is not asked)]
     who = [losers(one) for one in told_of[: 1 + MOST_ASKED]]
-    said_first = verdict(groups, every, wanted.figure, who[0] if who else None, asked)
     first = distrusted(said)
-    said_first = replace(said_first, molding=" ".join(filter(None, [*first, said_first.molding])))
+    said_first = verdict(groups, every, wanted.figure, who[0] if who else None, asked, first)
     said = [one for one in said if one not in first]
     loses = [one.sentence() for one in who[:1] if one is not None]
     ends = {key.rpartition(".")[2] for key in keys}
@@ -193,7 +193,7 @@ def write_report(
         report = replace(report, explorer=f"{PLOTS}/{EXPLORER}")
     title = f"Comparison of {folder.resolve().name}"
     with progress.part(1, 2):
-        shown = partial(schedules, asked=wanted.gantt, progress=progress)
+        shown = schedules(said_first.order, wanted.gantt, progress)
         text = page(report, title, groups, drawn, found, table, common, shown)
     write_whole(folder / PAGE, text)
     written += [folder / PAGE, plots]
@@ -217,13 +217,3 @@ def _explored(best: Difference) -> str:
         return explorer_page(runs)
     except (SimError, KeyError):
         return ""  # no Plotly, or tables of other columns
-
-
-def _write_differences(found: Answers, folder: Path) -> list[Path]:
-    """Write the differences in numbers, if there are any."""
-    path = folder / DIFFERENCES
-    path.unlink(missing_ok=True)
-    if not found.differences:
-        return []
-    write_csv(difference_figures(found.differences), path)
-    return [path]

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from predictors.base import FloatArray, IntArray
 from sim.state.processors import NodeSets
-from sim.state.records import Records, Rows, are
+from sim.state.records import Records, Requests, Rows, are
 from workloads.base import COLUMNS, GroundTruth, Trace
 
 Column = Any
@@ -353,11 +353,29 @@ def predictions_table(trace: Trace, truth: GroundTruth, records: Records) -> Col
     return Columns(slice(len(asked.job)), columns)
 
 
-def tables(trace: Trace, truth: GroundTruth, records: Records, timeline: Columns) -> Tables:
-    """Return the four tables of a run."""
-    return Tables(
-        jobs_table(trace, truth, records),
-        allocations_table(trace, records),
-        timeline,
-        predictions_table(trace, truth, records),
+def requests_frame(trace: Trace, requests: Requests) -> pd.DataFrame:
+    """Return the table of ``requests.parquet``: a row a request, in the order of asking.
+
+    Returns
+    -------
+    pandas.DataFrame
+        ``job_id``, ``run``, ``time`` (s), ``kind``, ``held_processors``,
+        ``wanted_processors``, ``wanted_seconds`` (beyond the limit), ``outcome``,
+        ``answered_time`` (s), ``denied_time`` (s).
+    """
+    asked = requests.asked
+    names = trace.jobs["job_id"].to_numpy()
+    return pd.DataFrame(
+        {
+            "job_id": names[[a.job for a in asked]] if asked else np.empty(0, np.int64),
+            "run": np.array([a.run for a in asked], np.int64),
+            "time": np.array([a.time for a in asked], np.float64),
+            "kind": pd.Series([a.kind for a in asked], dtype="str"),
+            "held_processors": np.array([a.held for a in asked], np.int64),
+            "wanted_processors": np.array([a.wanted for a in asked], np.int64),
+            "wanted_seconds": np.array([a.seconds for a in asked], np.float64),
+            "outcome": pd.Series([a.outcome for a in asked], dtype="str"),
+            "answered_time": np.array([a.answered for a in asked], np.float64),
+            "denied_time": np.array([a.denied_time for a in asked], np.float64),
+        }
     )

@@ -8,7 +8,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from predictors.base import FloatArray, IntArray, Observation
-from sim.results.frames import BOUND_SECONDS, Columns, completed
+from sim.results.frames import BOUND_SECONDS, Columns, Table, completed
 from sim.state.records import SHOWN_SHARE, Records, are
 from workloads.base import GroundTruth
 
@@ -234,6 +234,18 @@ def with_errors(predictions: pd.DataFrame) -> pd.DataFrame:
     right = np.isfinite(predictions["actual"]) & (predictions["job_id"] >= 0)
     known: pd.DataFrame = predictions[right]
     return known.assign(error=(known["predicted"] - known["actual"]).abs() / known["actual"])
+
+
+def waiting(timeline: Table, jobs: Table) -> FloatArray:
+    """Return how many jobs wait from each instant of a timeline on, as tables count them.
+
+    Calibration runs, whose numbers are negative, hold processors in pictures and tables alike,
+    and are waiting jobs in neither.
+    """
+    own = np.asarray(jobs["job_id"]) < 0
+    begin, end = (np.sort(np.asarray(jobs[k])[own]) for k in ("submit_time", "start_time"))
+    submitted, started = (np.searchsorted(one, timeline["time"], "right") for one in (begin, end))
+    return np.asarray(timeline["queued_jobs"], np.float64) - (submitted - started)
 
 
 def belief_figures(predictions: pd.DataFrame | Columns) -> Figures:

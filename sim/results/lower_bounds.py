@@ -44,17 +44,19 @@ class Least:
 def _representatives(
     truth: GroundTruth, top: IntArray, jobs: IntArray
 ) -> tuple[IntArray, IntArray]:
-    """Return job indices to evaluate, and for each of `jobs` the position of its own one.
+    """Return job indices to evaluate, by what they can use, and of `jobs` the place of its own one.
 
     Jobs of an application whose curves are multiples of each other are stood
     for by the one that can use the most processors.
     """
-    if not getattr(truth, "shared_shape", False):
-        return jobs, np.arange(len(jobs))
-    order = jobs[np.lexsort((-top[jobs], truth.application[jobs]))]
-    _, first = np.unique(truth.application[order], return_index=True)
-    chosen = order[first]
-    return chosen, np.searchsorted(truth.application[chosen], truth.application[jobs])
+    chosen, position = jobs, np.arange(len(jobs))
+    if getattr(truth, "shared_shape", False):
+        order = jobs[np.lexsort((-top[jobs], truth.application[jobs]))]
+        _, first = np.unique(truth.application[order], return_index=True)
+        chosen = order[first]
+        position = np.searchsorted(truth.application[chosen], truth.application[jobs])
+    by_width = np.argsort(top[chosen], kind="stable")
+    return chosen[by_width], np.argsort(by_width)[position]
 
 
 def _prefix_minima(
@@ -107,17 +109,12 @@ def least_costs(trace: Trace, truth: GroundTruth, processors: int) -> Least | No
     chosen, position = _representatives(truth, top, jobs)
     if int(top[chosen].sum()) > MOST_RUNTIMES:
         return None
-    by_width = np.argsort(top[chosen], kind="stable")
     users = np.argsort(position, kind="stable")
-    begins = np.searchsorted(position[users], np.arange(len(chosen) + 1))
-    for part in _chunks(top[chosen][by_width]):
-        rows = by_width[part]
-        width = int(top[chosen[rows]].max())
-        runtime, least_area, least_time = _prefix_minima(truth, chosen[rows], width)
-        lengths = begins[rows + 1] - begins[rows]
-        row = np.repeat(np.arange(len(rows)), lengths)
-        offset = np.arange(len(row)) - np.repeat(np.cumsum(lengths) - lengths, lengths)
-        mine = jobs[users[np.repeat(begins[rows], lengths) + offset]]
+    for part in _chunks(top[chosen]):
+        rows, width = chosen[part], int(top[chosen[part]].max())
+        runtime, least_area, least_time = _prefix_minima(truth, rows, width)
+        ours = slice(*np.searchsorted(position[users], (part.start, part.stop)))
+        mine, row = jobs[users[ours]], position[users[ours]] - part.start
         scale = reference[mine] / runtime[row, requested[mine] - 1]
         area[mine] = np.minimum(area[mine], scale * least_area[row, top[mine] - 1])
         time[mine] = np.minimum(time[mine], scale * least_time[row, top[mine] - 1])

@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 
 from predictors.base import FloatArray, Observation
-from sim.results.frames import BOUND_SECONDS, Columns, completed, held_area
+from sim.results.frames import BOUND_SECONDS, RECOVERY_PARTS, Columns, completed, held_area
 from sim.results.job_metrics import (
     FALLBACK,
     Figures,
@@ -19,11 +19,9 @@ from sim.results.job_metrics import (
     mean,
 )
 from sim.results.lower_bounds import bound_figures, over_bounds
-from sim.results.outcome import Outcome
-from sim.results.request_metrics import asking_figures, recovery_figures
+from sim.results.outcome import Outcome, machine_figures, settling_figures
 from sim.results.steady_state import EPOCH, LEAST_BATCH, NUMBERS, STEADY, WINDOW, Trim, batch_means
-from sim.results.steps import machine_figures, settling_figures
-from sim.state.records import are
+from sim.state.records import Records, are
 
 STATED = frozenset({"user_estimate", FALLBACK})
 """Methods of beliefs that are requests."""
@@ -59,6 +57,59 @@ def _efficiencies(run: Outcome, area: FloatArray, total: float) -> Figures:
     return {
         "system_efficiency": _ratio(done, float(area[known].sum())) if some else None,
         "useful_utilization": _ratio(done, total) if some and every else None,
+    }
+
+
+def recovery_figures(records: Records) -> Figures:
+    """Return sums over all jobs, and their shares of the held area; nothing where none apply."""
+    paid = records.recoveries
+    if paid is None:
+        return {}
+    area = float(held_area(records).sum())
+    sums = {name: float(getattr(paid, name).sum()) for name in RECOVERY_PARTS}
+    shares = {f"{name}_share": total / area if area > 0 else None for name, total in sums.items()}
+    return {
+        "evolving_jobs": int(paid.evolving.sum()),
+        "unfinished_jobs": int((np.array(paid.reason) != "").sum()),
+        **sums,
+        **shares,
+    }
+
+
+def asking_figures(records: Records) -> Figures:
+    """Return what was asked, granted, and what it cost to go without; nothing where nobody may ask.
+
+    Returns
+    -------
+    dict
+        ``requests`` and how many of them were ``granted``, ``refused``, ``withdrawn``,
+        and whatever the answer ``deferred``: answered later than they were made;
+        ``requests_for_more``, ``…_fewer``, ``…_walltime`` and how many of each were
+        granted; ``mean_grant_delay`` (s, from asking to getting; null without a grant);
+        ``granted_processors``, ``returned_processors``, ``granted_walltime`` (s);
+        ``denied_time`` (s that runs would have been spared on the processors that
+        they asked for, by the truth) and ``denied_wait`` (s that jobs waited to go on
+        after they ended at a limit which they had asked to have moved).
+    """
+    if records.requests is None:
+        return {}
+    asked = records.requests.asked
+    got = [a for a in asked if a.outcome == "granted"]
+    figures: Figures = {"requests": len(asked)}
+    for outcome in ("granted", "refused", "withdrawn"):
+        figures[f"requests_{outcome}"] = sum(a.outcome == outcome for a in asked)
+    figures["requests_deferred"] = sum(a.answered > a.time for a in asked)
+    for kind in ("more", "fewer", "walltime"):
+        figures[f"requests_for_{kind}"] = sum(a.kind == kind for a in asked)
+        figures[f"requests_for_{kind}_granted"] = sum(a.kind == kind for a in got)
+    delays = [a.answered - a.time for a in got]
+    return figures | {
+        "mean_grant_delay": float(np.mean(delays)) if delays else None,
+        "granted_processors": sum(a.wanted - a.held for a in got if a.kind == "more"),
+        "returned_processors": sum(a.held - a.wanted for a in got if a.kind == "fewer"),
+        "granted_walltime": sum(a.seconds for a in got),
+        "denied_time": sum(a.denied_time for a in asked),
+        "denied_wait": records.requests.denied_wait,
     }
 
 

@@ -68,16 +68,6 @@ def spoken(source: str) -> str:
     return "\n".join(line.rstrip() for line in lines if line.strip())
 
 
-def _sources(root: Path) -> list[tuple[str, int, int]]:
-    """Return name, size and time of every source file that simulates."""
-    found = []
-    for path in (path for package in PACKAGES for path in (root / package).rglob("*.py")):
-        name, state = path.relative_to(root).as_posix(), path.stat()
-        if not name.startswith(APART):
-            found.append((name, state.st_size, state.st_mtime_ns))
-    return sorted(found)
-
-
 @functools.cache
 def code_checksum() -> str:
     """Return the SHA-256 of the code that simulates, whatever its comments say.
@@ -85,8 +75,12 @@ def code_checksum() -> str:
     It is kept in the user's cache with the times of the files, as working it out takes a
     second; where there is no cache it is worked out.
     """
-    root = Path(__file__).resolve().parents[2]
-    sources = _sources(root)
+    root, sources = Path(__file__).resolve().parents[2], []
+    for path in (path for package in PACKAGES for path in (root / package).rglob("*.py")):
+        name, state = path.relative_to(root).as_posix(), path.stat()
+        if not name.startswith(APART):
+            sources.append((name, state.st_size, state.st_mtime_ns))
+    sources.sort()
     key = hashlib.sha256(f"{root}\0{sources}".encode()).hexdigest()
     kept = cache_folder() / "code.json"
     known = known_object(kept) or {}

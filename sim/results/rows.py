@@ -8,9 +8,8 @@ from typing import Any
 import numpy as np
 
 from predictors.base import FloatArray
-from sim.results.steady_state import in_order, in_windows, is_refused
-from sim.statistics.intervals import LEVEL, Interval
-from sim.statistics.paired import Comparison, Family, compare, log_ratios
+from sim.results.steady_state import Summary, in_order, in_windows, is_refused
+from sim.statistics import LEVEL, Comparison, Family, Interval, compare, log_ratios
 
 Value = float | int | bool | str | None
 
@@ -201,9 +200,6 @@ def molded_text(summaries: Sequence[Mapping[str, Any]]) -> str:
     known = [one for one, n in zip(summaries, molded, strict=True) if n is not None and n == n]
     some, jobs = (sum(one[key] for one in known) for key in ("molded_jobs", "jobs"))
     return f"{some:,.0f} of {jobs:,.0f}" if known else "–"
-
-
-Summary = Mapping[str, Any]
 
 
 def number_of(summary: Summary, key: str) -> float | None:

@@ -8,7 +8,7 @@ from typing import Any
 from numpy.typing import ArrayLike
 
 from sim.errors import ConfigError, StatisticsError
-from sim.statistics.intervals import Interval, neighbours, samples, t_interval
+from sim.statistics import Interval, neighbours, samples, t_interval
 
 STEADY, STEADY_LOAD = "steady", "steady_load"
 """Keys of the summary: whether the queue settles; where not, up to which load it does."""

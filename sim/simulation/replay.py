@@ -21,9 +21,13 @@ from sim.results.artefacts import (
     RUN,
     STEP,
     Artefacts,
+    finish,
     is_finished,
+    manifest,
     mean_of_replications,
     mean_summary,
+    read_results,
+    replacing,
     replication_folder,
     write_ends,
     write_run,
@@ -35,7 +39,6 @@ from sim.results.metrics import summarise
 from sim.results.outcome import Outcome
 from sim.results.provenance import KEEP, Identity, identity_of, input_files, why_again
 from sim.results.rows import EASY_PLUS
-from sim.results.run_folder import finish, manifest, read_results, replacing
 from sim.results.steady_state import STEADY, STEADY_LOAD, WINDOW, Trim
 from sim.simulation.build import with_menu
 from sim.simulation.progress import Show

@@ -22,7 +22,7 @@ from sim.results.rows import EASY_PLUS, KEPT, number_of
 from sim.results.steady_state import STEADY, Trim
 from sim.simulation.recorded_schedule import is_recorded
 from sim.simulation.scene import Scene, play, set_scene
-from sim.statistics.intervals import t_interval
+from sim.statistics import t_interval
 from workloads.arrivals import offered_load, scale_load
 from workloads.truth.options import TRUTH_KEYS
 

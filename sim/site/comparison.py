@@ -9,9 +9,9 @@ import pandas as pd
 from scipy.stats import rankdata
 
 from sim.results.job_metrics import Figures, spread
-from sim.results.steps import Levels
+from sim.results.outcome import Levels
 from sim.site.log_schedule import Recorded, dates, levels
-from workloads.base import BoolArray, FloatArray
+from workloads.base import FloatArray
 
 QUARTERS = 4
 VERDICTS = {"trust": (0.2, 0.7), "care": (0.5, 0.4)}
@@ -159,17 +159,14 @@ def class_labels(found: Recorded) -> Mapping[str, pd.Series]:
     }
     for name in ("user", "partition"):
         if name in jobs and (jobs[name] >= 0).any() and jobs[name].nunique() > 1:
-            every[name] = _usual(pd.Series(found.trace.named(name)), found.judged)
+            names = pd.Series(found.trace.named(name))
+            usual = names[found.judged].value_counts().index[:MOST_CLASSES]
+            every[name] = names.where(names.isin([*usual, "unknown"]), "others")
     return every
 
 
 def _between(width: int) -> str:
     return str(2**width) if width < 2 else f"{2 ** (width - 1) + 1}–{2**width}"
-
-
-def _usual(names: pd.Series, judged: BoolArray) -> pd.Series:
-    shown = names[judged].value_counts().index[:MOST_CLASSES]
-    return names.where(names.isin([*shown, "unknown"]), "others")
 
 
 def class_tables(found: Recorded, nearest: Compared) -> dict[str, list[dict[Hashable, Any]]]:

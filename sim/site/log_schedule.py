@@ -8,7 +8,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from sim.errors import SimError
-from sim.results.steps import NOBODY, Levels, least_over
+from sim.results.outcome import NOBODY, Levels, least_over
 from workloads.base import DIGITS, BoolArray, FloatArray, IntArray, Trace
 
 WEEK, DAY = 7 * 86400.0, 86400.0

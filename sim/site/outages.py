@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 import pandas as pd
 
-from predictors.base import FloatArray, IntArray
+from predictors.base import BoolArray, FloatArray, IntArray
 from sim.policies.order import Order
 from sim.site.log_schedule import DAY, WEEK, Beginning, Recorded, stand_ins
 
@@ -49,18 +49,13 @@ class Weeks:
     begin : numpy.ndarray of float, shape (k,), seconds
     most : numpy.ndarray of int, shape (k,)
         Most processors held at once.
-    waited : numpy.ndarray of float, shape (k,)
-        Share of the week in which jobs waited.
+    telling : numpy.ndarray of bool, shape (k,)
+        Whether jobs waited long enough for the most to show what there was.
     """
 
     begin: FloatArray
     most: IntArray
-    waited: FloatArray
-
-    @property
-    def telling(self) -> np.ndarray:
-        """Weeks in which jobs waited long enough for the most to show what there was."""
-        return np.asarray(self.waited >= QUEUED, np.bool_)
+    telling: BoolArray
 
 
 def weeks_of(found: Recorded) -> Weeks:
@@ -68,7 +63,8 @@ def weeks_of(found: Recorded) -> Weeks:
     edges = found.weeks()
     most = found.held.extremes(edges, np.maximum)
     waiting = replace(found.queued, values=(found.queued.values > 0).astype(float))
-    return Weeks(edges[:-1], most.astype(np.int64), np.diff(waiting.area(edges)) / WEEK)
+    waited = np.diff(waiting.area(edges)) / WEEK
+    return Weeks(edges[:-1], most.astype(np.int64), waited >= QUEUED)
 
 
 def low_weeks(found: Recorded, weeks: Weeks) -> list[Outage]:

@@ -13,8 +13,7 @@ from sim.results.plots.style import INK, LINE_COLOURS, clock, svg_of, tidy, time
 from sim.results.plots.style import picture as embedded
 from sim.results.rows import duration, texts
 from sim.results.sentences import distance, quarter_distance, ranks, relative
-from sim.site.causes import HOUR, percent
-from sim.site.changes import MEANINGS
+from sim.site.causes import HOUR, MEANINGS, percent
 from sim.site.comparison import DISTRUST, held_by
 from sim.site.distances import Backtest
 from sim.site.evidence import Advice, Choice, clock_time

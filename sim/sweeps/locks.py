@@ -15,8 +15,8 @@ from pathlib import Path
 
 from predictors.plain import shown_plainly
 from sim.errors import SimError
+from sim.results.artefacts import foreign
 from sim.results.durable import LOCK
-from sim.results.run_folder import foreign
 
 PAUSE = 0.1
 """Seconds between two tries to have a lock."""

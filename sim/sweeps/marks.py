@@ -9,9 +9,9 @@ from types import MappingProxyType
 
 from sim.help.pages import roots
 from sim.help.versions import NAME, installed
+from sim.results.artefacts import MARK
 from sim.results.durable import known_object, write_whole
 from sim.results.provenance import INPUTS, KEEP, checked_inputs, listed_files, why_again
-from sim.results.run_folder import MARK
 from sim.sweeps.configurations import HOW, key_of
 
 Combination = Sequence[str]

@@ -13,9 +13,9 @@ from typing import Any, NamedTuple, Self
 from predictors.cli.display import duration
 from sim.errors import SimError
 from sim.help.interrupts import goes_on
+from sim.results.artefacts import foreign
 from sim.results.durable import FAILURE, LOCK, MANIFEST, SUMMARY, known_object, write_failure
 from sim.results.provenance import CODE, changed_code
-from sim.results.run_folder import foreign
 from sim.sweeps.callback import folder_name
 from sim.sweeps.configurations import key_of, load_yaml
 from sim.sweeps.locks import PAUSE, holder, refuse_foreign

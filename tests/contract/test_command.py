@@ -11,8 +11,7 @@ from sim.command import completion, main, new, topics
 from sim.command.main import SUBCOMMANDS
 from sim.composition import compose
 from sim.errors import ConfigError
-from sim.help.misspellings import groups
-from sim.help.pages import CONFIG_FOLDER
+from sim.help.pages import CONFIG_FOLDER, groups
 
 pytestmark = pytest.mark.fast
 

@@ -16,7 +16,7 @@ import pytest
 from predictors.compiling import kernel_folder
 from sim.results.artefacts import EXPORTS, FILES, PICTURES
 from sim.results.durable import LOCK
-from sim.statistics.intervals import t_interval
+from sim.statistics import t_interval
 
 ROOT = Path(__file__).resolve().parents[2]
 TINY = ("workload.jobs=40",)

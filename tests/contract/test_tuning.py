@@ -10,8 +10,7 @@ import yaml
 
 from sim.app import _objective
 from sim.errors import ConfigError
-from sim.results.artefacts import BASELINE, RUN
-from sim.results.run_folder import read_results
+from sim.results.artefacts import BASELINE, RUN, read_results
 from sim.simulation.replication import Objective
 
 ROOT = Path(__file__).resolve().parents[2]

@@ -17,8 +17,7 @@ import pytest
 import sim
 from benchmarks.results.regions import data
 from sim.command.main import OVERVIEW, SUBCOMMANDS
-from sim.help.misspellings import groups, known_keys
-from sim.help.pages import options
+from sim.help.pages import groups, known_keys, options
 from tests.docs.commands import PAGES, ROOT, flat, follow, run, steps
 
 DUMP = "slurm-micro-sacct-2021.txt.gz"

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from sim.help.misspellings import groups, known_keys
+from sim.help.pages import groups, known_keys
 
 pytestmark = pytest.mark.fast
 

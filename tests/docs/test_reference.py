@@ -12,7 +12,7 @@ import workloads
 from scripts.composing import composed
 from sim.command.topics import text_of
 from sim.help.meanings import COLUMNS, FIGURES
-from sim.help.misspellings import known_keys
+from sim.help.pages import known_keys
 from sim.results.artefacts import TABLES
 from sim.simulation.replay import artefacts
 from sim.simulation.scene import play, set_scene

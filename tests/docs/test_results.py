@@ -29,7 +29,7 @@ from benchmarks.results.regions import REGION, ROOT, TABLES, differing, filled, 
 from benchmarks.results.running import DATA, NAME, RESULTS, make, rounded
 from benchmarks.results.studies import STUDIES, Study, Sweep
 from sim.results.plots.style import in_dark
-from sim.statistics.paired import MIRRORED
+from sim.statistics import MIRRORED
 from tests.former import WORLD
 
 MAKERS = (claims, guide_tables, logs, other_tables, site_tables, speed_tables, tables, world)

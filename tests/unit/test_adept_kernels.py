@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from predictors import Adept, downey
-from predictors.adept.search import LARGEST_SIGMA, Problem, search, solve
+from predictors.adept.search import LARGEST_SIGMA, Problem, search
 from predictors.adept.selection import EXACT, RUNNER_UP, distance_weights, select
 from predictors.remarks import worst_grade
 
@@ -23,9 +23,40 @@ def random_problem(seed):
     return Problem(n, t, weights, 4 * np.maximum(TARGETS, n[-1]))
 
 
+def terms(breakpoint, high, nprocs):
+    x, half = breakpoint / nprocs, 0.5 / nprocs
+    return np.maximum(x, 1.0), np.maximum(np.minimum(x - half - 0.5, 0.5 - half), high)
+
+
+def runtime_of(found):
+    F, G = terms(found.values[:, 0], found.high.astype(float), TARGETS[:, None])
+    return found.values[:, 1] * (F + found.values[:, 2] * G)
+
+
+def parameters_of(found):
+    B, r = found.values[:, 0], found.values[:, 2]
+    return np.where(found.high, (B + r) / (1.0 + r), B), r
+
+
+def solved_in_arrays(case, breakpoint, least, most, high):
+    """Minimise over r and c: the share explained has one maximum over r >= 0."""
+    F, G = terms(breakpoint[..., None], high[:, None], case.nprocs)
+    once = (case.weights / case.runtime)[:, :, None]
+    twice = once / case.runtime[:, None]
+    FF, FG, GG = ((product @ twice)[..., 0] for product in (F * F, F * G, G * G))
+    F1, G1 = ((product @ once)[..., 0] for product in (F, G))
+    above, below = FF * G1 - FG * F1, GG * F1 - FG * G1
+    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+        r = np.where(below > 0.0, above / below, most)
+    r = np.clip(np.where(np.abs(above) <= 1e-14 * FF * G1, least, r), least, most)
+    top = F1 + r * G1
+    c = top / (FF + r * (2.0 * FG + r * GG))
+    return c, r, np.maximum(1.0 - top * c, 0.0)
+
+
 def chosen_by_arrays(found, floor, balanced):
     """The lower median of the members, weighted by family or not, row by row."""
-    runtime = found.runtime(TARGETS)
+    runtime = runtime_of(found)
     rows = []
     for w, seconds in zip(found.wssre, runtime, strict=True):
         inside = w <= RUNNER_UP * w.min() + max(floor, EXACT) ** 2
@@ -43,15 +74,15 @@ def chosen_by_arrays(found, floor, balanced):
 def test_every_candidate_is_solved_as_in_arrays(seed):
     case = random_problem(seed)
     found = search(case)
-    flat = found.breakpoint * np.where(found.high, 1.0, 2.0) - ~found.high <= case.nprocs[0]
+    flat = found.values[:, 0] * np.where(found.high, 1.0, 2.0) - ~found.high <= case.nprocs[0]
     least = found.high.astype(float)
     most = np.where(found.high, LARGEST_SIGMA, 1.0)
-    _, r, w = solve(case, found.breakpoint, least, most, least)
+    _, r, w = solved_in_arrays(case, found.values[:, 0], least, most, least)
     compared = np.isfinite(found.wssre) & ~flat
     assert compared.sum() > 500
     np.testing.assert_allclose(found.wssre[compared], w[compared], rtol=1e-9, atol=1e-13)
     sharp = compared & (r > least) & (r < most)
-    np.testing.assert_allclose(found.ratio[sharp], r[sharp], rtol=1e-6)
+    np.testing.assert_allclose(found.values[:, 2][sharp], r[sharp], rtol=1e-6)
 
 
 @pytest.mark.parametrize("seed", range(8))
@@ -59,20 +90,20 @@ def test_every_candidate_is_solved_as_in_arrays(seed):
 def test_the_compiled_choice_is_that_of_arrays(seed, balanced):
     found = search(random_problem(seed))
     for floor in (0.0, 0.03, 0.2):
-        chosen = select(found, TARGETS, floor, balanced)
-        _, low, high, A_low, A_high, *_, its_A, its_sigma = chosen.answers.T
+        chosen = select(found, TARGETS, floor, balanced, False, 1.0, 130.0)
+        _, low, high, _, its_A, its_sigma, A_low, A_high, _ = chosen.answers
         np.testing.assert_array_equal(chosen.chosen, chosen_by_arrays(found, floor, balanced))
         members = found.wssre <= (
             RUNNER_UP * found.wssre.min(axis=1, keepdims=True) + max(floor, EXACT) ** 2
         )
         np.testing.assert_array_equal(chosen.members, members)
-        A, sigma = found.parameters()
+        A, sigma = parameters_of(found)
         np.testing.assert_allclose(A_low, np.where(members, A, np.inf).min(axis=1))
         np.testing.assert_allclose(A_high, np.where(members, A, 0).max(axis=1))
         rows = np.arange(len(TARGETS))
         np.testing.assert_allclose(its_A, A[rows, chosen.chosen])
         np.testing.assert_allclose(its_sigma, sigma[rows, chosen.chosen])
-        runtime = found.runtime(TARGETS)
+        runtime = runtime_of(found)
         beside = members | members[:, found.neighbours[:, 0]] | members[:, found.neighbours[:, 1]]
         beside &= np.isfinite(found.wssre)
         np.testing.assert_allclose(low, np.where(beside, runtime, np.inf).min(axis=1))

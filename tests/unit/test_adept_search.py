@@ -15,7 +15,8 @@ def problem(n, t, targets, scale="free"):
     targets = np.asarray(targets, float)
     weights = distance_weights(n, targets, 2.0)
     weights /= weights.sum(axis=1, keepdims=True)
-    return Problem(n, t, weights, 4 * np.maximum(targets, n[-1]), scale)
+    serial = {"free": None, "unit": 0.0, "serial": t[0].item()}[scale]
+    return Problem(n, t, weights, 4 * np.maximum(targets, n[-1]), serial)
 
 
 def brute_wssre(case, row, scale=None):
@@ -56,11 +57,12 @@ def test_the_exact_search_is_never_worse_than_the_papers_grid(scale):
 def test_wssre_is_what_the_candidates_runtimes_say():
     case = problem(N, T, [128.0, 20.0])
     found = search(case)
-    A, sigma = found.parameters()
     for row in range(2):
         best = int(found.wssre[row].argmin())
-        shape = downey.relative_time(N, A[row, best], sigma[row, best])
-        unit = found.runtime(np.array([1.0, 1.0]))[row, best]
+        B, c, sigma, _ = found.values[row, :, best]
+        A = (B + sigma) / (1.0 + sigma) if found.high[best] else B
+        shape = downey.relative_time(N, A, sigma)
+        unit = c * (B + (sigma if found.high[best] else 0.0))
         error = (unit * shape / T - 1) ** 2 @ case.weights[row]
         assert found.wssre[row, best] == pytest.approx(error, rel=1e-9)
 
@@ -101,14 +103,16 @@ def test_the_papers_grid_predicts_close_to_the_exact_search():
 def test_lower_median_of_the_indistinguishable_candidates_predicts():
     targets = np.array([128.0])
     found = search(problem(N, T, targets))
-    chosen = select(found, targets, 0.05)
-    runtimes = found.runtime(targets)[0]
+    chosen = select(found, targets, 0.05, False, False, 1.0, 64.0)
+    B, c, r, _ = found.values[0]
+    G = np.maximum(np.minimum(B / 128 - 0.5 / 128 - 0.5, 0.5 - 0.5 / 128), found.high)
+    runtimes = c * (np.maximum(B / 128, 1.0) + r * G)
     inside = np.sort(runtimes[found.wssre[0] <= 1.1 * found.wssre[0].min() + 0.05**2])
-    predicted, low, high = chosen.answers[0, :3]
+    predicted, low, high = chosen.answers[:3, 0]
     assert predicted == inside[(len(inside) - 1) // 2]
     assert low <= inside[0]
     assert high >= inside[-1]
-    best = select(found, targets, 0.05, plain=True)
+    best = select(found, targets, 0.05, False, True, 1.0, 64.0)
     assert found.wssre[0, best.chosen[0]] == found.wssre[0].min()
 
 

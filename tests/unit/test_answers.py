@@ -26,12 +26,12 @@ from sim.results.steady_state import (
     replications_of,
     windows_sentences,
 )
-from sim.statistics.intervals import Interval
-from sim.statistics.paired import Comparison, compare, log_ratios, share_of_gain
+from sim.statistics import Comparison, Interval, compare, log_ratios, share_of_gain
 
 pytestmark = pytest.mark.fast
 
 RESPONSE = "mean_response_time"
+BEST = "best-sentence"
 TIMES = {
     ("easy", "user_estimate"): (100.0, 130.0, 90.0, 160.0),
     ("easy", "oracle"): (95.0, 120.0, 92.0, 150.0),
@@ -149,8 +149,8 @@ def test_differences_are_paired_and_read_together(study):
     alone = compare([ratios(("sa", "adept"), ("easy", "user_estimate"))]).comparisons[0]
     assert adept.change.low < alone.change.low
     assert adept.comparison.single == alone.change
-    assert adept.certain
-    assert not by_label(found)["sa, noisy_oracle"].certain
+    assert adept.comparison.certain
+    assert not by_label(found)["sa, noisy_oracle"].comparison.certain
 
 
 def test_shares_of_gain_are_against_the_oracle_under_the_same_policy(study):
@@ -197,7 +197,7 @@ def test_what_differs_in_policy_and_predictor_says_what_the_policy_does_alone(st
     row = table["Differences on the same jobs"].set_index("runs").loc["sa, oracle"]
     assert row["change by policy"].startswith(f"{100 * right.mean:.1f} % [")
     only = [found["sa, oracle"]]
-    assert "by the policy alone)" in verdict(groups(study), only, RESPONSE, None).best
+    assert "by the policy alone)" in verdict(groups(study), only, RESPONSE, None).sentences[BEST]
 
 
 def drawn(times, **setting):
@@ -244,7 +244,7 @@ def test_shares_change_by_percentage_points(study):
     assert table.loc["sa, adept", "change"] == "+67.0 pp, identical replications"
     assert difference_figures(found.differences)["change"].max() == pytest.approx(0.67)
     said = verdict(every, found.differences, "prediction_within_20", None)
-    assert "predicted within 20 % +67.0 pp, identical replications against" in said.best
+    assert "predicted within 20 % +67.0 pp, identical replications against" in said.sentences[BEST]
     assert said.order[0].policy == "sa"
 
 
@@ -259,20 +259,24 @@ def test_identical_runs_are_no_difference_and_do_not_count(study):
         )
     every = differences(groups(study))
     same = by_label(every)["sa, user_estimate"]
-    assert (same.comparison.identical, same.certain, same.set) == ("runs", False, "")
+    assert (same.comparison.identical, same.comparison.certain, same.set) == ("runs", False, "")
     assert by_label(every)["sa, adept"].change == before.change
     table = answers(groups(study), RESPONSE, None, 1).tables()
     row = table["Differences on the same jobs"].set_index("runs").loc["sa, user_estimate"]
     assert row["change"] == "no difference"
     only = [same]
-    assert verdict(groups(study), only, RESPONSE, None).best.startswith("No difference: sa, user_")
+    assert (
+        verdict(groups(study), only, RESPONSE, None)
+        .sentences[BEST]
+        .startswith("No difference: sa, user_")
+    )
 
 
 def test_a_gain_that_includes_zero_is_not_called_best(study):
     noisy = [one for one in differences(groups(study)) if "noisy" in one.group.label]
     said = verdict(groups(study), noisy, RESPONSE, None)
-    assert said.best.startswith("No best: nothing gains, nearest is sa, noisy_oracle")
-    assert "which includes 0, 12 pairs" in said.best
+    assert said.sentences[BEST].startswith("No best: nothing gains, nearest is sa, noisy_oracle")
+    assert "which includes 0, 12 pairs" in said.sentences[BEST]
 
 
 def test_an_oracle_is_not_ranked_where_nothing_else_makes_a_difference(study):
@@ -280,7 +284,7 @@ def test_an_oracle_is_not_ranked_where_nothing_else_makes_a_difference(study):
     base = every["easy, user_estimate"]
     same = Group({"policy": "sa", "predictor": "user_estimate"}, "run", list(base.samples))
     some = [base, same, every["sa, oracle"]]
-    said = verdict(some, differences(some), RESPONSE, None).best
+    said = verdict(some, differences(some), RESPONSE, None).sentences[BEST]
     assert said.startswith("No difference: sa, user_estimate against easy, user_estimate")
     assert said.endswith("An oracle is not ranked, as no site has one.")
 
@@ -293,7 +297,7 @@ def test_of_a_queue_that_does_not_settle_no_percentage_is_told(study, capsys):
     found = by_label(differences(groups(study)))
     assert np.isnan(found["sa, adept"].change.mean)
     assert found["sa, adept"].kept == ""
-    assert found["sa, oracle"].certain
+    assert found["sa, oracle"].comparison.certain
     assert main([str(study), "--table", "--markdown"]) == 0
     shown = capsys.readouterr().out
     assert shown.startswith(
@@ -427,11 +431,11 @@ def test_the_verdict_names_the_best_without_foresight_and_how_sure(study):
     found = differences(every)
     who = answering.losers(best_of(found, RESPONSE))
     said = verdict(every, found, RESPONSE, who)
-    assert said.best.startswith("Best: sa, adept, mean response -4")
+    assert said.sentences[BEST].startswith("Best: sa, adept, mean response -4")
     told = "12 pairs; simultaneous, one of 5 intervals of mean_response_time; this row alone has ["
-    assert told in said.best
-    assert said.rests_on == "This rests on the assumptions of the configuration."
-    assert said.recorded == "No real machine's schedule of these jobs is recorded."
+    assert told in said.sentences[BEST]
+    assert said.sentences["rests-on"] == "This rests on the assumptions of the configuration."
+    assert said.sentences["recorded"] == "No real machine's schedule of these jobs is recorded."
     best, foresight, losing = said.tiles
     assert (best.name, foresight.name, losing.name) == ("best", "foresight", "losers")
     assert best.text == "mean response of sa, adept against easy, user_estimate"
@@ -460,14 +464,17 @@ def test_one_run_each_and_foresight_that_does_worse_are_said(study):
             group.samples[0] = told(group.samples[0], mean_response_time=70.0)
     found = differences(alone)
     said = verdict(alone, found, RESPONSE, None)
-    assert said.best == (
+    assert said.sentences[BEST] == (
         "No best: first comes sa, adept, mean response -40.0 % against easy, user_estimate, "
         "one pair of runs does not show how sure that is; replications=10 would. "
         "An oracle is not ranked, as no site has one."
     )
     assert "True runtimes do worse here than predictions" in said.tiles[1].text
-    assert verdict(alone, [], RESPONSE, None).best.endswith('--against "easy, oracle".')
-    assert verdict([], [], RESPONSE, None).best == "Nothing is compared: no run is finished."
+    assert verdict(alone, [], RESPONSE, None).sentences[BEST].endswith('--against "easy, oracle".')
+    assert (
+        verdict([], [], RESPONSE, None).sentences[BEST]
+        == "Nothing is compared: no run is finished."
+    )
 
 
 def test_over_several_settings_the_verdict_says_in_how_many_it_holds():
@@ -479,8 +486,8 @@ def test_over_several_settings_the_verdict_says_in_how_many_it_holds():
              ("easy", 0.9): [20, 21], ("sa", 0.9): [9, 8], ("fcfs", 0.9): [40, 41]}  # fmt: skip
     every = [group(*key, values) for key, values in drawn.items()]
     said = verdict(every, differences(every), RESPONSE, None)
-    assert "sa, workload.load=0.9, mean response" in said.best
-    assert "First in other settings: sa, workload.load=0.5, -1" in said.best
+    assert "sa, workload.load=0.9, mean response" in said.sentences[BEST]
+    assert "First in other settings: sa, workload.load=0.5, -1" in said.sentences[BEST]
 
 
 def test_winners_and_losers_are_told_job_by_job(study):
@@ -608,12 +615,14 @@ def test_repetitions_of_the_same_jobs_are_not_read_as_other_weeks(begins, told, 
 
 def test_a_rule_that_had_nothing_to_go_by_is_called_untried(study):
     every = groups(study)
-    assert "untried" not in verdict(every, differences(every), RESPONSE, None).molding
+    assert "untried" not in verdict(every, differences(every), RESPONSE, None).sentences.get(
+        "molding", ""
+    )
     idle = {"menu": "powers_of_two", "molded_jobs": 0, "jobs": 500, "decisions_by_belief": 3}
     for group in every:
         if group.label == "sa, adept":
             group.samples[:] = [told(sample, **idle) for sample in group.samples]
-    said = verdict(every, differences(every), RESPONSE, None).molding
+    said = verdict(every, differences(every), RESPONSE, None).sentences.get("molding", "")
     assert "Molding is untried under sa, adept, where hardly any start was decided" in said
 
 
@@ -701,9 +710,11 @@ def test_a_figure_of_which_neither_is_better_says_how_it_is_ranked(study):
     for group in every:
         group.samples[:] = [told(one, held_area=one.summary["mean_response_time"])
                             for one in group.samples]  # fmt: skip
-    said = verdict(every, differences(every, "held_area"), "held_area", None).best
+    said = verdict(every, differences(every, "held_area"), "held_area", None).sentences[BEST]
     assert said.endswith(" A lower held area counts as better here.")
-    assert "counts as better" not in verdict(every, differences(every), RESPONSE, None).best
+    assert (
+        "counts as better" not in verdict(every, differences(every), RESPONSE, None).sentences[BEST]
+    )
 
 
 def test_runs_that_are_not_ranked_or_settle_in_part_are_said_first(study):
@@ -717,23 +728,28 @@ def test_runs_that_are_not_ranked_or_settle_in_part_are_said_first(study):
         if group.label == "sa, noisy_oracle":
             group.samples[0] = told(group.samples[0], mean_response_time=0.0)
     said = verdict(every, differences(every), RESPONSE, None)
-    assert said.partly == (
+    assert said.sentences["partly"] == (
         "The queue does not settle in 2 of 12 simulations of sa, adept (its jobs settle up to load "
         "0.6): they count, but changes depend on their length."
     )
     none = "Not ranked, as they have no ratio (0 or nothing in some run): sa, noisy_oracle."
-    assert f" {none}" in said.best
+    assert f" {none}" in said.sentences[BEST]
     (noisy,) = (group for group in every if group.label == "sa, noisy_oracle")
     noisy.samples[:] = [told(one, mean_response_time=0.0) for one in noisy.samples]
-    assert verdict(every, differences(every), RESPONSE, None).best.startswith(f"{none} Best: ")
     assert (
-        "Not ranked" not in verdict(groups(study), differences(groups(study)), RESPONSE, None).best
+        verdict(every, differences(every), RESPONSE, None)
+        .sentences[BEST]
+        .startswith(f"{none} Best: ")
+    )
+    assert (
+        "Not ranked"
+        not in verdict(groups(study), differences(groups(study)), RESPONSE, None).sentences[BEST]
     )
 
 
 def test_the_best_is_named_with_those_that_are_the_same_to_the_last_bit(study):
     every = groups(study)
-    plain = verdict(every, differences(every), RESPONSE, None).best
+    plain = verdict(every, differences(every), RESPONSE, None).sentences[BEST]
     assert plain.startswith("Best: sa, adept, mean response")
     (best,) = (group for group in every if group.label == "sa, adept")
     moved = {"molded_jobs": 3, "resized_jobs": 2, "reallocations": 7, "decisions_by_belief": 4}
@@ -743,9 +759,11 @@ def test_the_best_is_named_with_those_that_are_the_same_to_the_last_bit(study):
               for name in ("twin", "near")]  # fmt: skip
     every[-1].samples[0] = told(best.samples[0], makespan=1.0)
     said = verdict(every, differences(every), RESPONSE, None)
-    assert said.best.startswith("Best: sa, adept, mean response")
-    assert " The same to the last bit: sa, twin." in said.best
-    assert said.treated.endswith("24 resized (84 times) at no cost, whatever was predicted.")
+    assert said.sentences[BEST].startswith("Best: sa, adept, mean response")
+    assert " The same to the last bit: sa, twin." in said.sentences[BEST]
+    assert said.sentences["treated"].endswith(
+        "24 resized (84 times) at no cost, whatever was predicted."
+    )
     (oracle,) = (group for group in every if group.label == "sa, oracle")
     oracle.samples[:] = best.samples
     tile = verdict(every, differences(every), RESPONSE, None).tiles[1]
@@ -779,10 +797,10 @@ def test_an_oracle_of_other_simulations_says_nothing_of_an_effect(study):
 def test_runs_without_a_reference_are_named(study):
     every = groups(study)
     asked = differences(every, against="predictor=noisy_oracle")
-    said = verdict(every, asked, RESPONSE, None).best
+    said = verdict(every, asked, RESPONSE, None).sentences[BEST]
     assert "Not compared, as there is no reference for them: easy, " in said
     assert "sa, " not in said.partition("Not compared")[2]
-    assert "Not compared" not in verdict(every, differences(every), RESPONSE, None).best
+    assert "Not compared" not in verdict(every, differences(every), RESPONSE, None).sentences[BEST]
 
 
 def test_ranges_of_few_pairs_are_drawn(study):

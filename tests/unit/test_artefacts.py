@@ -12,9 +12,12 @@ from sim.results.artefacts import (
     BASELINE,
     RUN,
     Artefacts,
+    finish,
     is_finished,
+    manifest,
     mean_of_replications,
     mean_summary,
+    replacing,
     write_ends,
     write_run,
 )
@@ -22,7 +25,6 @@ from sim.results.durable import read_failure, write_failure
 from sim.results.metrics import summarise
 from sim.results.outcome import outcome
 from sim.results.plots.schedule import schedule_figure
-from sim.results.run_folder import finish, manifest, replacing
 
 NAMES = {
     "jobs.parquet",

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from predictors.cycles.checkpointing import FixedRule, NoCheckpoints
 from sim.errors import ConfigError
 from sim.evolving.attempts import Attempt, Checkpointing
-from sim.machine.failures import ConstantRepairs, NodeFailures, WeibullLifetimes
+from sim.machine.failing import Lifetimes, NodeFailures, Repairs
 from workloads.evolving.cycle_costs import CYCLE_MACHINES
 from workloads.evolving.phases import DECKS, EvolvingRun
 
@@ -90,7 +90,7 @@ def test_a_limit_below_a_cycle_is_stuck():
 @settings(max_examples=25)
 @given(st.integers(0, 1000), st.floats(2000.0, 50_000.0))
 def test_nothing_is_lost_through_random_failures(key, mtbf):
-    nodes = NodeFailures(8, WeibullLifetimes(8 * mtbf, 0.7), ConstantRepairs(0.0), key)
+    nodes = NodeFailures(8, Lifetimes(8 * mtbf, 0.7), Repairs(0.0), key)
     failures = (event.time for event in nodes.events() if event.kind == "failure")
     now, done, spent, work, failure = 0.0, 0, 0.0, 0.0, 0.0
     for number in range(10_000):

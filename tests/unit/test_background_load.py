@@ -193,8 +193,8 @@ def test_sensors_per_node_average_the_processors_of_the_node():
 
 def test_link_samples_find_what_is_loaded_at_that_moment():
     load = background("rounds")
-    seen = LoadSensors(load, Streams(1)).during(range(8), 100.0, 3000.0).bandwidth
-    for least, time in zip(seen.least, np.arange(100.0, 3000.0, 120.0), strict=True):
+    seen = LoadSensors(load, Streams(1)).during(range(8), 100.0, 3000.0)
+    for least, time in zip(seen.lowest_link, np.arange(100.0, 3000.0, 120.0), strict=True):
         assert least == load.bandwidth_at(range(8), time)
 
 
@@ -203,8 +203,8 @@ def test_link_samples_average_each_link_over_all_samples():
     times = np.arange(100.0, 3000.0, 120.0)
     found = load.links_at(times, np.ones(8, bool))
     lost = np.bincount(found.source * 8 + found.destination, 1.0 - found.available)
-    seen = LoadSensors(load, Streams(1)).during(range(8), 100.0, 3000.0).bandwidth
-    np.testing.assert_allclose(seen.average, 1.0 - lost[lost > 0] / len(times), rtol=1e-12)
+    seen = LoadSensors(load, Streams(1)).during(range(8), 100.0, 3000.0)
+    np.testing.assert_allclose(seen.links, 1.0 - lost[lost > 0] / len(times), rtol=1e-12)
 
 
 def test_noise_is_the_same_whoever_asks_and_of_the_given_size():
@@ -281,8 +281,8 @@ def test_counts_of_numpy_are_counts():
 
 def test_noise_leaves_free_links_free():
     load = background("rounds")
-    exact = LoadSensors(load, Streams(1)).during(range(3), 0.0, 3000.0).bandwidth.least
-    noisy = LoadSensors(load, Streams(1), noise=0.2).during(range(3), 0.0, 3000.0).bandwidth.least
+    exact = LoadSensors(load, Streams(1)).during(range(3), 0.0, 3000.0).lowest_link
+    noisy = LoadSensors(load, Streams(1), noise=0.2).during(range(3), 0.0, 3000.0).lowest_link
     assert (exact == 1).any()
     assert (noisy[exact == 1] == 1).all()
     assert (noisy[exact < 1] != exact[exact < 1]).all()

@@ -18,7 +18,7 @@ from sim.results.metrics import summarise
 from sim.results.outcome import outcome
 from sim.results.rows import TOO_WIDE, duration, percent, texts
 from sim.simulation.progress import ProgressWatcher, simulated_date
-from sim.statistics.intervals import Interval
+from sim.statistics import Interval
 
 pytestmark = pytest.mark.fast
 

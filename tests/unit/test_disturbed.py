@@ -9,8 +9,7 @@ from toys import ToyEstimate, rigid, rigid_truth, trace_of
 from sim.engine.run import simulate
 from sim.engine.setup import Setup
 from sim.machine.base import Dedicated
-from sim.machine.disturbed import Disturbed
-from sim.machine.interference import NodeInterference
+from sim.machine.disturbed import Disturbed, NodeInterference
 
 
 def machine(processors=8, width=2, **more):

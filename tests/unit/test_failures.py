@@ -6,18 +6,16 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from sim.machine.failures import (
-    ConstantRepairs,
-    ExponentialLifetimes,
-    LognormalRepairs,
+from sim.machine.failing import (
+    Lifetimes,
     NodeFailures,
-    WeibullLifetimes,
+    Repairs,
 )
 
 pytestmark = pytest.mark.fast
 
-FIFTY = ConstantRepairs(50.0)
-LAWS = [ExponentialLifetimes(1000.0), WeibullLifetimes(1000.0, 0.7), WeibullLifetimes(1000.0, 1.5)]
+FIFTY = Repairs(50.0)
+LAWS = [Lifetimes(1000.0), Lifetimes(1000.0, 0.7), Lifetimes(1000.0, 1.5)]
 
 
 def failures(law=LAWS[0], repairs=FIFTY, nodes=5, key=3):
@@ -34,18 +32,17 @@ def until(end, clock):
 def test_lives_follow_their_law(law):
     lives = law.draw(np.random.default_rng(1), 20_000)
     assert lives.mean() == pytest.approx(1000.0, rel=0.04)
-    shape = getattr(law, "shape", 1.0)
-    scale = getattr(law, "scale", 1000.0)
-    assert stats.kstest(lives, stats.weibull_min(shape, scale=scale).cdf).pvalue > 0.01
+    assert (
+        stats.kstest(lives, stats.weibull_min(law.shape or 1.0, scale=law.scale).cdf).pvalue > 0.01
+    )
 
 
 @pytest.mark.parametrize("law", LAWS)
 def test_first_failures_are_those_of_a_steady_clock(law):
     rng = np.random.default_rng(2)
     firsts = np.array([law.draw_first(rng) for _ in range(5000)])
-    shape, scale = getattr(law, "shape", 1.0), getattr(law, "scale", 1000.0)
     grid = np.linspace(0, 60_000, 60_001)
-    survival = stats.weibull_min(shape, scale=scale).sf(grid)
+    survival = stats.weibull_min(law.shape or 1.0, scale=law.scale).sf(grid)
     residual = np.cumsum(survival) / survival.sum()
     assert stats.kstest(firsts, lambda x: np.interp(x, grid, residual)).pvalue > 0.01
 
@@ -60,15 +57,15 @@ def test_ages_matter_for_weibull_only():
 
 def test_repairs():
     rng = np.random.default_rng(4)
-    assert ConstantRepairs(7.0).draw(rng, 2).tolist() == [7.0, 7.0]
-    away = LognormalRepairs(mean=200.0, median=100.0).draw(rng, 200_000)
+    assert Repairs(7.0).draw(rng, 2).tolist() == [7.0, 7.0]
+    away = Repairs(mean=200.0, median=100.0).draw(rng, 200_000)
     assert np.median(away) == pytest.approx(100.0, rel=0.02)
     assert away.mean() == pytest.approx(200.0, rel=0.03)
 
 
-@pytest.mark.parametrize("law", [ExponentialLifetimes(50.0), WeibullLifetimes(50.0)])
+@pytest.mark.parametrize("law", [Lifetimes(50.0), Lifetimes(50.0, 0.7)])
 def test_first_failures_are_those_of_each_nodes_own_stream(law):
-    failures = NodeFailures(40, law, ConstantRepairs(1.0), key=3, start=7.0)
+    failures = NodeFailures(40, law, Repairs(1.0), key=3, start=7.0)
     firsts = {}
     for event in islice(failures.events(), 2000):
         firsts.setdefault(event.node, event.time)
@@ -79,7 +76,7 @@ def test_first_failures_are_those_of_each_nodes_own_stream(law):
 
 
 def test_events_are_in_time_order_and_alternate():
-    events = list(islice(failures(repairs=LognormalRepairs(300.0, 100.0)).events(), 500))
+    events = list(islice(failures(repairs=Repairs(300.0, 100.0)).events(), 500))
     assert all(a.time <= b.time for a, b in pairwise(events))
     for node in range(5):
         kinds = [event.kind for event in events if event.node == node]
@@ -87,7 +84,7 @@ def test_events_are_in_time_order_and_alternate():
 
 
 def test_no_failure_while_away():
-    clock = failures(repairs=ConstantRepairs(500.0), nodes=1)
+    clock = failures(repairs=Repairs(500.0), nodes=1)
     events = list(islice(clock.events(), 200))
     gaps = np.diff([event.time for event in events])
     assert gaps[::2] == pytest.approx(500.0)
@@ -113,6 +110,6 @@ def test_a_repair_ends_a_failure():
 
 
 def test_rate_of_many_nodes_adds_up():
-    clock = NodeFailures(200, LAWS[0], ConstantRepairs(0.0), key=9)
+    clock = NodeFailures(200, LAWS[0], Repairs(0.0), key=9)
     count = len(until(50_000.0, clock))
     assert count == pytest.approx(10_000, abs=4 * 100)

@@ -2,8 +2,8 @@ import numpy as np
 import pytest
 
 from sim.errors import ConfigError
+from sim.results.outcome import NOBODY, Steps, least_over, settling_figures
 from sim.results.steady_state import Trim
-from sim.results.steps import NOBODY, Steps, least_over, settling_figures
 
 pytestmark = pytest.mark.fast
 

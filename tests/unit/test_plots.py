@@ -8,9 +8,9 @@ from random_schedules import random_run
 
 import sim
 from sim.results.frames import TABLES, Tables
-from sim.results.outcome import outcome
-from sim.results.plots.panels import Rectangles, coverage, rectangles
-from sim.results.plots.schedule import schedule_figure
+from sim.results.job_metrics import waiting
+from sim.results.outcome import Levels, outcome
+from sim.results.plots.schedule import Rectangles, coverage, rectangles, schedule_figure
 from sim.results.plots.style import (
     DARK,
     LINE_COLOURS,
@@ -21,9 +21,7 @@ from sim.results.plots.style import (
     picture,
     svg_of,
     time_ticks,
-    waiting,
 )
-from sim.results.steps import Levels
 
 
 def changed(tables, **frames):
@@ -50,7 +48,7 @@ def test_axes_have_units_and_title():
 
 
 def test_many_jobs_are_drawn_as_a_picture(monkeypatch):
-    monkeypatch.setattr("sim.results.plots.panels.DRAWN_RECTANGLES", 50)
+    monkeypatch.setattr("sim.results.plots.schedule.DRAWN_RECTANGLES", 50)
     assert len(drawn(60).axes[0].images) == 1
     monkeypatch.undo()
     assert len(drawn(60).axes[0].images) == 0
@@ -59,7 +57,8 @@ def test_many_jobs_are_drawn_as_a_picture(monkeypatch):
 def test_rectangles_of_separate_ranges():
     _, _, records = random_run(3, 30, 8)
     held = records.stretches
-    shape = rectangles(held.start_time, held.end_time, held.nodes)
+    spans = pd.DataFrame({"start_time": held.start_time, "end_time": held.end_time})
+    shape = rectangles(spans, held.nodes)
     heights = np.bincount(shape.stretch, shape.high - shape.low)
     assert heights.tolist() == records.stretches.processors.tolist()
 

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
+from known_walltime import expected_walltime
 from toys import ToyEstimate, rigid, rigid_truth, trace_of
 
 from benchmarks.single_job_recovery import recover
@@ -13,7 +14,6 @@ from predictors.cycles.checkpointing import (
     FixedRule,
     NoCheckpoints,
     daly_interval,
-    expected_walltime,
 )
 from predictors.cycles.online import OnlineCyclePredictor
 from predictors.in_loop.dynamic import Dynamic
@@ -25,7 +25,7 @@ from sim.evolving.attempts import Attempt
 from sim.evolving.recovery import simulate_recovering
 from sim.evolving.settings import Evolving
 from sim.machine.failing import Failing
-from sim.results.steps import machine_figures, steps_of
+from sim.results.outcome import machine_figures, steps_of
 from workloads.evolving.cycle_costs import CYCLE_MACHINES
 from workloads.evolving.phases import EvolvingApplication
 from workloads.streams import Streams

@@ -6,16 +6,16 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from known_walltime import expected_walltime
 
 from benchmarks.single_job_recovery import recover
 from predictors.cycles.checkpointing import (
     best_interval,
     daly_interval,
-    expected_walltime,
     young_interval,
 )
 from sim.errors import SimError
-from sim.machine.failures import ConstantRepairs, ExponentialLifetimes, NodeFailures
+from sim.machine.failing import Lifetimes, NodeFailures, Repairs
 
 
 def test_failure_by_hand():
@@ -100,7 +100,7 @@ def simulated(work, interval, cost, mtbf, restart, runs, key):
     ends = np.arange(1, round(work / 10) + 1) * 10.0
     walls = []
     for run in range(runs):
-        nodes = NodeFailures(4, ExponentialLifetimes(4 * mtbf), ConstantRepairs(0.0), key + run)
+        nodes = NodeFailures(4, Lifetimes(4 * mtbf), Repairs(0.0), key + run)
         times = (event.time for event in nodes.events() if event.kind == "failure")
         walls.append(recover(ends, times, interval, cost, restart).wall)
     return np.array(walls)

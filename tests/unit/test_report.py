@@ -11,14 +11,13 @@ from test_compare import fabricate, figures
 from predictors.cli import display
 from sim.compare import main
 from sim.report.answers import Curve
-from sim.report.details import COUNT_BINS, details
-from sim.report.figures import in_turn, losses_of, plots_of, save
+from sim.report.figures import COUNT_BINS, details, in_turn, losses_of, plots_of, save
 from sim.report.forest import answer_plots, bar, interval_bars
 from sim.report.gathering import gather
 from sim.report.samples import Group, Sample, estimate, groups_of
 from sim.report.tables import size, text_table
 from sim.results.sentences import few_predictions
-from sim.statistics.intervals import Interval
+from sim.statistics import Interval
 
 pytestmark = pytest.mark.fast
 

@@ -10,12 +10,12 @@ from sim.results.artefacts import RUN
 from sim.results.metrics import batch_figures
 from sim.results.steady_state import batch_means
 from sim.simulation.replication import Objective, Precision
-from sim.statistics.intervals import t_interval
-from sim.statistics.paired import (
+from sim.statistics import (
     compare,
     log_ratios,
     ratio_of_means,
     share_of_gain,
+    t_interval,
 )
 
 pytestmark = pytest.mark.fast
@@ -116,7 +116,7 @@ SKEWED = 4 / 9
     ],
 )
 def test_intervals_cover_whatever_the_tails(law, low, high, monkeypatch):
-    monkeypatch.setattr("sim.statistics.paired.RESAMPLES", 300)
+    monkeypatch.setattr("sim.statistics.RESAMPLES", 300)
     rng = np.random.default_rng(11)
     for pairs in (10, 40):
         drawn = (compare([law(rng, pairs)], shares=[True]).comparisons[0] for _ in range(300))
@@ -124,7 +124,7 @@ def test_intervals_cover_whatever_the_tails(law, low, high, monkeypatch):
 
 
 def test_two_hundred_tables_of_equals_call_at_most_sixteen_better(monkeypatch):
-    monkeypatch.setattr("sim.statistics.paired.RESAMPLES", 300)
+    monkeypatch.setattr("sim.statistics.RESAMPLES", 300)
     rng = np.random.default_rng(12)
     false = 0
     for _ in range(200):

@@ -7,7 +7,7 @@ from known_queue import Study, draw, expected_waits
 from scipy import stats
 
 from sim.simulation.replication import Precision
-from sim.statistics.intervals import t_interval
+from sim.statistics import t_interval
 
 
 def test_the_chain_knows_the_waits_of_a_queue_from_empty():

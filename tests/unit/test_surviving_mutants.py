@@ -28,7 +28,7 @@ from sim.policies.passes.memory import make_memory
 from sim.policies.reallocation.equi import Equipartition
 from sim.state.decisions import PastErrors
 from sim.state.waiting_queue import WaitingQueue
-from sim.statistics.intervals import neighbours
+from sim.statistics import neighbours
 
 pytestmark = pytest.mark.fast
 
@@ -66,7 +66,7 @@ def test_the_breakpoint_of_a_noiseless_curve_is_found_within_rounding(average, s
     weights = np.full((1, n.size), 1 / n.size)
     found = search(Problem(n, t, weights, np.array([800.0])))
     best = int(np.argmin(found.wssre[0]))
-    at = np.broadcast_to(found.breakpoint, found.wssre.shape)[0]
+    at = found.values[0, 0]
     true = average if sigma <= 1 else average + average * sigma - sigma
     assert at[best] == pytest.approx(true, rel=5e-9)
 

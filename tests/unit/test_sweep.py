@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sim.help.misspellings import no_such_key, with_key_swept
+from sim.help.pages import no_such_key, with_key_swept
 from sim.sweeps.callback import LONGEST_NAME, folder_name
 
 pytestmark = pytest.mark.fast

@@ -7,7 +7,6 @@ realistic language-independent resources and jobs management systems simulator",
 JSSPP 2016.
 """
 
-import hashlib
 import json
 import os
 from collections.abc import Mapping
@@ -20,7 +19,7 @@ import pandas as pd
 
 from workloads.base import Trace
 from workloads.errors import WorkloadError
-from workloads.limits import LARGEST, USUAL, Limits, beyond, is_number
+from workloads.limits import ABOVE_0, LARGEST, USUAL, Limits, beyond, check_number, is_number
 from workloads.logs.log import FileWorkload
 from workloads.logs.swf import Comment, SwfLog
 from workloads.logs.swf_text import FIELDS, check_jobs_held, pack, unpack
@@ -38,8 +37,7 @@ def check_batsim(speed: object, communication: object) -> None:
     WorkloadError
         Naming the key, and what is accepted.
     """
-    if speed is not None and not (is_number(speed) and speed > 0):
-        raise WorkloadError(f"workload.speed={speed}: must be positive, or null")
+    check_number("workload.speed", speed, "positive, or null", ABOVE_0)
     if communication not in ("error", "ignore"):
         raise WorkloadError(f"workload.communication={communication}: must be error or ignore")
 
@@ -73,7 +71,7 @@ def read_batsim(
     """
     check_batsim(speed, communication)
     file = Path(path).expanduser()
-    stored, text = unpack(file, "a Batsim workload", "jobs and profiles", limits)
+    checksum, text = unpack(file, "a Batsim workload", "jobs and profiles", limits)
     try:
         content = json.loads(text, parse_int=_whole)
     except ValueError as error:
@@ -90,7 +88,7 @@ def read_batsim(
     table["job_number"] = _numbers(content["jobs"])
     machine = content.get("nb_res")
     comments = (Comment(0, f"; MaxProcs: {machine}"),) if machine is not None else ()
-    return SwfLog(table, comments, file.name, hashlib.sha256(stored).hexdigest())
+    return SwfLog(table, comments, file.name, checksum)
 
 
 def write_batsim(path: str | os.PathLike[str], trace: Trace) -> None:

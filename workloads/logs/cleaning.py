@@ -25,15 +25,13 @@ class Rule:
         What may be done about it, the default first: ``skip`` leaves the job
         out, ``keep`` does nothing, ``error`` refuses the log; the others, such
         as ``repair``, fill or change a value.
-    repair : str
-        What a repair puts in its place.
     """
 
     meaning: str
     actions: tuple[str, ...]
-    repair: str = ""
 
 
+REPAIRED = ("repair", "skip", "error")
 RULES: Mapping[str, Rule] = {
     "partial_execution": Rule("is a part of a preempted job (status 2 to 4)", ("skip", "error")),
     "duplicate": Rule("repeats an earlier line in all 18 fields", ("skip", "error")),
@@ -41,35 +39,31 @@ RULES: Mapping[str, Rule] = {
     "cancelled_before_start": Rule("was cancelled (status 5) and never ran", ("skip", "error")),
     "unknown_runtime": Rule("has not ended, or has no valid runtime", ("skip", "error")),
     "beyond_limit": Rule("would have run more than 5 % past its limit", ("skip", "error")),
-    "zero_runtime": Rule("ran for 0 seconds", ("skip", "keep", "repair", "error"), "1 second"),
+    # repaired to 1 second
+    "zero_runtime": Rule("ran for 0 seconds", ("skip", "keep", "repair", "error")),
     "cancelled_while_running": Rule(
         "was cancelled (status 5) while it ran", ("keep", "skip", "error")
     ),
     "no_processors": Rule("has neither allocated nor requested processors", ("skip", "error")),
     "wider_than_machine": Rule("needs more processors than the machine has", ("skip", "error")),
-    "repeated_number": Rule(
-        "has the number of an earlier job, or none", ("repair", "skip", "error"), "a fresh number"
-    ),
-    "missing_allocation": Rule(
-        "has no allocated processors", ("repair", "skip", "error"), "the requested processors"
-    ),
-    "fractional_processors": Rule(
-        "has a fractional number of processors", ("repair", "skip", "error"), "rounded up"
-    ),
+    # to a fresh number
+    "repeated_number": Rule("has the number of an earlier job, or none", REPAIRED),
+    # to the requested processors
+    "missing_allocation": Rule("has no allocated processors", REPAIRED),
+    # rounded up
+    "fractional_processors": Rule("has a fractional number of processors", REPAIRED),
+    # by a model of estimates
     "missing_requested_time": Rule(
-        "has no positive requested time",
-        ("model", "exact", "skip", "error"),
-        "a model of estimates",
+        "has no positive requested time", ("model", "exact", "skip", "error")
     ),
-    "negative_wait": Rule(
-        "started before it was submitted", ("repair", "skip", "error"), "an unknown wait"
-    ),
+    # to an unknown wait
+    "negative_wait": Rule("started before it was submitted", REPAIRED),
     "missing_wait": Rule("has no recorded wait", ("keep", "skip", "error")),
-    "out_of_order": Rule(
-        "was submitted before a job above it", ("repair", "error"), "sorted by submit time"
-    ),
+    # sorted by submit time
+    "out_of_order": Rule("was submitted before a job above it", ("repair", "error")),
+    # to following none
     "absent_predecessor": Rule(
-        "follows a job that is not among the jobs before it", ("repair", "error"), "follows none"
+        "follows a job that is not among the jobs before it", ("repair", "error")
     ),
 }
 """The rules in the order in which they are applied; a job that is left out counts once."""

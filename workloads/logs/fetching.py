@@ -1,6 +1,7 @@
 """Files from the network: resumed after a broken transfer, bounded, checked, never half-stored."""
 
 import contextlib
+import fcntl
 import gzip
 import http.client
 import logging
@@ -209,12 +210,7 @@ def _reason(error: BaseException) -> str:
 
 @contextlib.contextmanager
 def _alone(target: Path) -> Iterator[None]:
-    """Let one process at a time fetch a file, where the system has locks."""
-    try:
-        import fcntl
-    except ImportError:
-        yield
-        return
+    """Let one process at a time fetch a file."""
     with target.with_name(f".{target.name}.lock").open("w") as stream:
         fcntl.flock(stream, fcntl.LOCK_EX)
         yield

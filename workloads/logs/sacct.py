@@ -6,7 +6,6 @@ The manual page of ``sacct``: fields, states and formats of time.
 """
 
 import datetime
-import hashlib
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -32,7 +31,7 @@ from workloads.logs.cells import (
 )
 from workloads.logs.log import FileWorkload
 from workloads.logs.swf import Comment, SwfLog
-from workloads.logs.swf_text import check_lines, unpack
+from workloads.logs.swf_text import read_lines
 from workloads.logs.table_columns import DELIMITERS, Layout, body, rows_of
 
 Column = Callable[[str, Callable[[str], float]], np.ndarray]
@@ -89,8 +88,7 @@ def read_sacct(
     """
     file = Path(path).expanduser()
     zone = check_sacct(timezone, unit)
-    stored, text = unpack(file, "an accounting dump", limits=limits)
-    check_lines(text, file, limits)
+    checksum, text = read_lines(file, "an accounting dump", limits)
     table = _table(text.decode("utf-8", "replace"), file)
     again = table.index[(table == list(table.columns)).all(axis=1)]
     notes = f"Note: times are seconds since 1970, read as {timezone}", "UnixStartTime: 0"
@@ -98,7 +96,6 @@ def read_sacct(
     reckons = is_reckoned(table.columns) and unit == "cpus"
     jobs = table.drop(again)
     log = _reckoned(jobs, zone, file) if reckons else _recorded(jobs, zone, unit, file)
-    checksum = hashlib.sha256(stored).hexdigest()
     told = f"lines that repeat the header, left out: {len(again):,} (line {again.min()} first)"
     remarks = (*log.remarks, told) if len(again) else log.remarks
     return replace(log, comments=comments, source=file.name, checksum=checksum, remarks=remarks)

@@ -29,11 +29,10 @@ from workloads.limits import USUAL, Limits
 from workloads.logs.cells import fields_of
 from workloads.logs.swf_text import (
     FIELDS,
-    check_lines,
     format_rows,
     pack,
     parse_rows,
-    unpack,
+    read_lines,
 )
 
 _DIRECTIVE = re.compile(r"\s*;\s*([A-Za-z][A-Za-z ]*?)\s*:(?!//)\s*(.*?)\s*$")
@@ -228,11 +227,9 @@ def read_swf(path: str | os.PathLike[str], limits: Limits = USUAL) -> SwfLog:
     (8, [60])
     """
     file = Path(path).expanduser()
-    stored, text = unpack(file, limits=limits)
-    check_lines(text, file, limits)
+    checksum, text = read_lines(file, limits=limits)
     comments, rows = _split(text)
     jobs = parse_rows(rows, text, file)
-    checksum = hashlib.sha256(stored).hexdigest()
     return SwfLog(jobs, tuple(comments), file.name, checksum)
 
 

@@ -1,6 +1,7 @@
 """Bytes to columns and back: the fast path of SWF, and the exact place of a defect."""
 
 import gzip
+import hashlib
 import io
 import os
 import re
@@ -65,8 +66,8 @@ def unpack(
     wanted: str = "an SWF log",
     holds: str = "one line for each job",
     limits: Limits = USUAL,
-) -> tuple[bytes, bytes]:
-    """Return a file's bytes as stored, and its text with plain line ends.
+) -> tuple[str, bytes]:
+    """Return the SHA-256 of a file as stored, and its text with plain line ends.
 
     Parameters
     ----------
@@ -107,7 +108,14 @@ def unpack(
         )
     if b"\r" in text:
         text = text.replace(b"\r\n", b"\n").replace(b"\r", b"\n")
-    return stored, text
+    return hashlib.sha256(stored).hexdigest(), text
+
+
+def read_lines(file: Path, wanted: str = "an SWF log", limits: Limits = USUAL) -> tuple[str, bytes]:
+    """Return what `unpack` does of a file with a job a line, as long and many as is allowed."""
+    checksum, text = unpack(file, wanted, limits=limits)
+    check_lines(text, file, limits)
+    return checksum, text
 
 
 def check_lines(text: bytes, file: Path, limits: Limits) -> None:

@@ -1,7 +1,6 @@
 """Any delimited table of jobs: what PBS, LSF, Cobalt, Flux and spreadsheets export, as a log."""
 
 import datetime
-import hashlib
 import os
 import re
 from collections.abc import Callable, Iterator, Mapping
@@ -24,7 +23,7 @@ from workloads.logs.cells import (
 )
 from workloads.logs.log import FileWorkload
 from workloads.logs.swf import Comment, SwfLog
-from workloads.logs.swf_text import check_lines, unpack
+from workloads.logs.swf_text import read_lines
 from workloads.logs.table_columns import LENGTHS, NAMES, TIMES, Layout, choose, rows_of
 
 SECONDS_AT_MOST = 1e11
@@ -50,8 +49,7 @@ def read_table(
         named), or a value is not what its column holds (with its line).
     """
     layout, file = layout or Layout(), Path(path).expanduser()
-    stored, text = unpack(file, "a table of jobs", limits=limits)
-    check_lines(text, file, limits)
+    checksum, text = read_lines(file, "a table of jobs", limits)
     rows = rows_of(text.decode("utf-8", "replace"), file, layout)
     chosen, cells = choose(rows, file, layout)
     told = _Cells(cells, chosen, file, layout)
@@ -64,7 +62,7 @@ def read_table(
         jobs,
         tuple(comments),
         file.name,
-        hashlib.sha256(stored).hexdigest(),
+        checksum,
         found={"negative_wait": negative},
         remarks=tuple(_contradictions(told)),
         words={

@@ -20,7 +20,7 @@ from predictors.downey import relative_time
 from workloads.arrivals import arrivals_in_cycle
 from workloads.base import FloatArray, IntArray
 from workloads.errors import WorkloadError
-from workloads.limits import check_count, is_number
+from workloads.limits import ABOVE_0, check_count, check_number, is_number
 from workloads.models.model import ModelWorkload
 from workloads.streams import Streams
 
@@ -74,13 +74,9 @@ class Downey(ModelWorkload):
         check_count("workload.applications", self.applications)
         _check_lifetime(self.lifetime)
         for key in ("interarrival", "day_ratio"):
-            value = getattr(self, key)
-            if not (is_number(value) and value > 0):
-                raise WorkloadError(f"workload.{key}={value}: must be finite and positive")
+            check_number(f"workload.{key}", getattr(self, key), "finite and positive", ABOVE_0)
         for key in ("sigma", "popularity"):
-            value = getattr(self, key)
-            if not (is_number(value) and value >= 0):
-                raise WorkloadError(f"workload.{key}={value}: must be finite and at least 0")
+            check_number(f"workload.{key}", getattr(self, key), "finite and at least 0", 0.0)
 
     def draw(self, streams: Streams, processors: int) -> tuple[pd.DataFrame, dict[str, np.ndarray]]:
         """Return the jobs, and their `A`, `sigma` and `application`."""

@@ -1,6 +1,7 @@
 """Requested times: as recorded, exact, or modelled."""
 
 import logging
+import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -9,7 +10,7 @@ import numpy as np
 
 from workloads.base import FloatArray
 from workloads.errors import WorkloadError
-from workloads.limits import is_number
+from workloads.limits import ABOVE_0, check_number
 from workloads.models.tsafrir import HEAD_SHARE, tsafrir_estimates
 
 _log = logging.getLogger(__name__)
@@ -60,16 +61,11 @@ class Estimates:
         known = ["recorded", *METHODS]
         if self.method not in known:
             raise WorkloadError(f"workload.estimates={self.method}: allowed are {', '.join(known)}")
-        if not (is_number(self.factor) and self.factor >= 1):
-            raise WorkloadError(f"workload.estimate_factor={self.factor}: must be at least 1")
+        check_number("workload.estimate_factor", self.factor, "at least 1", 1.0)
         for key, limit in (("estimate_limit", self.limit), ("time_limit", self.time_limit)):
-            if limit is not None and not (is_number(limit) and limit > 0):
-                raise WorkloadError(f"workload.{key}={limit}: must be positive seconds, or null")
-        share = self.at_limit
-        if share is not None and not (is_number(share) and 0 < share < HEAD_SHARE):
-            raise WorkloadError(
-                f"workload.at_limit={share}: must be above 0 and below {HEAD_SHARE}, or null"
-            )
+            check_number(f"workload.{key}", limit, "positive seconds, or null", ABOVE_0)
+        wanted, most = f"above 0 and below {HEAD_SHARE}, or null", math.nextafter(HEAD_SHARE, 0.0)
+        check_number("workload.at_limit", self.at_limit, wanted, ABOVE_0, most)
 
     def draw(self, runtimes: FloatArray, rng: np.random.Generator) -> FloatArray:
         """Return an estimate for each runtime, both in seconds, shape (n,).

@@ -16,7 +16,7 @@ import pandas as pd
 from workloads.arrivals import arrivals_in_cycle
 from workloads.base import FloatArray, IntArray
 from workloads.errors import WorkloadError
-from workloads.limits import check_mapping, is_number
+from workloads.limits import ABOVE_0, check_mapping, check_number
 from workloads.models.model import ModelWorkload
 from workloads.streams import Streams
 
@@ -308,17 +308,12 @@ def _changed(table: LublinParameters, changes: Mapping[str, float]) -> LublinPar
             raise WorkloadError(
                 f"workload.parameters.{name}: no such parameter; there are {', '.join(names)}"
             )
-        if not is_number(value):
-            raise WorkloadError(f"workload.parameters.{name}={value}: must be a finite number")
+        check_number(f"workload.parameters.{name}", value, "a finite number", -math.inf)
     changed = replace(table, **changes)
     for name in ("a1", "b1", "a2", "b2", "a_gap", "b_gap", "a_cycle", "b_cycle", "rush_ratio"):
-        if not getattr(changed, name) > 0:
-            raise WorkloadError(
-                f"workload.parameters.{name}={getattr(changed, name)}: must be positive"
-            )
+        key = f"workload.parameters.{name}"
+        check_number(key, getattr(changed, name), "positive", ABOVE_0)
     for name in ("serial", "power_of_two", "u_share"):
-        if not 0 <= getattr(changed, name) <= 1:
-            raise WorkloadError(
-                f"workload.parameters.{name}={getattr(changed, name)}: must be from 0 to 1"
-            )
+        key = f"workload.parameters.{name}"
+        check_number(key, getattr(changed, name), "from 0 to 1", 0.0, 1.0)
     return changed

@@ -10,7 +10,7 @@ import pandas as pd
 from workloads.arrivals import scale_load
 from workloads.base import Trace, check_jobs
 from workloads.errors import WorkloadError
-from workloads.limits import check_count, check_load, is_number
+from workloads.limits import ABOVE_0, check_count, check_load, check_number
 from workloads.models.estimates import METHODS, Estimates, estimates_of
 from workloads.streams import Streams
 
@@ -96,10 +96,8 @@ class ModelWorkload(ABC):
                 "workload.estimates=recorded: a model records no requested times; "
                 f"allowed: {', '.join(METHODS)}"
             )
-        if self.widest is not None and not (is_number(self.widest) and 0 < self.widest <= 1):
-            raise WorkloadError(
-                f"workload.widest={self.widest}: must be above 0 and at most 1, or null"
-            )
+        wanted = "above 0 and at most 1, or null"
+        check_number("workload.widest", self.widest, wanted, ABOVE_0, 1.0)
         self._estimates = estimates_of(self)
 
     def widest_on(self, processors: int) -> int:

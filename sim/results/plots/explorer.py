@@ -14,10 +14,10 @@ import pandas as pd
 
 from predictors.base import FloatArray
 from sim.errors import SimError
-from sim.results.plots.panels import parsed, rectangles
+from sim.results.outcome import Levels
 from sim.results.plots.pictures import RunFolder
+from sim.results.plots.schedule import rectangles
 from sim.results.plots.style import clock
-from sim.results.steps import Levels
 
 TEMPLATE = Path(__file__).with_name("explorer.html")
 MOST_POINTS = 1200
@@ -64,11 +64,8 @@ def _packed(one: RunFolder, begin: float) -> dict[str, object]:
     """Return a schedule as text: columns of four bytes, one after the other, compressed."""
     jobs, held = one.tables.jobs, one.tables.allocations
     row = pd.Index(jobs["job_id"]).get_indexer(held["job_id"])
-    shape = rectangles(
-        held["start_time"].to_numpy() - begin,
-        held["end_time"].to_numpy() - begin,
-        list(map(parsed, held["nodes"])),
-    )
+    shape = rectangles(held)
+    shape = shape._replace(begin=shape.begin - begin, end=shape.end - begin)
     stretch, *edges = shape.part(np.argsort(shape.begin, kind="stable"))
     columns = dict(zip(("begin", "end", "low", "high"), edges, strict=True))
     columns |= {"row": row[stretch], "held": held["processors"].to_numpy()[stretch]}

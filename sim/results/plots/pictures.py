@@ -11,8 +11,7 @@ from predictors.base import FloatArray, IntArray
 from sim.errors import SimError
 from sim.results.frames import Tables
 from sim.results.job_metrics import Figures, count_bin, job_class, with_errors
-from sim.results.plots.panels import BUSY, QUEUE, curve
-from sim.results.plots.schedule import schedule_figure
+from sim.results.plots.schedule import draw_use, schedule_figure
 from sim.results.plots.style import (
     BLACK,
     INK,
@@ -26,7 +25,6 @@ from sim.results.plots.style import (
     new_figure,
     tidy,
     time_ticks,
-    waiting,
 )
 from sim.results.steady_state import EPOCH
 
@@ -155,13 +153,9 @@ class RunFolder:
 
 def _load(figure: "Figure", run: RunFolder, of: Sequence[int]) -> None:
     busy, queue = figure.subplots(2, 1, sharex=True)
-    jobs, timeline = run.tables.jobs, run.tables.timeline
     at = run.clock()
-    times = timeline["time"].to_numpy()
-    used = 100 * timeline["busy_processors"].to_numpy(np.float64) / run.processors
-    curve(busy, times, used, at, BUSY)
-    curve(queue, times, waiting(timeline, jobs), at, QUEUE)
-    calibration_note(figure, jobs)
+    draw_use(busy, queue, run.tables, run.processors, at)
+    calibration_note(figure, run.tables.jobs)
     busy.set(ylabel="busy (%)", ylim=(0, 105))
     queue.set(ylabel="jobs waiting", ylim=(0, None))
     at.mark(queue)
@@ -169,19 +163,20 @@ def _load(figure: "Figure", run: RunFolder, of: Sequence[int]) -> None:
 
 
 def _map(
-    axes: "Axes", x: FloatArray, y: FloatArray, names: tuple[str, str], bins: FloatArray
-) -> None:
+    figure: "Figure", x: FloatArray, y: FloatArray, names: tuple[str, str], bins: FloatArray
+) -> "Axes":
     """Draw how many jobs lie where on two logarithmic axes, and where both are the same."""
     from matplotlib.colors import LogNorm
 
+    axes = figure.add_subplot()
     drawn = axes.hist2d(x, y, bins=[bins, bins], norm=LogNorm(vmin=1.0), cmap="cividis_r",
                         rasterized=True)  # fmt: skip
     ends = (bins[0], bins[-1])
     axes.plot(ends, ends, color=INK, linewidth=0.8, linestyle="--")
     axes.set(xscale="log", yscale="log", xlabel=names[0], ylabel=names[1], xlim=ends, ylim=ends)
-    assert axes.figure is not None
-    axes.figure.colorbar(drawn[3], ax=axes, label="jobs")
+    figure.colorbar(drawn[3], ax=axes, label="jobs")
     tidy(axes)
+    return axes
 
 
 def _processors(figure: "Figure", run: RunFolder, of: Sequence[int]) -> None:
@@ -189,8 +184,7 @@ def _processors(figure: "Figure", run: RunFolder, of: Sequence[int]) -> None:
     given = run.jobs["allocated_processors"].to_numpy(np.float64)
     powers = int(np.ceil(np.log2(max(asked.max(initial=1), given.max(initial=1))))) + 1
     bins = np.exp2(np.arange(powers + 1, dtype=np.float64) - 0.5)
-    axes = figure.add_subplot()
-    _map(axes, asked, given, ("requested processors", "given processors"), bins)
+    axes = _map(figure, asked, given, ("requested processors", "given processors"), bins)
     for axis in (axes.xaxis, axes.yaxis):
         axis.set_major_formatter(lambda value, _: f"{value:g}")
 
@@ -208,8 +202,7 @@ def _runtimes(figure: "Figure", run: RunFolder, of: Sequence[int]) -> None:
     true, believed = done["actual"].to_numpy(), done["predicted"].to_numpy()
     both = np.concatenate([true, believed])
     bins = np.geomspace(both.min() / 1.1, both.max() * 1.1, 49)
-    axes = figure.add_subplot()
-    _map(axes, true, believed, ("true runtime", "estimated at the start"), bins)
+    axes = _map(figure, true, believed, ("true runtime", "estimated at the start"), bins)
     for axis in (axes.xaxis, axes.yaxis):
         time_ticks(axis)
     axes.set(xlim=(bins[0], bins[-1]), ylim=(bins[0], bins[-1]))
@@ -248,8 +241,7 @@ def _errors(figure: "Figure", run: RunFolder, of: Sequence[int]) -> None:
     axes.set_xticks(range(len(counts)), counts, rotation=30)
     axes.set_yticks(range(len(shown)), [str(HISTORY[k]) for k in shown.index])
     axes.set(xlabel="processors", ylabel="runs seen (from this many on)")
-    assert axes.figure is not None
-    axes.figure.colorbar(drawn, ax=axes, label="median error (%)", extend="max")
+    figure.colorbar(drawn, ax=axes, label="median error (%)", extend="max")
     for (row, column), value in np.ndenumerate(shown.to_numpy()):
         if np.isfinite(value):
             colour = WHITE if value > 55 else BLACK

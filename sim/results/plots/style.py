@@ -191,18 +191,6 @@ def picture(svg: str, alternative: str) -> str:
     return f'<picture>{source}<img src="{data}{light}" alt="{escape(alternative)}"></picture>'
 
 
-def waiting(timeline: Table, jobs: Table) -> FloatArray:
-    """Return how many jobs wait from each instant of a timeline on, as tables count them.
-
-    Calibration runs, whose numbers are negative, hold processors in pictures and tables alike,
-    and are waiting jobs in neither.
-    """
-    own = np.asarray(jobs["job_id"]) < 0
-    begin, end = (np.sort(np.asarray(jobs[k])[own]) for k in ("submit_time", "start_time"))
-    submitted, started = (np.searchsorted(one, timeline["time"], "right") for one in (begin, end))
-    return np.asarray(timeline["queued_jobs"], np.float64) - (submitted - started)
-
-
 def calibration_note(figure: "Figure", jobs: Table) -> None:
     """Say on a picture how many calibration runs are in it, if any."""
     runs = int((np.asarray(jobs["job_id"]) < 0).sum())

@@ -1,0 +1,352 @@
+"""One curve read, and its phases fitted, answered for and graded in compiled calls."""
+
+from math import frexp, ldexp
+from typing import NamedTuple
+
+import numpy as np
+
+from predictors.adept.anomalies import anomalies_of
+from predictors.adept.search import REACH, Instances, Problem, search, terms
+from predictors.adept.selection import (
+    LAST_RESORT,
+    LEAST,
+    PARAMETERS,
+    UNCHECKED,
+    WELL_MET,
+    Selection,
+    anomaly_factor,
+    evaluate,
+    noise_of,
+    select,
+    total,
+)
+from predictors.base import BoolArray, FloatArray, IntArray
+from predictors.compiling import compiled
+from predictors.observations import RISE, decline_place, is_measured
+from predictors.remarks import DECLINING, FAR_FACTOR, GRADES
+
+AHEAD = 2.0
+"""The curve as a whole is settled for this many times the last count."""
+HIGH_ERROR = 0.10
+"""Relative fitting error that is high, as printed in section IX."""
+DIFFERENT = 1.5
+"""Two instances as good as each other differ if one A is this many times the other."""
+ALIKE = 0.10
+"""Spread below which no measurement is needed."""
+VERY_HIGH_ERROR = 1.0
+"""Fitting error that no curve should have; lower ones do not go with larger errors elsewhere."""
+OPEN = 6.0
+"""Largest over smallest prediction at a target from which the data say little."""
+UNANSWERED = 12.0
+"""The same from which they do not answer."""
+DETERMINED = 0.001
+"""Spread that noiseless observations leave only where they do not determine the curve."""
+NOTHING, NOTE, WARNING, UNUSABLE = range(len(GRADES))
+CODES = ("single_observation", "linear_section", "runner_up", DECLINING)
+"""What remarks on what instances leave open, and on declining ends, are called."""
+SINGLE, LINEAR, OTHERS, ENDED = range(len(CODES))
+SEVERITY, CODE = 9, 10
+"""Rows that `graded` has beside those of `answered`."""
+
+
+class Reading(NamedTuple):
+    """How observations are read.
+
+    Attributes
+    ----------
+    used : numpy.ndarray of bool, shape (m,)
+        Observations that take part in a fit.
+    kept_weight : numpy.ndarray of float, shape (m,)
+        Share of its weight that each keeps.
+    starts, points : numpy.ndarray of int
+        Where phases start, and which observations are anomalous.
+    deviations : numpy.ndarray of float
+        Of these.
+    start : int
+        Place of the fastest count if those beyond it decline, else -1.
+    severity : int
+        How severe what `predictors.adept.reliability.curve_remarks` says of it is, apart from
+        what was left out.
+    """
+
+    used: BoolArray
+    kept_weight: FloatArray
+    starts: IntArray
+    points: IntArray
+    deviations: FloatArray
+    start: int
+    severity: int
+
+
+class Fit(NamedTuple):
+    """What was fitted to a phase with equal weights.
+
+    Attributes
+    ----------
+    instances : Instances
+        A single row.
+    unit : float
+        Seconds that are taken as 1, so that units do not matter.
+    floor : float
+        Relative noise below which instances are not told apart.
+    balanced : bool
+        Whether the families weigh the same; see `predictors.adept.selection.select`.
+    worst : float
+        The largest relative residual of an observation that weighs anything, either way.
+    """
+
+    instances: Instances
+    unit: float
+    floor: float
+    balanced: bool
+    worst: float
+
+
+@compiled
+def read_curve(nprocs: FloatArray, runtime: FloatArray, reach: float, is_paper: bool) -> Reading:
+    """Look for a declining end, anomalous points and steps, in this order."""
+    used, weight = np.ones(nprocs.size, np.bool_), np.ones(nprocs.size)
+    start = decline_place(runtime, reach)
+    end = start + 1 if start >= 0 else nprocs.size
+    used[end:] = False
+    starts, points, deviations = anomalies_of(nprocs[:end], runtime[:end], is_paper)
+    for i in range(points.size):
+        weight[points[i]] = anomaly_factor(deviations[i])
+    if points.size and end == LEAST + 1:
+        weight = np.maximum(weight, UNCHECKED)
+    if points.size and np.sum(weight[:end] > 0.0) < LEAST:
+        weight = np.maximum(weight, LAST_RESORT)
+    work = nprocs * runtime
+    noted = points.size > 0 or starts.size > 1 or np.any(work[1:] < 0.95 * work[:-1])
+    severity = NOTE if noted else NOTHING
+    if start < 0 and runtime[-1] > (1.0 + RISE) * runtime.min():
+        severity = WARNING
+    return Reading(used, weight, starts, points, deviations, start, severity)
+
+
+@compiled
+def phases_of(nprocs: FloatArray, reading: Reading, targets: FloatArray) -> IntArray:
+    """Return the phase of the observation nearest to each target, ties to the larger count."""
+    found = np.zeros(targets.size, np.int64)
+    for i in range(targets.size):
+        nearest, least = 0, np.inf
+        for k in range(nprocs.size):
+            if reading.used[k] and abs(targets[i] - nprocs[k]) <= least:
+                nearest, least = k, abs(targets[i] - nprocs[k])
+        for start in reading.starts[1:]:
+            found[i] += start <= nearest
+    return found
+
+
+@compiled
+def unit_of(runtime: FloatArray, serial: float | None) -> float:
+    """Return the seconds that are taken as 1 in the search."""
+    return 1.0 if serial is not None and serial == 0.0 else float(runtime[0])
+
+
+@compiled
+def problem_of(
+    nprocs: FloatArray,
+    runtime: FloatArray,
+    weights: FloatArray,
+    targets: FloatArray,
+    serial: float | None,
+) -> Problem:
+    """Return what is searched for targets, whose weights are rows that sum to 1.
+
+    Runtimes are rounded to 40 binary digits, so that a change of the unit of time changes no
+    digit: ties are common among instances, and the last digit would decide them.
+    """
+    unit, scaled = unit_of(runtime, serial), np.empty(runtime.size)
+    for i in range(runtime.size):
+        mantissa, exponent = frexp(runtime[i] / unit)
+        scaled[i] = ldexp(np.rint(mantissa * 2.0**40) * 2.0**-40, exponent)
+    reach = REACH * np.maximum(targets, nprocs[-1])
+    if serial is not None and serial == 0.0:  # A/n and N/n are bounds of t(n), however far off
+        reach = np.maximum(reach, (nprocs * scaled).max())
+    return Problem(nprocs, scaled, weights, reach, serial)
+
+
+@compiled
+def search_evenly(
+    nprocs: FloatArray,
+    runtime: FloatArray,
+    kept_weight: FloatArray,
+    farthest: float,
+    serial: float | None,
+) -> Instances:
+    """Search with equal weights, for targets up to a count."""
+    weights, targets = kept_weight / total(kept_weight), np.array([farthest])
+    return search(problem_of(nprocs, runtime, weights.reshape(1, -1), targets, serial))
+
+
+@compiled
+def residuals_of(
+    instances: Instances, chosen: int, unit: float, nprocs: FloatArray, runtime: FloatArray
+) -> FloatArray:
+    """Return what an instance predicts at counts over what was measured there, minus 1."""
+    found, one = np.empty(nprocs.size), instances.values[0]
+    high = 1.0 if instances.high[chosen] else 0.0
+    for i in range(nprocs.size):
+        F, G = terms(one[0, chosen], high, nprocs[i])
+        found[i] = one[1, chosen] * unit * (F + one[2, chosen] * G) / runtime[i] - 1.0
+    return found
+
+
+@compiled
+def settled(fit: Fit, plain: bool, last: float) -> Selection:
+    """Choose the instance that stands for the curve as a whole, whose last count is given."""
+    ahead = np.array([AHEAD * last])
+    return select(fit.instances, ahead, fit.floor, fit.balanced, plain, fit.unit, last)
+
+
+@compiled
+def settle(
+    observed: tuple[FloatArray, FloatArray, FloatArray],
+    instances: Instances,
+    scatter: tuple[IntArray, float, int, float],
+    serial: float | None,
+    plain: bool,
+) -> Fit:
+    """Estimate the noise, and see how well the instance that stands for a phase meets it.
+
+    Parameters
+    ----------
+    observed : tuple of numpy.ndarray
+        Counts, runtimes and the share of its weight that each keeps.
+    instances : Instances
+    scatter : tuple
+        Repeats of each count, their scatter and its degrees of freedom, and the relative
+        noise that is given, NaN without one.
+    serial : float or None
+        As `predictors.adept.search.Problem` has it.
+    plain : bool
+        As `predictors.adept.selection.select` has it.
+    """
+    nprocs, runtime, kept_weight = observed
+    repeats, spread, degrees, floor = scatter
+    residual, used = np.sqrt(instances.values[0, 3].min()), int(np.sum(kept_weight > 0.0))
+    if np.isnan(floor):
+        floor = noise_of(repeats, spread, degrees, residual, used)
+    balanced = floor > 0.0 and used > PARAMETERS and residual < WELL_MET
+    fit, worst = Fit(instances, unit_of(runtime, serial), floor, balanced, 0.0), 0.0
+    chosen = settled(fit, plain, nprocs[-1]).chosen[0]
+    residuals = residuals_of(instances, chosen, fit.unit, nprocs, runtime)
+    for i in range(residuals.size):
+        if kept_weight[i] > 0.0:
+            worst = max(worst, abs(residuals[i]))
+    return Fit(instances, fit.unit, floor, balanced, worst)
+
+
+@compiled
+def fit_phase(
+    observed: tuple[FloatArray, FloatArray, FloatArray],
+    scatter: tuple[IntArray, float, int, float],
+    serial: float | None,
+) -> Fit:
+    """Fit one curve with equal weights; see `settle`."""
+    nprocs, runtime, kept_weight = observed
+    instances = search_evenly(nprocs, runtime, kept_weight, AHEAD * nprocs[-1], serial)
+    return settle(observed, instances, scatter, serial, False)
+
+
+@compiled
+def answered(
+    observed: tuple[FloatArray, FloatArray, FloatArray],
+    serial: float | None,
+    fit: Fit,
+    factor: float,
+    targets: FloatArray,
+) -> FloatArray:
+    """Return what a fit says of targets, its times multiplied by a factor, shape (9, t).
+
+    Rows are those of `predictors.adept.phase.Answers`. Targets far out get a search that
+    reaches farther.
+    """
+    instances, last = fit.instances, observed[0][-1]
+    if targets.size > 0 and targets.max() > AHEAD * last:
+        instances = search_evenly(*observed, targets.max(), serial)
+    unit = fit.unit * factor
+    return select(instances, targets, fit.floor, fit.balanced, False, unit, last).answers
+
+
+@compiled
+def spreads_of(instances: Instances, members: IntArray, counts: FloatArray) -> FloatArray:
+    """Return largest over smallest prediction minus 1 of some instances, at counts."""
+    found, family = np.empty(counts.size), instances.high.astype(np.float64)
+    runtime = np.empty(family.size)
+    for i in range(counts.size):
+        low, high = evaluate(instances.values[0], family, members, counts[i], runtime)
+        found[i] = high / low - 1.0
+    return found
+
+
+@compiled
+def open_severities(
+    answers: FloatArray, nprocs: FloatArray, floor: float, targets: FloatArray
+) -> IntArray:
+    """Return how severe what instances leave open at targets is, and its code's place, (2, t).
+
+    Without noise any difference between instances that fit equally well says that the
+    curve is not determined. With noise a moderate one goes with no larger errors
+    (measured curves), so it takes a large one for a warning.
+    """
+    found = np.zeros((2, targets.size), np.int64)
+    for i in range(targets.size):
+        if nprocs.size == 1:
+            found[0, i] = NOTHING if targets[i] == nprocs[0] else UNUSABLE
+            continue
+        ratio = answers[2, i] / answers[1, i]
+        linear = answers[8, i] > 0.0 and targets[i] > nprocs[-1]
+        apart = answers[7, i] > DIFFERENT * answers[6, i] and ratio - 1.0 >= ALIKE
+        grade = WARNING if ratio >= (1.0 + DETERMINED if floor == 0.0 else OPEN) else NOTE
+        grade = UNUSABLE if ratio >= UNANSWERED else grade
+        found[0, i] = grade if linear or apart or grade > NOTE else NOTHING
+        found[1, i] = LINEAR if linear else OTHERS
+    return found
+
+
+@compiled
+def graded(
+    observed: tuple[FloatArray, FloatArray, FloatArray],
+    fit: Fit,
+    factor: float,
+    phase: tuple[FloatArray, float, float],
+    curve: tuple[FloatArray, IntArray, float, int],
+    targets: FloatArray,
+) -> FloatArray:
+    """Return `answered` with two rows more: the worst severity of a remark, and its code's place.
+
+    Parameters
+    ----------
+    observed : tuple of numpy.ndarray
+    fit : Fit
+    factor : float
+        As `answered` takes them; the scale is fitted.
+    phase : tuple
+        The phase's counts, its relative noise, and its largest relative residual.
+    curve : tuple
+        All counts, the places of anomalous ones, the count beyond which runtimes decline,
+        and how severe what is said of the whole curve is.
+    targets : numpy.ndarray of float, shape (t,)
+    """
+    nprocs, floor, worst = phase
+    counts, points, end, least = curve
+    found = np.empty((11, targets.size))
+    answers = answered(observed, None, fit, factor, targets)
+    said = open_severities(answers, nprocs, floor, targets)
+    if nprocs.size < LEAST or worst > VERY_HIGH_ERROR:
+        of_fit = WARNING
+    else:
+        of_fit = NOTE if worst > HIGH_ERROR else NOTHING
+    for i in range(targets.size):
+        target, severity, code = targets[i], max(said[0, i], of_fit), said[1, i]
+        if target > FAR_FACTOR * counts[-1] or target < counts[0] / FAR_FACTOR:
+            severity = max(severity, WARNING)
+        if np.any(counts[points] == target):
+            severity = max(severity, WARNING)
+        if target > end:
+            severity, code = WARNING if is_measured(counts, target) else UNUSABLE, ENDED
+        found[:9, i] = answers[:, i]
+        found[SEVERITY, i], found[CODE, i] = max(severity, least), code
+    return found

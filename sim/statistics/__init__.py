@@ -1,1 +1,0 @@
-"""How sure a result is: intervals, paired comparisons, many comparisons, precision, regret."""
