@@ -183,11 +183,12 @@ class Easy:
 
     def begin(self, view: View, order: Order, allocation: Allocation | OpenAllocation) -> Scheduler:
         """Begin a run."""
-        if isinstance(allocation, OpenAllocation) and self.candidates == "shortest":
-            name = f"policy.allocation={type(allocation).__name__}, which keeps counts open"
-            raise PolicyError(f"candidates=shortest does not go with {name}; choose queue")
-        told = view, order, allocation, self.reservations
-        scheduler = with_reservations(*told, anew=self.anew)
+        if isinstance(allocation, OpenAllocation):
+            if self.candidates == "shortest":
+                name = f"policy.allocation={type(allocation).__name__}, which keeps counts open"
+                raise PolicyError(f"candidates=shortest does not go with {name}; choose queue")
+            return OpenScheduler(view, order, allocation, self.reservations)
+        scheduler = EasyScheduler(view, order, allocation, self.reservations, anew=self.anew)
         scheduler.backfilling["shortest"] = self.candidates == "shortest"
         return scheduler
 
@@ -310,17 +311,3 @@ class EasyScheduler(QueueKeeper):
         if changed:
             forget_all(queue.tables)
         return changed
-
-
-def with_reservations(
-    view: View,
-    order: Order,
-    allocation: Allocation | OpenAllocation,
-    reservations: int,
-    strict: bool = False,
-    **more: Any,
-) -> EasyScheduler | OpenScheduler:
-    """Begin a run in which so many blocked jobs hold a reservation; see `EasyScheduler`."""
-    if isinstance(allocation, OpenAllocation):
-        return OpenScheduler(view, order, allocation, reservations, strict)
-    return EasyScheduler(view, order, allocation, reservations, strict, **more)

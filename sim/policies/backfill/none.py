@@ -1,8 +1,9 @@
 """No backfilling: a strict head, or first fit."""
 
 from sim.engine.protocols import Scheduler
-from sim.policies.backfill.easy import with_reservations
+from sim.policies.backfill.easy import EasyScheduler
 from sim.policies.base import Allocation, OpenAllocation
+from sim.policies.molding.scheduler import OpenScheduler
 from sim.policies.order import Order
 from sim.state.view import View
 
@@ -21,7 +22,9 @@ class NoBackfill:
 
     def begin(self, view: View, order: Order, allocation: Allocation | OpenAllocation) -> Scheduler:
         """Begin a run."""
-        return with_reservations(view, order, allocation, 1, strict=True)
+        if isinstance(allocation, OpenAllocation):
+            return OpenScheduler(view, order, allocation, 1, strict=True)
+        return EasyScheduler(view, order, allocation, strict=True)
 
 
 class Skip:
@@ -29,4 +32,6 @@ class Skip:
 
     def begin(self, view: View, order: Order, allocation: Allocation | OpenAllocation) -> Scheduler:
         """Begin a run."""
-        return with_reservations(view, order, allocation, 0)
+        if isinstance(allocation, OpenAllocation):
+            return OpenScheduler(view, order, allocation, 0)
+        return EasyScheduler(view, order, allocation, reservations=0)
