@@ -87,14 +87,6 @@ def follow_changes(memory: RuleMemory, now: float, changes: FloatArray) -> tuple
     return early, is_broken
 
 
-@compiled(forceinline=True)
-def widened(memory: RuleMemory, freed: Freed, begin: float, end: float) -> Freed:
-    """Return where processors became free with what a job leaves that moves up, and note that."""
-    note_freed(memory, begin, end)
-    most = free_between(memory.profile, begin, end)[1]
-    return min(freed[0], begin), max(freed[1], end), max(freed[2], most)
-
-
 @compiled
 def compress(memory: RuleMemory, now: float) -> None:
     """Put every waiting job, in queue order, back at its earliest hole, never later.
@@ -128,7 +120,10 @@ def compress(memory: RuleMemory, now: float) -> None:
             continue
         move_up(profile, old, start, runtime, wanted)
         starts[k] = start
-        low, high, most = widened(memory, (low, high, most), old, old + runtime)
+        low = min(low, old)
+        high = max(high, old + runtime)
+        most = max(most, free_between(profile, old, old + runtime)[1])
+        note_freed(memory, old, old + runtime)
 
 
 @compiled
@@ -177,17 +172,18 @@ def compress_candidates(memory: RuleMemory, now: float) -> None:
     at, profile = memory.queue.at[0], memory.profile
     processors, runtime, starts = waiting_in(memory.queue)
     counts, runtimes = memory.menu_counts, memory.menu_runtimes
-    freed = take_freed(memory, now)
-    if freed[2] < 0:
+    begin, end, most = take_freed(memory, now)
+    if most < 0:
         return
     for k in range(at.first, at.last):
         own = processors[k]
         if own == 0 or starts[k] == np.inf:
             continue
         old, old_end = starts[k], starts[k] + runtime[k]
-        if old_end <= freed[0]:
+        if old_end <= begin:
             continue
-        best, best_start, out = _earlier_candidate(memory, now, (own, old, old_end), freed, k)
+        reserved, freed = (own, old, old_end), (begin, end, most)
+        best, best_start, out = _earlier_candidate(memory, now, reserved, freed, k)
         if best < 0:
             if out:
                 occupy(profile, old, old_end, own)
@@ -196,7 +192,10 @@ def compress_candidates(memory: RuleMemory, now: float) -> None:
             occupy(profile, old, old_end, -own)
         occupy(profile, best_start, best_start + runtimes[best], counts[best])
         processors[k], runtime[k], starts[k] = counts[best], runtimes[best], best_start
-        freed = widened(memory, freed, old, old_end)
+        begin = min(begin, old)
+        end = max(end, old_end)
+        most = max(most, free_between(profile, old, old_end)[1])
+        note_freed(memory, old, old_end)
 
 
 @compiled
