@@ -98,8 +98,8 @@ EDITS = {
     "greedy": ("molding/base.py", EARLIER, "best < 0"),
     "aggressive": (
         "molding/base.py",
-        "may_reserve = reserved < rule.reservations",
-        "may_reserve = False",
+        "reserved < rule.reservations",
+        "False",
     ),
     "equi": (
         "reallocation/equi.py",

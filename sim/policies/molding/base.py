@@ -110,31 +110,31 @@ def mold_first(state: State, memory: RuleMemory, last: int) -> int:
     lay_running(state, memory)
     queue, profile, now = memory.queue, memory.profile, state.run[0].now
     processors, runtime, starts = waiting_in(queue)
+    jobs, spans = queue.job, memory.menu_spans
+    counts, runtimes = memory.menu_counts, memory.menu_runtimes
     free, span, rule = profile.free, profile.span, memory.backfilling[0]
     soon, number, reserved = np.nextafter(now, np.inf), 0, 0
     for k in range(queue.at[0].first, last):
         if processors[k] == 0:
             continue
-        own, counts, runtimes = (
-            memory.menu_spans[queue.job[k]],
-            memory.menu_counts,
-            memory.menu_runtimes,
-        )
-        low, high = own.low, own.high
-        if high == 0:
-            low, high, counts, runtimes = k, k + 1, processors, runtime
-        may_reserve = reserved < rule.reservations
+        own, may_reserve = spans[jobs[k]], reserved < rule.reservations
         if not may_reserve:
             starts[k] = np.inf
             if free[span[FIRST]] == 0:
                 break
-            if counts[low] > free[span[FIRST]]:
+            if (counts[own.low] if own.high > 0 else processors[k]) > free[span[FIRST]]:
                 continue
         limit = np.inf if may_reserve else soon
-        pick, start = best_candidate(profile, now, counts, runtimes, low, high, limit)
-        if pick < 0:
+        if own.high == 0:
+            start = earliest(profile, processors[k], runtime[k], now, limit, np.inf)
+        else:
+            low, high = own.low, own.high
+            pick, start = best_candidate(profile, now, counts, runtimes, low, high, limit)
+            if pick >= 0:
+                processors[k], runtime[k] = counts[pick], runtimes[pick]
+        if start == np.inf:
             continue
-        processors[k], runtime[k], starts[k] = counts[pick], runtimes[pick], start
+        starts[k] = start
         occupy(profile, start, start + runtime[k], processors[k])
         if start <= now:
             queue.found[number] = k
