@@ -153,7 +153,8 @@ class Checker(Watcher):
         if queue.waiting == 0:
             return
         place, ends = queue.head(), view.believed_ends.rows()
-        wanted, behind = queue.processors.item(place), started[scheduler.heads :]
+        heads = scheduler.backfilling["heads"].item()
+        wanted, behind = queue.processors.item(place), started[heads:]
         others = [row for row in ends if row[1] not in behind]
         free = view.free + sum(self._runs[job][1] for job in behind)
         promised, _ = shadow_time(others, free, wanted, view.now)

@@ -17,9 +17,10 @@ from sim.engine.watcher import Watched, Watcher
 from sim.errors import SimError
 from sim.policies.allocation.rigid import Request
 from sim.policies.backfill.easy import EasyScheduler
-from sim.policies.base import OpenAllocation, Outlook, Policy, QueueKeeper
+from sim.policies.base import OpenAllocation, Outlook, Policy
 from sim.policies.molding.scheduler import OpenKeeper
-from sim.policies.passes.memory import candidates_of
+from sim.policies.passes.memory import menu_of
+from sim.policies.passes.queue_rule import QueueKeeper
 from sim.results.metrics import plain
 from sim.simulation.progress import beginning
 from sim.simulation.recorded_run import recorded_run
@@ -272,9 +273,8 @@ def _refusal(view: View, keeper: QueueKeeper | None, job: int, named: Named) -> 
     wanted = least = queue.processors.item(place)
     reserved, is_held = keeper.reserved_starts(), False
     if isinstance(keeper, OpenKeeper):
-        _, spans, counts, _ = candidates_of(keeper.memory)
-        own, considered = spans[job], keeper.memory.search_end.item()
-        least = counts.item(own["low"] if own["high"] else own["begin"])
+        own, considered = keeper.memory.menu_spans[job], keeper.memory.search_end.item()
+        least = menu_of(keeper.memory)[0].item(own["low"] if own["high"] else own["begin"])
         reserved, is_held = reserved if considered else {}, place >= considered
     is_strict = isinstance(keeper, EasyScheduler) and keeper.strict
     own, until = reserved.get(job), view.now + queue.runtime.item(place)

@@ -182,6 +182,17 @@ class Advice:
         AT_LEAST_1.check(reach=self.reach)
         AT_LEAST_0.check(observations=self.observations)
 
+    def offer(self, job: int, view: View, counts: IntArray) -> tuple[IntArray, Reading | None]:
+        """Return what is left of the counts that a job tries, and its curve there.
+
+        Where there is but one count, or the request stands, no curve is read.
+        """
+        if counts.size == 1:
+            return counts, None
+        if (reading := self.read(job, view, counts)) is not None:
+            return reading.counts, reading
+        return np.array([view.requested_processors[job]]), None
+
     def read(self, job: int, view: View, counts: IntArray) -> Reading | None:
         """Return the curve of a moldable job, or None where the request stands.
 

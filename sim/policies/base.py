@@ -1,19 +1,16 @@
 """How a policy is made: order x backfilling x allocation (x reallocation)."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Protocol, runtime_checkable
-
-import numpy as np
 
 from predictors.base import FloatArray, IntArray, RuntimePredictor
 from sim.engine.protocols import Scheduler
 from sim.errors import PolicyError
 from sim.policies.order import Order
 from sim.policies.reallocation.costs import FREE, CostModel
-from sim.state.decisions import Decision, PastErrors, Preferences, Start
+from sim.state.decisions import PastErrors, Preferences
 from sim.state.view import View
-from sim.state.waiting_queue import WaitingQueue
 
 Outlook = Callable[[IntArray, FloatArray], FloatArray]
 """Counts and runtimes to the predicted start of a job that asked for them now."""
@@ -180,153 +177,11 @@ class Policy:
 
     def begin(self, view: View) -> Scheduler:
         """Begin a run."""
-        scheduler = self._begin(view)
+        if self.reallocation is not None and not isinstance(self.allocation, OpenAllocation):
+            told = view, self.order, self.backfill, self.allocation
+            scheduler = self.reallocation.begin(*told)
+        else:
+            scheduler = self.backfill.begin(view, self.order, self.allocation)
         if self.grants is not None:
             scheduler = self.grants.begin(view, scheduler)
         return scheduler if self.placement is None else self.placement.begin(view, scheduler)
-
-    def _begin(self, view: View) -> Scheduler:
-        if self.reallocation is not None and not isinstance(self.allocation, OpenAllocation):
-            return self.reallocation.begin(view, self.order, self.backfill, self.allocation)
-        return self.backfill.begin(view, self.order, self.allocation)
-
-
-class QueueKeeper:
-    """What all schedulers share: they admit arrivals and keep the queue in order.
-
-    Parameters
-    ----------
-    view : View
-    order : Order
-    allocation : Allocation or OpenAllocation
-
-    Attributes
-    ----------
-    by_arrival : bool
-        Whether the order is that of arrival, without keys.
-    memory : RuleMemory
-        What compiled code keeps of the run.
-    outlook : callable
-        Predicts starts for allocation rules.
-    find_starts : callable
-        Finds who starts; returns how many places were written to the queue's ``found``.
-    tracks_runs : bool
-        Whether it remembers running jobs from one pass to the next.
-    """
-
-    tracks_runs = False
-    memory: Any
-    outlook: Outlook
-    find_starts: Callable[[], int]
-
-    def __init__(self, view: View, order: Order, allocation: Any) -> None:
-        self.view = view
-        self.order = order
-        self.allocation = allocation
-        self.queue = WaitingQueue()
-        nothing = np.zeros(0)
-        self.by_arrival = order.keys(0.0, nothing, np.zeros(0, np.int64), nothing) is None
-
-    def reserved_starts(self) -> dict[int, tuple[float, int, float]]:
-        """Return start, processors and believed runtime of every reservation of this pass."""
-        queue = self.queue
-        return {
-            queue.job.item(place): (
-                queue.start.item(place),
-                queue.processors.item(place),
-                queue.runtime.item(place),
-            )
-            for place in queue.places().tolist()
-            if queue.start.item(place) < np.inf
-        }
-
-    def decide(self) -> list[Decision]:
-        """Make a pass, as `sim.engine.loop.advance` does where no Python is needed."""
-        queue = self.queue
-        self.prepare()
-        for job in self.newcomers():
-            self.admit(job)
-        if queue.waiting == 0:
-            return []
-        number = self.find_starts()
-        starts: list[Decision] = [self.start(place) for place in queue.found[:number].tolist()]
-        queue.tidy()
-        return [*starts, *self.wakes()]
-
-    def prepare(self) -> None:
-        """Bring up to date what the rule keeps; nothing by default."""
-
-    def newcomers(self) -> Sequence[int]:
-        """Return the jobs that have just arrived, in the order in which they are admitted."""
-        return self.view.arrived
-
-    def wakes(self) -> Sequence[Decision]:
-        """Return the wishes for other passes; none by default."""
-        return ()
-
-    def admit(self, job: int) -> int:
-        """Choose the count of a job that has just arrived, queue it, return its place."""
-        view = self.view
-        view._state.others_wait = self.queue.waiting > 0
-        processors = self.allocation.choose(job, view, self.outlook)
-        return self.enqueue(job, processors, view.belief(job, processors))
-
-    def enqueue(self, job: int, processors: int, runtime: float) -> int:
-        """Let a job wait on a count, with a belief in seconds, and return its place."""
-        view = self.view
-        if self.by_arrival:
-            key = -np.inf if job in view.changes.ahead else None
-            return self.queue.add(job, processors, runtime, key)
-        submit = np.array([view.submit_time[job]])
-        keys = self.order.keys(view.now, submit, np.array([processors]), np.array([runtime]))
-        return self.queue.add(job, processors, runtime, None if keys is None else float(keys[0]))
-
-    def start(self, place: int) -> Start:
-        """Start the job at a place on its count."""
-        queue = self.queue
-        start = Start(queue.job.item(place), queue.processors.item(place))
-        queue.drop(place)
-        return start
-
-    def rank(self, force: bool = False) -> None:
-        """Recompute the order if it may have changed since the last pass, or by force."""
-        if self.by_arrival or not (force or self.order.recomputed or self.view.changes.revised):
-            return
-        queue, view = self.queue, self.view
-        places = queue.places()
-        jobs = queue.job[places]
-        submit = np.array([view.submit_time[job] for job in jobs.tolist()])
-        keys = self.order.keys(view.now, submit, queue.processors[places], queue.runtime[places])
-        if keys is not None:
-            queue.rank(keys, submit)
-
-    def believed_anew(self) -> list[tuple[int, float]]:
-        """Ask again about waiting jobs whose application is seen differently now.
-
-        Returns
-        -------
-        list of (int, float)
-            The places whose belief changed, and what it is now.
-        """
-        view, queue, revised = self.view, self.queue, self.view.changes.revised
-        changed = []
-        for place in queue.places().tolist() if revised else ():
-            job = queue.job.item(place)
-            if view.jobs.application[job] in revised:
-                belief = self.believe_anew(place, job)
-                if belief != queue.runtime.item(place):
-                    changed.append((place, belief))
-        return changed
-
-    def refresh(self) -> list[tuple[int, bool]]:
-        """Plan with what is believed now; return changed places and whether it is shorter."""
-        changed, runtime = [], self.queue.runtime
-        for place, belief in self.believed_anew():
-            changed.append((place, belief < runtime.item(place)))
-            runtime[place] = belief
-        return changed
-
-    def believe_anew(self, place: int, job: int) -> float:
-        """Ask again about the waiting job at a place."""
-        self.view._beliefs.forget([job])
-        return self.view.belief(job, self.queue.processors.item(place))

@@ -10,8 +10,8 @@ from sim.engine.protocols import AroundScheduler, Scheduler
 from sim.errors import POSITIVE_AND_FINITE
 from sim.policies.backfill.conservative import ConservativeScheduler
 from sim.policies.backfill.replanning import ReplanningScheduler
-from sim.policies.base import QueueKeeper
 from sim.policies.molding.scheduler import OpenScheduler
+from sim.policies.passes.queue_rule import QueueKeeper
 from sim.policies.reallocation.costs import FREE, CostModel
 from sim.state.availability import Reserved, fewest_free, shadow_time
 from sim.state.decisions import Decision, Grant, Refuse, Start
@@ -128,10 +128,8 @@ class GrantingScheduler(AroundScheduler):
         inner = self.inner
         if not isinstance(inner, QueueKeeper) or inner.queue.waiting == 0:
             return []
-        promises: Reserved = []
-        if isinstance(inner, OpenScheduler | ConservativeScheduler | ReplanningScheduler):
-            promises = list(inner.reserved_starts().values())
-        if promises:
+        plans_all = OpenScheduler | ConservativeScheduler | ReplanningScheduler
+        if isinstance(inner, plans_all) and (promises := inner.reserved_starts().values()):
             return promises
         queue, head = inner.queue, inner.queue.head()
         wanted, runtime = queue.processors.item(head), queue.runtime.item(head)

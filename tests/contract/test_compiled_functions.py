@@ -8,7 +8,7 @@ import sys
 
 import numpy as np
 
-from sim.policies.molding.candidates import SPAN
+from sim.policies.passes.memory import SPAN
 from tests.contract.test_architecture import PACKAGES, ROOT, module_name
 
 
@@ -50,7 +50,7 @@ def test_no_field_of_a_record_hides_behind_an_attribute_of_numpy():
         for table, one in vars(module).items()
         if isinstance(one, np.dtype) and one.names
     ]
-    assert ("sim.policies.molding.candidates.SPAN", SPAN.names) in tables
+    assert ("sim.policies.passes.memory.SPAN", SPAN.names) in tables
     assert not [one for one, names in tables if any(hasattr(np.record, n) for n in names)]
 
 

@@ -81,25 +81,25 @@ EDITS = {
     ),
     "fair_share": (
         "allocation/fair_share.py",
-        "np.ceil(memory.open.scale *",
-        "np.ceil(0.1 * memory.open.scale *",
+        "np.ceil(rule.scale *",
+        "np.ceil(0.1 * rule.scale *",
     ),
     "iterative": (
         "allocation/iterative.py",
         "    place = -1\n    for k",
         "    return -1\n    for k",
     ),
-    "utilization": ("molding/choice.py", "while idle > 0:", "while idle > 10**9:"),
+    "utilization": ("allocation/iterative.py", "while idle > 0:", "while idle > 10**9:"),
     "queue_time": (
         "allocation/queue_time.py",
         "is_less(wait + runtimes[pick], least)",
         "best == 0",
     ),
-    "greedy": ("molding/choice.py", EARLIER, "best < 0"),
+    "greedy": ("molding/base.py", EARLIER, "best < 0"),
     "aggressive": (
-        "molding/choice.py",
-        "may_reserve = reserved < reservations",
-        "may_reserve = False",
+        "molding/base.py",
+        "reserved < rule.reservations",
+        "False",
     ),
     "equi": (
         "reallocation/equi.py",

@@ -23,6 +23,8 @@ from sim.engine.setup import Setup
 from sim.machine.base import Dedicated
 from sim.policies.allocation.fair_share import FairShare
 from sim.policies.allocation.iterative import Iterative, UtilizationBased
+from sim.policies.allocation.local import Fair
+from sim.policies.allocation.queue_time import QueueTimeAware
 from sim.policies.allocation.rigid import Request
 from sim.policies.allocation.sa import SmallestTurnaround
 from sim.policies.allocation.turnaround import BestTurnaround
@@ -213,12 +215,16 @@ def test_who_chooses_again_by_a_rule_in_python_leaves_the_same_records(rows, fac
 
 OPEN_RULES = {
     "fair_share": ("replan", FairShare()),
+    "fair_share, kept": ("easy", FairShare(when="submit")),
+    "fair_share, all": ("easy", FairShare(sum="queued_and_running")),
     "iterative": ("replan", Iterative(depth=3)),
     "iterative by time": ("replan", Iterative(step="time", counts="all")),
     "utilization": ("replan", UtilizationBased(depth=3)),
     "aggressive": ("easy", BestTurnaround(counts="all")),
     "strict": ("none", BestTurnaround()),
     "skip": ("skip", FairShare(efficiency=0.5)),
+    "queue_time": ("none", QueueTimeAware(counts="all")),
+    "queue_time, mean": ("none", QueueTimeAware(counts="all", queue_time="mean", longest=50.0)),
 }
 
 
@@ -241,8 +247,10 @@ def replay_of(view):
     ("allocation", "is_compiled"),
     [
         (FairShare(), True),
-        (FairShare(when="submit"), False),
-        (FairShare(sum="queued_and_running"), False),
+        (FairShare(when="submit"), True),
+        (FairShare(sum="queued_and_running"), True),
+        (QueueTimeAware(), True),
+        (Fair(), False),
     ],
 )
 def test_open_counts_are_compiled_where_the_rule_remembers_nothing(allocation, is_compiled):
@@ -350,7 +358,7 @@ def test_sharing_at_no_cost_under_easy_is_compiled(backfill, rule, is_compiled):
 @pytest.mark.parametrize("kind", [EasyScheduler, ConservativeScheduler])
 def test_schedulers_of_ones_own_are_not_compiled(kind):
     own = type("Own", (kind,), {"decide": lambda self: []})
-    view = SimpleNamespace(learns=False, load=None, processors=4, submit_time=[0.0])
+    view = SimpleNamespace(predictor=Oracle(), load=None, processors=4, submit_time=[0.0])
     made = [one(view, FirstComeFirstServed(), Request()) for one in (kind, own)]
     assert made[0].compiled_rule(replay_of(view)) is not None
     assert made[1].compiled_rule(replay_of(view)) is None
@@ -358,7 +366,7 @@ def test_schedulers_of_ones_own_are_not_compiled(kind):
 
 @pytest.mark.parametrize("reservations", [0, 1, 3])
 def test_any_number_of_reservations_is_compiled(reservations):
-    view = SimpleNamespace(learns=False, load=None, processors=4, submit_time=[0.0])
+    view = SimpleNamespace(predictor=Oracle(), load=None, processors=4, submit_time=[0.0])
     scheduler = EasyScheduler(view, FirstComeFirstServed(), Request(), reservations)
     assert scheduler.compiled_rule(replay_of(view)) is not None
 

@@ -5,7 +5,7 @@ import pytest
 from profiles import Profile
 
 from sim.policies.backfill.replanning import make_bounds, replan_soonest
-from sim.policies.backfill.reservations import reserve_rest
+from sim.policies.passes.memory import reserve_rest
 from sim.state.availability import BelievedEnds, move_up, place
 from sim.state.waiting_queue import Waiting, summaries_of
 

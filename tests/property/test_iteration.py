@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from profiles import Profile
 
 from sim.policies.allocation.iterative import iterate
-from sim.policies.molding.candidates import SPAN
+from sim.policies.passes.memory import SPAN
 from sim.state.availability import BelievedEnds, place
 
 MACHINE = 8

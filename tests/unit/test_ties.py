@@ -17,8 +17,8 @@ from sim.machine.base import Dedicated
 from sim.policies.allocation.curve import AverageParallelism, EfficiencyAtLeast, Maximum
 from sim.policies.allocation.iterative import Iterative, iterate
 from sim.policies.allocation.sa import SmallestTurnaround
-from sim.policies.molding.candidates import SPAN
-from sim.policies.molding.choice import best_candidate
+from sim.policies.molding.base import best_candidate
+from sim.policies.passes.memory import SPAN
 from sim.policies.reallocation.equi import DynamicEquipartition
 from sim.policies.reallocation.hesrpt import HeSrpt
 from sim.policies.reallocation.marginal import MarginalEfficiency

@@ -10,9 +10,8 @@ from predictors.compiling import compiled, direct
 from sim.errors import SHARE
 from sim.policies.advice import last_up_to
 from sim.policies.allocation.queue_time import Cap, CappedCandidates, CappedCounts
-from sim.policies.molding.base import Candidates
+from sim.policies.molding.base import Candidates, settle
 from sim.policies.passes.memory import RuleMemory
-from sim.policies.passes.open_counts import settle
 from sim.policies.ties import is_less
 from sim.state.view import View
 

@@ -82,14 +82,11 @@ class CurveRule:
 
     def choose(self, job: int, view: View, outlook: Outlook) -> int:
         """Return the rule's count; the request where there is no curve or no choice."""
-        counts = tried(job, view, self.counts)
-        if counts.size == 1:
-            return int(counts[0])
-        reading = self.advice.read(job, view, counts)
+        counts, reading = self.advice.offer(job, view, tried(job, view, self.counts))
         if reading is None:
-            return view.requested_processors[job]
+            return int(counts[0])
         place = self.pick(reading)
-        count = int(reading.counts[place])
+        count = int(counts[place])
         view._beliefs.keep(job, count, float(reading.runtimes[place]))
         return count
 

@@ -5,14 +5,12 @@ from typing import Literal
 
 import numpy as np
 
-from predictors.base import FloatArray, IntArray
-from predictors.compiling import compiled, direct
+from predictors.base import FloatArray
+from predictors.compiling import compiled
 from sim.errors import AT_LEAST_0, POSITIVE, check_choice
 from sim.policies.advice import Reading, last_up_to
-from sim.policies.molding.base import Candidates, OpenCounts
-from sim.policies.molding.candidates import OpenMemory
-from sim.policies.passes.memory import RuleMemory
-from sim.policies.passes.open_counts import may_start, settle_allowed
+from sim.policies.molding.base import Candidates, OpenCounts, may_start, settle_allowed
+from sim.policies.passes.memory import OpenMemory, RuleMemory
 from sim.policies.ties import TIE
 from sim.state.run_state import State
 from sim.state.view import View
@@ -66,50 +64,38 @@ WEIGHT, LIMIT = range(2)
 
 
 @compiled
-def cut_at_shares(memory: RuleMemory, running: IntArray, keeps: bool) -> int:
+def cut_at_shares(state: State, memory: RuleMemory) -> int:
     """Allow each waiting job counts up to its share of the weights, rounded up.
 
-    Parameters
-    ----------
-    memory : RuleMemory
-        Of what is shared out, `scale`, in processors; in `shares` column `LIMIT` is written.
-    running : numpy.ndarray of int
-        The running jobs whose weights count.
-    keeps : bool
-        Whether a share that a job has stands.
-
-    Returns
-    -------
-    int
-        One past the last place that is considered.
+    Of what is shared out, `scale`, in processors; in `shares` column `LIMIT` is written. A share
+    that a job has stands, where shares are kept. Returns one past the last place that is
+    considered.
     """
-    queue, at, shares, total = memory.queue, memory.queue.at[0], memory.open.shares, 0.0
-    for runner in running:
-        total += shares[runner, WEIGHT]
+    queue, at, rule, total = memory.queue, memory.queue.at[0], memory.open, 0.0
+    for job in state.holder_job[: state.run[0].holders if rule.counts_running else 0]:
+        if job >= 0:
+            total += rule.shares[job, WEIGHT]
     for k in range(at.first, at.last):
         if queue.processors[k] > 0:
-            total += shares[queue.job[k], WEIGHT]
+            total += rule.shares[queue.job[k], WEIGHT]
     for k in range(at.first, at.last):
         if queue.processors[k] == 0:
             continue
-        own, offered = shares[queue.job[k]], memory.menu_spans[queue.job[k]]
-        if not keeps or np.isnan(own[LIMIT]):
-            own[LIMIT] = np.ceil(memory.open.scale * own[WEIGHT] / total * (1 - TIE))
+        own, offered = rule.shares[queue.job[k]], memory.menu_spans[queue.job[k]]
+        if not rule.keeps_shares or np.isnan(own[LIMIT]):
+            own[LIMIT] = np.ceil(rule.scale * own[WEIGHT] / total * (1 - TIE))
         begin, end = offered.begin, offered.begin + offered.number
         offered.low = begin
         offered.high = last_up_to(memory.menu_counts, begin, end, own[LIMIT]) + 1
     return int(at.last)
 
 
-_cut_at_shares = direct(cut_at_shares)
-
-
 @compiled
 def decide(state: State, memory: RuleMemory) -> int:
     """Find who starts, on counts up to its share of the work of all who wait."""
-    if not may_start(state, memory):
-        return 0
-    return settle_allowed(state, memory, cut_at_shares(memory, np.zeros(0, np.int64), False))
+    is_due = may_start(state, memory)
+    last = cut_at_shares(state, memory) if is_due or memory.open.keeps_shares else 0
+    return settle_allowed(state, memory, last if is_due else 0)
 
 
 class ShareLimit(Candidates):
@@ -117,11 +103,14 @@ class ShareLimit(Candidates):
 
     def __init__(self, view: View, rule: FairShare) -> None:
         self._shares: FloatArray = np.full((len(view.submit_time), 2), np.nan)
-        keeps = OpenMemory(scale=float(rule.factor * view.processors), shares=self._shares)
-        remembers = rule.when == "submit" or rule.sum != "queued"
-        super().__init__(view, rule.advice, rule.counts, None if remembers else decide, keeps)
-        self._rule = rule
-        self.looks_ahead = rule.when == "submit"
+        self._rule, self.looks_ahead = rule, rule.when == "submit"
+        keeps = OpenMemory(
+            scale=float(rule.factor * view.processors),
+            shares=self._shares,
+            counts_running=rule.sum == "queued_and_running",
+            keeps_shares=self.looks_ahead,
+        )
+        super().__init__(view, rule.advice, rule.counts, decide, cut_at_shares, keeps)
 
     def of(self, job: int) -> Reading:
         """Return the job's candidates, and remember what its share is reckoned by."""
@@ -133,9 +122,3 @@ class ShareLimit(Candidates):
             weight *= used**self._rule.efficiency
         self._shares[job, WEIGHT] = weight
         return reading
-
-    def narrow(self, memory: RuleMemory) -> int:
-        """Cut everybody's candidates at the job's limit."""
-        counted = self.view.running if self._rule.sum == "queued_and_running" else ()
-        running = np.fromiter(counted, np.int64, len(counted))
-        return int(_cut_at_shares(memory, running, self.looks_ahead))

@@ -1,20 +1,24 @@
 """Whole-queue molding: iteration on the mean turnaround, and utilisation-based molding."""
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
+from numpy.typing import NDArray
 
 from predictors.base import FloatArray, IntArray
-from predictors.compiling import compiled, direct
+from predictors.compiling import compiled
 from sim.errors import AT_LEAST_1, check_choice
-from sim.policies.molding.base import Candidates, OpenCounts
-from sim.policies.molding.candidates import SPAN, OpenMemory, Spans
-from sim.policies.molding.choice import fill_idle
-from sim.policies.passes.memory import RuleMemory
-from sim.policies.passes.open_counts import allow_all, may_start, settle_allowed
+from sim.policies.molding.base import (
+    Candidates,
+    OpenCounts,
+    allow_all,
+    may_start,
+    settle_allowed,
+)
+from sim.policies.passes.memory import SPAN, OpenMemory, RuleMemory
 from sim.policies.ties import is_less, is_less_on
-from sim.state.availability import FIRST, LAST, Profile, lay
+from sim.state.availability import FIRST, LAST, Profile, lay, place
 from sim.state.run_state import State
 from sim.state.run_steps import holders_in
 from sim.state.view import View
@@ -184,8 +188,8 @@ def first_plan(profile: Profile, jobs: int) -> tuple[FloatArray, IntArray]:
 
 @compiled
 def iterate(
-    profile: Profile, counts: IntArray, runtimes: FloatArray, spans: Spans, serial: FloatArray,
-    by_time: bool,
+    profile: Profile, counts: IntArray, runtimes: FloatArray, spans: NDArray[Any],
+    serial: FloatArray, by_time: bool,
 ) -> IntArray:  # fmt: skip
     """Grow counts step by step while the mean turnaround of a conservative plan falls.
 
@@ -239,22 +243,74 @@ def iterate(
         losses[grown], scales[grown] = weighed
 
 
-@dataclass(frozen=True, kw_only=True)
-class WholeQueue(OpenCounts):
-    """What rules that plan the whole queue in every scheduling pass have in common.
+@compiled
+def _copy(profile: Profile, copy: Profile) -> None:
+    """Write a profile into another one, which has room for it."""
+    times, free, span = profile
+    number = span[LAST] - span[FIRST]
+    for i in range(number):
+        copy.times[i] = times[span[FIRST] + i]
+        copy.free[i] = free[span[FIRST] + i]
+    copy.span[FIRST], copy.span[LAST] = 0, number
 
-    Parameters
-    ----------
-    depth : int
-        How many of the first waiting jobs are planned; the others are not
-        considered until they come within. At least 1.
+
+@compiled
+def fill_idle(
+    profile: Profile, counts: IntArray, runtimes: FloatArray, spans: NDArray[Any],
+    serial: FloatArray,
+) -> IntArray:  # fmt: skip
+    """Hand out planned idle processors while the planned utilisation rises (UMS).
+
+    Parameters and what is returned as of `iterate`;
+    Σ T(n)·n·E(n) is Σ T(1), so that utilisation rises where the latest planned end falls.
     """
-
-    depth: int = 32
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        AT_LEAST_1.check(depth=self.depth)
+    pick: IntArray = spans["low"].copy()
+    times, _, span = profile
+    high, now = spans["high"], times[span[FIRST]]
+    jobs = pick.size
+    room = span[LAST] - span[FIRST] + 2 * jobs + 4
+    work = Profile(np.empty(room), np.empty(room, np.int64), np.empty(2, np.int64))
+    starts, best = np.empty(jobs), pick.copy()
+    latest = np.inf
+    while True:
+        _copy(profile, work)
+        end, last = 0.0, 0
+        for i in range(jobs):
+            seconds = runtimes[pick[i]]
+            starts[i] = place(work, now, counts[pick[i]], seconds)
+            if is_less(end, starts[i] - now + seconds):
+                end, last = starts[i] - now + seconds, i
+        if not is_less(end, latest):
+            return best
+        latest = end
+        best[:] = pick
+        handed = False
+        for k in range(work.span[FIRST], work.span[LAST]):
+            idle = work.free[k]
+            while idle > 0:
+                chosen, most = -1, 0.0
+                for i in range(jobs):
+                    at = pick[i]
+                    if starts[i] != work.times[k] or at + 1 >= high[i]:
+                        continue
+                    if counts[at + 1] - counts[at] > idle:
+                        continue
+                    efficiency = serial[i] / (counts[at] * runtimes[at])
+                    if is_less(most, efficiency) or (
+                        not is_less(efficiency, most) and counts[at + 1] < counts[pick[chosen] + 1]
+                    ):
+                        chosen, most = i, efficiency
+                if chosen < 0:
+                    break
+                idle -= counts[pick[chosen] + 1] - counts[pick[chosen]]
+                pick[chosen] += 1
+                handed = True
+            if handed:
+                break
+        if not handed:
+            if pick[last] + 1 >= high[last]:
+                return pick
+            pick[last] += 1
 
 
 @compiled
@@ -264,7 +320,7 @@ def plan_first(state: State, memory: RuleMemory) -> int:
     Returns one past the place of the last of them; of the last place, if nobody could start now.
     """
     run, queue, at, own = state.run[0], memory.queue, memory.queue.at[0], memory.open
-    last = allow_all(memory)
+    last = allow_all(state, memory)
     if run.free == 0:
         return int(last)
     jobs, number, place = np.empty(own.depth, np.int64), 0, at.first
@@ -291,23 +347,31 @@ def plan_first(state: State, memory: RuleMemory) -> int:
 @compiled
 def decide(state: State, memory: RuleMemory) -> int:
     """Find who starts of the first jobs, on counts by a plan."""
-    if not may_start(state, memory):
-        return 0
-    return settle_allowed(state, memory, plan_first(state, memory))
+    last = plan_first(state, memory) if may_start(state, memory) else 0
+    return settle_allowed(state, memory, last)
 
 
-_plan_first = direct(plan_first)
+@dataclass(frozen=True, kw_only=True)
+class WholeQueue(OpenCounts):
+    """What rules that plan the whole queue in every scheduling pass have in common.
 
+    Parameters
+    ----------
+    depth : int
+        How many of the first waiting jobs are planned; the others are not
+        considered until they come within. At least 1.
+    """
 
-class QueuePlanner(Candidates):
-    """Plans the first waiting jobs after the running ones, where any could start now."""
+    depth: int = 32
 
-    def __init__(self, view: View, rule: WholeQueue, keeps: OpenMemory) -> None:
-        super().__init__(view, rule.advice, rule.counts, decide, keeps._replace(depth=rule.depth))
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        AT_LEAST_1.check(depth=self.depth)
 
-    def narrow(self, memory: RuleMemory) -> int:
-        """Fix the counts of the first jobs, and consider nobody else."""
-        return int(_plan_first(self.view._tables, memory))
+    def planner(self, view: View, how: OpenMemory) -> Candidates:
+        """Begin a run of a rule that plans so."""
+        keeps = how._replace(depth=self.depth)
+        return Candidates(view, self.advice, self.counts, decide, plan_first, keeps)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -334,7 +398,7 @@ class Iterative(WholeQueue):
 
     def open(self, view: View) -> Candidates:
         """Begin a run."""
-        return QueuePlanner(view, self, OpenMemory(by_time=self.step == "time"))
+        return self.planner(view, OpenMemory(by_time=self.step == "time"))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -352,4 +416,4 @@ class UtilizationBased(WholeQueue):
 
     def open(self, view: View) -> Candidates:
         """Begin a run."""
-        return QueuePlanner(view, self, OpenMemory(fills_idle=True))
+        return self.planner(view, OpenMemory(fills_idle=True))

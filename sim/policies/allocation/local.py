@@ -19,9 +19,8 @@ from sim.errors import check_choice
 from sim.policies.advice import Advice, Counts, Reading, raised, round_down
 from sim.policies.allocation.curve import CurveRule
 from sim.policies.base import Outlook
-from sim.policies.molding.base import Candidates, OpenCounts
+from sim.policies.molding.base import Candidates, OpenCounts, settle
 from sim.policies.passes.memory import RuleMemory
-from sim.policies.passes.open_counts import settle
 from sim.policies.ties import TIE, first_least, is_less
 from sim.state.view import View
 

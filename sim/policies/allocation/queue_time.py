@@ -1,18 +1,19 @@
 """Queue-time-aware choice: some processors now or more of them later (Downey, JSSPP'97)."""
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 
 from predictors.base import FloatArray, IntArray
-from predictors.compiling import compiled, direct
+from predictors.compiling import compiled
 from sim.errors import check_choice
 from sim.policies.advice import Reading
 from sim.policies.allocation.curve import average, knee
-from sim.policies.molding.base import Candidates, OpenCounts
-from sim.policies.passes.memory import RuleMemory
+from sim.policies.molding.base import Candidates, OpenCounts, may_start, settle_allowed
+from sim.policies.passes.memory import OpenMemory, RuleMemory
 from sim.policies.ties import first_least, is_less
+from sim.state.run_state import State
 from sim.state.view import View
 
 Cap = Literal["maximum", "average", "knee"]
@@ -52,8 +53,8 @@ class CappedCounts(OpenCounts):
 class CappedCandidates(Candidates):
     """Candidates that end at a cap, every count settled in every pass."""
 
-    def __init__(self, view: View, rule: CappedCounts) -> None:
-        super().__init__(view, rule.advice, rule.counts)
+    def __init__(self, view: View, rule: CappedCounts, *how: Any) -> None:
+        super().__init__(view, rule.advice, rule.counts, *how)
         self._cap = rule.cap
 
     def of(self, job: int) -> Reading:
@@ -200,31 +201,29 @@ def predicted_best(
 QUEUE_TIMES = ("believed", "median", "mean")
 
 
+@compiled(forceinline=True)
+def _running(state: State, runs: FloatArray, by_belief: bool) -> int:
+    """Write down the running jobs in rows `HELD` and `CLOCK`; return how many they are."""
+    run, number = state.run[0], 0
+    for k in range(run.holders):
+        job = state.holder_job[k]
+        if job >= 0:
+            clock = state.holder_end[k] - run.now if by_belief else run.now - state.start_time[job]
+            runs[HELD, number], runs[CLOCK, number] = state.holder_processors[k], clock
+            number += 1
+    return number
+
+
 @compiled
-def settle_heads(
-    memory: RuleMemory, free: int, known: FloatArray, queue_time: int, longest: float
-) -> int:
+def settle_heads(state: State, memory: RuleMemory) -> int:
     """Settle heads on the count they prefer, until one prefers to wait; all others get their cap.
 
-    Parameters
-    ----------
-    memory : RuleMemory
-    free : int
-    known : numpy.ndarray of float, shape (r, 2)
-        Of the running jobs; columns `HELD` and `CLOCK`.
-    queue_time : int
-        The place of its name in `QUEUE_TIMES`.
-    longest : float, seconds
-
-    Returns
-    -------
-    int
-        One past the last place that is considered.
+    Returns one past the last place that is considered.
     """
-    queue, at = memory.queue, memory.queue.at[0]
-    number, waits = len(known), False
-    runs = np.empty((2, number + at.last - at.first))
-    runs[:, :number] = known.T
+    queue, at, free, waits = memory.queue, memory.queue.at[0], state.run[0].free, False
+    queue_time, longest = memory.open.queue_time, memory.open.longest
+    runs = np.empty((2, state.run[0].holders + at.last - at.first))
+    number = _running(state, runs, queue_time == 0)
     for k in range(at.first, at.last):
         if queue.processors[k] == 0:
             continue
@@ -251,7 +250,11 @@ def settle_heads(
     return int(at.last)
 
 
-_settle_heads = direct(settle_heads)
+@compiled
+def decide(state: State, memory: RuleMemory) -> int:
+    """Find which heads start, on the counts that they prefer."""
+    last = settle_heads(state, memory) if may_start(state, memory) else 0
+    return settle_allowed(state, memory, last)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -287,24 +290,6 @@ class QueueTimeAware(CappedCounts):
 
     def open(self, view: View) -> Candidates:
         """Begin a run."""
-        return QueueTimeCandidates(view, self)
-
-
-class QueueTimeCandidates(CappedCandidates):
-    """Settles heads one after the other, until one prefers to wait."""
-
-    def __init__(self, view: View, rule: QueueTimeAware) -> None:
-        super().__init__(view, rule)
-        self._queue_time = QUEUE_TIMES.index(rule.queue_time)
-        self._longest = float(rule.longest)
-
-    def narrow(self, memory: RuleMemory) -> int:
-        """Fix the counts of the heads that start now and of the first that waits."""
-        view, now = self.view, self.view.now
-        if self._queue_time == 0:
-            ends = view._ends.rows()
-            known = [(count, end - now) for end, job, count in ends if job >= 0]
-        else:
-            known = [(run.processors, now - run.start) for run in view.running.values()]
-        runs = np.array(known, float).reshape(-1, 2)
-        return int(_settle_heads(memory, view.free, runs, self._queue_time, self._longest))
+        queue_time = QUEUE_TIMES.index(self.queue_time)
+        keeps = OpenMemory(queue_time=queue_time, longest=float(self.longest))
+        return CappedCandidates(view, self, decide, settle_heads, keeps)

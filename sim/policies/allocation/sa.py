@@ -172,16 +172,13 @@ class SmallestTurnaround:
 
     def offers(self, job: int, view: View) -> Offers:
         """Return what a job may choose from now: counts, believed runtimes, and how it chooses."""
-        counts, request = self.tries(job, view), view.requested_processors[job]
-        if counts.size == 1:
-            return Offers(counts)
-        reading = self.advice.read(job, view, counts)
+        tries, request = self.tries(job, view), view.requested_processors[job]
+        counts, reading = self.advice.offer(job, view, tries)
         if reading is not None:
-            counts, runtimes, _ = reading
-            return Offers(counts, runtimes)
-        if self.without_curve == "request":
-            return Offers(np.array([request]))
-        counts = np.union1d(counts[counts <= request], [request])
+            return Offers(counts, reading.runtimes)
+        if self.without_curve == "request" or tries.size == 1:
+            return Offers(counts)
+        counts = np.union1d(tries[tries <= request], [request])
         return Offers(counts, view.belief(job, request) * request / counts, at_once=True)
 
     def choose(self, job: int, view: View, outlook: Outlook) -> int:

@@ -3,9 +3,14 @@
 from dataclasses import dataclass
 
 from predictors.compiling import compiled
-from sim.policies.molding.base import Candidates, OpenCounts
+from sim.policies.molding.base import (
+    Candidates,
+    OpenCounts,
+    allow_all,
+    may_start,
+    settle_allowed,
+)
 from sim.policies.passes.memory import RuleMemory
-from sim.policies.passes.open_counts import allow_all, may_start, settle_allowed
 from sim.state.run_state import State
 from sim.state.view import View
 
@@ -13,9 +18,8 @@ from sim.state.view import View
 @compiled
 def decide(state: State, memory: RuleMemory) -> int:
     """Find who starts, on the count with the earliest end."""
-    if not may_start(state, memory):
-        return 0
-    return settle_allowed(state, memory, allow_all(memory))
+    last = allow_all(state, memory) if may_start(state, memory) else 0
+    return settle_allowed(state, memory, last)
 
 
 @dataclass(frozen=True, kw_only=True)

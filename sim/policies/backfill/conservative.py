@@ -4,26 +4,25 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from predictors.base import FloatArray, IntArray
+from predictors.base import FloatArray
 from predictors.compiling import compiled, direct
 from sim.engine.engine import Engine
 from sim.engine.protocols import Promise, Scheduler
 from sim.policies.backfill.replanning import ReplanningScheduler
-from sim.policies.base import Allocation, OpenAllocation, QueueKeeper
-from sim.policies.molding.choice import best_candidate, compress_candidates
+from sim.policies.base import Allocation, OpenAllocation
+from sim.policies.molding.base import best_candidate
 from sim.policies.molding.scheduler import ALL, OpenKeeper, OpenScheduler
 from sim.policies.order import Order
 from sim.policies.passes.memory import (
     RuleMemory,
     believe,
-    foreseen,
     lay_running,
-    make_memory,
     make_room_for_all,
     note_freed,
     take_freed,
 )
-from sim.policies.passes.queue_rule import CompiledQueueRule, is_compiled
+from sim.policies.passes.queue_rule import CompiledQueueRule, QueueKeeper, compiled_rule
+from sim.policies.ties import is_less
 from sim.state.availability import (
     advance,
     earliest,
@@ -39,6 +38,11 @@ from sim.state.run_state import State
 from sim.state.run_steps import ask_to_wake
 from sim.state.view import View
 from sim.state.waiting_queue import BLOCK, push, waiting_in
+
+Own = tuple[int, float, float]
+"""What a job holds: processors, and begin and end of its reservation, seconds."""
+Freed = tuple[float, float, int]
+"""Where processors became free: begin and end, seconds, and the most that are free there."""
 
 
 @compiled(forceinline=True)
@@ -98,11 +102,9 @@ def compress(memory: RuleMemory, now: float) -> None:
     if at.first == at.last:
         return
     look_again(memory, now)
-    low, high = take_freed(memory)
-    if high <= now:
+    low, high, most = take_freed(memory, now)
+    if most < 0:
         return
-    low = max(low, now)
-    most = free_between(profile, low, high)[1]
     for k in range(at.first, at.last):
         wanted = counts[k]
         old = starts[k]
@@ -122,6 +124,78 @@ def compress(memory: RuleMemory, now: float) -> None:
         high = max(high, old + runtime)
         most = max(most, free_between(profile, old, old + runtime)[1])
         note_freed(memory, old, old + runtime)
+
+
+@compiled
+def _earlier_candidate(
+    memory: RuleMemory, now: float, own: Own, freed: Freed, k: int
+) -> tuple[int, float, bool]:
+    """Return the candidate at a place that ends earliest before `own`, -1 if none, and its start.
+
+    Also whether the job's own reservation was taken out of the profile on the
+    way, as candidates of more processors than it holds need.
+    """
+    (held, old, old_end), (begin, end, most) = own, freed
+    profile, allowed = memory.profile, memory.menu_spans[memory.queue.job[k]]
+    counts, runtimes = memory.menu_counts, memory.menu_runtimes
+    reach = most + held if old < end else most
+    best, best_start, least = -1, old, old_end - now
+    out = False
+    for pick in range(allowed.low, allowed.high):
+        count, seconds = counts[pick], runtimes[pick]
+        if count > reach:
+            break
+        if not is_less(max(seconds, begin - now), least):
+            continue
+        after = max(now, begin - seconds - 1.0)
+        limit = min(end, now + least - seconds)
+        if after >= limit:
+            continue
+        if count > held and not out:
+            occupy(profile, old, old_end, -held)
+            out = True
+        mine = np.inf if out else old
+        start = earliest(profile, count, seconds, after, limit, mine)
+        if start < limit and is_less(start - now + seconds, least):
+            best, best_start, least = pick, start, start - now + seconds
+    return best, best_start, out
+
+
+@compiled
+def compress_candidates(memory: RuleMemory, now: float) -> None:
+    """Let every waiting job, in queue order, end earlier on any allowed candidate if it can.
+
+    Jobs that hold no reservation yet (``starts`` infinite) are passed over.
+    What they try is the time in which processors became free since they were last tried: see
+    `compress`.
+    """
+    at, profile = memory.queue.at[0], memory.profile
+    processors, runtime, starts = waiting_in(memory.queue)
+    counts, runtimes = memory.menu_counts, memory.menu_runtimes
+    begin, end, most = take_freed(memory, now)
+    if most < 0:
+        return
+    for k in range(at.first, at.last):
+        own = processors[k]
+        if own == 0 or starts[k] == np.inf:
+            continue
+        old, old_end = starts[k], starts[k] + runtime[k]
+        if old_end <= begin:
+            continue
+        reserved, freed = (own, old, old_end), (begin, end, most)
+        best, best_start, out = _earlier_candidate(memory, now, reserved, freed, k)
+        if best < 0:
+            if out:
+                occupy(profile, old, old_end, own)
+            continue
+        if not out:
+            occupy(profile, old, old_end, -own)
+        occupy(profile, best_start, best_start + runtimes[best], counts[best])
+        processors[k], runtime[k], starts[k] = counts[best], runtimes[best], best_start
+        begin = min(begin, old)
+        end = max(end, old_end)
+        most = max(most, free_between(profile, old, old_end)[1])
+        note_freed(memory, old, old_end)
 
 
 @compiled
@@ -307,7 +381,7 @@ def decide(state: State, memory: RuleMemory) -> int:
 
 _take_in, _keep_what_fits, _compress = direct(take_in), direct(keep_what_fits), direct(compress)
 _reserve, _reserve_best, _look_again = direct(reserve), direct(reserve_best), direct(look_again)
-_compress_candidates = direct(compress_candidates)
+_compress_candidates, _believe = direct(compress_candidates), direct(believe)
 _find_due, _is_wake_wanted = direct(find_due), direct(is_wake_wanted)
 
 
@@ -353,26 +427,20 @@ class ConservativeScheduler(QueueKeeper):
     tracks_runs = True
     promise: Promise = "starts"
 
-    def __init__(self, view: View, order: Order, allocation: Allocation) -> None:
-        super().__init__(view, order, allocation)
-        self.memory = make_memory(self.queue.tables, view.processors)
-
     def compiled_rule(self, engine: Engine) -> CompiledQueueRule | None:
         """Return the rule where jobs queue in the order of arrival."""
-        if not is_compiled(self, ConservativeScheduler, engine):
-            return None
-        functions = {"prepare": prepare, "admit": admit, "decide": decide}
-        return CompiledQueueRule(engine, self, functions, keeps_reservations=True)
+        known = engine, self, ConservativeScheduler
+        return compiled_rule(*known, prepare=prepare, admit=admit, decide=decide)
 
     def prepare(self) -> None:
         """Bring profile and reservations up to date."""
-        view = self.view
         self.rank()
-        released = bool(_take_in(view._tables, self.memory, *self._changes()))
-        if changed := self.refresh():
+        state, memory = self.view._tables, self.memory
+        released = bool(_take_in(state, memory, *self._changes()))
+        if self.revise():
+            released |= bool(_believe(state, memory))
             self.rank()
-            _keep_what_fits(view._tables, self.memory)
-            released |= any(is_shorter for _, is_shorter in changed)
+            _keep_what_fits(state, memory)
         self._take_in_arrivals()
         if released:
             self._compress()
@@ -382,10 +450,9 @@ class ConservativeScheduler(QueueKeeper):
         view, jobs = self.view, self.view.arrived
         if self.by_arrival or len(jobs) < 2:
             return jobs
-        submit = np.array([view.submit_time[job] for job in jobs])
         asked = np.array([view.requested_processors[job] for job in jobs])
         runtime = np.array([view.belief(*one) for one in zip(jobs, asked.tolist(), strict=True)])
-        keys = np.asarray(self.order.keys(view.now, submit, asked, runtime))
+        keys = self._keys(jobs, asked, runtime)
         return [jobs[place] for place in np.argsort(keys, kind="stable").tolist()]
 
     def admit(self, job: int) -> int:
@@ -403,10 +470,6 @@ class ConservativeScheduler(QueueKeeper):
         memory = self.memory
         is_wanted = _is_wake_wanted(self.view._ends.end, memory)
         return [WakeAt(memory.reserving["wake_time"].item())] if is_wanted else []
-
-    def outlook(self, counts: IntArray, runtimes: FloatArray) -> FloatArray:
-        """Return the earliest start of each (count, runtime) among all reservations."""
-        return foreseen(self.view._tables, self.memory, counts, runtimes)
 
     def _take_in_arrivals(self) -> None:
         """Prepare for the arrivals: nothing where each is placed by itself."""

@@ -6,34 +6,30 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from predictors.base import FloatArray, IntArray
 from predictors.compiling import compiled, direct
 from sim.engine.engine import Engine
 from sim.engine.protocols import Promise, Scheduler, acts_as
 from sim.errors import AT_LEAST_1, PolicyError, check_choice
 from sim.policies.allocation.rigid import Request
 from sim.policies.backfill.queue_search import BackfillWindow, backfill, fill_window
-from sim.policies.base import Allocation, OpenAllocation, QueueKeeper
-from sim.policies.molding.candidates import single_candidates
-from sim.policies.molding.choice import Blocking, mold_first
+from sim.policies.base import Allocation, OpenAllocation
+from sim.policies.molding.base import may_start, mold_first
 from sim.policies.molding.scheduler import OpenScheduler
 from sim.policies.order import Order
 from sim.policies.passes.memory import (
-    BACKFILLING,
     RuleMemory,
     foreseen,
     is_refuted,
     lay_running,
-    make_memory,
     profile_of,
 )
-from sim.policies.passes.queue_rule import CompiledQueueRule, is_compiled
+from sim.policies.passes.queue_rule import CompiledQueueRule, QueueKeeper, compiled_rule
 from sim.state.availability import BelievedEnds
 from sim.state.availability import place as place_job
 from sim.state.run_state import State
 from sim.state.run_steps import holders_in
 from sim.state.view import View
-from sim.state.waiting_queue import Queue, follow, forget_all, waiting_in
+from sim.state.waiting_queue import Queue, follow, forget_all
 
 
 @compiled(forceinline=True)
@@ -139,16 +135,8 @@ def decide_deep(state: State, memory: RuleMemory) -> int:
 
     A job whose count is settled is one with a single candidate: itself.
     """
-    run, queue, at = state.run[0], memory.queue, memory.queue.at[0]
-    while at.first < at.last and queue.processors[at.first] == 0:
-        at.first += 1
-    if run.free == 0 or at.first == at.last:
-        return 0
-    lay_running(state, memory)
-    waiting, profile = waiting_in(queue), memory.profile
-    singles = single_candidates(queue.processors[: at.last], queue.runtime[: at.last])
-    blocking = Blocking(memory.backfilling[0].reservations, False)
-    return mold_first(profile, run.now, waiting, singles, at.first, at.last, blocking, queue.found)
+    last = memory.queue.at[0].last if may_start(state, memory) else 0
+    return mold_first(state, memory, last)
 
 
 _lay_running, _is_refuted = direct(lay_running), direct(is_refuted)
@@ -165,7 +153,7 @@ class Easy:
     anew : float or None
         With one reservation, and allocation rules that choose at submit: waiting jobs
         choose anew when a running job has taken so many times its belief (at least 1);
-        None keeps what was chosen. See `ChoiceAnew`.
+        None keeps what was chosen. See `EasyScheduler.choose_anew`.
     candidates : {"queue", "shortest"}
         In which order jobs are tried that may start ahead of the reservation: that of the
         queue, or the shortest by belief first, as in EASY++ (Tsafrir, Etsion &
@@ -200,10 +188,8 @@ class Easy:
                 name = f"policy.allocation={type(allocation).__name__}, which keeps counts open"
                 raise PolicyError(f"candidates=shortest does not go with {name}; choose queue")
             return OpenScheduler(view, order, allocation, self.reservations)
-        scheduler = EasyScheduler(view, order, allocation, self.reservations)
+        scheduler = EasyScheduler(view, order, allocation, self.reservations, anew=self.anew)
         scheduler.backfilling["shortest"] = self.candidates == "shortest"
-        if self.anew is not None:
-            scheduler.anew = ChoiceAnew(scheduler, self.anew)
         return scheduler
 
 
@@ -223,14 +209,10 @@ class EasyScheduler(QueueKeeper):
     decides : callable, optional
         The rule, compiled: a state and its `RuleMemory` to how many places it wrote to the
         ``found`` of the queue, of those who start now; `decide` or `decide_deep` by default.
+    anew : float, optional
+        Of `Easy`.
     known : object
         What stands in the memory at first.
-
-    Attributes
-    ----------
-    backfilling : numpy.ndarray of BACKFILLING, shape (1,)
-    anew : ChoiceAnew or None
-        When waiting jobs choose their counts again; None if never.
     """
 
     def __init__(
@@ -241,28 +223,21 @@ class EasyScheduler(QueueKeeper):
         reservations: int = 1,
         strict: bool = False,
         decides: Any = None,
+        anew: float | None = None,
         **known: Any,
     ) -> None:
-        super().__init__(view, order, allocation)
+        if anew is not None and not acts_as(allocation, Request):
+            self.chooses_anew, known["refutation_factor"] = True, float(anew)
+        super().__init__(view, order, allocation, reservations, strict, **known)
         self.reservations, self.strict = reservations, strict
-        self.backfilling = np.zeros(1, BACKFILLING)
-        self.backfilling["reservations"], self.backfilling["strict"] = reservations, strict
-        self.backfilling["searches_anew"] = True
-        user = np.full(len(view.submit_time), -1)
-        self._known = {"backfilling": self.backfilling, "user": user, **known}
-        self.memory = make_memory(self.queue.tables, view.processors, **self._known)
         self.decides = decides or (decide_deep if reservations > 1 else decide)
         self._decide = direct(self.decides)
-        self.anew: ChoiceAnew | None = None
 
     def compiled_rule(self, engine: Engine) -> CompiledQueueRule | None:
         """Return the rule for queues by arrival; not if jobs choose again that may be killed."""
-        chooses_again = self.anew is not None and not acts_as(self.allocation, Request)
-        if not is_compiled(self, EasyScheduler, engine) or (chooses_again and engine.kills):
+        if self.chooses_anew and engine.kills:
             return None
-        self.backfilling["searches_anew"] = False
-        functions = {"decide": self.decides}
-        return CompiledQueueRule(engine, self, functions, anew=self.anew, **self._known)
+        return compiled_rule(engine, self, EasyScheduler, decide=self.decides)
 
     @property
     def promise(self) -> Promise | None:
@@ -271,13 +246,8 @@ class EasyScheduler(QueueKeeper):
 
     @property
     def is_plain(self) -> bool:
-        """Whether it overrides nothing and jobs keep the order of arrival."""
-        return acts_as(self, EasyScheduler) and self.by_arrival
-
-    @property
-    def heads(self) -> int:
-        """How many of the last decisions started heads of the queue."""
-        return int(self.backfilling["heads"].item())
+        """Whether it is EASY with one reservation, or none, and jobs keep the order of arrival."""
+        return acts_as(self, EasyScheduler) and self.by_arrival and self.decides is decide
 
     @property
     def shadow_time(self) -> float:
@@ -293,22 +263,13 @@ class EasyScheduler(QueueKeeper):
         count, seconds = queue.processors.item(place), queue.runtime.item(place)
         return {queue.job.item(place): (self.shadow_time, count, seconds)}
 
-    def enqueue(self, job: int, processors: int, runtime: float) -> int:
-        """Let a job wait on a count, with a belief in seconds, and return its place."""
-        self.memory.user[job] = self.view.jobs.user[job]
-        return super().enqueue(job, processors, runtime)
-
-    def outlook(self, counts: IntArray, runtimes: FloatArray) -> FloatArray:
-        """Return the earliest start of each (count, runtime) behind reservations for all."""
-        return foreseen(self.view._tables, self.memory, counts, runtimes, anew=True)
-
     def prepare(self) -> None:
         """Plan with what is believed now; let those choose again who have to."""
-        queue = self.queue
-        if self.view.changes.revised and self.refresh():
-            forget_all(queue.tables)
-        if queue.waiting > 0 and self.anew is not None and self.anew.is_due and self.anew.choose():
-            self.rank(force=True)
+        self.refresh()
+        if self.chooses_anew and self.queue.waiting > 0:
+            is_refuted = _is_refuted(self.view._tables, self.memory.refutation_factor)
+            if is_refuted and self.choose_anew():
+                self.rank(force=True)
 
     def find_starts(self) -> int:
         """Find who starts, in the order as it is now; ends matter if the head may be blocked."""
@@ -324,41 +285,22 @@ class EasyScheduler(QueueKeeper):
             )
         return number
 
+    def choose_anew(self) -> list[int]:
+        """Let each waiting job choose given those ahead; return the places of other choices.
 
-class ChoiceAnew:
-    """Lets all that wait choose again, in queue order, when a belief proves wrong.
-
-    SA's jobs choose once, by the ends that are believed when they arrive. A job that
-    asked for most of the machine, behind one that should soon end, may have chosen
-    fewer processors had it known better. The rule is ours. While beliefs hold, as an
-    oracle's do, nobody chooses twice.
-
-    Parameters
-    ----------
-    keeper : EasyScheduler
-        Whose queue it is.
-    factor : float
-        A belief is refuted when a job is still running that has outlived its believed end
-        and taken so many times its believed runtime; at least 1. Believed ends
-        double, so that it happens again at each doubling.
-    """
-
-    def __init__(self, keeper: EasyScheduler, factor: float) -> None:
-        self._keeper, self.factor = keeper, factor
-
-    @property
-    def is_due(self) -> bool:
-        """Whether a running job refutes its belief at this instant."""
-        return bool(_is_refuted(self._keeper.view._tables, self.factor))
-
-    def choose(self) -> list[int]:
-        """Let each waiting job choose given those ahead; return the places of other choices."""
-        view, queue, memory = self._keeper.view, self._keeper.queue, self._keeper.memory
+        SA's jobs choose once, by the ends that are believed when they arrive. A job that
+        asked for most of the machine, behind one that should soon end, may have chosen
+        fewer processors had it known better. The rule is ours. While beliefs hold, as an
+        oracle's do, nobody chooses twice: a belief is refuted when a job is still running that
+        has outlived its believed end and taken `refutation_factor` times its believed runtime.
+        Believed ends double, so that it happens again at each doubling.
+        """
+        view, queue, memory = self.view, self.queue, self.memory
         _lay_running(view._tables, memory)
         changed, view._state.others_wait = [], queue.waiting > 1
         for place in queue.places().tolist():
             job = queue.job.item(place)
-            count = self._keeper.allocation.choose(
+            count = self.allocation.choose(
                 job, view, lambda n, r: foreseen(view._tables, memory, n, r)
             )
             seconds = view.belief(job, count)

@@ -11,11 +11,10 @@ from predictors.compiling import compiled, direct
 from sim.engine.engine import Engine
 from sim.policies.backfill.easy import EasyScheduler
 from sim.policies.backfill.queue_search import is_hopeless, summarise
-from sim.policies.backfill.reservations import reserve_rest
 from sim.policies.base import Allocation
 from sim.policies.order import Order
-from sim.policies.passes.memory import RuleMemory, lay_running, profile_of
-from sim.policies.passes.queue_rule import CompiledQueueRule, is_compiled
+from sim.policies.passes.memory import RuleMemory, lay_running, profile_of, reserve_rest
+from sim.policies.passes.queue_rule import CompiledQueueRule, compiled_rule
 from sim.state.availability import Profile, earliest, free_between, occupy
 from sim.state.decisions import Decision, WakeAt
 from sim.state.run_state import State
@@ -235,9 +234,7 @@ class ReplanningScheduler(EasyScheduler):
 
     def compiled_rule(self, engine: Engine) -> CompiledQueueRule | None:
         """Return the rule where jobs queue in the order of arrival."""
-        if not is_compiled(self, ReplanningScheduler, engine):
-            return None
-        return CompiledQueueRule(engine, self, {"decide": decide})
+        return compiled_rule(engine, self, ReplanningScheduler, decide=decide)
 
     def find_starts(self) -> int:
         """Find whose reservation begins now, in the order as it is now."""
@@ -246,10 +243,7 @@ class ReplanningScheduler(EasyScheduler):
 
     def wakes(self) -> Sequence[Decision]:
         """Return the wish for a pass when the next reservation begins, instead of the last one."""
-        memory = self.memory
-        if not self.queue.waiting:
-            memory.reserving["next_start"] = np.inf
-        before, after = _move_wake(self.view._ends.end, memory, self.view.now)
+        before, after = _move_wake(self.view._ends.end, self.memory, self.view.now)
         return [WakeAt(after, instead=before)] if before != after else []
 
     def reserved_starts(self) -> dict[int, tuple[float, int, float]]:

@@ -1,19 +1,165 @@
-"""What decides about open counts: candidate allocations, and which of them are allowed now."""
+"""Counts that stay open until a job could start: which are allowed now, and who starts on which.
+
+The rule says which candidates are allowed, and how far in the queue jobs are considered; then
+who can and should starts.
+"""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 
-from predictors.base import IntArray
-from predictors.compiling import direct
-from sim.policies.advice import Advice, Counts, Reading, check_counts, tried
-from sim.policies.molding.candidates import CLOSED, OpenMemory
-from sim.policies.passes.memory import RuleMemory
-from sim.policies.passes.open_counts import allow_all
+from predictors.base import FloatArray, IntArray
+from predictors.compiling import compiled, direct
+from sim.policies.advice import Advice, Counts, Reading, check_counts, last_up_to, tried
+from sim.policies.passes.memory import CLOSED, OpenMemory, RuleMemory, lay_running
+from sim.policies.ties import is_less
+from sim.state.availability import FIRST, Profile, earliest, occupy
+from sim.state.run_state import State
+from sim.state.run_steps import give_count
 from sim.state.view import View
+from sim.state.waiting_queue import waiting_in
 
-_allow_all = direct(allow_all)
+# Which candidates are allowed; each returns one past the last place that is considered. Places of
+# jobs that have started may be written to, too: nobody reads what is allowed there.
+
+
+@compiled
+def allow_all(state: State, memory: RuleMemory) -> int:
+    """Allow everybody all candidates."""
+    queue, at = memory.queue, memory.queue.at[0]
+    for k in range(at.first, at.last):
+        own = memory.menu_spans[queue.job[k]]
+        own.low, own.high = own.begin, own.begin + own.number
+    return int(at.last)
+
+
+@compiled
+def settle(memory: RuleMemory, target: FloatArray, most: float) -> int:
+    """Allow everybody one count: the largest up to a target, else the least one.
+
+    Parameters
+    ----------
+    memory : RuleMemory
+    target : numpy.ndarray of float, shape (n,)
+        Of each job.
+    most : float
+        The most that anybody gets.
+    """
+    queue, at = memory.queue, memory.queue.at[0]
+    for k in range(at.first, at.last):
+        job = queue.job[k]
+        own = memory.menu_spans[job]
+        end = own.begin + own.number
+        own.low = last_up_to(memory.menu_counts, own.begin, end, min(target[job], most))
+        own.high = own.low + 1
+    return int(at.last)
+
+
+# Who starts
+
+
+@compiled
+def may_start(state: State, memory: RuleMemory) -> bool:
+    """Say whether anybody waits while processors are free."""
+    queue, at = memory.queue, memory.queue.at[0]
+    while at.first < at.last and queue.processors[at.first] == 0:
+        at.first += 1
+    return bool(state.run[0].free > 0 and at.first < at.last)
+
+
+@compiled
+def best_candidate(
+    profile: Profile,
+    now: float,
+    counts: IntArray,
+    runtimes: FloatArray,
+    low: int,
+    high: int,
+    limit: float,
+) -> tuple[int, float]:
+    """Return the candidate with the earliest end, ties to the smaller count, and its start.
+
+    The candidate is -1 where none can start before `limit`.
+    """
+    best, best_start, least = -1, np.inf, np.inf
+    for pick in range(low, high):
+        runtime = runtimes[pick]
+        if not is_less(runtime, least):
+            continue
+        latest = min(limit, now + least - runtime)
+        start = earliest(profile, counts[pick], runtime, now, latest, np.inf)
+        if is_less(start - now + runtime, least):
+            best, best_start, least = pick, start, start - now + runtime
+    return best, best_start
+
+
+@compiled
+def mold_first(state: State, memory: RuleMemory, last: int) -> int:
+    """Start, in queue order, jobs on the counts they choose; the first blocked ones reserve.
+
+    Every job before a place takes the allowed candidate with the earliest end; once all
+    reservations are given away, the earliest end among candidates that can start
+    now without moving any of them. A job that may choose from nothing has its count already.
+    With ``strict`` nobody passes a blocked job. Returns how many places were written to `found`.
+    """
+    memory.search_end[0] = last
+    if last == 0:
+        return 0
+    lay_running(state, memory)
+    queue, profile, now = memory.queue, memory.profile, state.run[0].now
+    processors, runtime, starts = waiting_in(queue)
+    jobs, spans = queue.job, memory.menu_spans
+    counts, runtimes = memory.menu_counts, memory.menu_runtimes
+    free, span, rule = profile.free, profile.span, memory.backfilling[0]
+    soon, number, reserved = np.nextafter(now, np.inf), 0, 0
+    for k in range(queue.at[0].first, last):
+        if processors[k] == 0:
+            continue
+        own, may_reserve = spans[jobs[k]], reserved < rule.reservations
+        if not may_reserve:
+            starts[k] = np.inf
+            if free[span[FIRST]] == 0:
+                break
+            if (counts[own.low] if own.high > 0 else processors[k]) > free[span[FIRST]]:
+                continue
+        limit = np.inf if may_reserve else soon
+        if own.high == 0:
+            start = earliest(profile, processors[k], runtime[k], now, limit, np.inf)
+        else:
+            low, high = own.low, own.high
+            pick, start = best_candidate(profile, now, counts, runtimes, low, high, limit)
+            if pick >= 0:
+                processors[k], runtime[k] = counts[pick], runtimes[pick]
+        if start == np.inf:
+            continue
+        starts[k] = start
+        occupy(profile, start, start + runtime[k], processors[k])
+        if start <= now:
+            queue.found[number] = k
+            number += 1
+            continue
+        reserved += 1
+        if rule.strict:
+            break
+    return number
+
+
+@compiled
+def settle_allowed(state: State, memory: RuleMemory, last: int) -> int:
+    """Do the same, and give those who start the counts that they take."""
+    number, queue, counts = mold_first(state, memory, last), memory.queue, memory.menu_counts
+    for place in queue.found[:number]:
+        job, chosen = queue.job[place], queue.processors[place]
+        pick = memory.menu_spans[job].low
+        while counts[pick] != chosen:
+            pick += 1
+        give_count(state, job, chosen, queue.runtime[place], pick)
+    return number
+
+
+# The rule
 
 
 class Candidates:
@@ -27,6 +173,8 @@ class Candidates:
         Which counts are candidates, besides the request.
     compiled_pass : callable, optional
         A pass that narrows as `narrow` does.
+    allows : callable
+        Compiled: says of a state and a `RuleMemory` what `narrow` does; everything by default.
     keeps : OpenMemory
         What it keeps of the run.
 
@@ -40,6 +188,7 @@ class Candidates:
     looks_ahead = False
     compiled_pass: Callable[..., int] | None = None
     keeps = CLOSED
+    _allows: Any = staticmethod(direct(allow_all))
 
     def __init__(
         self,
@@ -47,12 +196,12 @@ class Candidates:
         advice: Advice,
         counts: Counts,
         compiled_pass: Callable[..., int] | None = None,
+        allows: Callable[..., int] = allow_all,
         keeps: OpenMemory = CLOSED,
     ) -> None:
-        self.view = view
-        self.advice = advice
-        self.counts = counts
+        self.view, self.advice, self.counts = view, advice, counts
         self.compiled_pass, self.keeps = compiled_pass, keeps
+        self._allows = direct(allows)
 
     def tries(self, job: int, view: View) -> IntArray:
         """Return the counts that a job tries."""
@@ -61,24 +210,22 @@ class Candidates:
     def of(self, job: int) -> Reading:
         """Return the counts and runtimes that a job may choose from."""
         view = self.view
-        request = view.requested_processors[job]
-        counts = self.tries(job, view)
-        reading = None if counts.size == 1 else self.advice.read(job, view, counts)
+        counts, reading = self.advice.offer(job, view, self.tries(job, view))
         if reading is None:
-            least = int(counts[0]) if counts.size == 1 else request
-            seconds = view.predictor.runtime(job, least) * view.predictor.caution(job)
-            return Reading(np.array([least]), np.array([seconds]), least * seconds)
+            count = int(counts[0])
+            seconds = view.predictor.runtime(job, count) * view.predictor.caution(job)
+            return Reading(np.array([count]), np.array([seconds]), count * seconds)
         return reading
 
     def watch(self) -> None:
         """Take in what happened since the last pass; called once a pass, before anything else."""
 
     def narrow(self, memory: RuleMemory) -> int:
-        """Say which candidates are allowed in this pass; everything by default.
+        """Say which candidates are allowed in this pass.
 
         Returns one past the last place of the queue that is considered.
         """
-        return int(_allow_all(memory))
+        return int(self._allows(self.view._tables, memory))
 
 
 @dataclass(frozen=True, kw_only=True)

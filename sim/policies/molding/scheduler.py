@@ -7,19 +7,17 @@ from predictors.compiling import direct
 from predictors.in_loop.oracle import foresees
 from sim.engine.engine import Engine
 from sim.engine.protocols import Promise
-from sim.policies.base import OpenAllocation, QueueKeeper
-from sim.policies.molding.base import Candidates
-from sim.policies.molding.candidates import SPAN
+from sim.policies.base import OpenAllocation
+from sim.policies.molding.base import Candidates, mold_first
 from sim.policies.order import Order
-from sim.policies.passes.memory import make_memory, set_menu
-from sim.policies.passes.open_counts import find_allowed
-from sim.policies.passes.queue_rule import CompiledQueueRule, is_compiled
+from sim.policies.passes.memory import set_menu
+from sim.policies.passes.queue_rule import CompiledQueueRule, QueueKeeper, compiled_rule
 from sim.state.decisions import Start
 from sim.state.feasible_counts import place_up_to
 from sim.state.run_state import longer
 from sim.state.view import View
 
-_find_allowed, _set_menu = direct(find_allowed), direct(set_menu)
+_mold_first, _set_menu = direct(mold_first), direct(set_menu)
 ALL = np.iinfo(np.int64).max
 """As many reservations as there are jobs."""
 
@@ -53,54 +51,45 @@ class OpenKeeper(QueueKeeper):
         strict: bool = False,
     ) -> None:
         self.candidates: Candidates = allocation.open(view)
-        super().__init__(view, order, allocation)
         self.counts: IntArray = np.zeros(1024, np.int64)
         self.runtimes: FloatArray = np.zeros(1024)
-        self._used = 0
-        jobs, keeps = len(view.submit_time), self.candidates.keeps
-        self.memory = make_memory(
-            self.queue.tables,
-            view.processors,
-            menu_spans=np.zeros(jobs, SPAN),
-            menu_counts=self.counts,
-            menu_runtimes=self.runtimes,
-            open=keeps._replace(reservations=reservations, strict=strict, serial=np.zeros(jobs)),
-        )
+        self._used, serial = 0, np.zeros(len(view.submit_time))
+        known = {"menu_counts": self.counts, "menu_runtimes": self.runtimes}
+        known["open"] = self.candidates.keeps._replace(serial=serial)
+        super().__init__(view, order, allocation, reservations, strict, **known)
 
     def admit(self, job: int) -> int:
         """Queue a job that has just arrived, with its candidates, and return its place."""
-        view = self.view
-        counts, runtimes, serial = self.candidates.of(job)
-        pick = place_up_to(counts, view.requested_processors[job])
-        count, seconds = counts.item(pick), runtimes.item(pick)
-        view._beliefs.keep(job, count, seconds)
-        self.offer(job, counts, runtimes, serial)
+        count, seconds = self._offer(job, self.view.requested_processors[job])
+        self.view._beliefs.keep(job, count, seconds)
         return self.enqueue(job, count, seconds)
 
     def believe_anew(self, place: int, job: int) -> float:
         """Write the candidates of the waiting job at a place anew."""
-        queue, (counts, runtimes, serial) = self.queue, self.candidates.of(job)
-        self.offer(job, counts, runtimes, serial)
-        pick = place_up_to(counts, queue.processors.item(place))
-        queue.processors[place] = counts[pick]
-        return runtimes.item(pick)
+        count, seconds = self._offer(job, self.queue.processors.item(place))
+        self.queue.processors[place] = count
+        return seconds
 
-    def offer(self, job: int, counts: IntArray, runtimes: FloatArray, serial: float) -> None:
-        """Put down what a job may choose from, all of it allowed, in place of as many before."""
+    def _offer(self, job: int, wanted: int) -> tuple[int, float]:
+        """Put down what a job may choose from, all of it allowed, in place of as many before.
+
+        Returns the largest of its counts up to what is wanted, and its believed runtime there.
+        """
+        counts, runtimes, serial = self.candidates.of(job)
         memory, number, begin = self.memory, counts.size, self._used
         if memory.menu_spans["number"][job] == number:
             begin = memory.menu_spans["begin"].item(job)
         end = begin + number
         self._used = max(self._used, end)
         if end > self.counts.size:
-            self.counts, self.runtimes = (
-                longer(self.counts, 2 * end),
-                longer(self.runtimes, 2 * end),
-            )
+            self.counts = longer(self.counts, 2 * end)
+            self.runtimes = longer(self.runtimes, 2 * end)
             _set_menu(memory, self.counts, self.runtimes)
         self.counts[begin:end], self.runtimes[begin:end] = counts, runtimes
         memory.menu_spans[job] = begin, begin, end, number, 0
         memory.open.serial[job] = serial
+        pick = place_up_to(counts, wanted)
+        return counts.item(pick), runtimes.item(pick)
 
     def allowed(self, place: int) -> tuple[IntArray, FloatArray]:
         """Return the candidates at a place that are allowed in this pass, and their runtimes."""
@@ -124,13 +113,10 @@ class OpenScheduler(OpenKeeper):
 
     def compiled_rule(self, engine: Engine) -> CompiledQueueRule | None:
         """Return the rule where it narrows without memory, in the order of arrival."""
-        candidates = self.candidates
-        plain = is_compiled(self, OpenScheduler, engine) and foresees(engine.predictor)
-        plain &= not (self.view.predictor.learns or engine.kills)
-        if not plain or candidates.looks_ahead or candidates.compiled_pass is None:
+        decides, learns = self.candidates.compiled_pass, self.view.predictor.learns
+        if decides is None or learns or engine.kills or not foresees(engine.predictor):
             return None
-        known = {"candidates": candidates, "open": self.memory.open}
-        return CompiledQueueRule(engine, self, {"decide": candidates.compiled_pass}, **known)
+        return compiled_rule(engine, self, OpenScheduler, decide=decides)
 
     def prepare(self) -> None:
         """Plan with what is believed now."""
@@ -148,4 +134,4 @@ class OpenScheduler(OpenKeeper):
 
     def _plan(self, last: int) -> int:
         """Find who starts before a place, and make the reservations."""
-        return int(_find_allowed(self.view._tables, self.memory, last))
+        return int(_mold_first(self.view._tables, self.memory, last))

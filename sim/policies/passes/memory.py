@@ -1,6 +1,6 @@
 """What a rule keeps from pass to pass, and the steps that rules of queues have in common."""
 
-from typing import Any, cast
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 from numba.experimental import structref
@@ -9,15 +9,33 @@ from numpy.typing import NDArray
 from predictors.base import FloatArray, IntArray
 from predictors.compiling import compiled, direct, record
 from sim.policies.allocation.sa import least_turnaround
-from sim.policies.backfill.reservations import reserve_rest
-from sim.policies.molding.candidates import CLOSED, SPAN, Candidates, OpenMemory, Spans
-from sim.state.availability import Profile, advance, earliest_of, lay
+from sim.state.availability import (
+    Profile,
+    advance,
+    earliest_of,
+    free_between,
+    lay,
+    nothing_found,
+    place_next,
+)
 from sim.state.run_state import State, longer, struct_type, structure
 from sim.state.run_steps import give_count, holders_in
-from sim.state.waiting_queue import Queue, forget_all, push, waiting_in
+from sim.state.waiting_queue import Queue, Waiting, forget_all, push, waiting_in
 
 ENDED = record([("job", "i8"), ("started", "i8")])
 """Who ended, and how many had started before that."""
+SPAN = record(
+    [
+        ("begin", "i8"),
+        ("low", "i8"),
+        ("high", "i8"),
+        ("number", "i4"),
+        ("at_once", "i1"),
+    ]
+)
+"""What a job may choose from: where its counts begin, from where to before where a rule allows them
+in this pass, and how many they are (0 where that is settled already); 1 where only those count on
+which it can start at once."""
 BACKFILLING = record(
     [
         ("reservations", "i8"),
@@ -40,6 +58,41 @@ RESERVING = record(
 """What conservative backfilling keeps from pass to pass, in seconds: when the next reservation
 begins, for when a pass was asked for last, and from when until when processors became free since
 the last compression."""
+
+
+class OpenMemory(NamedTuple):
+    """What a rule for open counts keeps of a run.
+
+    Attributes
+    ----------
+    depth : int
+    by_time, fills_idle : bool
+        As of `sim.policies.allocation.iterative`.
+    queue_time : int
+    longest : float, seconds
+        As of `sim.policies.allocation.queue_time`.
+    scale : float
+    shares : numpy.ndarray of float, shape (n, 2)
+    counts_running, keeps_shares : bool
+        As of `sim.policies.allocation.fair_share`.
+    serial : numpy.ndarray of float, shape (n,), seconds
+        Believed T(1) of each job.
+    """
+
+    depth: int = 0
+    by_time: bool = False
+    fills_idle: bool = False
+    queue_time: int = 0
+    longest: float = 0.0
+    scale: float = 0.0
+    shares: FloatArray = np.zeros((0, 2))
+    counts_running: bool = False
+    keeps_shares: bool = False
+    serial: FloatArray = np.zeros(0)
+
+
+CLOSED = OpenMemory()
+"""Of a run in which no count is open."""
 
 
 class RuleMemory(structref.StructRefProxy):
@@ -96,7 +149,7 @@ class RuleMemory(structref.StructRefProxy):
     placements: FloatArray
     profile: Profile
     plan_version: int
-    menu_spans: Spans
+    menu_spans: NDArray[Any]
     menu_counts: IntArray
     menu_runtimes: FloatArray
     requested: IntArray
@@ -129,8 +182,20 @@ def _made(fields: tuple[Any, ...]) -> RuleMemory:
 _make = direct(_made)
 
 
-def make_memory(queue: Queue, processors: int, **known: Any) -> RuleMemory:
-    """Return the memory of a rule of which this is known, and in which nothing else stands yet."""
+def make_memory(
+    queue: Queue, processors: int, jobs: int = 0, learning: int = 0, **known: Any
+) -> RuleMemory:
+    """Return the memory of a rule of which this is known, and in which nothing else stands yet.
+
+    Parameters
+    ----------
+    queue : Queue
+    processors, jobs : int
+    learning : int
+        How many of the jobs a predictor may learn from.
+    known : object
+        Other fields.
+    """
     room = FIRST_BREAKPOINTS
     fields = {
         "queue": queue,
@@ -141,18 +206,18 @@ def make_memory(queue: Queue, processors: int, **known: Any) -> RuleMemory:
         "placements": np.zeros((0, 0)),
         "profile": Profile(np.zeros(room), np.full(room, processors), np.array([0, 1])),
         "plan_version": -1,
-        "menu_spans": np.zeros(0, SPAN),
+        "menu_spans": np.zeros(jobs, SPAN),
         "menu_counts": np.zeros(0, np.int64),
         "menu_runtimes": np.zeros(0),
-        "requested": np.zeros(0, np.int64),
+        "requested": np.zeros(jobs, np.int64),
         "margin": 0.0,
         "most_area": (np.inf, np.inf),
         "refutation_factor": np.inf,
         "open": CLOSED,
         "search_end": np.full(1, np.iinfo(np.int64).max),
-        "ended": np.zeros(0, ENDED),
-        "application": np.zeros(0, np.int64),
-        "user": np.zeros(0, np.int64),
+        "ended": np.zeros(learning, ENDED),
+        "application": np.zeros(learning, np.int64),
+        "user": np.full(jobs, -1),
         "ends_told": np.zeros(1, np.int64),
         "own": np.zeros((0, 0)),
     }
@@ -167,10 +232,10 @@ def profile_of(memory: RuleMemory) -> Profile:
     return memory.profile
 
 
-@compiled(forceinline=True)
-def candidates_of(memory: RuleMemory) -> Candidates:
-    """Return what all who wait may choose from."""
-    return Candidates(memory.queue.job, memory.menu_spans, memory.menu_counts, memory.menu_runtimes)
+@compiled
+def menu_of(memory: RuleMemory) -> tuple[IntArray, FloatArray]:
+    """Return all counts that jobs may choose from, and what is believed of them there."""
+    return memory.menu_counts, memory.menu_runtimes
 
 
 @compiled
@@ -190,12 +255,15 @@ def note_freed(memory: RuleMemory, begin: float, end: float) -> None:
 
 
 @compiled(forceinline=True)
-def take_freed(memory: RuleMemory) -> tuple[float, float]:
-    """Return from when until when processors became free, and forget it."""
+def take_freed(memory: RuleMemory, now: float) -> tuple[float, float, int]:
+    """Return from when until when processors became free, and the most that are; forget it.
+
+    The last is below 0 if none did.
+    """
     own = memory.reserving[0]
-    begin, end = own.freed_from, own.freed_until
+    begin, end = max(own.freed_from, now), own.freed_until
     own.freed_from, own.freed_until = np.inf, -np.inf
-    return begin, end
+    return begin, end, free_between(memory.profile, begin, end)[1] if end > now else -1
 
 
 @compiled
@@ -272,6 +340,16 @@ def choose(state: State, memory: RuleMemory, job: int) -> bool:
     return True
 
 
+@compiled(inline="always")
+def reserve_rest(profile: Profile, now: float, waiting: Waiting, first: int, last: int) -> None:
+    """Reserve, in queue order, for every waiting job whose start is infinite."""
+    counts, runtimes, starts = waiting
+    found = nothing_found(last - first)
+    for k in range(first, last):
+        if counts[k] > 0 and starts[k] == np.inf:
+            starts[k] = place_next(profile, now, counts[k], runtimes[k], found)
+
+
 @compiled
 def choose_by_reservations(state: State, memory: RuleMemory, job: int) -> bool:
     """Let an arriving job choose where all that wait hold a reservation, in queue order."""
@@ -307,23 +385,18 @@ def foresee(state: State, memory: RuleMemory, counts: IntArray, runtimes: FloatA
 
 
 @compiled
-def foresee_by_reservations(
-    state: State, memory: RuleMemory, counts: IntArray, runtimes: FloatArray
-) -> FloatArray:
-    """Return the same where all that wait hold a reservation, in queue order."""
-    _lay_reservations(state, memory)
-    return foresee(state, memory, counts, runtimes)
-
-
-@compiled
 def foresee_laid_anew(
     state: State, memory: RuleMemory, counts: IntArray, runtimes: FloatArray
 ) -> FloatArray:
-    """Return the same whatever has happened, and leave the queue as it is."""
-    memory.plan_version, starts = -1, memory.queue.start.copy()
-    found = foresee_by_reservations(state, memory, counts, runtimes)
+    """Return the same on a profile laid anew, in which all that wait hold a reservation.
+
+    It is laid in queue order, and the queue stays as it is.
+    """
+    starts = memory.queue.start.copy()
+    memory.plan_version = -1
+    _lay_reservations(state, memory)
     memory.plan_version, memory.queue.start[:] = -1, starts
-    return found
+    return foresee(state, memory, counts, runtimes)
 
 
 _foresee, _foresee_laid_anew = direct(foresee), direct(foresee_laid_anew)

@@ -1,6 +1,6 @@
-"""A compiled rule of a queue: what it needs of Python is asked, told and made room for here."""
+"""A rule of a queue: its passes in Python, and what it needs of Python where they are compiled."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -14,15 +14,14 @@ from sim.engine.loop import ask, keep_request, never_ask
 from sim.engine.protocols import acts_as
 from sim.policies.allocation.rigid import Request
 from sim.policies.allocation.sa import chooses_by_offers
-from sim.policies.base import QueueKeeper
 from sim.policies.molding.base import Candidates
-from sim.policies.molding.candidates import SPAN
+from sim.policies.order import Order
 from sim.policies.passes.memory import (
-    ENDED,
     admit,
     believe,
     choose,
     choose_by_reservations,
+    foreseen,
     is_refuted,
     make_memory,
     must_ask,
@@ -30,22 +29,178 @@ from sim.policies.passes.memory import (
     set_menu,
 )
 from sim.state.columns import Explanations
+from sim.state.decisions import Decision, Start
 from sim.state.predicted import LEAST_BELIEF
 from sim.state.run_state import State
-from sim.state.waiting_queue import jobs_in
+from sim.state.view import View
+from sim.state.waiting_queue import WaitingQueue, jobs_in
 
 JOBS_AT_ONCE = 65_536
 """Jobs whose counts to choose from are put down together."""
-_believe = direct(believe)
+_believe, _revise = direct(believe), direct(revise)
 
 
-def is_compiled(keeper: QueueKeeper, kind: type, engine: Engine) -> bool:
-    """Say whether compiled passes do what a scheduler does, which is of a kind.
+class QueueKeeper:
+    """What all schedulers share: they admit arrivals and keep the queue in order.
 
-    They keep a queue by arrival alone, with limits that are known at submit.
+    Parameters
+    ----------
+    view : View
+    order : Order
+    allocation : Allocation or OpenAllocation
+    reservations : int
+        How many blocked jobs hold one.
+    strict : bool
+        Nobody passes a blocked job.
+    known : object
+        What stands in the memory at first.
+
+    Attributes
+    ----------
+    by_arrival : bool
+        Whether the order is that of arrival, without keys.
+    backfilling : numpy.ndarray of BACKFILLING, shape (1,)
+    memory : RuleMemory
+        What compiled code keeps of the run.
+    find_starts : callable
+        Finds who starts; returns how many places were written to the queue's ``found``.
+    tracks_runs : bool
+        Whether all that wait hold a reservation beside the running jobs, from pass to pass.
+    candidates : Candidates or None
+        Of counts that stay open.
+    chooses_anew : bool
+        Whether jobs that wait choose again when a running one has refuted its belief.
+    choose_anew : callable
+        Lets them; returns the places of those who chose otherwise.
     """
-    settled = acts_as(keeper.allocation, Request) or not (engine.kills and engine.predictor.learns)
-    return acts_as(keeper, kind) and keeper.by_arrival and settled
+
+    tracks_runs = False
+    candidates: Candidates | None = None
+    chooses_anew = False
+    choose_anew: Callable[[], list[int]]
+    find_starts: Callable[[], int]
+
+    def __init__(
+        self,
+        view: View,
+        order: Order,
+        allocation: Any,
+        reservations: int = 0,
+        strict: bool = False,
+        **known: Any,
+    ) -> None:
+        self.view, self.order, self.allocation = view, order, allocation
+        self.queue = WaitingQueue()
+        nothing, jobs = np.zeros(0), len(view.submit_time)
+        self.by_arrival = order.keys(0.0, nothing, np.zeros(0, np.int64), nothing) is None
+        if chooses_by_offers(allocation):
+            known |= {"margin": float(allocation.margin), "most_area": allocation.most_area}
+        learning = jobs if view.predictor.learns else 0
+        self.memory = make_memory(self.queue.tables, view.processors, jobs, learning, **known)
+        self.backfilling = self.memory.backfilling
+        self.backfilling["reservations"], self.backfilling["strict"] = reservations, strict
+        self.backfilling["searches_anew"] = True
+
+    def reserved_starts(self) -> dict[int, tuple[float, int, float]]:
+        """Return start, processors and believed runtime of every reservation of this pass."""
+        queue, at = self.queue, self.queue.places()
+        at = at[queue.start[at] < np.inf]
+        columns = queue.job[at], queue.start[at], queue.processors[at], queue.runtime[at]
+        rows = zip(*(column.tolist() for column in columns), strict=True)
+        return {job: (start, processors, runtime) for job, start, processors, runtime in rows}
+
+    def decide(self) -> list[Decision]:
+        """Make a pass, as `sim.engine.loop.advance` does where no Python is needed."""
+        queue = self.queue
+        self.prepare()
+        for job in self.newcomers():
+            self.admit(job)
+        if queue.waiting == 0:
+            return []
+        number = self.find_starts()
+        starts: list[Decision] = [self.start(place) for place in queue.found[:number].tolist()]
+        queue.tidy()
+        return [*starts, *self.wakes()]
+
+    def prepare(self) -> None:
+        """Bring up to date what the rule keeps; nothing by default."""
+
+    def newcomers(self) -> Sequence[int]:
+        """Return the jobs that have just arrived, in the order in which they are admitted."""
+        return self.view.arrived
+
+    def outlook(self, counts: IntArray, runtimes: FloatArray) -> FloatArray:
+        """Return the earliest start of each (count, runtime) behind reservations for all."""
+        is_laid = self.tracks_runs
+        return foreseen(self.view._tables, self.memory, counts, runtimes, anew=not is_laid)
+
+    def wakes(self) -> Sequence[Decision]:
+        """Return the wishes for other passes; none by default."""
+        return ()
+
+    def admit(self, job: int) -> int:
+        """Choose the count of a job that has just arrived, queue it, return its place."""
+        view = self.view
+        view._state.others_wait = self.queue.waiting > 0
+        processors = self.allocation.choose(job, view, self.outlook)
+        return self.enqueue(job, processors, view.belief(job, processors))
+
+    def enqueue(self, job: int, processors: int, runtime: float) -> int:
+        """Let a job wait on a count, with a belief in seconds, and return its place."""
+        self.memory.user[job] = self.view.jobs.user[job]
+        key = -np.inf if job in self.view.changes.ahead else None
+        if not self.by_arrival:
+            key = self._keys([job], np.array([processors]), np.array([runtime])).item(0)
+        return self.queue.add(job, processors, runtime, key)
+
+    def _keys(self, jobs: Sequence[int], processors: IntArray, runtimes: FloatArray) -> FloatArray:
+        """Return the keys of jobs by the order, which is not that of arrival."""
+        submit = np.array([self.view.submit_time[job] for job in jobs])
+        return np.asarray(self.order.keys(self.view.now, submit, processors, runtimes))
+
+    def start(self, place: int) -> Start:
+        """Start the job at a place on its count."""
+        queue = self.queue
+        start = Start(queue.job.item(place), queue.processors.item(place))
+        queue.drop(place)
+        return start
+
+    def rank(self, force: bool = False) -> None:
+        """Recompute the order if it may have changed since the last pass, or by force."""
+        if self.by_arrival or not (force or self.order.recomputed or self.view.changes.revised):
+            return
+        queue, places = self.queue, self.queue.places()
+        jobs = queue.job[places].tolist()
+        submit = np.array([self.view.submit_time[job] for job in jobs])
+        queue.rank(self._keys(jobs, queue.processors[places], queue.runtime[places]), submit)
+
+    def revise(self) -> bool:
+        """Ask again about waiting jobs whose application is seen differently now.
+
+        Returns whether any belief changed; `believe` lets the rule plan with them.
+        """
+        view, queue, revised = self.view, self.queue, self.view.changes.revised
+        places, beliefs = [], []
+        for place in queue.places().tolist() if revised else ():
+            job = queue.job.item(place)
+            if view.jobs.application[job] in revised:
+                belief = self.believe_anew(place, job)
+                if belief != queue.runtime.item(place):
+                    places.append(place)
+                    beliefs.append(belief)
+        if places:
+            _revise(self.memory, np.array(places, np.int64), np.array(beliefs))
+        return bool(places)
+
+    def refresh(self) -> None:
+        """Plan with what is believed now."""
+        if self.revise():
+            _believe(self.view._without_ends, self.memory)
+
+    def believe_anew(self, place: int, job: int) -> float:
+        """Ask again about the waiting job at a place."""
+        self.view._beliefs.forget([job])
+        return self.view.belief(job, self.queue.processors.item(place))
 
 
 class CompiledQueueRule:
@@ -60,87 +215,61 @@ class CompiledQueueRule:
     ----------
     engine : Engine
     keeper : QueueKeeper
-        Whose queue and allocation these are.
-    functions : mapping of str to callable
-        ``prepare`` and ``decide``, and others that are not those of `sim.policies.passes.memory`.
-    keeps_reservations : bool
-        Whether all that wait hold a reservation, by which a job that chooses knows its starts.
-    anew : ChoiceAnew, optional
-        Lets jobs that wait choose anew when a running one has refuted its belief.
-    candidates : Candidates, optional
-        Of counts that stay open.
-    known : object
-        What stands in the memory at first.
+        Whose queue, memory and allocation these are.
+    functions : callable
+        ``decide``, and others that are not those of `sim.policies.passes.memory`.
     """
 
-    functions: Mapping[str, Any]
-    memory: Any
     offered: tuple[IntArray, IntArray] | None = None
     changes_counts = False
 
     def __init__(
-        self,
-        engine: Engine,
-        keeper: QueueKeeper,
-        functions: Mapping[str, Any],
-        keeps_reservations: bool = False,
-        anew: Any = None,
-        candidates: Candidates | None = None,
-        **known: Any,
+        self, engine: Engine, keeper: QueueKeeper, **functions: Callable[..., Any]
     ) -> None:
-        self._engine, self._keeper = engine, keeper
-        self._allocation = allocation = keeper.allocation
-        self._learns = engine.predictor.learns
-        self._candidates, self._known = candidates, known
-        self._keeps_reservations = keeps_reservations
-        by_offers = chooses_by_offers(allocation) and not engine.kills
-        self._rule: Any = candidates or (allocation if by_offers else None)
-        is_rigid = candidates is not None or acts_as(allocation, Request)
-        self._anew: Any = None if is_rigid else anew
-        self._refutation_factor = np.inf if self._anew is None else float(self._anew.factor)
+        self._engine, self._keeper, self._candidates = engine, keeper, keeper.candidates
+        self._learns, self.memory = engine.predictor.learns, keeper.memory
+        by_offers = chooses_by_offers(keeper.allocation) and not engine.kills
+        self._rule: Any = keeper.candidates or (keeper.allocation if by_offers else None)
+        is_settled = self._rule is not None or acts_as(keeper.allocation, Request)
         foresees_all = not self._learns and foresees(engine.predictor)
-        is_settled = (by_offers or is_rigid) and self._anew is None
-        self.asks_at_arrivals = not (foresees_all and is_settled)
+        self.asks_at_arrivals = not (foresees_all and is_settled and not keeper.chooses_anew)
         settles = keep_request
         if self.asks_at_arrivals:
             settles = ask
         elif by_offers:
-            settles = choose if keeps_reservations else choose_by_reservations
-        asks = never_ask if self._anew is None and not self._learns else must_ask
+            settles = choose if keeper.tracks_runs else choose_by_reservations
+        asks = must_ask if keeper.chooses_anew or self._learns else never_ask
         self.functions = {"must_ask": asks, "choose": settles, "admit": admit, **functions}
         self.explanations, self._explained = Explanations(), 0
 
     def begin(self, state: State) -> None:
         """Begin a run whose jobs stand here; ask for all beliefs, if none is asked for later."""
-        self._state, engine = state, self._engine
+        self._state, jobs = state, self._engine.jobs
         counters = (state.run[name] for name in ("awaits_count", "admitted", "newcomer", "arrived"))
         self._is_asked, self._asking, self._newcomer, self._arrived = counters
-        jobs = state.processors.size
-        if self._rule is not None and self._candidates is None:
-            rule = self._rule
-            self._known |= {"margin": float(rule.margin), "most_area": rule.most_area}
+        memory = self.memory
+        memory.requested[:], memory.user[:] = jobs.requested_processors, jobs.user
         if self._learns:
-            applications = engine.jobs.application
-            self._known |= {"ended": np.zeros(jobs, ENDED), "application": applications}
-        self.memory = self._keeper.memory = make_memory(
-            self._keeper.queue.tables,
-            engine.view.processors,
-            menu_spans=np.zeros(jobs, SPAN),
-            requested=np.array(engine.jobs.requested_processors, np.int64),
-            refutation_factor=self._refutation_factor,
-            **self._known | {"user": np.array(engine.jobs.user, np.int64)},
-        )
+            memory.application[:] = jobs.application
+        memory.backfilling["searches_anew"] = False
         if not self.asks_at_arrivals:
-            self._take_beliefs(np.arange(jobs))
+            self._take_beliefs(np.arange(state.processors.size))
 
     def _take_beliefs(self, jobs: IntArray) -> None:
         """Ask what is believed of all jobs, and what each may choose from."""
-        state, engine = self._state, self._engine
-        if self._rule is None:
-            state.belief[:] = self._beliefs(jobs, state.processors)
-        else:
+        state, engine, view = self._state, self._engine, self._engine.view
+        is_asked = self._rule is not None or has_curves(engine.predictor)
+        if is_asked:
             engine.shown.arrive(jobs.tolist())
+        if self._rule is not None:
             self._offer(jobs)
+            return
+        if is_asked:
+            pairs = enumerate(state.processors.tolist())
+            state.belief[:] = [view.belief(job, count) for job, count in pairs]
+        else:
+            view._beliefs.count(jobs.size)
+            state.belief[:] = np.maximum(engine.jobs.requested_time, LEAST_BELIEF)
 
     def _offer(self, jobs: IntArray) -> None:
         """Put down what jobs choose from."""
@@ -151,8 +280,8 @@ class CompiledQueueRule:
         parts = [asked(jobs[k : k + JOBS_AT_ONCE]) for k in range(0, jobs.size, JOBS_AT_ONCE)]
         number, at_once, *menu = map(np.concatenate, zip(*parts, strict=True))
         spans = self.memory.menu_spans
-        spans["begin"][jobs] = np.cumsum(number) - number
-        spans["number"][jobs], spans["at_once"][jobs] = number, at_once
+        spans["begin"], spans["number"] = np.cumsum(number) - number, number
+        spans["at_once"] = at_once
         set_menu(self.memory, *menu)
         self.offered = np.repeat(jobs, number), menu[0]
 
@@ -161,7 +290,7 @@ class CompiledQueueRule:
         view, offered = self._engine.view, []
         for job in jobs.tolist():
             if self._candidates is None:
-                counts, believed, at_once = self._allocation.offers(job, view)
+                counts, believed, at_once = self._rule.offers(job, view)
                 if believed is None:
                     believed = np.array([view.belief(job, counts.item(0))])
             else:
@@ -186,23 +315,13 @@ class CompiledQueueRule:
             self.memory.open.serial[jobs] = serial
         return number, np.zeros_like(jobs), counts, believed
 
-    def _beliefs(self, jobs: IntArray, processors: IntArray) -> FloatArray:
-        """Return what is believed of jobs that run on what they request."""
-        view, engine = self._engine.view, self._engine
-        if not has_curves(engine.predictor):
-            view._beliefs.count(len(jobs))
-            return np.maximum(engine.jobs.requested_time[jobs], LEAST_BELIEF)
-        engine.shown.arrive(jobs.tolist())
-        pairs = zip(jobs.tolist(), processors.tolist(), strict=True)
-        return np.array([view.belief(job, count) for job, count in pairs])
-
     def answer(self) -> None:
         """Tell the predictor who ended, and let who arrives, or has to choose again, do so."""
         if self._learns:
             self._tell()
         if self._is_asked.item():
             self._choose(self._asking.item())
-        elif is_refuted(self._state, self._refutation_factor):
+        elif is_refuted(self._state, self.memory.refutation_factor):
             self._choose_anew()
 
     def _choose(self, job: int) -> None:
@@ -211,7 +330,7 @@ class CompiledQueueRule:
         if job == self._newcomer.item():
             engine.shown.arrive(range(job, self._arrived.item()))
         engine.state.others_wait = self._keeper.queue.waiting > 0
-        count = self._allocation.choose(job, view, self._keeper.outlook)
+        count = self._keeper.allocation.choose(job, view, self._keeper.outlook)
         self._settle(job, count, engine.beliefs.belief(job, count))
 
     def _settle(self, job: int, processors: int, belief: float) -> None:
@@ -223,7 +342,7 @@ class CompiledQueueRule:
         """Let all that wait choose again, by what is believed now."""
         queue = self._keeper.queue
         queue.see()
-        for place in self._anew.choose():
+        for place in self._keeper.choose_anew():
             job, processors = queue.job.item(place), queue.processors.item(place)
             self._settle(job, processors, queue.runtime.item(place))
 
@@ -253,16 +372,13 @@ class CompiledQueueRule:
 
     def _revise(self) -> None:
         """Plan anew with who of those waiting is believed to run for another time than before."""
-        if not (revised := self._engine.state.revised):
-            return
-        self._keeper.queue.see()
-        changed = self._keeper.believed_anew()
-        revised.clear()
-        if changed:
-            places, beliefs = zip(*changed, strict=True)
-            revise(self.memory, np.array(places, np.int64), np.array(beliefs))
-            if not self._keeps_reservations:  # else the next pass does so in its turn
-                _believe(self._state, self.memory)
+        if self._engine.state.revised:
+            self._keeper.queue.see()
+            if self._keeper.tracks_runs:  # the next pass plans with it in its turn
+                self._keeper.revise()
+            else:
+                self._keeper.refresh()
+            self._engine.state.revised.clear()
 
     def _explain_started(self, until: int) -> None:
         """Ask what the beliefs rest on of those who started, up to this one of them."""
@@ -279,3 +395,18 @@ class CompiledQueueRule:
 
     def stretches(self, end_time: FloatArray) -> None:
         """Return None: runs keep what they start on."""
+
+
+def compiled_rule(
+    engine: Engine, keeper: QueueKeeper, kind: type, **functions: Callable[..., Any]
+) -> CompiledQueueRule | None:
+    """Return the compiled rule of schedulers of a kind, if it does what this one does.
+
+    It keeps a queue by arrival alone, with limits that are known at submit.
+    """
+    settled = acts_as(keeper.allocation, Request) or not (
+        engine.kills and keeper.view.predictor.learns
+    )
+    if not (acts_as(keeper, kind) and keeper.by_arrival and settled):
+        return None
+    return CompiledQueueRule(engine, keeper, **functions)

@@ -14,9 +14,10 @@ from sim.engine.protocols import CompiledRule, Promise, Scheduler, acts_as
 from sim.errors import AT_LEAST_0, FINITE
 from sim.policies.allocation.rigid import Request
 from sim.policies.backfill.easy import EasyScheduler
-from sim.policies.base import Allocation, Backfill, Outlook, QueueKeeper
+from sim.policies.base import Allocation, Backfill, Outlook
 from sim.policies.order import Order
 from sim.policies.passes.malleable import decide, decide_deferring
+from sim.policies.passes.queue_rule import QueueKeeper
 from sim.policies.passes.sharing import Claims, CompiledSharingRule, equal_counts, prepare
 from sim.policies.reallocation.beliefs import Beliefs, Members
 from sim.policies.reallocation.costs import FREE, CostModel
@@ -221,7 +222,7 @@ class ReallocatingScheduler:
             or not foresees(engine.predictor)
             or not (isinstance(inner, EasyScheduler) and inner.is_plain)
             or inner.reservations != 1
-            or inner.anew is not None
+            or inner.chooses_anew
             or not acts_as(self.allocation, Request)
         ):
             return None
