@@ -151,14 +151,14 @@ class Screened:
 
     def recorded(self) -> pd.DataFrame:
         """Return what `workloads.logs.identity` looks at, of all records that can run."""
-        records = self.records.iloc[self.usable].reset_index(drop=True)
+        records = self.records.iloc[self.usable]
         kinds: dict[str, type] = dict.fromkeys(("user", "executable", "name"), np.int64)
         kinds |= {"run_time": np.float64, "requested_time": np.float64}
-        told = records[list(kinds)].astype(kinds)
-        return told.assign(
-            requested_time=told["requested_time"].where(told["requested_time"] > 0),
-            requested_processors=np.ceil(_width(records)).astype(np.int64),
-        )
+        columns = {name: records[name].to_numpy(kind) for name, kind in kinds.items()}
+        asked = columns["requested_time"]
+        columns["requested_time"] = np.where(asked > 0, asked, np.nan)
+        columns["requested_processors"] = np.ceil(_width(records)).astype(np.int64)
+        return pd.DataFrame(columns)
 
     def take(self, first: int, jobs: int | None) -> Cleaned:
         """Return so many jobs that can run, from the first-th (from 0) on; None takes the rest.
@@ -195,24 +195,28 @@ class Screened:
 
     def _job_table(self, records: pd.DataFrame, defects: Mapping[str, BoolArray]) -> pd.DataFrame:
         """Return the columns of a job table with every repair applied."""
-        known = records.rename(columns={"run_time": "reference_runtime"})[list(COLUMNS)]
-        table = known.astype(dict(COLUMNS)).reset_index(drop=True)
-        runtime = records["run_time"].to_numpy(float)
+        field_of = {"reference_runtime": "run_time"}
+        columns: dict[str, np.ndarray] = {
+            name: records[field_of.get(name, name)].to_numpy(kind) for name, kind in COLUMNS.items()
+        }
+        runtime, asked = columns["reference_runtime"], columns["requested_time"]
         if self.chosen["zero_runtime"] == "repair":
             runtime = np.where(defects["zero_runtime"], 1.0, runtime)
         exact = np.where(runtime > 0, runtime, 1.0)
         instead = exact if self.chosen["missing_requested_time"] == "exact" else np.nan
-        followed = (table["preceding_job"] > 0) & ~defects["absent_predecessor"]
+        predecessor = columns["preceding_job"]
+        followed = (predecessor > 0) & ~defects["absent_predecessor"]
         wait = records["wait_time"].to_numpy(float)
-        return table.assign(
-            requested_processors=np.ceil(_width(records)).astype(np.int64),
-            reference_runtime=runtime,
-            requested_time=table["requested_time"].where(table["requested_time"] > 0, instead),
-            preceding_job=table["preceding_job"].where(followed, -1),
-            recorded_wait_time=np.where(wait >= 0, wait, -1.0),
-            recorded_status=records["status"].to_numpy(np.int64),
-            partition=records[self.log.parts].to_numpy(np.int64),
-        )
+        columns |= {
+            "requested_processors": np.ceil(_width(records)).astype(np.int64),
+            "reference_runtime": runtime,
+            "requested_time": np.where(asked > 0, asked, instead),
+            "preceding_job": np.where(followed, predecessor, -1),
+            "recorded_wait_time": np.where(wait >= 0, wait, -1.0),
+            "recorded_status": records["status"].to_numpy(np.int64),
+            "partition": records[self.log.parts].to_numpy(np.int64),
+        }
+        return pd.DataFrame(columns)
 
     @cached_property
     def machine(self) -> int | None:

@@ -9,6 +9,7 @@ import datetime
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from pathlib import Path
 from types import MappingProxyType
 from typing import Literal
@@ -121,13 +122,15 @@ class _Dump:
         minutes = self.numbers("TimelimitRaw", lambda text: float(text) if text.isdecimal() else -1)
         return np.where(minutes > 0, 60.0 * minutes, -1.0)
 
+    @cached_property
     def states(self) -> pd.Series:
+        """State of each job in one word."""
         return self.table["State"].str.split(" ").str[0].str.rstrip("+")
 
     def outcome(self, runtime: FloatArray) -> dict[str, FloatArray]:
         """Return the fields that tell how jobs ended, -1 for those that have not."""
-        state = self.states()
-        going, status = state.isin(_UNFINISHED), state.map(_STATUS).fillna(0.0).to_numpy(float)
+        going = self.states.isin(_UNFINISHED)
+        status = self.states.map(_STATUS).fillna(0.0)
         return {"run_time": np.where(going, -1.0, runtime), "status": np.where(going, -1.0, status)}
 
 
@@ -177,12 +180,19 @@ def _table(text: str, file: Path) -> pd.DataFrame:
         return body(names, rest, file)
     header = lines[0].rstrip("|").split("|")
     trailing = lines[0].endswith("|")  # --parsable ends lines with a delimiter
-    rows = [
-        (number, (line.removesuffix("|") if trailing else line).split("|", len(header) - 1))
-        for number, line in enumerate(lines[1:], start=2)
-        if line.strip()
-    ]
-    return body(header, rows, file, "; print with --parsable2, columns of free text last")
+    rows, numbers = [], []
+    for number, line in enumerate(lines[1:], start=2):
+        if not line.strip():
+            continue
+        cells = (line.removesuffix("|") if trailing else line).split("|", len(header) - 1)
+        if len(cells) < len(header):
+            raise WorkloadError(
+                f"{file}, line {number}: {len(cells)} fields, the header has {len(header)}; "
+                "print with --parsable2, columns of free text last"
+            )
+        rows.append(cells)
+        numbers.append(number)
+    return pd.DataFrame(rows, columns=header, index=pd.Index(numbers, name="line"), dtype="str")
 
 
 def _choose_columns(table: pd.DataFrame, unit: str, file: Path) -> dict[str, str]:
@@ -272,7 +282,7 @@ def _reckoned(dump: _Dump) -> SwfLog:
         "work": work,
         "limit": np.where(limit > 0, limit, np.nan),
         "partition": partition,
-        "timeout": (dump.states() == "TIMEOUT").to_numpy(),
+        "timeout": (dump.states == "TIMEOUT").to_numpy(),
     }
     count, told, whole = _counts(pd.DataFrame(asked))
     known = {

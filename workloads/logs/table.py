@@ -210,14 +210,12 @@ def _named(names: list[str], file: Path, layout: Layout) -> dict[str, str]:
     return chosen
 
 
-def body(
-    names: list[str], rows: list[tuple[int, list[str]]], file: Path, instead: str = ""
-) -> pd.DataFrame:
+def body(names: list[str], rows: list[tuple[int, list[str]]], file: Path) -> pd.DataFrame:
     """Return the cells below a header by their lines, or refuse a line of other fields."""
     for number, cells in rows:
         if len(cells) != len(names):
             raise WorkloadError(
-                f"{file}, line {number}: {len(cells)} fields, the header has {len(names)}{instead}"
+                f"{file}, line {number}: {len(cells)} fields, the header has {len(names)}"
             )
     index = pd.Index([number for number, _ in rows], name="line")
     body = [cells for _, cells in rows]
