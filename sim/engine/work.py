@@ -90,7 +90,7 @@ class Work:
         rows = {}
         for job in jobs.tolist():
             counts = np.arange(least.item(job), largest.item(job) + 1)
-            rows[job] = np.append(np.full(counts[0], np.inf), self._truth.runtimes(job, counts))
+            rows[job] = np.append(np.full(counts[0], np.inf), self.runtimes(job, counts))
         return by_job(rows, self._asked.size)
 
     def runtime(self, job: int, processors: int) -> float:
