@@ -12,6 +12,7 @@ from predictors.base import FloatArray, Predictor, Remark
 from predictors.cli.columns import as_number
 from predictors.cli.output import write_json, write_table
 from predictors.errors import PredictorError
+from predictors.regression.barnes import LogLogPredictor
 from predictors.regression.focal_training import (
     FocalTraining,
     PlannedRun,
@@ -21,7 +22,6 @@ from predictors.regression.focal_training import (
     recorded,
     train_focal,
 )
-from predictors.regression.predictor import LogLogPredictor
 
 
 class AtInputs:

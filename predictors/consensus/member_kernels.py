@@ -7,9 +7,12 @@ import numpy as np
 from predictors.base import FloatArray, IntArray
 from predictors.compiling import compiled
 from predictors.observations import SAME, decline_place, is_measured, merge_runs, reach_of
-from predictors.regression.loglog_kernels import LINEAR, QUADRATIC, TOTAL, choose
-from predictors.regression.qr import (
+from predictors.regression.loglog_kernels import (
     DETERMINED,
+    LINEAR,
+    QUADRATIC,
+    TOTAL,
+    choose,
     coefficients_of,
     log_times,
     qr_factor,

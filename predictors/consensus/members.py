@@ -30,8 +30,7 @@ from predictors.curves.measured import Evidence
 from predictors.errors import PredictorError
 from predictors.observations import ObservedCurve, observed_curve
 from predictors.regression.garren import FocusedRegression
-from predictors.regression.loglog import LogLogModel
-from predictors.regression.model_choice import Form, choose_model
+from predictors.regression.loglog import Form, LogLogModel, choose_model
 from predictors.regression.training_runs import TrainingRuns, counts_of
 from predictors.remarks import SEVERITY, data_remarks, few_remark, worst_grade
 

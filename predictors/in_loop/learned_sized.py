@@ -35,9 +35,8 @@ from predictors.in_loop.sized_kernels import (
 )
 from predictors.regression.barnes import LogLogRegression
 from predictors.regression.garren import FocusedRegression
-from predictors.regression.loglog import LogLogModel
-from predictors.regression.model_choice import FORMS, SPLITTING
-from predictors.regression.qr import DETERMINED
+from predictors.regression.loglog import FORMS, SPLITTING, LogLogModel
+from predictors.regression.loglog_kernels import DETERMINED
 from predictors.regression.training_runs import OPTIONAL_INPUT, SPLITS, TrainingRuns
 from predictors.regression.validation import is_far
 from predictors.remarks import GRADES, UNUSABLE, gravest, worse

@@ -13,8 +13,13 @@ from predictors.base import FloatArray, IntArray
 from predictors.compiling import compiled
 from predictors.in_loop.residuals import corrected
 from predictors.regression.focal_kernels import ROUNDING, focal_fit, prepared
-from predictors.regression.loglog_kernels import choose, grade_of_fit
-from predictors.regression.qr import DETERMINED, LARGEST_LOG, coefficients_of
+from predictors.regression.loglog_kernels import (
+    DETERMINED,
+    LARGEST_LOG,
+    choose,
+    coefficients_of,
+    grade_of_fit,
+)
 
 COUNT, RUNTIME, SIZE, COMPUTATION, COMMUNICATION, RATIO, LOG_SIZE = range(7)
 """Rows of `LatestRuns.table`; before `RATIO` as they were seen, from there on logarithms."""
@@ -125,7 +130,7 @@ def renewed(latest, form, split):  # type: ignore[no-untyped-def]
 
 @compiled
 def seconds_by(coefficients, log_count, log_size, has_size):  # type: ignore[no-untyped-def]
-    """Return what a model says of one count and size, as `predictors.regression.qr.predicted`."""
+    """Return what a model says of one count and size; see `loglog_kernels.predicted`."""
     seconds, inputs = 0.0, 2 if has_size else 1
     for p in range(coefficients.shape[0]):
         value = coefficients[p, 0] + coefficients[p, 1] * log_count

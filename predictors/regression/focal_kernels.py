@@ -1,6 +1,6 @@
 """The compiled heart of focused regression: the region, and the fit within it.
 
-Runs come as in `predictors.regression.qr`.
+Runs come as in `predictors.regression.loglog_kernels`.
 """
 
 from collections.abc import Mapping
@@ -12,14 +12,17 @@ from predictors.base import FloatArray
 from predictors.compiling import compiled
 from predictors.errors import PredictorError
 from predictors.regression.loglog_kernels import (
+    DETERMINED,
     LINEAR,
     TOO_FEW,
     adding_up,
+    collinear_column,
+    design_factor,
     determines,
     logs_of,
+    solve_triangular,
     usable,
 )
-from predictors.regression.qr import DETERMINED, collinear_column, design_factor, solve_triangular
 
 WIDEN = 0.1
 SPARE_ROWS = 3

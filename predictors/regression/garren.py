@@ -10,6 +10,7 @@ from numpy.typing import ArrayLike
 from predictors.base import FloatArray, Remark
 from predictors.errors import POSITIVE_AND_FINITE, NotFittedError, PredictorError, check_choice
 from predictors.least_squares import LeastSquares, cooks_distance
+from predictors.regression.barnes import LogLogPredictor
 from predictors.regression.focal_kernels import (
     FocalRegion,
     distance_weights,
@@ -18,17 +19,16 @@ from predictors.regression.focal_kernels import (
     within_bands,
     within_time,
 )
-from predictors.regression.loglog import design_matrix
-from predictors.regression.model_choice import (
+from predictors.regression.loglog import (
     Choice,
     check_determined,
+    design_matrix,
     model_of,
     name_collinear,
     note_on_parts,
     refusal,
 )
-from predictors.regression.predictor import LogLogPredictor
-from predictors.regression.qr import DETERMINED, collinear_column, design_factor
+from predictors.regression.loglog_kernels import DETERMINED, collinear_column, design_factor
 from predictors.regression.training_runs import OPTIONAL_INPUT, TrainingRuns, without_constants
 from predictors.regression.validation import choice_remarks, fit_remarks, focal_tolerance
 

@@ -9,18 +9,26 @@ from numpy.typing import ArrayLike
 
 from predictors.base import FloatArray, Grade, Remark
 from predictors.errors import AT_LEAST_0, PredictorError
-from predictors.regression.loglog import LogLogModel
+from predictors.regression.loglog import (
+    FORMS,
+    SPLITTING,
+    Choice,
+    Form,
+    LogLogModel,
+    Split,
+    name_collinear,
+)
 from predictors.regression.loglog_kernels import (
+    DETERMINED,
     FALLING_WORK,
     MEDIAN_OF_NORMAL,
     POOR_FIT,
     STRONG_FALL,
     choose,
+    coefficients_of,
     error_at,
     work_by_level,
 )
-from predictors.regression.model_choice import FORMS, SPLITTING, Choice, Form, Split, name_collinear
-from predictors.regression.qr import DETERMINED, coefficients_of
 from predictors.regression.training_runs import TrainingRuns, counts_of
 from predictors.remarks import FAR_FACTOR, measure_between
 

@@ -8,8 +8,13 @@ import numpy as np
 
 from predictors.base import FloatArray, IntArray
 from predictors.compiling import direct
-from predictors.under_load.forecast import NwsMixture, Selection, rule_of
-from predictors.under_load.forecasters import series_without_values, take
+from predictors.under_load.forecast import (
+    NwsMixture,
+    Selection,
+    rule_of,
+    series_without_values,
+    take,
+)
 from sim.background.kernels import LoadedLinks
 from sim.background.load_sensors import LoadPast, LoadSensors
 from sim.errors import POSITIVE, check_choice
