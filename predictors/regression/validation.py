@@ -40,6 +40,7 @@ FORETOLD, BY_CHECK, LEAST_CHECK = 0.13, 0.25, 0.02
 """A prediction f times beyond is off by 0.13·f·e^¼ (median), e the check's error or 2 %."""
 SIGNIFICANT = 2.0
 _FAR, _FAR_INPUT = log2(FAR_FACTOR) + 1e-9, log2(FAR_INPUT) + 1e-9
+"""Beyond the runs, in log2 units."""
 
 
 def expected_mape(rmse: float) -> float:
@@ -255,14 +256,10 @@ def constant_remarks(
     return remarks
 
 
-def is_far(model: LogLogModel, log_q: float, log_inputs: Sequence[float]) -> bool:
-    """Say whether `range_remarks` would say anything of one target."""
-    reach = _FAR
-    for value, (bottom, top) in zip((log_q, *log_inputs), model.ends, strict=True):
-        if value > top + reach or value < bottom - reach:
-            return True
-        reach = _FAR_INPUT
-    return False
+def is_far(model: LogLogModel, log_q: float) -> bool:
+    """Say whether `range_remarks` would say anything of one count (log2)."""
+    smallest, largest = model.ends[0]
+    return max(log_q - largest, smallest - log_q) > _FAR
 
 
 def range_remarks(
@@ -283,7 +280,7 @@ def range_remarks(
     remarks = []
     smallest, largest = measured or (model.low[0], model.high[0])
     out = np.maximum(log_q - largest, smallest - log_q)
-    far = np.unique(log_q[out > np.log2(FAR_FACTOR) + 1e-9])
+    far = np.unique(log_q[out > _FAR])
     for target in far:
         factor = 2.0 ** max(target - largest, smallest - target)
         end = largest if target > largest else smallest
@@ -295,7 +292,7 @@ def range_remarks(
         beyond = np.maximum(
             log_inputs[:, k] - model.high[1 + k], model.low[1 + k] - log_inputs[:, k]
         )
-        if beyond.size and beyond.max() > np.log2(FAR_INPUT) + 1e-9:
+        if beyond.size and beyond.max() > _FAR_INPUT:
             text = f"{name} is up to {2 ** beyond.max():.3g} times beyond the training runs"
             remarks.append(Remark("warning", "far_input", text))
     return remarks
