@@ -9,7 +9,7 @@ import pandas as pd
 import scipy
 from numpy.typing import ArrayLike
 
-from predictors.base import FloatArray, Grade, IntArray, Remark, run_table
+from predictors.base import FloatArray, Grade, IntArray, Remark
 from predictors.compiling import direct
 from predictors.consensus.member_kernels import (
     CODES,
@@ -26,14 +26,13 @@ from predictors.consensus.member_kernels import (
 )
 from predictors.consensus.members import CURVED, LINE, ErrorMemory, Members, fit_members, members_of
 from predictors.curves.measured import Evidence
-from predictors.errors import NotFittedError, PredictorError
+from predictors.errors import PredictorError
 from predictors.observations import checked_targets, merged_curve
 from predictors.regression.inputs import InputEstimator, target_rows
 from predictors.regression.training_runs import (
     OPTIONAL_INPUT,
+    TrainingRuns,
     counts_of,
-    runs_from_arrays,
-    runs_from_frame,
 )
 from predictors.regression.validation import constant_remarks
 from predictors.remarks import (
@@ -110,28 +109,7 @@ class Consensus(InputEstimator):
         self.inputs = inputs
         self.memory, self.application = memory, application
 
-    def fit(self, observations: pd.DataFrame | ArrayLike, runtime: ArrayLike | None = None) -> Self:
-        """Fit every method to a table with columns ``nprocs``, ``runtime`` and inputs.
-
-        With `runtime`, observations are counts, or rows of counts and inputs.
-
-        Raises
-        ------
-        PredictorError
-            If a needed column is missing, or a value is not finite and positive.
-        """
-        self.check_parameters()
-        table = run_table(self, observations, runtime)
-        runs = runs_from_frame(table, tuple(self.inputs))
-        self.members_, self._kept = fit_members(runs), None
-        return self
-
-    def fit_arrays(
-        self, nprocs: ArrayLike, runtime: ArrayLike, inputs: Sequence[ArrayLike] = ()
-    ) -> Self:
-        """Fit to arrays: the fast entry, without a table."""
-        names = self.inputs if len(inputs) else ()
-        runs = runs_from_arrays(names, nprocs, runtime, inputs)
+    def _fit_given(self, runs: TrainingRuns) -> Self:
         self.members_, self._kept = fit_members(runs), None
         return self
 
@@ -245,8 +223,7 @@ class Consensus(InputEstimator):
         return target_rows(members.inputs, members.constants, nprocs, inputs)
 
     def _fitted(self) -> Members:
-        if not hasattr(self, "members_"):
-            raise NotFittedError("Consensus was asked before fit")
+        self.check_fitted("members_")
         return self.members_
 
     def _evidence(self) -> Evidence | None:

@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike
 
 from predictors.base import BoolArray, Estimator, FloatArray, Remark, asked_of, run_table
 from predictors.curves.measured import Evidence
-from predictors.errors import NotFittedError, PredictorError
+from predictors.errors import PredictorError
 from predictors.observations import ObservedCurve, checked_targets, observed_curve, observed_frame
 from predictors.remarks import (
     check_level,
@@ -148,10 +148,6 @@ class CurveEstimator(Estimator, ABC):
             *far_remarks(self.curve_, targets),
         ]
 
-    @property
-    def _is_fitted(self) -> bool:
-        return hasattr(self, "curve_")
-
     def _targets(
         self, nprocs: ArrayLike | pd.DataFrame, inputs: Mapping[str, ArrayLike] | None = None
     ) -> FloatArray:
@@ -160,8 +156,7 @@ class CurveEstimator(Estimator, ABC):
                 f"{type(self).__name__} predicts from nprocs alone, not from {', '.join(inputs)}"
             )
         nprocs = asked_of(nprocs, {})[0]
-        if not self._is_fitted:
-            raise NotFittedError(f"{type(self).__name__} was asked before fit")
+        self.check_fitted("curve_")
         return checked_targets(nprocs)
 
 

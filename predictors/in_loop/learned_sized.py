@@ -130,11 +130,8 @@ class SizedHistory:
         if not self.can_predict:
             return None
         assert self._fit is not None
-        if (
-            not self._fit.limits.item(kernels.LEAST)
-            <= nprocs
-            <= self._fit.limits.item(kernels.MOST)
-        ):
+        limits = self._fit.limits
+        if not limits.item(kernels.LEAST) <= nprocs <= limits.item(kernels.MOST):
             return self._judged(nprocs)
         return self._grade, ""
 

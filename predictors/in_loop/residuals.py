@@ -348,8 +348,9 @@ class MeasuredCounts:
         """
         known, figures, runs, sums = self.table
         if known.size == self.counts:
-            rows = (with_room(one, 2 * known.size, axis=1) for one in (figures, runs))
-            self.table = CountTable(with_room(known, 2 * known.size), *rows, sums)
+            room = 2 * known.size
+            wider = with_room(figures, room, axis=1), with_room(runs, room, axis=1)
+            self.table = CountTable(with_room(known, room), *wider, sums)
         moved: int = _take_in(self.table, nprocs, float(runtime), float(tolerance))
         return moved
 

@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike
 
-from predictors.base import FloatArray, Remark, run_table
+from predictors.base import FloatArray, Remark
 from predictors.curves.measured import Evidence
 from predictors.errors import NotFittedError, PredictorError, UndeterminedError, check_choice
 from predictors.observations import observed_curve
@@ -27,8 +27,6 @@ from predictors.regression.training_runs import (
     OPTIONAL_INPUT,
     TrainingRuns,
     counts_of,
-    runs_from_arrays,
-    runs_from_frame,
     without_constants,
 )
 from predictors.regression.validation import (
@@ -77,44 +75,9 @@ class LogLogPredictor(InputEstimator):
         ):
             raise PredictorError(f"smallest must be a count or 'auto', got {self.smallest!r}")
 
-    def fit(self, observations: pd.DataFrame | ArrayLike, runtime: ArrayLike | None = None) -> Self:
-        """Fit to a table with columns ``nprocs``, ``runtime``, the inputs and split times.
-
-        With `runtime`, observations are counts, or rows of counts and inputs. Columns of a
-        condition are read too.
-
-        Raises
-        ------
-        PredictorError
-            If columns are missing, no run meets the condition, values have no logarithm,
-            inputs are collinear, or there are too few counts or rows.
-        """
-        self.check_parameters()
-        table = self._taken(run_table(self, observations, runtime))
-        return self._fit_given(runs_from_frame(table, tuple(self.inputs)))
-
-    def fit_arrays(
-        self, nprocs: ArrayLike, runtime: ArrayLike, inputs: Sequence[ArrayLike] = ()
-    ) -> Self:
-        """Fit to arrays: the fast entry, without a table or condition.
-
-        Parameters
-        ----------
-        nprocs, runtime : array_like, shape (rows,)
-        inputs : sequence of array_like, each of shape (rows,)
-            One for each name in ``inputs``, or none.
-        """
-        self.check_parameters()
-        names = self.inputs if len(inputs) else ()
-        return self._fit_given(runs_from_arrays(names, nprocs, runtime, inputs))
-
     @abstractmethod
     def fit_runs(self, runs: TrainingRuns) -> Self:
         """Fit to runs that are already checked."""
-
-    def _taken(self, table: pd.DataFrame) -> pd.DataFrame:
-        """Return the rows of a table that are fitted to."""
-        return table
 
     def _fit_given(self, runs: TrainingRuns) -> Self:
         if is_single(runs):

@@ -9,7 +9,6 @@ communication are fitted apart where communication matters or grows (BARNES sect
 and 4.2).
 """
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Literal
@@ -79,17 +78,6 @@ class TimePart:
     def design(self, log_q: FloatArray, log_inputs: FloatArray) -> FloatArray:
         """Return the design that this part's coefficients belong to."""
         return design_matrix(log_q, log_inputs, self.form == "quadratic")
-
-
-def _bisect(
-    crossing: Callable[[FloatArray], FloatArray], low: FloatArray, high: FloatArray
-) -> FloatArray:
-    """Return where an increasing function crosses zero between `low` and `high`."""
-    for _ in range(HALVINGS):
-        middle = 0.5 * (low + high)
-        above = crossing(middle) > 0.0
-        low, high = np.where(above, low, middle), np.where(above, middle, high)
-    return 0.5 * (low + high)
 
 
 @dataclass(frozen=True)
@@ -172,10 +160,6 @@ class LogLogModel:
         """Return the RMSE of the parts, weighted by their shares of the time (BARNES 4.2)."""
         return sum(s * part.fit.rmse for s, part in zip(shares, self.parts, strict=True))
 
-    def size_exponents(self, column: int) -> tuple[float, ...]:
-        """Return each part's exponent of the input in that column."""
-        return tuple(float(part.fit.coefficients[2 + column]) for part in self.parts)
-
     def solve(
         self, log_seconds: FloatArray, log_q: FloatArray, log_inputs: FloatArray, column: int
     ) -> FloatArray:
@@ -186,7 +170,7 @@ class LogLogModel:
         UndeterminedError
             If the time does not grow with that input, or no size within reach fits.
         """
-        exponents = self.size_exponents(column)
+        exponents = tuple(float(part.fit.coefficients[2 + column]) for part in self.parts)
         name = self.inputs[column]
         if max(exponents) < MIN_SIZE_EXPONENT:
             raise UndeterminedError(
@@ -247,7 +231,11 @@ class LogLogModel:
                 f"no {self.inputs[column]} within 2^{SIZE_REACH:g} times the training range "
                 "takes the wanted time"
             )
-        found = _bisect(above, low, high)
+        for _ in range(HALVINGS):
+            middle = 0.5 * (low + high)
+            beyond = above(middle) > 0.0
+            low, high = np.where(beyond, low, middle), np.where(beyond, middle, high)
+        found = 0.5 * (low + high)
         return found if outside is None else np.where(bracketed, found, outside)
 
 

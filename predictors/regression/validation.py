@@ -30,7 +30,7 @@ from predictors.regression.loglog_kernels import (
     work_by_level,
 )
 from predictors.regression.training_runs import TrainingRuns, counts_of
-from predictors.remarks import FAR_FACTOR, measure_between
+from predictors.remarks import FAR_FACTOR, ignored_remarks, measure_between, outlier_remarks
 
 FAR_INPUT = 4.0
 GOOD_ERROR = 0.10
@@ -208,10 +208,10 @@ def superlinear_remarks(runs: TrainingRuns) -> list[Remark]:
 
 def fit_remarks(runs: TrainingRuns, model: LogLogModel, rmse: float) -> list[Remark]:
     """Say what the fit itself shows: rows, counts, spread, columns left out."""
-    remarks = []
+    remarks, twice = [], round(2 ** (1 + runs.log_q.max()))
     if min(part.fit.degrees_of_freedom for part in model.parts) < 1:
         text = f"{runs.rows} runs fix the coefficients exactly: nothing is left to judge the fit by"
-        remarks.append(Remark("warning", "no_freedom", text, round(2 ** (1 + runs.log_q.max()))))
+        remarks.append(Remark("warning", "no_freedom", text, twice))
     elif expected_mape(rmse) > POOR_FIT:
         text = (
             f"the fit leaves errors of {expected_mape(rmse):.1%} (median) in its own training runs"
@@ -219,14 +219,8 @@ def fit_remarks(runs: TrainingRuns, model: LogLogModel, rmse: float) -> list[Rem
         remarks.append(Remark("warning", "poor_fit", text))
     if runs.levels.size < 3:
         text = "fewer than three processor counts: curvature cannot be seen"
-        remarks.append(Remark("warning", "few_levels", text, round(2 ** (1 + runs.log_q.max()))))
-    if runs.dropped:
-        listed = ", ".join(f"{seconds:.4g} s on {count:g}" for count, seconds in runs.dropped)
-        remarks.append(Remark("note", "outlier_runs", f"left out among repeats: {listed}"))
-    if runs.ignored:
-        text = f"columns not read: {', '.join(runs.ignored)}"
-        remarks.append(Remark("note", "ignored_columns", text))
-    return remarks
+        remarks.append(Remark("warning", "few_levels", text, twice))
+    return remarks + outlier_remarks(runs.dropped) + ignored_remarks(runs.ignored, "read")
 
 
 def choice_remarks(choice: Choice) -> list[Remark]:

@@ -82,13 +82,6 @@ def available(samples: ArrayLike, form: LoadForm = "effective") -> float:
     return float(np.nanmean(values, axis=0).min())
 
 
-def check_form(form: str) -> None:
-    """Refuse a form of load that there is not."""
-    if form not in LOAD_FORMS:
-        known = ", ".join(map(repr, LOAD_FORMS))
-        raise PredictorError(f"load must be one of {known}, got {form!r}")
-
-
 def _figures(
     column: pd.Series, form: LoadForm, largest: bool = False
 ) -> tuple[FloatArray, IntArray]:

@@ -8,7 +8,7 @@ import pandas as pd
 from numpy.typing import ArrayLike
 
 from predictors.base import BoolArray, Estimator, FloatArray, Remark, asked_of, run_table
-from predictors.errors import NotFittedError, PredictorError, UndeterminedError
+from predictors.errors import PredictorError, UndeterminedError
 from predictors.least_squares import LinearFit, Method, Weights, check_method, fit_linear
 from predictors.remarks import check_level, refuse_unusable
 from predictors.under_load.complexity import GROWTHS, RationalForm, Term, complexity_choices
@@ -24,10 +24,10 @@ from predictors.under_load.judgement import (
 )
 from predictors.under_load.load_aware import seconds_of_parts
 from predictors.under_load.observed_load import (
+    LOAD_FORMS,
     LoadedRuns,
     LoadForm,
     Targets,
-    check_form,
     loaded_runs,
     targets,
 )
@@ -131,10 +131,10 @@ class RationalPolynomial(Estimator):
     def check_parameters(self) -> None:
         """Refuse complexities and choices that are none; see `Estimator`."""
         check_method(self.method, self.weights)
-        check_form(self.load)
-        if self.growth != "auto" and self.growth not in GROWTHS:
-            known = ", ".join(map(repr, ("auto", *GROWTHS)))
-            raise PredictorError(f"growth must be one of {known}, got {self.growth!r}")
+        for name, known in (("load", LOAD_FORMS), ("growth", ("auto", *GROWTHS))):
+            if getattr(self, name) not in known:
+                listed = ", ".join(map(repr, known))
+                raise PredictorError(f"{name} must be one of {listed}, got {getattr(self, name)!r}")
         for part in ("computation", "communication", "init", "messages"):
             if getattr(self, part) is not None:
                 _choices(part, getattr(self, part))
@@ -249,8 +249,7 @@ class RationalPolynomial(Estimator):
         return frame
 
     def _fitted(self) -> LinearFit:
-        if not hasattr(self, "fit_"):
-            raise NotFittedError("RationalPolynomial was asked before fit")
+        self.check_fitted("fit_")
         return self.fit_
 
     def _targets(self, nprocs: ArrayLike | pd.DataFrame, inputs: dict[str, ArrayLike]) -> Targets:
