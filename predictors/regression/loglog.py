@@ -33,7 +33,7 @@ from predictors.regression.loglog_kernels import (
     coefficients_of,
     predicted,
 )
-from predictors.regression.training_runs import TrainingRuns
+from predictors.regression.training_runs import TrainingRuns, stacked
 
 PartName = Literal["total", "computation", "communication"]
 FormName = Literal["linear", "quadratic"]
@@ -58,13 +58,6 @@ def design_matrix(log_q: FloatArray, log_inputs: FloatArray, quadratic: bool) ->
     if quadratic:
         design[:, 2 + k] = log_q * log_q
     return design
-
-
-def stacked(log_q: FloatArray, log_inputs: FloatArray) -> FloatArray:
-    """Return log2 counts and inputs as compiled code takes them, shape (1 + k, rows)."""
-    table = np.empty((1 + log_inputs.shape[1], log_q.size))
-    table[0], table[1:] = log_q, log_inputs.T
-    return table
 
 
 @dataclass(frozen=True)

@@ -17,7 +17,7 @@ import numpy as np
 
 from predictors.base import FloatArray, IntArray
 from predictors.errors import PredictorError
-from predictors.under_load.observed_load import LoadedRuns, Targets
+from predictors.under_load.load_aware import LoadedRuns, Targets
 
 POPULAR = ("1", "log n", "n", "n log n", "n^2", "n^3")
 """The list that ``"auto"`` chooses from."""
@@ -313,10 +313,6 @@ class RationalForm:
     def parts(self) -> tuple[tuple[Term, ...], ...]:
         """Return the terms of each part, in the order of the columns."""
         return self.init, self.computation, self.communication, self.messages
-
-    def longest(self) -> int:
-        """Return the largest number of terms in a part."""
-        return max(map(len, self.parts()))
 
     def columns(self, runs: LoadedRuns | Targets, rows: FloatArray | None = None) -> FloatArray:
         """Return the design matrix, shape (rows, coefficients); `rows` are those at its sizes."""

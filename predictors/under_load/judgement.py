@@ -12,7 +12,7 @@ from predictors.base import BoolArray, FloatArray, Remark
 from predictors.least_squares import Method, Weights, lengths_of, solve_scaled, weighted
 from predictors.remarks import SEVERITY, ignored_remarks
 from predictors.under_load.complexity import RationalForm
-from predictors.under_load.observed_load import LoadedRuns, Targets
+from predictors.under_load.load_aware import LoadedRuns, Targets
 
 Solve = Callable[[FloatArray, FloatArray, BoolArray], FloatArray]
 BLOCKS = 5

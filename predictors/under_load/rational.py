@@ -22,13 +22,13 @@ from predictors.under_load.judgement import (
     simplest_good,
     solve_folds,
 )
-from predictors.under_load.load_aware import seconds_of_parts
-from predictors.under_load.observed_load import (
+from predictors.under_load.load_aware import (
     LOAD_FORMS,
     LoadedRuns,
     LoadForm,
     Targets,
     loaded_runs,
+    seconds_of_parts,
     targets,
 )
 
@@ -211,7 +211,7 @@ class RationalPolynomial(Estimator):
             )
         ]
         testable = len(np.unique(runs.size)) - 1
-        return [form for form in forms if form.longest() <= testable] or forms
+        return [form for form in forms if max(map(len, form.parts())) <= testable] or forms
 
     def _choose(self, runs: LoadedRuns) -> RationalForm:
         """Pick a form by cross-validation over blocks of sizes and of counts."""
