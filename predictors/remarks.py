@@ -1,7 +1,6 @@
 """Findings that every model of one curve shares, and refusals built on them."""
 
 from collections.abc import Iterable, Sequence
-from functools import reduce
 
 import numpy as np
 
@@ -39,7 +38,7 @@ def worse(one: str, other: str) -> str:
 
 def worst_grade(remarks: Iterable[Remark]) -> str:
     """Return the worst grade of some remarks, empty without any."""
-    return reduce(worse, (remark.grade for remark in remarks), "")
+    return gravest(remarks)[0]
 
 
 def gravest(remarks: Iterable[Remark]) -> tuple[str, str]:

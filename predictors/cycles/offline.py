@@ -21,11 +21,6 @@ MOST_CANDIDATES = 40
 _NOISELESS = 1e-9  # relative residual below which a fit is exact
 
 
-def _hinges(x: FloatArray, knots: FloatArray) -> FloatArray:
-    """Return columns 1, x and max(0, x − knot) for each knot, shape (n, 2 + k)."""
-    return np.column_stack((np.ones_like(x), x, np.maximum(x[:, None] - knots[None, :], 0.0)))
-
-
 def _candidates(distinct: int, breakpoints: int) -> IntArray:
     """Return which of the sorted distinct points can carry a breakpoint."""
     inside = np.arange(1, distinct - 1)
@@ -83,7 +78,9 @@ def choose_knots(x: FloatArray, y: FloatArray, breakpoints: int = 3) -> IntArray
         raise PredictorError(f"a curve needs 2 distinct points, got {distinct.size}")
     span = distinct[-1] - distinct[0]
     inside = _candidates(distinct.size, breakpoints)
-    design = _hinges((x - distinct[0]) / span, (distinct[inside] - distinct[0]) / span)
+    at, knots_at = (x - distinct[0]) / span, (distinct[inside] - distinct[0]) / span
+    # Columns 1, x and max(0, x - knot) for each knot.
+    design = np.column_stack((np.ones_like(at), at, np.maximum(at[:, None] - knots_at, 0.0)))
     design, target = design / y[:, None], np.ones_like(y)
     best, knots = np.inf, np.empty(0, dtype=np.int64)
     for count in range(max(min(breakpoints, inside.size, x.size - 3), 0) + 1):

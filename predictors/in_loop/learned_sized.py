@@ -13,8 +13,8 @@ from predictors.in_loop.per_application import PerApplication
 from predictors.in_loop.residuals import with_room
 from predictors.regression.barnes import LogLogRegression
 from predictors.regression.garren import FocusedRegression
-from predictors.regression.loglog import FORMS, SPLITTING, LogLogModel
-from predictors.regression.loglog_kernels import DETERMINED
+from predictors.regression.loglog import LogLogModel
+from predictors.regression.loglog_kernels import DETERMINED, FORMS, SPLITTING
 from predictors.regression.training_runs import OPTIONAL_INPUT, SPLITS, TrainingRuns
 from predictors.regression.validation import is_far
 from predictors.remarks import GRADES, UNUSABLE, gravest, worse

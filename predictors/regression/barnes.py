@@ -13,6 +13,7 @@ from predictors.base import FloatArray, Remark
 from predictors.curves.measured import Evidence
 from predictors.errors import NotFittedError, PredictorError, UndeterminedError, check_choice
 from predictors.observations import observed_curve
+from predictors.regression import validation as checks
 from predictors.regression.inputs import InputEstimator, target_rows
 from predictors.regression.loglog import (
     Choice,
@@ -28,19 +29,6 @@ from predictors.regression.training_runs import (
     TrainingRuns,
     counts_of,
     without_constants,
-)
-from predictors.regression.validation import (
-    Validation,
-    check_from,
-    choice_remarks,
-    constant_remarks,
-    fit_remarks,
-    range_remarks,
-    size_remarks,
-    smallest_count,
-    superlinear_remarks,
-    validate_within,
-    validation_remark,
 )
 from predictors.remarks import check_level, refuse_unusable, single_remarks
 
@@ -59,7 +47,7 @@ class LogLogPredictor(InputEstimator):
     choice_: Choice
     runs_: TrainingRuns
     _given: TrainingRuns
-    _checks: tuple[TrainingRuns, dict[tuple[float, ...], Validation | None]] | None = None
+    _checks: tuple[TrainingRuns, dict[tuple[float, ...], checks.Validation | None]] | None = None
     _found_evidence: tuple[LogLogModel, Evidence | None] | None = None
 
     def __init__(
@@ -102,7 +90,7 @@ class LogLogPredictor(InputEstimator):
         if self.smallest == 1.0:
             return runs
         if self.smallest == "auto":
-            least = smallest_count(runs, *self._kind)
+            least = checks.smallest_count(runs, *self._kind)
         else:
             least = log2(float(self.smallest))
         kept = runs.log_q >= least - 1e-9
@@ -175,7 +163,7 @@ class LogLogPredictor(InputEstimator):
         return self._found_evidence[1]
 
     def _superlinear(self) -> list[Remark]:
-        return [] if is_single(self.runs_) else superlinear_remarks(self.runs_)
+        return [] if is_single(self.runs_) else checks.superlinear_remarks(self.runs_)
 
     @abstractmethod
     def remarks_on_fit(self) -> list[Remark]:
@@ -188,7 +176,7 @@ class LogLogPredictor(InputEstimator):
             reach = self._reach(target)
             if reach:
                 factor = 2.0 ** reach[1]
-                remarks.append(validation_remark(self._check(*reach), 2.0**target, factor))
+                remarks.append(checks.validation_remark(self._check(*reach), 2.0**target, factor))
         return remarks
 
     def grade_on_extrapolation(self, log_q: float) -> str:
@@ -199,7 +187,7 @@ class LogLogPredictor(InputEstimator):
         found = self._check(*reach)
         return "note" if found is None else found.grade(2.0 ** reach[1])
 
-    def validation(self, nprocs: float) -> Validation | None:
+    def validation(self, nprocs: float) -> checks.Validation | None:
         """Return what prediction within the training runs gave, over a target's factor.
 
         The last training count towards the target is predicted from the runs that are
@@ -217,25 +205,25 @@ class LogLogPredictor(InputEstimator):
         levels = self.runs_.levels
         return (levels, log_q - high) if log_q > high else (levels[::-1], low - log_q)
 
-    def _check(self, levels: FloatArray, doublings: float) -> Validation | None:
+    def _check(self, levels: FloatArray, doublings: float) -> checks.Validation | None:
         end = float(levels[-1])
-        starts = check_from(levels, doublings)
+        starts = checks.check_from(levels, doublings)
         key = (end, *starts)
         if self._checks is None or self._checks[0] is not self.runs_:
             self._checks = self.runs_, {}
         known = self._checks[1]
         if key not in known:
-            known[key] = validate_within(self.runs_, *self._kind, starts, end)
+            known[key] = checks.validate_within(self.runs_, *self._kind, starts, end)
         return known[key]
 
     def reliability(self, nprocs: ArrayLike | pd.DataFrame, **inputs: ArrayLike) -> list[Remark]:
         """Say how far to trust predictions at these counts and inputs."""
         log_q, log_inputs, _ = self._rows(nprocs, inputs)
-        remarks = self.remarks_on_fit() + constant_remarks(self.runs_.constants, inputs)
+        remarks = self.remarks_on_fit() + checks.constant_remarks(self.runs_.constants, inputs)
         evidence = self._evidence()
         if evidence is None:
             remarks += self.remarks_on_extrapolation(log_q)
-            return remarks + range_remarks(self.model_, log_q, log_inputs)
+            return remarks + checks.range_remarks(self.model_, log_q, log_inputs)
         counts = np.log2(evidence.curve.nprocs)
         measured = counts.item(0), counts.item(-1)
         targets = np.unique(counts_of(log_q))
@@ -244,7 +232,7 @@ class LogLogPredictor(InputEstimator):
         return (
             remarks
             + self.remarks_on_extrapolation(np.log2(answered))
-            + range_remarks(self.model_, log_q, log_inputs, measured)
+            + checks.range_remarks(self.model_, log_q, log_inputs, measured)
             + evidence.remarks(targets)
         )
 
@@ -328,7 +316,7 @@ class LogLogPredictor(InputEstimator):
     ) -> list[Remark]:
         """Say whether time grows with the size, and how far from the runs the solved size is."""
         log_t, log_q, log_inputs, _ = self._size_rows(seconds, nprocs, of, others)
-        return size_remarks(self.model_, log_t, log_q, log_inputs, of)
+        return checks.size_remarks(self.model_, log_t, log_q, log_inputs, of)
 
 
 class LogLogRegression(LogLogPredictor):
@@ -406,5 +394,5 @@ class LogLogRegression(LogLogPredictor):
 
     def remarks_on_fit(self) -> list[Remark]:
         """Say of the fit what holds for any target."""
-        remarks = fit_remarks(self.runs_, self.model_, self.rmse_) + choice_remarks(self.choice_)
-        return remarks + self._superlinear()
+        remarks = checks.fit_remarks(self.runs_, self.model_, self.rmse_)
+        return remarks + checks.choice_remarks(self.choice_) + self._superlinear()

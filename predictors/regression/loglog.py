@@ -18,21 +18,7 @@ import numpy as np
 from predictors.base import FloatArray
 from predictors.errors import PredictorError, UndeterminedError
 from predictors.least_squares import LeastSquares
-from predictors.regression.loglog_kernels import (
-    AUTO,
-    DETERMINED,
-    GROWTH,
-    LINEAR,
-    NO_SPLIT,
-    QUADRATIC,
-    REST,
-    SEPARATE,
-    SHARES,
-    TOTAL,
-    choose,
-    coefficients_of,
-    predicted,
-)
+from predictors.regression import loglog_kernels as kernels
 from predictors.regression.training_runs import TrainingRuns, stacked
 
 PartName = Literal["total", "computation", "communication"]
@@ -115,11 +101,11 @@ class LogLogModel:
         """Return the seconds of every part at each row."""
         targets = stacked(log_q, log_inputs)
         parts = range(len(self.parts))
-        return [predicted(self.coefficients[p : p + 1], targets) for p in parts]
+        return [kernels.predicted(self.coefficients[p : p + 1], targets) for p in parts]
 
     def seconds(self, log_q: FloatArray, log_inputs: FloatArray) -> FloatArray:
         """Return predicted seconds at each row: medians, not means, of log-normals."""
-        seconds: FloatArray = predicted(self.coefficients, stacked(log_q, log_inputs))
+        seconds: FloatArray = kernels.predicted(self.coefficients, stacked(log_q, log_inputs))
         return seconds
 
     def deviation(self, log_q: FloatArray, log_inputs: FloatArray) -> FloatArray:
@@ -235,9 +221,6 @@ class LogLogModel:
 Form = Literal["auto", "linear", "quadratic"]
 Split = Literal["auto", "total", "separate"]
 
-FORMS: dict[Form, int] = {"auto": AUTO, "linear": LINEAR, "quadratic": QUADRATIC}
-SPLITTING: dict[Split, int] = {"auto": AUTO, "total": TOTAL, "separate": SEPARATE}
-
 
 def check_determined(runs: TrainingRuns, form: Form) -> None:
     """Refuse training runs that cannot determine the coefficients.
@@ -277,7 +260,7 @@ def refusal(runs: TrainingRuns, failed: int, form: Form) -> PredictorError:
     """Return the error for a failure's number."""
     if failed >= 0:
         return name_collinear(runs, failed)
-    if failed == NO_SPLIT:
+    if failed == kernels.NO_SPLIT:
         return PredictorError(
             "split=separate needs positive computation or communication times in the "
             "observations (columns computation, communication, or the same with _cp)"
@@ -312,16 +295,16 @@ class Choice:
 
 def reason_of(why: int, share: float) -> str:
     """Return why parts were fitted apart, in words."""
-    if why == SHARES:
+    if why == kernels.SHARES:
         return f"computation is {share:.0%} of the time at some count, less than 90 %"
-    return "communication grows with the processor count" if why == GROWTH else "asked for"
+    return "communication grows with the processor count" if why == kernels.GROWTH else "asked for"
 
 
 def note_on_parts(done: int, gap: float) -> str:
     """Return what was done to split times that do not add up, in words."""
     if not done:
         return ""
-    if done == REST:
+    if done == kernels.REST:
         return (
             f"computation and communication leave {gap:.0%} of the runtime unexplained: "
             "all that is not computation was taken as communication"
@@ -353,7 +336,7 @@ def model_of(runs: TrainingRuns, uppers: FloatArray, columns: np.ndarray, way: i
         time_part(name, upper, runs.rows, width, known.shape[0] + 1)
         for name, upper, width in zip(names, uppers, columns.tolist(), strict=False)
     )
-    coefficients = coefficients_of(uppers, columns, len(parts))
+    coefficients = kernels.coefficients_of(uppers, columns, len(parts))
     return LogLogModel(parts, runs.inputs, known.T, coefficients)
 
 
@@ -382,10 +365,10 @@ def choose_model(runs: TrainingRuns, form: Form = "auto", split: Split = "auto")
         the runs have none.
     """
     known, runtime, splits = runs.arrays
-    failed, way, why, share, done, gap, uppers, columns = choose(
-        known, runtime, splits, FORMS[form], SPLITTING[split]
+    failed, way, why, share, done, gap, uppers, columns = kernels.choose(
+        known, runtime, splits, kernels.FORMS[form], kernels.SPLITTING[split]
     )
-    if failed != DETERMINED:
+    if failed != kernels.DETERMINED:
         raise refusal(runs, failed, form)
     model = model_of(runs, uppers, columns, way)
     if way < 0:

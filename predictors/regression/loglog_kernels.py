@@ -149,6 +149,8 @@ def predicted(coefficients, targets):  # type: ignore[no-untyped-def]
 
 AUTO, LINEAR, QUADRATIC = 0, 1, 2
 TOTAL, SEPARATE = 1, 2
+FORMS = {"auto": AUTO, "linear": LINEAR, "quadratic": QUADRATIC}
+SPLITTING = {"auto": AUTO, "total": TOTAL, "separate": SEPARATE}
 TOO_FEW, NO_SPLIT = -2, -3
 """Numbers of a failure; from 0 on it is the column that is collinear with those before."""
 SHARES, GROWTH, ASKED = 1, 2, 3

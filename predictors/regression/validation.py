@@ -10,8 +10,6 @@ from numpy.typing import ArrayLike
 from predictors.base import FloatArray, Grade, Remark
 from predictors.errors import AT_LEAST_0, PredictorError
 from predictors.regression.loglog import (
-    FORMS,
-    SPLITTING,
     Choice,
     Form,
     LogLogModel,
@@ -21,8 +19,10 @@ from predictors.regression.loglog import (
 from predictors.regression.loglog_kernels import (
     DETERMINED,
     FALLING_WORK,
+    FORMS,
     MEDIAN_OF_NORMAL,
     POOR_FIT,
+    SPLITTING,
     STRONG_FALL,
     choose,
     coefficients_of,
