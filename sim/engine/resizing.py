@@ -1,19 +1,17 @@
 """How a running job changes its processors, what that costs, and what can be learned from it."""
 
 from collections.abc import Iterable, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from sim.errors import PolicyError
 from sim.state.decisions import Resize
-from sim.state.machine_state import Run, rewrite
+from sim.state.machine_state import MachineState, Run, rewrite
 from sim.state.processors import count_processors, remove_ranges, split_ranges
 from sim.state.records import SHOWN_SHARE, Ranges
 from sim.state.run_state import rounded
-
-if TYPE_CHECKING:
-    from sim.engine.engine import Engine
+from sim.state.view import View
 
 
 class Resizer:
@@ -26,7 +24,7 @@ class Resizer:
         Whether jobs are killed at their requested time.
     """
 
-    def __init__(self, engine: "Engine", limited: bool) -> None:
+    def __init__(self, engine: Any, limited: bool) -> None:
         self._engine = engine
         self._limited = limited
         self._spent: dict[tuple[int, int], float] = {}
@@ -174,7 +172,7 @@ class Resizer:
 
     def _exchange(self, run: Run, processors: int, nodes: Ranges | None) -> Ranges:
         """Swap a run's processors in the free set; return the new ones."""
-        state = self._engine.state
+        state: MachineState = self._engine.state
         if nodes is None:
             return state.reallocate(run.job, processors)
         if count_processors(nodes) != processors:
@@ -223,7 +221,7 @@ class Resizer:
         Without a curve a job is given the time that its requested processor-seconds
         need on fewer processors, and its requested time on more.
         """
-        view = self._engine.view
+        view: View = self._engine.view
         limit = view.requested_time[job]
         reference = view.requested_processors[job]
         if processors == reference:
