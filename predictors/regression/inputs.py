@@ -88,8 +88,8 @@ class InputEstimator(Estimator, ABC):
     def fit(self, observations: pd.DataFrame | ArrayLike, runtime: ArrayLike | None = None) -> Self:
         """Fit to a table with columns ``nprocs``, ``runtime``, the inputs and split times.
 
-        With `runtime`, observations are counts, or rows of counts and inputs. Columns of a
-        condition are read too.
+        With `runtime`, observations are counts, or rows of counts and inputs. A model with
+        a condition reads its columns too.
 
         Raises
         ------
