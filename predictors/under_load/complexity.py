@@ -314,6 +314,10 @@ class RationalForm:
         """Return the terms of each part, in the order of the columns."""
         return self.init, self.computation, self.communication, self.messages
 
+    def longest(self) -> int:
+        """Return the largest number of terms in a part."""
+        return max(map(len, self.parts()))
+
     def columns(self, runs: LoadedRuns | Targets, rows: FloatArray | None = None) -> FloatArray:
         """Return the design matrix, shape (rows, coefficients); `rows` are those at its sizes."""
         share, exchange = self.spread(runs.nprocs)

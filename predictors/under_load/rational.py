@@ -202,7 +202,7 @@ class RationalPolynomial(Estimator):
             )
         ]
         testable = len(np.unique(runs.size)) - 1
-        return [form for form in forms if max(map(len, form.parts())) <= testable] or forms
+        return [form for form in forms if form.longest() <= testable] or forms
 
     def _choose(self, runs: LoadedRuns) -> RationalForm:
         """Pick a form by cross-validation over blocks of sizes and of counts."""
