@@ -19,7 +19,7 @@ from predictors.least_squares import (
 from predictors.remarks import check_level, refuse_unusable
 from predictors.under_load.complexity import Term, complexity_terms
 from predictors.under_load.judgement import range_from_folds
-from predictors.under_load.observed_load import LoadedRuns, Targets, loaded_runs, targets
+from predictors.under_load.load_aware import LoadedRuns, Targets, loaded_runs, targets
 
 NEAR_ZERO = 0.05
 

@@ -14,7 +14,7 @@ import pandas as pd
 from benchmarks.load_comparators import RatioPolynomial, SizePolynomial
 from benchmarks.scalapack_model import FLOPS, WORDS, AnalyticalModel
 from predictors.under_load.forecast import NwsMixture
-from predictors.under_load.observed_load import LoadForm, available
+from predictors.under_load.load_aware import LoadForm, available
 from predictors.under_load.rational import RationalPolynomial
 from sim.background.background import CPU_ROUNDS, NETWORK_ROUNDS, BackgroundLoad
 from sim.background.load_sensors import LoadSensors

@@ -11,7 +11,7 @@ from predictors.base import FloatArray, Remark
 from predictors.errors import NotFittedError, PredictorError
 from predictors.least_squares import LinearFit, Method, Weights, check_method, fit_linear
 from predictors.remarks import check_level, refuse_unusable
-from predictors.under_load.observed_load import LoadedRuns, Targets, loaded_runs, targets
+from predictors.under_load.load_aware import LoadedRuns, Targets, loaded_runs, targets
 
 FLOPS = 22 / 3
 """Floating-point operations over n³: eigenvalues and eigenvectors of a symmetric matrix.

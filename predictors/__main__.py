@@ -15,20 +15,12 @@ from rich.console import Console
 import predictors
 from predictors import PredictorError
 from predictors.base import FloatArray, Predictor
+from predictors.cli import size_answers as sizes
 from predictors.cli.columns import as_number
 from predictors.cli.display import Display
 from predictors.cli.measurements import read_curves
 from predictors.cli.output import print_curves, print_report, save_plot, write_json
 from predictors.cli.report import Question, Report, build_report, default_targets
-from predictors.cli.size_answers import (
-    AtInputs,
-    alike,
-    answer_focal,
-    answer_size,
-    conditions,
-    fixed_inputs,
-    input_names,
-)
 from predictors.cli.terminal import PlainConsole
 from predictors.compiling import kernel_folder
 
@@ -37,15 +29,15 @@ METHODS: dict[str, Callable[[argparse.Namespace], Predictor]] = {
     "amdahl": lambda arguments: predictors.Amdahl(),
     "usl": lambda arguments: predictors.UniversalScalability(),
     "levenberg": lambda arguments: predictors.LevenbergMarquardt(),
-    "regression": lambda arguments: predictors.LogLogRegression(input_names(arguments)),
+    "regression": lambda arguments: predictors.LogLogRegression(sizes.input_names(arguments)),
     "focused": lambda arguments: predictors.FocusedRegression(
-        input_names(arguments),
+        sizes.input_names(arguments),
         arguments.focal_time,
         arguments.tolerance,
-        condition=conditions(arguments)[0],
-        band=conditions(arguments)[1],
+        condition=sizes.conditions(arguments)[0],
+        band=sizes.conditions(arguments)[1],
     ),
-    "consensus": lambda arguments: predictors.Consensus(input_names(arguments)),
+    "consensus": lambda arguments: predictors.Consensus(sizes.input_names(arguments)),
 }
 """Name on the command line and how its model is made from the arguments."""
 
@@ -155,7 +147,7 @@ def _answer(options: argparse.Namespace) -> None:
     _check_belonging(options)
     pooling = (options.inputs, options.at, options.size_for_time, options.focal_levels)
     asked = options.method in WITH_INPUTS and any(pooling)
-    inputs = input_names(options) if asked else ()
+    inputs = sizes.input_names(options) if asked else ()
     found = read_curves(options.measurements, options.where, inputs, options.columns)
     curves = _chosen(found, options.curve)
     console = PlainConsole(stderr=True)
@@ -167,13 +159,13 @@ def _answer(options: argparse.Namespace) -> None:
     frame = next(iter(curves.values()))
     targets = _counts("--target", options.target)
     if options.focal_levels is not None:
-        answer_focal(options, frame, None if targets is None else int(targets[0]))
+        sizes.answer_focal(options, frame, None if targets is None else int(targets[0]))
         return
     if options.size_for_time is not None:
         options.focal_time = options.focal_time or options.size_for_time
         model = METHODS[options.method](options).fit(_fitting_columns(frame, options))
         usual = default_targets(frame["nprocs"].to_numpy(float))
-        answer_size(options, model, frame, usual if targets is None else targets)
+        sizes.answer_size(options, model, frame, usual if targets is None else targets)
         return
     report = _reported(options, frame, targets)
     if options.json:
@@ -187,10 +179,10 @@ def _reported(
 ) -> Report:
     """Fit the method to a curve, ask it everything, and draw it where that is wanted."""
     model = METHODS[options.method](options).fit(_fitting_columns(frame, options))
-    at, note = fixed_inputs(options, frame) if options.method in WITH_INPUTS else ({}, "")
+    at, note = sizes.fixed_inputs(options, frame) if options.method in WITH_INPUTS else ({}, "")
     if at:
-        model = AtInputs(model, at, note)
-    own = alike(frame, at)
+        model = sizes.AtInputs(model, at, note)
+    own = sizes.alike(frame, at)
     observed, runtime = (own[name].to_numpy(float) for name in ("nprocs", "runtime"))
     counts = _counts("--counts", options.counts)
     known = all((own[name] == value).all() for name, value in at.items())
@@ -274,7 +266,7 @@ def _fitting_columns(frame: pd.DataFrame, options: argparse.Namespace) -> pd.Dat
     """Return the columns that the method uses."""
     names = ["nprocs", "runtime"]
     if options.method in WITH_INPUTS:
-        named = input_names(options)
+        named = sizes.input_names(options)
         wanted = (*named, "computation", "communication", "computation_cp", "communication_cp")
         absent = [name for name in named if name not in frame and name != "size"]
         if absent:
@@ -282,7 +274,7 @@ def _fitting_columns(frame: pd.DataFrame, options: argparse.Namespace) -> pd.Dat
                 f"{options.measurements}: no column {', '.join(absent)} for --inputs; "
                 f"the columns are {', '.join(frame.columns)}"
             )
-        wanted += tuple(conditions(options)[0] if options.method == "focused" else ())
+        wanted += tuple(sizes.conditions(options)[0] if options.method == "focused" else ())
         names += [name for name in dict.fromkeys(wanted) if name in frame]
     return frame[names]
 

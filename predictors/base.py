@@ -12,7 +12,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 
-from predictors.errors import PredictorError
+from predictors.errors import NotFittedError, PredictorError
 
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
@@ -116,6 +116,17 @@ class Estimator:
         PredictorError
             Naming the argument, its value and what is accepted.
         """
+
+    def check_fitted(self, attribute: str) -> None:
+        """Refuse to answer before `fit`, which sets an attribute.
+
+        Raises
+        ------
+        NotFittedError
+            If it is not there.
+        """
+        if not hasattr(self, attribute):
+            raise NotFittedError(f"{type(self).__name__} was asked before fit")
 
     def __repr__(self) -> str:
         usual = signature(type(self)).parameters

@@ -80,11 +80,6 @@ class LeastSquares:
         return float(self.unexplained @ self.unexplained)
 
     @property
-    def total_squares(self) -> float:
-        """Sum of squared (weighted) deviations of the response from its mean."""
-        return self.squared_error + float(self.explained[1:] @ self.explained[1:])
-
-    @property
     def degrees_of_freedom(self) -> int:
         """Degrees of freedom left: rows minus coefficients."""
         return self.rows - self.columns
@@ -104,9 +99,8 @@ class LeastSquares:
     @property
     def r_squared(self) -> float:
         """Share of the response's variation that is explained (1 for a flat, fitted one)."""
-        if self.total_squares <= 0.0:
-            return 1.0
-        return 1.0 - self.squared_error / self.total_squares
+        about_mean = self.squared_error + float(self.explained[1:] @ self.explained[1:])
+        return 1.0 if about_mean <= 0.0 else 1.0 - self.squared_error / about_mean
 
     @property
     def covariance(self) -> FloatArray:

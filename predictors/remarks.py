@@ -1,7 +1,6 @@
 """Findings that every model of one curve shares, and refusals built on them."""
 
-from collections.abc import Iterable
-from functools import reduce
+from collections.abc import Iterable, Sequence
 
 import numpy as np
 
@@ -39,7 +38,7 @@ def worse(one: str, other: str) -> str:
 
 def worst_grade(remarks: Iterable[Remark]) -> str:
     """Return the worst grade of some remarks, empty without any."""
-    return reduce(worse, (remark.grade for remark in remarks), "")
+    return gravest(remarks)[0]
 
 
 def gravest(remarks: Iterable[Remark]) -> tuple[str, str]:
@@ -78,15 +77,19 @@ def refuse_unusable(remarks: Iterable[Remark]) -> None:
 
 def data_remarks(curve: ObservedCurve) -> list[Remark]:
     """Say what was left out of the observations."""
-    found = []
-    if curve.dropped:
-        listed = ", ".join(f"{time:.4g} s on {count:g}" for count, time in curve.dropped)
-        found.append(Remark("note", "outlier_runs", f"left out among repeats: {listed}"))
-    if curve.ignored:
-        found.append(
-            Remark("note", "ignored_columns", f"columns not used: {', '.join(curve.ignored)}")
-        )
-    return found
+    return outlier_remarks(curve.dropped) + ignored_remarks(curve.ignored)
+
+
+def outlier_remarks(dropped: Sequence[tuple[float, float]]) -> list[Remark]:
+    """Say which runs were left out, counts and seconds of which are given."""
+    listed = ", ".join(f"{time:.4g} s on {count:g}" for count, time in dropped)
+    return [Remark("note", "outlier_runs", f"left out among repeats: {listed}")] if dropped else []
+
+
+def ignored_remarks(ignored: Sequence[str], done: str = "used") -> list[Remark]:
+    """Say which columns were there to no purpose."""
+    text = f"columns not {done}: {', '.join(ignored)}"
+    return [Remark("note", "ignored_columns", text)] if ignored else []
 
 
 def far_remarks(curve: ObservedCurve, targets: FloatArray) -> list[Remark]:

@@ -11,8 +11,7 @@ import pandas as pd
 from rich.console import Console
 
 from predictors.cli.display import SILENT, Display
-from predictors.cli.fitting import fitting_tables
-from predictors.cli.terminal import PlainConsole, warnings_last
+from predictors.cli.terminal import PlainConsole, fitting_tables, warnings_last
 from sim.composition import options_below
 from sim.errors import ConfigError, SimError
 from sim.results.durable import answering, as_json, table_console, write_csv, write_whole

@@ -12,8 +12,7 @@ from rich.console import Console
 from rich.markup import escape
 
 from predictors.cli.display import Display
-from predictors.cli.fitting import fitting_tables
-from predictors.cli.terminal import PlainConsole
+from predictors.cli.terminal import PlainConsole, fitting_tables
 from sim.errors import SimError
 from sim.report.gathering import FIXED, LEFT_OUT, NOT_THERE, Gathered, distinct, gather
 from sim.report.samples import Group

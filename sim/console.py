@@ -10,7 +10,7 @@ from rich.console import Console, Group
 from rich.markup import escape
 from rich.text import Text
 
-from predictors.cli.fitting import Cell, fitting_tables
+from predictors.cli.terminal import Cell, fitting_tables
 from sim.results.job_metrics import Figures
 from sim.results.rows import (
     BEYOND,

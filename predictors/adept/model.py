@@ -21,7 +21,7 @@ from predictors.adept.reliability import curve_remarks, open_remarks, phase_rema
 from predictors.adept.search import SERIAL_TIMES, Scale
 from predictors.adept.selection import EXACT, LEAST
 from predictors.base import BoolArray, FloatArray, IntArray, Remark
-from predictors.curves.estimator import AnchoredEstimator
+from predictors.curves.laws import AnchoredEstimator
 from predictors.curves.measured import Evidence
 from predictors.errors import PredictorError, check_choice
 from predictors.observations import SAME, ObservedCurve, merged_curve

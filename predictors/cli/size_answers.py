@@ -12,16 +12,8 @@ from predictors.base import FloatArray, Predictor, Remark
 from predictors.cli.columns import as_number
 from predictors.cli.output import write_json, write_table
 from predictors.errors import PredictorError
-from predictors.regression.focal_training import (
-    FocalTraining,
-    PlannedRun,
-    RunsNeededError,
-    client_runs,
-    forecast_sizes,
-    recorded,
-    train_focal,
-)
-from predictors.regression.predictor import LogLogPredictor
+from predictors.regression import focal_training as focal
+from predictors.regression.barnes import LogLogPredictor
 
 
 class AtInputs:
@@ -184,30 +176,16 @@ def answer_focal(
             f"--focal-levels {options.focal_levels}: processor counts such as 16,32,64 are needed"
         )
     levels = [int(word) for word in words]
-    first, second = client_runs(frame)
+    first, second = focal.client_runs(frame)
     try:
-        training = train_focal(recorded(frame), first, second, levels or None, options.focal_time)
-    except RunsNeededError as needed:
+        training = focal.train_focal(
+            focal.recorded(frame), first, second, levels or None, options.focal_time
+        )
+    except focal.RunsNeededError as needed:
         _write_plan(options, needed.runs)
         return
-    _write_forecast(options, training, 2 * first.nprocs if target is None else target)
-
-
-def _write_plan(options: argparse.Namespace, runs: tuple[PlannedRun, ...]) -> None:
-    """Write the runs to make as CSV rows to fill in and add to the file."""
-    if options.json:
-        write_json({"runs_needed": [run._asdict() for run in runs]})
-        return
-    sys.stdout.write(
-        f"# runs needed next: {len(runs)}; fill in the seconds, add the rows to "
-        f"{options.measurements} and ask again\nnprocs,size,runtime,purpose\n"
-    )
-    for run in runs:
-        sys.stdout.write(f"{run.nprocs},{run.size:.12g},,{run.purpose}\n")
-
-
-def _write_forecast(options: argparse.Namespace, training: FocalTraining, nprocs: int) -> None:
-    rows = forecast_sizes(training, nprocs)
+    nprocs = 2 * first.nprocs if target is None else target
+    rows = focal.forecast_sizes(training, nprocs)
     remarks = list(training.model.size_reliability(training.focal_time, nprocs))
     if training.recentred:
         text = f"levels run again around the focal time: {', '.join(map(str, training.recentred))}"
@@ -219,3 +197,16 @@ def _write_forecast(options: argparse.Namespace, training: FocalTraining, nprocs
         f"RMSE {training.model.rmse_:.3f} (80 % interval)"
     )
     write_table(options.json, title, rows, remarks)
+
+
+def _write_plan(options: argparse.Namespace, runs: tuple[focal.PlannedRun, ...]) -> None:
+    """Write the runs to make as CSV rows to fill in and add to the file."""
+    if options.json:
+        write_json({"runs_needed": [run._asdict() for run in runs]})
+        return
+    sys.stdout.write(
+        f"# runs needed next: {len(runs)}; fill in the seconds, add the rows to "
+        f"{options.measurements} and ask again\nnprocs,size,runtime,purpose\n"
+    )
+    for run in runs:
+        sys.stdout.write(f"{run.nprocs},{run.size:.12g},,{run.purpose}\n")

@@ -9,31 +9,18 @@ import pandas as pd
 import scipy
 from numpy.typing import ArrayLike
 
-from predictors.base import FloatArray, Grade, IntArray, Remark, run_table
+from predictors.base import FloatArray, Grade, IntArray, Remark
 from predictors.compiling import direct
-from predictors.consensus.member_kernels import (
-    CODES,
-    WIDE,
-    KeptFit,
-    doublings_of,
-    fit_and_ask,
-    flattening_of,
-    judge,
-    record_run,
-    seconds_of,
-    spread_of,
-    weighted_median,
-)
+from predictors.consensus import member_kernels as kernels
 from predictors.consensus.members import CURVED, LINE, ErrorMemory, Members, fit_members, members_of
 from predictors.curves.measured import Evidence
-from predictors.errors import NotFittedError, PredictorError
+from predictors.errors import PredictorError
 from predictors.observations import checked_targets, merged_curve
 from predictors.regression.inputs import InputEstimator, target_rows
 from predictors.regression.training_runs import (
     OPTIONAL_INPUT,
+    TrainingRuns,
     counts_of,
-    runs_from_arrays,
-    runs_from_frame,
 )
 from predictors.regression.validation import constant_remarks
 from predictors.remarks import (
@@ -49,8 +36,8 @@ from predictors.remarks import (
 METHODS = "amdahl", "usl", LINE, CURVED
 """What is fitted to runs of one problem: one of the laws, and the lines."""
 NO_ERRORS = np.zeros((1, len(METHODS), 4))
-_fit_and_ask, _seconds_of = direct(fit_and_ask), direct(seconds_of)
-_judge, _record_run = direct(judge), direct(record_run)
+_fit_and_ask, _seconds_of = direct(kernels.fit_and_ask), direct(kernels.seconds_of)
+_judge, _record_run = direct(kernels.judge), direct(kernels.record_run)
 TAILS = 2.0
 """Degrees of freedom of the t distribution that carries ranges to other levels."""
 
@@ -96,7 +83,7 @@ class Consensus(InputEstimator):
     True
     """
 
-    _kept: KeptFit | None = None
+    _kept: kernels.KeptFit | None = None
     _runs: tuple[IntArray, FloatArray, FloatArray]
     grades_ranges: ClassVar[bool] = True
     """Remarks grade ranges by their widths."""
@@ -110,28 +97,7 @@ class Consensus(InputEstimator):
         self.inputs = inputs
         self.memory, self.application = memory, application
 
-    def fit(self, observations: pd.DataFrame | ArrayLike, runtime: ArrayLike | None = None) -> Self:
-        """Fit every method to a table with columns ``nprocs``, ``runtime`` and inputs.
-
-        With `runtime`, observations are counts, or rows of counts and inputs.
-
-        Raises
-        ------
-        PredictorError
-            If a needed column is missing, or a value is not finite and positive.
-        """
-        self.check_parameters()
-        table = run_table(self, observations, runtime)
-        runs = runs_from_frame(table, tuple(self.inputs))
-        self.members_, self._kept = fit_members(runs), None
-        return self
-
-    def fit_arrays(
-        self, nprocs: ArrayLike, runtime: ArrayLike, inputs: Sequence[ArrayLike] = ()
-    ) -> Self:
-        """Fit to arrays: the fast entry, without a table."""
-        names = self.inputs if len(inputs) else ()
-        runs = runs_from_arrays(names, nprocs, runtime, inputs)
+    def _fit_given(self, runs: TrainingRuns) -> Self:
         self.members_, self._kept = fit_members(runs), None
         return self
 
@@ -171,7 +137,7 @@ class Consensus(InputEstimator):
         targets = checked_targets(nprocs).ravel()
         found = _judge(self._fit_of_counts(), *self._past, targets)
         return [
-            (GRADES[severity], CODES[code] if GRADES[severity] == UNUSABLE else "")
+            (GRADES[severity], kernels.CODES[code] if GRADES[severity] == UNUSABLE else "")
             for severity, code in zip(*(row.tolist() for row in found), strict=True)
         ]
 
@@ -182,7 +148,7 @@ class Consensus(InputEstimator):
         """
         _record_run(self._fit_of_counts(), *self._past, nprocs, runtime)
 
-    def _fit_of_counts(self) -> KeptFit:
+    def _fit_of_counts(self) -> kernels.KeptFit:
         """Return what was fitted where no input varies."""
         if self._kept is None:
             members = self._fitted()
@@ -190,7 +156,7 @@ class Consensus(InputEstimator):
             assert members.fits is not None
             curve, own = members.evidence.curve, len(members.curve.nprocs)
             columns = self._columns(members.methods)
-            self._kept = KeptFit(
+            self._kept = kernels.KeptFit(
                 curve.nprocs, curve.runtime, own, members.fits, members.severity, columns
             )
         return self._kept
@@ -245,8 +211,7 @@ class Consensus(InputEstimator):
         return target_rows(members.inputs, members.constants, nprocs, inputs)
 
     def _fitted(self) -> Members:
-        if not hasattr(self, "members_"):
-            raise NotFittedError("Consensus was asked before fit")
+        self.check_fitted("members_")
         return self.members_
 
     def _evidence(self) -> Evidence | None:
@@ -260,7 +225,7 @@ class Consensus(InputEstimator):
     def _middle(self, log_q: FloatArray, log_inputs: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Return ln seconds of the median, and of every method."""
         voices = self.members_.log_seconds(log_q, log_inputs)
-        return weighted_median(voices, self._weights()), voices
+        return kernels.weighted_median(voices, self._weights()), voices
 
     def _consensus(
         self, log_q: FloatArray, log_inputs: FloatArray
@@ -269,9 +234,9 @@ class Consensus(InputEstimator):
         members = self.members_
         nprocs, runtime = members.curve.nprocs, members.curve.runtime
         middle, voices = self._middle(log_q, log_inputs)
-        shape = len(nprocs), flattening_of(nprocs, runtime), members.scaling.scatter
-        doublings = doublings_of(nprocs, counts_of(log_q))
-        return middle, *spread_of(voices, middle, self._weights(), doublings, shape)
+        shape = len(nprocs), kernels.flattening_of(nprocs, runtime), members.scaling.scatter
+        doublings = kernels.doublings_of(nprocs, counts_of(log_q))
+        return middle, *kernels.spread_of(voices, middle, self._weights(), doublings, shape)
 
     def reliability(self, nprocs: ArrayLike | pd.DataFrame, **inputs: ArrayLike) -> list[Remark]:
         """Say how far to trust predictions at these counts and inputs."""
@@ -298,7 +263,7 @@ class Consensus(InputEstimator):
     def _remarks_on_ranges(self, log_q: FloatArray, log_inputs: FloatArray) -> list[Remark]:
         """Grade by how wide ranges are at their distance, and say where to measure."""
         _, below, above, apart = self._consensus(log_q, log_inputs)
-        doublings = doublings_of(self.members_.curve.nprocs, counts_of(log_q))
+        doublings = kernels.doublings_of(self.members_.curve.nprocs, counts_of(log_q))
         usual = np.sqrt(np.maximum(doublings, 1.0))
         last = float(self.members_.curve.nprocs[-1])
         found = []
@@ -306,7 +271,7 @@ class Consensus(InputEstimator):
             counts_of(log_q).tolist(), (below + above) / usual, below, above, apart, strict=True
         )
         for target, wide, down, up, differ in dict.fromkeys(rows):
-            grade = GRADES[sum(wide > least for least in WIDE)]
+            grade = GRADES[sum(wide > least for least in kernels.WIDE)]
             if grade:
                 ends = np.exp(np.minimum([-down, up], 300.0))
                 text = (

@@ -7,9 +7,12 @@ import numpy as np
 from predictors.base import FloatArray, IntArray
 from predictors.compiling import compiled
 from predictors.observations import SAME, decline_place, is_measured, merge_runs, reach_of
-from predictors.regression.loglog_kernels import LINEAR, QUADRATIC, TOTAL, choose
-from predictors.regression.qr import (
+from predictors.regression.loglog_kernels import (
     DETERMINED,
+    LINEAR,
+    QUADRATIC,
+    TOTAL,
+    choose,
     coefficients_of,
     log_times,
     qr_factor,
@@ -180,13 +183,6 @@ def weighted_median(values, weights):  # type: ignore[no-untyped-def]
 
 
 @compiled
-def median_seconds(fits, weights, counts):  # type: ignore[no-untyped-def]
-    """Return the weighted median of the methods at counts, seconds, finite and positive."""
-    middle = weighted_median(voices_of(fits, counts), weights)
-    return np.exp(np.minimum(np.maximum(middle, -600.0), 600.0))
-
-
-@compiled
 def doublings_of(nprocs, counts):  # type: ignore[no-untyped-def]
     """Return how many doublings each count lies outside the measured ones."""
     low, high = np.log2(nprocs[0]), np.log2(nprocs[-1])
@@ -338,8 +334,13 @@ def fit_kept(counts, runs, numbers, known):  # type: ignore[no-untyped-def]
 
 @compiled
 def seconds_of(kept, sums, row, counts):  # type: ignore[no-untyped-def]
-    """Return the median at counts; `sums` and `row` are those of the memory of errors."""
-    return median_seconds(kept.fits, weight_factors(sums, row)[kept.columns], counts)
+    """Return the median at counts, seconds, finite and positive.
+
+    `sums` and `row` are those of the memory of errors.
+    """
+    weights = weight_factors(sums, row)[kept.columns]
+    middle = weighted_median(voices_of(kept.fits, counts), weights)
+    return np.exp(np.minimum(np.maximum(middle, -600.0), 600.0))
 
 
 @compiled

@@ -14,29 +14,17 @@ import numpy as np
 
 from predictors.base import FloatArray, IntArray
 from predictors.compiling import direct
-from predictors.consensus.member_kernels import (
-    ENOUGH,
-    RUNS,
-    CountFits,
-    expected_errors,
-    fit_counts,
-    fit_law,
-    law_seconds,
-    record_errors,
-    voices_of,
-    weight_factors,
-)
+from predictors.consensus import member_kernels as kernels
 from predictors.curves.measured import Evidence
 from predictors.errors import PredictorError
 from predictors.observations import ObservedCurve, observed_curve
 from predictors.regression.garren import FocusedRegression
-from predictors.regression.loglog import LogLogModel
-from predictors.regression.model_choice import Form, choose_model
+from predictors.regression.loglog import Form, LogLogModel, choose_model
 from predictors.regression.training_runs import TrainingRuns, counts_of
 from predictors.remarks import SEVERITY, data_remarks, few_remark, worst_grade
 
 _ROOM = 8
-_record_errors = direct(record_errors)
+_record_errors = direct(kernels.record_errors)
 
 
 class ErrorMemory:
@@ -100,15 +88,15 @@ class ErrorMemory:
 
     def expected_errors(self, application: Hashable) -> dict[str, float]:
         """Return each method's expected |ln(predicted / measured)| on an application."""
-        return self._known(expected_errors(self.sums, self.row_of(application)))
+        return self._known(kernels.expected_errors(self.sums, self.row_of(application)))
 
     def multipliers(self, application: Hashable) -> dict[str, float]:
         """Return factors on the methods' weights, between 1/4 and 4; none if nothing is known."""
-        return self._known(weight_factors(self.sums, self.row_of(application)))
+        return self._known(kernels.weight_factors(self.sums, self.row_of(application)))
 
     def _known(self, values: FloatArray) -> dict[str, float]:
         """Return the values of the methods of which anything is known."""
-        runs = self.sums[0, :, RUNS]
+        runs = self.sums[0, :, kernels.RUNS]
         return {name: values.item(k) for name, k in self._columns.items() if runs[k] > 0.0}
 
 
@@ -181,20 +169,20 @@ class Members:
     constants: Mapping[str, float]
     scaling: InputScaling
     evidence: Evidence | None = None
-    fits: CountFits | None = None
+    fits: kernels.CountFits | None = None
     voices: tuple[LogSeconds, ...] = ()
 
     @cached_property
     def severity(self) -> int:
         """How severe what holds for all counts is: of outliers, and of too few counts."""
-        remarks = data_remarks(self.curve) + few_remark(self.curve, ENOUGH, "")
+        remarks = data_remarks(self.curve) + few_remark(self.curve, kernels.ENOUGH, "")
         return SEVERITY[worst_grade(remarks)]
 
     def log_seconds(self, log_q: FloatArray, log_inputs: FloatArray) -> FloatArray:
         """Return ln seconds of every method, shape (methods, m)."""
         if self.fits is None:
             return np.array([voice(log_q, log_inputs) for voice in self.voices])
-        found: FloatArray = voices_of(self.fits, counts_of(log_q))
+        found: FloatArray = kernels.voices_of(self.fits, counts_of(log_q))
         return found
 
 
@@ -202,7 +190,7 @@ def on_curve(
     coefficients: FloatArray, scaling: InputScaling, log_q: FloatArray, log_inputs: FloatArray
 ) -> FloatArray:
     """Return ln seconds by a law of counts alone, brought to the inputs asked about."""
-    seconds: FloatArray = np.log(law_seconds(coefficients, counts_of(log_q)))
+    seconds: FloatArray = np.log(kernels.law_seconds(coefficients, counts_of(log_q)))
     return seconds + scaling.shift(log_inputs)
 
 
@@ -259,7 +247,7 @@ def members_of(curve: ObservedCurve, constants: Mapping[str, float] = NO_CONSTAN
     """Fit every method that times by count allow, a declining end left out."""
     evidence = Evidence(curve)
     ordinary = evidence.ordinary
-    fits = fit_counts(ordinary.nprocs, ordinary.runtime)
+    fits = kernels.fit_counts(ordinary.nprocs, ordinary.runtime)
     names = law_of(ordinary), LINE, CURVED
     present = tuple(names[row] for row in fits.present.tolist())
     return Members(present, ordinary, (), constants, NO_INPUTS, evidence, fits)
@@ -278,7 +266,7 @@ def _fit_with_inputs(runs: TrainingRuns) -> Members:
     scaled = runs.runtime * np.exp(-scaling.shift(runs.log_inputs))
     curve = observed_curve(counts_of(runs.log_q), scaled)
     voices: dict[str, LogSeconds] = {
-        law_of(curve): partial(on_curve, fit_law(curve.nprocs, curve.runtime), scaling)
+        law_of(curve): partial(on_curve, kernels.fit_law(curve.nprocs, curve.runtime), scaling)
     }
     if line is not None:
         voices |= {LINE: partial(on_runs, line), "focused": InFocus(runs, line)}

@@ -17,11 +17,10 @@ from typing import Protocol
 
 import numpy as np
 import scipy
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from predictors.base import FloatArray
 from predictors.errors import PredictorError
-
-FloatArray = NDArray[np.float64]
 
 
 def _positive(name: str, value: ArrayLike, zero: bool = False) -> FloatArray:

@@ -2,23 +2,29 @@
 
 from dataclasses import dataclass
 from functools import cached_property
-from math import inf
+from math import ceil, inf, log2
+from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
-from predictors.compiling import direct
-from predictors.cycles.cycle_kernels import (
-    POSITIVE,
-    Classes,
-    exchange_seconds,
-    lie_within,
-    message_seconds,
-)
+from predictors.base import FloatArray
+from predictors.compiling import compiled, direct
 from predictors.errors import AT_LEAST_1_AND_FINITE, FINITE, PredictorError
 
-FloatArray = NDArray[np.float64]
-_message_seconds, _exchange_seconds = direct(message_seconds), direct(exchange_seconds)
+POSITIVE = float(np.nextafter(0.0, 1.0))
+"""The least number above 0."""
+
+
+@compiled
+def lie_within(values: FloatArray, least: float) -> bool:
+    """Say whether all values, of shape (n,), are finite and at least so much."""
+    good = 0
+    for value in values:
+        good += least <= value < np.inf
+    return good == values.size
+
+
 _lie_within = direct(lie_within)
 
 
@@ -42,6 +48,75 @@ def check_within(
     if not _lie_within(values.ravel(), least):
         wrong = values[~((values >= least) & (values < inf))]
         raise PredictorError(f"{name} must be {wanted}, got {wrong.item(0)}")
+
+
+class Classes(NamedTuple):
+    """What messages cost by size class.
+
+    Attributes
+    ----------
+    first_bytes : numpy.ndarray of float, shape (m,)
+    latency : numpy.ndarray of float, shape (m,), microseconds
+    per_byte : numpy.ndarray of float, shape (m,), nanoseconds
+    """
+
+    first_bytes: FloatArray
+    latency: FloatArray
+    per_byte: FloatArray
+
+
+@compiled
+def message(costs: Classes, size: float, slower: float) -> float:
+    """Return the seconds of a message of so many bytes, rounded up, each so many times slower."""
+    whole, kind = float(ceil(size)), costs.first_bytes.size - 1
+    while costs.first_bytes[kind] > whole:
+        kind -= 1
+    return float(costs.latency[kind] * 1e-6 + whole * slower * costs.per_byte[kind] * 1e-9)
+
+
+@compiled
+def message_seconds(costs: Classes, size: FloatArray, slower: FloatArray) -> FloatArray:
+    """Return `message` for each of some sizes and factors, shape (n,), seconds."""
+    found = np.empty(size.size)
+    for i in range(size.size):
+        found[i] = message(costs, size[i], slower[i])
+    return found
+
+
+@compiled
+def exchange_seconds(
+    costs: Classes, numbers: FloatArray, face: FloatArray, count: FloatArray
+) -> FloatArray:
+    """Return what the exchanges of a cycle take.
+
+    Parameters
+    ----------
+    costs : Classes
+    numbers : numpy.ndarray of float, shape (5,)
+        Boundary messages, global sums, how many times as long a byte takes while others come
+        the opposite way, the share more of each further process on a node, and processors of a
+        node.
+    face : numpy.ndarray of float, shape (n,)
+        Bytes of a face.
+    count : numpy.ndarray of float, shape (n,)
+        Processors.
+
+    Returns
+    -------
+    numpy.ndarray of float, shape (n,), seconds
+    """
+    messages, sums, bidirectional, nic, node = numbers
+    found, small = np.zeros(face.size), message(costs, 8.0, 1.0)
+    for i in range(face.size):
+        if count[i] > 1.0:
+            shared = min(count[i], node)
+            slower = bidirectional * (1.0 + nic * (shared - 1.0))
+            depth = ceil(log2(count[i]))
+            found[i] = messages * message(costs, face[i], slower) + sums * depth * small
+    return found
+
+
+_message_seconds, _exchange_seconds = direct(message_seconds), direct(exchange_seconds)
 
 
 @dataclass(frozen=True)

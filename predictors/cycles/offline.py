@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from itertools import combinations
-from typing import Literal, Self
+from typing import Literal, NamedTuple, Self
 
 import numpy as np
 import pandas as pd
@@ -10,21 +10,15 @@ import scipy
 from numpy.typing import ArrayLike
 
 from predictors.base import Estimator, FloatArray, IntArray, Remark, numbers, run_table
-from predictors.compiling import direct
-from predictors.cycles.cycle_kernels import curves_of, seconds_per_cell
+from predictors.compiling import compiled, direct
 from predictors.cycles.messages import Exchange, alike, check_within
-from predictors.errors import NotFittedError, PredictorError, check_choice
+from predictors.errors import Bounds, PredictorError, check_choice
 from predictors.remarks import check_level
 
 MOST_CANDIDATES = 40
 """With more distinct inside points than these, breakpoints are sought among so many of them."""
 
 _NOISELESS = 1e-9  # relative residual below which a fit is exact
-
-
-def _hinges(x: FloatArray, knots: FloatArray) -> FloatArray:
-    """Return columns 1, x and max(0, x − knot) for each knot, shape (n, 2 + k)."""
-    return np.column_stack((np.ones_like(x), x, np.maximum(x[:, None] - knots[None, :], 0.0)))
 
 
 def _candidates(distinct: int, breakpoints: int) -> IntArray:
@@ -84,7 +78,9 @@ def choose_knots(x: FloatArray, y: FloatArray, breakpoints: int = 3) -> IntArray
         raise PredictorError(f"a curve needs 2 distinct points, got {distinct.size}")
     span = distinct[-1] - distinct[0]
     inside = _candidates(distinct.size, breakpoints)
-    design = _hinges((x - distinct[0]) / span, (distinct[inside] - distinct[0]) / span)
+    at, knots_at = (x - distinct[0]) / span, (distinct[inside] - distinct[0]) / span
+    # Columns 1, x and max(0, x - knot) for each knot.
+    design = np.column_stack((np.ones_like(at), at, np.maximum(at[:, None] - knots_at, 0.0)))
     design, target = design / y[:, None], np.ones_like(y)
     best, knots = np.inf, np.empty(0, dtype=np.int64)
     for count in range(max(min(breakpoints, inside.size, x.size - 3), 0) + 1):
@@ -117,6 +113,77 @@ def knot_values(x: FloatArray, y: FloatArray, knots: FloatArray) -> FloatArray:
     if rank < knots.size:
         raise PredictorError(f"{x.size} points do not determine a curve with {knots.size} knots")
     return np.asarray(values)
+
+
+class Curves(NamedTuple):
+    """Benchmarked times of a cell, a curve for each number of processes that share a node.
+
+    Attributes
+    ----------
+    levels : numpy.ndarray of float, shape (p,)
+        Processes per node, ascending.
+    starts : numpy.ndarray of int, shape (p + 1,)
+        Where the knots of each begin.
+    axis : numpy.ndarray of float, shape (k,)
+        Knots on the axis in which pieces are straight, rising within a curve.
+    values : numpy.ndarray of float, shape (k,), seconds
+    """
+
+    levels: FloatArray
+    starts: IntArray
+    axis: FloatArray
+    values: FloatArray
+
+
+def curves_of(axes: dict[float, FloatArray], values: dict[float, FloatArray]) -> Curves:
+    """Return curves by processes per node, ascending: their knots on the axis, and values there."""
+    starts = np.cumsum([0, *(axis.size for axis in axes.values())])
+    both = np.concatenate([*axes.values()]), np.concatenate([*values.values()])
+    return Curves(np.array([*axes]), starts, *both)
+
+
+@compiled
+def interpolated(at: float, x: FloatArray, y: FloatArray) -> float:
+    """Return what `numpy.interp` does for one place, which is finite."""
+    last = x.size - 1
+    if at < x[0]:
+        return float(y[0])
+    if at >= x[last]:
+        return float(y[last])
+    k = 0
+    while x[k + 1] <= at:
+        k += 1
+    return float(y[k] if x[k] == at else (y[k + 1] - y[k]) / (x[k + 1] - x[k]) * (at - x[k]) + y[k])
+
+
+@compiled
+def seconds_per_cell(curves: Curves, at: FloatArray, shared: FloatArray) -> FloatArray:
+    """Return the time of a cell at each place, linear between numbers of processes.
+
+    Parameters
+    ----------
+    curves : Curves
+    at : numpy.ndarray of float, shape (n,)
+        Cells on the curves' axis.
+    shared : numpy.ndarray of float, shape (n,)
+        Processes that share a node.
+
+    Returns
+    -------
+    numpy.ndarray of float, shape (n,), seconds
+    """
+    levels, starts, axis, values = curves
+    places, found = np.arange(levels.size).astype(np.float64), np.empty(at.size)
+    for i in range(at.size):
+        place = interpolated(shared[i], levels, places)
+        low = min(int(place), max(levels.size - 2, 0))
+        high = min(low + 1, levels.size - 1)
+        here = slice(starts[low], starts[low + 1])
+        below = interpolated(at[i], axis[here], values[here])
+        here = slice(starts[high], starts[high + 1])
+        above = interpolated(at[i], axis[here], values[here])
+        found[i] = below + (place - low) * (above - below)
+    return found
 
 
 Form = Literal["logarithmic", "linear"]
@@ -226,11 +293,8 @@ class OfflineCyclePredictor(Estimator):
             rising = given.size > 1 and given[0] > 0 and bool((np.diff(given) > 0).all())
             if not rising or not np.isfinite(given).all():
                 raise PredictorError(f"knots must be 2 or more rising numbers, got {list(knots)}")
-        if not 0 <= self.breakpoints <= 3:
-            raise PredictorError(f"breakpoints must be 0 to 3, got {self.breakpoints}")
-        if self.processors_per_node < 1:
-            wrong = self.processors_per_node
-            raise PredictorError(f"processors_per_node must be >= 1, got {wrong}")
+        Bounds("0 to 3", 0, 3).check(breakpoints=self.breakpoints)
+        Bounds(">= 1", 1).check(processors_per_node=self.processors_per_node)
 
     def fit(self, observations: pd.DataFrame, runtime: ArrayLike | None = None) -> Self:
         """Learn from benchmark cycles, a row each.
@@ -308,8 +372,7 @@ class OfflineCyclePredictor(Estimator):
         PredictorError
             If a number of cells is not positive and finite.
         """
-        if not hasattr(self, "knots_"):
-            raise NotFittedError("OfflineCyclePredictor was asked before fit")
+        self.check_fitted("knots_")
         count, shared = alike(cells, processes_per_node)
         check_within("cells", count)
         found = _seconds_per_cell(self._curves, self._axis(count).ravel(), shared.ravel())
@@ -365,8 +428,7 @@ class OfflineCyclePredictor(Estimator):
         NotFittedError
             Before `fit`.
         """
-        if not hasattr(self, "knots_"):
-            raise NotFittedError("OfflineCyclePredictor was asked before fit")
+        self.check_fitted("knots_")
         size = np.asarray(cells, dtype=float)
         shared = np.minimum(np.asarray(nprocs, dtype=float), self.processors_per_node)
         least = max(float(k[0]) for k in self.knots_.values())

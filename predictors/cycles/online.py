@@ -8,17 +8,64 @@ import scipy
 from numpy.typing import ArrayLike
 
 from predictors.base import Estimator, FloatArray, Remark
-from predictors.compiling import direct
-from predictors.cycles.cycle_kernels import rates
+from predictors.compiling import compiled, direct
 from predictors.cycles.messages import alike, check_within
 from predictors.cycles.offline import OfflineCyclePredictor
 from predictors.errors import AT_LEAST_1, NotFittedError, PredictorError
 from predictors.remarks import check_level
 
-_rates = direct(rates)
-
 KEPT_ERRORS = 64
 """How many of the latest errors the range of a prediction is taken from."""
+
+
+@compiled
+def _running_sum(values: FloatArray) -> FloatArray:
+    """Return the sum of all values before each, and of all."""
+    total = np.zeros(values.size + 1)
+    for k in range(values.size):
+        total[k + 1] = total[k] + values[k]
+    return total
+
+
+@compiled
+def rates(
+    seconds: FloatArray, cells: FloatArray, known: int, window: int, before: FloatArray
+) -> FloatArray:
+    """Return the time per cell over the window before each cycle that is not known yet.
+
+    Parameters
+    ----------
+    seconds, cells : numpy.ndarray of float, shape (n,)
+        Of the cycles kept, and the new ones.
+    known : int
+        How many were kept.
+    window : int
+        0 for all.
+    before : numpy.ndarray of float, shape (2,)
+        Sums of seconds and cells that are not kept.
+
+    Returns
+    -------
+    numpy.ndarray of float, shape (n - known,), seconds
+        NaN without a cycle before.
+    """
+    found = np.empty(seconds.size - known)
+    if window == 1:
+        for end in range(known, seconds.size):
+            found[end - known] = seconds[end - 1] / cells[end - 1] if end > 0 else np.nan
+        return found
+    time, size = _running_sum(seconds), _running_sum(cells)
+    for end in range(known, seconds.size):
+        start = max(end - window, 0) if window > 0 else 0
+        if end > start or before[0] > 0.0:
+            taken = time[end] - time[start] + before[0]
+            found[end - known] = taken / (size[end] - size[start] + before[1])
+        else:
+            found[end - known] = np.nan
+    return found
+
+
+_rates = direct(rates)
 
 
 def _rows(cells: ArrayLike, seconds: ArrayLike) -> tuple[FloatArray, FloatArray]:

@@ -4,15 +4,15 @@ from typing import NamedTuple, Self
 
 import numpy as np
 import scipy
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from predictors.base import FloatArray
 from predictors.compiling import direct
-from predictors.cycles.cycle_kernels import POSITIVE, lie_within
+from predictors.cycles.messages import POSITIVE, lie_within
 from predictors.cycles.offline import OfflineCyclePredictor
 from predictors.cycles.online import OnlineCyclePredictor
 from predictors.errors import AT_LEAST_1, BETWEEN_0_AND_1, NotFittedError, PredictorError
 
-FloatArray = NDArray[np.float64]
 _lie_within = direct(lie_within)
 
 QUADRATURE = 32

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable
 from copy import copy
-from typing import Protocol, Self, runtime_checkable
+from typing import Any, Protocol, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -22,7 +22,12 @@ from predictors.remarks import gravest
 
 
 class CurveModel(Protocol):
-    """A model of runtime over processor counts that takes arrays."""
+    """A model of runtime over processor counts that takes arrays.
+
+    One that takes merged runs, and grades counts for less than remarks on them cost, has two
+    methods besides, as `predictors.Consensus` has them: `fit_kept` and `judgements`. One that
+    knows which counts an application is made for says so by `feasible_`, see `predictors.Adept`.
+    """
 
     def fit_arrays(self, nprocs: ArrayLike, runtime: ArrayLike) -> Self:
         """Learn from runs, an entry a run."""
@@ -32,36 +37,6 @@ class CurveModel(Protocol):
 
     def reliability(self, nprocs: ArrayLike) -> list[Remark]:
         """Say how far to trust the predictions."""
-
-
-@runtime_checkable
-class FastCurveModel(Protocol):
-    """A model that takes merged runs, and grades counts for less than remarks on them cost."""
-
-    def fit_kept(
-        self, counts: IntArray, runs: FloatArray, numbers: FloatArray, targets: IntArray
-    ) -> FloatArray:
-        """Learn from good runs by count, and return the plain model's runtimes at targets.
-
-        The first three are as `predictors.observations.merged_curve` takes them.
-        """
-
-    def judgements(self, nprocs: ArrayLike) -> list[tuple[str, str]]:
-        """Return the worst grade of the remarks about each count, empty without any.
-
-        Beside it the code of what makes a count unusable, else nothing.
-        """
-
-
-class Family(Protocol):
-    """The counts that an application is made for, such as `predictors.Adept.feasible_`."""
-
-    @property
-    def restricts(self) -> bool:
-        """Whether any count is left out."""
-
-    def holds(self, nprocs: ArrayLike) -> BoolArray:
-        """Say which counts belong to it."""
 
 
 class History:
@@ -80,10 +55,10 @@ class History:
     """
 
     def __init__(self, model: CurveModel, tolerance: float) -> None:
-        self._own = copy(model)
-        self._is_fast = isinstance(model, FastCurveModel)
+        self._own: Any = copy(model)
+        self._is_fast = hasattr(model, "fit_kept") and hasattr(model, "judgements")
         self._tolerance = tolerance
-        self._model: CurveModel | None = None
+        self._model: Any = None
         self._asked: set[int] = set()
         self._counted = 0
         self._targets = np.zeros(0, np.int64)
@@ -92,7 +67,7 @@ class History:
         self._is_compared = False
         self._judged: dict[int, tuple[str, str]] = {}
         self._wanted: dict[int, int | None] = {}
-        self._family: Family | None = None
+        self._family: Any = None
         self.number = 0
 
     def add(self, run: Observation) -> bool:
@@ -158,8 +133,7 @@ class History:
                 self._judged[nprocs] = gravest(model.reliability(np.array([nprocs])))
             else:
                 targets = self._judged_with(nprocs)
-                made = model.judgements(targets)  # type: ignore[attr-defined]
-                self._judged.update(zip(targets.tolist(), made, strict=True))
+                self._judged.update(zip(targets.tolist(), model.judgements(targets), strict=True))
             found = self._judged[nprocs]
         return found
 
@@ -179,7 +153,7 @@ class History:
         self._fitted()
         return None if self._family is None else self._family.holds(counts)
 
-    def _fitted(self) -> CurveModel:
+    def _fitted(self) -> Any:
         if self._model is None:
             self._predicted.fill(np.nan)
             self._is_compared = False
@@ -187,18 +161,18 @@ class History:
             self._wanted.clear()
             self._fit(self._own)
             self._model = model = self._own
-            family: Family | None = getattr(model, "feasible_", None)
+            family = getattr(model, "feasible_", None)
             self._family = family if family is not None and family.restricts else None
             self.measured.note_fit()
         return self._model
 
-    def _fit(self, model: CurveModel) -> None:
+    def _fit(self, model: Any) -> None:
         """Fit; a fast model is asked in the same call, others when somebody asks."""
         if not self._is_fast:
             model.fit_arrays(*self.measured.runs)
             return
         targets = self._with(())
-        self._note(targets, model.fit_kept(*self.measured.kept, targets))  # type: ignore[attr-defined]
+        self._note(targets, model.fit_kept(*self.measured.kept, targets))
 
 
 class CurvePerApplication(PerApplication[History]):

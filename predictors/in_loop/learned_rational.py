@@ -13,8 +13,7 @@ from predictors.errors import AT_LEAST_0, AT_LEAST_1, PredictorError
 from predictors.in_loop.per_application import PerApplication, or_unit
 from predictors.in_loop.residuals import COUNTS, NUMBER, RAW, SQUARES, MeasuredCounts, corrected
 from predictors.least_squares import Method, Weights
-from predictors.under_load.load_aware import ExpectedLoad, Parts
-from predictors.under_load.observed_load import LoadedRuns, LoadForm
+from predictors.under_load.load_aware import ExpectedLoad, LoadedRuns, LoadForm, Parts
 from predictors.under_load.rational import RationalPolynomial
 
 LEAST_SHARE = 1e-3

@@ -8,111 +8,24 @@ import numpy as np
 from predictors.base import FloatArray, IntArray, Observation
 from predictors.compiling import direct
 from predictors.errors import AT_LEAST_0, PredictorError
+from predictors.in_loop import sized_kernels as kernels
 from predictors.in_loop.per_application import PerApplication
-from predictors.in_loop.sized_kernels import (
-    BEGIN,
-    BY_PROPORTION,
-    COMPARED,
-    END,
-    FOCI,
-    FOCUS_STEPS,
-    LEAST,
-    MOST,
-    RATIO,
-    Fit,
-    Foci,
-    LatestRuns,
-    account,
-    as_runs_correct,
-    asked_of,
-    believe,
-    believe_in_focus,
-    foci_of,
-    focus_row,
-    focused,
-    put_focus,
-    renewed,
-)
+from predictors.in_loop.residuals import with_room
 from predictors.regression.barnes import LogLogRegression
 from predictors.regression.garren import FocusedRegression
 from predictors.regression.loglog import LogLogModel
-from predictors.regression.model_choice import FORMS, SPLITTING
-from predictors.regression.qr import DETERMINED
+from predictors.regression.loglog_kernels import DETERMINED, FORMS, SPLITTING
 from predictors.regression.training_runs import OPTIONAL_INPUT, SPLITS, TrainingRuns
 from predictors.regression.validation import is_far
 from predictors.remarks import GRADES, UNUSABLE, gravest, worse
-
-_KEPT_RUNS = 400
-_ROOM = 16
-"""For so many runs and foci there is room at first."""
 
 WAYS = tuple(SPLITS)[:1]
 """The simulator splits times by the slowest process alone."""
 
 Regression = LogLogRegression | FocusedRegression
 
-_believe, _believe_in_focus, _account = direct(believe), direct(believe_in_focus), direct(account)
-
-
-def latest_runs(room: int = _ROOM) -> LatestRuns:
-    """Return an empty table of runs.
-
-    Examples
-    --------
-    >>> runs = latest_runs()
-    >>> for nprocs in (1, 2, 4):
-    ...     runs = with_run(runs, (nprocs, 8.0 / nprocs, 1.0, 8.0 / nprocs, 0.0), kept=2)
-    >>> seen_of(runs)[:2].tolist()
-    [[2.0, 4.0], [4.0, 2.0]]
-    """
-    span = np.zeros(6, np.int64)
-    span[COMPARED] = -1
-    levels = np.zeros((2, room), np.int64)
-    return LatestRuns(np.zeros((7, room)), np.zeros(room, np.int64), levels, span)
-
-
-def with_run(
-    runs: LatestRuns, run: tuple[float, float, float, float, float], kept: int = _KEPT_RUNS
-) -> LatestRuns:
-    """Return the runs with one more; the oldest one goes if too many are kept.
-
-    Parameters
-    ----------
-    runs : LatestRuns
-    run : tuple of float
-        Count, runtime, size, computation and communication.
-    kept : int
-    """
-    end = runs.span.item(END)
-    if end == runs.places.size:
-        runs, end = _with_room(runs, kept), runs.span.item(END)
-    runs.table[:RATIO, end] = run
-    runs.span[END] = end + 1
-    runs.span[BEGIN] = max(0, end + 1 - kept)
-    return runs
-
-
-def _with_room(runs: LatestRuns, kept: int) -> LatestRuns:
-    """Return the runs in a table with room for more: a longer one, or one without old runs."""
-    begin, end = runs.span[BEGIN], runs.span[END]
-    if end < 2 * kept:
-        larger = latest_runs(min(2 * runs.places.size, 2 * kept))
-        larger.table[:, :end], larger.places[:end] = runs.table[:, :end], runs.places[:end]
-        larger.levels[:, :end], larger.span[:] = runs.levels[:, :end], runs.span
-        return larger
-    runs.table[:, : end - begin] = runs.table[:, begin:end].copy()
-    runs.span[[BEGIN, END, COMPARED]] = 0, end - begin, -1
-    return runs
-
-
-def seen_of(runs: LatestRuns) -> FloatArray:
-    """Return the runs kept, shape (5, n), in the order of their ends."""
-    return runs.table[:RATIO, runs.span[BEGIN] : runs.span[END]]
-
-
-def foci(room: int = _ROOM) -> Foci:
-    """Return an empty table of fits at focal times."""
-    return Foci(np.zeros(room, np.int64), np.zeros((room, 2), np.int64), np.zeros((room, 11)))
+_believe, _account = direct(kernels.believe), direct(kernels.account)
+_believe_in_focus = direct(kernels.believe_in_focus)
 
 
 def over(model: LogLogModel, inputs: tuple[str, ...]) -> FloatArray:
@@ -147,16 +60,16 @@ class SizedHistory:
             self._focal.focus == "region" and self._focal.influence == "flag"
         )
         self._growth = growth
-        self._latest = latest_runs()
+        self._latest = kernels.latest_runs()
         self._counts: set[int] = set()
         self._fitted_at = 0
-        self._fit: Fit | None = None
+        self._fit: kernels.Fit | None = None
         self._failed = True
         self._grade = ""
         self._estimator: Regression | None = None
         self._beyond: dict[int, tuple[str, str]] = {}
         self._kind: tuple[object, ...] = ()
-        self._foci = foci()
+        self._foci = kernels.foci()
         self.number = 0
 
     def add(self, run: Observation) -> bool:
@@ -164,7 +77,7 @@ class SizedHistory:
         more, nprocs = run.more, run.nprocs
         computation, communication = more.get("computation", nan), more.get("communication", nan)
         row = nprocs, run.runtime, run.size, computation, communication
-        self._latest = with_run(self._latest, row)
+        self._latest = kernels.with_run(self._latest, row)
         self.number += 1
         is_new = nprocs not in self._counts
         if is_new:
@@ -198,16 +111,13 @@ class SizedHistory:
             found = _believe(self._latest, self._fit, counts, size)
             return found
         self._make_room(counts.size)
-        if self._is_plain:
-            half_width = float(self._focal.tolerance)
-            found = _believe_in_focus(
-                self._latest, self._fit, self._foci, counts, size, self._fitted_at, half_width
-            )
-            return found
-        asked = asked_of(self._latest, self._fit, counts, size)
-        self._fit_foci(set(foci_of(asked[1]).tolist()))
-        seconds = focused(self._latest, self._fit, self._foci, asked)
-        found = as_runs_correct(self._latest, counts, size, asked, seconds)
+        if not self._is_plain:
+            asked = kernels.asked_of(self._latest, self._fit, counts, size)
+            self._fit_foci(set(kernels.foci_of(asked[1]).tolist()))
+        half_width = float(self._focal.tolerance)
+        found = _believe_in_focus(
+            self._latest, self._fit, self._foci, counts, size, self._fitted_at, half_width
+        )
         return found
 
     def kept_at(self, nprocs: int, size: float) -> tuple[int, float]:
@@ -220,7 +130,8 @@ class SizedHistory:
         if not self.can_predict:
             return None
         assert self._fit is not None
-        if not self._fit.limits.item(LEAST) <= nprocs <= self._fit.limits.item(MOST):
+        limits = self._fit.limits
+        if not limits.item(kernels.LEAST) <= nprocs <= limits.item(kernels.MOST):
             return self._judged(nprocs)
         return self._grade, ""
 
@@ -229,8 +140,7 @@ class SizedHistory:
         found = self._beyond.get(nprocs)
         if found is None:
             model, log_q = self._model(), log2(nprocs)
-            log_inputs = [model.model_.low.item(1 + k) for k in range(len(model.model_.inputs))]
-            far = "warning" if is_far(model.model_, log_q, log_inputs) else ""
+            far = "warning" if is_far(model.model_, log_q) else ""
             grade, code = worse(worse(self._grade, model.grade_on_extrapolation(log_q)), far), ""
             if grade == UNUSABLE:
                 beyond = model.remarks_on_extrapolation(np.array([log_q]))
@@ -240,11 +150,11 @@ class SizedHistory:
 
     def _renew(self) -> None:
         """Fit to the latest runs; keep focal fits if runs were only added to those they know."""
-        failed, fit, grade = renewed(self._latest, *self._choice)
+        failed, fit, grade = kernels.renewed(self._latest, *self._choice)
         self._fit, self._failed, self._grade = fit, failed != DETERMINED, GRADES[grade]
-        kind = len(fit.known), len(fit.splits), fit.limits.item(BY_PROPORTION)
-        if kind != self._kind or self.number > _KEPT_RUNS:
-            self._latest.span[FOCI] = 0
+        kind = len(fit.known), len(fit.splits), fit.limits.item(kernels.BY_PROPORTION)
+        if kind != self._kind or self.number > kernels.KEPT_RUNS:
+            self._latest.span[kernels.FOCI] = 0
         self._kind, self._fitted_at = kind, self.number
         self._estimator = None
         self._beyond.clear()
@@ -264,25 +174,22 @@ class SizedHistory:
 
     def _make_room(self, asked: int) -> None:
         """Make room for as many foci as may be asked for."""
-        used = self._latest.span.item(FOCI)
-        needed = used + asked + len(self._counts)
+        needed = self._latest.span.item(kernels.FOCI) + asked + len(self._counts)
         if needed > self._foci.centres.size:
-            larger = foci(2 * needed)
-            for old, new in zip(self._foci, larger, strict=True):
-                new[:used] = old[:used]
-            self._foci = larger
+            self._foci = kernels.Foci(*(with_room(one, 2 * needed) for one in self._foci))
 
     def _fit_foci(self, wanted: set[int]) -> None:
         """Fit at focal times as the estimator does, where they have no fit yet that stands."""
         span, seen = self._latest.span, self._fitted_at
         for centre in wanted:
-            row = focus_row(self._foci, span.item(FOCI), centre)
-            if row == span[FOCI]:
+            row = kernels.focus_row(self._foci, span.item(kernels.FOCI), centre)
+            is_new = row == span[kernels.FOCI]
+            if is_new:
                 self._foci.centres[row] = centre
-                span[FOCI] += 1
-                put_focus(self._foci, row, *self._fitted_focus(centre / FOCUS_STEPS))
-            elif self._foci.parts[row, 1] != seen:
-                put_focus(self._foci, row, *self._fitted_focus(centre / FOCUS_STEPS))
+                span[kernels.FOCI] += 1
+            if is_new or self._foci.parts[row, 1] != seen:
+                found = self._fitted_focus(centre / kernels.FOCUS_STEPS)
+                kernels.put_focus(self._foci, row, *found)
             self._foci.parts[row, 1] = seen
 
     def _fitted_focus(self, centre: float) -> tuple[FloatArray, float, FloatArray, FloatArray]:

@@ -8,7 +8,7 @@ from typing import Generic, Protocol, TypeVar
 import numpy as np
 
 from predictors.base import Explanation, FloatArray, IntArray, Observation, VisibleJobs
-from predictors.errors import POSITIVE, PredictorError
+from predictors.errors import POSITIVE, Bounds
 from predictors.remarks import UNLIKE, UNUSABLE
 
 ASKS_FOR_MORE = 30.0
@@ -17,7 +17,7 @@ ASKS_FOR_MORE = 30.0
 Chosen on Lublin's model and ALCF Theta, against 10 and against no bound.
 """
 
-MOST_CALIBRATION = 10_000
+CALIBRATION = Bounds("at least 0 and at most 10,000", 0, 10_000)
 """Runs an application before the start; 3 or 4 is what the methods ask for."""
 
 PRIOR_ERRORS, WORST = 2.0, 9.0
@@ -105,9 +105,8 @@ class PerApplication(ABC, Generic[History]):
         charge: bool,
         most_error: float | None = 0.7,
     ) -> None:
-        if calibration is not None and not 0 <= calibration <= MOST_CALIBRATION:
-            allowed = f"at least 0 and at most {MOST_CALIBRATION:,}"
-            raise PredictorError(f"calibration must be {allowed}, got {calibration}")
+        if calibration is not None:
+            CALIBRATION.check(calibration=calibration)
         POSITIVE.check_or_null(most_error=most_error)
         self.most_error = inf if most_error is None else most_error
         self.method = method

@@ -12,7 +12,7 @@ with runs at powers of two and noise of 0.1.
 """
 
 from math import exp, log, nan, sqrt
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -163,9 +163,8 @@ class CountTable(NamedTuple):
 
 
 @compiled
-def place_of(table: CountTable, nprocs: int) -> int:
-    """Return the place of a count among those measured; -1 - where it would be without it."""
-    known = table.known[: int(table.sums[COUNTS])]
+def place_of(known: IntArray, nprocs: int) -> int:
+    """Return the place of a count among ascending ones; -1 - where it would be without it."""
     place = int(np.searchsorted(known, nprocs))
     return place if place < known.size and known[place] == nprocs else -1 - place
 
@@ -195,7 +194,7 @@ def take_in(table: CountTable, nprocs: int, runtime: float, tolerance: float) ->
     Returns `NEW_COUNT` for such, 1 where the mean of all runs at it is off the one last fitted
     to by more than a tolerance, relatively, else 0.
     """
-    place, moved = place_of(table, nprocs), 1
+    place, moved = place_of(table.known[: int(table.sums[COUNTS])], nprocs), 1
     if place < 0:
         place, moved = -1 - place, NEW_COUNT
         begin_count(table, place, nprocs)
@@ -225,7 +224,7 @@ def take_in(table: CountTable, nprocs: int, runtime: float, tolerance: float) ->
 @compiled
 def kept_at(table: CountTable, nprocs: int) -> tuple[int, float]:
     """Return how many runs are kept at a count, and their geometric mean, NaN without any."""
-    place = place_of(table, nprocs)
+    place = place_of(table.known[: int(table.sums[COUNTS])], nprocs)
     if place < 0:
         return 0, np.nan
     return int(table.figures[NUMBER, place]), exp(table.figures[MEAN, place])
@@ -259,6 +258,19 @@ def count_table(kept: int, room: int = _ROOM) -> CountTable:
     """Return an empty table with room for so many counts, and runs at each."""
     figures, runs = np.zeros((8, room)), np.zeros((2, room, kept))
     return CountTable(np.zeros(room, np.int64), figures, runs, np.zeros(3))
+
+
+def with_room(rows: Any, room: int, axis: int = 0) -> Any:
+    """Return an array with zeros behind what an axis holds, up to so much room.
+
+    Examples
+    --------
+    >>> with_room(np.array([[1, 2]]), 3, axis=1).tolist()
+    [[1, 2, 0]]
+    """
+    shape = list(rows.shape)
+    shape[axis] = room - shape[axis]
+    return np.concatenate((rows, np.zeros(shape, rows.dtype)), axis)
 
 
 _take_in, _kept_at = direct(take_in), direct(kept_at)
@@ -334,8 +346,11 @@ class MeasuredCounts:
         Returns `NEW_COUNT` for such, 1 where the mean of all runs at it is off the one that
         `note_fit` noted by more than a tolerance, relatively, else 0.
         """
-        if self.table.known.size == self.table.sums[COUNTS]:
-            self._make_room(2 * self.table.known.size)
+        known, figures, runs, sums = self.table
+        if known.size == self.counts:
+            room = 2 * known.size
+            wider = with_room(figures, room, axis=1), with_room(runs, room, axis=1)
+            self.table = CountTable(with_room(known, room), *wider, sums)
         moved: int = _take_in(self.table, nprocs, float(runtime), float(tolerance))
         return moved
 
@@ -365,12 +380,3 @@ class MeasuredCounts:
         counts = np.ascontiguousarray(counts, np.int64)
         found: FloatArray = _believed(self.table, predicted, counts)
         return found
-
-    def _make_room(self, room: int) -> None:
-        """Move to a table with more room."""
-        larger, number = count_table(self._kept, room), self.counts
-        larger.known[:number] = self.known
-        larger.figures[:, :number] = self.table.figures[:, :number]
-        larger.runs[:, :number] = self.table.runs[:, :number]
-        larger.sums[:] = self.table.sums
-        self.table = larger

@@ -11,10 +11,15 @@ import numpy as np
 
 from predictors.base import FloatArray, IntArray
 from predictors.compiling import compiled
-from predictors.in_loop.residuals import corrected
+from predictors.in_loop.residuals import corrected, place_of, with_room
 from predictors.regression.focal_kernels import ROUNDING, focal_fit, prepared
-from predictors.regression.loglog_kernels import choose, grade_of_fit
-from predictors.regression.qr import DETERMINED, LARGEST_LOG, coefficients_of
+from predictors.regression.loglog_kernels import (
+    DETERMINED,
+    LARGEST_LOG,
+    choose,
+    coefficients_of,
+    grade_of_fit,
+)
 
 COUNT, RUNTIME, SIZE, COMPUTATION, COMMUNICATION, RATIO, LOG_SIZE = range(7)
 """Rows of `LatestRuns.table`; before `RATIO` as they were seen, from there on logarithms."""
@@ -30,6 +35,9 @@ SPREAD = 4.0
 """Sizes must differ by this factor before an exponent is fitted to them."""
 LIKE = np.log(2.0)
 """A run of a size that is off by this much, as a logarithm, counts half."""
+KEPT_RUNS = 400
+_ROOM = 16
+"""For so many runs and foci there is room at first."""
 
 
 class LatestRuns(NamedTuple):
@@ -95,6 +103,66 @@ class Foci(NamedTuple):
     table: FloatArray
 
 
+def latest_runs(room: int = _ROOM) -> LatestRuns:
+    """Return an empty table of runs.
+
+    Examples
+    --------
+    >>> runs = latest_runs()
+    >>> for nprocs in (1, 2, 4):
+    ...     runs = with_run(runs, (nprocs, 8.0 / nprocs, 1.0, 8.0 / nprocs, 0.0), kept=2)
+    >>> seen_of(runs)[:2].tolist()
+    [[2.0, 4.0], [4.0, 2.0]]
+    """
+    span = np.zeros(6, np.int64)
+    span[COMPARED] = -1
+    levels = np.zeros((2, room), np.int64)
+    return LatestRuns(np.zeros((7, room)), np.zeros(room, np.int64), levels, span)
+
+
+def with_run(
+    runs: LatestRuns, run: tuple[float, float, float, float, float], kept: int = KEPT_RUNS
+) -> LatestRuns:
+    """Return the runs with one more; the oldest one goes if too many are kept.
+
+    Parameters
+    ----------
+    runs : LatestRuns
+    run : tuple of float
+        Count, runtime, size, computation and communication.
+    kept : int
+    """
+    end = runs.span.item(END)
+    if end == runs.places.size:
+        runs, end = _with_room(runs, kept), runs.span.item(END)
+    runs.table[:RATIO, end] = run
+    runs.span[END] = end + 1
+    runs.span[BEGIN] = max(0, end + 1 - kept)
+    return runs
+
+
+def _with_room(runs: LatestRuns, kept: int) -> LatestRuns:
+    """Return the runs in a table with room for more: a longer one, or one without old runs."""
+    begin, end = runs.span[BEGIN], runs.span[END]
+    if end < 2 * kept:
+        room = min(2 * end, 2 * kept)
+        table, levels = (with_room(one, room, axis=1) for one in (runs.table, runs.levels))
+        return LatestRuns(table, with_room(runs.places, room), levels, runs.span)
+    runs.table[:, : end - begin] = runs.table[:, begin:end].copy()
+    runs.span[[BEGIN, END, COMPARED]] = 0, end - begin, -1
+    return runs
+
+
+def seen_of(runs: LatestRuns) -> FloatArray:
+    """Return the runs kept, shape (5, n), in the order of their ends."""
+    return runs.table[:RATIO, runs.span[BEGIN] : runs.span[END]]
+
+
+def foci(room: int = _ROOM) -> Foci:
+    """Return an empty table of fits at focal times."""
+    return Foci(np.zeros(room, np.int64), np.zeros((room, 2), np.int64), np.zeros((room, 11)))
+
+
 @compiled
 def renewed(latest, form, split):  # type: ignore[no-untyped-def]
     """Fit to the latest runs and grade the fit.
@@ -125,7 +193,7 @@ def renewed(latest, form, split):  # type: ignore[no-untyped-def]
 
 @compiled
 def seconds_by(coefficients, log_count, log_size, has_size):  # type: ignore[no-untyped-def]
-    """Return what a model says of one count and size, as `predictors.regression.qr.predicted`."""
+    """Return what a model says of one count and size; see `loglog_kernels.predicted`."""
     seconds, inputs = 0.0, 2 if has_size else 1
     for p in range(coefficients.shape[0]):
         value = coefficients[p, 0] + coefficients[p, 1] * log_count
@@ -159,14 +227,8 @@ def complete_seconds(fit, count, size):  # type: ignore[no-untyped-def]
 
 @compiled
 def level_of(latest, count) -> int:  # type: ignore[no-untyped-def]
-    """Return the place of a count among those measured, or where it would be."""
-    return int(np.searchsorted(latest.levels[0, : latest.span[LEVELS]], count))
-
-
-@compiled
-def has_level(latest, place, count) -> bool:  # type: ignore[no-untyped-def]
-    """Say whether the measured count at a place is this one."""
-    return bool(place < latest.span[LEVELS] and latest.levels[0, place] == count)
+    """Return the place of a count among those measured; -1 - where it would be without it."""
+    return place_of(latest.levels[0, : latest.span[LEVELS]], count)
 
 
 @compiled
@@ -179,7 +241,8 @@ def level_anew(latest):  # type: ignore[no-untyped-def]
             continue
         count = np.int64(table[COUNT, i])
         place = level_of(latest, count)
-        if not has_level(latest, place, count):
+        if place < 0:
+            place = -1 - place
             for k in range(span[LEVELS], place, -1):
                 levels[0, k] = levels[0, k - 1]
             levels[0, place] = count
@@ -200,9 +263,7 @@ def compare(latest, fit):  # type: ignore[no-untyped-def]
                 anew |= levels[1, places[i]] == 0
         for i in range(span[COMPARED], span[END]):
             count = np.int64(table[COUNT, i])
-            anew |= table[RUNTIME, i] > 0.0 and not has_level(
-                latest, level_of(latest, count), count
-            )
+            anew |= table[RUNTIME, i] > 0.0 and level_of(latest, count) < 0
         span[FIRST] = span[BEGIN]
     if anew:
         level_anew(latest)
@@ -382,7 +443,7 @@ def account(latest, fit, nprocs, size) -> tuple[int, float]:  # type: ignore[no-
     compare(latest, fit)
     table, places, _, span = latest
     place, number, total = level_of(latest, nprocs), 0, 0.0
-    if has_level(latest, place, nprocs):
+    if place >= 0:
         for i in range(span[BEGIN], span[END]):
             if places[i] == place:
                 number += 1

@@ -1,25 +1,23 @@
 """The compiled heart of focused regression: the region, and the fit within it.
 
-Runs come as in `predictors.regression.qr`.
+Runs come as in `predictors.regression.loglog_kernels`.
 """
-
-from collections.abc import Mapping
-from dataclasses import dataclass
 
 import numpy as np
 
-from predictors.base import FloatArray
 from predictors.compiling import compiled
-from predictors.errors import PredictorError
 from predictors.regression.loglog_kernels import (
+    DETERMINED,
     LINEAR,
     TOO_FEW,
     adding_up,
+    collinear_column,
+    design_factor,
     determines,
     logs_of,
+    solve_triangular,
     usable,
 )
-from predictors.regression.qr import DETERMINED, collinear_column, design_factor, solve_triangular
 
 WIDEN = 0.1
 SPARE_ROWS = 3
@@ -176,70 +174,3 @@ def focal_fit(known, runtime, log_time, splits, centre, half_width):  # type: ig
     for j in range(low.size):
         low[j], high[j] = its_known[j].min(), its_known[j].max()
     return failed, coefficients, width, all_kept, low, high
-
-
-@dataclass(frozen=True)
-class FocalRegion:
-    """The rows in focus.
-
-    Attributes
-    ----------
-    rows : numpy.ndarray of bool, shape (n,)
-    half_width : float
-        In log2 units of time, after widening; infinite without a focal time.
-    widened : int
-        How many times it was widened by 0.1 to hold enough rows.
-    """
-
-    rows: np.ndarray
-    half_width: float
-    widened: int = 0
-
-
-def within_time(log_time: FloatArray, focal_time: float, half_width: float) -> np.ndarray:
-    """Return which log2 times lie within the half-width of the focal time (GARREN 3.2)."""
-    inside: np.ndarray = np.abs(log_time - np.log2(focal_time)) <= half_width + ROUNDING
-    return inside
-
-
-def within_bands(
-    columns: Mapping[str, FloatArray],
-    condition: Mapping[str, float],
-    band: float | Mapping[str, float],
-) -> np.ndarray:
-    """Return the rows with every conditioned column within ± band of its value, in log2.
-
-    A mapping gives each column a band of its own; one without is to be equal.
-
-    With the ratio of two processor dimensions as the column and band 1 this is
-    the thesis's region k ± 1 (GARREN section 3.4.3); with band 0, equality.
-
-    Raises
-    ------
-    PredictorError
-        If a conditioned column is missing or not positive.
-    """
-    inside: np.ndarray | None = None
-    for name, value in condition.items():
-        if name not in columns:
-            raise PredictorError(f"condition on {name!r}: the observations have no such column")
-        column = columns[name]
-        if not (column > 0.0).all():
-            raise PredictorError(f"condition on {name!r}: its values must be positive")
-        width = band.get(name, 0.0) if isinstance(band, Mapping) else band
-        meets = np.abs(np.log2(column) - np.log2(value)) <= width + 1e-9
-        inside = meets if inside is None else inside & meets
-    if inside is None:
-        raise PredictorError("a condition needs at least one column")
-    return inside
-
-
-def distance_weights(log_time: FloatArray, focal_time: float, half_width: float) -> FloatArray:
-    """Return weights that fall with the distance from the focal time, 1 at it.
-
-    w = 1 / (1 + (|LT − LT0| / h)²): one half at the edge of the region h. The thesis
-    describes such weights on the complete training set without a formula (section 3.2).
-    """
-    distance = (log_time - np.log2(focal_time)) / half_width
-    weights: FloatArray = 1.0 / (1.0 + distance * distance)
-    return weights

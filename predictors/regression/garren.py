@@ -1,6 +1,7 @@
 """Focused regression and time-constrained scaling (Garren 2010)."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Literal, Self
 
 import numpy as np
@@ -9,26 +10,16 @@ from numpy.typing import ArrayLike
 
 from predictors.base import FloatArray, Remark
 from predictors.errors import POSITIVE_AND_FINITE, NotFittedError, PredictorError, check_choice
-from predictors.least_squares import LeastSquares, cooks_distance
-from predictors.regression.focal_kernels import (
-    FocalRegion,
-    distance_weights,
-    linear_parts,
-    region,
-    within_bands,
-    within_time,
-)
-from predictors.regression.loglog import design_matrix
-from predictors.regression.model_choice import (
+from predictors.least_squares import cooks_distance
+from predictors.regression.barnes import LogLogPredictor
+from predictors.regression.focal_kernels import ROUNDING, linear_parts, region
+from predictors.regression.loglog import (
     Choice,
-    check_determined,
     model_of,
-    name_collinear,
     note_on_parts,
     refusal,
 )
-from predictors.regression.predictor import LogLogPredictor
-from predictors.regression.qr import DETERMINED, collinear_column, design_factor
+from predictors.regression.loglog_kernels import DETERMINED
 from predictors.regression.training_runs import OPTIONAL_INPUT, TrainingRuns, without_constants
 from predictors.regression.validation import choice_remarks, fit_remarks, focal_tolerance
 
@@ -36,26 +27,71 @@ Influence = Literal["flag", "drop"]
 Focus = Literal["region", "weights"]
 
 
-def influential_rows(
-    runs: TrainingRuns, weights: FloatArray | None = None
-) -> tuple[np.ndarray, FloatArray]:
-    """Return which rows exceed Cook's D of 2p/n in the linear fit to total time, and all D.
+@dataclass(frozen=True)
+class FocalRegion:
+    """The rows in focus.
 
-    p counts the intercept (GARREN section 4.2). D is NaN, and no row flagged, where no
-    degree of freedom is left.
+    Attributes
+    ----------
+    rows : numpy.ndarray of bool, shape (n,)
+    half_width : float
+        In log2 units of time, after widening; infinite without a focal time.
+    widened : int
+        How many times it was widened by 0.1 to hold enough rows.
     """
-    known, runtime, _ = runs.arrays
-    check_determined(runs, "linear")
-    design = design_matrix(runs.log_q, runs.log_inputs, False)
-    response = np.log2(runtime)
-    upper = design_factor(known, response, np.empty(0) if weights is None else weights, False)
-    which = collinear_column(upper)
-    if which != DETERMINED:
-        raise name_collinear(runs, which)
-    model = LeastSquares(upper, design.shape[1], design.shape[0])
-    distance = cooks_distance(model, design, response, weights)
-    flagged: np.ndarray = distance > 2.0 * design.shape[1] / runs.rows
-    return flagged, distance
+
+    rows: np.ndarray
+    half_width: float
+    widened: int = 0
+
+
+def within_time(log_time: FloatArray, focal_time: float, half_width: float) -> np.ndarray:
+    """Return which log2 times lie within the half-width of the focal time (GARREN 3.2)."""
+    inside: np.ndarray = np.abs(log_time - np.log2(focal_time)) <= half_width + ROUNDING
+    return inside
+
+
+def within_bands(
+    columns: Mapping[str, FloatArray] | pd.DataFrame,
+    condition: Mapping[str, float],
+    band: float | Mapping[str, float],
+) -> np.ndarray:
+    """Return the rows with every conditioned column within ± band of its value, in log2.
+
+    A mapping gives each column a band of its own; one without is to be equal.
+
+    With the ratio of two processor dimensions as the column and band 1 this is
+    the thesis's region k ± 1 (GARREN section 3.4.3); with band 0, equality.
+
+    Raises
+    ------
+    PredictorError
+        If a conditioned column is missing or not positive.
+    """
+    inside: np.ndarray | None = None
+    for name, value in condition.items():
+        if name not in columns:
+            raise PredictorError(f"condition on {name!r}: the observations have no such column")
+        column = np.asarray(columns[name], dtype=np.float64)
+        if not (column > 0.0).all():
+            raise PredictorError(f"condition on {name!r}: its values must be positive")
+        width = band.get(name, 0.0) if isinstance(band, Mapping) else band
+        meets = np.abs(np.log2(column) - np.log2(value)) <= width + 1e-9
+        inside = meets if inside is None else inside & meets
+    if inside is None:
+        raise PredictorError("a condition needs at least one column")
+    return inside
+
+
+def distance_weights(log_time: FloatArray, focal_time: float, half_width: float) -> FloatArray:
+    """Return weights that fall with the distance from the focal time, 1 at it.
+
+    w = 1 / (1 + (|LT − LT0| / h)²): one half at the edge of the region h. The thesis
+    describes such weights on the complete training set without a formula (section 3.2).
+    """
+    distance = (log_time - np.log2(focal_time)) / half_width
+    weights: FloatArray = 1.0 / (1.0 + distance * distance)
+    return weights
 
 
 def fit_linear(runs: TrainingRuns, weights: FloatArray | None) -> Choice:
@@ -74,6 +110,21 @@ def fit_linear(runs: TrainingRuns, weights: FloatArray | None) -> Choice:
         return Choice(model, "total")
     why = "communication is more than half of the time at the largest count"
     return Choice(model, list(runs.splits)[way], why, note_on_parts(done, gap))
+
+
+def influential_rows(
+    runs: TrainingRuns, weights: FloatArray | None = None
+) -> tuple[np.ndarray, FloatArray]:
+    """Return which rows exceed Cook's D of 2p/n in the linear fit to total time, and all D.
+
+    p counts the intercept (GARREN section 4.2). D is NaN, and no row flagged, where no
+    degree of freedom is left.
+    """
+    total = fit_linear(replace(runs, splits={}), weights).model.parts[0]
+    design = total.design(runs.log_q, runs.log_inputs)
+    distance = cooks_distance(total.fit, design, np.log2(runs.runtime), weights)
+    flagged: np.ndarray = distance > 2.0 * design.shape[1] / runs.rows
+    return flagged, distance
 
 
 class FocusedRegression(LogLogPredictor):
@@ -176,7 +227,7 @@ class FocusedRegression(LogLogPredictor):
             If there is none.
         """
         if self.condition:
-            table = table[self._meets(table)]
+            table = table[within_bands(table, self.condition, self.band)]
             if table.empty:
                 raise PredictorError(f"no run meets the condition {self.condition} ± {self.band}")
         return table
@@ -219,15 +270,6 @@ class FocusedRegression(LogLogPredictor):
         if self._influence is None:
             self._influence = influential_rows(*self._in_focus)
         return self._influence
-
-    def _meets(self, observations: pd.DataFrame) -> np.ndarray:
-        condition = self.condition or {}
-        columns = {
-            name: observations[name].to_numpy(dtype=np.float64)
-            for name in condition
-            if name in observations
-        }
-        return within_bands(columns, condition, self.band)
 
     def _region(self, runs: TrainingRuns) -> tuple[FocalRegion, FloatArray | None]:
         """Return the rows in focus and their weights."""

@@ -2,16 +2,22 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
+from typing import Self
 
 import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike
 
-from predictors.base import BoolArray, Estimator, FloatArray, Remark, asked_of
+from predictors.base import BoolArray, Estimator, FloatArray, Remark, asked_of, run_table
 from predictors.curves.measured import Evidence
 from predictors.errors import PredictorError
 from predictors.observations import checked_targets
-from predictors.regression.training_runs import counts_of
+from predictors.regression.training_runs import (
+    TrainingRuns,
+    counts_of,
+    runs_from_arrays,
+    runs_from_frame,
+)
 from predictors.remarks import check_level, refuse_unusable
 
 
@@ -62,7 +68,8 @@ class InputEstimator(Estimator, ABC):
     Where no input varies, answers keep to what was measured (`predictors.curves.measured`);
     `predict_model` is the plain model. With inputs the model is the answer.
 
-    A subclass has `_rows`, `_evidence`, `_model_seconds`, `_model_range` and `reliability`.
+    A subclass has `_fit_given`, `_rows`, `_evidence`, `_model_seconds`, `_model_range` and
+    `reliability`.
     """
 
     inputs: Sequence[str]
@@ -77,6 +84,37 @@ class InputEstimator(Estimator, ABC):
             raise PredictorError(
                 f"inputs must be distinct names other than nprocs and runtime: {names}"
             )
+
+    def fit(self, observations: pd.DataFrame | ArrayLike, runtime: ArrayLike | None = None) -> Self:
+        """Fit to a table with columns ``nprocs``, ``runtime``, the inputs and split times.
+
+        With `runtime`, observations are counts, or rows of counts and inputs. A model with
+        a condition reads its columns too.
+
+        Raises
+        ------
+        PredictorError
+            If columns are missing, no run meets the condition, values have no logarithm,
+            inputs are collinear, or there are too few counts or rows.
+        """
+        self.check_parameters()
+        table = self._taken(run_table(self, observations, runtime))
+        return self._fit_given(runs_from_frame(table, tuple(self.inputs)))
+
+    def fit_arrays(
+        self, nprocs: ArrayLike, runtime: ArrayLike, inputs: Sequence[ArrayLike] = ()
+    ) -> Self:
+        """Fit to arrays: the fast entry, without a table or condition.
+
+        Parameters
+        ----------
+        nprocs, runtime : array_like, shape (rows,)
+        inputs : sequence of array_like, each of shape (rows,)
+            One for each name in ``inputs``, or none.
+        """
+        self.check_parameters()
+        names = self.inputs if len(inputs) else ()
+        return self._fit_given(runs_from_arrays(names, nprocs, runtime, inputs))
 
     def predict(
         self, nprocs: ArrayLike | pd.DataFrame, *, strict: bool = False, **inputs: ArrayLike
@@ -136,6 +174,14 @@ class InputEstimator(Estimator, ABC):
     @abstractmethod
     def reliability(self, nprocs: ArrayLike | pd.DataFrame, **inputs: ArrayLike) -> list[Remark]:
         """Say how far to trust predictions at these counts and inputs."""
+
+    def _taken(self, table: pd.DataFrame) -> pd.DataFrame:
+        """Return the rows of a table that are fitted to."""
+        return table
+
+    @abstractmethod
+    def _fit_given(self, runs: TrainingRuns) -> Self:
+        """Fit to all runs that were given."""
 
     @abstractmethod
     def _rows(

@@ -3,10 +3,12 @@
 log2 T = γ0 + γ1·log2 q + Σ β_k·log2 x_k (+ γ2·(log2 q)²), with q processors and
 inputs x_k (BARNES equations 4 to 6; GARREN equation 5 where x is the size alone).
 A model has one such part for the total time, or one each for computation and
-communication, whose predictions add up.
+communication, whose predictions add up. The form with the lower RMSE wins, unless holding
+out the largest processor count shows it to be much the worse one; computation and
+communication are fitted apart where communication matters or grows (BARNES sections 3
+and 4.2).
 """
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Literal
@@ -14,9 +16,10 @@ from typing import Literal
 import numpy as np
 
 from predictors.base import FloatArray
-from predictors.errors import UndeterminedError
+from predictors.errors import PredictorError, UndeterminedError
 from predictors.least_squares import LeastSquares
-from predictors.regression.qr import predicted
+from predictors.regression import loglog_kernels as kernels
+from predictors.regression.training_runs import TrainingRuns, stacked
 
 PartName = Literal["total", "computation", "communication"]
 FormName = Literal["linear", "quadratic"]
@@ -43,13 +46,6 @@ def design_matrix(log_q: FloatArray, log_inputs: FloatArray, quadratic: bool) ->
     return design
 
 
-def stacked(log_q: FloatArray, log_inputs: FloatArray) -> FloatArray:
-    """Return log2 counts and inputs as compiled code takes them, shape (1 + k, rows)."""
-    table = np.empty((1 + log_inputs.shape[1], log_q.size))
-    table[0], table[1:] = log_q, log_inputs.T
-    return table
-
-
 @dataclass(frozen=True)
 class TimePart:
     """One fitted time: the total, or computation or communication alone."""
@@ -61,17 +57,6 @@ class TimePart:
     def design(self, log_q: FloatArray, log_inputs: FloatArray) -> FloatArray:
         """Return the design that this part's coefficients belong to."""
         return design_matrix(log_q, log_inputs, self.form == "quadratic")
-
-
-def _bisect(
-    crossing: Callable[[FloatArray], FloatArray], low: FloatArray, high: FloatArray
-) -> FloatArray:
-    """Return where an increasing function crosses zero between `low` and `high`."""
-    for _ in range(HALVINGS):
-        middle = 0.5 * (low + high)
-        above = crossing(middle) > 0.0
-        low, high = np.where(above, low, middle), np.where(above, middle, high)
-    return 0.5 * (low + high)
 
 
 @dataclass(frozen=True)
@@ -116,11 +101,11 @@ class LogLogModel:
         """Return the seconds of every part at each row."""
         targets = stacked(log_q, log_inputs)
         parts = range(len(self.parts))
-        return [predicted(self.coefficients[p : p + 1], targets) for p in parts]
+        return [kernels.predicted(self.coefficients[p : p + 1], targets) for p in parts]
 
     def seconds(self, log_q: FloatArray, log_inputs: FloatArray) -> FloatArray:
         """Return predicted seconds at each row: medians, not means, of log-normals."""
-        seconds: FloatArray = predicted(self.coefficients, stacked(log_q, log_inputs))
+        seconds: FloatArray = kernels.predicted(self.coefficients, stacked(log_q, log_inputs))
         return seconds
 
     def deviation(self, log_q: FloatArray, log_inputs: FloatArray) -> FloatArray:
@@ -154,10 +139,6 @@ class LogLogModel:
         """Return the RMSE of the parts, weighted by their shares of the time (BARNES 4.2)."""
         return sum(s * part.fit.rmse for s, part in zip(shares, self.parts, strict=True))
 
-    def size_exponents(self, column: int) -> tuple[float, ...]:
-        """Return each part's exponent of the input in that column."""
-        return tuple(float(part.fit.coefficients[2 + column]) for part in self.parts)
-
     def solve(
         self, log_seconds: FloatArray, log_q: FloatArray, log_inputs: FloatArray, column: int
     ) -> FloatArray:
@@ -168,7 +149,7 @@ class LogLogModel:
         UndeterminedError
             If the time does not grow with that input, or no size within reach fits.
         """
-        exponents = self.size_exponents(column)
+        exponents = tuple(float(part.fit.coefficients[2 + column]) for part in self.parts)
         name = self.inputs[column]
         if max(exponents) < MIN_SIZE_EXPONENT:
             raise UndeterminedError(
@@ -229,5 +210,167 @@ class LogLogModel:
                 f"no {self.inputs[column]} within 2^{SIZE_REACH:g} times the training range "
                 "takes the wanted time"
             )
-        found = _bisect(above, low, high)
+        for _ in range(HALVINGS):
+            middle = 0.5 * (low + high)
+            beyond = above(middle) > 0.0
+            low, high = np.where(beyond, low, middle), np.where(beyond, middle, high)
+        found = 0.5 * (low + high)
         return found if outside is None else np.where(bracketed, found, outside)
+
+
+Form = Literal["auto", "linear", "quadratic"]
+Split = Literal["auto", "total", "separate"]
+
+
+def check_determined(runs: TrainingRuns, form: Form) -> None:
+    """Refuse training runs that cannot determine the coefficients.
+
+    Raises
+    ------
+    PredictorError
+        With fewer than two processor counts (three for a quadratic), or fewer rows
+        than coefficients.
+    """
+    levels, needed = runs.levels.size, 3 if form == "quadratic" else 2
+    if levels < needed:
+        raise PredictorError(
+            f"distinct processor counts in training: {levels}; "
+            f"a {'quadratic' if needed == 3 else 'linear'} form needs at least {needed}"
+        )
+    coefficients = needed + runs.log_inputs.shape[1]
+    if runs.rows < coefficients:
+        raise PredictorError(
+            f"{runs.rows} runs cannot determine {coefficients} coefficients "
+            f"(intercept, nprocs, {', '.join(runs.inputs) or 'no inputs'}): "
+            "add runs or leave out inputs"
+        )
+
+
+def name_collinear(runs: TrainingRuns, column: int) -> PredictorError:
+    """Return the error that names the input which the others make up."""
+    names = ["the intercept", "nprocs", *runs.inputs, "the square of log nprocs"]
+    return PredictorError(
+        f"{names[column]} is collinear with {', '.join(names[1:column])} in the training runs "
+        "(in log-log scale it is their product of powers): their effects cannot be told apart; "
+        "vary it independently or leave it out"
+    )
+
+
+def refusal(runs: TrainingRuns, failed: int, form: Form) -> PredictorError:
+    """Return the error for a failure's number."""
+    if failed >= 0:
+        return name_collinear(runs, failed)
+    if failed == kernels.NO_SPLIT:
+        return PredictorError(
+            "split=separate needs positive computation or communication times in the "
+            "observations (columns computation, communication, or the same with _cp)"
+        )
+    try:
+        check_determined(runs, form)
+    except PredictorError as error:
+        return error
+    raise AssertionError(f"no such failure: {failed}")  # pragma: no cover
+
+
+@dataclass(frozen=True)
+class Choice:
+    """A chosen model and why.
+
+    Attributes
+    ----------
+    model : LogLogModel
+    split : str
+        ``total``, ``max`` or ``cp``.
+    why : str
+        Why the parts were separated; empty for the total.
+    note : str
+        What had to be done to split times that do not add up.
+    """
+
+    model: LogLogModel
+    split: str
+    why: str = ""
+    note: str = ""
+
+
+def reason_of(why: int, share: float) -> str:
+    """Return why parts were fitted apart, in words."""
+    if why == kernels.SHARES:
+        return f"computation is {share:.0%} of the time at some count, less than 90 %"
+    return "communication grows with the processor count" if why == kernels.GROWTH else "asked for"
+
+
+def note_on_parts(done: int, gap: float) -> str:
+    """Return what was done to split times that do not add up, in words."""
+    if not done:
+        return ""
+    if done == kernels.REST:
+        return (
+            f"computation and communication leave {gap:.0%} of the runtime unexplained: "
+            "all that is not computation was taken as communication"
+        )
+    return f"computation and communication miss the runtime by {gap:.0%} (median)"
+
+
+def time_part(name: PartName, upper: FloatArray, rows: int, columns: int, linear: int) -> TimePart:
+    """Return the fitted time of a triangular factor: linear if it has so many columns."""
+    form: FormName = "linear" if columns == linear else "quadratic"
+    return TimePart(name, LeastSquares(upper, columns, rows), form)
+
+
+def model_of(runs: TrainingRuns, uppers: FloatArray, columns: np.ndarray, way: int) -> LogLogModel:
+    """Return the model of the total (`way` below 0) or of both parts of a split.
+
+    Parameters
+    ----------
+    runs : TrainingRuns
+    uppers : numpy.ndarray of float
+        Triangular factors, one a part.
+    columns : numpy.ndarray of int
+        Their coefficients, one number a part.
+    way : int
+    """
+    known = runs.arrays[0]
+    names: tuple[PartName, ...] = ("total",) if way < 0 else ("computation", "communication")
+    parts = tuple(
+        time_part(name, upper, runs.rows, width, known.shape[0] + 1)
+        for name, upper, width in zip(names, uppers, columns.tolist(), strict=False)
+    )
+    coefficients = kernels.coefficients_of(uppers, columns, len(parts))
+    return LogLogModel(parts, runs.inputs, known.T, coefficients)
+
+
+def ideal_model(runs: TrainingRuns) -> Choice:
+    """Fit runs of one count and size: beside them stands ideal scaling, as one run more."""
+    table = np.column_stack([np.ones(runs.rows), runs.log_q, np.log2(runs.runtime)])
+    upper = np.zeros((3, 3))
+    upper[: min(3, runs.rows + 1)] = np.linalg.qr(np.vstack([table, [0.0, 1.0, -1.0]]), mode="r")
+    part = time_part("total", upper, runs.rows + 1, 2, 2)
+    known = runs.arrays[0]
+    return Choice(LogLogModel((part,), (), known.T, part.fit.coefficients[None, :]), "total")
+
+
+def is_single(runs: TrainingRuns) -> bool:
+    """Say whether the runs show nothing but one count and one size."""
+    return runs.levels.size == 1 and not runs.inputs
+
+
+def choose_model(runs: TrainingRuns, form: Form = "auto", split: Split = "auto") -> Choice:
+    """Fit the total, or the split with the lowest weighted RMSE, by the paper's rules.
+
+    Raises
+    ------
+    PredictorError
+        If the runs do not determine the coefficients, or a split is asked for and
+        the runs have none.
+    """
+    known, runtime, splits = runs.arrays
+    failed, way, why, share, done, gap, uppers, columns = kernels.choose(
+        known, runtime, splits, kernels.FORMS[form], kernels.SPLITTING[split]
+    )
+    if failed != kernels.DETERMINED:
+        raise refusal(runs, failed, form)
+    model = model_of(runs, uppers, columns, way)
+    if way < 0:
+        return Choice(model, "total")
+    return Choice(model, list(runs.splits)[way], reason_of(why, share), note_on_parts(done, gap))

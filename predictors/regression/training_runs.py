@@ -19,6 +19,13 @@ KNOWN_COLUMNS = ("nprocs", "runtime", *SPLIT_COLUMNS)
 BEYOND_TOTAL = 0.01
 
 
+def stacked(log_q: FloatArray, log_inputs: FloatArray) -> FloatArray:
+    """Return log2 counts and inputs as compiled code takes them, shape (1 + k, rows)."""
+    table = np.empty((1 + log_inputs.shape[1], log_q.size))
+    table[0], table[1:] = log_q, log_inputs.T
+    return table
+
+
 @dataclass(frozen=True)
 class TrainingRuns:
     """Finished runs for a log-log fit.
@@ -74,8 +81,7 @@ class TrainingRuns:
         splits : numpy.ndarray, shape (ways, 2, rows)
             Seconds of computation and communication.
         """
-        known = np.empty((1 + self.log_inputs.shape[1], self.rows))
-        known[0], known[1:] = self.log_q, self.log_inputs.T
+        known = stacked(self.log_q, self.log_inputs)
         splits = np.empty((len(self.splits), 2, self.rows))
         for parts, pair in zip(splits, self.splits.values(), strict=True):
             parts[0], parts[1] = pair

@@ -9,20 +9,28 @@ from numpy.typing import ArrayLike
 
 from predictors.base import FloatArray, Grade, Remark
 from predictors.errors import AT_LEAST_0, PredictorError
-from predictors.regression.loglog import LogLogModel
+from predictors.regression.loglog import (
+    Choice,
+    Form,
+    LogLogModel,
+    Split,
+    name_collinear,
+)
 from predictors.regression.loglog_kernels import (
+    DETERMINED,
     FALLING_WORK,
+    FORMS,
     MEDIAN_OF_NORMAL,
     POOR_FIT,
+    SPLITTING,
     STRONG_FALL,
     choose,
+    coefficients_of,
     error_at,
     work_by_level,
 )
-from predictors.regression.model_choice import FORMS, SPLITTING, Choice, Form, Split, name_collinear
-from predictors.regression.qr import DETERMINED, coefficients_of
 from predictors.regression.training_runs import TrainingRuns, counts_of
-from predictors.remarks import FAR_FACTOR, measure_between
+from predictors.remarks import FAR_FACTOR, ignored_remarks, measure_between, outlier_remarks
 
 FAR_INPUT = 4.0
 GOOD_ERROR = 0.10
@@ -32,6 +40,7 @@ FORETOLD, BY_CHECK, LEAST_CHECK = 0.13, 0.25, 0.02
 """A prediction f times beyond is off by 0.13·f·e^¼ (median), e the check's error or 2 %."""
 SIGNIFICANT = 2.0
 _FAR, _FAR_INPUT = log2(FAR_FACTOR) + 1e-9, log2(FAR_INPUT) + 1e-9
+"""Beyond the runs, in log2 units."""
 
 
 def expected_mape(rmse: float) -> float:
@@ -199,10 +208,10 @@ def superlinear_remarks(runs: TrainingRuns) -> list[Remark]:
 
 def fit_remarks(runs: TrainingRuns, model: LogLogModel, rmse: float) -> list[Remark]:
     """Say what the fit itself shows: rows, counts, spread, columns left out."""
-    remarks = []
+    remarks, twice = [], round(2 ** (1 + runs.log_q.max()))
     if min(part.fit.degrees_of_freedom for part in model.parts) < 1:
         text = f"{runs.rows} runs fix the coefficients exactly: nothing is left to judge the fit by"
-        remarks.append(Remark("warning", "no_freedom", text, round(2 ** (1 + runs.log_q.max()))))
+        remarks.append(Remark("warning", "no_freedom", text, twice))
     elif expected_mape(rmse) > POOR_FIT:
         text = (
             f"the fit leaves errors of {expected_mape(rmse):.1%} (median) in its own training runs"
@@ -210,14 +219,8 @@ def fit_remarks(runs: TrainingRuns, model: LogLogModel, rmse: float) -> list[Rem
         remarks.append(Remark("warning", "poor_fit", text))
     if runs.levels.size < 3:
         text = "fewer than three processor counts: curvature cannot be seen"
-        remarks.append(Remark("warning", "few_levels", text, round(2 ** (1 + runs.log_q.max()))))
-    if runs.dropped:
-        listed = ", ".join(f"{seconds:.4g} s on {count:g}" for count, seconds in runs.dropped)
-        remarks.append(Remark("note", "outlier_runs", f"left out among repeats: {listed}"))
-    if runs.ignored:
-        text = f"columns not read: {', '.join(runs.ignored)}"
-        remarks.append(Remark("note", "ignored_columns", text))
-    return remarks
+        remarks.append(Remark("warning", "few_levels", text, twice))
+    return remarks + outlier_remarks(runs.dropped) + ignored_remarks(runs.ignored, "read")
 
 
 def choice_remarks(choice: Choice) -> list[Remark]:
@@ -247,14 +250,10 @@ def constant_remarks(
     return remarks
 
 
-def is_far(model: LogLogModel, log_q: float, log_inputs: Sequence[float]) -> bool:
-    """Say whether `range_remarks` would say anything of one target."""
-    reach = _FAR
-    for value, (bottom, top) in zip((log_q, *log_inputs), model.ends, strict=True):
-        if value > top + reach or value < bottom - reach:
-            return True
-        reach = _FAR_INPUT
-    return False
+def is_far(model: LogLogModel, log_q: float) -> bool:
+    """Say whether `range_remarks` would say anything of one count (log2)."""
+    smallest, largest = model.ends[0]
+    return max(log_q - largest, smallest - log_q) > _FAR
 
 
 def range_remarks(
@@ -275,7 +274,7 @@ def range_remarks(
     remarks = []
     smallest, largest = measured or (model.low[0], model.high[0])
     out = np.maximum(log_q - largest, smallest - log_q)
-    far = np.unique(log_q[out > np.log2(FAR_FACTOR) + 1e-9])
+    far = np.unique(log_q[out > _FAR])
     for target in far:
         factor = 2.0 ** max(target - largest, smallest - target)
         end = largest if target > largest else smallest
@@ -287,7 +286,7 @@ def range_remarks(
         beyond = np.maximum(
             log_inputs[:, k] - model.high[1 + k], model.low[1 + k] - log_inputs[:, k]
         )
-        if beyond.size and beyond.max() > np.log2(FAR_INPUT) + 1e-9:
+        if beyond.size and beyond.max() > _FAR_INPUT:
             text = f"{name} is up to {2 ** beyond.max():.3g} times beyond the training runs"
             remarks.append(Remark("warning", "far_input", text))
     return remarks

@@ -10,14 +10,14 @@ import ast
 import math
 import re
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache, cached_property
 
 import numpy as np
 
 from predictors.base import FloatArray, IntArray
 from predictors.errors import PredictorError
-from predictors.under_load.observed_load import LoadedRuns, Targets
+from predictors.under_load.load_aware import LoadedRuns, Targets
 
 POPULAR = ("1", "log n", "n", "n log n", "n^2", "n^3")
 """The list that ``"auto"`` chooses from."""
@@ -351,10 +351,8 @@ class RationalForm:
         """Return the form with the leading terms alone, and its constant if it has one."""
         constant = Term(0.0)
         init = self.init[:1] + ((constant,) if constant in self.init[1:] else ())
-        return RationalForm(
-            init, self.computation[:1], self.communication[:1], self.growth, self.largest,
-            self.messages[:1],
-        )  # fmt: skip
+        names = "computation", "communication", "messages"
+        return replace(self, init=init, **{name: getattr(self, name)[:1] for name in names})
 
     def names(self) -> list[tuple[str, str]]:
         """Return the part and the term of each column."""

@@ -10,8 +10,9 @@ import pandas as pd
 
 from predictors.base import BoolArray, FloatArray, Remark
 from predictors.least_squares import Method, Weights, lengths_of, solve_scaled, weighted
+from predictors.remarks import SEVERITY, ignored_remarks
 from predictors.under_load.complexity import RationalForm
-from predictors.under_load.observed_load import LoadedRuns, Targets
+from predictors.under_load.load_aware import LoadedRuns, Targets
 
 Solve = Callable[[FloatArray, FloatArray, BoolArray], FloatArray]
 BLOCKS = 5
@@ -202,11 +203,8 @@ def judge(
     """
     remarks = [*_undetermined(runs, wanted, known, coefficients, rank), *_negative(raw, known)]
     remarks += [*_thin(runs, fitted, few), *_short(runs, raw), *_outside(runs, wanted)]
-    if runs.ignored:
-        text = f"columns not used: {', '.join(runs.ignored)}"
-        remarks.append(Remark("note", "ignored_columns", text))
-    order = {"unusable": 0, "warning": 1, "note": 2}
-    return sorted(remarks, key=lambda remark: order[remark.grade])
+    remarks += ignored_remarks(runs.ignored)
+    return sorted(remarks, key=lambda remark: -SEVERITY[remark.grade])
 
 
 def _undetermined(

@@ -8,27 +8,18 @@ import pandas as pd
 from numpy.typing import ArrayLike
 
 from predictors.base import BoolArray, Estimator, FloatArray, Remark, asked_of, run_table
-from predictors.errors import NotFittedError, PredictorError, UndeterminedError
+from predictors.errors import PredictorError, UndeterminedError
 from predictors.least_squares import LinearFit, Method, Weights, check_method, fit_linear
 from predictors.remarks import check_level, refuse_unusable
+from predictors.under_load import judgement
 from predictors.under_load.complexity import GROWTHS, RationalForm, Term, complexity_choices
-from predictors.under_load.judgement import (
-    conditions_of,
-    folds_by_size,
-    judge,
-    range_from_folds,
-    score_forms,
-    score_table,
-    simplest_good,
-    solve_folds,
-)
-from predictors.under_load.load_aware import seconds_of_parts
-from predictors.under_load.observed_load import (
+from predictors.under_load.load_aware import (
+    LOAD_FORMS,
     LoadedRuns,
     LoadForm,
     Targets,
-    check_form,
     loaded_runs,
+    seconds_of_parts,
     targets,
 )
 
@@ -131,10 +122,10 @@ class RationalPolynomial(Estimator):
     def check_parameters(self) -> None:
         """Refuse complexities and choices that are none; see `Estimator`."""
         check_method(self.method, self.weights)
-        check_form(self.load)
-        if self.growth != "auto" and self.growth not in GROWTHS:
-            known = ", ".join(map(repr, ("auto", *GROWTHS)))
-            raise PredictorError(f"growth must be one of {known}, got {self.growth!r}")
+        for name, known in (("load", LOAD_FORMS), ("growth", ("auto", *GROWTHS))):
+            if getattr(self, name) not in known:
+                listed = ", ".join(map(repr, known))
+                raise PredictorError(f"{name} must be one of {listed}, got {getattr(self, name)!r}")
         for part in ("computation", "communication", "init", "messages"):
             if getattr(self, part) is not None:
                 _choices(part, getattr(self, part))
@@ -218,22 +209,22 @@ class RationalPolynomial(Estimator):
         candidates = self._candidates(runs)
         if len(candidates) == 1:
             return candidates[0]
-        folds = folds_by_size(runs.size) + folds_by_size(runs.nprocs)
+        folds = judgement.folds_by_size(runs.size) + judgement.folds_by_size(runs.nprocs)
         if not folds:
             return min(candidates, key=len)
-        errors = score_forms(candidates, runs, folds, self.method, self.weights)
-        picked = simplest_good(errors, [len(form) for form in candidates])
+        errors = judgement.score_forms(candidates, runs, folds, self.method, self.weights)
+        picked = judgement.simplest_good(errors, [len(form) for form in candidates])
         self._compared = candidates, errors, picked
         return candidates[picked]
 
     def _solve(self, columns: FloatArray, seconds: FloatArray, held: BoolArray) -> FloatArray:
-        return solve_folds(columns, seconds, [held], self.method, self.weights)[0]
+        return judgement.solve_folds(columns, seconds, [held], self.method, self.weights)[0]
 
     @property
     def scores_(self) -> pd.DataFrame | None:
         """The alternatives that cross-validation compared, a row each; None if it did not."""
         self._fitted()
-        return None if self._compared is None else score_table(*self._compared)
+        return None if self._compared is None else judgement.score_table(*self._compared)
 
     @property
     def rank_(self) -> int:
@@ -249,8 +240,7 @@ class RationalPolynomial(Estimator):
         return frame
 
     def _fitted(self) -> LinearFit:
-        if not hasattr(self, "fit_"):
-            raise NotFittedError("RationalPolynomial was asked before fit")
+        self.check_fitted("fit_")
         return self.fit_
 
     def _targets(self, nprocs: ArrayLike | pd.DataFrame, inputs: dict[str, ArrayLike]) -> Targets:
@@ -262,7 +252,7 @@ class RationalPolynomial(Estimator):
         """Return the values of the polynomial, and which of them the data determine."""
         columns = self.form_.columns(wanted)
         known = self.fit_.answers(columns)
-        for _, seen, asked in conditions_of(self.runs_, wanted):
+        for _, seen, asked in judgement.conditions_of(self.runs_, wanted):
             if np.ptp(seen) == 0:
                 known &= np.isclose(asked, seen[0], rtol=1e-9)
         return columns @ self.fit_.coefficients, known
@@ -317,7 +307,7 @@ class RationalPolynomial(Estimator):
         wanted = self._targets(nprocs, inputs)
         columns = self.form_.columns(wanted)
         answer = self._floored(columns @ self.fit_.coefficients)
-        low, high = range_from_folds(
+        low, high = judgement.range_from_folds(
             self.form_.columns(self.runs_), self.runs_.runtime, self.runs_.size,
             self._solve, columns, answer, level,
         )  # fmt: skip
@@ -331,7 +321,9 @@ class RationalPolynomial(Estimator):
 
     def _judge(self, wanted: Targets, raw: FloatArray, known: BoolArray) -> list[Remark]:
         fitted = self._floored(self.form_.columns(self.runs_) @ self.fit_.coefficients)
-        return judge(self.runs_, fitted, wanted, raw, known, self.few_, len(self.form_), self.rank_)
+        return judgement.judge(
+            self.runs_, fitted, wanted, raw, known, self.few_, len(self.form_), self.rank_
+        )
 
     def solve_size(self, seconds: ArrayLike, nprocs: ArrayLike, **load: ArrayLike) -> FloatArray:
         """Return the size that takes so many seconds, by bisection.

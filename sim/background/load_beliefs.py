@@ -8,8 +8,7 @@ import numpy as np
 
 from predictors.base import FloatArray, IntArray
 from predictors.compiling import direct
-from predictors.under_load.forecast import NwsMixture, Selection, rule_of
-from predictors.under_load.forecasters import series_without_values, take
+from predictors.under_load import forecast
 from sim.background.kernels import LoadedLinks
 from sim.background.load_sensors import LoadPast, LoadSensors
 from sim.errors import POSITIVE, check_choice
@@ -45,11 +44,11 @@ class LinkMixture:
     (array([7]), array([0.25]))
     """
 
-    def __init__(self, selection: Selection, forget: float) -> None:
-        self._rule = rule_of(selection)
+    def __init__(self, selection: forecast.Selection, forget: float) -> None:
+        self._rule = forecast.rule_of(selection)
         self._forget = forget
-        self._series = series_without_values(1, self._rule)
-        self._take = direct(take)
+        self._series = forecast.series_without_values(1, self._rule)
+        self._take = direct(forecast.take)
         self._unused: list[int] = []
         self._known: dict[int, tuple[int, int]] = {}
         self._samples = 0
@@ -211,14 +210,14 @@ class LoadBeliefs:
 
     sensors: LoadSensors
     belief: Belief = "forecast"
-    selection: InitVar[Selection] = "mae_50"
+    selection: InitVar[forecast.Selection] = "mae_50"
     forget: float = 6000.0
 
-    def __post_init__(self, selection: Selection) -> None:
+    def __post_init__(self, selection: forecast.Selection) -> None:
         check_choice(("forecast", "last", "oracle", "mean"), belief=self.belief)
         POSITIVE.check(forget=self.forget)
         sensors = self.sensors
-        self._cpu = NwsMixture(sensors.places, selection)
+        self._cpu = forecast.NwsMixture(sensors.places, selection)
         self._links = LinkMixture(selection, self.forget / sensors.every)
         self._past = LoadPast(sensors.places)
         self._links_loaded = 0

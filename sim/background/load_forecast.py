@@ -8,8 +8,7 @@ import numpy as np
 
 from predictors.base import FloatArray, IntArray
 from predictors.compiling import direct
-from predictors.under_load.load_aware import Conditions, Parts, runtime_under
-from predictors.under_load.observed_load import LoadForm
+from predictors.under_load.load_aware import Conditions, LoadForm, Parts, runtime_under
 from sim.background.background import LONGEST, LoadAhead
 from sim.background.kernels import DOUBLINGS, UNKNOWN, LoadedLinks, reverting, share_left
 from sim.background.load_beliefs import LoadBeliefs, Met

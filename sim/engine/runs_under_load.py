@@ -8,8 +8,7 @@ import numpy as np
 
 from predictors.base import RuntimePredictor
 from predictors.in_loop.wrapper import provider
-from predictors.under_load.load_aware import NeedsLoad, Parts
-from predictors.under_load.observed_load import LoadForm
+from predictors.under_load.load_aware import LoadForm, NeedsLoad, Parts
 from sim.engine.collaborator import Collaborator
 from sim.machine.base import Machine
 from sim.state.decisions import Preferences

@@ -9,8 +9,7 @@ from predictors.base import FloatArray, IntArray, RuntimePredictor
 from predictors.in_loop.oracle import NeedsTruth
 from predictors.in_loop.wrapper import Wrapper
 from predictors.under_load.forecast import Selection
-from predictors.under_load.load_aware import ExpectedLoad, Parts
-from predictors.under_load.observed_load import LoadForm
+from predictors.under_load.load_aware import ExpectedLoad, LoadForm, Parts
 from sim.background.background import CPU_ROUNDS, NETWORK_ROUNDS, BackgroundLoad
 from sim.background.load_beliefs import Belief, LoadBeliefs
 from sim.background.load_forecast import LoadForecast

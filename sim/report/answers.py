@@ -275,7 +275,7 @@ def regret_by(read: Sequence[pd.DataFrame], key: str) -> pd.DataFrame:
     -----
     This says which jobs bear the regret, not whose errors cause it: one job's
     wrong belief makes others wait. For causes, mend the errors of a group with
-    `predictors.in_loop.partial_oracle.PartialOracle` and see what regret is left.
+    `predictors.in_loop.oracle.PartialOracle` and see what regret is left.
     """
     groups = [regret.assign(jobs=1).groupby(key, sort=False) for regret in read]
     sums = [

@@ -7,8 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from predictors.under_load.forecast import NwsMixture
-from predictors.under_load.forecasters import ADAPTIVE, GAINS, TIE, TRIM
+from predictors.under_load.forecast import ADAPTIVE, GAINS, TIE, TRIM, NwsMixture
 from predictors.under_load.load_aware import MOST_ROUNDS, ROUNDS, SETTLED, Parts
 from sim.background.background import BackgroundLoad
 from sim.background.load_beliefs import DROP_AT_ONCE, LinkMixture, LoadBeliefs

@@ -102,7 +102,7 @@ def test_what_is_allowed_is_said_in_words():
 
 
 def test_what_a_list_holds_is_checked_too():
-    repaired = {"_target_": "predictors.in_loop.partial_oracle.PartialOracle", "before": NOISY}
+    repaired = {"_target_": "predictors.in_loop.oracle.PartialOracle", "before": NOISY}
     assert build(repaired | {"counts": [4, 8]}, "predictor").counts == (4, 8)
     for counts in (["a", "b"], [1.5, 4], 8):
         with pytest.raises(ConfigError, match=r"predictor\.counts=.*a list of whole numbers$"):

@@ -12,7 +12,7 @@ from toys import trace_of
 
 import sim
 from predictors.cli.display import Display
-from predictors.cli.fitting import fitting_tables
+from predictors.cli.terminal import fitting_tables
 from sim.console import Side, print_results
 from sim.results.metrics import summarise
 from sim.results.outcome import outcome

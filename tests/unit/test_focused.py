@@ -5,13 +5,13 @@ import pandas as pd
 import pytest
 
 from predictors.errors import PredictorError, UndeterminedError
-from predictors.regression.focal_kernels import (
+from predictors.regression.focal_kernels import region
+from predictors.regression.garren import (
+    FocusedRegression,
     distance_weights,
-    region,
     within_bands,
     within_time,
 )
-from predictors.regression.garren import FocusedRegression
 
 LEVELS = (16, 32, 64, 128, 256)
 

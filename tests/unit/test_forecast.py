@@ -4,8 +4,7 @@ import numpy as np
 import pytest
 
 from predictors.errors import PredictorError
-from predictors.under_load.forecast import SELECTOR_NAMES, NwsMixture
-from predictors.under_load.forecasters import PRIMARIES
+from predictors.under_load.forecast import PRIMARIES, SELECTOR_NAMES, NwsMixture
 
 GAINS = (0.05, 0.10, 0.15, 0.20, 0.30, 0.40, 0.50, 0.75)
 SPANS = (None, 1, 5, 10, 20, 30, 50, 100)

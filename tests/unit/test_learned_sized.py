@@ -8,14 +8,18 @@ from toys import rigid, trace_of
 
 from predictors.base import Observation, VisibleJobs
 from predictors.errors import PredictorError
-from predictors.in_loop.learned_sized import (
-    RegressionPerApplication,
-    SizedHistory,
+from predictors.in_loop.learned_sized import RegressionPerApplication, SizedHistory
+from predictors.in_loop.sized_kernels import (
+    FOCI,
+    Fit,
+    as_runs_correct,
+    asked_of,
+    compare,
+    focused,
     latest_runs,
     seen_of,
     with_run,
 )
-from predictors.in_loop.sized_kernels import FOCI, Fit, as_runs_correct, asked_of, compare, focused
 from predictors.regression.barnes import LogLogRegression
 from predictors.regression.garren import FocusedRegression
 from predictors.remarks import worst_grade

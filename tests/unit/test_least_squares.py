@@ -5,7 +5,7 @@ import pytest
 import statsmodels.api as sm
 
 from predictors.least_squares import LeastSquares, cooks_distance
-from predictors.regression.qr import DETERMINED, collinear_column, design_factor
+from predictors.regression.loglog_kernels import DETERMINED, collinear_column, design_factor
 
 pytestmark = pytest.mark.fast
 

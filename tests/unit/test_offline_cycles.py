@@ -8,9 +8,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from predictors.cycles.cycle_kernels import Curves, seconds_per_cell
 from predictors.cycles.messages import ITANIUM2, Exchange
-from predictors.cycles.offline import OfflineCyclePredictor, choose_knots, knot_values
+from predictors.cycles.offline import (
+    Curves,
+    OfflineCyclePredictor,
+    choose_knots,
+    knot_values,
+    seconds_per_cell,
+)
 from predictors.errors import NotFittedError, PredictorError
 
 CELLS = np.geomspace(1e3, 1e5, 31)

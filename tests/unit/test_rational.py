@@ -6,7 +6,7 @@ import pytest
 
 from benchmarks.load_comparators import RatioPolynomial, SizePolynomial
 from predictors.errors import NotFittedError, PredictorError, UndeterminedError
-from predictors.under_load.observed_load import available
+from predictors.under_load.load_aware import available
 from predictors.under_load.rational import RationalPolynomial
 
 TRUE = np.array([3.0, 0.0, 2.0, 5.0, 40.0, 6.0, 0.0, 1.0, 12.0, 3.0, 0.5])

@@ -9,8 +9,7 @@ from toys import ToyEstimate
 
 from predictors.base import Observation, VisibleJobs
 from predictors.errors import NotFittedError, PredictorError
-from predictors.in_loop.oracle import NoisyOracle
-from predictors.in_loop.partial_oracle import CLASSES, PartialOracle
+from predictors.in_loop.oracle import CLASSES, NoisyOracle, PartialOracle
 from predictors.in_loop.wrapper import setting
 from sim.errors import StatisticsError
 from sim.report.answers import regret_by, regret_of_jobs
