@@ -9,7 +9,7 @@ from predictors.base import FloatArray, IntArray, RuntimePredictor, VisibleJobs
 from predictors.in_loop.oracle import Oracle
 from sim.errors import SimError
 from sim.machine.base import Machine
-from sim.state.calendar import by_job
+from sim.state.columns import by_job
 from sim.state.machine_state import Run
 from workloads.base import GroundTruth, Tabled, TellsOneRuntime, Trace
 

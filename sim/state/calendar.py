@@ -13,7 +13,6 @@ from numpy.typing import NDArray
 from predictors.base import FloatArray, IntArray, RuntimePredictor
 from predictors.compiling import compiled, direct
 from predictors.in_loop.wrapper import setting
-from sim.state.columns import padded
 from sim.state.run_state import State, kinds_in, struct_type, structure
 from workloads.base import Tabled
 
@@ -44,7 +43,8 @@ class Calendar(structref.StructRefProxy):
         By how much a belief that is outlived grows, one after the other, up to the requested
         time; beyond, or without them, it doubles.
     done, since : numpy.ndarray of float, shape (n,)
-        The share of each run that was done until an instant, seconds; empty where counts stay.
+        The share of each run that was done by an instant, and that, seconds; empty where counts
+        stay.
     by_count : Tabled
         How long runs take on each count that they may change to; a job's row is -1 where it keeps
         the count that it starts on.
@@ -95,20 +95,6 @@ def let_counts_change(calendar: Calendar, by_count: Tabled) -> None:
     """Put down how long runs take on each count, where that may change while they run."""
     jobs = by_count.row.size
     calendar.by_count, calendar.done, calendar.since = by_count, np.zeros(jobs), np.zeros(jobs)
-
-
-def by_job(runtimes: dict[int, FloatArray], jobs: int) -> Tabled:
-    """Return runtimes by count, from no processors on, of some jobs out of so many."""
-    row, ones = np.full(jobs, -1), np.ones(jobs)
-    row[[*runtimes]] = np.arange(len(runtimes))
-    return Tabled(padded([*runtimes.values()]), row, ones, ones)
-
-
-@compiled
-def runtime_on(by_count: Tabled, job: int, processors: int) -> float:
-    """Return the runtime of a job on a count, seconds."""
-    scale = by_count.g[by_count.row[job], processors] / by_count.reference_g[job]
-    return float(by_count.runtimes[job] * scale)
 
 
 @compiled

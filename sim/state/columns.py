@@ -1,4 +1,4 @@
-"""Tables that grow by rows, as a run goes on."""
+"""Tables: of rows of unlike length, of runtimes by count, and such as grow as a run goes on."""
 
 from array import array
 from typing import Any
@@ -7,6 +7,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from predictors.base import Explanation, FloatArray
+from predictors.compiling import compiled
+from workloads.base import Tabled
 
 
 def padded(rows: list[FloatArray]) -> FloatArray:
@@ -15,6 +17,20 @@ def padded(rows: list[FloatArray]) -> FloatArray:
     for row, own in zip(table, rows, strict=True) if table.size > 0 else ():
         row[: own.size] = own
     return table
+
+
+def by_job(runtimes: dict[int, FloatArray], jobs: int) -> Tabled:
+    """Return runtimes by count, from no processors on, of some jobs out of so many."""
+    row, ones = np.full(jobs, -1), np.ones(jobs)
+    row[[*runtimes]] = np.arange(len(runtimes))
+    return Tabled(padded([*runtimes.values()]), row, ones, ones)
+
+
+@compiled
+def runtime_on(by_count: Tabled, job: int, processors: int) -> float:
+    """Return the runtime of a job on a count, seconds."""
+    scale = by_count.g[by_count.row[job], processors] / by_count.reference_g[job]
+    return float(by_count.runtimes[job] * scale)
 
 
 class Columns:

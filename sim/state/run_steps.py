@@ -4,16 +4,8 @@ import numpy as np
 
 from predictors.compiling import compiled
 from sim.state.availability import BelievedEnds
-from sim.state.calendar import (
-    ENDING,
-    EXPIRING,
-    Calendar,
-    runtime_on,
-    sift_down,
-    sift_up,
-    swap,
-    write_event,
-)
+from sim.state.calendar import ENDING, EXPIRING, Calendar, sift_down, sift_up, swap, write_event
+from sim.state.columns import runtime_on
 from sim.state.run_state import (
     State,
     allocate,

@@ -16,7 +16,7 @@ from sim.policies.backfill.easy import find_backfills, find_heads
 from sim.policies.passes.sharing import Claims, SharingMemory, admit, equal_counts
 from sim.policies.reallocation.beliefs import TABLED, seconds_on
 from sim.state.availability import BelievedEnds
-from sim.state.calendar import runtime_on
+from sim.state.columns import runtime_on
 from sim.state.predicted import LEAST_BELIEF
 from sim.state.run_state import State, make_room
 from sim.state.run_steps import ask_to_wake, holders_in, resize, start

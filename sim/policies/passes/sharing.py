@@ -16,8 +16,7 @@ from sim.engine.engine import Engine
 from sim.engine.loop import queue_nobody
 from sim.engine.protocols import CompiledRule
 from sim.policies.reallocation.beliefs import TABLED, Beliefs
-from sim.state.calendar import by_job
-from sim.state.columns import Explanations, padded
+from sim.state.columns import Explanations, by_job, padded
 from sim.state.feasible_counts import one_by_one
 from sim.state.predicted import LEAST_BELIEF
 from sim.state.processors import held_ranges
