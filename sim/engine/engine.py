@@ -365,10 +365,7 @@ class Engine:
     def _wake_at(self, decision: WakeAt, now: float) -> None:
         if decision.time <= now:
             raise PolicyError(f"WakeAt({decision.time:g}) is not after now, {now:g}")
-        if decision.instead < np.inf:
-            self.state.withdraw_wake(decision.instead)
-        if decision.time < np.inf:
-            self.state.wake_at(decision.time)
+        self.state.wake_at(decision.time)
 
     def _start(self, start: Start, now: float) -> None:
         job, processors, nodes, cost = start

@@ -6,7 +6,6 @@ Among that is what planning adds to beliefs by how wrong they were, application 
 from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from math import inf
 from typing import NamedTuple
 
 import numpy as np
@@ -115,12 +114,9 @@ class WakeAt(NamedTuple):
     ----------
     time : float
         Infinite for never.
-    instead : float
-        A time asked for before that is withdrawn; infinite for none.
     """
 
     time: float
-    instead: float = inf
 
 
 Decision = Start | Resize | Requeue | Grant | Refuse | WakeAt

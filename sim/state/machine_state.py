@@ -80,7 +80,7 @@ def rewrite(run: Run, **what: Any) -> None:
 _allocate, _reallocate = direct(run_state.allocate), direct(run_state.reallocate)
 _release, _allocate_named = direct(run_state.release), direct(run_state.allocate_named)
 _push_holder, _pop_holder = direct(run_state.push_holder), direct(run_state.pop_holder)
-_ask_to_wake, _withdraw_wake = direct(run_steps.ask_to_wake), direct(run_steps.withdraw_wake)
+_ask_to_wake = direct(run_steps.ask_to_wake)
 _make_room = direct(run_state.make_room)
 
 
@@ -270,10 +270,6 @@ class MachineState:
     def wake_at(self, time: float) -> None:
         """See to it that something happens then."""
         _ask_to_wake(self.tables, time)
-
-    def withdraw_wake(self, time: float) -> None:
-        """Forget one request of `wake_at` for this very time."""
-        _withdraw_wake(self.tables, time)
 
     def fail(self, node: int, end: float, processors: int) -> None:
         """Note that a node is believed to be repaired then."""

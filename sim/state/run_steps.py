@@ -64,6 +64,12 @@ def withdraw_wake(state: State, instant: float) -> None:
             wakes[k] = wakes[k + 1]
 
 
+@compiled
+def hand_over_wakes(origin: State, to: State) -> None:
+    """Let a state have all instants for which another was asked for a pass."""
+    to.wakes, to.run[0].wakes = origin.wakes, origin.run[0].wakes
+
+
 @compiled(forceinline=True)
 def _wake(state: State, now: float) -> int:
     """Forget who asked for this instant, and count them."""

@@ -6,7 +6,6 @@ import numpy as np
 
 from predictors.base import FloatArray
 from predictors.compiling import compiled, direct
-from sim.engine.engine import Engine
 from sim.engine.protocols import Promise, Scheduler
 from sim.policies.backfill.replanning import ReplanningScheduler
 from sim.policies.base import Allocation, OpenAllocation
@@ -21,7 +20,7 @@ from sim.policies.passes.memory import (
     note_freed,
     take_freed,
 )
-from sim.policies.passes.queue_rule import CompiledQueueRule, QueueKeeper, compiled_rule
+from sim.policies.passes.queue_rule import OF_QUEUES, QueueKeeper
 from sim.policies.ties import is_less
 from sim.state.availability import (
     advance,
@@ -33,7 +32,6 @@ from sim.state.availability import (
     place,
     place_next,
 )
-from sim.state.decisions import Decision, WakeAt
 from sim.state.run_state import State
 from sim.state.run_steps import ask_to_wake
 from sim.state.view import View
@@ -172,6 +170,7 @@ def compress_candidates(memory: RuleMemory, now: float) -> None:
     at, profile = memory.queue.at[0], memory.profile
     processors, runtime, starts = waiting_in(memory.queue)
     counts, runtimes = memory.menu_counts, memory.menu_runtimes
+    look_again(memory, now)
     begin, end, most = take_freed(memory, now)
     if most < 0:
         return
@@ -260,20 +259,18 @@ def reserve_best(state: State, memory: RuleMemory, k: int) -> None:
 
 
 @compiled(forceinline=True)
-def is_wake_wanted(ends: FloatArray, memory: RuleMemory) -> bool:
-    """Say whether a pass is to be asked for when the next reservation begins, and note it.
+def wake_for_next(state: State, memory: RuleMemory) -> None:
+    """Ask for a pass when the next reservation begins.
 
     Most begin when a running job is believed to end, when there is one anyway.
     """
-    own = memory.reserving[0]
+    own, ends = memory.reserving[0], state.holder_end[: state.run[0].holders]
     following = own.next_start
-    if following == np.inf or following == own.wake_time:
-        return False
     place = np.searchsorted(ends, following)
-    if place < ends.size and ends[place] == following:
-        return False
-    own.wake_time = following
-    return True
+    is_due = following < np.inf and following != own.wake_time
+    if is_due and not (place < ends.size and ends[place] == following):
+        ask_to_wake(state, following)
+        own.wake_time = following
 
 
 @compiled(forceinline=True)
@@ -328,7 +325,7 @@ def _changes(state: State) -> FloatArray:
 
 @compiled
 def take_in(state: State, memory: RuleMemory, changes: FloatArray, is_moved: bool) -> bool:
-    """Bring profile and reservations up to date with runs; say whether any may move earlier.
+    """Bring profile and reservations up to date; say whether processors became free early.
 
     Parameters
     ----------
@@ -343,23 +340,16 @@ def take_in(state: State, memory: RuleMemory, changes: FloatArray, is_moved: boo
     early, is_broken = follow_changes(memory, state.run[0].now, changes)
     if is_broken or is_moved:
         keep_what_fits(state, memory)
-    return early or is_moved
+    return early
 
 
 @compiled
 def prepare(state: State, memory: RuleMemory) -> None:
     """Bring profile and reservations up to date."""
-    run = state.run[0]
-    if run.ended_now + run.expired_now + memory.revised_places.size > 0:
-        early = take_in(state, memory, _changes(state), False)
-        if memory.revised_places.size > 0:
-            early |= believe(state, memory)
-            keep_what_fits(state, memory)
-        if early:
-            compress(memory, run.now)
-    else:
-        make_room_for_all(state, memory)
-        advance(memory.profile, run.now)
+    run, is_revised = state.run[0], memory.revised_places.size > 0
+    is_shorter = believe(state, memory)
+    if take_in(state, memory, _changes(state), is_revised) or is_shorter:
+        compress(memory, run.now)
     if run.arrived - run.newcomer > 1 or memory.placements.size > 0:
         memory.placements = nothing_found(run.arrived - run.newcomer)
 
@@ -367,22 +357,21 @@ def prepare(state: State, memory: RuleMemory) -> None:
 @compiled
 def admit(state: State, memory: RuleMemory, job: int) -> None:
     """Let a job that has just arrived wait with a reservation."""
-    reserve(state, memory, push(memory.queue, job, state.processors[job], state.belief[job], 0.0))
+    key = memory.key[job]
+    at = push(memory.queue, job, state.processors[job], state.belief[job], key)
+    reserve(state, memory, at)
 
 
 @compiled
 def decide(state: State, memory: RuleMemory) -> int:
     """Find whose reservation begins now, and ask for a pass when the next one does."""
     number = find_due(memory, state.run[0].now)
-    if is_wake_wanted(state.holder_end[: state.run[0].holders], memory):
-        ask_to_wake(state, memory.reserving[0].next_start)
+    wake_for_next(state, memory)
     return int(number)
 
 
-_take_in, _keep_what_fits, _compress = direct(take_in), direct(keep_what_fits), direct(compress)
-_reserve, _reserve_best, _look_again = direct(reserve), direct(reserve_best), direct(look_again)
-_compress_candidates, _believe = direct(compress_candidates), direct(believe)
-_find_due, _is_wake_wanted = direct(find_due), direct(is_wake_wanted)
+_take_in, _compress, _believe = direct(take_in), direct(compress), direct(believe)
+_reserve_best, _compress_candidates = direct(reserve_best), direct(compress_candidates)
 
 
 class Conservative:
@@ -424,26 +413,24 @@ class ConservativeScheduler(QueueKeeper):
     longer fits.
     """
 
-    tracks_runs = True
+    by_key, tracks_runs = False, True
     promise: Promise = "starts"
-
-    def compiled_rule(self, engine: Engine) -> CompiledQueueRule | None:
-        """Return the rule where jobs queue in the order of arrival."""
-        known = engine, self, ConservativeScheduler
-        return compiled_rule(*known, prepare=prepare, admit=admit, decide=decide)
+    functions = OF_QUEUES | {"prepare": prepare, "admit": admit, "decide": decide}
 
     def prepare(self) -> None:
         """Bring profile and reservations up to date."""
+        changes, is_moved = self._changes()
+        is_revised, state, memory = self.revise(), self.view._tables, self.memory
+        is_early = is_moved | bool(_believe(state, memory))
         self.rank()
-        state, memory = self.view._tables, self.memory
-        released = bool(_take_in(state, memory, *self._changes()))
-        if self.revise():
-            released |= bool(_believe(state, memory))
-            self.rank()
-            _keep_what_fits(state, memory)
+        is_early |= bool(_take_in(state, memory, changes, is_moved or is_revised))
         self._take_in_arrivals()
-        if released:
+        if is_early:
             self._compress()
+
+    def refresh(self) -> None:
+        """Leave it to the next pass to plan with what is believed now."""
+        self.revise()
 
     def newcomers(self) -> Sequence[int]:
         """Return the jobs that have just arrived, in the policy's order by what they ask for."""
@@ -454,22 +441,6 @@ class ConservativeScheduler(QueueKeeper):
         runtime = np.array([view.belief(*one) for one in zip(jobs, asked.tolist(), strict=True)])
         keys = self._keys(jobs, asked, runtime)
         return [jobs[place] for place in np.argsort(keys, kind="stable").tolist()]
-
-    def admit(self, job: int) -> int:
-        """Queue a job, with the earliest hole reserved for it, and return its place."""
-        place = super().admit(job)
-        _reserve(self.view._tables, self.memory, place)
-        return place
-
-    def find_starts(self) -> int:
-        """Find whose reservation begins now."""
-        return int(_find_due(self.memory, self.view.now))
-
-    def wakes(self) -> Sequence[Decision]:
-        """Return the wish for a pass when the next reservation begins, where there is none then."""
-        memory = self.memory
-        is_wanted = _is_wake_wanted(self.view._ends.end, memory)
-        return [WakeAt(memory.reserving["wake_time"].item())] if is_wanted else []
 
     def _take_in_arrivals(self) -> None:
         """Prepare for the arrivals: nothing where each is placed by itself."""
@@ -507,6 +478,7 @@ class OpenConservativeScheduler(OpenKeeper, ConservativeScheduler):
     """
 
     promise = "ends"
+    functions = OF_QUEUES | {"decide": decide}
 
     def prepare(self) -> None:
         """Bring profile and reservations up to date, with open counts."""
@@ -521,12 +493,9 @@ class OpenConservativeScheduler(OpenKeeper, ConservativeScheduler):
             self.candidates.narrow(self.memory)
         self._places = self.queue.place_of() if self.view.arrived else {}
 
-    def admit(self, job: int) -> int:
-        """Reserve the hole in which a job that was taken in ends earliest, return its place."""
+    def admit(self, job: int) -> None:
+        """Reserve the hole in which a job that was taken in ends earliest."""
         _reserve_best(self.view._tables, self.memory, self._places[job])
-        return self._places[job]
 
     def _compress(self) -> None:
-        if self.queue.waiting:
-            _compress_candidates(self.memory, self.view.now)
-            _look_again(self.memory, self.view.now)
+        _compress_candidates(self.memory, self.view.now)

@@ -7,7 +7,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from predictors.compiling import compiled, direct
-from sim.engine.engine import Engine
 from sim.engine.protocols import Promise, Scheduler, acts_as
 from sim.errors import AT_LEAST_1, PolicyError, check_choice
 from sim.policies.allocation.rigid import Request
@@ -23,7 +22,7 @@ from sim.policies.passes.memory import (
     lay_running,
     profile_of,
 )
-from sim.policies.passes.queue_rule import CompiledQueueRule, QueueKeeper, compiled_rule
+from sim.policies.passes.queue_rule import OF_QUEUES, QueueKeeper
 from sim.state.availability import BelievedEnds
 from sim.state.availability import place as place_job
 from sim.state.run_state import State
@@ -215,6 +214,8 @@ class EasyScheduler(QueueKeeper):
         What stands in the memory at first.
     """
 
+    by_key = True
+
     def __init__(
         self,
         view: View,
@@ -228,16 +229,10 @@ class EasyScheduler(QueueKeeper):
     ) -> None:
         if anew is not None and not acts_as(allocation, Request):
             self.chooses_anew, known["refutation_factor"] = True, float(anew)
+        self.decides = decides or (decide_deep if reservations > 1 else decide)
+        self.functions = OF_QUEUES | {"decide": self.decides}
         super().__init__(view, order, allocation, reservations, strict, **known)
         self.reservations, self.strict = reservations, strict
-        self.decides = decides or (decide_deep if reservations > 1 else decide)
-        self._decide = direct(self.decides)
-
-    def compiled_rule(self, engine: Engine) -> CompiledQueueRule | None:
-        """Return the rule for queues by arrival; not if jobs choose again that may be killed."""
-        if self.chooses_anew and engine.kills:
-            return None
-        return compiled_rule(engine, self, EasyScheduler, decide=self.decides)
 
     @property
     def promise(self) -> Promise | None:
@@ -265,7 +260,7 @@ class EasyScheduler(QueueKeeper):
 
     def prepare(self) -> None:
         """Plan with what is believed now; let those choose again who have to."""
-        self.refresh()
+        super().prepare()
         if self.chooses_anew and self.queue.waiting > 0:
             is_refuted = _is_refuted(self.view._tables, self.memory.refutation_factor)
             if is_refuted and self.choose_anew():

@@ -1,22 +1,18 @@
 """Conservative backfilling that rebuilds all reservations in every pass, as far as it matters."""
 
-from collections.abc import Sequence
 from math import frexp
 from typing import NamedTuple
 
 import numpy as np
 
 from predictors.base import FloatArray, IntArray
-from predictors.compiling import compiled, direct
-from sim.engine.engine import Engine
+from predictors.compiling import compiled
 from sim.policies.backfill.easy import EasyScheduler
 from sim.policies.backfill.queue_search import is_hopeless, summarise
 from sim.policies.base import Allocation
 from sim.policies.order import Order
 from sim.policies.passes.memory import RuleMemory, lay_running, profile_of, reserve_rest
-from sim.policies.passes.queue_rule import CompiledQueueRule, compiled_rule
 from sim.state.availability import Profile, earliest, free_between, occupy
-from sim.state.decisions import Decision, WakeAt
 from sim.state.run_state import State
 from sim.state.run_steps import ask_to_wake, withdraw_wake
 from sim.state.view import View
@@ -175,10 +171,7 @@ def replan_soonest(
 def decide(state: State, memory: RuleMemory) -> int:
     """Find whose reservation begins now, and ask for a pass when the next one does."""
     number = find_due(state, memory)
-    before, after = move_wake(state.holder_end[: state.run[0].holders], memory, state.run[0].now)
-    if before != after:
-        withdraw_wake(state, before)
-        ask_to_wake(state, after)
+    move_wake(state, memory)
     return number
 
 
@@ -201,25 +194,21 @@ def find_due(state: State, memory: RuleMemory) -> int:
 
 
 @compiled
-def move_wake(ends: FloatArray, memory: RuleMemory, now: float) -> tuple[float, float]:
-    """Return for when a pass was asked for, and for when it is now, when the next job starts.
+def move_wake(state: State, memory: RuleMemory) -> None:
+    """Ask for a pass when the next job starts, if not when a job is believed to end anyway.
 
-    Most start when a running job is believed to end, when there is one anyway. A pass that was
-    asked for by a plan that is no more is withdrawn: orders of which keys change with time
-    would plan otherwise then. Infinity is for none.
+    A pass that was asked for by a plan that is no more is withdrawn: orders of which keys change
+    with time would plan otherwise then.
     """
-    own = memory.reserving[0]
+    own, ends = memory.reserving[0], state.holder_end[: state.run[0].holders]
     before, following = own.wake_time, own.next_start
-    if before <= now:
-        before = np.inf
     place = np.searchsorted(ends, following)
     if place < ends.size and ends[place] == following:
         following = np.inf
     own.wake_time = following
-    return before, following
-
-
-_find_due, _move_wake = direct(find_due), direct(move_wake)
+    if before != following:
+        withdraw_wake(state, before)
+        ask_to_wake(state, following)
 
 
 class ReplanningScheduler(EasyScheduler):
@@ -229,22 +218,15 @@ class ReplanningScheduler(EasyScheduler):
     more gets the others then.
     """
 
+    by_key = True
+
     def __init__(self, view: View, order: Order, allocation: Allocation) -> None:
         super().__init__(view, order, allocation, reservations=0, decides=decide)
-
-    def compiled_rule(self, engine: Engine) -> CompiledQueueRule | None:
-        """Return the rule where jobs queue in the order of arrival."""
-        return compiled_rule(engine, self, ReplanningScheduler, decide=decide)
 
     def find_starts(self) -> int:
         """Find whose reservation begins now, in the order as it is now."""
         self.rank()
-        return int(_find_due(self.view._tables, self.memory))
-
-    def wakes(self) -> Sequence[Decision]:
-        """Return the wish for a pass when the next reservation begins, instead of the last one."""
-        before, after = _move_wake(self.view._ends.end, self.memory, self.view.now)
-        return [WakeAt(after, instead=before)] if before != after else []
+        return int(self._decide(self.view._tables, self.memory))
 
     def reserved_starts(self) -> dict[int, tuple[float, int, float]]:
         """Return start, processors and believed runtime of every reservation of this pass."""

@@ -4,14 +4,12 @@ import numpy as np
 
 from predictors.base import FloatArray, IntArray
 from predictors.compiling import direct
-from predictors.in_loop.oracle import foresees
-from sim.engine.engine import Engine
 from sim.engine.protocols import Promise
 from sim.policies.base import OpenAllocation
 from sim.policies.molding.base import Candidates, mold_first
 from sim.policies.order import Order
 from sim.policies.passes.memory import set_menu
-from sim.policies.passes.queue_rule import CompiledQueueRule, QueueKeeper, compiled_rule
+from sim.policies.passes.queue_rule import OF_QUEUES, QueueKeeper
 from sim.state.decisions import Start
 from sim.state.feasible_counts import place_up_to
 from sim.state.run_state import longer
@@ -56,13 +54,15 @@ class OpenKeeper(QueueKeeper):
         self._used, serial = 0, np.zeros(len(view.submit_time))
         known = {"menu_counts": self.counts, "menu_runtimes": self.runtimes}
         known["open"] = self.candidates.keeps._replace(serial=serial)
+        if self.candidates.compiled_pass is not None:
+            self.functions = OF_QUEUES | {"decide": self.candidates.compiled_pass}
         super().__init__(view, order, allocation, reservations, strict, **known)
 
-    def admit(self, job: int) -> int:
-        """Queue a job that has just arrived, with its candidates, and return its place."""
+    def admit(self, job: int) -> None:
+        """Queue a job that has just arrived, with its candidates."""
         count, seconds = self._offer(job, self.view.requested_processors[job])
         self.view._beliefs.keep(job, count, seconds)
-        return self.enqueue(job, count, seconds)
+        self.enqueue(job, count, seconds)
 
     def believe_anew(self, place: int, job: int) -> float:
         """Write the candidates of the waiting job at a place anew."""
@@ -109,19 +109,13 @@ class OpenKeeper(QueueKeeper):
 class OpenScheduler(OpenKeeper):
     """Plans anew in every pass: a number of reservations, and who may overtake a blocked job."""
 
+    by_key = False
     promise: Promise = "fit"
-
-    def compiled_rule(self, engine: Engine) -> CompiledQueueRule | None:
-        """Return the rule where it narrows without memory, in the order of arrival."""
-        decides, learns = self.candidates.compiled_pass, self.view.predictor.learns
-        if decides is None or learns or engine.kills or not foresees(engine.predictor):
-            return None
-        return compiled_rule(engine, self, OpenScheduler, decide=decides)
 
     def prepare(self) -> None:
         """Plan with what is believed now."""
         self.candidates.watch()
-        self.refresh()
+        super().prepare()
 
     def find_starts(self) -> int:
         """Let the rule narrow the candidates, then find whoever can and should start."""

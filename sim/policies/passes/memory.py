@@ -135,6 +135,8 @@ class RuleMemory(structref.StructRefProxy):
         Of each job. These are empty where no predictor learns.
     user : numpy.ndarray of int, shape (n,)
         Of each job that has arrived; -1 if that is not known.
+    key : numpy.ndarray of float, shape (n,)
+        By which each job that has arrived ranks in the queue, the least first.
     ends_told : numpy.ndarray of int, shape (1,)
         How many had ended when the predictor was told last.
     own : numpy.ndarray of float, shape (k, m)
@@ -161,6 +163,7 @@ class RuleMemory(structref.StructRefProxy):
     ended: NDArray[Any]
     application: IntArray
     user: IntArray
+    key: FloatArray
     ends_told: IntArray
     own: FloatArray
 
@@ -218,6 +221,7 @@ def make_memory(
         "ended": np.zeros(learning, ENDED),
         "application": np.zeros(learning, np.int64),
         "user": np.full(jobs, -1),
+        "key": np.zeros(jobs),
         "ends_told": np.zeros(1, np.int64),
         "own": np.zeros((0, 0)),
     }
@@ -317,7 +321,7 @@ def believe(state: State, memory: RuleMemory) -> bool:
 @compiled
 def admit(state: State, memory: RuleMemory, job: int) -> None:
     """Let a job that has just arrived wait."""
-    push(memory.queue, job, state.processors[job], state.belief[job], 0.0)
+    push(memory.queue, job, state.processors[job], state.belief[job], memory.key[job])
 
 
 # Counts that are chosen at submit

@@ -10,7 +10,7 @@ from predictors.compiling import direct
 from predictors.in_loop.oracle import foresees
 from predictors.in_loop.wrapper import has_curves
 from sim.engine.engine import Engine
-from sim.engine.loop import ask, keep_request, never_ask
+from sim.engine.loop import ask, keep_request, never_ask, start_nobody
 from sim.engine.protocols import acts_as
 from sim.policies.allocation.rigid import Request
 from sim.policies.allocation.sa import chooses_by_offers
@@ -35,6 +35,8 @@ from sim.state.run_state import State
 from sim.state.view import View
 from sim.state.waiting_queue import WaitingQueue, jobs_in
 
+OF_QUEUES: dict[str, Any] = {"admit": admit, "decide": start_nobody}
+"""What rules of queues do that say nothing else."""
 JOBS_AT_ONCE = 65_536
 """Jobs whose counts to choose from are put down together."""
 _believe, _revise = direct(believe), direct(revise)
@@ -62,8 +64,10 @@ class QueueKeeper:
     backfilling : numpy.ndarray of BACKFILLING, shape (1,)
     memory : RuleMemory
         What compiled code keeps of the run.
-    find_starts : callable
-        Finds who starts; returns how many places were written to the queue's ``found``.
+    functions : mapping of str to callable
+        Those of `sim.engine.loop.BoundRule` that are the rule's own.
+    by_key : bool
+        Whether its compiled rule may rank jobs by keys that stay.
     tracks_runs : bool
         Whether all that wait hold a reservation beside the running jobs, from pass to pass.
     candidates : Candidates or None
@@ -74,11 +78,11 @@ class QueueKeeper:
         Lets them; returns the places of those who chose otherwise.
     """
 
-    tracks_runs = False
+    by_key = tracks_runs = False
     candidates: Candidates | None = None
     chooses_anew = False
     choose_anew: Callable[[], list[int]]
-    find_starts: Callable[[], int]
+    functions: dict[str, Any] = OF_QUEUES
 
     def __init__(
         self,
@@ -100,6 +104,7 @@ class QueueKeeper:
         self.backfilling = self.memory.backfilling
         self.backfilling["reservations"], self.backfilling["strict"] = reservations, strict
         self.backfilling["searches_anew"] = True
+        self._admit, self._decide = (direct(self.functions[name]) for name in ("admit", "decide"))
 
     def reserved_starts(self) -> dict[int, tuple[float, int, float]]:
         """Return start, processors and believed runtime of every reservation of this pass."""
@@ -108,6 +113,23 @@ class QueueKeeper:
         columns = queue.job[at], queue.start[at], queue.processors[at], queue.runtime[at]
         rows = zip(*(column.tolist() for column in columns), strict=True)
         return {job: (start, processors, runtime) for job, start, processors, runtime in rows}
+
+    def compiled_rule(self, engine: Engine) -> "CompiledQueueRule | None":
+        """Return the compiled rule, if this does what its kind of schedulers does.
+
+        Jobs queue by arrival, or by keys that stay where the rule allows that, with limits that
+        are known at submit; open counts stay as they were offered.
+        """
+        kind = next(one for one in type(self).__mro__ if "by_key" in vars(one))
+        learns, is_limited = self.view.predictor.learns, engine.kills
+        is_settled = acts_as(self.allocation, Request) or not is_limited
+        is_settled = is_settled or not (learns or self.chooses_anew)
+        if self.candidates is not None:
+            is_settled = self.candidates.compiled_pass is not None and not (learns or is_limited)
+            is_settled = is_settled and foresees(engine.predictor)
+        is_ranked = self.by_arrival or (self.by_key and not self.order.recomputed)
+        is_compiled = acts_as(self, kind) and is_ranked and is_settled
+        return CompiledQueueRule(engine, self) if is_compiled else None
 
     def decide(self) -> list[Decision]:
         """Make a pass, as `sim.engine.loop.advance` does where no Python is needed."""
@@ -120,10 +142,20 @@ class QueueKeeper:
         number = self.find_starts()
         starts: list[Decision] = [self.start(place) for place in queue.found[:number].tolist()]
         queue.tidy()
-        return [*starts, *self.wakes()]
+        return starts
 
     def prepare(self) -> None:
-        """Bring up to date what the rule keeps; nothing by default."""
+        """Bring up to date what the rule keeps."""
+        self.refresh()
+
+    def refresh(self) -> None:
+        """Plan with what is believed now."""
+        if self.revise():
+            _believe(self.view._without_ends, self.memory)
+
+    def find_starts(self) -> int:
+        """Find who starts; return how many places were written to the queue's ``found``."""
+        return int(self._decide(self.view._tables, self.memory))
 
     def newcomers(self) -> Sequence[int]:
         """Return the jobs that have just arrived, in the order in which they are admitted."""
@@ -134,24 +166,27 @@ class QueueKeeper:
         is_laid = self.tracks_runs
         return foreseen(self.view._tables, self.memory, counts, runtimes, anew=not is_laid)
 
-    def wakes(self) -> Sequence[Decision]:
-        """Return the wishes for other passes; none by default."""
-        return ()
-
-    def admit(self, job: int) -> int:
-        """Choose the count of a job that has just arrived, queue it, return its place."""
+    def admit(self, job: int) -> None:
+        """Choose the count of a job that has just arrived, and queue it."""
         view = self.view
         view._state.others_wait = self.queue.waiting > 0
         processors = self.allocation.choose(job, view, self.outlook)
-        return self.enqueue(job, processors, view.belief(job, processors))
+        self.enqueue(job, processors, view.belief(job, processors))
 
-    def enqueue(self, job: int, processors: int, runtime: float) -> int:
-        """Let a job wait on a count, with a belief in seconds, and return its place."""
-        self.memory.user[job] = self.view.jobs.user[job]
-        key = -np.inf if job in self.view.changes.ahead else None
-        if not self.by_arrival:
-            key = self._keys([job], np.array([processors]), np.array([runtime])).item(0)
-        return self.queue.add(job, processors, runtime, key)
+    def enqueue(self, job: int, processors: int, runtime: float) -> None:
+        """Let a job wait on a count, with a belief in seconds."""
+        view, state, memory = self.view, self.view._without_ends, self.memory
+        state.processors[job], state.belief[job] = processors, runtime
+        memory.user[job] = view.jobs.user[job]
+        memory.key[job] = self.key_of(job, processors, runtime)
+        self._admit(state, memory, job)
+        self.queue.see()
+
+    def key_of(self, job: int, processors: int, runtime: float) -> float:
+        """Return by which a job ranks that waits for a count, with a belief in seconds."""
+        if self.by_arrival:
+            return -np.inf if job in self.view.changes.ahead else 0.0
+        return self._keys([job], np.array([processors]), np.array([runtime])).item()
 
     def _keys(self, jobs: Sequence[int], processors: IntArray, runtimes: FloatArray) -> FloatArray:
         """Return the keys of jobs by the order, which is not that of arrival."""
@@ -192,11 +227,6 @@ class QueueKeeper:
             _revise(self.memory, np.array(places, np.int64), np.array(beliefs))
         return bool(places)
 
-    def refresh(self) -> None:
-        """Plan with what is believed now."""
-        if self.revise():
-            _believe(self.view._without_ends, self.memory)
-
     def believe_anew(self, place: int, job: int) -> float:
         """Ask again about the waiting job at a place."""
         self.view._beliefs.forget([job])
@@ -216,30 +246,27 @@ class CompiledQueueRule:
     engine : Engine
     keeper : QueueKeeper
         Whose queue, memory and allocation these are.
-    functions : callable
-        ``decide``, and others that are not those of `sim.policies.passes.memory`.
     """
 
     offered: tuple[IntArray, IntArray] | None = None
     changes_counts = False
 
-    def __init__(
-        self, engine: Engine, keeper: QueueKeeper, **functions: Callable[..., Any]
-    ) -> None:
+    def __init__(self, engine: Engine, keeper: QueueKeeper) -> None:
         self._engine, self._keeper, self._candidates = engine, keeper, keeper.candidates
         self._learns, self.memory = engine.predictor.learns, keeper.memory
-        by_offers = chooses_by_offers(keeper.allocation) and not engine.kills
+        by_offers = chooses_by_offers(keeper.allocation) and keeper.by_arrival and not engine.kills
         self._rule: Any = keeper.candidates or (keeper.allocation if by_offers else None)
         is_settled = self._rule is not None or acts_as(keeper.allocation, Request)
         foresees_all = not self._learns and foresees(engine.predictor)
-        self.asks_at_arrivals = not (foresees_all and is_settled and not keeper.chooses_anew)
+        is_known = keeper.by_arrival and not keeper.chooses_anew
+        self.asks_at_arrivals = not (foresees_all and is_settled and is_known)
         settles = keep_request
         if self.asks_at_arrivals:
             settles = ask
         elif by_offers:
             settles = choose if keeper.tracks_runs else choose_by_reservations
         asks = must_ask if keeper.chooses_anew or self._learns else never_ask
-        self.functions = {"must_ask": asks, "choose": settles, "admit": admit, **functions}
+        self.functions = {"must_ask": asks, "choose": settles, **keeper.functions}
         self.explanations, self._explained = Explanations(), 0
 
     def begin(self, state: State) -> None:
@@ -251,7 +278,7 @@ class CompiledQueueRule:
         memory.requested[:], memory.user[:] = jobs.requested_processors, jobs.user
         if self._learns:
             memory.application[:] = jobs.application
-        memory.backfilling["searches_anew"] = False
+        memory.backfilling["searches_anew"] = not self._keeper.by_arrival
         if not self.asks_at_arrivals:
             self._take_beliefs(np.arange(state.processors.size))
 
@@ -336,6 +363,7 @@ class CompiledQueueRule:
     def _settle(self, job: int, processors: int, belief: float) -> None:
         """Put down which count a job has chosen."""
         self._state.processors[job], self._state.belief[job] = processors, belief
+        self.memory.key[job] = self._keeper.key_of(job, processors, belief)
         self._engine.set_true_runtime(job, processors)
 
     def _choose_anew(self) -> None:
@@ -345,6 +373,7 @@ class CompiledQueueRule:
         for place in self._keeper.choose_anew():
             job, processors = queue.job.item(place), queue.processors.item(place)
             self._settle(job, processors, queue.runtime.item(place))
+        self._keeper.rank(force=True)
 
     def finish(self) -> None:
         """Tell the predictor who ended last."""
@@ -374,10 +403,8 @@ class CompiledQueueRule:
         """Plan anew with who of those waiting is believed to run for another time than before."""
         if self._engine.state.revised:
             self._keeper.queue.see()
-            if self._keeper.tracks_runs:  # the next pass plans with it in its turn
-                self._keeper.revise()
-            else:
-                self._keeper.refresh()
+            self._keeper.refresh()
+            self._keeper.rank()
             self._engine.state.revised.clear()
 
     def _explain_started(self, until: int) -> None:
@@ -395,18 +422,3 @@ class CompiledQueueRule:
 
     def stretches(self, end_time: FloatArray) -> None:
         """Return None: runs keep what they start on."""
-
-
-def compiled_rule(
-    engine: Engine, keeper: QueueKeeper, kind: type, **functions: Callable[..., Any]
-) -> CompiledQueueRule | None:
-    """Return the compiled rule of schedulers of a kind, if it does what this one does.
-
-    It keeps a queue by arrival alone, with limits that are known at submit.
-    """
-    settled = acts_as(keeper.allocation, Request) or not (
-        engine.kills and keeper.view.predictor.learns
-    )
-    if not (acts_as(keeper, kind) and keeper.by_arrival and settled):
-        return None
-    return CompiledQueueRule(engine, keeper, **functions)

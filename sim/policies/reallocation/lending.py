@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from predictors.base import IntArray
+from predictors.compiling import direct
 from sim.policies.passes.malleable import Shared, leave_room, lent_end, shared_among, stands
 from sim.policies.reallocation.beliefs import Beliefs, Limits, Members
 from sim.policies.reallocation.costs import CostModel
@@ -14,9 +15,11 @@ from sim.state.availability import BelievedEnds
 from sim.state.decisions import Decision, Start
 from sim.state.machine_state import Run
 from sim.state.run_state import State, idle_state
+from sim.state.run_steps import hand_over_wakes
 from sim.state.shown import Changes
 from sim.state.view import View
 
+_hand_over_wakes = direct(hand_over_wakes)
 _ROUNDING, _CLOCK_ROUNDING = 1e-9, 1e-13
 
 
@@ -138,6 +141,7 @@ class LendingView(View):
         state.moved_ends, state.ended = {}, []
         state.outages_changed = self._shown is not None or self._real.changes.outages_changed
         self._is_laid = self._keeps_otherwise = False
+        _hand_over_wakes(self._real._tables, state.tables)
         for run in self._real.ended:
             (self._shown or {}).pop(run.job, None)
 
@@ -179,7 +183,8 @@ class LendingView(View):
         self._shown = {}
 
     def expect(self, starts: Iterable[Decision]) -> None:
-        """Note when those end that such a scheduler starts, as it sees it."""
+        """Take over for when it wants passes; note when those end that it starts, as it sees it."""
+        _hand_over_wakes(self._state.tables, self._real._tables)
         for start in starts:
             if self._shown is not None and type(start) is Start:
                 seconds = self.belief(start.job, start.processors)
