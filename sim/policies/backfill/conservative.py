@@ -37,8 +37,6 @@ from sim.state.run_steps import ask_to_wake
 from sim.state.view import View
 from sim.state.waiting_queue import BLOCK, push, waiting_in
 
-Own = tuple[int, float, float]
-"""What a job holds: processors, and begin and end of its reservation, seconds."""
 Freed = tuple[float, float, int]
 """Where processors became free: begin and end, seconds, and the most that are free there."""
 
@@ -85,116 +83,100 @@ def follow_changes(memory: RuleMemory, now: float, changes: FloatArray) -> tuple
     return early, is_broken
 
 
-@compiled
-def compress(memory: RuleMemory, now: float) -> None:
-    """Put every waiting job, in queue order, back at its earliest hole, never later.
+@compiled(forceinline=True)
+def _begin_earlier(memory: RuleMemory, now: float, freed: Freed, k: int) -> bool:
+    """Move the reservation at a place to the earliest hole that reaches into `freed`, if earlier.
 
-    A hole that a job could move to must reach into the time in which processors became free
-    since the jobs were last tried, so only such holes are looked for. Afterwards that time is
-    what this very pass freed, for the jobs that it had already passed by.
+    Returns whether there is one.
     """
-    at, profile = memory.queue.at[0], memory.profile
     counts, runtimes, starts = waiting_in(memory.queue)
-    while at.first < at.last and counts[at.first] == 0:
-        at.first += 1
-    if at.first == at.last:
-        return
-    look_again(memory, now)
-    low, high, most = take_freed(memory, now)
-    if most < 0:
-        return
-    for k in range(at.first, at.last):
-        wanted = counts[k]
-        old = starts[k]
-        if wanted == 0 or wanted > most or old <= low:
-            continue
-        runtime = runtimes[k]
-        after = max(now, low - runtime - 1.0)
-        limit = min(old, high)
-        if after >= limit:
-            continue
-        start = earliest(profile, wanted, runtime, after, limit, old)
-        if start >= old:
-            continue
-        move_up(profile, old, start, runtime, wanted)
+    wanted, runtime, old = counts[k], runtimes[k], starts[k]
+    begin, end, most = freed
+    after, limit = max(now, begin - runtime - 1.0), min(old, end)
+    if wanted > most or old <= begin or after >= limit:
+        return False
+    start = earliest(memory.profile, wanted, runtime, after, limit, old)
+    if start < old:
+        move_up(memory.profile, old, start, runtime, wanted)
         starts[k] = start
-        low = min(low, old)
-        high = max(high, old + runtime)
-        most = max(most, free_between(profile, old, old + runtime)[1])
-        note_freed(memory, old, old + runtime)
+    return bool(start < old)
 
 
 @compiled
-def _earlier_candidate(
-    memory: RuleMemory, now: float, own: Own, freed: Freed, k: int
-) -> tuple[int, float, bool]:
-    """Return the candidate at a place that ends earliest before `own`, -1 if none, and its start.
+def _end_earlier(memory: RuleMemory, now: float, freed: Freed, k: int) -> bool:
+    """Move the reservation at a place to the allowed candidate that ends earliest, if earlier.
 
-    Also whether the job's own reservation was taken out of the profile on the
-    way, as candidates of more processors than it holds need.
+    Returns whether there is one that reaches into `freed`.
     """
-    (held, old, old_end), (begin, end, most) = own, freed
-    profile, allowed = memory.profile, memory.menu_spans[memory.queue.job[k]]
+    processors, seconds, starts = waiting_in(memory.queue)
+    held, old, (begin, end, most) = processors[k], starts[k], freed
+    old_end, profile = old + seconds[k], memory.profile
+    if old_end <= begin:
+        return False
     counts, runtimes = memory.menu_counts, memory.menu_runtimes
+    allowed = memory.menu_spans[memory.queue.job[k]]
     reach = most + held if old < end else most
     best, best_start, least = -1, old, old_end - now
-    out = False
+    out = False  # whether what the job holds was taken out, as wider candidates need
     for pick in range(allowed.low, allowed.high):
-        count, seconds = counts[pick], runtimes[pick]
+        count, runtime = counts[pick], runtimes[pick]
         if count > reach:
             break
-        if not is_less(max(seconds, begin - now), least):
+        if not is_less(max(runtime, begin - now), least):
             continue
-        after = max(now, begin - seconds - 1.0)
-        limit = min(end, now + least - seconds)
+        after = max(now, begin - runtime - 1.0)
+        limit = min(end, now + least - runtime)
         if after >= limit:
             continue
         if count > held and not out:
             occupy(profile, old, old_end, -held)
             out = True
         mine = np.inf if out else old
-        start = earliest(profile, count, seconds, after, limit, mine)
-        if start < limit and is_less(start - now + seconds, least):
-            best, best_start, least = pick, start, start - now + seconds
-    return best, best_start, out
+        start = earliest(profile, count, runtime, after, limit, mine)
+        if start < limit and is_less(start - now + runtime, least):
+            best, best_start, least = pick, start, start - now + runtime
+    if best >= 0:
+        processors[k], seconds[k], starts[k] = counts[best], runtimes[best], best_start
+    if out != (best >= 0):
+        occupy(profile, old, old_end, held if out else -held)
+    if best >= 0:
+        occupy(profile, best_start, best_start + seconds[k], processors[k])
+    return best >= 0
 
 
 @compiled
-def compress_candidates(memory: RuleMemory, now: float) -> None:
-    """Let every waiting job, in queue order, end earlier on any allowed candidate if it can.
+def compress(memory: RuleMemory, now: float) -> None:
+    """Let every waiting job, in queue order, begin earlier if it can, never later.
 
-    Jobs that hold no reservation yet (``starts`` infinite) are passed over.
-    What they try is the time in which processors became free since they were last tried: see
-    `compress`.
+    A job of an open count ends earlier, on any allowed candidate; one that holds no reservation
+    yet (an infinite start) is passed over. A hole that a job could move to must reach into the
+    time in which processors became free since the jobs were last tried, so only such holes are
+    looked for. Afterwards that time is what this very pass freed, for the jobs that it had
+    already passed by.
     """
-    at, profile = memory.queue.at[0], memory.profile
-    processors, runtime, starts = waiting_in(memory.queue)
-    counts, runtimes = memory.menu_counts, memory.menu_runtimes
+    queue, at, profile = memory.queue, memory.queue.at[0], memory.profile
+    counts, runtimes, starts = waiting_in(queue)
+    while at.first < at.last and counts[at.first] == 0:
+        at.first += 1
+    if at.first == at.last:
+        return
     look_again(memory, now)
     begin, end, most = take_freed(memory, now)
     if most < 0:
         return
     for k in range(at.first, at.last):
-        own = processors[k]
-        if own == 0 or starts[k] == np.inf:
+        old, old_end = starts[k], starts[k] + runtimes[k]
+        if counts[k] == 0 or old == np.inf:
             continue
-        old, old_end = starts[k], starts[k] + runtime[k]
-        if old_end <= begin:
-            continue
-        reserved, freed = (own, old, old_end), (begin, end, most)
-        best, best_start, out = _earlier_candidate(memory, now, reserved, freed, k)
-        if best < 0:
-            if out:
-                occupy(profile, old, old_end, own)
-            continue
-        if not out:
-            occupy(profile, old, old_end, -own)
-        occupy(profile, best_start, best_start + runtimes[best], counts[best])
-        processors[k], runtime[k], starts[k] = counts[best], runtimes[best], best_start
-        begin = min(begin, old)
-        end = max(end, old_end)
-        most = max(most, free_between(profile, old, old_end)[1])
-        note_freed(memory, old, old_end)
+        freed = begin, end, most
+        if memory.menu_spans[queue.job[k]].high > 0:
+            is_moved = _end_earlier(memory, now, freed, k)
+        else:
+            is_moved = _begin_earlier(memory, now, freed, k)
+        if is_moved:
+            begin, end = min(begin, old), max(end, old_end)
+            most = max(most, free_between(profile, old, old_end)[1])
+            note_freed(memory, old, old_end)
 
 
 @compiled
@@ -371,7 +353,7 @@ def decide(state: State, memory: RuleMemory) -> int:
 
 
 _take_in, _compress, _believe = direct(take_in), direct(compress), direct(believe)
-_reserve_best, _compress_candidates = direct(reserve_best), direct(compress_candidates)
+_reserve_best = direct(reserve_best)
 
 
 class Conservative:
@@ -426,7 +408,7 @@ class ConservativeScheduler(QueueKeeper):
         is_early |= bool(_take_in(state, memory, changes, is_moved or is_revised))
         self._take_in_arrivals()
         if is_early:
-            self._compress()
+            _compress(memory, self.view.now)
 
     def refresh(self) -> None:
         """Leave it to the next pass to plan with what is believed now."""
@@ -464,9 +446,6 @@ class ConservativeScheduler(QueueKeeper):
                 changes.append((before, end, run.processors))
         return np.array(changes, float).reshape(-1, 3), is_moved
 
-    def _compress(self) -> None:
-        _compress(self.memory, self.view.now)
-
 
 class OpenConservativeScheduler(OpenKeeper, ConservativeScheduler):
     """Conservative with open counts: every waiting job holds a count and a reservation.
@@ -496,6 +475,3 @@ class OpenConservativeScheduler(OpenKeeper, ConservativeScheduler):
     def admit(self, job: int) -> None:
         """Reserve the hole in which a job that was taken in ends earliest."""
         _reserve_best(self.view._tables, self.memory, self._places[job])
-
-    def _compress(self) -> None:
-        _compress_candidates(self.memory, self.view.now)

@@ -272,13 +272,7 @@ class EasyScheduler(QueueKeeper):
         view, queue, free = self.view, self.queue, self.view.free
         wanted = queue.processors[queue.places()].sum()
         is_open = self.strict or self.reservations == 0 or wanted <= free
-        number = int(self._decide(view._without_ends if is_open else view._tables, self.memory))
-        if (missing := -self.backfilling["extra_nodes"].item()) > 0:
-            job, wanted = queue.job.item(queue.head()), queue.processors.item(queue.head())
-            raise PolicyError(
-                f"job index {job} wants {wanted} processors; only {wanted - missing} will be free"
-            )
-        return number
+        return int(self._decide(view._without_ends if is_open else view._tables, self.memory))
 
     def choose_anew(self) -> list[int]:
         """Let each waiting job choose given those ahead; return the places of other choices.
