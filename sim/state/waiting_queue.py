@@ -279,7 +279,7 @@ class WaitingQueue:
 
     Places are positions in the arrays from ``first`` to ``last``; a place whose
     ``processors`` is 0 is empty (its job has started). Places stay valid until
-    the next `add`, `rank` or `tidy`.
+    the next `push`, `rank` or `tidy`.
 
     Attributes
     ----------
@@ -329,13 +329,6 @@ class WaitingQueue:
 
     def __len__(self) -> int:
         return self.waiting
-
-    def add(self, job: int, processors: int, runtime: float, key: float | None = None) -> int:
-        """Add a job behind all of its key or less; None puts it last. Returns its place."""
-        place = int(push(self.tables, job, processors, float(runtime), key or 0.0))
-        if self.tables.at["last"].item() > self.job.size:
-            self.see()
-        return place
 
     def drop(self, place: int) -> None:
         """Take out the job at a place."""

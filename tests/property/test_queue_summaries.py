@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sim.policies.backfill.queue_search import BackfillWindow, fill_window
-from sim.state.waiting_queue import BLOCK, GROUP, WaitingQueue, forget, summaries_in
+from sim.state.waiting_queue import BLOCK, GROUP, WaitingQueue, forget, push, summaries_in
 
 pytestmark = pytest.mark.fast
 JOBS = 3 * BLOCK * GROUP
@@ -32,7 +32,8 @@ def test_summaries_of_blocks_and_groups_hide_nobody(seed, least):
     runtime = rng.exponential(100.0, JOBS).round() + 1.0
     tables = WaitingQueue()
     for job in range(JOBS):
-        tables.add(job, int(processors[job]), float(runtime[job]), 0.0)
+        push(tables.tables, job, processors[job], runtime[job], 0.0)
+    tables.see()
     queue, processors, found = tables.tables, tables.processors, tables.found
     summaries = summaries_in(queue)
     first, last, seen, passes = 0, JOBS - BLOCK * GROUP, [], 0

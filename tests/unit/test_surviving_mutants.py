@@ -27,7 +27,7 @@ from sim.policies.order import FirstComeFirstServed
 from sim.policies.passes.memory import make_memory
 from sim.policies.reallocation.equi import Equipartition
 from sim.state.decisions import PastErrors
-from sim.state.waiting_queue import WaitingQueue
+from sim.state.waiting_queue import WaitingQueue, push
 from sim.statistics import neighbours
 
 pytestmark = pytest.mark.fast
@@ -95,7 +95,7 @@ def test_a_reservation_for_this_very_instant_that_just_fits_is_kept():
     """Both comparisons in the rule hold with equality: it starts now and takes all that is free."""
     queue = WaitingQueue()
     memory = make_memory(queue.tables, 4)
-    place = queue.add(0, 4, 5.0)
+    place = push(queue.tables, 0, 4, 5.0, 0.0)
     queue.start[place] = 10.0
     assert repair(memory, 10.0) == 0
     assert queue.start[place] == 10.0

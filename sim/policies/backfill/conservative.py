@@ -205,13 +205,6 @@ def repair(memory: RuleMemory, now: float) -> int:
     return found
 
 
-@compiled
-def keep_what_fits(state: State, memory: RuleMemory) -> None:
-    """Lay the profile anew, with the reservations that fit, and the others after them."""
-    lay_running(state, memory)
-    repair(memory, state.run[0].now)
-
-
 @compiled(forceinline=True)
 def reserve_at(memory: RuleMemory, k: int, start: float) -> None:
     """Note the reservation of the job at a place."""
@@ -219,14 +212,6 @@ def reserve_at(memory: RuleMemory, k: int, start: float) -> None:
     queue.start[k] = start
     queue.soonest[k // BLOCK] = min(queue.soonest[k // BLOCK], start)
     own.next_start = min(own.next_start, start)
-
-
-@compiled(forceinline=True)
-def reserve(state: State, memory: RuleMemory, k: int) -> None:
-    """Reserve the earliest hole for the job at a place."""
-    queue, profile, now = memory.queue, memory.profile, state.run[0].now
-    begin = place_next(profile, now, queue.processors[k], queue.runtime[k], memory.placements)
-    reserve_at(memory, k, begin)
 
 
 @compiled
@@ -321,7 +306,8 @@ def take_in(state: State, memory: RuleMemory, changes: FloatArray, is_moved: boo
     make_room_for_all(state, memory)
     early, is_broken = follow_changes(memory, state.run[0].now, changes)
     if is_broken or is_moved:
-        keep_what_fits(state, memory)
+        lay_running(state, memory)
+        repair(memory, state.run[0].now)
     return early
 
 
@@ -338,10 +324,11 @@ def prepare(state: State, memory: RuleMemory) -> None:
 
 @compiled
 def admit(state: State, memory: RuleMemory, job: int) -> None:
-    """Let a job that has just arrived wait with a reservation."""
-    key = memory.key[job]
-    at = push(memory.queue, job, state.processors[job], state.belief[job], key)
-    reserve(state, memory, at)
+    """Let a job that has just arrived wait, with the earliest hole reserved for it."""
+    processors, runtime, now = state.processors[job], state.belief[job], state.run[0].now
+    k = push(memory.queue, job, processors, runtime, memory.key[job])
+    begin = place_next(memory.profile, now, processors, runtime, memory.placements)
+    reserve_at(memory, k, begin)
 
 
 @compiled

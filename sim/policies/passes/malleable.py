@@ -367,16 +367,11 @@ def decide(state: State, sharing: SharingMemory) -> int:
     shares = sharing.shares(claims)
     if claims.searches.size > 0:
         sharing.searches[jobs] = claims.searches
-        _wake_to_measure(state, sharing, claims.searches["due"].min())
+        due = claims.searches["due"].min()
+        if due != sharing.wake_time:
+            sharing.wake_time = due
+            ask_to_wake(state, due)
     return end_pass(state, sharing, jobs, shares)
-
-
-@compiled
-def _wake_to_measure(state: State, sharing: SharingMemory, due: float) -> None:
-    """Ask for a pass when the next measurement is due."""
-    if due != sharing.wake_time:
-        sharing.wake_time = due
-        ask_to_wake(state, due)
 
 
 @compiled
