@@ -363,7 +363,8 @@ class CompiledQueueRule:
     def _settle(self, job: int, processors: int, belief: float) -> None:
         """Put down which count a job has chosen."""
         self._state.processors[job], self._state.belief[job] = processors, belief
-        self.memory.key[job] = self._keeper.key_of(job, processors, belief)
+        if not self._keeper.by_arrival:
+            self.memory.key[job] = self._keeper.key_of(job, processors, belief)
         self._engine.set_true_runtime(job, processors)
 
     def _choose_anew(self) -> None:
