@@ -1,7 +1,6 @@
 """One table of all runs below a folder: ``moldsim compare DIR``."""
 
 import argparse
-import difflib
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -13,23 +12,17 @@ from rich.markup import escape
 
 from predictors.cli.display import Display
 from predictors.cli.terminal import PlainConsole, fitting_tables
-from sim.errors import SimError
-from sim.report.gathering import FIXED, LEFT_OUT, NOT_THERE, Gathered, distinct, gather
+from sim.report.gathering import LEFT_OUT, NOT_THERE, distinct, gather
 from sim.report.samples import Group
 from sim.report.tables import key_table
-from sim.results.durable import SUMMARY, answering, table_console, write_csv
-from sim.sweeps.configurations import read_configuration, shared_names
+from sim.results.durable import answering, table_console, write_csv
 
 if TYPE_CHECKING:
     from sim.report.answer_tables import Answers
-    from sim.report.page import Report
     from sim.report.winners import Winners
-    from sim.report.write import Wanted
 
 
 COMPARISON = "comparison.csv"
-COMMON_RUNS = 200
-"""So many runs say which configuration all share."""
 LISTED = 500
 """Groups of runs that are printed; all are in the file."""
 SHOWN = 15
@@ -128,12 +121,11 @@ def arguments() -> argparse.ArgumentParser:
 @answering
 def main(given: Sequence[str] | None = None) -> int:
     """Compare the runs below a folder; return the exit status."""
-    from sim.report.write import PAGE, TABLES, Wanted
+    from sim.report.write import PAGE, TABLES, write_report
 
-    asked = vars(arguments().parse_args(given))
-    folder: Path = asked.pop("folder")
+    wanted = arguments().parse_args(given)
+    folder: Path = wanted.folder
     former = {*folder.glob("*")}
-    wanted = Wanted(**asked)
     with Display(PlainConsole(stderr=True), "compare") as progress:
         with progress.part(0, 2):
             gathered = gather(folder, progress)
@@ -141,7 +133,7 @@ def main(given: Sequence[str] | None = None) -> int:
         path = folder / COMPARISON
         write_csv(distinct(table), path)
         with progress.part(1, 2):
-            report = _report(folder, gathered, wanted, progress)
+            report = write_report(folder, gathered, wanted, progress)
     console = table_console()
     left = [f"Runs {one}." for one in (table.attrs[NOT_THERE],) if one]
     if bad := table.loc[table["status"] != "finished", "run"].nunique():
@@ -160,36 +152,6 @@ def main(given: Sequence[str] | None = None) -> int:
         if path.exists() and path not in report.written:
             console.print(f"{path} is of an earlier comparison", highlight=False, soft_wrap=True)
     return 0
-
-
-def _report(folder: Path, gathered: Gathered, asked: "Wanted", progress: Display) -> "Report":
-    """Write the report that is asked for.
-
-    Raises
-    ------
-    SimError
-        If there is no such figure or run, or a number is below 1: naming the option, its value
-        and what is accepted.
-    """
-    from sim.report.write import common_values, write_report
-
-    table, keys, _ = gathered
-    if asked.detail < 1:
-        raise SimError(f"--detail {asked.detail}: must be at least 1")
-    numbers = table.iloc[:, len(FIXED) + len(keys) :].select_dtypes("number").columns.tolist()
-    if numbers and asked.figure not in numbers:
-        near = difflib.get_close_matches(asked.figure, numbers, 3) or sorted(numbers)[:3]
-        raise SimError(
-            f"--figure {asked.figure}: there is no such figure in {SUMMARY}; "
-            f"there are {', '.join(near)} and others"
-        )
-    unknown = [run for run in asked.gantt if not (folder / run / SUMMARY).is_file()]
-    if unknown:
-        raise SimError(f"--gantt {unknown[0]}: there is no finished run of that name in {folder}")
-    known = table.loc[table["status"] != "damaged", "run"].unique()[:COMMON_RUNS]
-    runs = [read_configuration(folder / name) for name in known]
-    names = shared_names(runs, keys)
-    return write_report(folder, gathered, common_values(runs), asked, names, progress)
 
 
 if __name__ == "__main__":

@@ -124,8 +124,8 @@ def test_a_single_pair_is_not_best_beside_intervals_and_of_those_alike_who_knows
                 choices={"policy": policy, "predictor": predictor},
             )
     found = differences(groups(study))
-    assert best_of(found, RESPONSE).group.label == "sa, user_estimate"
-    assert best_of([one for one in found if one.pairs == 1], RESPONSE).group.label == "equi, adept"
+    assert best_of(found).group.label == "sa, user_estimate"
+    assert best_of([one for one in found if one.pairs == 1]).group.label == "equi, adept"
 
 
 def by_label(found):
@@ -429,7 +429,7 @@ def test_regret_says_which_jobs_bear_it(study):
 def test_the_verdict_names_the_best_without_foresight_and_how_sure(study):
     every = groups(study)
     found = differences(every)
-    who = answering.losers(best_of(found, RESPONSE))
+    who = answering.losers(best_of(found))
     said = verdict(every, found, RESPONSE, who)
     assert said.sentences[BEST].startswith("Best: sa, adept, mean response -4")
     told = "12 pairs; simultaneous, one of 5 intervals of mean_response_time; this row alone has ["
@@ -491,7 +491,7 @@ def test_over_several_settings_the_verdict_says_in_how_many_it_holds():
 
 
 def test_winners_and_losers_are_told_job_by_job(study):
-    who = answering.losers(best_of(differences(groups(study)), RESPONSE))
+    who = answering.losers(best_of(differences(groups(study))))
     assert (who.read, who.there, who.longer, who.shorter) == (12, 12, 0.0, 0.5)  # all count
     assert who.sentence() == (
         "Who loses: 0 % of the jobs respond later under sa, adept than under easy, user_estimate, "
@@ -664,7 +664,7 @@ def test_who_loses_is_told_of_the_other_runs_in_a_table(study, capsys):
 
 
 def test_jobs_that_run_longer_than_they_asked_for_are_counted(study):
-    one = best_of(differences(groups(study)), RESPONSE)
+    one = best_of(differences(groups(study)))
     for sample in one.group.samples:
         path = sample.folder / "jobs.parquet"
         jobs = pd.read_parquet(path, partitioning=None)
@@ -683,7 +683,7 @@ def test_jobs_that_run_longer_than_they_asked_for_are_counted(study):
 
 
 def test_classes_are_divided_where_the_jobs_are(study):
-    one = best_of(differences(groups(study)), RESPONSE)
+    one = best_of(differences(groups(study)))
     assert "wide: more than 8 processors" in answering.losers(one).meaning
     for sample in (*one.group.samples, *one.reference.samples):
         path = sample.folder / "jobs.parquet"
