@@ -4,7 +4,6 @@ import argparse
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pandas as pd
 from rich.console import Console
@@ -12,15 +11,13 @@ from rich.markup import escape
 
 from predictors.cli.display import Display
 from predictors.cli.terminal import PlainConsole, fitting_tables
+from sim.report.answer_tables import BY_WHAT, INFORMATION, LOSES, Answers, loss_rows
 from sim.report.gathering import LEFT_OUT, NOT_THERE, distinct, gather
 from sim.report.samples import Group
 from sim.report.tables import key_table
+from sim.report.winners import Winners
+from sim.report.write import PAGE, TABLES, write_report
 from sim.results.durable import answering, table_console, write_csv
-
-if TYPE_CHECKING:
-    from sim.report.answer_tables import Answers
-    from sim.report.winners import Winners
-
 
 COMPARISON = "comparison.csv"
 LISTED = 500
@@ -55,14 +52,12 @@ def print_comparison(
 
 
 def print_answers(
-    console: Console, found: "Answers", who: "Sequence[Winners]", most: int | None = None
+    console: Console, found: Answers, who: Sequence[Winners], most: int | None = None
 ) -> None:
     """Print the tables of what the comparison answers, but for those of single jobs.
 
     What is the same in all rows is said once, below; beyond `most` rows the page has them.
     """
-    from sim.report.answer_tables import BY_WHAT, INFORMATION, LOSES, loss_rows
-
     tables = found.tables() | ({LOSES: loss_rows(who)} if len(who) > 1 else {})
     for title, table in tables.items():
         once = [name for name in table.columns[1:] if len(table) > 1 and table[name].nunique() == 1]
@@ -121,8 +116,6 @@ def arguments() -> argparse.ArgumentParser:
 @answering
 def main(given: Sequence[str] | None = None) -> int:
     """Compare the runs below a folder; return the exit status."""
-    from sim.report.write import PAGE, TABLES, write_report
-
     wanted = arguments().parse_args(given)
     folder: Path = wanted.folder
     former = {*folder.glob("*")}

@@ -26,7 +26,7 @@ from sim.report.forest import forest
 from sim.report.gathering import LEFT_OUT, NOT_THERE
 from sim.report.html import Cell, fold, image, table, text_table
 from sim.report.samples import SUFFIXES, Group, Sample
-from sim.report.tables import Column, halves, key_rows, number, size
+from sim.report.tables import key_figures, number, size
 from sim.report.verdict import Verdict
 from sim.report.winners import MOST_ROWS, Winners, most_affected
 from sim.results.artefacts import has_tables, read_tables
@@ -34,7 +34,6 @@ from sim.results.plots.schedule import schedule_figure
 from sim.results.plots.style import picture
 from sim.results.rows import MOLDED, molded_text
 from sim.results.steady_state import EPOCH
-from sim.statistics import Interval
 
 TEMPLATE = Path(__file__).with_name("page.html")
 MOST_GANTT = 8
@@ -46,6 +45,14 @@ ON_TOP = "change"
 """The plot whose place the forest plot takes."""
 OF_FORESIGHT, OF_BELIEFS = "gain_kept", ("error_by_count", "error_by_history")
 """Plots by what they are about."""
+OF_LOSERS = (
+    ("jobs", "of all jobs (%)", 0.01),
+    ("longer", "later (%)", 0.01),
+    ("before", "response before (h)", 3600.0),
+    ("change", "change (min)", 60.0),
+    ("waiting", "of it waiting (min)", 60.0),
+)
+"""Columns of a table of those that gain and lose, their headings, and one of their units."""
 SHARES_BELOW = ["25 %", "50 %", "75 %", "90 %", "95 %", "100 %"]
 Drawn = Sequence[tuple[str, Details]]
 """What tables of jobs say of a group, by its label."""
@@ -123,13 +130,13 @@ def page(
         counted += f" ({LEFT_OUT}: {table.attrs[LEFT_OUT]:,})"
     if table.attrs.get(NOT_THERE):
         counted += f", {escape(table.attrs[NOT_THERE])}"
-    held = (sample.summary.get("processors") for group in groups for sample in group.samples)
-    sizes = sorted({int(size) for size in held if isinstance(size, int | float)})
+    sizes = sorted({int(size) for group in groups for size in group.values("processors")})
     machine = " or ".join(f"{size:,}" for size in sizes)
     on = f" on {machine} processors" if machine else ""
     answers, order = report.answers, report.verdict.order
     drawn = [(group.label, found[group.label]) for group in order if group.label in found]
     figures = {plot.name: _figure(plot, svg, drawn) for plot, svg in plots}
+    configuration = yaml.safe_dump(dict(common), sort_keys=True, allow_unicode=True, width=100)
     rest = [name for name in figures if name not in (ON_TOP, OF_FORESIGHT, *OF_BELIEFS)]
     return Template(TEMPLATE.read_text(encoding="utf-8")).substitute(
         title=escape(title),
@@ -147,7 +154,7 @@ def page(
         figures="".join(figures[name] for name in rest),
         differences=_differences(answers),
         runs=_runs(table),
-        configuration=_configuration(common),
+        configuration=f'<pre tabindex="0">{escape(configuration)}</pre>',
     )
 
 
@@ -210,26 +217,17 @@ def _picker(name: str, picks: str, labels: Sequence[str]) -> str:
 def _loss_tables(who: Winners) -> str:
     """Return who gains and who loses by one run."""
     parts = [f"<p>{escape(who.sentence())}</p>"]
-    head = ("of all jobs (%)", "later (%)", "response before (h)", "change (min)",
-            "of it waiting (min)")  # fmt: skip
     for kind, frame in who.tables.items():
         cut = len(frame) > MOST_ROWS
         shown = most_affected(frame) if cut else frame
-        rows = [
-            [
-                Cell(str(name).replace("_", " ") if kind == "class" else str(name)),
-                Cell(number(100 * line["jobs"])),
-                Cell(number(100 * line["longer"])),
-                Cell(number(line["before"] / 3600)),
-                *(Cell(number(line[key] / 60)) for key in ("change", "waiting")),
-            ]
-            for name, line in shown.iterrows()
-        ]
+        names = [str(name).replace("_", " ") if kind == "class" else name for name in shown.index]
+        figures = {head: list(map(number, shown[key] / unit)) for key, head, unit in OF_LOSERS}
+        rows = pd.DataFrame({kind: names} | figures)
         most = who.meaning
         if kind != "class":
             most = f" (of {len(frame):,} those that lose and gain most in total)" if cut else ""
             most += " in the first simulation; each draws its own" if who.anew else ""
-        parts.append(table(f"Mean response by {kind}{most}", [kind, *head], rows, [kind]))
+        parts.append(text_table(f"Mean response by {kind}{most}", rows, [kind]))
     return "".join(parts)
 
 
@@ -262,26 +260,22 @@ def _key_table(groups: Sequence[Group], keys: Sequence[str]) -> str:
     menus = len({group.menu for group in groups}) > 1
     roles = len({group.role for group in groups}) > 1
     words = [*keys, *(["allocation choices"] if menus else []), *(["role"] if roles else [])]
-    columns, found = key_rows(groups)
+    headings, found = key_figures(groups)
     rows = []
-    for group, estimates in zip(groups, found, strict=True):
+    for group, figures in zip(groups, found, strict=True):
         left = [str(group.setting[key]) for key in keys]
         left += [group.menu or "–"] if menus else []
         left += [SUFFIXES.get(group.role, group.role)] if roles else []
         cells = [Cell(value, value=value) for value in left]
         cells.append(Cell(molded_text(group.summaries), value=""))
-        cells += [_cell(e, c) for e, c in zip(estimates, columns, strict=True)]
+        cells += [
+            Cell(mean, half and f"± {half}", repr(value) if value == value else "")  # NaN is not
+            for mean, half, value in figures
+        ]
         rows.append([*cells, Cell(size(group), value=str(len(group.samples)))])
-    head = [*words, MOLDED, *(one.heading for one in columns), "simulations"]
+    head = [*words, MOLDED, *headings, "simulations"]
     caption = "Means over repetitions (seeds and replications), with 95 % intervals"
     return table(caption, head, rows, words, "figures")
-
-
-def _cell(found: Interval, column: Column) -> Cell:
-    if found.mean != found.mean:  # NaN
-        return Cell("–", value="")
-    mean, half = halves(found, column)
-    return Cell(mean, f"± {half}" if half else "", repr(found.mean))
 
 
 def _figure(plot: Plot, svg: str, drawn: Drawn) -> str:
@@ -317,8 +311,7 @@ def _numbers(plot: Plot, drawn: Drawn) -> str:
     else:
         return ""
     frame = pd.DataFrame(rows, index=columns).T
-    cells = [[Cell(str(name)), *map(Cell, map(number, row))] for name, *row in frame.itertuples()]
-    return table(corner, ["runs", *map(str, frame.columns)], cells, ["runs"])
+    return text_table(corner, frame.map(number).rename_axis("runs").reset_index(), ["runs"])
 
 
 def _picture(sample: Sample) -> bytes | None:
@@ -376,8 +369,3 @@ def _runs(listed: pd.DataFrame) -> str:
     left = len(listed) - MOST_RUNS
     more = f"<p>{left:,} more are in comparison.csv.</p>" if left > 0 else ""
     return state + fold(f"All {len(listed):,} rows", text_table("Runs", shown, names) + more)
-
-
-def _configuration(common: Mapping[str, object]) -> str:
-    text = yaml.safe_dump(dict(common), sort_keys=True, allow_unicode=True, width=100)
-    return f'<pre tabindex="0">{escape(text)}</pre>'

@@ -113,8 +113,6 @@ _TERMS = {
     "communication": ("communication",),
     "amdahl": ("serial",),
 }
-_NO_TERM = {"parallelism": np.inf, "serial": 0.0, "communication": 0.0}
-"""What stands for a term that a model has not."""
 
 
 @dataclass(frozen=True)
@@ -214,13 +212,10 @@ class General(DrawnFamily):
 
     def curve(self, uniforms: FloatArray, processors: int) -> GeneralCurve:
         """Return nbar, d and c of each application."""
-        drawn = zip(_NO_TERM.items(), self.parameters(uniforms, processors), strict=True)
-        return GeneralCurve(
-            *(
-                values if term in _TERMS[self.model] else np.full(len(values), without)
-                for (term, without), values in drawn
-            )
-        )
+        lacking = (np.inf, 0.0, 0.0)
+        drawn = zip(self.ranges, self.parameters(uniforms, processors), lacking, strict=True)
+        terms = _TERMS[self.model]
+        return GeneralCurve(*(np.where(key in terms, one, lack) for key, one, lack in drawn))
 
 
 class Amdahl(General):
