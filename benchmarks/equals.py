@@ -63,7 +63,7 @@ def main() -> None:
         assert len(found) == ROWS
         better += any(one.comparison.certain and one.change.mean < 0 for one in found)
         either += any(one.comparison.certain for one in found)
-        said = verdict(groups, found, FIGURE, None).sentences["best-sentence"]
+        said = verdict(groups, found, None).sentences["best-sentence"]
         best += said.startswith("Best: rule")
     row = {"date": f"{datetime.now(UTC):%Y-%m-%d}", "tables": asked.tables, "rows": ROWS}
     row |= {"runs": asked.runs, "pairs": PAIRS, "jobs": JOBS, "load": LOAD, "false_better": better}

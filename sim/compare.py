@@ -2,7 +2,7 @@
 
 import argparse
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import pandas as pd
@@ -11,11 +11,10 @@ from rich.markup import escape
 
 from predictors.cli.display import Display
 from predictors.cli.terminal import PlainConsole, fitting_tables
-from sim.report.answer_tables import BY_WHAT, INFORMATION, LOSES, Answers, loss_rows
+from sim.report.answer_tables import BY_WHAT, INFORMATION
 from sim.report.gathering import LEFT_OUT, NOT_THERE, distinct, gather
 from sim.report.samples import Group
 from sim.report.tables import key_table
-from sim.report.winners import Winners
 from sim.report.write import PAGE, TABLES, write_report
 from sim.results.durable import answering, table_console, write_csv
 
@@ -52,13 +51,12 @@ def print_comparison(
 
 
 def print_answers(
-    console: Console, found: Answers, who: Sequence[Winners], most: int | None = None
+    console: Console, tables: Mapping[str, pd.DataFrame], most: int | None = None
 ) -> None:
     """Print the tables of what the comparison answers, but for those of single jobs.
 
     What is the same in all rows is said once, below; beyond `most` rows the page has them.
     """
-    tables = found.tables() | ({LOSES: loss_rows(who)} if len(who) > 1 else {})
     for title, table in tables.items():
         once = [name for name in table.columns[1:] if len(table) > 1 and table[name].nunique() == 1]
         shown = table.drop(columns=once)
@@ -126,7 +124,7 @@ def main(given: Sequence[str] | None = None) -> int:
         path = folder / COMPARISON
         write_csv(distinct(table), path)
         with progress.part(1, 2):
-            report = write_report(folder, gathered, wanted, progress)
+            report = write_report(gathered, wanted, progress)
     console = table_console()
     left = [f"Runs {one}." for one in (table.attrs[NOT_THERE],) if one]
     if bad := table.loc[table["status"] != "finished", "run"].nunique():
@@ -135,7 +133,7 @@ def main(given: Sequence[str] | None = None) -> int:
         console.print(sentence, markup=False, highlight=False)
     console.print()
     print_comparison(console, table, report.verdict.order, report.said)
-    print_answers(console, report.answers, report.winners, SHOWN if wanted.page else None)
+    print_answers(console, report.tables(), SHOWN if wanted.page else None)
     left_out = f"; {LEFT_OUT}: {n:,}" if (n := table.attrs[LEFT_OUT]) else ""
     console.print(f"{len(table):,} rows in {path}{left_out}", highlight=False, soft_wrap=True)
     for one in report.written:

@@ -5,7 +5,6 @@ import pandas as pd
 
 from workloads.base import FloatArray, IntArray
 from workloads.errors import WorkloadError
-from workloads.limits import check_load
 
 DAY = 86_400.0
 
@@ -85,7 +84,8 @@ def scale_load(jobs: pd.DataFrame, processors: int, target: float) -> pd.DataFra
     >>> scale_load(jobs, processors=4, target=0.8)["submit_time"].tolist()
     [50.0, 75.0]
     """
-    check_load(target)
+    if not (np.isfinite(target) and target > 0):
+        raise WorkloadError(f"workload.load={target}: must be positive and finite, or null")
     if len(jobs) == 1:
         return jobs
     current = offered_load(jobs, processors)

@@ -1,7 +1,7 @@
 """One self-contained page that works offline: tables, plots, schedules, configuration."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from html import escape
 from io import BytesIO
 from pathlib import Path
@@ -14,13 +14,15 @@ import yaml
 from predictors.cli.display import Display
 from sim.report.answer_tables import (
     BY_WHAT,
+    LOSES,
     OVER_LOAD,
     STOPS,
-    Answers,
     curve_rows,
     difference_rows,
+    loss_rows,
     regret_rows,
 )
+from sim.report.answers import Curve, Difference
 from sim.report.figures import Details, Plot, losses_of
 from sim.report.forest import forest
 from sim.report.gathering import LEFT_OUT, NOT_THERE
@@ -69,12 +71,17 @@ class Report:
     Attributes
     ----------
     written : list of pathlib.Path
-    answers : Answers
+    key : str
+        Key of the summary by which groups are compared.
+    figure : str
+        That in words.
+    differences : list of Difference
+    curves : list of Curve
+    regrets : dict
+        Where regret against the oracle is felt, by label and by class and count.
     said : list of str
         Sentences that belong to every table of it.
     verdict : Verdict
-    figure : str
-        What is compared, in words.
     winners : sequence of Winners
         Who gains and who loses by each run, the one that is asked about first.
     loses : str
@@ -84,13 +91,25 @@ class Report:
     """
 
     written: list[Path]
-    answers: Answers
+    key: str
+    figure: str
+    differences: list[Difference]
+    curves: list[Curve]
+    regrets: dict[str, dict[str, pd.DataFrame]]
     said: list[str]
     verdict: Verdict
-    figure: str
-    winners: Sequence[Winners] = ()
-    loses: list[str] = field(default_factory=list)
+    winners: Sequence[Winners]
+    loses: list[str]
     explorer: str = ""
+
+    def tables(self) -> dict[str, pd.DataFrame]:
+        """Return the tables of a terminal that have rows, as text, by title."""
+        found = {
+            "Differences on the same jobs": difference_rows(self.differences),
+            OVER_LOAD: curve_rows(self.curves, self.key),
+            LOSES: loss_rows(self.winners if len(self.winners) > 1 else ()),
+        }
+        return {title: table for title, table in found.items() if len(table)}
 
 
 def page(
@@ -108,7 +127,7 @@ def page(
     Parameters
     ----------
     report : Report
-        Its answers, and the sentences below the key table.
+        What it found, and the sentences below the key table.
     title : str
     groups : sequence of Group
     plots : sequence of (Plot, str)
@@ -133,7 +152,7 @@ def page(
     sizes = sorted({int(size) for group in groups for size in group.values("processors")})
     machine = " or ".join(f"{size:,}" for size in sizes)
     on = f" on {machine} processors" if machine else ""
-    answers, order = report.answers, report.verdict.order
+    order = report.verdict.order
     drawn = [(group.label, found[group.label]) for group in order if group.label in found]
     figures = {plot.name: _figure(plot, svg, drawn) for plot, svg in plots}
     configuration = yaml.safe_dump(dict(common), sort_keys=True, allow_unicode=True, width=100)
@@ -142,17 +161,17 @@ def page(
         title=escape(title),
         subtitle=f"{counted}; simulations: {samples:,}, groups: {len(groups):,}{on}.",
         verdict=_verdict(report.verdict),
-        forest=forest(order, answers.differences, report.figure),
+        forest=forest(order, report.differences, report.figure),
         selects=_selects(order, keys),
         table=_key_table(order, keys),
         said="".join(f"<p>{escape(sentence)}</p>" for sentence in report.said),
-        foresight=_foresight(figures.get(OF_FORESIGHT, ""), answers),
+        foresight=_foresight(figures.get(OF_FORESIGHT, ""), report),
         gantt=_explorer(report.explorer) + gantt,
         winners=_winners(report.winners),
         beliefs="".join(figures.get(name, "") for name in OF_BELIEFS)
         or "<p>No predictor was asked.</p>",
         figures="".join(figures[name] for name in rest),
-        differences=_differences(answers),
+        differences=_differences(report),
         runs=_runs(table),
         configuration=f'<pre tabindex="0">{escape(configuration)}</pre>',
     )
@@ -172,10 +191,10 @@ def _verdict(verdict: Verdict) -> str:
     return "".join(parts) + (f'<dl class="tiles">{"".join(tiles)}</dl>' if tiles else "")
 
 
-def _foresight(kept: str, answers: Answers) -> str:
+def _foresight(kept: str, report: Report) -> str:
     """Return the share of the oracle's gain by predictor, and below it, folded, who pays."""
     if not kept:
-        why = {one.kept for one in answers.differences if isinstance(one.kept, str)} - {""}
+        why = {one.kept for one in report.differences if isinstance(one.kept, str)} - {""}
         if why:
             return f"<p>No share of the oracle's gain is known: {', '.join(sorted(why))}.</p>"
         return "<p>No policy has runs both with predictor=oracle and with another predictor.</p>"
@@ -184,7 +203,7 @@ def _foresight(kept: str, answers: Answers) -> str:
         "more, and the oracle may do worse than the reference: rules decide job by job, and what "
         "is best for one job is not for those behind it. Intervals are Fieller's.</p>"
     )
-    regret = regret_rows(answers.regrets)
+    regret = regret_rows(report.regrets)
     lost = text_table(
         "Who bears the regret against the oracle: per job of the first simulations, whose tables "
         "are read for plots (--detail)",
@@ -231,14 +250,14 @@ def _loss_tables(who: Winners) -> str:
     return "".join(parts)
 
 
-def _differences(answers: Answers) -> str:
+def _differences(report: Report) -> str:
     """Return the tables of differences and of load curves."""
     parts = []
-    if answers.differences:
-        parts.append(text_table(DIFFERENCES, difference_rows(answers.differences), NAMING))
+    if report.differences:
+        parts.append(text_table(DIFFERENCES, difference_rows(report.differences), NAMING))
         parts.append(f"<p>{escape(BY_WHAT)}</p>")
-    if answers.curves:
-        parts.append(text_table(OVER_LOAD, curve_rows(answers.curves, answers.figure), NAMING))
+    if report.curves:
+        parts.append(text_table(OVER_LOAD, curve_rows(report.curves, report.key), NAMING))
     return "".join(parts) or "<p>No runs on the same jobs to compare.</p>"
 
 

@@ -105,7 +105,6 @@ def subject_of(found: Sequence[Difference], groups: Sequence[Group], label: str)
 def verdict(
     groups: Sequence[Group],
     found: Sequence[Difference],
-    figure: str,
     who: Winners | None,
     asked: Difference | None = None,
     distrusted: Sequence[str] = (),
@@ -117,8 +116,6 @@ def verdict(
     groups : sequence of Group
     found : sequence of Difference
         All differences of the comparison.
-    figure : str
-        Key of the figure that is compared.
     who : Winners, optional
         Of the run that is asked about, the best unless another one is.
     asked : Difference, optional
@@ -140,7 +137,7 @@ def verdict(
             )
         said |= {"best-sentence": "" if said["unsteady"] else told, "partly": partly}
         return Verdict({name: one for name, one in said.items() if one}, [], order)
-    of = f"{_name(figure)} of {best.group.label} against {best.reference.label}"
+    of = f"{_name(best.figure)} of {best.group.label} against {best.reference.label}"
     ideal = _foresight_tile(best, groups, found)
     if best.kept == NO_EFFECT:
         ideal = Tile("foresight", "no effect", f"of predictions under {best.group.policy}")
@@ -164,10 +161,10 @@ def verdict(
     without = [one for one in found if one.group.role == "run" and math.isnan(one.change.mean)]
     if names := [one.group.label for one in without if not one.refused]:
         told = f"Not ranked, as they have no ratio (0 or nothing in some run): {listed(names)}."
-        nothing = any(one.group.values(figure).max(initial=-1.0) == 0.0 for one in without)
+        nothing = any(one.group.values(one.figure).max(initial=-1.0) == 0.0 for one in without)
         first = f"{told} {first}" if nothing else f"{first} {told}"
-    if figure not in JUDGED:
-        first += f" A lower {_name(figure)} counts as better here."
+    if best.figure not in JUDGED:
+        first += f" A lower {_name(best.figure)} counts as better here."
     both = {id(group) for one in found for group in (one.group, one.reference)}
     if names := [one.label for one in groups if one.role == "run" and id(one) not in both]:
         first += f" Not compared, as there is no reference for them: {listed(names)}."

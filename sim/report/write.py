@@ -11,8 +11,8 @@ import pandas as pd
 
 from predictors.cli.display import Display
 from sim.errors import SimError
-from sim.report.answer_tables import answers, difference_figures
-from sim.report.answers import Difference, losers
+from sim.report.answer_tables import changed, difference_figures
+from sim.report.answers import Difference, differences, load_curves, losers, regrets
 from sim.report.figures import axis_of, details, plots_of, save
 from sim.report.forest import answer_plots
 from sim.report.gathering import FIXED, Gathered, distinct
@@ -104,18 +104,11 @@ def _check(folder: Path, figures: pd.DataFrame, wanted: Namespace) -> None:
         raise SimError(f"--gantt {unknown[0]}: there is no finished run of that name in {folder}")
 
 
-def write_report(
-    folder: Path,
-    gathered: Gathered,
-    wanted: Namespace,
-    progress: Display,
-) -> Report:
-    """Write plots, page and tables of a comparison; return the files and the answers.
+def write_report(gathered: Gathered, wanted: Namespace, progress: Display) -> Report:
+    """Write plots, page and tables of a comparison; return the files and what was found.
 
     Parameters
     ----------
-    folder : pathlib.Path
-        The compared one.
     gathered : tuple
         What `sim.report.gathering.gather` returns.
     wanted : argparse.Namespace
@@ -130,6 +123,7 @@ def write_report(
         and what is accepted.
     """
     table, keys, known = gathered
+    folder: Path = wanted.folder
     _check(folder, table.iloc[:, len(FIXED) + len(keys) :], wanted)
     there = table.loc[table["status"] != "damaged", "run"].unique()[:COMMON_RUNS]
     runs = [read_configuration(folder / name) for name in there]
@@ -140,37 +134,40 @@ def write_report(
         labels.get((asked or "").replace(", ", ","), asked)
         for asked in (wanted.against, wanted.subject)
     )
-    found_answers = answers(groups, wanted.figure, against, wanted.detail)
-    said = _sentences(groups, shared_names(runs, keys), found_answers.family)
-    written, differences = [write_parquet(table, folder)], folder / DIFFERENCES
-    differences.unlink(missing_ok=True)
-    if found_answers.differences:
-        write_csv(difference_figures(found_answers.differences), differences)
-        written.append(differences)
+    every, family = differences(groups, wanted.figure, against)
+    said = _sentences(groups, shared_names(runs, keys), family)
+    written, figures = [write_parquet(table, folder)], folder / DIFFERENCES
+    figures.unlink(missing_ok=True)
+    if every:
+        write_csv(difference_figures(every), figures)
+        written.append(figures)
     for form, name in TABLES.items():
         if getattr(wanted, form):
-            write_whole(folder / name, text_table(groups, form, said, found_answers.changes()))
+            changes = {one.group.label: changed(one) for one in every}
+            write_whole(folder / name, text_table(groups, form, said, changes))
             written.append(folder / name)
-    every = found_answers.differences
     best = best_of(every)
     asked = best if subject is None else subject_of(every, groups, subject)
     told_of = [] if asked is None else [asked, *(one for one in every if one is not asked)]
     who = [losers(one) for one in told_of[: 1 + MOST_ASKED]]
     first = distrusted(said)
-    said_first = verdict(groups, every, wanted.figure, who[0] if who else None, asked, first)
+    said_first = verdict(groups, every, who[0] if who else None, asked, first)
     said = [one for one in said if one not in first]
     loses = [one.sentence() for one in who[:1] if one is not None]
     ends = {key.rpartition(".")[2] for key in keys}
     loses += [said for key, said in KEPT_APART.items() if key in ends]
     unit = axis_of(wanted.figure, groups)
+    curves = load_curves(groups, wanted.figure)
+    lost = regrets(groups, wanted.detail) if wanted.page else {}
     words, told = unit[0].partition(" (")[0], [one for one in who if one is not None]
-    report = Report(written, found_answers, said, said_first, words, told, loses)
+    key = wanted.figure
+    report = Report(written, key, words, every, curves, lost, said, said_first, told, loses)
     if not wanted.page or not groups:
         return report
     found = {g.label: d for g in groups if (d := details(g, wanted.detail)) is not None}
     plots = folder / PLOTS
     real_folder(plots)
-    answered = answer_plots(found_answers.differences, found_answers.curves, unit)
+    answered = answer_plots(every, curves, unit)
     drawn, drawings = [], [*answered, *plots_of(groups, found)]
     with progress.part(0, 2):
         for place, plot in enumerate(drawings):

@@ -15,7 +15,6 @@ from numpy.typing import ArrayLike, NDArray
 
 from workloads.base import BoolArray, FloatArray, IntArray
 from workloads.errors import WorkloadError
-from workloads.limits import ABOVE_0
 
 _MULTIPLES = re.compile(r"multiples_of_([1-9]\d*)")
 
@@ -282,11 +281,14 @@ class Range:
         ``uniform``, ``log`` for log-uniform, or ``whole`` for uniform whole numbers.
     least, most : float
         What either end may be; log-uniform, both ends or none are 0.
+    above : bool
+        Whether both ends must be above `least`.
     """
 
     law: Law
     least: float = 0.0
     most: float = np.inf
+    above: bool = False
 
     def check(self, key: str, low: float, high: float | None) -> None:
         """Refuse a range that is not within the bounds; an upper end of None is the machine's size.
@@ -297,19 +299,19 @@ class Range:
             Naming the key.
         """
         key = f"moldability.{key}"
-        if not (self.least <= low <= self.most and low < np.inf):
-            raise WorkloadError(f"{key}_min must be {_within(self.least, self.most)}, got {low}")
+        is_low = low <= self.least if self.above else low < self.least
+        if is_low or not (low <= self.most and low < np.inf):
+            bound = f"{'above' if self.above else 'at least'} {self.least:g}"
+            raise WorkloadError(f"{key}_min must be {bound}{self._at_most}, got {low}")
         if not (low <= (np.inf if high is None else high) <= self.most) or high == np.inf:
-            raise WorkloadError(
-                f"{key}_max must be {_within(low, self.most)} (not below {key}_min), got {high}"
-            )
+            bound = f"at least {low:g}{self._at_most} (not below {key}_min)"
+            raise WorkloadError(f"{key}_max must be {bound}, got {high}")
         if self.law == "log" and low == 0.0 and high != 0.0:
             raise WorkloadError(f"{key}_min must be above 0 unless {key}_max is 0 too, got 0")
 
-
-def _within(least: float, most: float) -> str:
-    low = "above 0" if least == ABOVE_0 else f"at least {least:g}"
-    return low if np.isinf(most) else f"{low} and at most {most:g}"
+    @property
+    def _at_most(self) -> str:
+        return "" if np.isinf(self.most) else f" and at most {self.most:g}"
 
 
 @dataclass(eq=False)

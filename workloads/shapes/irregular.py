@@ -9,7 +9,6 @@ from numpy.typing import ArrayLike
 
 from workloads.base import BoolArray, FloatArray, IntArray
 from workloads.errors import WorkloadError
-from workloads.limits import ABOVE_0
 from workloads.shapes.family import (
     Curve,
     DrawnFamily,
@@ -103,7 +102,7 @@ class Stepwise(DrawnFamily):
     serial_min: float = 1e-3
     serial_max: float = 1e-1
     ranges = MappingProxyType(
-        {"serial": Range("log", most=1.0), "gain": Range("uniform", ABOVE_0, 1.0)}
+        {"serial": Range("log", most=1.0), "gain": Range("uniform", 0.0, 1.0, above=True)}
     )
 
     def __post_init__(self) -> None:
@@ -199,7 +198,7 @@ class Declining(DrawnFamily):
     steepness_max: float = 2.0
     reach: float = 2.0
     ranges = MappingProxyType(
-        {"fastest": Range("log", 1.0), "steepness": Range("uniform", ABOVE_0, 100.0)}
+        {"fastest": Range("log", 1.0), "steepness": Range("uniform", 0.0, 100.0, above=True)}
     )
 
     def __post_init__(self) -> None:
