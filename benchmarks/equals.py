@@ -61,9 +61,10 @@ def main() -> None:
         groups = table_of([every[k] for k in rng.permutation(asked.runs)[:size]])
         found, _ = differences(groups, FIGURE)
         assert len(found) == ROWS
-        better += any(one.certain and one.change.mean < 0 for one in found)
-        either += any(one.certain for one in found)
-        best += verdict(groups, found, FIGURE, None).best.startswith("Best: rule")
+        better += any(one.comparison.certain and one.change.mean < 0 for one in found)
+        either += any(one.comparison.certain for one in found)
+        said = verdict(groups, found, None).sentences["best-sentence"]
+        best += said.startswith("Best: rule")
     row = {"date": f"{datetime.now(UTC):%Y-%m-%d}", "tables": asked.tables, "rows": ROWS}
     row |= {"runs": asked.runs, "pairs": PAIRS, "jobs": JOBS, "load": LOAD, "false_better": better}
     row |= {"false_better_or_worse": either, "named_best": best}

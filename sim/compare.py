@@ -1,11 +1,9 @@
 """One table of all runs below a folder: ``moldsim compare DIR``."""
 
 import argparse
-import difflib
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pandas as pd
 from rich.console import Console
@@ -13,23 +11,14 @@ from rich.markup import escape
 
 from predictors.cli.display import Display
 from predictors.cli.terminal import PlainConsole, fitting_tables
-from sim.errors import SimError
-from sim.report.gathering import FIXED, LEFT_OUT, NOT_THERE, Gathered, distinct, gather
+from sim.report.answer_tables import BY_WHAT, INFORMATION
+from sim.report.gathering import LEFT_OUT, NOT_THERE, distinct, gather
 from sim.report.samples import Group
 from sim.report.tables import key_table
-from sim.results.durable import SUMMARY, answering, table_console, write_csv
-from sim.sweeps.configurations import read_configuration, shared_names
-
-if TYPE_CHECKING:
-    from sim.report.answer_tables import Answers
-    from sim.report.page import Report
-    from sim.report.winners import Winners
-    from sim.report.write import Wanted
-
+from sim.report.write import PAGE, TABLES, write_report
+from sim.results.durable import answering, table_console, write_csv
 
 COMPARISON = "comparison.csv"
-COMMON_RUNS = 200
-"""So many runs say which configuration all share."""
 LISTED = 500
 """Groups of runs that are printed; all are in the file."""
 SHOWN = 15
@@ -62,15 +51,12 @@ def print_comparison(
 
 
 def print_answers(
-    console: Console, found: "Answers", who: "Sequence[Winners]", most: int | None = None
+    console: Console, tables: Mapping[str, pd.DataFrame], most: int | None = None
 ) -> None:
     """Print the tables of what the comparison answers, but for those of single jobs.
 
     What is the same in all rows is said once, below; beyond `most` rows the page has them.
     """
-    from sim.report.answer_tables import BY_WHAT, INFORMATION, LOSES, loss_rows
-
-    tables = found.tables() | ({LOSES: loss_rows(who)} if len(who) > 1 else {})
     for title, table in tables.items():
         once = [name for name in table.columns[1:] if len(table) > 1 and table[name].nunique() == 1]
         shown = table.drop(columns=once)
@@ -128,12 +114,9 @@ def arguments() -> argparse.ArgumentParser:
 @answering
 def main(given: Sequence[str] | None = None) -> int:
     """Compare the runs below a folder; return the exit status."""
-    from sim.report.write import PAGE, TABLES, Wanted
-
-    asked = vars(arguments().parse_args(given))
-    folder: Path = asked.pop("folder")
+    wanted = arguments().parse_args(given)
+    folder: Path = wanted.folder
     former = {*folder.glob("*")}
-    wanted = Wanted(**asked)
     with Display(PlainConsole(stderr=True), "compare") as progress:
         with progress.part(0, 2):
             gathered = gather(folder, progress)
@@ -141,7 +124,7 @@ def main(given: Sequence[str] | None = None) -> int:
         path = folder / COMPARISON
         write_csv(distinct(table), path)
         with progress.part(1, 2):
-            report = _report(folder, gathered, wanted, progress)
+            report = write_report(gathered, wanted, progress)
     console = table_console()
     left = [f"Runs {one}." for one in (table.attrs[NOT_THERE],) if one]
     if bad := table.loc[table["status"] != "finished", "run"].nunique():
@@ -150,7 +133,7 @@ def main(given: Sequence[str] | None = None) -> int:
         console.print(sentence, markup=False, highlight=False)
     console.print()
     print_comparison(console, table, report.verdict.order, report.said)
-    print_answers(console, report.answers, report.winners, SHOWN if wanted.page else None)
+    print_answers(console, report.tables(), SHOWN if wanted.page else None)
     left_out = f"; {LEFT_OUT}: {n:,}" if (n := table.attrs[LEFT_OUT]) else ""
     console.print(f"{len(table):,} rows in {path}{left_out}", highlight=False, soft_wrap=True)
     for one in report.written:
@@ -160,36 +143,6 @@ def main(given: Sequence[str] | None = None) -> int:
         if path.exists() and path not in report.written:
             console.print(f"{path} is of an earlier comparison", highlight=False, soft_wrap=True)
     return 0
-
-
-def _report(folder: Path, gathered: Gathered, asked: "Wanted", progress: Display) -> "Report":
-    """Write the report that is asked for.
-
-    Raises
-    ------
-    SimError
-        If there is no such figure or run, or a number is below 1: naming the option, its value
-        and what is accepted.
-    """
-    from sim.report.write import common_values, write_report
-
-    table, keys, _ = gathered
-    if asked.detail < 1:
-        raise SimError(f"--detail {asked.detail}: must be at least 1")
-    numbers = table.iloc[:, len(FIXED) + len(keys) :].select_dtypes("number").columns.tolist()
-    if numbers and asked.figure not in numbers:
-        near = difflib.get_close_matches(asked.figure, numbers, 3) or sorted(numbers)[:3]
-        raise SimError(
-            f"--figure {asked.figure}: there is no such figure in {SUMMARY}; "
-            f"there are {', '.join(near)} and others"
-        )
-    unknown = [run for run in asked.gantt if not (folder / run / SUMMARY).is_file()]
-    if unknown:
-        raise SimError(f"--gantt {unknown[0]}: there is no finished run of that name in {folder}")
-    known = table.loc[table["status"] != "damaged", "run"].unique()[:COMMON_RUNS]
-    runs = [read_configuration(folder / name) for name in known]
-    names = shared_names(runs, keys)
-    return write_report(folder, gathered, common_values(runs), asked, names, progress)
 
 
 if __name__ == "__main__":

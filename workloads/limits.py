@@ -1,7 +1,7 @@
 """Checks of what a configuration hands over."""
 
 import math
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, fields
 from numbers import Integral
 from typing import TypeGuard
@@ -43,13 +43,8 @@ class Limits:
         WorkloadError
             Naming the key of ``workload.limits``.
         """
-        check_mapping("limits", given)
-        known = [one.name for one in fields(cls)]
+        check_mapping("limits", given, [one.name for one in fields(cls)], "limit")
         for name, value in (given or {}).items():
-            if name not in known:
-                raise WorkloadError(
-                    f"workload.limits.{name}: no such limit; there are {', '.join(known)}"
-                )
             if isinstance(value, bool) or not isinstance(value, int) or value < 1:
                 raise WorkloadError(
                     f"workload.limits.{name}={value}: must be a whole number of at least 1"
@@ -137,13 +132,20 @@ def check_load(load: object) -> None:
     check_number("workload.load", load, "positive and finite, or null", ABOVE_0)
 
 
-def check_mapping(key: str, value: object) -> None:
-    """Refuse what is neither None nor a mapping.
+def check_mapping(key: str, value: object, known: Collection[str], what: str) -> None:
+    """Refuse what is neither None nor a mapping, or has other names than those that are known.
 
     Raises
     ------
     WorkloadError
-        Naming ``workload.<key>``.
+        Naming ``workload.<key>``, and what there is.
     """
-    if value is not None and not hasattr(value, "items"):
+    if value is None:
+        return
+    if not isinstance(value, Mapping):
         raise WorkloadError(f"workload.{key}={value}: must be a mapping of names to values")
+    for name in value:
+        if name not in known:
+            raise WorkloadError(
+                f"workload.{key}.{name}: no such {what}; there are {', '.join(known)}"
+            )

@@ -2,17 +2,16 @@
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
 import pandas as pd
 
-from sim.report.answers import Curve, Difference, differences, load_curves, regrets
-from sim.report.samples import Group, jobs_of
+from sim.report.answers import Curve, Difference
+from sim.report.samples import jobs_of
 from sim.report.tables import number
 from sim.report.winners import Winners
 from sim.results.rows import ERROR, PERCENT, POINTS, change_text, duration, percent, texts, unit_of
 from sim.results.steady_state import replications_of
-from sim.statistics import Comparison, Family, Interval
+from sim.statistics import Comparison, Interval
 
 UNSTEADY = "does not settle"
 """What stands in place of a change of means that hang on the length of the run."""
@@ -146,44 +145,3 @@ def loss_rows(found: Sequence[Winners]) -> pd.DataFrame:
         }
         for who in found
     )
-
-
-@dataclass(frozen=True)
-class Answers:
-    """What a comparison answers.
-
-    Attributes
-    ----------
-    differences : list of Difference
-    curves : list of Curve
-    regrets : dict
-        Where regret against the oracle is felt, by label and by class and count.
-    family : Family
-        All that is read with the differences.
-    figure : str
-        Key of what is compared.
-    """
-
-    differences: list[Difference]
-    curves: list[Curve]
-    regrets: dict[str, dict[str, pd.DataFrame]]
-    family: Family
-    figure: str
-
-    def changes(self) -> dict[str, str]:
-        """Return the changes as text, by the labels of their groups."""
-        return {one.group.label: changed(one) for one in self.differences}
-
-    def tables(self) -> dict[str, pd.DataFrame]:
-        """Return the tables of a terminal that have rows, as text, by title."""
-        found = {
-            "Differences on the same jobs": difference_rows(self.differences),
-            OVER_LOAD: curve_rows(self.curves, self.figure),
-        }
-        return {title: table for title, table in found.items() if len(table)}
-
-
-def answers(groups: Sequence[Group], figure: str, against: str | None, detail: int) -> Answers:
-    """Return what a comparison answers; see `sim.report.answers`."""
-    found, family = differences(groups, figure, against)
-    return Answers(found, load_curves(groups, figure), regrets(groups, detail), family, figure)

@@ -4,13 +4,14 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
 
 from predictors.base import FloatArray
 from sim.errors import StatisticsError
-from sim.report.samples import Group, Sample, jobs_of, oracle_of, references, step_among
+from sim.report.samples import Group, jobs_of, oracle_of, references, shared, step_among
 from sim.report.winners import Winners, regret_of_jobs, winners
 from sim.results.artefacts import same_schedule
 from sim.results.rows import MORE, SHARES, TOO_WIDE, changes_of, tells
@@ -32,9 +33,6 @@ NO_GAIN = "oracle's gain not certain"
 NO_EFFECT = "predictions have no effect"
 """Why no share of it can be told."""
 
-Identity = tuple[object, int]
-Drawn = dict[Identity, Sample]
-
 
 @dataclass(frozen=True)
 class Difference:
@@ -43,6 +41,8 @@ class Difference:
     Attributes
     ----------
     group, reference : Group
+    figure : str
+        Key of what is compared.
     pairs : int
         Simulations that both have; weeks drawn again beside windows of a log do not count.
     comparison : Comparison
@@ -57,25 +57,17 @@ class Difference:
     alone : Comparison or None
         Against the reference's policy with this group's predictor, that is by the
         policy alone; None where one of them is the same, or that was not played.
-    is_share : bool
-        Whether the figure is a share, whose changes are plain differences.
-    refused : bool
-        Whether either queue does not settle, so that nothing is told of their means.
-    unsettled : int
-        Of how many pairs either queue does not settle.
     """
 
     group: Group
     reference: Group
+    figure: str
     pairs: int
     comparison: Comparison
     set: str
     kept: Interval | str = ""
-    alone: Comparison | None = None
-    is_share: bool = False
-    refused: bool = False
     step: "Difference | None" = None
-    unsettled: int = 0
+    alone: Comparison | None = None
 
     @property
     def change(self) -> Interval:
@@ -88,10 +80,26 @@ class Difference:
         one, few = self.comparison, 1 < self.change.count < LEAST_PAIRS
         return replace(one.change, low=one.least, high=one.most) if few else one.change
 
+    @property
+    def loss(self) -> float:
+        """By how much the group is worse than its reference."""
+        return -self.change.mean if self.figure in MORE else self.change.mean
 
-def identified(group: Group) -> Drawn:
-    """Return a group's simulations by seed and replication."""
-    return {sample.drawn: sample for sample in group.samples}
+    @property
+    def is_share(self) -> bool:
+        """Whether the figure is a share, whose changes are plain differences."""
+        return self.figure in SHARES
+
+    @property
+    def refused(self) -> bool:
+        """Whether either queue does not settle, so that nothing is told of their means."""
+        return self.group.is_refused or self.reference.is_refused
+
+    @property
+    def unsettled(self) -> int:
+        """Of how many pairs either queue does not settle."""
+        pairs = shared(self.group, self.reference)
+        return sum(bool(unsteady([one.summary for one in pair])) for pair in pairs)
 
 
 def losers(one: Difference) -> Winners | None:
@@ -103,9 +111,8 @@ def losers(one: Difference) -> Winners | None:
 
 def _tables_of_jobs(own: Group, base: Group) -> list[tuple[Path, Path]]:
     """Return where the tables of jobs lie of the simulations that two groups have."""
-    mine, theirs = identified(own), identified(base)
-    both = [(mine[known].folder, theirs[known].folder) for known in mine if known in theirs]
-    return [(one / "jobs.parquet", other / "jobs.parquet") for one, other in both]
+    name = "jobs.parquet"
+    return [(one.folder / name, other.folder / name) for one, other in shared(own, base)]
 
 
 def differences(
@@ -134,70 +141,65 @@ def differences(
     """
     found = list(references(groups, against))
     steps = [step_among(*one) for one in found]
-    pairs = [(one[0], one[1]) for one in found]
+    pairs = [(group, reference) for group, reference, _ in found]
     pairs += [(one[0], step) for one, step in zip(found, steps, strict=True) if step is not None]
     jobs = [jobs_of(own) for own, _ in pairs]
     orders = {one: _windows([g for g in groups if jobs_of(g) == one]) for one in jobs}
     columns = [_column(*pair, orders[one], figure) for pair, one in zip(pairs, jobs, strict=True)]
-    is_share, ordered = figure in SHARES, any(in_windows(group.summaries) for group in groups)
-    family = compare(columns, shares=[is_share] * len(columns), ordered=ordered, jobs=jobs)
-    alone = iter(family.comparisons[len(found) :])
-    made: list[Difference] = []
-    for (group, reference, _), step, one in zip(found, steps, family.comparisons, strict=False):
-        by_policy = None if step is None else next(alone)
-        own, base = identified(group), identified(reference)
-        both = own.keys() & base.keys()
-        pairs_of = len(both.intersection(orders[jobs_of(group)]))
-        refused = group.is_refused or reference.is_refused
-        is_single = np.isnan(one.change.low) or family.intervals == 1
+    ordered = any(in_windows(group.summaries) for group in groups)
+    shares = [figure in SHARES] * len(columns)
+    family = compare(columns, shares=shares, ordered=ordered, jobs=jobs)
+    told = {
+        (id(own), id(other)): one
+        for (own, other), one in zip(pairs, family.comparisons, strict=True)
+    }
+    made = {}
+    for (group, reference, _), step in zip(found, steps, strict=True):
+        key, order = (id(group), id(reference)), orders[jobs_of(group)]
+        count = sum(own.drawn in order for own, _ in shared(group, reference))
+        is_single = np.isnan(told[key].change.low) or family.intervals == 1
         named = "" if is_single else f"{family.intervals} intervals of {figure}"
-        unsettled = sum(bool(unsteady([own[k].summary, base[k].summary])) for k in both)
-        about = (group, reference, pairs_of, one, named, "", by_policy, is_share, refused)
-        made.append(Difference(*about, unsettled=unsettled))
-    by_pair = {(id(one.group), id(one.reference)): one for one in made}
-    told = []
-    for each, (_, _, same), step in zip(made, found, steps, strict=True):
-        beside, oracle = (
-            by_pair.get((id(other), id(each.reference)))
-            for other in (step, oracle_of(each.group, same))
-        )
-        if each.pairs:
-            told.append(replace(each, kept=_kept(each, oracle, figure), step=beside))
-    return told, family
+        alone = told.get((id(group), id(step)))
+        made[key] = Difference(group, reference, figure, count, told[key], named, alone=alone)
+    whole = []
+    for one, (_, base, same), step in zip(made.values(), found, steps, strict=True):
+        oracle = oracle_of(one.group, same)
+        beside, ideal = (made.get((id(other), id(base))) for other in (step, oracle))
+        if one.pairs:
+            whole.append(replace(one, kept=_kept(one, ideal), step=beside))
+    return whole, family
 
 
-def _windows(groups: Sequence[Group]) -> list[Identity]:
+def _windows(groups: Sequence[Group]) -> list[tuple[Any, int]]:
     """Return whose simulations count, windows of a log in its order."""
-    every: Drawn = {}
-    for group in groups:
-        every = identified(group) | every
-    places = in_order([sample.summary for sample in every.values()])
-    return [list(every)[place] for place in places]
+    every = {one.drawn: one.summary for group in reversed(groups) for one in group.samples}
+    return [list(every)[place] for place in in_order(list(every.values()))]
 
 
-def _column(own: Group, reference: Group, order: Sequence[Identity], figure: str) -> FloatArray:
+def _column(
+    own: Group, reference: Group, order: Sequence[tuple[Any, int]], figure: str
+) -> FloatArray:
     """Return paired changes in an order, NaN where a pair lacks or nothing is to be told."""
     if own.is_refused or reference.is_refused:
         return np.full(len(order), np.nan)
-    drawn, nothing = [identified(group) for group in (own, reference)], Sample(Path(), "", {})
-    mine, theirs = ([one.get(place, nothing).summary for place in order] for one in drawn)
-    return changes_of(list(zip(mine, theirs, strict=True)), figure)
+    pairs = {one.drawn: (one.summary, other.summary) for one, other in shared(own, reference)}
+    return changes_of([pairs.get(place, ({}, {})) for place in order], figure)
 
 
-def _kept(one: Difference, oracle: Difference | None, figure: str) -> Interval | str:
+def _kept(one: Difference, oracle: Difference | None) -> Interval | str:
     if oracle is None or oracle is one or np.isnan(one.change.mean):
         return ""
-    drawn = [identified(group) for group in (one.group, oracle.group, one.reference)]
-    shared = [known for known in drawn[0] if all(known in each for each in drawn)]
-    if shared and all(same_schedule([each[k].summary for each in drawn[:2]]) for k in shared):
+    every = [[s.summary for s in each] for each in shared(one.group, oracle.group, one.reference)]
+    if every and all(same_schedule(each[:2]) for each in every):
         return NO_EFFECT
-    if not oracle.comparison.certain or (oracle.change.mean > 0.0) != (figure in MORE):
+    if not oracle.comparison.certain or oracle.loss >= 0.0:
         return NO_GAIN
-    rows = [[each[known].summary.get(figure) for each in drawn] for known in shared]
+    rows = [[summary.get(one.figure) for summary in each] for each in every]
     whole = [row for row in rows if all(isinstance(value, int | float) for value in row)]
     own, best, base = np.array(whole, np.float64).reshape(-1, 3).T
-    is_share = figure in SHARES
-    kept = ratio_of_means(own - base, best - base) if is_share else share_of_gain(own, best, base)
+    kept = (
+        ratio_of_means(own - base, best - base) if one.is_share else share_of_gain(own, best, base)
+    )
     return kept if tells(kept) else TOO_WIDE
 
 

@@ -115,8 +115,11 @@ class _Row(NamedTuple):
     figures: Mapping[str, Any]
 
 
-def _read(root: Path, run: Path) -> tuple[list[_Row], Origin]:
-    """Return the rows of a run, its own and its baseline's, and its origin; each file read once."""
+def _read(root: Path, run: Path) -> tuple[list[_Row], Configuration, Origin]:
+    """Return the rows of a run, its own and its baseline's, what it is and its origin.
+
+    Each file is read once. Where the configuration cannot be read the run counts as damaged.
+    """
     summary: Figures | None = None
     manifest: dict[str, Any] | None = None
     wrong = None
@@ -135,12 +138,17 @@ def _read(root: Path, run: Path) -> tuple[list[_Row], Origin]:
     gone = [name for name in known if name.startswith("replication=") and not (run / name).exists()]
     if gone:
         rows[0].state["message"] = f"{', '.join(gone)} is missing; what is there is compared"
+    configuration = Configuration()
+    try:
+        configuration = read_configuration(run)
+    except SimError as error:
+        rows = [_Row(rows[0].state | {"status": "damaged", "message": str(error)}, {})]
     if manifest is None:
-        return rows, (None, {})
+        return rows, configuration, (None, {})
     inputs = manifest.get(INPUTS)
     files = inputs.items() if isinstance(inputs, dict) else ()
     code = str(manifest.get(CODE) or "")
-    return rows, (code, {str(key): str(value) for key, value in files})
+    return rows, configuration, (code, {str(key): str(value) for key, value in files})
 
 
 def _rows(root: Path, run: Path, summary: Figures | None, wrong: str | None) -> Iterator[_Row]:
@@ -157,15 +165,6 @@ def _rows(root: Path, run: Path, summary: Figures | None, wrong: str | None) -> 
         yield _Row(own | {"status": "failed", "message": read_failure(run)}, {})
     elif wrong is None and summary is None:
         yield _Row(own | {"status": "unfinished", "message": "it wrote no summary"}, {})
-
-
-def _configuration(run: Path, rows: list[_Row]) -> Configuration:
-    """Return a run's configuration; where it cannot be read the run counts as damaged."""
-    try:
-        return read_configuration(run)
-    except SimError as error:
-        rows[:] = [_Row(rows[0].state | {"status": "damaged", "message": str(error)}, {})]
-        return Configuration()
 
 
 def with_origins(
@@ -223,8 +222,7 @@ def gather(folder: Path, progress: Display = SILENT) -> Gathered:
     """
     runs = find_runs(folder)
     read = [_read(folder, run) for run in progress.each(runs, "reads the runs")]
-    found, origins = [rows for rows, _ in read], [origin for _, origin in read]
-    configurations = [_configuration(run, rows) for run, rows in zip(runs, found, strict=True)]
+    found, configurations, origins = zip(*read, strict=True)
     settings = distinguishing(configurations)
     settings = with_origins(settings, configurations, origins)
     asked = [configuration.choices.get(OWN_PREDICTOR) for configuration in configurations]

@@ -1,7 +1,7 @@
 """One self-contained page that works offline: tables, plots, schedules, configuration."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from html import escape
 from io import BytesIO
 from pathlib import Path
@@ -14,19 +14,21 @@ import yaml
 from predictors.cli.display import Display
 from sim.report.answer_tables import (
     BY_WHAT,
+    LOSES,
     OVER_LOAD,
     STOPS,
-    Answers,
     curve_rows,
     difference_rows,
+    loss_rows,
     regret_rows,
 )
+from sim.report.answers import Curve, Difference
 from sim.report.figures import Details, Plot, losses_of
 from sim.report.forest import forest
 from sim.report.gathering import LEFT_OUT, NOT_THERE
 from sim.report.html import Cell, fold, image, table, text_table
 from sim.report.samples import SUFFIXES, Group, Sample
-from sim.report.tables import Column, halves, key_rows, number, size
+from sim.report.tables import key_figures, number, size
 from sim.report.verdict import Verdict
 from sim.report.winners import MOST_ROWS, Winners, most_affected
 from sim.results.artefacts import has_tables, read_tables
@@ -34,7 +36,6 @@ from sim.results.plots.schedule import schedule_figure
 from sim.results.plots.style import picture
 from sim.results.rows import MOLDED, molded_text
 from sim.results.steady_state import EPOCH
-from sim.statistics import Interval
 
 TEMPLATE = Path(__file__).with_name("page.html")
 MOST_GANTT = 8
@@ -46,6 +47,14 @@ ON_TOP = "change"
 """The plot whose place the forest plot takes."""
 OF_FORESIGHT, OF_BELIEFS = "gain_kept", ("error_by_count", "error_by_history")
 """Plots by what they are about."""
+OF_LOSERS = (
+    ("jobs", "of all jobs (%)", 0.01),
+    ("longer", "later (%)", 0.01),
+    ("before", "response before (h)", 3600.0),
+    ("change", "change (min)", 60.0),
+    ("waiting", "of it waiting (min)", 60.0),
+)
+"""Columns of a table of those that gain and lose, their headings, and one of their units."""
 SHARES_BELOW = ["25 %", "50 %", "75 %", "90 %", "95 %", "100 %"]
 Drawn = Sequence[tuple[str, Details]]
 """What tables of jobs say of a group, by its label."""
@@ -62,12 +71,17 @@ class Report:
     Attributes
     ----------
     written : list of pathlib.Path
-    answers : Answers
+    key : str
+        Key of the summary by which groups are compared.
+    figure : str
+        That in words.
+    differences : list of Difference
+    curves : list of Curve
+    regrets : dict
+        Where regret against the oracle is felt, by label and by class and count.
     said : list of str
         Sentences that belong to every table of it.
     verdict : Verdict
-    figure : str
-        What is compared, in words.
     winners : sequence of Winners
         Who gains and who loses by each run, the one that is asked about first.
     loses : str
@@ -77,13 +91,25 @@ class Report:
     """
 
     written: list[Path]
-    answers: Answers
+    key: str
+    figure: str
+    differences: list[Difference]
+    curves: list[Curve]
+    regrets: dict[str, dict[str, pd.DataFrame]]
     said: list[str]
     verdict: Verdict
-    figure: str
-    winners: Sequence[Winners] = ()
-    loses: list[str] = field(default_factory=list)
+    winners: Sequence[Winners]
+    loses: list[str]
     explorer: str = ""
+
+    def tables(self) -> dict[str, pd.DataFrame]:
+        """Return the tables of a terminal that have rows, as text, by title."""
+        found = {
+            "Differences on the same jobs": difference_rows(self.differences),
+            OVER_LOAD: curve_rows(self.curves, self.key),
+            LOSES: loss_rows(self.winners if len(self.winners) > 1 else ()),
+        }
+        return {title: table for title, table in found.items() if len(table)}
 
 
 def page(
@@ -101,7 +127,7 @@ def page(
     Parameters
     ----------
     report : Report
-        Its answers, and the sentences below the key table.
+        What it found, and the sentences below the key table.
     title : str
     groups : sequence of Group
     plots : sequence of (Plot, str)
@@ -123,31 +149,31 @@ def page(
         counted += f" ({LEFT_OUT}: {table.attrs[LEFT_OUT]:,})"
     if table.attrs.get(NOT_THERE):
         counted += f", {escape(table.attrs[NOT_THERE])}"
-    held = (sample.summary.get("processors") for group in groups for sample in group.samples)
-    sizes = sorted({int(size) for size in held if isinstance(size, int | float)})
+    sizes = sorted({int(size) for group in groups for size in group.values("processors")})
     machine = " or ".join(f"{size:,}" for size in sizes)
     on = f" on {machine} processors" if machine else ""
-    answers, order = report.answers, report.verdict.order
+    order = report.verdict.order
     drawn = [(group.label, found[group.label]) for group in order if group.label in found]
     figures = {plot.name: _figure(plot, svg, drawn) for plot, svg in plots}
+    configuration = yaml.safe_dump(dict(common), sort_keys=True, allow_unicode=True, width=100)
     rest = [name for name in figures if name not in (ON_TOP, OF_FORESIGHT, *OF_BELIEFS)]
     return Template(TEMPLATE.read_text(encoding="utf-8")).substitute(
         title=escape(title),
         subtitle=f"{counted}; simulations: {samples:,}, groups: {len(groups):,}{on}.",
         verdict=_verdict(report.verdict),
-        forest=forest(order, answers.differences, report.figure),
+        forest=forest(order, report.differences, report.figure),
         selects=_selects(order, keys),
         table=_key_table(order, keys),
         said="".join(f"<p>{escape(sentence)}</p>" for sentence in report.said),
-        foresight=_foresight(figures.get(OF_FORESIGHT, ""), answers),
+        foresight=_foresight(figures.get(OF_FORESIGHT, ""), report),
         gantt=_explorer(report.explorer) + gantt,
         winners=_winners(report.winners),
         beliefs="".join(figures.get(name, "") for name in OF_BELIEFS)
         or "<p>No predictor was asked.</p>",
         figures="".join(figures[name] for name in rest),
-        differences=_differences(answers),
+        differences=_differences(report),
         runs=_runs(table),
-        configuration=_configuration(common),
+        configuration=f'<pre tabindex="0">{escape(configuration)}</pre>',
     )
 
 
@@ -165,10 +191,10 @@ def _verdict(verdict: Verdict) -> str:
     return "".join(parts) + (f'<dl class="tiles">{"".join(tiles)}</dl>' if tiles else "")
 
 
-def _foresight(kept: str, answers: Answers) -> str:
+def _foresight(kept: str, report: Report) -> str:
     """Return the share of the oracle's gain by predictor, and below it, folded, who pays."""
     if not kept:
-        why = {one.kept for one in answers.differences if isinstance(one.kept, str)} - {""}
+        why = {one.kept for one in report.differences if isinstance(one.kept, str)} - {""}
         if why:
             return f"<p>No share of the oracle's gain is known: {', '.join(sorted(why))}.</p>"
         return "<p>No policy has runs both with predictor=oracle and with another predictor.</p>"
@@ -177,7 +203,7 @@ def _foresight(kept: str, answers: Answers) -> str:
         "more, and the oracle may do worse than the reference: rules decide job by job, and what "
         "is best for one job is not for those behind it. Intervals are Fieller's.</p>"
     )
-    regret = regret_rows(answers.regrets)
+    regret = regret_rows(report.regrets)
     lost = text_table(
         "Who bears the regret against the oracle: per job of the first simulations, whose tables "
         "are read for plots (--detail)",
@@ -210,37 +236,28 @@ def _picker(name: str, picks: str, labels: Sequence[str]) -> str:
 def _loss_tables(who: Winners) -> str:
     """Return who gains and who loses by one run."""
     parts = [f"<p>{escape(who.sentence())}</p>"]
-    head = ("of all jobs (%)", "later (%)", "response before (h)", "change (min)",
-            "of it waiting (min)")  # fmt: skip
     for kind, frame in who.tables.items():
         cut = len(frame) > MOST_ROWS
         shown = most_affected(frame) if cut else frame
-        rows = [
-            [
-                Cell(str(name).replace("_", " ") if kind == "class" else str(name)),
-                Cell(number(100 * line["jobs"])),
-                Cell(number(100 * line["longer"])),
-                Cell(number(line["before"] / 3600)),
-                *(Cell(number(line[key] / 60)) for key in ("change", "waiting")),
-            ]
-            for name, line in shown.iterrows()
-        ]
+        names = [str(name).replace("_", " ") if kind == "class" else name for name in shown.index]
+        figures = {head: list(map(number, shown[key] / unit)) for key, head, unit in OF_LOSERS}
+        rows = pd.DataFrame({kind: names} | figures)
         most = who.meaning
         if kind != "class":
             most = f" (of {len(frame):,} those that lose and gain most in total)" if cut else ""
             most += " in the first simulation; each draws its own" if who.anew else ""
-        parts.append(table(f"Mean response by {kind}{most}", [kind, *head], rows, [kind]))
+        parts.append(text_table(f"Mean response by {kind}{most}", rows, [kind]))
     return "".join(parts)
 
 
-def _differences(answers: Answers) -> str:
+def _differences(report: Report) -> str:
     """Return the tables of differences and of load curves."""
     parts = []
-    if answers.differences:
-        parts.append(text_table(DIFFERENCES, difference_rows(answers.differences), NAMING))
+    if report.differences:
+        parts.append(text_table(DIFFERENCES, difference_rows(report.differences), NAMING))
         parts.append(f"<p>{escape(BY_WHAT)}</p>")
-    if answers.curves:
-        parts.append(text_table(OVER_LOAD, curve_rows(answers.curves, answers.figure), NAMING))
+    if report.curves:
+        parts.append(text_table(OVER_LOAD, curve_rows(report.curves, report.key), NAMING))
     return "".join(parts) or "<p>No runs on the same jobs to compare.</p>"
 
 
@@ -262,26 +279,22 @@ def _key_table(groups: Sequence[Group], keys: Sequence[str]) -> str:
     menus = len({group.menu for group in groups}) > 1
     roles = len({group.role for group in groups}) > 1
     words = [*keys, *(["allocation choices"] if menus else []), *(["role"] if roles else [])]
-    columns, found = key_rows(groups)
+    headings, found = key_figures(groups)
     rows = []
-    for group, estimates in zip(groups, found, strict=True):
+    for group, figures in zip(groups, found, strict=True):
         left = [str(group.setting[key]) for key in keys]
         left += [group.menu or "–"] if menus else []
         left += [SUFFIXES.get(group.role, group.role)] if roles else []
         cells = [Cell(value, value=value) for value in left]
         cells.append(Cell(molded_text(group.summaries), value=""))
-        cells += [_cell(e, c) for e, c in zip(estimates, columns, strict=True)]
+        cells += [
+            Cell(mean, half and f"± {half}", repr(value) if value == value else "")  # NaN is not
+            for mean, half, value in figures
+        ]
         rows.append([*cells, Cell(size(group), value=str(len(group.samples)))])
-    head = [*words, MOLDED, *(one.heading for one in columns), "simulations"]
+    head = [*words, MOLDED, *headings, "simulations"]
     caption = "Means over repetitions (seeds and replications), with 95 % intervals"
     return table(caption, head, rows, words, "figures")
-
-
-def _cell(found: Interval, column: Column) -> Cell:
-    if found.mean != found.mean:  # NaN
-        return Cell("–", value="")
-    mean, half = halves(found, column)
-    return Cell(mean, f"± {half}" if half else "", repr(found.mean))
 
 
 def _figure(plot: Plot, svg: str, drawn: Drawn) -> str:
@@ -317,8 +330,7 @@ def _numbers(plot: Plot, drawn: Drawn) -> str:
     else:
         return ""
     frame = pd.DataFrame(rows, index=columns).T
-    cells = [[Cell(str(name)), *map(Cell, map(number, row))] for name, *row in frame.itertuples()]
-    return table(corner, ["runs", *map(str, frame.columns)], cells, ["runs"])
+    return text_table(corner, frame.map(number).rename_axis("runs").reset_index(), ["runs"])
 
 
 def _picture(sample: Sample) -> bytes | None:
@@ -376,8 +388,3 @@ def _runs(listed: pd.DataFrame) -> str:
     left = len(listed) - MOST_RUNS
     more = f"<p>{left:,} more are in comparison.csv.</p>" if left > 0 else ""
     return state + fold(f"All {len(listed):,} rows", text_table("Runs", shown, names) + more)
-
-
-def _configuration(common: Mapping[str, object]) -> str:
-    text = yaml.safe_dump(dict(common), sort_keys=True, allow_unicode=True, width=100)
-    return f'<pre tabindex="0">{escape(text)}</pre>'

@@ -186,6 +186,12 @@ def _samples(root: Path, run: str, role: str, known: Mapping[str, Any]) -> list[
     return found
 
 
+def shared(*groups: Group) -> list[list[Sample]]:
+    """Return the simulations that all groups have, one of each, in the order of the first."""
+    drawn = [{sample.drawn: sample for sample in group.samples} for group in groups]
+    return [[each[one] for each in drawn] for one in drawn[0] if all(one in each for each in drawn)]
+
+
 def jobs_of(group: Group) -> str:
     """Return what identifies the jobs that a group replays, apart from random numbers."""
     return repr({key: value for key, value in group.setting.items() if group_of(key) not in UNLIKE})

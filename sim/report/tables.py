@@ -3,9 +3,8 @@
 import math
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from types import MappingProxyType
-from typing import Literal
+from typing import Literal, NamedTuple
 
 from sim.report.samples import Group, estimate
 from sim.results.artefacts import mean_summary, same_schedule
@@ -18,25 +17,6 @@ from sim.statistics import Interval
 Form = Literal["latex", "markdown"]
 GIVEN = ("given_", "applications", "sizes_", "share_moldable", "share_malleable", "resized_jobs")
 """How keys of the summary begin that say what was given, what repeats, and which jobs change."""
-
-
-@dataclass(frozen=True)
-class Column:
-    """A figure of the key table.
-
-    Attributes
-    ----------
-    key : str
-        Of the summary.
-    heading : str
-        Its name with its unit, of times the one that their means are read in.
-    scale : float
-        One unit, in the summary's units.
-    """
-
-    key: str
-    heading: str
-    scale: float
 
 
 LABELS = {
@@ -69,19 +49,6 @@ def number(value: float) -> str:
         return "0"
     digits = max(0, 2 - math.floor(math.log10(abs(value))))
     return f"{value:,.{min(digits, 4)}f}"
-
-
-def halves(found: Interval, column: Column) -> tuple[str, str]:
-    """Return a mean and the half-width of its interval as text, the latter perhaps empty."""
-    if column.key.endswith("_error") and found.mean > MOST_ERROR:
-        return BEYOND, ""
-    half = number(found.half / column.scale) if math.isfinite(found.half) else ""
-    return number(found.mean / column.scale), half
-
-
-def cell(found: Interval, column: Column) -> str:
-    """Return a mean with its interval as text."""
-    return " ± ".join(filter(None, halves(found, column)))
 
 
 def size(group: Group) -> str:
@@ -117,14 +84,33 @@ def mean_given(group: Group) -> Figures:
     return mean_summary(told)
 
 
-def key_rows(groups: Sequence[Group]) -> tuple[list[Column], list[list[Interval]]]:
-    """Return the columns of the key table, and the estimates of each group in their order."""
-    found = [[estimate(group.values(key)) for key in LABELS] for group in groups]
-    columns = []
-    for place, (key, label) in enumerate(LABELS.items()):
-        unit, scale = unit_of(key, [row[place].mean for row in found])
-        columns.append(Column(key, f"{label} ({unit})" if unit else label, scale))
-    return columns, found
+class Figure(NamedTuple):
+    """A cell of the key table: a mean and the half-width of its interval as text, perhaps empty."""
+
+    mean: str
+    half: str
+    value: float
+
+
+def key_figures(groups: Sequence[Group]) -> tuple[list[str], list[tuple[Figure, ...]]]:
+    """Return the headings of the key table's figures with their units, and those of each group.
+
+    Times have the unit that their means are read in.
+    """
+    headings, columns = [], []
+    for key, label in LABELS.items():
+        found = [estimate(group.values(key)) for group in groups]
+        unit, scale = unit_of(key, [one.mean for one in found])
+        headings.append(f"{label} ({unit})" if unit else label)
+        columns.append([_figure(key, one, scale) for one in found])
+    return headings, list(zip(*columns, strict=True))
+
+
+def _figure(key: str, found: Interval, scale: float) -> Figure:
+    if key.endswith("_error") and found.mean > MOST_ERROR:
+        return Figure(BEYOND, "", found.mean)
+    half = number(found.half / scale) if math.isfinite(found.half) else ""
+    return Figure(number(found.mean / scale), half, found.mean)
 
 
 def key_table(
@@ -138,11 +124,11 @@ def key_table(
     changes : mapping of str to str
         Against their reference, by the groups' labels, for a column of them.
     """
-    columns, found = key_rows(groups)
-    head = ["runs", MOLDED, "n", "change", *(one.heading for one in columns), "allocation choices"]
+    headings, found = key_figures(groups)
+    head = ["runs", MOLDED, "n", "change", *headings, "allocation choices"]
     rows = [
         [group.label, molded_text(group.summaries), size(group), changes.get(group.label, "–"),
-         *map(cell, own, columns), group.menu or "–"]
+         *(" ± ".join(filter(None, one[:2])) for one in own), group.menu or "–"]
         for group, own in zip(groups, found, strict=True)
     ]  # fmt: skip
     kept = [k for k in range(len(head)) if k < 2 or any(row[k] != "–" for row in rows)]

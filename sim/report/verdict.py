@@ -6,12 +6,12 @@ from dataclasses import dataclass
 
 from sim.errors import SimError
 from sim.report.answer_tables import changed
-from sim.report.answers import NO_EFFECT, Difference, identified
-from sim.report.samples import Group, jobs_of, no_such_group, oracle_of
+from sim.report.answers import NO_EFFECT, Difference
+from sim.report.samples import Group, jobs_of, no_such_group, oracle_of, shared
 from sim.report.tables import mean_given, number
 from sim.report.winners import Winners
 from sim.results.artefacts import same_schedule
-from sim.results.rows import IDENTICAL, JUDGED, MORE, ONE_PAIR, ROWS, SECONDS, percent, texts
+from sim.results.rows import IDENTICAL, JUDGED, ONE_PAIR, ROWS, SECONDS, percent, texts
 from sim.results.sentences import (
     FEW,
     few_predictions,
@@ -69,7 +69,7 @@ class Verdict:
     order: list[Group]
 
 
-def best_of(found: Sequence[Difference], figure: str) -> Difference | None:
+def best_of(found: Sequence[Difference]) -> Difference | None:
     """Return the largest gain, of runs without foresight and with intervals if there are any."""
     known = [one for one in found if math.isfinite(one.change.mean)]
     runs = [one for one in known if one.group.role == "run" and not one.group.is_recorded]
@@ -78,14 +78,12 @@ def best_of(found: Sequence[Difference], figure: str) -> Difference | None:
     paired = [one for one in changing if math.isfinite(one.change.low)]
 
     def rank(one: Difference) -> tuple[float, bool]:  # of those alike the one that knows least
-        return _loss(one, figure), one.group.predictor not in ("", "user_estimate")
+        return one.loss, one.group.predictor not in ("", "user_estimate")
 
     return min(paired or changing or honest or runs, key=rank, default=None)
 
 
-def subject_of(
-    found: Sequence[Difference], groups: Sequence[Group], label: str, figure: str
-) -> Difference:
+def subject_of(found: Sequence[Difference], groups: Sequence[Group], label: str) -> Difference:
     """Return the difference of the group of a label, or of the best one of a policy.
 
     Raises
@@ -95,7 +93,7 @@ def subject_of(
     """
     same = [one for one in found if one.group.policy == label.removeprefix("policy=")]
     exact = [one for one in found if one.group.label == label]
-    for chosen in (*exact, best_of(same, figure), *same):
+    for chosen in (*exact, best_of(same), *same):
         if chosen is not None:
             return chosen
     if any(group.label == label for group in groups):
@@ -104,15 +102,9 @@ def subject_of(
     raise no_such_group("--subject", label, [one.group for one in found] or groups)
 
 
-def _loss(one: Difference, figure: str) -> float:
-    """Return by how much a group is worse than its reference."""
-    return -one.change.mean if figure in MORE else one.change.mean
-
-
 def verdict(
     groups: Sequence[Group],
     found: Sequence[Difference],
-    figure: str,
     who: Winners | None,
     asked: Difference | None = None,
     distrusted: Sequence[str] = (),
@@ -124,8 +116,6 @@ def verdict(
     groups : sequence of Group
     found : sequence of Difference
         All differences of the comparison.
-    figure : str
-        Key of the figure that is compared.
     who : Winners, optional
         Of the run that is asked about, the best unless another one is.
     asked : Difference, optional
@@ -133,7 +123,7 @@ def verdict(
     distrusted : sequence of str
         Sentences of backtests that are to be distrusted.
     """
-    best, order = best_of(found, figure), best_first(groups, found, figure)
+    best, order = best_of(found), best_first(groups, found)
     named = {group.label: group.summaries for group in groups}
     said = {"molding": " ".join(distrusted), "unsteady": unsteady_sentence(named)}
     partly = " ".join([*partly_unsteady(named), *few_predictions(named)])
@@ -147,14 +137,14 @@ def verdict(
             )
         said |= {"best-sentence": "" if said["unsteady"] else told, "partly": partly}
         return Verdict({name: one for name, one in said.items() if one}, [], order)
-    of = f"{_name(figure)} of {best.group.label} against {best.reference.label}"
-    ideal = _foresight_tile(best, groups, found, figure)
+    of = f"{_name(best.figure)} of {best.group.label} against {best.reference.label}"
+    ideal = _foresight_tile(best, groups, found)
     if best.kept == NO_EFFECT:
         ideal = Tile("foresight", "no effect", f"of predictions under {best.group.policy}")
     tiles = [Tile("best", changed(best), of), ideal, _losers_tile(who)]
-    first = _best_sentence(best, found, figure)
-    molding, beside = [*distrusted, *killed_sentence(named)], _beside(best, found, figure)
-    of_others = [] if beside is None else [_beside_sentence(beside, figure)]
+    first = _best_sentence(best, found)
+    molding, beside = [*distrusted, *killed_sentence(named)], _beside(best, found)
+    of_others = [] if beside is None else [_beside_sentence(beside)]
     if _molds(best.group):
         first = " ".join([first, *of_others])
     else:
@@ -171,10 +161,10 @@ def verdict(
     without = [one for one in found if one.group.role == "run" and math.isnan(one.change.mean)]
     if names := [one.group.label for one in without if not one.refused]:
         told = f"Not ranked, as they have no ratio (0 or nothing in some run): {listed(names)}."
-        nothing = any(one.group.values(figure).max(initial=-1.0) == 0.0 for one in without)
+        nothing = any(one.group.values(one.figure).max(initial=-1.0) == 0.0 for one in without)
         first = f"{told} {first}" if nothing else f"{first} {told}"
-    if figure not in JUDGED:
-        first += f" A lower {_name(figure)} counts as better here."
+    if best.figure not in JUDGED:
+        first += f" A lower {_name(best.figure)} counts as better here."
     both = {id(group) for one in found for group in (one.group, one.reference)}
     if names := [one.label for one in groups if one.role == "run" and id(one) not in both]:
         first += f" Not compared, as there is no reference for them: {listed(names)}."
@@ -199,18 +189,18 @@ def _molds(group: Group) -> bool:
     return bool(group.menu) or group.values("molded_jobs").sum() > 0
 
 
-def _beside(best: Difference, found: Sequence[Difference], figure: str) -> Difference | None:
+def _beside(best: Difference, found: Sequence[Difference]) -> Difference | None:
     """Return the best that molds no job, or may, where the best of all does; None without one."""
     molds, reference = _molds(best.group), best.reference.policy
     others = [one for one in found if _molds(one.group) != molds and one.group.policy != reference]
-    chosen = best_of(others, figure)
+    chosen = best_of(others)
     return None if chosen is None or chosen.refused else chosen
 
 
-def _beside_sentence(chosen: Difference, figure: str) -> str:
+def _beside_sentence(chosen: Difference) -> str:
     """Return what the best of those brings that mold no job, or may."""
-    change = f"{_name(figure)} {changed(chosen)} against {chosen.reference.label}"
-    where = "comes first" if _loss(chosen, figure) < 0 else "comes nearest"
+    change = f"{_name(chosen.figure)} {changed(chosen)} against {chosen.reference.label}"
+    where = "comes first" if chosen.loss < 0 else "comes nearest"
     kind = "may mold jobs" if _molds(chosen.group) else "mold no job"
     return f"Of those that {kind}, {chosen.group.label} {where}: {change}."
 
@@ -222,11 +212,11 @@ def _is_untried(group: Group) -> bool:
     return bool(group.menu and decided.size and max(decided.sum() / FEW, molded / 0.01) < jobs)
 
 
-def best_first(groups: Sequence[Group], found: Sequence[Difference], figure: str) -> list[Group]:
+def best_first(groups: Sequence[Group], found: Sequence[Difference]) -> list[Group]:
     """Return the groups, those on the same jobs together, by their change, the best first."""
     places = {jobs: place for place, jobs in enumerate(dict.fromkeys(map(jobs_of, groups)))}
     losses = {id(one.reference): 0.0 for one in found}
-    losses |= {id(one.group): _loss(one, figure) for one in found}
+    losses |= {id(one.group): one.loss for one in found}
 
     def key(group: Group) -> tuple[int, float]:
         loss = losses.get(id(group), math.inf)
@@ -239,22 +229,22 @@ def _name(figure: str) -> str:
     return NAMES.get(figure, figure.replace("_", " "))
 
 
-def _best_sentence(best: Difference, found: Sequence[Difference], figure: str) -> str:
-    change = f"{_name(figure)} {changed(best)}"
+def _best_sentence(best: Difference, found: Sequence[Difference]) -> str:
+    change = f"{_name(best.figure)} {changed(best)}"
     known = best.alone is not None and math.isfinite(best.alone.change.mean)
     alone = f" ({changed(best, best.alone)} by the policy alone)" if known else ""
     same = [one.label for one in _alike(best, found)]
     how = f"{sureness(best)}."
     if same:
         how += f" The same to the last bit: {listed(same)}."
-    how += _elsewhere(best, found, figure)
+    how += _elsewhere(best, found)
     name, against = best.group.label, f"against {best.reference.label}{alone}"
     if best.comparison.identical == "runs":
         return f"No difference: {name} {against}, {how}"
     if not best.comparison.certain:
-        where = "first comes" if _loss(best, figure) < 0 else "nothing gains, nearest is"
+        where = "first comes" if best.loss < 0 else "nothing gains, nearest is"
         return f"No best: {where} {name}, {change} {against}, {how}"
-    if _loss(best, figure) < 0:
+    if best.loss < 0:
         return f"Best: {name}, {change} {against}, {how}"
     here = {one.reference.label for one in found if jobs_of(one.group) == jobs_of(best.group)}
     near = f"of those that differ, nearest is {name}, {change}"
@@ -265,21 +255,21 @@ def _best_sentence(best: Difference, found: Sequence[Difference], figure: str) -
 
 def _alike(best: Difference, found: Sequence[Difference]) -> list[Group]:
     """Return which other groups are the same as the best to the last bit."""
-    own, same = identified(best.group), []
+    alike = []
     for one in found:
-        other = identified(one.group)
-        pairs = [[own[known].summary, other[known].summary] for known in own if known in other]
-        if one.group.role == "run" and one is not best and len(pairs) == len(own) == len(other):
-            same += [one.group] * all(map(same_schedule, pairs))
-    return same
+        pairs = [[s.summary for s in pair] for pair in shared(best.group, one.group)]
+        whole = len(pairs) == len(best.group.samples) == len(one.group.samples)
+        if whole and one.group.role == "run" and one is not best:
+            alike += [one.group] * all(map(same_schedule, pairs))
+    return alike
 
 
-def _elsewhere(best: Difference, found: Sequence[Difference], figure: str) -> str:
+def _elsewhere(best: Difference, found: Sequence[Difference]) -> str:
     """Return what comes first in the other settings that are compared; empty for one setting."""
     settings: dict[str, list[Difference]] = {}
     for one in found:
         settings.setdefault(jobs_of(one.group), []).append(one)
-    firsts = [best_of(one, figure) for one in settings.values()]
+    firsts = map(best_of, settings.values())
     told = [f"{one.group.label}, {changed(one)}" for one in firsts if one and one is not best]
     return f" First in other settings: {listed(told)}." if told else ""
 
@@ -336,9 +326,7 @@ def _recorded(best: Difference) -> str:
     return "No real machine's schedule of these jobs is recorded"
 
 
-def _foresight_tile(
-    best: Difference, groups: Sequence[Group], found: Sequence[Difference], figure: str
-) -> Tile:
+def _foresight_tile(best: Difference, groups: Sequence[Group], found: Sequence[Difference]) -> Tile:
     is_ideal = all(
         one.get("given_truth") and one.get("prediction_p90_error") == 0.0
         for one in best.group.summaries
@@ -353,7 +341,7 @@ def _foresight_tile(
     text = f"with perfect predictions ({ideal.group.label})"
     if isinstance(best.kept, Interval):
         text += f"; {best.group.label} has {percent(best.kept)} of that gain"
-    if _loss(ideal, figure) > _loss(best, figure):
+    if ideal.loss > best.loss:
         text += (". True runtimes do worse here than predictions: the rule decides job by job "
                  "and does not look ahead")  # fmt: skip
     return Tile("foresight", changed(ideal), text)

@@ -1,40 +1,44 @@
 """Everything that a comparison writes beside ``comparison.csv``."""
 
+import difflib
 import math
+from argparse import Namespace
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 
 import pandas as pd
 
 from predictors.cli.display import Display
 from sim.errors import SimError
-from sim.report.answer_tables import answers, difference_figures
-from sim.report.answers import FIGURE, Difference, identified, losers
+from sim.report.answer_tables import changed, difference_figures
+from sim.report.answers import Difference, differences, load_curves, losers, regrets
 from sim.report.figures import axis_of, details, plots_of, save
 from sim.report.forest import answer_plots
-from sim.report.gathering import Gathered, distinct
+from sim.report.gathering import FIXED, Gathered, distinct
 from sim.report.page import Report, page, schedules
-from sim.report.samples import Group, groups_of
+from sim.report.samples import Group, groups_of, shared
 from sim.report.tables import Form, given_sentences, schedule_sentences, text_table
 from sim.report.verdict import best_of, machine_sentence, subject_of, verdict
 from sim.results.artefacts import has_tables, read_tables, write_table
-from sim.results.durable import real_folder, replaced, write_csv, write_whole
+from sim.results.durable import SUMMARY, real_folder, replaced, write_csv, write_whole
 from sim.results.plots.explorer import explorer_page
 from sim.results.plots.pictures import RunFolder
 from sim.results.rows import weighing_notes
 from sim.results.sentences import backtest_sentences, distrusted
 from sim.results.steady_state import windows_sentences
 from sim.statistics import Family
-from sim.sweeps.configurations import Configuration
+from sim.sweeps.configurations import Configuration, read_configuration, shared_names
 
 PAGE, PARQUET, PLOTS = "comparison.html", "comparison.parquet", "plots"
 EXPLORER = "explorer.html"
 MOST_EXPLORED = 2000
 """Jobs up to which the best and its reference are laid side by side to look into."""
+COMMON_RUNS = 200
+"""So many runs say which configuration all share."""
 DIFFERENCES = "differences.csv"
 TABLES: dict[Form, str] = {"latex": "comparison.tex", "markdown": "comparison.md"}
-"""The key table in other forms, by the names of `Wanted`."""
+"""The key table in other forms, by the names of their options."""
 JOINT = (
     "Of several comparisons quote the intervals that hold together (simultaneous ones); what is "
     "read alone is for one comparison that was chosen before anybody saw the results."
@@ -50,39 +54,6 @@ KEPT_APART = {
 MOST_ASKED = 20
 """Groups beside the one that is asked about of which it is told who loses."""
 ALL = "All have the {} {}."
-
-
-@dataclass(frozen=True)
-class Wanted:
-    """What a report may leave out or add.
-
-    Attributes
-    ----------
-    page : bool
-        Plots and the page.
-    latex, markdown : bool
-        The key table as ``comparison.tex`` and ``comparison.md``.
-    gantt : sequence of str
-        Runs whose schedules the page shows.
-    detail : int
-        Samples of each group whose tables are read.
-    figure : str
-        Key of the summary by which groups are compared.
-    against : str or None
-        Label of the group that others are compared with; None: a baseline or
-        rigid jobs.
-    subject : str or None
-        Label of the group of which it is told who loses; None: the best.
-    """
-
-    page: bool = True
-    latex: bool = False
-    markdown: bool = False
-    gantt: Sequence[str] = ()
-    detail: int = 3
-    figure: str = FIGURE
-    against: str | None = None
-    subject: str | None = None
 
 
 def common_values(configurations: Iterable[Configuration]) -> dict[str, object]:
@@ -117,69 +88,86 @@ def _sentences(groups: Sequence[Group], names: Mapping[str, str], family: Family
     ]
 
 
-def write_report(
-    folder: Path,
-    gathered: Gathered,
-    common: dict[str, object],
-    wanted: Wanted,
-    names: Mapping[str, str],
-    progress: Display,
-) -> Report:
-    """Write plots, page and tables of a comparison; return the files and the answers.
+def _check(folder: Path, figures: pd.DataFrame, wanted: Namespace) -> None:
+    """Refuse what is asked for and is not there."""
+    if wanted.detail < 1:
+        raise SimError(f"--detail {wanted.detail}: must be at least 1")
+    numbers = figures.select_dtypes("number").columns.tolist()
+    if numbers and wanted.figure not in numbers:
+        near = difflib.get_close_matches(wanted.figure, numbers, 3) or sorted(numbers)[:3]
+        raise SimError(
+            f"--figure {wanted.figure}: there is no such figure in {SUMMARY}; "
+            f"there are {', '.join(near)} and others"
+        )
+    unknown = [run for run in wanted.gantt if not (folder / run / SUMMARY).is_file()]
+    if unknown:
+        raise SimError(f"--gantt {unknown[0]}: there is no finished run of that name in {folder}")
+
+
+def write_report(gathered: Gathered, wanted: Namespace, progress: Display) -> Report:
+    """Write plots, page and tables of a comparison; return the files and what was found.
 
     Parameters
     ----------
-    folder : pathlib.Path
-        The compared one.
     gathered : tuple
         What `sim.report.gathering.gather` returns.
-    common : dict
-        The configuration that all runs share.
-    wanted : Wanted
-    names : mapping of str to str
-        Policy and predictor, as far as all runs have the same.
+    wanted : argparse.Namespace
+        What the command line asks for, as `sim.compare.arguments` reads it.
     progress : Display
         Shows which plot is drawn, and what time is left.
+
+    Raises
+    ------
+    SimError
+        If there is no such figure or run, or a number is below 1: naming the option, its value
+        and what is accepted.
     """
-    progress.show("compares the groups")
     table, keys, known = gathered
+    folder: Path = wanted.folder
+    _check(folder, table.iloc[:, len(FIXED) + len(keys) :], wanted)
+    there = table.loc[table["status"] != "damaged", "run"].unique()[:COMMON_RUNS]
+    runs = [read_configuration(folder / name) for name in there]
+    progress.show("compares the groups")
     groups = groups_of(folder, table, keys, known)
     labels = {group.label.replace(", ", ","): group.label for group in groups}
     against, subject = (
         labels.get((asked or "").replace(", ", ","), asked)
         for asked in (wanted.against, wanted.subject)
     )
-    found_answers = answers(groups, wanted.figure, against, wanted.detail)
-    said = _sentences(groups, names, found_answers.family)
-    written, differences = [write_parquet(table, folder)], folder / DIFFERENCES
-    differences.unlink(missing_ok=True)
-    if found_answers.differences:
-        write_csv(difference_figures(found_answers.differences), differences)
-        written.append(differences)
+    every, family = differences(groups, wanted.figure, against)
+    said = _sentences(groups, shared_names(runs, keys), family)
+    written, figures = [write_parquet(table, folder)], folder / DIFFERENCES
+    figures.unlink(missing_ok=True)
+    if every:
+        write_csv(difference_figures(every), figures)
+        written.append(figures)
     for form, name in TABLES.items():
         if getattr(wanted, form):
-            write_whole(folder / name, text_table(groups, form, said, found_answers.changes()))
+            changes = {one.group.label: changed(one) for one in every}
+            write_whole(folder / name, text_table(groups, form, said, changes))
             written.append(folder / name)
-    every = found_answers.differences
-    best = best_of(every, wanted.figure)
-    asked = best if subject is None else subject_of(every, groups, subject, wanted.figure)
+    best = best_of(every)
+    asked = best if subject is None else subject_of(every, groups, subject)
     told_of = [] if asked is None else [asked, *(one for one in every if one is not asked)]
     who = [losers(one) for one in told_of[: 1 + MOST_ASKED]]
     first = distrusted(said)
-    said_first = verdict(groups, every, wanted.figure, who[0] if who else None, asked, first)
+    said_first = verdict(groups, every, who[0] if who else None, asked, first)
     said = [one for one in said if one not in first]
     loses = [one.sentence() for one in who[:1] if one is not None]
     ends = {key.rpartition(".")[2] for key in keys}
     loses += [said for key, said in KEPT_APART.items() if key in ends]
     unit = axis_of(wanted.figure, groups)
+    curves = load_curves(groups, wanted.figure)
+    lost = regrets(groups, wanted.detail) if wanted.page else {}
     words, told = unit[0].partition(" (")[0], [one for one in who if one is not None]
-    report = Report(written, found_answers, said, said_first, words, told, loses)
+    key = wanted.figure
+    report = Report(written, key, words, every, curves, lost, said, said_first, told, loses)
     if not wanted.page or not groups:
         return report
     found = {g.label: d for g in groups if (d := details(g, wanted.detail)) is not None}
     plots = folder / PLOTS
     real_folder(plots)
-    answered = answer_plots(found_answers.differences, found_answers.curves, unit)
+    answered = answer_plots(every, curves, unit)
     drawn, drawings = [], [*answered, *plots_of(groups, found)]
     with progress.part(0, 2):
         for place, plot in enumerate(drawings):
@@ -194,7 +182,7 @@ def write_report(
     title = f"Comparison of {folder.resolve().name}"
     with progress.part(1, 2):
         shown = schedules(said_first.order, wanted.gantt, progress)
-        text = page(report, title, groups, drawn, found, table, common, shown)
+        text = page(report, title, groups, drawn, found, table, common_values(runs), shown)
     write_whole(folder / PAGE, text)
     written += [folder / PAGE, plots]
     return report
@@ -202,12 +190,11 @@ def write_report(
 
 def _explored(best: Difference) -> str:
     """Return a page to look into the best and its reference; nothing of large or bare runs."""
-    own, base = identified(best.group), identified(best.reference)
-    pair = next(((own[key], base[key]) for key in own if key in base), None)
-    if pair is None:
+    groups, runs = (best.group, best.reference), []
+    pairs = shared(*groups)
+    if not pairs:
         return ""
-    runs = []
-    for sample, group in zip(pair, (best.group, best.reference), strict=True):
+    for sample, group in zip(pairs[0], groups, strict=True):
         jobs = float(sample.summary.get("jobs") or math.inf)
         known = has_tables(sample.folder) and sample.summary.get("processors")
         if not known or jobs > MOST_EXPLORED:

@@ -13,7 +13,7 @@ from test_report import FIGURES, tables
 from sim.compare import main
 from sim.report import answers as answering
 from sim.report import page
-from sim.report.answer_tables import OVER_LOAD, answers, difference_figures
+from sim.report.answer_tables import curve_rows, difference_figures, difference_rows
 from sim.report.answers import NO_GAIN, load_curves, regrets
 from sim.report.forest import forest
 from sim.report.gathering import gather
@@ -124,8 +124,8 @@ def test_a_single_pair_is_not_best_beside_intervals_and_of_those_alike_who_knows
                 choices={"policy": policy, "predictor": predictor},
             )
     found = differences(groups(study))
-    assert best_of(found, RESPONSE).group.label == "sa, user_estimate"
-    assert best_of([one for one in found if one.pairs == 1], RESPONSE).group.label == "equi, adept"
+    assert best_of(found).group.label == "sa, user_estimate"
+    assert best_of([one for one in found if one.pairs == 1]).group.label == "equi, adept"
 
 
 def by_label(found):
@@ -180,7 +180,7 @@ def test_a_share_stands_beside_what_the_predictor_alone_is_worth(study):
     found = by_label(differences(every))
     assert found["sa, oracle"].step.group.label == "easy, oracle"
     assert found["sa, adept"].step is None  # easy by adept was not played
-    table = answers(every, RESPONSE, None, 1).tables()["Differences on the same jobs"]
+    table = difference_rows(differences(every))
     alone = table.set_index("runs")["change by runtime information under easy"]
     assert alone["sa, oracle"] == table.set_index("runs")["change"]["easy, oracle"]
     assert alone["sa, adept"] == "–"
@@ -193,11 +193,10 @@ def test_what_differs_in_policy_and_predictor_says_what_the_policy_does_alone(st
     assert right.mean == pytest.approx(np.expm1(mean))
     assert found["easy, oracle"].alone is None  # one of them is the same
     assert found["sa, adept"].alone is None  # easy by adept was not played
-    table = answers(groups(study), RESPONSE, None, 1).tables()
-    row = table["Differences on the same jobs"].set_index("runs").loc["sa, oracle"]
+    row = difference_rows(differences(groups(study))).set_index("runs").loc["sa, oracle"]
     assert row["change by policy"].startswith(f"{100 * right.mean:.1f} % [")
     only = [found["sa, oracle"]]
-    assert "by the policy alone)" in verdict(groups(study), only, RESPONSE, None).sentences[BEST]
+    assert "by the policy alone)" in verdict(groups(study), only, None).sentences[BEST]
 
 
 def drawn(times, **setting):
@@ -239,11 +238,11 @@ def test_shares_change_by_percentage_points(study):
         share = 0.08 if "easy" in str(run) else 0.75
         run.write_text(json.dumps(figures | {"prediction_within_20": share}))
     every = groups(study)
-    found = answers(every, "prediction_within_20", None, 1)
-    table = found.tables()["Differences on the same jobs"].set_index("runs")
+    found = differences(every, "prediction_within_20")
+    table = difference_rows(found).set_index("runs")
     assert table.loc["sa, adept", "change"] == "+67.0 pp, identical replications"
-    assert difference_figures(found.differences)["change"].max() == pytest.approx(0.67)
-    said = verdict(every, found.differences, "prediction_within_20", None)
+    assert difference_figures(found)["change"].max() == pytest.approx(0.67)
+    said = verdict(every, found, None)
     assert "predicted within 20 % +67.0 pp, identical replications against" in said.sentences[BEST]
     assert said.order[0].policy == "sa"
 
@@ -261,20 +260,15 @@ def test_identical_runs_are_no_difference_and_do_not_count(study):
     same = by_label(every)["sa, user_estimate"]
     assert (same.comparison.identical, same.comparison.certain, same.set) == ("runs", False, "")
     assert by_label(every)["sa, adept"].change == before.change
-    table = answers(groups(study), RESPONSE, None, 1).tables()
-    row = table["Differences on the same jobs"].set_index("runs").loc["sa, user_estimate"]
+    row = difference_rows(every).set_index("runs").loc["sa, user_estimate"]
     assert row["change"] == "no difference"
     only = [same]
-    assert (
-        verdict(groups(study), only, RESPONSE, None)
-        .sentences[BEST]
-        .startswith("No difference: sa, user_")
-    )
+    assert verdict(groups(study), only, None).sentences[BEST].startswith("No difference: sa, user_")
 
 
 def test_a_gain_that_includes_zero_is_not_called_best(study):
     noisy = [one for one in differences(groups(study)) if "noisy" in one.group.label]
-    said = verdict(groups(study), noisy, RESPONSE, None)
+    said = verdict(groups(study), noisy, None)
     assert said.sentences[BEST].startswith("No best: nothing gains, nearest is sa, noisy_oracle")
     assert "which includes 0, 12 pairs" in said.sentences[BEST]
 
@@ -284,7 +278,7 @@ def test_an_oracle_is_not_ranked_where_nothing_else_makes_a_difference(study):
     base = every["easy, user_estimate"]
     same = Group({"policy": "sa", "predictor": "user_estimate"}, "run", list(base.samples))
     some = [base, same, every["sa, oracle"]]
-    said = verdict(some, differences(some), RESPONSE, None).sentences[BEST]
+    said = verdict(some, differences(some), None).sentences[BEST]
     assert said.startswith("No difference: sa, user_estimate against easy, user_estimate")
     assert said.endswith("An oracle is not ranked, as no site has one.")
 
@@ -410,8 +404,8 @@ def test_load_curves_stop_where_the_queue_does_not_settle():
     assert found["easy"].says() == "does not settle from load 0.7 on"
     assert found["easy"].points[0.5].mean == pytest.approx(6.0)
     assert found["sa"].says() == "goes up to load 0.7"
-    table = answers([*easy, *sa], RESPONSE, None, 1).tables()
-    assert table[OVER_LOAD]["load 0.7"].tolist()[0] == "–"
+    table = curve_rows(load_curves([*easy, *sa]), RESPONSE)
+    assert table["load 0.7"].tolist()[0] == "–"
     assert load_curves([Group({"policy": "sa"}, "run", [])]) == []
 
 
@@ -429,8 +423,8 @@ def test_regret_says_which_jobs_bear_it(study):
 def test_the_verdict_names_the_best_without_foresight_and_how_sure(study):
     every = groups(study)
     found = differences(every)
-    who = answering.losers(best_of(found, RESPONSE))
-    said = verdict(every, found, RESPONSE, who)
+    who = answering.losers(best_of(found))
+    said = verdict(every, found, who)
     assert said.sentences[BEST].startswith("Best: sa, adept, mean response -4")
     told = "12 pairs; simultaneous, one of 5 intervals of mean_response_time; this row alone has ["
     assert told in said.sentences[BEST]
@@ -463,18 +457,15 @@ def test_one_run_each_and_foresight_that_does_worse_are_said(study):
         if group.label == "sa, oracle":
             group.samples[0] = told(group.samples[0], mean_response_time=70.0)
     found = differences(alone)
-    said = verdict(alone, found, RESPONSE, None)
+    said = verdict(alone, found, None)
     assert said.sentences[BEST] == (
         "No best: first comes sa, adept, mean response -40.0 % against easy, user_estimate, "
         "one pair of runs does not show how sure that is; replications=10 would. "
         "An oracle is not ranked, as no site has one."
     )
     assert "True runtimes do worse here than predictions" in said.tiles[1].text
-    assert verdict(alone, [], RESPONSE, None).sentences[BEST].endswith('--against "easy, oracle".')
-    assert (
-        verdict([], [], RESPONSE, None).sentences[BEST]
-        == "Nothing is compared: no run is finished."
-    )
+    assert verdict(alone, [], None).sentences[BEST].endswith('--against "easy, oracle".')
+    assert verdict([], [], None).sentences[BEST] == "Nothing is compared: no run is finished."
 
 
 def test_over_several_settings_the_verdict_says_in_how_many_it_holds():
@@ -485,13 +476,13 @@ def test_over_several_settings_the_verdict_says_in_how_many_it_holds():
     drawn = {("easy", 0.5): [10, 11], ("sa", 0.5): [8, 9], ("fcfs", 0.5): [20, 19],
              ("easy", 0.9): [20, 21], ("sa", 0.9): [9, 8], ("fcfs", 0.9): [40, 41]}  # fmt: skip
     every = [group(*key, values) for key, values in drawn.items()]
-    said = verdict(every, differences(every), RESPONSE, None)
+    said = verdict(every, differences(every), None)
     assert "sa, workload.load=0.9, mean response" in said.sentences[BEST]
     assert "First in other settings: sa, workload.load=0.5, -1" in said.sentences[BEST]
 
 
 def test_winners_and_losers_are_told_job_by_job(study):
-    who = answering.losers(best_of(differences(groups(study)), RESPONSE))
+    who = answering.losers(best_of(differences(groups(study))))
     assert (who.read, who.there, who.longer, who.shorter) == (12, 12, 0.0, 0.5)  # all count
     assert who.sentence() == (
         "Who loses: 0 % of the jobs respond later under sa, adept than under easy, user_estimate, "
@@ -615,14 +606,12 @@ def test_repetitions_of_the_same_jobs_are_not_read_as_other_weeks(begins, told, 
 
 def test_a_rule_that_had_nothing_to_go_by_is_called_untried(study):
     every = groups(study)
-    assert "untried" not in verdict(every, differences(every), RESPONSE, None).sentences.get(
-        "molding", ""
-    )
+    assert "untried" not in verdict(every, differences(every), None).sentences.get("molding", "")
     idle = {"menu": "powers_of_two", "molded_jobs": 0, "jobs": 500, "decisions_by_belief": 3}
     for group in every:
         if group.label == "sa, adept":
             group.samples[:] = [told(sample, **idle) for sample in group.samples]
-    said = verdict(every, differences(every), RESPONSE, None).sentences.get("molding", "")
+    said = verdict(every, differences(every), None).sentences.get("molding", "")
     assert "Molding is untried under sa, adept, where hardly any start was decided" in said
 
 
@@ -645,7 +634,7 @@ def test_a_page_of_few_pairs_speaks_of_ranges_and_of_the_oracle_that_ran(study):
     others = [one for one in every if one.policy != "sa" or one.predictor != "oracle"]
     honest = [one for one in every if "oracle" not in one.predictor]
     for some, said in ((others, "no run under sa has any"), (honest, "predictor=oracle under sa")):
-        tile = verdict(some, differences(some), RESPONSE, None).tiles[1]
+        tile = verdict(some, differences(some), None).tiles[1]
         assert f"with perfect predictions: {said}" in tile.text
 
 
@@ -664,7 +653,7 @@ def test_who_loses_is_told_of_the_other_runs_in_a_table(study, capsys):
 
 
 def test_jobs_that_run_longer_than_they_asked_for_are_counted(study):
-    one = best_of(differences(groups(study)), RESPONSE)
+    one = best_of(differences(groups(study)))
     for sample in one.group.samples:
         path = sample.folder / "jobs.parquet"
         jobs = pd.read_parquet(path, partitioning=None)
@@ -683,7 +672,7 @@ def test_jobs_that_run_longer_than_they_asked_for_are_counted(study):
 
 
 def test_classes_are_divided_where_the_jobs_are(study):
-    one = best_of(differences(groups(study)), RESPONSE)
+    one = best_of(differences(groups(study)))
     assert "wide: more than 8 processors" in answering.losers(one).meaning
     for sample in (*one.group.samples, *one.reference.samples):
         path = sample.folder / "jobs.parquet"
@@ -710,11 +699,9 @@ def test_a_figure_of_which_neither_is_better_says_how_it_is_ranked(study):
     for group in every:
         group.samples[:] = [told(one, held_area=one.summary["mean_response_time"])
                             for one in group.samples]  # fmt: skip
-    said = verdict(every, differences(every, "held_area"), "held_area", None).sentences[BEST]
+    said = verdict(every, differences(every, "held_area"), None).sentences[BEST]
     assert said.endswith(" A lower held area counts as better here.")
-    assert (
-        "counts as better" not in verdict(every, differences(every), RESPONSE, None).sentences[BEST]
-    )
+    assert "counts as better" not in verdict(every, differences(every), None).sentences[BEST]
 
 
 def test_runs_that_are_not_ranked_or_settle_in_part_are_said_first(study):
@@ -727,7 +714,7 @@ def test_runs_that_are_not_ranked_or_settle_in_part_are_said_first(study):
                                 for one in group.samples]  # fmt: skip
         if group.label == "sa, noisy_oracle":
             group.samples[0] = told(group.samples[0], mean_response_time=0.0)
-    said = verdict(every, differences(every), RESPONSE, None)
+    said = verdict(every, differences(every), None)
     assert said.sentences["partly"] == (
         "The queue does not settle in 2 of 12 simulations of sa, adept (its jobs settle up to load "
         "0.6): they count, but changes depend on their length."
@@ -736,20 +723,15 @@ def test_runs_that_are_not_ranked_or_settle_in_part_are_said_first(study):
     assert f" {none}" in said.sentences[BEST]
     (noisy,) = (group for group in every if group.label == "sa, noisy_oracle")
     noisy.samples[:] = [told(one, mean_response_time=0.0) for one in noisy.samples]
+    assert verdict(every, differences(every), None).sentences[BEST].startswith(f"{none} Best: ")
     assert (
-        verdict(every, differences(every), RESPONSE, None)
-        .sentences[BEST]
-        .startswith(f"{none} Best: ")
-    )
-    assert (
-        "Not ranked"
-        not in verdict(groups(study), differences(groups(study)), RESPONSE, None).sentences[BEST]
+        "Not ranked" not in verdict(groups(study), differences(groups(study)), None).sentences[BEST]
     )
 
 
 def test_the_best_is_named_with_those_that_are_the_same_to_the_last_bit(study):
     every = groups(study)
-    plain = verdict(every, differences(every), RESPONSE, None).sentences[BEST]
+    plain = verdict(every, differences(every), None).sentences[BEST]
     assert plain.startswith("Best: sa, adept, mean response")
     (best,) = (group for group in every if group.label == "sa, adept")
     moved = {"molded_jobs": 3, "resized_jobs": 2, "reallocations": 7, "decisions_by_belief": 4}
@@ -758,7 +740,7 @@ def test_the_best_is_named_with_those_that_are_the_same_to_the_last_bit(study):
     every += [Group({"policy": "sa", "predictor": name}, "run", list(best.samples))
               for name in ("twin", "near")]  # fmt: skip
     every[-1].samples[0] = told(best.samples[0], makespan=1.0)
-    said = verdict(every, differences(every), RESPONSE, None)
+    said = verdict(every, differences(every), None)
     assert said.sentences[BEST].startswith("Best: sa, adept, mean response")
     assert " The same to the last bit: sa, twin." in said.sentences[BEST]
     assert said.sentences["treated"].endswith(
@@ -766,7 +748,7 @@ def test_the_best_is_named_with_those_that_are_the_same_to_the_last_bit(study):
     )
     (oracle,) = (group for group in every if group.label == "sa, oracle")
     oracle.samples[:] = best.samples
-    tile = verdict(every, differences(every), RESPONSE, None).tiles[1]
+    tile = verdict(every, differences(every), None).tiles[1]
     assert (tile.value, tile.text) == ("no effect", "of predictions under sa")
 
 
@@ -797,10 +779,10 @@ def test_an_oracle_of_other_simulations_says_nothing_of_an_effect(study):
 def test_runs_without_a_reference_are_named(study):
     every = groups(study)
     asked = differences(every, against="predictor=noisy_oracle")
-    said = verdict(every, asked, RESPONSE, None).sentences[BEST]
+    said = verdict(every, asked, None).sentences[BEST]
     assert "Not compared, as there is no reference for them: easy, " in said
     assert "sa, " not in said.partition("Not compared")[2]
-    assert "Not compared" not in verdict(every, differences(every), RESPONSE, None).sentences[BEST]
+    assert "Not compared" not in verdict(every, differences(every), None).sentences[BEST]
 
 
 def test_ranges_of_few_pairs_are_drawn(study):

@@ -3,13 +3,17 @@ import json
 import pytest
 
 from workloads.errors import WorkloadError
-from workloads.logs.batsim import BatsimWorkload, read_batsim, write_batsim
+from workloads.logs.batsim import BatsimWorkload, write_batsim
 from workloads.models.lublin import Lublin
 from workloads.streams import Streams
 
 pytestmark = pytest.mark.fast
 
 JOB = {"id": "w0!7", "subtime": 10, "walltime": 100.5, "res": 4, "profile": "p"}
+
+
+def read_batsim(*given, **keys):
+    return BatsimWorkload(*given, **keys).read()
 
 
 def workload(tmp_path, profiles, jobs=(JOB,), **more):

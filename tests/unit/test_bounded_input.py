@@ -8,9 +8,9 @@ from swf_samples import job_line, write_log
 
 from workloads.errors import WorkloadError
 from workloads.limits import Limits
-from workloads.logs.batsim import BatsimWorkload, read_batsim
+from workloads.logs.batsim import BatsimWorkload
 from workloads.logs.log import SwfWorkload
-from workloads.logs.sacct import read_sacct
+from workloads.logs.sacct import SacctWorkload
 from workloads.logs.swf import read_swf
 from workloads.streams import Streams
 
@@ -28,6 +28,14 @@ def batsim(folder, jobs, profiles=None, **more):
     profiles = {"p": PROFILE} if profiles is None else profiles
     path.write_text(json.dumps({"nb_res": 8, "jobs": jobs, "profiles": profiles, **more}))
     return path
+
+
+def read_batsim(*given, **keys):
+    return BatsimWorkload(*given, **keys).read()
+
+
+def read_sacct(path):
+    return SacctWorkload(path).read()
 
 
 def refused(read, *args, **more):
@@ -94,7 +102,7 @@ def test_a_line_or_a_number_of_jobs_beyond_the_limit_is_refused(tmp_path):
     )
     assert len(read_swf(many, Limits(jobs=51)).jobs) == 51
     path = batsim(tmp_path, [JOB | {"id": str(k)} for k in range(60)])
-    assert "more than 50 jobs" in refused(read_batsim, path, limits=SMALL)
+    assert "more than 50 jobs" in refused(read_batsim, path, limits={"jobs": 50})
 
 
 def test_limits_are_keys_of_a_log(tmp_path):
@@ -122,7 +130,7 @@ def test_nested_profiles_are_worked_out_once(tmp_path):
     assert refused(read_batsim, deep).endswith(
         "profile c0: profiles nest deeper than 100; workload.limits.nesting=N raises the limit"
     )
-    assert read_batsim(deep, limits=Limits(nesting=3000)).jobs["run_time"].tolist() == [1]
+    assert read_batsim(deep, limits={"nesting": 3000}).jobs["run_time"].tolist() == [1]
 
 
 def test_work_that_is_shared_within_nested_profiles(tmp_path):

@@ -230,7 +230,7 @@ def test_predecessors_are_carried_where_they_come_before():
 
 
 def test_unknown_rules_and_actions_are_refused():
-    with pytest.raises(WorkloadError, match=r"workload.cleaning.runtime: no such rule; rules are"):
+    with pytest.raises(WorkloadError, match=r"workload.cleaning.runtime: no such rule; there are"):
         clean(log_of({}), actions={"runtime": "skip"})
     with pytest.raises(WorkloadError) as refusal:
         clean(log_of({}), actions={"zero_runtime": "drop"})

@@ -260,7 +260,7 @@ def test_cleaning_is_configurable(path):
         ({"cleaning": "skip"}, "workload.cleaning=skip: must be a mapping of names to values"),
         ({"estimates": ["exact"]}, "workload.estimates=['exact']: allowed are recorded, "),
         ({"feedback": "yes"}, "workload.feedback=yes: must be true or false"),
-        ({"cleaning": {"zero": "skip"}}, "workload.cleaning.zero: no such rule; rules are "),
+        ({"cleaning": {"zero": "skip"}}, "workload.cleaning.zero: no such rule; there are "),
     ],
 )
 def test_impossible_arguments_are_refused_before_reading(keywords, message):

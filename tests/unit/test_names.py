@@ -10,9 +10,9 @@ from sim.results.plots import explorer
 from sim.results.plots.pictures import RunFolder
 from sim.site.causes import _most_of, _whose
 from workloads.frame import FrameWorkload
-from workloads.logs.sacct import read_sacct
+from workloads.logs.sacct import SacctWorkload
 from workloads.logs.swf import read_swf
-from workloads.logs.table import read_table
+from workloads.logs.table import TableWorkload
 from workloads.streams import Streams
 
 pytestmark = pytest.mark.fast
@@ -32,7 +32,7 @@ def table(tmp_path):
 
 
 def test_a_table_keeps_its_names_with_signs_that_show_nothing_as_escapes(table):
-    words = read_table(table).words
+    words = TableWorkload(table).read().words
     assert set(words["user"].values()) == set(SHOWN)
     assert list(words["group"].values()) == ["physics"]
     assert set(words["executable"].values()) == {"gmx_0", "gmx_1"}
@@ -43,7 +43,7 @@ def test_accounting_and_frames_keep_theirs(tmp_path):
         "JobID|User|Account|JobName|Submit|Start|End|ElapsedRaw|AllocCPUS|State\n"
         "1|zoe|chem|run_1|2024-01-01T00:00:00|2024-01-01T00:00:10|2024-01-01T00:01:10|60|4|COMPLETED\n"
     )
-    words = read_sacct(tmp_path / "sacct.txt").words
+    words = SacctWorkload(tmp_path / "sacct.txt").read().words
     assert words == {"user": {1: "zoe"}, "group": {1: "chem"}, "executable": {1: "run_1"}}
     frame = pd.DataFrame({"submit_time": [0.0], "runtime": [9.0], "requested_processors": [1]})
     trace = FrameWorkload(frame=frame.assign(user="ann")).trace(Streams(1), 4)

@@ -4,7 +4,7 @@ import pytest
 
 from workloads.errors import WorkloadError
 from workloads.logs.formats import guess_format
-from workloads.logs.sacct import NEEDED, SACCT, SacctWorkload, read_sacct
+from workloads.logs.sacct import NEEDED, SACCT, SacctWorkload
 from workloads.streams import Streams
 
 pytestmark = pytest.mark.fast
@@ -19,6 +19,10 @@ ROWS = (
     "19|ann|2024-03-01T00:00:06|Unknown|Unknown|00:00:00|10:00|1|0|0|CANCELLED by 7|d",
     "20|ann|2024-03-01T00:00:07|2024-03-01T00:00:10|Unknown|00:00:50|10:00|1|1|1|RUNNING|d",
 )
+
+
+def read_sacct(*given):
+    return SacctWorkload(*given).read()
 
 
 def dump(tmp_path, header=HEADER, rows=ROWS):

@@ -6,7 +6,7 @@ import pytest
 
 from workloads.errors import WorkloadError
 from workloads.logs.formats import guess_format
-from workloads.logs.table import Layout, TableWorkload, read_table
+from workloads.logs.table import TableWorkload
 from workloads.streams import Streams
 
 pytestmark = pytest.mark.fast
@@ -74,7 +74,7 @@ def test_odd_tables_are_read_right(tmp_path, odd):
     if "columns" in keys:
         roles = ("submit", "start", "end", "processors", "requested_time", "user")
         keys = {"columns": dict(zip(roles, keys["columns"].values(), strict=True))}
-    log = read_table(table(tmp_path, *lines), Layout(**keys))
+    log = TableWorkload(table(tmp_path, *lines), **keys).read()
     assert times(log) == [[0, 10, 60], [5, 0, 30]]
     assert log.jobs["allocated_processors"].tolist() == [4, 2]
     assert log.jobs["requested_time"].tolist() == [120, 60]
@@ -83,12 +83,14 @@ def test_odd_tables_are_read_right(tmp_path, odd):
 
 def test_zones_offsets_and_formats(tmp_path):
     rows = ("1,2024-07-01T12:00:00,2024-07-01 12:00:10,2024-07-01T10:01:10Z,4,120,ann",)
-    log = read_table(table(tmp_path, HEAD, *rows), Layout(timezone="Europe/Berlin"))
+    log = TableWorkload(table(tmp_path, HEAD, *rows), timezone="Europe/Berlin").read()
     assert times(log) == [[1719828000, 10, 60]]
     assert log.epoch() == 0.0
     rows = ("1,01.07.2024 12:00,01.07.2024 12:05,01.07.2024 13:00,4,120,ann",)
-    layout = Layout(timezone="Europe/Berlin", time_format="%d.%m.%Y %H:%M")
-    assert times(read_table(table(tmp_path, HEAD, *rows), layout)) == [[1719828000, 300, 3300]]
+    keys = {"timezone": "Europe/Berlin", "time_format": "%d.%m.%Y %H:%M"}
+    assert times(TableWorkload(table(tmp_path, HEAD, *rows), **keys).read()) == [
+        [1719828000, 300, 3300]
+    ]
 
 
 # ruff: noqa: E501
@@ -123,7 +125,7 @@ REFUSED = {
 def test_odd_tables_are_refused_in_a_line(tmp_path, odd):
     lines, keys, said = REFUSED[odd]
     with pytest.raises(WorkloadError, match=said) as refused:
-        read_table(table(tmp_path, *lines), Layout(**keys))
+        TableWorkload(table(tmp_path, *lines), **keys).read()
     assert "\n" not in str(refused.value)
 
 

@@ -8,7 +8,7 @@ from swf_samples import job_line, write_log
 
 from predictors.cli import display
 from workloads.__main__ import main
-from workloads.logs.batsim import read_batsim
+from workloads.logs.batsim import BatsimWorkload
 from workloads.logs.description import describe
 from workloads.logs.formats import guess_format
 from workloads.logs.swf import Comment, SwfLog, read_swf
@@ -162,7 +162,7 @@ def test_generate_convert_and_describe(tmp_path, capsys):
     first, second = read_swf(swf).jobs, read_swf(again).jobs
     same = ["job_number", "submit_time", "run_time", "requested_processors", "requested_time"]
     assert second[same].equals(first[same].iloc[:50])
-    assert read_batsim(batsim).machine_size() == 64
+    assert BatsimWorkload(batsim).read().machine_size() == 64
     capsys.readouterr()
     figures = tmp_path / "a.json.figures"
     assert main(["describe", str(swf), "--json", str(figures)]) == 0

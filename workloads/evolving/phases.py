@@ -24,6 +24,8 @@ from workloads.streams import Streams
 
 BLOCK = 50
 """Cycles that share one draw of the slow part of the noise."""
+MEASURED_CYCLES = 5
+"""Cycles that each measurement of a benchmark is the mean of."""
 
 
 @dataclass(frozen=True)
@@ -67,11 +69,7 @@ class EvolvingApplication:
         return np.asarray(self.cost * computation + machine.communication(cells, nprocs, deviate))
 
     def benchmark(
-        self,
-        machine: CycleMachine,
-        cells: Sequence[float],
-        rng: np.random.Generator,
-        cycles: int = 5,
+        self, machine: CycleMachine, cells: Sequence[float], rng: np.random.Generator
     ) -> pd.DataFrame:
         """Measure cycles on a single node, as an offline model wants them.
 
@@ -81,8 +79,6 @@ class EvolvingApplication:
         cells : sequence of float
             Cells per processor to measure at.
         rng : numpy.random.Generator
-        cycles : int
-            Cycles that each measurement is the mean of.
 
         Returns
         -------
@@ -94,7 +90,7 @@ class EvolvingApplication:
         tables = []
         for shared in range(1, machine.processors_per_node + 1):
             true = self.cost * machine.computation(size, shared)
-            spread = machine.noise * machine.unrest(shared) / np.sqrt(cycles)
+            spread = machine.noise * machine.unrest(shared) / np.sqrt(MEASURED_CYCLES)
             noise = 1.0 + spread * rng.standard_normal(size.size)
             runtime = true * np.maximum(noise, 0.5)
             columns = {"cells": size, "processes_per_node": shared, "runtime": runtime}

@@ -33,6 +33,8 @@ _log = logging.getLogger(__name__)
 Progress = Callable[[int, int | None], None]
 """Called with the bytes that are there and the bytes of the whole, where known."""
 BLOCK = 1 << 16
+TIMEOUT = 30.0
+"""Seconds to wait for the server's next bytes."""
 
 
 @contextlib.contextmanager
@@ -64,7 +66,6 @@ def fetch(
     target: Path,
     progress: Progress | None = None,
     attempts: int = 3,
-    timeout: float = 30.0,
     most: int = USUAL.size,
 ) -> None:
     """Fetch `url` to `target`; the name appears only when the file is whole and checked.
@@ -86,7 +87,7 @@ def fetch(
         for attempt in range(1, attempts + 1):
             resumed = part.exists()
             try:
-                _transfer(url, part, progress, timeout, most)
+                _transfer(url, part, progress, most)
                 if target.name.endswith(".gz"):
                     _check_whole(part, most)
             except _Broken as error:
@@ -117,7 +118,7 @@ def _alone(target: Path) -> Iterator[None]:
         raise WorkloadError(f"{target}: cannot be stored: {error.strerror or error}") from None
 
 
-def _transfer(url: str, part: Path, progress: Progress | None, timeout: float, most: int) -> None:
+def _transfer(url: str, part: Path, progress: Progress | None, most: int) -> None:
     """Append to `part` what it lacks, or begin anew where the server's file changed."""
     have = part.stat().st_size if part.exists() else 0
     headers = {"Accept-Encoding": "identity"}
@@ -127,7 +128,7 @@ def _transfer(url: str, part: Path, progress: Progress | None, timeout: float, m
             headers["If-Range"] = _validator(part).read_text()
     try:
         request = urllib.request.Request(url, headers=headers)
-        with urllib.request.urlopen(request, timeout=timeout) as response:
+        with urllib.request.urlopen(request, timeout=TIMEOUT) as response:
             start, total = _extent(response, have)
             _remember(response, part)
             with part.open("ab" if start else "wb") as stream:
@@ -331,7 +332,6 @@ def fetch_log(
     url: str | None = None,
     progress: Progress | None = None,
     attempts: int = 3,
-    timeout: float = 30.0,
     most: int = USUAL.size,
 ) -> Path:
     """Return the path of a log in the cache, fetching it where it is not there yet.
@@ -346,8 +346,8 @@ def fetch_log(
         The archive's address; by default ``MOLDSIM_ARCHIVE_URL``, else `BASE_URL`.
     progress : callable, optional
         Called with the bytes that are there and those of the whole file.
-    attempts, timeout
-        How often to try, and how many seconds to wait for the server's next bytes.
+    attempts : int
+        How often to try.
     most : int
         Bytes that are taken, packed or unpacked.
 
@@ -369,7 +369,7 @@ def fetch_log(
         )
     address = f"{base}/{log.folder}/{log.file}"
     try:
-        fetch(address, target, progress, attempts, timeout, most)
+        fetch(address, target, progress, attempts, most)
     except WorkloadError as error:
         raise WorkloadError(
             f"{error}; the log {log.name} is at {BASE_URL}/{log.folder}/index.html: fetch it "

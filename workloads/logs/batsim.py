@@ -19,7 +19,7 @@ import pandas as pd
 
 from workloads.base import Trace
 from workloads.errors import WorkloadError
-from workloads.limits import ABOVE_0, LARGEST, USUAL, Limits, beyond, check_number, is_number
+from workloads.limits import ABOVE_0, LARGEST, beyond, check_choice, check_number, is_number
 from workloads.logs.log import FileWorkload
 from workloads.logs.swf import Comment, SwfLog
 from workloads.logs.swf_text import FIELDS, check_jobs_held, pack, unpack
@@ -27,70 +27,6 @@ from workloads.logs.swf_text import FIELDS, check_jobs_held, pack, unpack
 Communication = Literal["error", "ignore"]
 COMPOSED = ("composed", "sequence", "sequential_composition")
 """Types of profiles that are made of others."""
-
-
-def check_batsim(speed: object, communication: object) -> None:
-    """Refuse what `read_batsim` does not take.
-
-    Raises
-    ------
-    WorkloadError
-        Naming the key, and what is accepted.
-    """
-    check_number("workload.speed", speed, "positive, or null", ABOVE_0)
-    if communication not in ("error", "ignore"):
-        raise WorkloadError(f"workload.communication={communication}: must be error or ignore")
-
-
-def read_batsim(
-    path: str | os.PathLike[str],
-    speed: float | None = None,
-    communication: Communication = "error",
-    limits: Limits = USUAL,
-) -> SwfLog:
-    """Read a workload of Batsim as a log of jobs that have not been scheduled.
-
-    Parameters
-    ----------
-    path : path-like
-        Plain or gzip-compressed JSON.
-    speed : float, optional
-        Floating-point operations per second of a processor, for profiles that
-        state work instead of time.
-    communication : str
-        What to do with profiles that send bytes: how long that takes depends on
-        a network, which is not simulated. ``error`` refuses, ``ignore`` counts
-        their computation alone.
-    limits : Limits
-        How much the file may hold.
-
-    Raises
-    ------
-    WorkloadError
-        If the file is no such workload; the message names job, profile and field.
-    """
-    check_batsim(speed, communication)
-    file = Path(path).expanduser()
-    checksum, text = unpack(file, "a Batsim workload", "jobs and profiles", limits)
-    try:
-        content = json.loads(text, parse_int=_whole)
-    except ValueError as error:
-        raise WorkloadError(f"{file}: not JSON: {error}") from None
-    except RecursionError:
-        raise WorkloadError(f"{file}: not a workload: nested too deeply") from None
-    if not isinstance(content, dict) or not isinstance(content.get("jobs"), list):
-        raise WorkloadError(f"{file}: a Batsim workload is an object with jobs and profiles")
-    check_jobs_held(len(content["jobs"]), file, limits)
-    said = content.get("profiles") or {}
-    if not isinstance(said, dict):
-        raise WorkloadError(f"{file}: profiles must be an object")
-    profiles = _Profiles(said, speed, communication, limits.nesting)
-    rows = [_row(job, place, profiles, file) for place, job in enumerate(content["jobs"])]
-    table = pd.DataFrame(rows, columns=list(FIELDS)).fillna(-1)
-    table["job_number"] = _numbers(content["jobs"])
-    machine = content.get("nb_res")
-    comments = (Comment(0, f"; MaxProcs: {machine}"),) if machine is not None else ()
-    return SwfLog(table, comments, file.name, checksum)
 
 
 def write_batsim(path: str | os.PathLike[str], trace: Trace) -> None:
@@ -291,8 +227,13 @@ class BatsimWorkload(FileWorkload):
     ----------
     path
         As for `FileWorkload`; others as for `LogWorkload`.
-    speed, communication
-        As for `read_batsim`.
+    speed : float, optional
+        Floating-point operations per second of a processor, for profiles that
+        state work instead of time.
+    communication : str
+        What to do with profiles that send bytes: how long that takes depends on
+        a network, which is not simulated. ``error`` refuses, ``ignore`` counts
+        their computation alone.
 
     Examples
     --------
@@ -314,8 +255,35 @@ class BatsimWorkload(FileWorkload):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        check_batsim(self.speed, self.communication)
+        check_number("workload.speed", self.speed, "positive, or null", ABOVE_0)
+        check_choice("workload.communication", self.communication, "error", "ignore")
 
     def read(self) -> SwfLog:
-        """Read the file."""
-        return read_batsim(self.file, self.speed, self.communication, self._limits)
+        """Return the workload as a log of jobs that have not been scheduled.
+
+        Raises
+        ------
+        WorkloadError
+            If the file is no such workload; the message names job, profile and field.
+        """
+        file = self.file
+        checksum, text = unpack(file, "a Batsim workload", "jobs and profiles", self._limits)
+        try:
+            content = json.loads(text, parse_int=_whole)
+        except ValueError as error:
+            raise WorkloadError(f"{file}: not JSON: {error}") from None
+        except RecursionError:
+            raise WorkloadError(f"{file}: not a workload: nested too deeply") from None
+        if not isinstance(content, dict) or not isinstance(content.get("jobs"), list):
+            raise WorkloadError(f"{file}: a Batsim workload is an object with jobs and profiles")
+        check_jobs_held(len(content["jobs"]), file, self._limits)
+        said = content.get("profiles") or {}
+        if not isinstance(said, dict):
+            raise WorkloadError(f"{file}: profiles must be an object")
+        profiles = _Profiles(said, self.speed, self.communication, self._limits.nesting)
+        rows = [_row(job, place, profiles, file) for place, job in enumerate(content["jobs"])]
+        table = pd.DataFrame(rows, columns=list(FIELDS)).fillna(-1)
+        table["job_number"] = _numbers(content["jobs"])
+        machine = content.get("nb_res")
+        comments = (Comment(0, f"; MaxProcs: {machine}"),) if machine is not None else ()
+        return SwfLog(table, comments, file.name, checksum)

@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
+from types import MappingProxyType
 
 import numpy as np
 import pandas as pd
@@ -97,21 +98,19 @@ class Cleaned:
     repaired: Mapping[str, int] = field(default_factory=dict)
 
 
-def check_actions(actions: Mapping[str, str] | None) -> dict[str, str]:
-    """Return the action for every rule, defaults filled in.
+def check_actions(
+    actions: Mapping[str, str] | None, usual: Mapping[str, str] = MappingProxyType({})
+) -> dict[str, str]:
+    """Return the action for every rule: as given, else usual in a format, else the default.
 
     Raises
     ------
     WorkloadError
         If a rule is unknown or an action not one of the rule's.
     """
-    check_mapping("cleaning", actions)
+    check_mapping("cleaning", actions, RULES, "rule")
     chosen = {name: rule.actions[0] for name, rule in RULES.items()}
-    for name, action in (actions or {}).items():
-        if name not in RULES:
-            raise WorkloadError(
-                f"workload.cleaning.{name}: no such rule; rules are {', '.join(RULES)}"
-            )
+    for name, action in {**usual, **(actions or {})}.items():
         action = SPELLINGS.get((name, action), action)
         if action not in RULES[name].actions:
             raise WorkloadError(

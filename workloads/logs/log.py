@@ -14,7 +14,7 @@ from predictors.plain import told_plainly
 from workloads.arrivals import resample, scale_load, window_of
 from workloads.base import Trace, check_jobs
 from workloads.errors import WorkloadError
-from workloads.limits import Limits, check_choice, check_count, check_load, check_mapping
+from workloads.limits import Limits, check_choice, check_count, check_load
 from workloads.logs.archive import fetch_log, find_log, terminal_progress
 from workloads.logs.cleaning import RULES, Cleaned, Screened, check_actions, screen
 from workloads.logs.identity import (
@@ -104,8 +104,7 @@ class LogWorkload(ABC):
                 "submits follow the schedule; set workload.load=null or workload.feedback=false"
             )
         check_choice("workload.identity", self.identity, *IDENTITIES)
-        check_mapping("cleaning", self.cleaning)
-        self._actions = check_actions({**self.usual, **(self.cleaning or {})})
+        self._actions = check_actions(self.cleaning, self.usual)
         self._limits = Limits.of(self.limits)
         self._estimates = estimates_of(self)
 

@@ -6,7 +6,6 @@ The manual page of ``sacct``: fields, states and formats of time.
 """
 
 import datetime
-import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -19,12 +18,12 @@ import pandas as pd
 
 from workloads.base import BoolArray, FloatArray
 from workloads.errors import WorkloadError
-from workloads.limits import USUAL, Limits, check_choice
+from workloads.limits import check_choice
 from workloads.logs.cells import codes, duration, fields_of, instant, parsed, words, zone_of
 from workloads.logs.log import FileWorkload
 from workloads.logs.swf import Comment, SwfLog
 from workloads.logs.swf_text import read_lines
-from workloads.logs.table import DELIMITERS, Layout, body, rows_of
+from workloads.logs.table import DELIMITERS, body, rows_of
 
 SACCT = (
     "sacct --allusers --allocations --parsable2 --noconvert --starttime=2024-01-01 "
@@ -45,50 +44,6 @@ NEEDED: Mapping[str, tuple[str, ...]] = {
 
 _STATUS = {"COMPLETED": 1, "CANCELLED": 5, "PREEMPTED": 2, "REQUEUED": 2, "REVOKED": 2}
 _UNFINISHED = ("PENDING", "RUNNING", "SUSPENDED", "RESIZING", "COMPLETING", "CONFIGURING")
-
-
-def read_sacct(
-    path: str | os.PathLike[str],
-    timezone: str = "UTC",
-    unit: Literal["cpus", "nodes"] = "cpus",
-    limits: Limits = USUAL,
-) -> SwfLog:
-    """Read an accounting dump, plain or gzip-compressed, as a log of the 18 fields.
-
-    Steps (``17.batch``) are parts of a job and left out. Submit times are seconds
-    since 1970. Users, groups, partitions and job names (the executable) become
-    numbers from 1, in order of their names.
-
-    Parameters
-    ----------
-    path : path-like
-        What ``sacct --parsable2`` printed, with its header line.
-    timezone : str
-        Of times without an offset, such as ``America/Costa_Rica``.
-    unit : str
-        What a processor is: ``cpus``, or ``nodes`` where whole nodes are given out.
-    limits : Limits
-        How much the file may hold.
-
-    Raises
-    ------
-    WorkloadError
-        If the file cannot be read, lacks columns (all are named), or a value is
-        not what its column holds (with its line).
-    """
-    file = Path(path).expanduser()
-    zone = check_sacct(timezone, unit)
-    checksum, text = read_lines(file, "an accounting dump", limits)
-    table = _table(text.decode("utf-8", "replace"), file)
-    again = table.index[(table == list(table.columns)).all(axis=1)]
-    notes = f"Note: times are seconds since 1970, read as {timezone}", "UnixStartTime: 0"
-    comments = tuple(Comment(0, f"; {line}") for line in notes)
-    reckons = is_reckoned(table.columns) and unit == "cpus"
-    dump = _Dump(table.drop(again), zone, file)
-    log = _reckoned(dump) if reckons else _recorded(dump, unit)
-    told = f"lines that repeat the header, left out: {len(again):,} (line {again.min()} first)"
-    remarks = (*log.remarks, told) if len(again) else log.remarks
-    return replace(log, comments=comments, source=file.name, checksum=checksum, remarks=remarks)
 
 
 def _count(text: str) -> float:
@@ -154,18 +109,6 @@ def _first(table: pd.DataFrame, names: Sequence[str]) -> str:
     return next((name for name in names if name in table.columns), "")
 
 
-def check_sacct(timezone: str, unit: str) -> datetime.tzinfo:
-    """Return the time zone, or refuse what `read_sacct` does not take.
-
-    Raises
-    ------
-    WorkloadError
-        Naming the key, and what is accepted.
-    """
-    check_choice("workload.unit", unit, "cpus", "nodes")
-    return zone_of(timezone)
-
-
 def _table(text: str, file: Path) -> pd.DataFrame:
     """Split lines at delimiters; further ones in the last column belong to its text.
 
@@ -173,7 +116,7 @@ def _table(text: str, file: Path) -> pd.DataFrame:
     """
     lines = text.split("\n")
     if (delimiter := delimiter_of(lines[0])) != "|":
-        (_, names), *rest = rows_of(text, file, Layout())
+        (_, names), *rest = rows_of(text, file, delimiter)
         last = len(names) - 1
         for _, cells in rest:
             cells[last:] = cells[last:] and [delimiter.join(cells[last:])]
@@ -372,14 +315,20 @@ def _stems(table: pd.DataFrame) -> np.ndarray | None:
 
 @dataclass
 class SacctWorkload(FileWorkload):
-    """Jobs from Slurm's accounting: what ``sacct --parsable2`` printed.
+    """Jobs from Slurm's accounting: what ``sacct --parsable2`` printed, with its header line.
+
+    Steps (``17.batch``) are parts of a job and left out. Submit times are seconds
+    since 1970. Users, groups, partitions and job names (the executable) become
+    numbers from 1, in order of their names.
 
     Parameters
     ----------
     path
         As for `FileWorkload`; others as for `LogWorkload`.
-    timezone, unit
-        As for `read_sacct`.
+    timezone : str
+        Of times without an offset, such as ``America/Costa_Rica``.
+    unit : str
+        What a processor is: ``cpus``, or ``nodes`` where whole nodes are given out.
     """
 
     timezone: str = "UTC"
@@ -389,8 +338,26 @@ class SacctWorkload(FileWorkload):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        check_sacct(self.timezone, self.unit)
+        check_choice("workload.unit", self.unit, "cpus", "nodes")
+        self._zone = zone_of(self.timezone)
 
     def read(self) -> SwfLog:
-        """Read the file."""
-        return read_sacct(self.file, self.timezone, self.unit, self._limits)
+        """Return the dump as a log of the 18 fields.
+
+        Raises
+        ------
+        WorkloadError
+            If the file cannot be read, lacks columns (all are named), or a value is
+            not what its column holds (with its line).
+        """
+        checksum, text = read_lines(self.file, "an accounting dump", self._limits)
+        table = _table(text.decode("utf-8", "replace"), self.file)
+        again = table.index[(table == list(table.columns)).all(axis=1)]
+        notes = f"Note: times are seconds since 1970, read as {self.timezone}", "UnixStartTime: 0"
+        comments = tuple(Comment(0, f"; {line}") for line in notes)
+        reckons = is_reckoned(table.columns) and self.unit == "cpus"
+        dump = _Dump(table.drop(again), self._zone, self.file)
+        log = _reckoned(dump) if reckons else _recorded(dump, self.unit)
+        told = f"lines that repeat the header, left out: {len(again):,} (line {again.min()} first)"
+        log = replace(log, remarks=(*log.remarks, told)) if len(again) else log
+        return replace(log, comments=comments, source=self.file.name, checksum=checksum)

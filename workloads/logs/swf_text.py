@@ -45,7 +45,6 @@ NAMES = (
 
 _NUMBER = re.compile(rb"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?")
 _WHOLE = re.compile(rb"[+-]?\d+")
-_BLOCK = 1 << 24
 
 
 def log_file(path: str | os.PathLike[str]) -> Path:
@@ -149,14 +148,10 @@ def check_jobs_held(jobs: int, file: Path, limits: Limits) -> None:
 
 
 def _decompress(stored: bytes, file: Path, most: int) -> bytes:
-    """Return what is unpacked, up to a little more than `most` bytes."""
-    blocks, size = [], 0
+    """Return what is unpacked, up to one more than `most` bytes."""
     try:
         with gzip.GzipFile(fileobj=io.BytesIO(stored)) as stream:
-            while size <= most and (block := stream.read(_BLOCK)):
-                blocks.append(block)
-                size += len(block)
-        return b"".join(blocks)
+            return stream.read(most + 1)
     except EOFError:
         raise WorkloadError(
             f"{file}: the gzip data breaks off before its end; fetch the file again"

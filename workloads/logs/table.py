@@ -6,17 +6,17 @@ Which column says what, and how, is given by keys, or known by its usual name.
 import csv
 import datetime
 import io
-import os
 import re
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from contextlib import suppress
+from dataclasses import KW_ONLY, dataclass
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 
 from workloads.errors import WorkloadError
-from workloads.limits import USUAL, Limits, check_mapping
+from workloads.limits import check_choice, check_count, check_mapping
 from workloads.logs.cells import codes, duration, fields_of, instant, parsed, words, zone_of
 from workloads.logs.log import FileWorkload
 from workloads.logs.swf import Comment, SwfLog
@@ -51,75 +51,26 @@ UNITS = {"ms": 0.001, "s": 1.0, "min": 60.0, "h": 3600.0, "d": 86400.0}
 DELIMITERS = ",;\t|"
 
 
-@dataclass(kw_only=True)
-class Layout:
-    """How a table says what.
-
-    Attributes
-    ----------
-    columns : mapping of str to str
-        Which column says what, of `ROLES`, by its name in the header; those that
-        are not given are found by usual names.
-    units : mapping of str to str
-        Of numbers in the columns of times: ms, s, min, h or d; seconds without it.
-    time_format : str or None
-        Of submit, start and end, as Python's ``strptime`` has it; None takes
-        numbers and ISO 8601.
-    timezone : str
-        Of times without an offset.
-    delimiter : str or None
-        None takes the one of comma, semicolon, tab and bar that the header has most.
-    header : int
-        Lines above the first job; names stand in the last that has the columns.
-
-    Raises
-    ------
-    WorkloadError
-        If one is out of range; with its key.
-    """
-
-    columns: Mapping[str, str] | None = None
-    units: Mapping[str, str] | None = None
-    time_format: str | None = None
-    timezone: str = "UTC"
-    delimiter: str | None = None
-    header: int = 1
-
-    def __post_init__(self) -> None:
-        for key, given in (("columns", self.columns), ("units", self.units)):
-            check_mapping(key, given)
-            for role in given or {}:
-                known = ROLES if key == "columns" else (*TIMES, *LENGTHS)
-                if role not in known:
-                    raise WorkloadError(
-                        f"workload.{key}.{role}: there is no such column; there are "
-                        f"{', '.join(known)}"
-                    )
-        for role, unit in (self.units or {}).items():
-            if unit not in UNITS:
-                raise WorkloadError(f"workload.units.{role}={unit}: must be {' or '.join(UNITS)}")
-        if self.delimiter is not None and len(str(self.delimiter)) != 1:
-            raise WorkloadError(f"workload.delimiter={self.delimiter}: must be one character")
-        if isinstance(self.header, bool) or not isinstance(self.header, int) or self.header < 1:
-            raise WorkloadError(
-                f"workload.header={self.header}: must be a whole number, at least 1"
-            )
-        zone_of(self.timezone)
-
-    def unit(self, role: str) -> float:
-        """Return the seconds of one of a column's unit."""
-        return UNITS[(self.units or {}).get(role, "s")]
-
-
-def rows_of(text: str, file: Path, layout: Layout) -> list[tuple[int, list[str]]]:
+def rows_of(
+    text: str, file: Path, delimiter: str | None = None, header: int = 1
+) -> list[tuple[int, list[str]]]:
     """Return the number and the cells of each line that is not empty.
+
+    Parameters
+    ----------
+    text : str
+    file : pathlib.Path
+        For messages.
+    delimiter : str, optional
+        By default the one of comma, semicolon, tab and bar that the first line has most.
+    header : int
+        Lines above the first job.
 
     Raises
     ------
     WorkloadError
         If there is no delimiter, or no job.
     """
-    delimiter = layout.delimiter
     if delimiter is None:
         head = text.lstrip("\n").split("\n", 1)[0]
         delimiter = max(DELIMITERS, key=head.count)
@@ -134,7 +85,7 @@ def rows_of(text: str, file: Path, layout: Layout) -> list[tuple[int, list[str]]
     try:
         for cells in reader:
             line, before = reader.line_num, line
-            if line > before + 1 and len(rows) >= layout.header:
+            if line > before + 1 and len(rows) >= header:
                 raise WorkloadError(
                     f"{file}, line {before + 1}: a quotation mark opens a cell that goes on to "
                     f"line {line}; a job stands on one line"
@@ -143,71 +94,13 @@ def rows_of(text: str, file: Path, layout: Layout) -> list[tuple[int, list[str]]
                 rows.append((line, [cell.strip() for cell in cells]))
     except csv.Error as error:
         raise WorkloadError(f"{file}, line {line + 1}: quotation marks: {error}") from None
-    if len(rows) <= layout.header:
-        raise WorkloadError(f"{file}: no job below the header (workload.header={layout.header})")
+    if len(rows) <= header:
+        raise WorkloadError(f"{file}: no job below the header (workload.header={header})")
     return rows
 
 
 def _plain(name: str) -> str:
     return re.sub(r"[^a-z0-9]", "", name.lower())
-
-
-def choose(
-    rows: list[tuple[int, list[str]]], file: Path, layout: Layout
-) -> tuple[dict[str, str], pd.DataFrame]:
-    """Return which column says what, and the cells below the header.
-
-    Raises
-    ------
-    WorkloadError
-        Naming what no column is known to say, or a line with other fields than the header.
-    """
-    problem = None
-    for _, names in reversed(rows[: layout.header]):
-        try:
-            chosen = _named(names, file, layout)
-        except WorkloadError as error:
-            problem = error
-        else:
-            return chosen, body(names, rows[layout.header :], file)
-    assert problem is not None
-    raise problem
-
-
-def _named(names: list[str], file: Path, layout: Layout) -> dict[str, str]:
-    """Return the columns that a header has for each role, or refuse it."""
-    chosen = {}
-    shown = ", ".join(name for name in names if name)[:300]
-    for role, usual in ROLES.items():
-        given = (layout.columns or {}).get(role)
-        if given is not None:
-            if names.count(given) != 1:
-                times = f"{names.count(given)} columns" if given in names else "no column"
-                said = f"workload.columns.{role}={given}: {file} has {times} of that name; "
-                raise WorkloadError(f"{said}it has {shown}")
-            chosen[role] = given
-            continue
-        alike = [name for name in names if _plain(name) in usual]
-        if len(alike) > 1:
-            best = min(usual.index(_plain(name)) for name in alike)
-            alike = [name for name in alike if _plain(name) == usual[best]]
-        if len(alike) > 1:
-            said = f"{file}: columns {' and '.join(alike)} may both say {role}; "
-            raise WorkloadError(f"{said}choose one with workload.columns.{role}=NAME")
-        if alike:
-            chosen[role] = alike[0]
-    missing = [role for role in ("submit", "processors") if role not in chosen]
-    if "processors" in missing and "requested_processors" in chosen:
-        missing.remove("processors")
-    if not ("runtime" in chosen or ("end" in chosen and ("start" in chosen or "wait" in chosen))):
-        missing.append("runtime (or start and end)")
-    if missing:
-        raise WorkloadError(
-            f"{file}: no column is known to say {', '.join(missing)}; name them, such as "
-            f"'workload.columns={{submit: NAME, start: NAME, end: NAME, processors: NAME}}'; "
-            f"it has {shown}"
-        )
-    return chosen
 
 
 def body(names: list[str], rows: list[tuple[int, list[str]]], file: Path) -> pd.DataFrame:
@@ -230,55 +123,13 @@ _ENDED_WELL = ("completed", "complete", "done", "success", "succeeded", "finishe
 _NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?")
 
 
-def read_table(
-    path: str | os.PathLike[str], layout: Layout | None = None, limits: Limits = USUAL
-) -> SwfLog:
-    """Read a delimited table, plain or gzip-compressed, as a log of the 18 fields.
-
-    Needed are submits, processors, and of start, end, wait and runtime enough to
-    tell when a job ran. Users, applications and queues become numbers from 1, in
-    order of their names. Nothing is cleaned here; a start before the submit is
-    marked, for cleaning to count.
-
-    Raises
-    ------
-    WorkloadError
-        If the file cannot be read, columns are missing or not certain (all are
-        named), or a value is not what its column holds (with its line).
-    """
-    layout, file = layout or Layout(), Path(path).expanduser()
-    checksum, text = read_lines(file, "a table of jobs", limits)
-    rows = rows_of(text.decode("utf-8", "replace"), file, layout)
-    chosen, cells = choose(rows, file, layout)
-    told = _Cells(cells, chosen, file, layout)
-    jobs, negative = _fields(told)
-    read_as = ", ".join(f"{role}: {name}" for role, name in chosen.items())
-    comments = [Comment(0, f"; Note: read as {read_as}")]
-    if (jobs["submit_time"] > SECONDS_AT_MOST / 1000).any():
-        comments.append(Comment(0, "; UnixStartTime: 0"))
-    return SwfLog(
-        jobs,
-        tuple(comments),
-        file.name,
-        checksum,
-        found={"negative_wait": negative},
-        remarks=tuple(_contradictions(told)),
-        words={
-            field: words(jobs[field], cells[chosen[role]])
-            for role, field in NAMES.items()
-            if role in chosen
-        },
-    )
-
-
 @dataclass(frozen=True)
 class _Cells:
     """The cells of a table by what they say."""
 
     table: pd.DataFrame
     chosen: Mapping[str, str]
-    file: Path
-    layout: Layout
+    workload: "TableWorkload"
 
     def texts(self, role: str) -> pd.Series:
         """Return the cells of a column, empty ones where the table has no such column."""
@@ -289,13 +140,16 @@ class _Cells:
     def parsed(self, role: str, parse: Callable[[str], float]) -> np.ndarray:
         """Return the numbers of a column, each distinct text parsed once; -1 where unknown."""
         texts = self.texts(role)
-        return parsed(texts, parse, self.file, lambda text, why: f" ({role}): {text}: {why}")
+        return parsed(
+            texts, parse, self.workload.file, lambda text, why: f" ({role}): {text}: {why}"
+        )
 
     def quantities(
         self, role: str, read: Callable[[str], float], wrong: str, most: float = np.inf
     ) -> np.ndarray:
         """Return what a column says in plain numbers of its unit, or else as `read` has it."""
-        unit, more = self.layout.unit(role), self.layout.header + 1
+        unit = UNITS[(self.workload.units or {}).get(role, "s")]
+        more = self.workload.header + 1
 
         def parse(text: str) -> float:
             if _NUMBER.fullmatch(text):
@@ -314,7 +168,7 @@ class _Cells:
         return self.parsed(role, parse)
 
     def instants(self, role: str) -> np.ndarray:
-        zone, pattern = zone_of(self.layout.timezone), self.layout.time_format
+        zone, pattern = zone_of(self.workload.timezone), self.workload.time_format
         if pattern is not None:
             return self.parsed(role, lambda text: _with_format(text, pattern, zone))
         wrong = (
@@ -412,23 +266,130 @@ def _contradictions(cells: _Cells) -> Iterator[str]:
 
 
 @dataclass
-class TableWorkload(FileWorkload, Layout):
+class TableWorkload(FileWorkload):
     """Jobs from a delimited table.
+
+    Needed are submits, processors, and of start, end, wait and runtime enough to
+    tell when a job ran. Users, applications and queues become numbers from 1, in
+    order of their names.
 
     Parameters
     ----------
     path
         As for `FileWorkload`; others as for `LogWorkload`.
-    columns, units, time_format, timezone, delimiter, header
-        As for `Layout`.
+    columns : mapping of str to str
+        Which column says what, of `ROLES`, by its name in the header; those that
+        are not given are found by usual names.
+    units : mapping of str to str
+        Of numbers in the columns of times: ms, s, min, h or d; seconds without it.
+    time_format : str or None
+        Of submit, start and end, as Python's ``strptime`` has it; None takes
+        numbers and ISO 8601.
+    timezone : str
+        Of times without an offset.
+    delimiter : str or None
+        None takes the one of comma, semicolon, tab and bar that the header has most.
+    header : int
+        Lines above the first job; names stand in the last that has the columns.
     """
 
+    _: KW_ONLY
+    columns: Mapping[str, str] | None = None
+    units: Mapping[str, str] | None = None
+    time_format: str | None = None
+    timezone: str = "UTC"
+    delimiter: str | None = None
+    header: int = 1
     wanted = "a table of jobs, such as workload.path=jobs.csv"
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        Layout.__post_init__(self)
+        check_mapping("columns", self.columns, ROLES, "column")
+        check_mapping("units", self.units, (*TIMES, *LENGTHS), "column")
+        for role, unit in (self.units or {}).items():
+            check_choice(f"workload.units.{role}", unit, *UNITS)
+        if self.delimiter is not None and len(str(self.delimiter)) != 1:
+            raise WorkloadError(f"workload.delimiter={self.delimiter}: must be one character")
+        check_count("workload.header", self.header)
+        zone_of(self.timezone)
 
     def read(self) -> SwfLog:
-        """Read the file."""
-        return read_table(self.file, self, self._limits)
+        """Return the table as a log of the 18 fields.
+
+        A start before the submit is marked, for cleaning to count.
+
+        Raises
+        ------
+        WorkloadError
+            If the file cannot be read, columns are missing or not certain (all are
+            named), or a value is not what its column holds (with its line).
+        """
+        checksum, text = read_lines(self.file, "a table of jobs", self._limits)
+        told = self._cells(text.decode("utf-8", "replace"))
+        jobs, negative = _fields(told)
+        read_as = ", ".join(f"{role}: {name}" for role, name in told.chosen.items())
+        comments = [Comment(0, f"; Note: read as {read_as}")]
+        if (jobs["submit_time"] > SECONDS_AT_MOST / 1000).any():
+            comments.append(Comment(0, "; UnixStartTime: 0"))
+        return SwfLog(
+            jobs,
+            tuple(comments),
+            self.file.name,
+            checksum,
+            found={"negative_wait": negative},
+            remarks=tuple(_contradictions(told)),
+            words={
+                field: words(jobs[field], told.texts(role))
+                for role, field in NAMES.items()
+                if role in told.chosen
+            },
+        )
+
+    def _cells(self, text: str) -> _Cells:
+        """Return the cells below the last line of the header that names the columns."""
+        rows = rows_of(text, self.file, self.delimiter, self.header)
+        for _, names in reversed(rows[1 : self.header]):
+            with suppress(WorkloadError):
+                chosen = self._chosen(names)
+                break
+        else:
+            names = rows[0][1]
+            chosen = self._chosen(names)
+        return _Cells(body(names, rows[self.header :], self.file), chosen, self)
+
+    def _chosen(self, names: list[str]) -> dict[str, str]:
+        """Return the columns that a header has for each role, or refuse it."""
+        chosen = {}
+        shown = ", ".join(name for name in names if name)[:300]
+        for role, usual in ROLES.items():
+            given = (self.columns or {}).get(role)
+            if given is not None:
+                if names.count(given) != 1:
+                    times = f"{names.count(given)} columns" if given in names else "no column"
+                    said = (
+                        f"workload.columns.{role}={given}: {self.file} has {times} of that name; "
+                    )
+                    raise WorkloadError(f"{said}it has {shown}")
+                chosen[role] = given
+                continue
+            alike = [name for name in names if _plain(name) in usual]
+            if len(alike) > 1:
+                best = min(usual.index(_plain(name)) for name in alike)
+                alike = [name for name in alike if _plain(name) == usual[best]]
+            if len(alike) > 1:
+                said = f"{self.file}: columns {' and '.join(alike)} may both say {role}; "
+                raise WorkloadError(f"{said}choose one with workload.columns.{role}=NAME")
+            if alike:
+                chosen[role] = alike[0]
+        missing = [role for role in ("submit", "processors") if role not in chosen]
+        if "processors" in missing and "requested_processors" in chosen:
+            missing.remove("processors")
+        if "runtime" not in chosen and not ("end" in chosen and {"start", "wait"} & chosen.keys()):
+            missing.append("runtime (or start and end)")
+        if missing:
+            raise WorkloadError(
+                f"{self.file}: no column is known to say {', '.join(missing)}; name them, such as "
+                f"'workload.columns={{submit: NAME, start: NAME, end: NAME, processors: NAME}}'; "
+                f"it has {shown}"
+            )
+        return chosen

@@ -156,7 +156,8 @@ class Lublin(ModelWorkload):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        check_mapping("parameters", self.parameters)
+        names = [field.name for field in fields(LublinParameters)]
+        check_mapping("parameters", self.parameters, names, "parameter")
         check_choice("workload.types", self.types, *TYPES)
         changes = dict(self.parameters or {})
         self._tables = {
@@ -293,12 +294,7 @@ def _redraw_above(
 
 
 def _changed(table: LublinParameters, changes: Mapping[str, float]) -> LublinParameters:
-    names = [field.name for field in fields(LublinParameters)]
     for name, value in changes.items():
-        if name not in names:
-            raise WorkloadError(
-                f"workload.parameters.{name}: no such parameter; there are {', '.join(names)}"
-            )
         check_number(f"workload.parameters.{name}", value, "a finite number", -math.inf)
     changed = replace(table, **changes)
     for name in ("a1", "b1", "a2", "b2", "a_gap", "b_gap", "a_cycle", "b_cycle", "rush_ratio"):

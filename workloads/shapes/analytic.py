@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from types import MappingProxyType
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -12,12 +13,10 @@ from workloads.errors import WorkloadError
 from workloads.shapes.family import (
     Curve,
     DrawnFamily,
+    Range,
     Shapes,
     assemble,
-    check_log_range,
-    check_range,
     draw_uniforms,
-    log_uniform,
     parse_counts,
 )
 
@@ -82,18 +81,13 @@ class Downey(DrawnFamily):
     parallelism_max: float | None = None
     sigma_min: float = 0.0
     sigma_max: float = 2.0
-
-    def __post_init__(self) -> None:
-        check_range("parallelism", self.parallelism_min, self.parallelism_max, 1.0)
-        check_range("sigma", self.sigma_min, self.sigma_max, 0.0, MOST_SIGMA)
-        super().__post_init__()
+    ranges = MappingProxyType(
+        {"parallelism": Range("log", 1.0), "sigma": Range("uniform", 0.0, MOST_SIGMA)}
+    )
 
     def curve(self, uniforms: FloatArray, processors: int) -> DowneyCurve:
         """Return A and sigma of each application."""
-        top = processors if self.parallelism_max is None else self.parallelism_max
-        A = log_uniform(uniforms[:, 0], self.parallelism_min, max(top, self.parallelism_min))
-        sigma = self.sigma_min + (self.sigma_max - self.sigma_min) * uniforms[:, 1]
-        return DowneyCurve(A, sigma)
+        return DowneyCurve(*self.parameters(uniforms, processors))
 
     def given(
         self, A: FloatArray, sigma: FloatArray, rng: np.random.Generator, processors: int
@@ -205,30 +199,23 @@ class General(DrawnFamily):
     serial_max: float = 10**-0.5
     communication_min: float = 1e-6
     communication_max: float = 1e-2
+    ranges = MappingProxyType(
+        {"parallelism": Range("whole", 1.0), "serial": Range("log"), "communication": Range("log")}
+    )
 
     def __post_init__(self) -> None:
         if self.model not in _TERMS:
             raise WorkloadError(
                 f"moldability.model must be one of {list(_TERMS)}, got {self.model!r}"
             )
-        check_range("parallelism", self.parallelism_min, self.parallelism_max, 1.0)
-        check_log_range("serial", self.serial_min, self.serial_max)
-        check_log_range("communication", self.communication_min, self.communication_max)
         super().__post_init__()
 
     def curve(self, uniforms: FloatArray, processors: int) -> GeneralCurve:
         """Return nbar, d and c of each application."""
-        applications, terms = len(uniforms), _TERMS[self.model]
-        nbar, d, c = np.full(applications, np.inf), np.zeros(applications), np.zeros(applications)
-        if "parallelism" in terms:
-            top = processors if self.parallelism_max is None else self.parallelism_max
-            span = max(top, self.parallelism_min) - self.parallelism_min + 1
-            nbar = self.parallelism_min + np.floor(uniforms[:, 0] * span)
-        if "serial" in terms:
-            d = log_uniform(uniforms[:, 1], self.serial_min, self.serial_max)
-        if "communication" in terms:
-            c = log_uniform(uniforms[:, 2], self.communication_min, self.communication_max)
-        return GeneralCurve(nbar, d, c)
+        lacking = (np.inf, 0.0, 0.0)
+        drawn = zip(self.ranges, self.parameters(uniforms, processors), lacking, strict=True)
+        terms = _TERMS[self.model]
+        return GeneralCurve(*(np.where(key in terms, one, lack) for key, one, lack in drawn))
 
 
 class Amdahl(General):
@@ -299,12 +286,8 @@ class PowerLaw(DrawnFamily):
 
     exponent_min: float = 0.3
     exponent_max: float = 0.95
-
-    def __post_init__(self) -> None:
-        check_range("exponent", self.exponent_min, self.exponent_max, 0.0, 1.0)
-        super().__post_init__()
+    ranges = MappingProxyType({"exponent": Range("uniform", 0.0, 1.0)})
 
     def curve(self, uniforms: FloatArray, processors: int) -> PowerCurve:
         """Return p of each application."""
-        span = self.exponent_max - self.exponent_min
-        return PowerCurve(self.exponent_min + span * uniforms[:, 0])
+        return PowerCurve(*self.parameters(uniforms, processors))

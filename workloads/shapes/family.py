@@ -6,9 +6,9 @@ And which processor counts an application can run on: any, powers of two, square
 import math
 import re
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Protocol, Self, runtime_checkable
+from typing import ClassVar, Literal, Protocol, Self, runtime_checkable
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -258,6 +258,62 @@ def assemble(
     return Shapes(curve=curve, processors=processors, rules=counts, rule=rule)
 
 
+Law = Literal["uniform", "log", "whole"]
+
+
+def spread(uniform: FloatArray, low: float, high: float, law: Law) -> FloatArray:
+    """Map uniform numbers to a law on [low, high]; log-uniform ones are 0 where both ends are."""
+    if law == "log":
+        ratio = high / low if high > 0.0 else 1.0
+        return np.asarray(low * ratio**uniform, float)
+    if law == "whole":
+        return np.asarray(low + np.floor(uniform * (high - low + 1)), float)
+    return np.asarray(low + (high - low) * uniform, float)
+
+
+@dataclass(frozen=True)
+class Range:
+    """Where a parameter of a family may lie, whose keys end in ``_min`` and ``_max``.
+
+    Attributes
+    ----------
+    law : str
+        ``uniform``, ``log`` for log-uniform, or ``whole`` for uniform whole numbers.
+    least, most : float
+        What either end may be; log-uniform, both ends or none are 0.
+    above : bool
+        Whether both ends must be above `least`.
+    """
+
+    law: Law
+    least: float = 0.0
+    most: float = np.inf
+    above: bool = False
+
+    def check(self, key: str, low: float, high: float | None) -> None:
+        """Refuse a range that is not within the bounds; an upper end of None is the machine's size.
+
+        Raises
+        ------
+        WorkloadError
+            Naming the key.
+        """
+        key = f"moldability.{key}"
+        is_low = low <= self.least if self.above else low < self.least
+        if is_low or not (low <= self.most and low < np.inf):
+            bound = f"{'above' if self.above else 'at least'} {self.least:g}"
+            raise WorkloadError(f"{key}_min must be {bound}{self._at_most}, got {low}")
+        if not (low <= (np.inf if high is None else high) <= self.most) or high == np.inf:
+            bound = f"at least {low:g}{self._at_most} (not below {key}_min)"
+            raise WorkloadError(f"{key}_max must be {bound}, got {high}")
+        if self.law == "log" and low == 0.0 and high != 0.0:
+            raise WorkloadError(f"{key}_min must be above 0 unless {key}_max is 0 too, got 0")
+
+    @property
+    def _at_most(self) -> str:
+        return "" if np.isinf(self.most) else f" and at most {self.most:g}"
+
+
 @dataclass(eq=False)
 class DrawnFamily(ABC):
     """A family whose curves are made of uniform numbers, eight an application.
@@ -270,9 +326,15 @@ class DrawnFamily(ABC):
     """
 
     counts: str | Sequence[str] = field(default="any", kw_only=True)
+    ranges: ClassVar[Mapping[str, Range]] = {}
 
     def __post_init__(self) -> None:
+        for key, one in self.ranges.items():
+            one.check(key, *self._ends(key))
         parse_counts(self.counts)
+
+    def _ends(self, key: str) -> tuple[float, float | None]:
+        return getattr(self, f"{key}_min"), getattr(self, f"{key}_max")
 
     def draw(self, rng: np.random.Generator, applications: int, processors: int) -> Shapes:
         """Draw the curve of each application, and its rule of counts."""
@@ -281,46 +343,18 @@ class DrawnFamily(ABC):
         curve = self.curve(uniforms, processors)
         return assemble(curve, processors, parse_counts(self.counts), uniforms)
 
+    def parameters(self, uniforms: FloatArray, processors: int) -> list[FloatArray]:
+        """Return what the first uniform numbers of each application stand for, in its ranges."""
+        drawn = []
+        for (key, one), column in zip(self.ranges.items(), uniforms.T, strict=False):
+            low, high = self._ends(key)
+            top = max(processors, low) if high is None else high
+            drawn.append(spread(column, low, top, one.law))
+        return drawn
+
     @abstractmethod
     def curve(self, uniforms: FloatArray, processors: int) -> Curve:
         """Return the curves that uniform numbers, a row an application, stand for."""
-
-
-def log_uniform(uniform: FloatArray, low: float, high: float) -> FloatArray:
-    """Map uniform numbers to log-uniform ones on [low, high]; all zero where both are zero."""
-    if high == 0.0:
-        return np.zeros_like(uniform)
-    return np.asarray(low * (high / low) ** uniform, float)
-
-
-def check_range(
-    key: str, low: float, high: float | None, least: float, most: float = np.inf
-) -> None:
-    """Refuse a range ``moldability.{key}_min`` to ``_max`` that is not within [least, most].
-
-    An upper end of None stands for the machine's size.
-    """
-    top = np.inf if high is None else high
-    if not (least <= low <= most and low < np.inf):
-        raise WorkloadError(f"moldability.{key}_min must be {_within(least, most)}, got {low}")
-    if not (low <= top <= most) or high == np.inf:
-        raise WorkloadError(
-            f"moldability.{key}_max must be {_within(low, most)} "
-            f"(not below moldability.{key}_min), got {high}"
-        )
-
-
-def check_log_range(key: str, low: float, high: float, most: float = np.inf) -> None:
-    """Refuse a log-uniform range that has a zero at one end alone."""
-    check_range(key, low, high, 0.0, most)
-    if low == 0.0 < high:
-        raise WorkloadError(
-            f"moldability.{key}_min must be above 0 unless moldability.{key}_max is 0 too, got 0"
-        )
-
-
-def _within(least: float, most: float) -> str:
-    return f"at least {least:g}" if np.isinf(most) else f"between {least:g} and {most:g}"
 
 
 def check_draw(applications: int, processors: int) -> None:

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from types import MappingProxyType
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -11,11 +12,10 @@ from workloads.errors import WorkloadError
 from workloads.shapes.family import (
     Curve,
     DrawnFamily,
-    check_log_range,
-    check_range,
+    Range,
     is_allowed,
-    log_uniform,
     parse_counts,
+    spread,
 )
 
 _MOST_STEPS = 5
@@ -101,6 +101,9 @@ class Stepwise(DrawnFamily):
     gain_max: float = 0.9
     serial_min: float = 1e-3
     serial_max: float = 1e-1
+    ranges = MappingProxyType(
+        {"serial": Range("log", most=1.0), "gain": Range("uniform", 0.0, 1.0, above=True)}
+    )
 
     def __post_init__(self) -> None:
         if self.at is not None and (len(self.at) == 0 or any(count < 2 for count in self.at)):
@@ -109,18 +112,13 @@ class Stepwise(DrawnFamily):
             )
         if not 1 <= self.steps <= _MOST_STEPS:
             raise WorkloadError(f"moldability.steps must be 1 to {_MOST_STEPS}, got {self.steps}")
-        check_range("gain", self.gain_min, self.gain_max, 0.0, 1.0)
-        if self.gain_min == 0.0:
-            raise WorkloadError("moldability.gain_min must be above 0, got 0")
-        check_log_range("serial", self.serial_min, self.serial_max, 1.0)
         super().__post_init__()
 
     def curve(self, uniforms: FloatArray, processors: int) -> StepwiseCurve:
         """Return serial fraction, gain and steps of each application."""
-        s = log_uniform(uniforms[:, 0], self.serial_min, self.serial_max)
-        gain = self.gain_min + (self.gain_max - self.gain_min) * uniforms[:, 1]
+        s, gain = self.parameters(uniforms, processors)
         if self.at is None:
-            drawn = log_uniform(uniforms[:, 2 : 2 + self.steps], 2.0, max(processors, 2))
+            drawn = spread(uniforms[:, 2 : 2 + self.steps], 2.0, max(processors, 2), "log")
             steps = np.maximum(np.round(np.sort(drawn, axis=1)), 2.0)
         else:
             steps = np.tile(np.array(self.at, float), (len(uniforms), 1))
@@ -199,21 +197,18 @@ class Declining(DrawnFamily):
     steepness_min: float = 0.5
     steepness_max: float = 2.0
     reach: float = 2.0
+    ranges = MappingProxyType(
+        {"fastest": Range("log", 1.0), "steepness": Range("uniform", 0.0, 100.0, above=True)}
+    )
 
     def __post_init__(self) -> None:
-        check_range("fastest", self.fastest_min, self.fastest_max, 1.0)
-        check_range("steepness", self.steepness_min, self.steepness_max, 0.0, 100.0)
-        if self.steepness_min == 0.0:
-            raise WorkloadError("moldability.steepness_min must be above 0, got 0")
         if not (self.reach >= 1.0 and np.isfinite(self.reach)):
             raise WorkloadError(f"moldability.reach must be at least 1, got {self.reach}")
         super().__post_init__()
 
     def curve(self, uniforms: FloatArray, processors: int) -> DecliningCurve:
         """Return the fastest count and the steepness of each application."""
-        top = processors if self.fastest_max is None else self.fastest_max
-        fastest = log_uniform(uniforms[:, 0], self.fastest_min, max(top, self.fastest_min))
-        k = self.steepness_min + (self.steepness_max - self.steepness_min) * uniforms[:, 1]
+        fastest, k = self.parameters(uniforms, processors)
         return DecliningCurve(fastest, k, self.reach)
 
 
@@ -285,18 +280,16 @@ class Special(DrawnFamily):
     slowdown_max: float = 2.0
     serial_min: float = 1e-3
     serial_max: float = 1e-1
+    ranges = MappingProxyType({"serial": Range("log", most=1.0), "slowdown": Range("uniform", 1.0)})
 
     def __post_init__(self) -> None:
         if "any" in parse_counts(self.families, "families"):
             raise WorkloadError("moldability.families must leave some counts out, got 'any'")
-        check_range("slowdown", self.slowdown_min, self.slowdown_max, 1.0)
-        check_log_range("serial", self.serial_min, self.serial_max, 1.0)
         super().__post_init__()
 
     def curve(self, uniforms: FloatArray, processors: int) -> SpecialCurve:
         """Return serial fraction, slowdown and family of each application."""
-        s = log_uniform(uniforms[:, 0], self.serial_min, self.serial_max)
-        slowdown = self.slowdown_min + (self.slowdown_max - self.slowdown_min) * uniforms[:, 1]
+        s, slowdown = self.parameters(uniforms, processors)
         families = parse_counts(self.families, "families")
         family = (uniforms[:, 2] * len(families)).astype(np.int64)
         return SpecialCurve(s, slowdown, family, families)
