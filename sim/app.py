@@ -63,12 +63,9 @@ def _run(composed: DictConfig, folder: Path, multirun: bool) -> float | None:
             else [RUN_FOLDER + os.path.relpath(folder)]
         )
         goes_on(["moldsim", "run", *sys.argv[1:], *place])
-    done = run_in(folder, config, show, save_in, anew=not multirun)
+    marked = [str(one) for one in tasks] if multirun else None
+    done = run_in(folder, config, show, save_in, anew=not multirun, marked=marked)
     if multirun:
-        from sim.results.provenance import listings
-        from sim.sweeps.marks import mark_finished
-
-        mark_finished(folder, [str(one) for one in tasks], done.inputs, listings(config))
         return _objective(config, done.results)
     from predictors.cli.terminal import PlainConsole
     from sim.console import print_results

@@ -19,7 +19,6 @@ from sim.library.call import Call, axis, called, several
 from sim.library.result import REPLICATIONS, Kept, Result
 from sim.results.artefacts import BASELINE, RUN, STEP, foreign
 from sim.results.durable import write_failure
-from sim.results.provenance import listings
 from sim.simulation.progress import Names, Show
 from sim.simulation.replay import Carried, Simulated, run_in
 from sim.simulation.replay import run as replay
@@ -27,7 +26,6 @@ from sim.simulation.replication import Results
 from sim.sweeps.callback import folder_name
 from sim.sweeps.configurations import HOW
 from sim.sweeps.locks import own_folder
-from sim.sweeps.marks import mark_finished
 from sim.sweeps.resume import override_dirname, samples_to_validate
 
 _CALLER = 3
@@ -263,9 +261,9 @@ def _carried_out(
         return show.names, replay({**config, "picture": "none"}, None, {}, show)
     with own_folder(folder, wait=True):
         own = bool(call.parts)
-        done = run_in(folder, config, show, save, anew=own, goes_on=not own)
-        mark_finished(folder, list(call.overrides), done.inputs, listings(config))
-    return show.names, done
+        return show.names, run_in(
+            folder, config, show, save, anew=own, goes_on=not own, marked=call.overrides
+        )
 
 
 def _row(

@@ -8,8 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -36,9 +35,16 @@ from sim.results.durable import FAILURE, SUMMARY
 from sim.results.formats import check_formats, write_formats
 from sim.results.job_metrics import Figures
 from sim.results.metrics import summarise
-from sim.results.outcome import Outcome
-from sim.results.provenance import KEEP, Identity, identity_of, input_files, why_again
-from sim.results.rows import EASY_PLUS
+from sim.results.plots.style import write_svg
+from sim.results.provenance import (
+    KEEP,
+    Identity,
+    identity_of,
+    input_files,
+    listings,
+    why_again,
+)
+from sim.results.rows import EASY_PLUS, KEPT
 from sim.results.steady_state import STEADY, STEADY_LOAD, WINDOW, Trim
 from sim.simulation.build import with_menu
 from sim.simulation.progress import Show
@@ -46,17 +52,14 @@ from sim.simulation.recorded_schedule import is_recorded
 from sim.simulation.replication import (
     Results,
     decisive,
-    easy_plus_figures,
     easy_plus_of,
     replicated,
     steady_load,
     stopping_rule,
 )
 from sim.simulation.scene import Played, Scene, play, set_scene
+from sim.sweeps.marks import mark_finished
 from workloads.truth.options import TruthOptions
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
 
 logger = logging.getLogger(__name__)
 FILLED = "missing_requested_time"
@@ -141,44 +144,20 @@ def _requested_times(estimates: str, filled: int, jobs: int, how: str) -> str:
     return made if filled >= jobs else f"recorded and {made}"
 
 
-def artefacts(
-    config: Settings,
-    played: Played,
-    scene: Scene,
-    seconds: float,
-    identity: Identity,
-    title: str | None = None,
-) -> Artefacts:
-    """Return everything that is written of a finished simulation; pictures if they have a title."""
-    outcome = played.outcome
-    return Artefacts(
-        tables=outcome.tables,
-        summary=summarise(
-            outcome,
-            trim=Trim(**config["metrics"]),
-            calibration=played.known,
-            calibration_area=played.known_area,
-            more={
-                "seed": config["seed"],
-                **given_figures(config, scene, played),
-                "menu": played.menu,
-                **scene.truth.repetition(),
-            },
-        ),
-        figure=None if title is None else _drawn(outcome, title),
-        manifest=manifest(outcome.trace, seconds) | dict(identity),
-        export=partial(write_formats, run=outcome, names=config["export"]),
-        more_figures={} if title is None else scene.figures(outcome),
+def summary_of(config: Settings, scene: Scene, played: Played) -> Figures:
+    """Return the summary of a finished simulation, with what was given and what repeats."""
+    return summarise(
+        played.outcome,
+        trim=Trim(**config["metrics"]),
+        calibration=played.known,
+        calibration_area=played.known_area,
+        more={
+            "seed": config["seed"],
+            **given_figures(config, scene, played),
+            "menu": played.menu,
+            **scene.truth.repetition(),
+        },
     )
-
-
-def _drawn(outcome: Outcome, title: str) -> "Figure":
-    """Return the picture of a schedule, from the processors of each allocation as they are."""
-    from sim.results.plots.schedule import schedule_figure
-
-    records, epoch = outcome.records, outcome.trace.epoch
-    nodes = records.stretches.nodes
-    return schedule_figure(outcome.tables, records.processors, title, nodes, epoch)
 
 
 def perform(
@@ -196,19 +175,32 @@ def perform(
     """
     began, is_first = time.perf_counter(), replication == 0
     played = play(config, parts, scene, show.display)
-    picture, title = config["picture"], None
-    if picture == "all" or (picture == "first" and is_first and role != STEP):
-        from sim.results.plots.pictures import title_of  # late: many runs draw none
-
-        names, run = show.names[role], played.outcome
-        asked = "" if parts["policy"].get("predictor") else names.asked
-        counts: Figures = {"jobs": int(run.counted.sum()), "processors": run.records.processors}
-        title = title_of(names.policy, asked, names.workload, counts)
-    made = artefacts(config, played, scene, time.perf_counter() - began, identity, title)
-    figures, alone = made.summary, config["replications"] == 1 and config["precision"] is None
+    run, seconds = played.outcome, time.perf_counter() - began
+    figures = summary_of(config, scene, played)
+    alone = config["replications"] == 1 and config["precision"] is None
     sought = is_first and figures[STEADY] is False and (alone or figures[WINDOW] is None)
     load = steady_load(config, parts, scene, show.display) if sought else None
-    return replace(made, summary=dict(sorted({**figures, STEADY_LOAD: load}.items())))
+    figures = dict(sorted({**figures, STEADY_LOAD: load}.items()))
+    asked = config["picture"]
+    drawn = asked == "all" or (asked == "first" and is_first and role != STEP)
+
+    def write_more(folder: Path) -> None:
+        """Write its pictures, if they are asked for, and its schedule in other formats."""
+        write_formats(folder, run, config["export"])
+        if not drawn:
+            return
+        from sim.results.plots.pictures import title_of  # late: many runs draw none
+        from sim.results.plots.schedule import schedule_figure
+
+        names, size, held = show.names[role], run.records.processors, run.records.stretches
+        predictor = "" if parts["policy"].get("predictor") else names.asked
+        title = title_of(names.policy, predictor, names.workload, figures)
+        picture = schedule_figure(run.tables, size, title, held.nodes, run.trace.epoch)
+        picture.savefig(folder / "schedule.png", metadata={"Software": None})
+        for name, one in scene.figures(run).items():
+            write_svg(one, folder / name)
+
+    return Artefacts(run.tables, figures, manifest(run.trace, seconds) | {**identity}, write_more)
 
 
 MOST_STEP_JOBS = 100_000
@@ -270,7 +262,9 @@ def replicate(
     more: Figures = {}
     if rival is not None:
         with show.display.part(number - 1 - varies, number, EASY_PLUS):
-            more |= easy_plus_figures(config, rival, scene, show.display)
+            played = play(config, rival, scene, show.display)
+            figures = summarise(played.outcome, trim=Trim(**config["metrics"]))
+            more |= {f"{EASY_PLUS}_{key}": figures[key] for key in KEPT}
     if varies:
         with show.display.part(number - 1, number):
             more |= decisive(config, show.display)
@@ -281,7 +275,7 @@ def replicate(
 
 
 class Carried(NamedTuple):
-    """A run that is carried out: its summaries, those of each of several replications, its inputs.
+    """A run that is carried out: its summaries, and those of each of several replications.
 
     Attributes
     ----------
@@ -289,13 +283,10 @@ class Carried(NamedTuple):
         By role; of several replications the means.
     parts : sequence of such mappings
         Without several replications empty.
-    inputs : mapping of str to pathlib.Path
-        The files that it read, where it has a folder.
     """
 
     results: Results
     parts: Sequence[Results] = ()
-    inputs: Mapping[str, Path] = MappingProxyType({})
 
 
 def run(
@@ -364,6 +355,7 @@ def run_in(
     *,
     anew: bool,
     goes_on: bool = True,
+    marked: Sequence[str] | None = None,
 ) -> Carried:
     """Carry out a run in a folder that nobody else works in.
 
@@ -383,28 +375,34 @@ def run_in(
         inputs and this code.
     goes_on : bool
         Whether replications that an interrupted run left there are taken for its own.
+    marked : sequence of str, optional
+        The overrides by which a sweep knows the run again.
     """
     files = input_files(config)
     identity = identity_of(digest(config), files)
     finish(folder)
     (folder / FAILURE).unlink(missing_ok=True)
-    if not anew:
-        why = why_again(folder, identity, keep_code=config["reuse"] == KEEP)
-        if why is None:
-            logger.info("already finished: %s", folder.name)
-            results = read_results(folder)
-            number = int(results[RUN].get("replications") or 0)
-            places = [replication_folder(folder, k) for k in range(number)]
-            return Carried(results, [*map(read_results, places)], files)
+    again = partial(why_again, identity=identity, keep_code=config["reuse"] == KEEP)
+    why = "" if anew else again(folder)
+    if why is None:
+        logger.info("already finished: %s", folder.name)
+        results = read_results(folder)
+        number = int(results[RUN].get("replications") or 0)
+        places = [replication_folder(folder, k) for k in range(number)]
+        done = Carried(results, [*map(read_results, places)])
+    else:
         if why:
             logger.warning("done again: %s", why)
-    if not (folder / SUMMARY).exists():
-        save(folder)
-    with replacing(folder, goes_on=goes_on) as new:
-        for part in new.iterdir():
-            if part.is_file():
-                part.unlink()
-            elif why_again(part, identity, keep_code=config["reuse"] == KEEP) is not None:
-                shutil.rmtree(part)
-        save(new)
-        return run(config, new, identity, show, keep)._replace(inputs=files)
+        if not (folder / SUMMARY).exists():
+            save(folder)
+        with replacing(folder, goes_on=goes_on) as new:
+            for part in new.iterdir():
+                if part.is_file():
+                    part.unlink()
+                elif again(part) is not None:
+                    shutil.rmtree(part)
+            save(new)
+            done = run(config, new, identity, show, keep)
+    if marked is not None:
+        mark_finished(folder, marked, files, listings(config))
+    return done

@@ -18,8 +18,8 @@ from sim.errors import ConfigError
 from sim.results.artefacts import BASELINE, RUN
 from sim.results.job_metrics import Figures
 from sim.results.metrics import history_figures, summarise
-from sim.results.rows import EASY_PLUS, KEPT, number_of
-from sim.results.steady_state import STEADY, Trim
+from sim.results.rows import number_of
+from sim.results.steady_state import STEADY
 from sim.simulation.recorded_schedule import is_recorded
 from sim.simulation.scene import Scene, play, set_scene
 from sim.statistics import t_interval
@@ -321,12 +321,3 @@ def easy_plus_of(config: Settings) -> dict[str, Any] | None:
     shortest = {**base["policy"]["backfill"], "candidates": "shortest"}
     policy = {**base["policy"], "backfill": shortest, "predictor": last_two}
     return None if config["policy"] == policy else {**base, "policy": policy}
-
-
-def easy_plus_figures(
-    config: Settings, parts: Settings, scene: Scene, progress: Display
-) -> Figures:
-    """Return the figures of EASY++ on a run's jobs that the run keeps beside its own."""
-    played = play(config, parts, scene, progress)
-    figures = summarise(played.outcome, trim=Trim(**config["metrics"]))
-    return {f"{EASY_PLUS}_{key}": figures[key] for key in KEPT}
