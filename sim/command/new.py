@@ -6,12 +6,11 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from sim.command.main import BAD_STATUS
+from sim.command.main import BAD_STATUS, TEMPLATES
 from sim.errors import SimError
 from sim.help.pages import PLUGINS, meant, options
 from sim.results.durable import answering
 
-TEMPLATES = Path(__file__).parent / "templates"
 JOBS = '"workload.jobs=20", '
 """What the test of a part says, but for that of a workload, which has jobs of its own."""
 
