@@ -78,7 +78,7 @@ def _run(composed: DictConfig, folder: Path, multirun: bool) -> float | None:
 
 def _objective(config: dict[str, Any], results: Any) -> float | None:
     """Return what a sweeper that searches minimises; None, with a warning, if undefined."""
-    from sim.simulation.replication import objective_of
+    from sim.simulation.replay import objective_of
 
     try:
         return objective_of(config).value(results)

@@ -2,7 +2,7 @@
 
 import contextlib
 import warnings
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from itertools import product
 from os import PathLike, fspath
@@ -20,9 +20,8 @@ from sim.library.result import REPLICATIONS, Kept, Result
 from sim.results.artefacts import BASELINE, RUN, STEP, foreign
 from sim.results.durable import write_failure
 from sim.simulation.progress import Names, Show
-from sim.simulation.replay import Carried, Simulated, run_in
+from sim.simulation.replay import Carried, Results, Simulated, run_in
 from sim.simulation.replay import run as replay
-from sim.simulation.replication import Results
 from sim.sweeps.callback import folder_name
 from sim.sweeps.configurations import HOW
 from sim.sweeps.locks import own_folder
@@ -84,7 +83,7 @@ def run(
     (30, 0.0)
     """
     call = called(overrides, jobs, processors, policy, predictor, keys)
-    config, show, save = _composed(call)
+    config, show, save = call.composed()
     kept: list[Simulated] = []
     if folder is None:
         done = replay({**config, "picture": "none"}, None, {}, show, kept.append)
@@ -93,21 +92,6 @@ def run(
     with own_folder(place):
         done = run_in(place, config, show, save, kept.append, anew=True, goes_on=False)
     return _result(done.results, kept, show.names, place)
-
-
-def _composed(
-    call: Call, multirun: bool = False
-) -> tuple[dict[str, Any], Show, Callable[[Path], None]]:
-    """Return the settings of a run, what is told of it, and what writes its configuration.
-
-    Progress is told at a terminal or in a notebook, unless it is set.
-    """
-    composed = compose(call.overrides, multirun)
-    config, show = call.settings(composed), Show(names=call.names(composed))
-    asked = config["sim"]["progress"]
-    is_seen = show.messages.is_terminal or show.messages.is_jupyter
-    show = replace(show, progress=is_seen if asked is None else asked)
-    return config, show, call.saver(composed)
 
 
 def _made(folder: str | PathLike[str]) -> Path:
@@ -210,9 +194,8 @@ def sweep(
     place = None if folder is None else _made(folder)
     rows, parts = [], Kept()
     with contextlib.ExitStack() as stack:
-        messages = Show().messages
-        is_seen = messages.is_terminal or messages.is_jupyter
-        shown = stack.enter_context(Display(messages)) if is_seen else SILENT
+        show = Show()
+        shown = stack.enter_context(Display(show.messages)) if show.is_seen else SILENT
         for number, one in enumerate(planned):
             named = f"{number + 1} of {len(planned)}"
             with shown.part(number, len(planned), named):
@@ -255,7 +238,7 @@ def _carried_out(
     call: Call, folder: Path | None, shown: Display
 ) -> tuple[Mapping[str, Names], Carried]:
     """Simulate; what is finished in its folder is left as it is. Return names and summaries."""
-    config, show, save = _composed(call, multirun=True)
+    config, show, save = call.composed(multirun=True)
     show = replace(show, display=shown if show.progress else SILENT)
     if folder is None:
         return show.names, replay({**config, "picture": "none"}, None, {}, show)

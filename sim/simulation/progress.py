@@ -96,6 +96,11 @@ class Show:
     messages: Console = field(default_factory=lambda: PlainConsole(stderr=True))
     display: Display = SILENT
 
+    @property
+    def is_seen(self) -> bool:
+        """Whether messages come to a terminal or a notebook."""
+        return self.messages.is_terminal or self.messages.is_jupyter
+
 
 def beginning(trace: Trace) -> tuple[float, datetime.datetime | None]:
     """Return a trace's first submit, in seconds on its clock and as a date (UTC) if known."""

@@ -208,12 +208,18 @@ def _remember(key: str, whole: bytes, *, lasts: bool) -> None:
             path.unlink(missing_ok=True)
 
 
-def runs_of(overrides: Sequence[str]) -> list[Sequence[str]]:
+def split(overrides: Sequence[str], loader: Any = None) -> list[list[str]]:
+    """Return the overrides of each run of a sweep; axes with ``glob`` need Hydra's loader."""
+    parsed = OverridesParser.create(config_loader=loader).parse_overrides(list(overrides))
+    return [list(one) for one in BasicSweeper.split_arguments(parsed, None)[0]]
+
+
+def runs_of(overrides: Sequence[str]) -> list[list[str]]:
     """Return the overrides of each run of a sweep; none of a million or more, or with ``glob``."""
     try:
         parsed = OverridesParser.create().parse_overrides(list(overrides))
         axes = (one.sweep_string_iterator() for one in parsed if one.is_sweep_override())
         runs = prod(len([*islice(axis, MOST_RUNS)]) for axis in axes)
-        return [] if runs >= MOST_RUNS else [*BasicSweeper.split_arguments(parsed, None)[0]]
+        return [] if runs >= MOST_RUNS else split(overrides)
     except (AssertionError, HydraException):
         return []
