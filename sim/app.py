@@ -57,12 +57,9 @@ def _run(composed: DictConfig, folder: Path, multirun: bool) -> float | None:
     tasks = HydraConfig.get().overrides.task
     save_in = partial(save, config=composed, command=own, overrides=tasks)
     if not multirun and (config["replications"] > 1 or config["precision"] is not None):
-        place = (
-            []
-            if any(RUN_FOLDER in one for one in sys.argv)
-            else [RUN_FOLDER + os.path.relpath(folder)]
-        )
-        goes_on(["moldsim", "run", *sys.argv[1:], *place])
+        words = ["moldsim", "run", *sys.argv[1:]]
+        named = any(RUN_FOLDER in one for one in words)
+        goes_on(words if named else [*words, RUN_FOLDER + os.path.relpath(folder)])
     marked = [str(one) for one in tasks] if multirun else None
     done = run_in(folder, config, show, save_in, anew=not multirun, marked=marked)
     if multirun:

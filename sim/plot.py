@@ -25,10 +25,9 @@ from sim.results.plots.pictures import (
     Again,
     RunFolder,
     figure_of,
-    title_of,
 )
 from sim.results.plots.style import write_svg
-from sim.results.sentences import NOBODY
+from sim.simulation.progress import Names
 from sim.sweeps.configurations import read_configuration
 
 if TYPE_CHECKING:
@@ -106,8 +105,7 @@ def _title(folder: Path, summary: Figures) -> str:
     chosen = read_configuration(run)
     policy = chosen.value("baseline" if role else "policy")
     predictor = BASELINE_PREDICTOR if role == BASELINE else chosen.value("predictor")
-    asked = "" if policy == NOBODY else str(predictor)
-    return title_of(str(policy), asked, str(chosen.value("workload")), summary)
+    return Names(str(policy), str(predictor), str(chosen.value("workload"))).title(summary)
 
 
 def write_figure(figure: "Figure", stem: Path) -> list[Path]:

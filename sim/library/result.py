@@ -101,13 +101,12 @@ class Result(Frames):
             If there is no such kind, or the run has nothing of it.
         """
         from sim.plot import figure, made_again
-        from sim.results.plots.pictures import RunFolder, title_of
+        from sim.results.plots.pictures import RunFolder
 
         first = self.replications[0] if self.replications else self
         assert first.tables is not None
-        named = title_of(self.names.policy, self.names.asked, self.names.workload, first.summary)
         again = None if self.folder is None else partial(made_again, self.folder)
-        run = RunFolder(first.tables, first.summary, named, again)
+        run = RunFolder(first.tables, first.summary, self.names.title(first.summary), again)
         return figure(run, kind, columns, title, of)
 
     def compare(

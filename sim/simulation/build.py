@@ -1,5 +1,6 @@
 """Build the parts of a run from its configuration: the one place where classes are named."""
 
+import contextlib
 import copy
 import importlib
 import importlib.util
@@ -8,7 +9,7 @@ import os
 import types
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Literal, NoReturn, Union, get_args, get_origin, get_type_hints
+from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 
 from predictors.base import Estimator
 from sim.config import check_sizes
@@ -149,21 +150,6 @@ def accepted(target: object, key: str) -> Mapping[str, inspect.Parameter]:
     return inspect.signature(_located(target, key)).parameters
 
 
-def _hints(factory: Any) -> dict[str, Any]:
-    try:
-        return get_type_hints(factory.__init__ if inspect.isclass(factory) else factory)
-    except NameError:
-        return {}
-
-
-def _refuse_argument(key: str, value: object, hint: Any) -> NoReturn:
-    if allowed(hint) == _PART:
-        group = key.replace(".", "/")
-        raise ConfigError(f"{key}={value}: is made of several keys; choose with {group}={value}")
-    shown = "null" if value is None else value
-    raise ConfigError(f"{key}={shown}: must be {allowed(hint)}")
-
-
 def _check_arguments(factory: Any, arguments: Mapping[str, Any], key: str) -> None:
     known = inspect.signature(factory).parameters
     if not any(p.kind is p.VAR_KEYWORD for p in known.values()):
@@ -174,9 +160,17 @@ def _check_arguments(factory: Any, arguments: Mapping[str, Any], key: str) -> No
     for name, parameter in known.items():
         if name not in arguments and parameter.default is parameter.empty:
             raise ConfigError(f"{key}.{name}: a value is needed")
-    for name, hint in _hints(factory).items():
-        if name in arguments and not fits(arguments[name], hint):
-            _refuse_argument(f"{key}.{name}", arguments[name], hint)
+    hints: dict[str, Any] = {}
+    with contextlib.suppress(NameError):
+        hints = get_type_hints(factory.__init__ if inspect.isclass(factory) else factory)
+    for name, hint in hints.items():
+        if name not in arguments or fits(arguments[name], hint):
+            continue
+        value, place = arguments[name], f"{key}.{name}"
+        said = f"must be {allowed(hint)}"
+        if allowed(hint) == _PART:
+            said = f"is made of several keys; choose with {place.replace('.', '/')}={value}"
+        raise ConfigError(f"{place}={'null' if value is None else value}: {said}")
 
 
 def _located_message(error: Exception, key: str, arguments: Mapping[str, Any]) -> str:

@@ -308,13 +308,13 @@ def perform(
         write_formats(folder, run, config["export"])
         if not drawn:
             return
-        from sim.results.plots.pictures import title_of  # late: many runs draw none
-        from sim.results.plots.schedule import schedule_figure
+        from sim.results.plots.schedule import schedule_figure  # late: many runs draw none
 
         names, size, held = show.names[role], run.records.processors, run.records.stretches
-        predictor = "" if parts["policy"].get("predictor") else names.asked
-        title = title_of(names.policy, predictor, names.workload, figures)
-        picture = schedule_figure(run.tables, size, title, held.nodes, run.trace.epoch)
+        if parts["policy"].get("predictor"):  # one of its own, which its name says
+            names = replace(names, predictor="")
+        title, epoch = names.title(figures), run.trace.epoch
+        picture = schedule_figure(run.tables, size, title, held.nodes, epoch)
         picture.savefig(folder / "schedule.png", metadata={"Software": None})
         for name, one in scene.figures(run).items():
             write_svg(one, folder / name)

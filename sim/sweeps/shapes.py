@@ -12,7 +12,6 @@ import os
 import pickle
 import sys
 from collections.abc import Callable, Sequence
-from importlib.util import find_spec
 from itertools import islice
 from math import prod
 from pathlib import Path
@@ -29,7 +28,7 @@ from hydra.errors import HydraException
 from omegaconf import DictConfig, OmegaConf
 
 from sim.errors import ConfigError
-from sim.help.pages import CONFIG_FOLDER
+from sim.help.pages import CONFIG_FOLDER, plugin_folders
 from sim.results.durable import replaced
 
 MOST = 200
@@ -156,19 +155,10 @@ def _stamps(folder: Path) -> list[tuple[str, int, int]]:
     return sorted(found)
 
 
-def _folder(source: str) -> Path | None:
-    """Return the folder of a source; None for Hydra's own and for the schema."""
-    scheme, _, place = source.partition("://")
-    if scheme == "file":
-        return Path(place)
-    spec = find_spec(place.replace("/", ".")) if place != "hydra.conf" and scheme == "pkg" else None
-    inside = spec and spec.submodule_search_locations
-    return Path(inside[0]) if inside else None
-
-
 def _key(sources: Sequence[str], shape: object) -> str:
     """Return what is another where any file, version or choice is."""
-    folders = [one for one in map(_folder, sources) if one is not None]
+    folders = [Path(one[7:]) for one in sources if one.startswith("file://")]
+    folders += plugin_folders().values()
     schema = CONFIG_FOLDER.parent / "sim" / "config.py"
     files = [_stamps(one) for one in folders], schema.stat().st_size, schema.stat().st_mtime_ns
     versions = sys.version, hydra.__version__, omegaconf.__version__
