@@ -289,21 +289,6 @@ def warnings(run: Figures) -> list[str]:
     return lines
 
 
-def recorded_warnings(sides: Sequence[Side]) -> list[str]:
-    """Return `recorded_sentences` of the columns of a table."""
-    shown = [side.figures for side in sides if is_recorded(side.figures)]
-    told = bool(recorded(sides)) or any(side.policy == NOBODY for side in sides)
-    return recorded_sentences(shown, told and isinstance(sides[0].figures.get("replications"), int))
-
-
-def charged_notes(sides: Sequence[Side]) -> list[str]:
-    """Return who bears the cost of runs before the start, where only some have such."""
-    run, others = sides[0].figures, sides[1:]
-    if run.get("given_charged") and any(not side.figures.get("given_runs") for side in others):
-        return ["The baseline replays no runs before the start: the run alone bears their cost."]
-    return []
-
-
 def verdict_lines(sides: Sequence[Side]) -> list[str]:
     """Return what changed, which jobs were treated how, and on what that rests.
 
@@ -410,14 +395,19 @@ def print_results(console: Console, sides: Sequence[Side], folder: Path | None =
     console.print(result_table(sides, console.width))
     bounds = bound_notes(run) if len(sides) > 2 or recorded(sides) else []
     weighed = weighing_notes(len(sides[0].samples) if len(sides) > 1 else 0)
-    said = [*compared_notes(sides), *weighed, *few_predictions(named), *charged_notes(sides)]
+    said = [*compared_notes(sides), *weighed, *few_predictions(named)]
+    if run.get("given_charged") and not all(side.figures.get("given_runs") for side in sides[1:]):
+        said += ["The baseline replays no runs before the start: the run alone bears their cost."]
     said += [*notes(run), *bounds, *reasons(run)]
     for line in [*_without_molding(sides), *_losers(sides), *said]:
         console.print(f"[dim]{escape(line)}[/]")
-    warned = [*killed_sentence(named), *_of_windows(sides), *recorded_warnings(sides)]
+    shown = [side.figures for side in sides if is_recorded(side.figures)]
+    told = bool(recorded(sides)) or any(side.policy == NOBODY for side in sides)
+    told = told and isinstance(run.get("replications"), int)
+    warned = [*killed_sentence(named), *_of_windows(sides), *recorded_sentences(shown, told)]
     for line in [*warned, *warnings(run)]:
         console.print(f"[yellow]Warning:[/] {escape(line)}")
     if folder is not None:
         here = Path.cwd()
-        shown = folder.relative_to(here) if folder.is_relative_to(here) else folder
-        console.print(f"Artefacts: {shown}", markup=False, highlight=False, soft_wrap=True)
+        place = folder.relative_to(here) if folder.is_relative_to(here) else folder
+        console.print(f"Artefacts: {place}", markup=False, highlight=False, soft_wrap=True)

@@ -103,16 +103,6 @@ def refuse(said: str) -> int:
     return BAD_STATUS
 
 
-def _unknown(name: str) -> int:
-    """Say that there is no such subcommand, and what was probably meant."""
-    from sim.help.pages import meant
-
-    if "=" in name:
-        return refuse(f"{name}: a subcommand comes first; did you mean moldsim run {name}?")
-    hint = meant(name, SUBCOMMANDS, "moldsim --help lists all")
-    return refuse(f"{name}: there is no such subcommand; {hint}")
-
-
 def main(given: Sequence[str] | None = None) -> int:
     """Carry out a subcommand; return its exit status.
 
@@ -135,10 +125,14 @@ def main(given: Sequence[str] | None = None) -> int:
 
         sys.stdout.write(f"moldsim {own_version()}\n")
         return 0
-    asked = SUBCOMMANDS.get(name)
-    if asked is None:
-        return _unknown(name)
-    return carry_out(name, asked, rest)
+    if name in SUBCOMMANDS:
+        return carry_out(name, SUBCOMMANDS[name], rest)
+    if "=" in name:
+        return refuse(f"{name}: a subcommand comes first; did you mean moldsim run {name}?")
+    from sim.help.pages import meant
+
+    hint = meant(name, SUBCOMMANDS, "moldsim --help lists all")
+    return refuse(f"{name}: there is no such subcommand; {hint}")
 
 
 def carry_out(name: str, asked: Subcommand, rest: Sequence[str]) -> int:

@@ -85,12 +85,11 @@ def read_option(path: Path) -> Option:
         more = _MORE.match(line)
         if more and not line.startswith("# @package"):
             if keys and keys[-1].comment and line.startswith(" " * 8):
-                last = keys[-1]
-                keys[-1] = Key(last.name, last.default, f"{last.comment} {more['comment']}")
-            elif not keys and not within and " | " in line:
+                keys[-1] = replace(keys[-1], comment=f"{keys[-1].comment} {more['comment']}")
+            elif not within and " | " in line:
                 parts = (one.partition(":") for one in more["comment"].split(" | "))
                 facts = {name: text.strip() for name, _, text in parts}
-            elif not keys and not within:
+            elif not within:
                 about.append(more["comment"])
         found = _KEY.match(line)
         if not found:

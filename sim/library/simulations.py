@@ -2,7 +2,7 @@
 
 import contextlib
 import warnings
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from itertools import product
 from os import PathLike, fspath
@@ -83,15 +83,33 @@ def run(
     (30, 0.0)
     """
     call = called(overrides, jobs, processors, policy, predictor, keys)
-    config, show, save = call.composed()
     kept: list[Simulated] = []
+    names, done = _carried_out(call, folder, keep=kept.append)
+    return _result(done.results, kept, names, None if folder is None else Path(folder))
+
+
+def _carried_out(
+    call: Call,
+    folder: str | PathLike[str] | None,
+    shown: Display | None = None,
+    keep: Callable[[Simulated], None] | None = None,
+) -> tuple[Mapping[str, Names], Carried]:
+    """Simulate; return by role what parts are called, and the summaries.
+
+    Of a sweep, which a display is `shown` of, what is finished in its folder is left as it is,
+    but for runs of objects.
+    """
+    multirun = shown is not None
+    config, show, save = call.composed(multirun)
+    if shown is not None:
+        show = replace(show, display=shown if show.progress else SILENT)
     if folder is None:
-        done = replay({**config, "picture": "none"}, None, {}, show, kept.append)
-        return _result(done.results, kept, show.names, None)
-    place = _made(folder)
-    with own_folder(place):
-        done = run_in(place, config, show, save, kept.append, anew=True, goes_on=False)
-    return _result(done.results, kept, show.names, place)
+        return show.names, replay({**config, "picture": "none"}, None, {}, show, keep)
+    place, anew = _made(folder), not multirun or bool(call.parts)
+    marked = call.overrides if multirun else None
+    with own_folder(place, wait=multirun):
+        done = run_in(place, config, show, save, keep, anew=anew, goes_on=not anew, marked=marked)
+    return show.names, done
 
 
 def _made(folder: str | PathLike[str]) -> Path:
@@ -232,21 +250,6 @@ def _plan(call: Call) -> list[Call]:
     for one in samples_to_validate(every):
         compose(one, multirun=True)
     return [replace(call, overrides=one) for one in every]
-
-
-def _carried_out(
-    call: Call, folder: Path | None, shown: Display
-) -> tuple[Mapping[str, Names], Carried]:
-    """Simulate; what is finished in its folder is left as it is. Return names and summaries."""
-    config, show, save = call.composed(multirun=True)
-    show = replace(show, display=shown if show.progress else SILENT)
-    if folder is None:
-        return show.names, replay({**config, "picture": "none"}, None, {}, show)
-    with own_folder(folder, wait=True):
-        own = bool(call.parts)
-        return show.names, run_in(
-            folder, config, show, save, anew=own, goes_on=not own, marked=call.overrides
-        )
 
 
 def _row(
