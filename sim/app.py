@@ -75,10 +75,10 @@ def _run(composed: DictConfig, folder: Path, multirun: bool) -> float | None:
 
 def _objective(config: dict[str, Any], results: Any) -> float | None:
     """Return what a sweeper that searches minimises; None, with a warning, if undefined."""
-    from sim.simulation.replay import objective_of
+    from sim.simulation.replay import Objective
 
     try:
-        return objective_of(config).value(results)
+        return Objective(config["objective"], config["objective_of"]).value(results)
     except ConfigError as error:
         logger.warning("%s", error)
         return None

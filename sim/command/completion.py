@@ -5,7 +5,7 @@ import sys
 from collections.abc import Iterator, Sequence
 
 from sim.command.main import SUBCOMMANDS, TEMPLATES, refuse
-from sim.help.meanings import column_names
+from sim.command.topics import topics
 from sim.help.pages import CONFIG_FOLDER, Key, groups, meant, options, read_option
 
 LINE = "--line"
@@ -71,8 +71,7 @@ def words(line: Sequence[str]) -> list[str]:
     if not before:
         return [name for name in SUBCOMMANDS if name.startswith(last)]
     if before[0] == "help":
-        found = [*SUBCOMMANDS, *groups(), *(key for key, _ in keys([])), *column_names()]
-        return list(dict.fromkeys(name for name in found if name.startswith(last)))
+        return [name for name in topics() if name.startswith(last)]
     if before[0] not in RUNNING:
         return []
     key, equals, value = last.partition("=")

@@ -98,7 +98,9 @@ def given_figures(config: Settings, scene: Scene, played: Played) -> Figures:
     work = float((jobs["requested_processors"] * jobs["reference_runtime"]).sum())
     workload, curves = config["workload"], config["moldability"]
     asks = scene.truth.known and "A" not in trace.models
-    sizes = _sizes(scene.truth.size, scene.truth.size_class)
+    sizes = "class" if (scene.truth.size_class >= 0).any() else "hidden"
+    if not np.isnan(scene.truth.size).all():
+        sizes = "known"
     recorded = workload.get("applications") == "log"
     nobody = trace.identity == "user_request" and bool((jobs["user"] < 0).all())
     return {
@@ -119,12 +121,6 @@ def given_figures(config: Settings, scene: Scene, played: Played) -> Figures:
             (workload.get("cleaning") or {}).get(FILLED, "exact"),
         ),
     }
-
-
-def _sizes(size: np.ndarray, size_class: np.ndarray) -> str:
-    if not np.isnan(size).all():
-        return "known"
-    return "class" if (size_class >= 0).any() else "hidden"
 
 
 def _requested_times(estimates: str, filled: int, jobs: int, how: str) -> str:
@@ -516,11 +512,6 @@ class Precision:
         }
 
 
-def objective_of(config: Settings) -> Objective:
-    """Return the objective that a configuration names."""
-    return Objective(config["objective"], config["objective_of"])
-
-
 def stopping_rule(config: Settings) -> Precision | None:
     """Return when the replications of a configured run are enough; None: when done.
 
@@ -535,7 +526,8 @@ def stopping_rule(config: Settings) -> Precision | None:
     if config["objective_of"] == "change" and config["baseline"] is None:
         raise ConfigError("objective_of=change: needs a baseline; baseline is null here")
     least = config["replications"] if config["replications"] > 1 else LEAST
-    return Precision(asked, least, config["most_replications"], objective_of(config))
+    objective = Objective(config["objective"], config["objective_of"])
+    return Precision(asked, least, config["most_replications"], objective)
 
 
 def replicated(

@@ -364,14 +364,9 @@ def group_of(key: str) -> str:
     return key.replace("/", ".").partition(".")[0]
 
 
-def _replaced(setting: Setting, named: Setting) -> Setting:
+def with_options(setting: Setting, named: Setting) -> Setting:
     """Return a setting with other options of some groups, of whose own keys nothing is known."""
     return {k: named.get(k) if group_of(k) in named else v for k, v in setting.items()}
-
-
-def asking(setting: Setting, predictor: str | None = None) -> Setting:
-    """Return the setting of a run that asked the `predictor` of its policy, or nobody."""
-    return _replaced(setting, {"predictor": predictor})
 
 
 def of_baseline(setting: Setting, run: Configuration, with_predictor: bool = False) -> Setting:
@@ -383,4 +378,4 @@ def of_baseline(setting: Setting, run: Configuration, with_predictor: bool = Fal
     named = {"policy": run.value("baseline")}
     if not with_predictor:
         named["predictor"] = "user_estimate"
-    return _replaced(setting, named)
+    return with_options(setting, named)
