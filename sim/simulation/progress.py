@@ -195,7 +195,8 @@ class ProgressGuard(Watcher):
         SimError
             If that was too long ago.
         """
-        now, ended = engine.view.now, engine.log.completed
+        view, ended = engine.view, engine.log.completed
+        now = view.now
         in_vain = engine.interruptions - INTERRUPTIONS_A_JOB * ended
         vain = in_vain * EVENTS_AN_INTERRUPTION > self._most
         events, spent = engine.events - self._events, now - self._since
@@ -204,7 +205,6 @@ class ProgressGuard(Watcher):
             return
         left: list[int] = []
         if vain or ended == self._ended:  # all jobs at every end would be quadratic
-            view = engine.view
             came = (view.jobs.requested_processors > 0) & (np.asarray(view.submit_time) < now)
             left = np.flatnonzero(came & ~engine.log.over).tolist()
         if left:
@@ -214,14 +214,10 @@ class ProgressGuard(Watcher):
             if vain:
                 times = engine.interruptions
                 known = f"jobs were interrupted {times:,} times and {ended:,} were completed"
-            state = self._state(engine, job)
-            raise SimError(f"{known}: job {state}; {CHANGE} sim.stall_{key}={value:.15g}")
+            runs, again = job in view.running, engine.restarts.get(job, 0)
+            count = view.running[job].processors if runs else view.requested_processors[job]
+            state = f"{'runs on' if runs else 'waits for'} {count} processor{'s' * (count != 1)}"
+            state += f" and was restarted {again:,} time{'s' * (again != 1)}"
+            state = f"job {self._job_id[job]} {state}"
+            raise SimError(f"{known}: {state}; {CHANGE} sim.stall_{key}={value:.15g}")
         self._ended, self._events, self._since = ended, engine.events, now
-
-    def _state(self, engine: Watched, job: int) -> str:
-        """Say what a job does, and how often it began."""
-        view, runs = engine.view, job in engine.view.running
-        count = view.running[job].processors if runs else view.requested_processors[job]
-        state = f"{'runs on' if runs else 'waits for'} {count} processor{'s' * (count != 1)}"
-        number, again = self._job_id[job], engine.restarts.get(job, 0)
-        return f"{number} {state} and was restarted {again:,} time{'s' * (again != 1)}"
