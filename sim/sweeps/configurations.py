@@ -161,8 +161,6 @@ CHOICES = re.compile(
     re.MULTILINE | re.ASCII,
 )
 """Where the options are that a run chose, as Hydra writes them."""
-GIVEN = re.compile(r"(?:- [\w+~][\w./@~-]*=[\w./=+,@~-]*\n)+", re.ASCII)
-"""A list of overrides that are plain text to YAML."""
 MARK = "value_of_line_"
 """Stands, with its number, for such a value in a text that many runs share."""
 
@@ -210,22 +208,17 @@ def _values(path: Path) -> Setting:
         raise SimError(f"{path}: it is nested too deeply") from None
 
 
-def _overrides(path: Path) -> Setting:
-    """Return what stood on a run's command line, by key."""
-    text = _text(path)
-    if text is not None and GIVEN.fullmatch(text):
-        lines = [line[2:] for line in text.splitlines()]
-    else:
-        lines = [str(one) for one in _load(path, list)]
-    return dict(map(parse_override, lines))
+def _telling(choices: Mapping[str, object]) -> dict[str, str]:
+    """Return those options that tell something of a run."""
+    named = {key: value for key, value in choices.items() if isinstance(value, str)}
+    return {key: value for key, value in named.items() if not key.startswith(OVERLAYS)}
 
 
 @lru_cache(256)
 def _told(text: str) -> Mapping[str, str]:
     """Return the lines of chosen options, those that tell something of a run."""
     lines = (line.strip().partition(": ") for line in text.splitlines())
-    named = {key: word for key, _, value in lines if isinstance(word := _word(value), str)}
-    return {key: value for key, value in named.items() if not key.startswith(OVERLAYS)}
+    return _telling({key: _word(value) for key, _, value in lines})
 
 
 def _choices(path: Path) -> Mapping[str, str]:
@@ -238,8 +231,7 @@ def _choices(path: Path) -> Mapping[str, str]:
     for name in ("hydra", "runtime", "choices"):
         inner = choices.get(name)
         choices = inner if isinstance(inner, dict) else {}
-    named = {str(key): value for key, value in choices.items() if isinstance(value, str)}
-    return {key: value for key, value in named.items() if not key.startswith(OVERLAYS)}
+    return _telling({str(key): value for key, value in choices.items()})
 
 
 def flatten(tree: object, prefix: str = "") -> Setting:
@@ -297,8 +289,9 @@ def read_configuration(run: Path) -> Configuration:
         If a file is no plain YAML of the kind that Hydra writes; the message names it.
     """
     folder = run / ".hydra"
-    overrides, choices = _overrides(folder / "overrides.yaml"), _choices(folder / "hydra.yaml")
-    return Configuration(overrides, choices, SharedNames(_values(folder / "config.yaml")))
+    given = [parse_override(str(one)) for one in _load(folder / "overrides.yaml", list)]
+    choices, values = _choices(folder / "hydra.yaml"), _values(folder / "config.yaml")
+    return Configuration(dict(given), choices, SharedNames(values))
 
 
 def _varying(settings: Sequence[Setting]) -> list[Setting]:
