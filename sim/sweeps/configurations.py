@@ -2,14 +2,14 @@
 
 import re
 from array import array
-from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
-from functools import lru_cache
+from functools import cache, lru_cache
 from itertools import count
 from pathlib import Path
 from sys import intern
-from typing import Any, ClassVar
+from typing import Any
 
 import yaml
 
@@ -27,16 +27,12 @@ class SharedNames(Mapping[str, Any]):
     """A mapping that may have many like it: names are kept once for all, floats side by side."""
 
     __slots__ = ("_floats", "_others", "_places")
-    _known: ClassVar[dict[tuple[object, ...], dict[str, int]]] = {}
 
     def __init__(self, content: Mapping[str, object]) -> None:
         floats = {name: value for name, value in content.items() if isinstance(value, float)}
         self._floats = array("d", floats.values())
         self._others = tuple([value for name, value in content.items() if name not in floats])
-        kind = (*content, None, *floats)
-        if kind not in self._known:
-            self._known[kind] = _places(content, floats)
-        self._places = self._known[kind]
+        self._places = _places(tuple(content), tuple(floats))
 
     def __getitem__(self, name: str) -> Any:
         place = self._places[name]
@@ -49,7 +45,8 @@ class SharedNames(Mapping[str, Any]):
         return len(self._places)
 
 
-def _places(names: Iterable[str], floats: Container[str]) -> dict[str, int]:
+@cache
+def _places(names: tuple[str, ...], floats: tuple[str, ...]) -> Mapping[str, int]:
     """Return where each value stands: among the floats, or, inverted, among the others."""
     first, others = count(), count()
     return {name: next(first) if name in floats else ~next(others) for name in names}
