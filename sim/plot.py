@@ -108,16 +108,8 @@ def _title(folder: Path, summary: Figures) -> str:
     return Names(str(policy), str(predictor), str(chosen.value("workload"))).title(summary)
 
 
-def write_figure(figure: "Figure", stem: Path) -> list[Path]:
-    """Write a picture as SVG, light and dark, and as PNG, the same bytes each time."""
-    stem.parent.mkdir(parents=True, exist_ok=True)
-    write_svg(figure, stem)
-    figure.savefig(stem.with_suffix(".png"), metadata={"Software": None})
-    return [stem.with_suffix(ending) for ending in (".svg", ".dark.svg", ".png")]
-
-
 def _written(asked: argparse.Namespace, shown: Display) -> list[Path]:
-    """Draw what is asked for; return the files."""
+    """Draw what is asked for, the same bytes each time; return the files."""
     doing = f"draws {asked.kind}"
     shown.show(doing, None if asked.kind in REPLAYED else 0.0)
     if asked.beside is not None and asked.kind != EXPLORER:
@@ -133,7 +125,11 @@ def _written(asked: argparse.Namespace, shown: Display) -> list[Path]:
         run = read_run(asked.run, shown)
         drawn = figure(run, asked.kind, asked.columns, not asked.no_title, asked.of)
     shown.show(doing, 0.8)
-    return write_figure(drawn, folder / asked.kind)
+    folder.mkdir(parents=True, exist_ok=True)
+    stem = folder / asked.kind
+    write_svg(drawn, stem)
+    drawn.savefig(stem.with_suffix(".png"), metadata={"Software": None})
+    return [stem.with_suffix(ending) for ending in (".svg", ".dark.svg", ".png")]
 
 
 def _numbers(text: str) -> list[int]:

@@ -343,7 +343,13 @@ def refusal(error: BaseException, given: Sequence[str]) -> str:
     if (mark := getattr(error, "problem_mark", None)) is not None:  # of YAML
         return f"{mark.name}, line {mark.line + 1}: {first}"
     if kind == "MissingConfigException" and (missing := getattr(error, "missing_cfg_file", None)):
-        return _no_such_option(str(missing), getattr(error, "options", None))
+        group, _, name = str(missing).rpartition("/")
+        known = getattr(error, "options", None) or [one.name for one in options(group)]
+        if not known:
+            return f"{group}={name}: there is no such group; {meant(group, groups(), SEE)}"
+        names = list(map(str, known))
+        hint = meant(name, names, f"there are {', '.join(names)}")
+        return f"{group}={name}: there is no such option; {hint}"
     if kind == "OverrideParseException":
         if os.path.isfile(word := getattr(error, "override", "")):  # noqa: PTH113 - any word
             from workloads.logs.formats import guess_format  # most errors need no pandas
@@ -366,13 +372,3 @@ def refusal(error: BaseException, given: Sequence[str]) -> str:
         mine = (f"{group}={name}" for group, _, name in chosen if group in groups())
         return f"{next(mine, 'a group')}: must be the name of an option"
     return first or kind
-
-
-def _no_such_option(missing: str, known: Sequence[object] | None) -> str:
-    """Return the message about an option that a group does not have."""
-    group, _, name = missing.rpartition("/")
-    names = [str(option) for option in known or []] or [one.name for one in options(group)]
-    if not names:
-        return f"{group}={name}: there is no such group; {meant(group, groups(), SEE)}"
-    hint = meant(name, names, f"there are {', '.join(names)}")
-    return f"{group}={name}: there is no such option; {hint}"

@@ -94,7 +94,8 @@ def given_figures(config: Settings, scene: Scene, played: Played) -> Figures:
     """
     trace = scene.trace
     jobs = trace.jobs
-    runs = len(played.known) + played.charged
+    runs, held = len(played.known) + played.charged, played.outcome.tables.columns("jobs")
+    charged_area = float(held["held_area"][held["job_id"] < 0].sum())
     work = float((jobs["requested_processors"] * jobs["reference_runtime"]).sum())
     workload, curves = config["workload"], config["moldability"]
     asks = scene.truth.known and "A" not in trace.models
@@ -106,7 +107,7 @@ def given_figures(config: Settings, scene: Scene, played: Played) -> Figures:
     return {
         "given_truth": played.told_truth,
         "given_runs": runs,
-        "given_work_share": (played.known_area + played.charged_area) / work,
+        "given_work_share": (played.known_area + charged_area) / work,
         "given_charged": played.charged > 0 if runs else None,
         "given_sizes": sizes,
         "given_size_noise": workload.get("size_noise", 0.0) if sizes == "known" else None,

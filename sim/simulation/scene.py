@@ -190,12 +190,6 @@ class Played:
         """Number of runs that were submitted as jobs."""
         return int((~self.outcome.counted).sum())
 
-    @property
-    def charged_area(self) -> float:
-        """Processor-seconds that these held."""
-        jobs = self.outcome.tables.columns("jobs")
-        return float(jobs["held_area"][jobs["job_id"] < 0].sum())
-
 
 def prepare(config: Settings, parts: Settings, scene: Scene, progress: Display = SILENT) -> Setup:
     """Return what the simulation of a policy on a scene is made of; see `play`."""
