@@ -17,21 +17,15 @@ from sim.results.artefacts import BASELINE, place_of, read_summary, read_tables,
 from sim.results.durable import answering
 from sim.results.job_metrics import Figures
 from sim.results.plots.explorer import explorer_page
-from sim.results.plots.pictures import (
-    EXPLORER,
-    KINDS,
-    REPLAYED,
-    SCHEDULE,
-    Again,
-    RunFolder,
-    figure_of,
-)
+from sim.results.plots.pictures import EXPLORER, KINDS, REPLAYED, SCHEDULE, RunFolder, figure_of
 from sim.results.plots.style import write_svg
 from sim.simulation.progress import Names
 from sim.sweeps.configurations import read_configuration
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
+
+    from sim.simulation.recorded_run import RecordedRun
 
 
 def read_run(folder: Path, progress: Display = SILENT) -> RunFolder:
@@ -54,7 +48,7 @@ def read_run(folder: Path, progress: Display = SILENT) -> RunFolder:
     return RunFolder(tables, summary, _title(place, summary), partial(made_again, folder, progress))
 
 
-def made_again(folder: Path, progress: Display = SILENT) -> Again:
+def made_again(folder: Path, progress: Display = SILENT) -> "RecordedRun":
     """Return the run that is to be made again; what that takes is loaded only then."""
     from sim.simulation.recorded_run import recorded_run
 

@@ -74,33 +74,27 @@ def literal(value: object) -> str:
     raise ConfigError(f"{value!r:.60}: must be a number, text, truth value, None, list or dict")
 
 
-def keyword(key: str, value: object) -> str:
-    """Return the override that a keyword stands for.
+def keyword(key: str, *values: object) -> str:
+    """Return the override that a keyword with a value, or with several, stands for.
 
     Raises
     ------
     ConfigError
-        If there is no such key, or no override can say the value.
-    """
-    if key not in KEYS:
-        raise ConfigError(no_such_key(f"{key}={value}", key))
-    try:
-        return f"{key}={literal(value)}"
-    except ConfigError as error:
-        raise ConfigError(f"{key}={error}") from None
-
-
-def axis(key: str, values: Any) -> str:
-    """Return the override that a keyword with several values stands for.
+        If there is no such key, no value, or no override can say one.
 
     Examples
     --------
-    >>> axis("seed", [1, 2])
+    >>> keyword("seed", 1, 2)
     'seed=1,2'
     """
     if not values:
-        raise ConfigError(f"{key}={values}: needs at least one value")
-    return f"{key}=" + ",".join(keyword(key, one).partition("=")[2] for one in values)
+        raise ConfigError(f"{key}=[]: needs at least one value")
+    if key not in KEYS:
+        raise ConfigError(no_such_key(f"{key}={values[0]}", key))
+    try:
+        return f"{key}=" + ",".join(map(literal, values))
+    except ConfigError as error:
+        raise ConfigError(f"{key}={error}") from None
 
 
 @dataclass(frozen=True)

@@ -15,7 +15,7 @@ from predictors.cli.display import SILENT, Display
 from sim.composition import combinations, compose
 from sim.errors import BAD_INPUT, ConfigError, SimError, SweepWarning, one_line
 from sim.help.interrupts import noting_interrupts
-from sim.library.call import Call, axis, called, several
+from sim.library.call import Call, called, keyword, several
 from sim.library.result import REPLICATIONS, Kept, Result
 from sim.results.artefacts import BASELINE, RUN, STEP, foreign
 from sim.results.durable import write_failure
@@ -198,8 +198,9 @@ def sweep(
     >>> table[["policy", "seed"]].to_numpy().tolist()
     [['easy', 1], ['easy', 2], ['sa', 1], ['sa', 2]]
     """
-    axes = [axis(k, v) for k, v in keys.items() if _is_axis(k, v)]
-    rest = {key: value for key, value in keys.items() if not _is_axis(key, value)}
+    lists = {k: v for k, v in keys.items() if isinstance(v, list | tuple) and k != "export"}
+    axes = [keyword(key, *values) for key, values in lists.items()]
+    rest = {key: value for key, value in keys.items() if key not in lists}
     planned = [
         planned
         for own, other in product(several("policy", policy), several("predictor", predictor))
@@ -238,10 +239,6 @@ def sweep(
     if parts:
         table.attrs[REPLICATIONS] = parts
     return table
-
-
-def _is_axis(key: str, value: object) -> bool:
-    return isinstance(value, list | tuple) and key != "export"
 
 
 def _plan(call: Call) -> list[Call]:
