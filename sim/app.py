@@ -191,9 +191,7 @@ def main() -> None:
     try:
         with noting_interrupts():
             command()
-    except KeyboardInterrupt:
-        end()
-    except Exception as error:
+    except (KeyboardInterrupt, Exception) as error:
         if was_interrupted(error):
             end()
         if _begun:
