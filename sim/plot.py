@@ -1,7 +1,6 @@
 """Pictures of one run, for papers and slides: ``moldsim plot RUN KIND``."""
 
 import argparse
-import io
 import sys
 from collections.abc import Sequence
 from dataclasses import replace
@@ -15,7 +14,6 @@ from sim.config import BASELINE_PREDICTOR
 from sim.errors import SimError
 from sim.results.artefacts import BASELINE, place_of, read_summary, read_tables, tables_folder
 from sim.results.durable import answering
-from sim.results.job_metrics import Figures
 from sim.results.plots.explorer import explorer_page
 from sim.results.plots.pictures import EXPLORER, KINDS, REPLAYED, SCHEDULE, RunFolder, figure_of
 from sim.results.plots.style import write_svg
@@ -23,8 +21,6 @@ from sim.simulation.progress import Names
 from sim.sweeps.configurations import read_configuration
 
 if TYPE_CHECKING:
-    from matplotlib.figure import Figure
-
     from sim.simulation.recorded_run import RecordedRun
 
 
@@ -45,7 +41,12 @@ def read_run(folder: Path, progress: Display = SILENT) -> RunFolder:
     place = tables_folder(folder)
     summary = read_summary(place)
     tables = read_tables(place, progress)
-    return RunFolder(tables, summary, _title(place, summary), partial(made_again, folder, progress))
+    role, _, run = place_of(place)
+    chosen = read_configuration(run)
+    policy = chosen.value("baseline" if role else "policy")
+    predictor = BASELINE_PREDICTOR if role == BASELINE else chosen.value("predictor")
+    title = Names(str(policy), str(predictor), str(chosen.value("workload"))).title(summary)
+    return RunFolder(tables, summary, title, partial(made_again, folder, progress))
 
 
 def made_again(folder: Path, progress: Display = SILENT) -> "RecordedRun":
@@ -53,53 +54,6 @@ def made_again(folder: Path, progress: Display = SILENT) -> "RecordedRun":
     from sim.simulation.recorded_run import recorded_run
 
     return replace(recorded_run(folder), progress=progress)
-
-
-def figure(
-    run: Path | str | RunFolder,
-    kind: str,
-    columns: int = 1,
-    title: bool = True,
-    of: Sequence[int] = (),
-) -> "Figure":
-    """Return a picture of a run, the same that ``moldsim plot`` writes.
-
-    Parameters
-    ----------
-    run : pathlib.Path, str or RunFolder
-        Its folder, or its tables at hand; ``speedups`` and ``background`` make the run again.
-    kind : str
-        ``schedule`` or one of `sim.results.plots.pictures.KINDS`.
-    columns : {1, 2}
-        Of a paper, for the size; a schedule has its own.
-    title : bool
-        Whether it names policy, predictor and workload.
-    of : sequence of int
-        Jobs (``resized``) or applications (``speedups``) to show.
-
-    Raises
-    ------
-    SimError
-        If there is no such run or kind, or the run has nothing of it.
-    """
-    own = run if isinstance(run, RunFolder) else read_run(Path(run))
-    drawn = figure_of(own, kind, columns, title, of)
-    drawn._repr_png_ = partial(_png, drawn)  # type: ignore[attr-defined]  # what a notebook asks for
-    return drawn
-
-
-def _png(figure: "Figure") -> bytes:
-    figure.savefig(made := io.BytesIO(), format="png", dpi=100, metadata={"Software": None})
-    return made.getvalue()
-
-
-def _title(folder: Path, summary: Figures) -> str:
-    """Return policy, predictor, workload, jobs and processors of a simulation."""
-    role, _, run = place_of(folder)
-    chosen = read_configuration(run)
-    policy = chosen.value("baseline" if role else "policy")
-    predictor = BASELINE_PREDICTOR if role == BASELINE else chosen.value("predictor")
-    return Names(str(policy), str(predictor), str(chosen.value("workload"))).title(summary)
 
 
 def _written(asked: argparse.Namespace, shown: Display) -> list[Path]:
@@ -117,7 +71,7 @@ def _written(asked: argparse.Namespace, shown: Display) -> list[Path]:
         return [path]
     with shown.part(0, 1.25):  # a fifth of the time goes into files
         run = read_run(asked.run, shown)
-        drawn = figure(run, asked.kind, asked.columns, not asked.no_title, asked.of)
+        drawn = figure_of(run, asked.kind, asked.columns, not asked.no_title, asked.of)
     shown.show(doing, 0.8)
     folder.mkdir(parents=True, exist_ok=True)
     stem = folder / asked.kind
