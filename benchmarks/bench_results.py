@@ -161,7 +161,8 @@ def main() -> None:
     figure = schedule_figure(run.tables, records.processors, "lanes", records.stretches.nodes)
     lap("figure")
     with tempfile.TemporaryDirectory() as folder:
-        write_run(Path(folder), {RUN: Artefacts(run.tables, figure, summary, {})})
+        write_run(Path(folder), {RUN: Artefacts(run.tables, summary, {})})
+        figure.savefig(Path(folder) / "schedule.png", metadata={"Software": None})
         sizes = sum(path.stat().st_size for path in Path(folder).iterdir()) / 1e6
         lap("files")
     print(f"{jobs} jobs, {len(summary)} figures, {sizes:.0f} MB of artefacts")

@@ -11,7 +11,6 @@ from typing import Any
 
 from hydra._internal.core_plugins.basic_sweeper import BasicSweeper
 from hydra.core.config_store import ConfigStore
-from hydra.core.override_parser.overrides_parser import OverridesParser
 from omegaconf import OmegaConf
 
 
@@ -59,13 +58,13 @@ class MoldsimSweeper(BasicSweeper):
         from sim.errors import ConfigError
         from sim.sweeps.packing import packed
         from sim.sweeps.resume import Sweep, samples_to_validate
+        from sim.sweeps.shapes import split
 
         assert self.config is not None
         assert self.launcher is not None
         assert self.hydra_context is not None
-        parser = OverridesParser.create(config_loader=self.hydra_context.config_loader)
-        overrides = parser.parse_overrides([*self._parse_config(), *arguments])
-        combinations = self.split_arguments(overrides, None)[0]
+        overrides = [*self._parse_config(), *arguments]
+        combinations = split(overrides, self.hydra_context.config_loader)
         self.validate_batch_is_legal(samples_to_validate(combinations))
         folder = Path(self.config.hydra.sweep.dir)
         folder.mkdir(parents=True, exist_ok=True)

@@ -57,18 +57,12 @@ def _run(composed: DictConfig, folder: Path, multirun: bool) -> float | None:
     tasks = HydraConfig.get().overrides.task
     save_in = partial(save, config=composed, command=own, overrides=tasks)
     if not multirun and (config["replications"] > 1 or config["precision"] is not None):
-        place = (
-            []
-            if any(RUN_FOLDER in one for one in sys.argv)
-            else [RUN_FOLDER + os.path.relpath(folder)]
-        )
-        goes_on(["moldsim", "run", *sys.argv[1:], *place])
-    done = run_in(folder, config, show, save_in, anew=not multirun)
+        words = ["moldsim", "run", *sys.argv[1:]]
+        named = any(RUN_FOLDER in one for one in words)
+        goes_on(words if named else [*words, RUN_FOLDER + os.path.relpath(folder)])
+    marked = [str(one) for one in tasks] if multirun else None
+    done = run_in(folder, config, show, save_in, anew=not multirun, marked=marked)
     if multirun:
-        from sim.results.provenance import listings
-        from sim.sweeps.marks import mark_finished
-
-        mark_finished(folder, [str(one) for one in tasks], done.inputs, listings(config))
         return _objective(config, done.results)
     from predictors.cli.terminal import PlainConsole
     from sim.console import print_results
@@ -81,10 +75,10 @@ def _run(composed: DictConfig, folder: Path, multirun: bool) -> float | None:
 
 def _objective(config: dict[str, Any], results: Any) -> float | None:
     """Return what a sweeper that searches minimises; None, with a warning, if undefined."""
-    from sim.simulation.replication import objective_of
+    from sim.simulation.replay import Objective
 
     try:
-        return objective_of(config).value(results)
+        return Objective(config["objective"], config["objective_of"]).value(results)
     except ConfigError as error:
         logger.warning("%s", error)
         return None
@@ -197,9 +191,7 @@ def main() -> None:
     try:
         with noting_interrupts():
             command()
-    except KeyboardInterrupt:
-        end()
-    except Exception as error:
+    except (KeyboardInterrupt, Exception) as error:
         if was_interrupted(error):
             end()
         if _begun:

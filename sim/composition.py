@@ -5,14 +5,14 @@ import itertools
 import re
 import threading
 import time
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, fields
+from collections.abc import Iterator, Sequence
+from dataclasses import fields
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import hydra
 import yaml
-from hydra.core.override_parser.overrides_parser import OverridesParser
+from hydra.core.global_hydra import GlobalHydra
 from hydra.core.override_parser.types import Quote, QuotedString
 from hydra.errors import HydraException
 from omegaconf import DictConfig, OmegaConf, open_dict
@@ -25,7 +25,7 @@ from sim.help.pages import page, refusal
 from sim.results.durable import HYDRA, write_whole
 from sim.sweeps.callback import folder_name
 from sim.sweeps.configurations import load_yaml
-from sim.sweeps.shapes import compose_once
+from sim.sweeps.shapes import compose_once, split
 
 _one_at_a_time = threading.RLock()
 """Hydra composes for one caller at a time."""
@@ -60,8 +60,7 @@ def prepare() -> None:
     OmegaConf.register_new_resolver("moldsim.page", lambda: page().replace("$", "$$"), replace=True)
 
 
-@dataclass(frozen=True)
-class Composed:
+class Composed(NamedTuple):
     """A run's configuration.
 
     Attributes
@@ -70,30 +69,16 @@ class Composed:
         As plain data, resolved and checked, the baseline's parts filled in.
     choices : mapping of str to str
         The chosen option of each group.
-    own : DictConfig
-        As Hydra composed it, without Hydra's own part.
+    own : dict
+        As Hydra composed it, not resolved, without Hydra's own part.
     overrides : sequence of str
         What it was asked for.
     """
 
     settings: dict[str, Any]
-    choices: Mapping[str, str]
-    own: DictConfig
+    choices: dict[str, str]
+    own: dict[str, Any]
     overrides: Sequence[str]
-
-    def save(self, folder: Path, parts: Mapping[str, tuple[str, str]]) -> None:
-        """Write what Hydra keeps beside the artefacts of a run, as far as anything reads it.
-
-        Parameters
-        ----------
-        folder : pathlib.Path
-        parts : mapping of str to (str, str)
-            Name and class of each part that was handed over instead of configured.
-        """
-        plain: Any = OmegaConf.to_container(self.own, enum_to_str=True)
-        plain |= {key: {"_target_": target} for key, (_, target) in parts.items()}
-        chosen = {**self.choices, **{key: name for key, (name, _) in parts.items()}}
-        save(folder, plain, {"hydra": {"runtime": {"choices": chosen}}}, [*self.overrides])
 
 
 def save(folder: Path, config: Any, command: Any, overrides: Any) -> None:
@@ -200,15 +185,13 @@ def compose(overrides: Sequence[str], multirun: bool = False) -> Composed:
             del own["hydra"]
         plain = settings(own, command, multirun)
         asked = [str(one) for one in command.overrides.task]
-        return Composed(plain, dict(command.runtime.choices), own, asked)
+        kept: Any = OmegaConf.to_container(own, enum_to_str=True)
+        return Composed(plain, dict(command.runtime.choices), kept, asked)
 
 
 def configuration(overrides: Sequence[str]) -> dict[str, Any]:
-    """Return the resolved configuration of a run as plain data, checked, its baseline a name."""
-    with _alone(overrides):
-        config: Any = OmegaConf.to_container(hydra.compose("config", list(overrides)), resolve=True)
-    schema.check_values(config)
-    return dict(config)
+    """Return the settings of a run that is compared with nothing unless that is asked for."""
+    return compose(overrides, multirun=True).settings
 
 
 def options_below(prefix: str, usual: Any, given: Sequence[str]) -> Any:
@@ -292,10 +275,5 @@ def combinations(overrides: Sequence[str]) -> list[list[str]]:
     >>> combinations(["policy=easy,sa", "seed=1"])
     [['policy=easy', 'seed=1'], ['policy=sa', 'seed=1']]
     """
-    from hydra._internal.core_plugins.basic_sweeper import BasicSweeper
-    from hydra.core.global_hydra import GlobalHydra
-
     with _alone(overrides):
-        parser = OverridesParser.create(config_loader=GlobalHydra.instance().config_loader())
-        parsed = parser.parse_overrides(list(overrides))
-        return [list(one) for one in BasicSweeper.split_arguments(parsed, None)[0]]
+        return split(overrides, GlobalHydra.instance().config_loader())

@@ -204,21 +204,17 @@ def check_values(config: Mapping[str, Any]) -> None:
         if not any(value == one and type(value) is type(one) for one in accepted):
             names = ", ".join(str(one).lower() for one in accepted if one is not None)
             _refuse(key, value, f"{names} or null" if None in accepted else f"one of {names}")
-    _check_precision(config)
+    asked = config["precision"]
+    if asked is not None and not SMALLEST <= asked < 1:
+        _refuse("precision", asked, "a number between 0 and 1, or null")
+    if not any(place.startswith("summary") for place, _ in meanings(config["objective"])):
+        _refuse("objective", config["objective"], "a key of summary.json, such as mean_wait_time")
     check_sizes("", {key: config[key] for key in config.keys() - {*PARTS, "seed"}})
     processors = config["cluster"].get("processors")
     whole = type(processors) is int and 1 <= processors <= MOST_PROCESSORS
     if processors is not None and not whole:
         allowed = f"a whole number, at least 1 and at most {MOST_PROCESSORS:,}, or null"
         _refuse("cluster.processors", processors, allowed)
-
-
-def _check_precision(config: Mapping[str, Any]) -> None:
-    asked = config["precision"]
-    if asked is not None and not SMALLEST <= asked < 1:
-        _refuse("precision", asked, "a number between 0 and 1, or null")
-    if not any(place.startswith("summary") for place, _ in meanings(config["objective"])):
-        _refuse("objective", config["objective"], "a key of summary.json, such as mean_wait_time")
 
 
 def digest(config: Mapping[str, Any]) -> str:

@@ -289,21 +289,6 @@ def warnings(run: Figures) -> list[str]:
     return lines
 
 
-def recorded_warnings(sides: Sequence[Side]) -> list[str]:
-    """Return `recorded_sentences` of the columns of a table."""
-    shown = [side.figures for side in sides if is_recorded(side.figures)]
-    told = bool(recorded(sides)) or any(side.policy == NOBODY for side in sides)
-    return recorded_sentences(shown, told and isinstance(sides[0].figures.get("replications"), int))
-
-
-def charged_notes(sides: Sequence[Side]) -> list[str]:
-    """Return who bears the cost of runs before the start, where only some have such."""
-    run, others = sides[0].figures, sides[1:]
-    if run.get("given_charged") and any(not side.figures.get("given_runs") for side in others):
-        return ["The baseline replays no runs before the start: the run alone bears their cost."]
-    return []
-
-
 def verdict_lines(sides: Sequence[Side]) -> list[str]:
     """Return what changed, which jobs were treated how, and on what that rests.
 
@@ -346,14 +331,6 @@ def _changed(sides: Sequence[Side]) -> list[str]:
     return [said]
 
 
-def _doubts(sides: Sequence[Side], folder: Path | None) -> list[str]:
-    """Return how sure a change is, and how far the log's own schedule is from a simulated one."""
-    own, base = (side.figures.get(RESPONSE) for side in (sides[0], sides[-1]))
-    alone = own != base and len(sides[0].samples) == 1
-    backtest = [] if folder is None else backtest_sentences([folder])
-    return [*([f"({ONE_PAIR.capitalize()}.)"] if alone else []), *backtest]
-
-
 def _without_molding(sides: Sequence[Side]) -> list[str]:
     """Return in a sentence what EASY++ would change, which molds no job."""
     base = sides[-1]
@@ -364,16 +341,6 @@ def _without_molding(sides: Sequence[Side]) -> list[str]:
             change = f"mean response {change_text(found)} against {base.name}"
             return [f"Without molding, {rival.name}: {change}."]
     return []
-
-
-def _of_windows(sides: Sequence[Side]) -> list[str]:
-    """Return what windows of a log are, and in how many a queue does not settle."""
-    named = {side.name: side.samples for side in sides}
-    some = partly_unsteady(named)
-    if len(sides) < 2:
-        return [*some, *windows_sentences(named)]
-    family = read_together(sides[0].samples, sides[-1].samples, [RESPONSE])
-    return [*some, *windows_sentences(named, family.block, family.correlation)]
 
 
 def _losers(sides: Sequence[Side]) -> list[str]:
@@ -399,9 +366,11 @@ def print_results(console: Console, sides: Sequence[Side], folder: Path | None =
     folder : pathlib.Path, optional
         Where the artefacts are; shown from the working folder on where they lie below it.
     """
-    run = sides[0].figures
+    run, base = sides[0].figures, sides[-1].figures
     named = {side.name: side.samples for side in sides}
-    doubts = _doubts(sides, folder)
+    alone = run.get(RESPONSE) != base.get(RESPONSE) and len(sides[0].samples) == 1
+    doubts = [f"({ONE_PAIR.capitalize()}.)"] if alone else []
+    doubts += [] if folder is None else backtest_sentences([folder])
     first = distrusted(doubts)
     for line in [*first, *verdict_lines(sides)]:
         console.print(line, style="bold", markup=False, highlight=False)
@@ -410,14 +379,24 @@ def print_results(console: Console, sides: Sequence[Side], folder: Path | None =
     console.print(result_table(sides, console.width))
     bounds = bound_notes(run) if len(sides) > 2 or recorded(sides) else []
     weighed = weighing_notes(len(sides[0].samples) if len(sides) > 1 else 0)
-    said = [*compared_notes(sides), *weighed, *few_predictions(named), *charged_notes(sides)]
+    said = [*compared_notes(sides), *weighed, *few_predictions(named)]
+    if run.get("given_charged") and not all(side.figures.get("given_runs") for side in sides[1:]):
+        said += ["The baseline replays no runs before the start: the run alone bears their cost."]
     said += [*notes(run), *bounds, *reasons(run)]
     for line in [*_without_molding(sides), *_losers(sides), *said]:
         console.print(f"[dim]{escape(line)}[/]")
-    warned = [*killed_sentence(named), *_of_windows(sides), *recorded_warnings(sides)]
-    for line in [*warned, *warnings(run)]:
+    shown = [side.figures for side in sides if is_recorded(side.figures)]
+    told = bool(recorded(sides)) or any(side.policy == NOBODY for side in sides)
+    told = told and isinstance(run.get("replications"), int)
+    warned = [*killed_sentence(named), *partly_unsteady(named)]
+    if len(sides) < 2:
+        warned += windows_sentences(named)
+    else:
+        family = read_together(sides[0].samples, sides[-1].samples, [RESPONSE])
+        warned += windows_sentences(named, family.block, family.correlation)
+    for line in [*warned, *recorded_sentences(shown, told), *warnings(run)]:
         console.print(f"[yellow]Warning:[/] {escape(line)}")
     if folder is not None:
         here = Path.cwd()
-        shown = folder.relative_to(here) if folder.is_relative_to(here) else folder
-        console.print(f"Artefacts: {shown}", markup=False, highlight=False, soft_wrap=True)
+        place = folder.relative_to(here) if folder.is_relative_to(here) else folder
+        console.print(f"Artefacts: {place}", markup=False, highlight=False, soft_wrap=True)

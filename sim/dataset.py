@@ -97,22 +97,17 @@ def write_dataset(
         made.mkdir()
         with shown.part(1, 2):
             for name in shown.each(TABLES, "writes the tables"):
-                _write_one(groups, name, chosen, made / name)
+                parts: dict[Path, list[Group]] = {}
+                for group in groups:
+                    values = {"role": group.role, **{k: str(group.setting.get(k)) for k in chosen}}
+                    places = (f"{key}={quote(value, safe='')}" for key, value in values.items())
+                    parts.setdefault((made / name).joinpath(*places), []).append(group)
+                for place, members in parts.items():
+                    _write_files(_row_groups(_tables(members, name, chosen)), place)
         rows = [{"run": s.name, "role": g.role, **g.setting} for g in groups for s in g.samples]
         write_csv(pd.DataFrame(rows).astype(str), made / "simulations.csv")
         made.replace(target)
     return sum(len(group.samples) for group in groups)
-
-
-def _write_one(groups: Sequence[Group], name: str, keys: Sequence[str], folder: Path) -> None:
-    """Write one kind of table, a partition after the other."""
-    parts: dict[Path, list[Group]] = {}
-    for group in groups:
-        values = {"role": group.role, **{key: str(group.setting.get(key)) for key in keys}}
-        names = (f"{key}={quote(value, safe='')}" for key, value in values.items())
-        parts.setdefault(folder.joinpath(*names), []).append(group)
-    for place, members in parts.items():
-        _write_files(_row_groups(_tables(members, name, keys)), place)
 
 
 def _tables(groups: Sequence[Group], name: str, keys: Sequence[str]) -> Iterator[Any]:

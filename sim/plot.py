@@ -1,7 +1,6 @@
 """Pictures of one run, for papers and slides: ``moldsim plot RUN KIND``."""
 
 import argparse
-import io
 import sys
 from collections.abc import Sequence
 from dataclasses import replace
@@ -15,24 +14,14 @@ from sim.config import BASELINE_PREDICTOR
 from sim.errors import SimError
 from sim.results.artefacts import BASELINE, place_of, read_summary, read_tables, tables_folder
 from sim.results.durable import answering
-from sim.results.job_metrics import Figures
 from sim.results.plots.explorer import explorer_page
-from sim.results.plots.pictures import (
-    EXPLORER,
-    KINDS,
-    REPLAYED,
-    SCHEDULE,
-    Again,
-    RunFolder,
-    figure_of,
-    title_of,
-)
+from sim.results.plots.pictures import EXPLORER, KINDS, REPLAYED, SCHEDULE, RunFolder, figure_of
 from sim.results.plots.style import write_svg
-from sim.results.sentences import NOBODY
+from sim.simulation.progress import Names
 from sim.sweeps.configurations import read_configuration
 
 if TYPE_CHECKING:
-    from matplotlib.figure import Figure
+    from sim.simulation.recorded_run import RecordedRun
 
 
 def read_run(folder: Path, progress: Display = SILENT) -> RunFolder:
@@ -52,74 +41,23 @@ def read_run(folder: Path, progress: Display = SILENT) -> RunFolder:
     place = tables_folder(folder)
     summary = read_summary(place)
     tables = read_tables(place, progress)
-    return RunFolder(tables, summary, _title(place, summary), partial(made_again, folder, progress))
+    role, _, run = place_of(place)
+    chosen = read_configuration(run)
+    policy = chosen.value("baseline" if role else "policy")
+    predictor = BASELINE_PREDICTOR if role == BASELINE else chosen.value("predictor")
+    title = Names(str(policy), str(predictor), str(chosen.value("workload"))).title(summary)
+    return RunFolder(tables, summary, title, partial(made_again, folder, progress))
 
 
-def made_again(folder: Path, progress: Display = SILENT) -> Again:
+def made_again(folder: Path, progress: Display = SILENT) -> "RecordedRun":
     """Return the run that is to be made again; what that takes is loaded only then."""
     from sim.simulation.recorded_run import recorded_run
 
     return replace(recorded_run(folder), progress=progress)
 
 
-def figure(
-    run: Path | str | RunFolder,
-    kind: str,
-    columns: int = 1,
-    title: bool = True,
-    of: Sequence[int] = (),
-) -> "Figure":
-    """Return a picture of a run, the same that ``moldsim plot`` writes.
-
-    Parameters
-    ----------
-    run : pathlib.Path, str or RunFolder
-        Its folder, or its tables at hand; ``speedups`` and ``background`` make the run again.
-    kind : str
-        ``schedule`` or one of `sim.results.plots.pictures.KINDS`.
-    columns : {1, 2}
-        Of a paper, for the size; a schedule has its own.
-    title : bool
-        Whether it names policy, predictor and workload.
-    of : sequence of int
-        Jobs (``resized``) or applications (``speedups``) to show.
-
-    Raises
-    ------
-    SimError
-        If there is no such run or kind, or the run has nothing of it.
-    """
-    own = run if isinstance(run, RunFolder) else read_run(Path(run))
-    drawn = figure_of(own, kind, columns, title, of)
-    drawn._repr_png_ = partial(_png, drawn)  # type: ignore[attr-defined]  # what a notebook asks for
-    return drawn
-
-
-def _png(figure: "Figure") -> bytes:
-    figure.savefig(made := io.BytesIO(), format="png", dpi=100, metadata={"Software": None})
-    return made.getvalue()
-
-
-def _title(folder: Path, summary: Figures) -> str:
-    """Return policy, predictor, workload, jobs and processors of a simulation."""
-    role, _, run = place_of(folder)
-    chosen = read_configuration(run)
-    policy = chosen.value("baseline" if role else "policy")
-    predictor = BASELINE_PREDICTOR if role == BASELINE else chosen.value("predictor")
-    asked = "" if policy == NOBODY else str(predictor)
-    return title_of(str(policy), asked, str(chosen.value("workload")), summary)
-
-
-def write_figure(figure: "Figure", stem: Path) -> list[Path]:
-    """Write a picture as SVG, light and dark, and as PNG, the same bytes each time."""
-    stem.parent.mkdir(parents=True, exist_ok=True)
-    write_svg(figure, stem)
-    figure.savefig(stem.with_suffix(".png"), metadata={"Software": None})
-    return [stem.with_suffix(ending) for ending in (".svg", ".dark.svg", ".png")]
-
-
 def _written(asked: argparse.Namespace, shown: Display) -> list[Path]:
-    """Draw what is asked for; return the files."""
+    """Draw what is asked for, the same bytes each time; return the files."""
     doing = f"draws {asked.kind}"
     shown.show(doing, None if asked.kind in REPLAYED else 0.0)
     if asked.beside is not None and asked.kind != EXPLORER:
@@ -133,9 +71,13 @@ def _written(asked: argparse.Namespace, shown: Display) -> list[Path]:
         return [path]
     with shown.part(0, 1.25):  # a fifth of the time goes into files
         run = read_run(asked.run, shown)
-        drawn = figure(run, asked.kind, asked.columns, not asked.no_title, asked.of)
+        drawn = figure_of(run, asked.kind, asked.columns, not asked.no_title, asked.of)
     shown.show(doing, 0.8)
-    return write_figure(drawn, folder / asked.kind)
+    folder.mkdir(parents=True, exist_ok=True)
+    stem = folder / asked.kind
+    write_svg(drawn, stem)
+    drawn.savefig(stem.with_suffix(".png"), metadata={"Software": None})
+    return [stem.with_suffix(ending) for ending in (".svg", ".dark.svg", ".png")]
 
 
 def _numbers(text: str) -> list[int]:

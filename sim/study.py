@@ -12,7 +12,7 @@ from collections.abc import Sequence
 
 from sim.command.main import SUBCOMMANDS, carry_out, refuse
 from sim.help.interrupts import GO_ON
-from sim.help.pages import CONFIG_FOLDER
+from sim.help.pages import options
 
 FOLDER = "hydra.sweep.dir="
 USAGE = """usage: moldsim study NAME[,NAME] [key=value ...] [--OPTION[=VALUE] ...]
@@ -24,11 +24,6 @@ Options are those of moldsim compare, such as --against=policy=easy or
 --figure=p95_response_time.
 
 presets: """
-
-
-def presets() -> list[str]:
-    """Return the names of the experiment presets."""
-    return sorted(path.stem for path in (CONFIG_FOLDER / "experiment").glob("*.yaml"))
 
 
 def commands(
@@ -59,14 +54,14 @@ def commands(
 def main(given: Sequence[str] | None = None) -> int:
     """Run a study; return the exit status: of the comparison, else of the multirun."""
     asked = list(sys.argv[1:] if given is None else given)
-    known = presets()
+    known = [one.name for one in options("experiment")]
     if not asked or asked[0] in ("-h", "--help"):
         sys.stdout.write(USAGE + ", ".join(known) + "\n")
         return 0 if asked else 2
     for name in asked[0].split(","):
         if name not in known:
             return refuse(f"study {name}: no such study; there are {', '.join(known)}")
-    run, options = commands(asked[0], asked[1:], datetime.datetime.now().astimezone())
+    run, rest = commands(asked[0], asked[1:], datetime.datetime.now().astimezone())
     again = ["moldsim", "study", *(word for word in asked if FOLDER not in word), run[-1]]
     os.environ.setdefault(GO_ON, shlex.join(again))
     failed = 0
@@ -76,7 +71,7 @@ def main(given: Sequence[str] | None = None) -> int:
         if ended.code != 1:  # runs that failed are compared as failed
             raise
         failed = 1
-    return carry_out("compare", SUBCOMMANDS["compare"], options) or failed
+    return carry_out("compare", SUBCOMMANDS["compare"], rest) or failed
 
 
 if __name__ == "__main__":

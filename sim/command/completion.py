@@ -4,39 +4,15 @@ import re
 import sys
 from collections.abc import Iterator, Sequence
 
-from sim.command.main import SUBCOMMANDS, refuse
-from sim.help.meanings import column_names
+from sim.command.main import SUBCOMMANDS, TEMPLATES, refuse
+from sim.command.topics import topics
 from sim.help.pages import CONFIG_FOLDER, Key, groups, meant, options, read_option
 
 LINE = "--line"
 """Asks for the completions of the last word of the line that follows."""
 RUNNING = ("run", "sweep", "study")
-BASH = """_moldsim() {
-    local line="${COMP_LINE:0:COMP_POINT}" IFS=$'\\n'
-    local cur="${line##* }" before=""
-    local found=($(moldsim completion --line "${line#* }" 2>/dev/null))
-    [[ "$cur" == *=* && "$COMP_WORDBREAKS" == *=* ]] && before="${cur%%=*}="
-    COMPREPLY=("${found[@]#"$before"}")
-    [[ ${#found[@]} -eq 0 ]] && COMPREPLY=($(compgen -f -- "${cur##*=}"))
-    [[ "${found[0]}" == *= ]] && compopt -o nospace 2>/dev/null
-    return 0
-}
-complete -F _moldsim moldsim
-"""
-ZSH = """#compdef moldsim
-_moldsim() {
-    local -a found
-    found=("${(@f)$(moldsim completion --line "${(j: :)words[2,CURRENT]}" 2>/dev/null)}")
-    [[ -n "${found[1]}" ]] && compadd -Q -S '' -- "${found[@]}" || _files
-}
-compdef _moldsim moldsim
-"""
-FISH = """function __moldsim_words
-    moldsim completion --line (commandline -cp | string replace -r '^\\S+\\s' '') 2>/dev/null
-end
-complete -c moldsim -a '(__moldsim_words)'
-"""
-SCRIPTS = {"bash": BASH, "zsh": ZSH, "fish": FISH}
+SCRIPTS = {one.suffix[1:]: one for one in sorted(TEMPLATES.glob("completion.*"))}
+"""The script of each shell."""
 LISTED = re.compile(r"[\w.]+(?:, [\w.]+)+(?: or [\w.]+)?|[\w.]+ or [\w.]+")
 
 
@@ -95,8 +71,7 @@ def words(line: Sequence[str]) -> list[str]:
     if not before:
         return [name for name in SUBCOMMANDS if name.startswith(last)]
     if before[0] == "help":
-        found = [*SUBCOMMANDS, *groups(), *(key for key, _ in keys([])), *column_names()]
-        return list(dict.fromkeys(name for name in found if name.startswith(last)))
+        return [name for name in topics() if name.startswith(last)]
     if before[0] not in RUNNING:
         return []
     key, equals, value = last.partition("=")
@@ -116,7 +91,7 @@ def main(given: Sequence[str]) -> int:
         sys.stdout.write("".join(f"{one}\n" for one in found))
         return 0
     if name in SCRIPTS:
-        sys.stdout.write(SCRIPTS[name])
+        sys.stdout.write(SCRIPTS[name].read_text(encoding="utf-8"))
         return 0
     if name in ("--help", "-h"):
         sys.stdout.write(

@@ -9,11 +9,14 @@ import sys
 import textwrap
 from collections.abc import Sequence
 from importlib import import_module
+from pathlib import Path
 from typing import NamedTuple
 
 from sim.help.interrupts import goes_on, watch
 
 BAD_STATUS = 2
+TEMPLATES = Path(__file__).parent / "templates"
+"""Folder of what subcommands write for others: scripts of shells, parts of one's own."""
 
 
 class Subcommand(NamedTuple):
@@ -72,19 +75,20 @@ Of a run: KEY=VALUE
   moldsim run workload=swf workload.path=LOG.swf.gz policy=sa_easy
   moldsim compare outputs
 
-moldsim help policy | predictor | workload | cluster   a table of what there is
+{more}moldsim help subcommands                               all of them: {names}
+"""
+"""What ``moldsim --help`` prints: it fits a terminal of 80 by 40."""
+MORE_HELP = """moldsim help policy | predictor | workload | cluster   a table of what there is
 moldsim help policy NAME                               one of them
 moldsim help KEY                                       such as workload.load
 moldsim help keys                                      every key
-moldsim help subcommands                               all of them: {names}
 """
-"""What ``moldsim --help`` prints: it fits a terminal of 80 by 40."""
 
 
 def overview() -> str:
     """Return what ``moldsim --help`` prints."""
     listed = textwrap.wrap(", ".join(SUBCOMMANDS), 76, initial_indent="  ", subsequent_indent="  ")
-    return OVERVIEW.format(names="\n" + "\n".join(listed))
+    return OVERVIEW.format(more=MORE_HELP, names="\n" + "\n".join(listed))
 
 
 def subcommands() -> str:
@@ -97,16 +101,6 @@ def refuse(said: str) -> int:
     """Print an error; return the exit status."""
     sys.stderr.write(f"error: {said}\n")
     return BAD_STATUS
-
-
-def _unknown(name: str) -> int:
-    """Say that there is no such subcommand, and what was probably meant."""
-    from sim.help.pages import meant
-
-    if "=" in name:
-        return refuse(f"{name}: a subcommand comes first; did you mean moldsim run {name}?")
-    hint = meant(name, SUBCOMMANDS, "moldsim --help lists all")
-    return refuse(f"{name}: there is no such subcommand; {hint}")
 
 
 def main(given: Sequence[str] | None = None) -> int:
@@ -131,10 +125,14 @@ def main(given: Sequence[str] | None = None) -> int:
 
         sys.stdout.write(f"moldsim {own_version()}\n")
         return 0
-    asked = SUBCOMMANDS.get(name)
-    if asked is None:
-        return _unknown(name)
-    return carry_out(name, asked, rest)
+    if name in SUBCOMMANDS:
+        return carry_out(name, SUBCOMMANDS[name], rest)
+    if "=" in name:
+        return refuse(f"{name}: a subcommand comes first; did you mean moldsim run {name}?")
+    from sim.help.pages import meant
+
+    hint = meant(name, SUBCOMMANDS, "moldsim --help lists all")
+    return refuse(f"{name}: there is no such subcommand; {hint}")
 
 
 def carry_out(name: str, asked: Subcommand, rest: Sequence[str]) -> int:

@@ -6,12 +6,11 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from sim.command.main import BAD_STATUS
+from sim.command.main import BAD_STATUS, TEMPLATES
 from sim.errors import SimError
 from sim.help.pages import PLUGINS, meant, options
 from sim.results.durable import answering
 
-TEMPLATES = Path(__file__).parent / "templates"
 JOBS = '"workload.jobs=20", '
 """What the test of a part says, but for that of a workload, which has jobs of its own."""
 
@@ -116,28 +115,13 @@ def main(given: Sequence[str]) -> int:
     if not given or {"--help", "-h"} & set(given):
         sys.stdout.write(USAGE)
         return 0 if given else BAD_STATUS
-    written, package = write(list(given), Path.cwd())
-    for path in written:
-        sys.stdout.write(f"wrote {os.path.relpath(path)}\n")
-    sys.stdout.write(ENTRY.format(top=package.split(".")[0], plugins=PLUGINS, package=package))
-    return 0
-
-
-def write(given: Sequence[str], here: Path) -> tuple[list[Path], str]:
-    """Write the files; return them and the package's dotted name.
-
-    Raises
-    ------
-    SimError
-        If the kind is none, a file is there already, or as `files` and `package_at`.
-    """
     kind = given[0]
     if kind not in KINDS:
         hint = meant(kind, KINDS, f"there are {', '.join(KINDS)}")
         raise SimError(f"new {kind}: there is no such kind; {hint}")
     if len(given) != 2:
         raise SimError(f"new {' '.join(given)}: a kind and a name are needed")
-    package = package_at(here)
+    package = package_at(Path.cwd())
     found = files(kind, given[1], package)
     there = [path for path in found if path.exists()]
     if there:
@@ -145,4 +129,7 @@ def write(given: Sequence[str], here: Path) -> tuple[list[Path], str]:
     for path, text in found.items():
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text, encoding="utf-8")
-    return list(found), dotted(package)[0]
+        sys.stdout.write(f"wrote {os.path.relpath(path)}\n")
+    name, _ = dotted(package)
+    sys.stdout.write(ENTRY.format(top=name.split(".")[0], plugins=PLUGINS, package=name))
+    return 0

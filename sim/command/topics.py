@@ -5,7 +5,7 @@ import shutil
 import sys
 from collections.abc import Iterable, Iterator, Sequence
 
-from sim.command.main import SUBCOMMANDS, carry_out, overview, refuse, subcommands
+from sim.command.main import MORE_HELP, SUBCOMMANDS, carry_out, overview, refuse, subcommands
 from sim.errors import ConfigError
 from sim.help.meanings import column_names, meanings
 from sim.help.pages import (
@@ -16,7 +16,6 @@ from sim.help.pages import (
     every_line,
     group_lines,
     groups,
-    key_lines,
     known_keys,
     meant,
     options,
@@ -39,11 +38,7 @@ A group's option is swapped by name (policy=easy), its keys follow it
   policy=NAME predictor=NAME baseline=NAME|null
   replications=N seed=N
 
-moldsim help policy | predictor | workload | cluster   a table of what there is
-moldsim help policy NAME                               one of them
-moldsim help KEY                                       such as workload.load
-moldsim help keys                                      every key
-"""
+{more}"""
 TABLES = ("policy", "predictor", "workload", "cluster")
 """Groups whose options are shown in a table, with the facts that their files state."""
 KINDS = {"reallocation": "malleable", "allocation": "moldable"}
@@ -68,11 +63,14 @@ def text_of(topic: str) -> str | None:
     if topic == "subcommands":
         return subcommands()
     if topic in WHAT:
-        return RUN.format(name=topic, what=WHAT[topic])
-    name = topic.partition("=")[0]
-    if name in groups() and "=" not in topic:
-        return _lines(group_lines(name))
-    found = list(_options(topic)) or list(_keys(topic)) or list(meanings(topic))
+        return RUN.format(name=topic, what=WHAT[topic], more=MORE_HELP)
+    if topic in groups():
+        return _lines(group_lines(topic))
+    group, _, name = topic.rpartition("=")
+    named = (one_of(one, name) for one in groups() if group in ("", one))
+    if options_of_a_name := [one for one in named if one is not None]:
+        return "\n".join(options_of_a_name)
+    found = list(_keys(topic)) or list(meanings(topic))
     if not found and topic not in SUBCOMMANDS:  # which say more in their own help
         found = list(_mentions(topic.replace("_", " ")))
     return _lines(found) if found else None
@@ -132,19 +130,11 @@ def one_of(group: str, name: str) -> str | None:
         for key in inner:
             if key.default:
                 keys.setdefault(f"{part}.{key.name}", key)
-    shown = [(f"{group}.{key}={one.default}", one.comment) for key, one in keys.items()]
-    told = [f"  {fact:<14}{text}" for fact, text in facts.items() if text]
-    return "\n".join([f"{group}={name}: {option.about}", "", *told, "", _lines(shown)])
-
-
-def _options(topic: str) -> Iterator[tuple[str, str]]:
-    """Yield options of a name, ``GROUP=NAME`` or NAME alone, with their keys."""
-    group, _, name = topic.rpartition("=")
-    for one in groups():
-        for option in options(one):
-            if option.name == name and group in ("", one):
-                yield f"{one}={option.name}", option.about
-                yield from key_lines(one.replace("/", ".") + ".", [option])
+    above = group.replace("/", ".")
+    shown = [(f"{above}.{key}={one.default}", one.comment) for key, one in keys.items()]
+    told = [f"  {fact:<13} {text}\n" for fact, text in facts.items() if text]
+    head = f"{group}={name}: {option.about}\n"
+    return "\n".join(filter(None, [head, "".join(told), _lines(shown) if shown else ""]))
 
 
 def _keys(topic: str) -> Iterator[tuple[str, str]]:
@@ -176,14 +166,10 @@ def main(given: Sequence[str]) -> int:
         show(overview())
         return 0
     topic, *rest = words
-    if rest and topic not in TABLES:
-        topic, rest = ("=" if topic in groups() else " ").join(words), []
     if topic in TABLES and all(one.startswith("--") for one in rest):
         text: str | None = table(topic, [one.removeprefix("--") for one in rest])
-    elif topic in TABLES and len(rest) == 1:
-        topic = f"{topic}={rest[0]}"
-        text = one_of(*topic.split("="))
     else:
+        topic = ("=" if topic in groups() else " ").join(words)
         text = text_of(topic)
     verb = topic.partition(".")[0]  # keys of a subcommand stand in its own help
     if text is None and verb in SUBCOMMANDS:

@@ -85,12 +85,11 @@ def read_option(path: Path) -> Option:
         more = _MORE.match(line)
         if more and not line.startswith("# @package"):
             if keys and keys[-1].comment and line.startswith(" " * 8):
-                last = keys[-1]
-                keys[-1] = Key(last.name, last.default, f"{last.comment} {more['comment']}")
-            elif not keys and not within and " | " in line:
+                keys[-1] = replace(keys[-1], comment=f"{keys[-1].comment} {more['comment']}")
+            elif not within and " | " in line:
                 parts = (one.partition(":") for one in more["comment"].split(" | "))
                 facts = {name: text.strip() for name, _, text in parts}
-            elif not keys and not within:
+            elif not within:
                 about.append(more["comment"])
         found = _KEY.match(line)
         if not found:
@@ -110,17 +109,9 @@ def read_option(path: Path) -> Option:
     return Option(path.stem, path, " ".join(about), tuple(keys), facts)
 
 
-def options(group: str, root: Path | None = None) -> list[Option]:
-    """Return the options of a group, by name; their keys without those of groups inside it.
-
-    Parameters
-    ----------
-    group : str
-        Such as ``policy/order``.
-    root : pathlib.Path, optional
-        The only folder to look at; by default those of installed packages count too.
-    """
-    folders = [one / group for one in ([root] if root else roots())]
+def options(group: str) -> list[Option]:
+    """Return the options of a group, by name; their keys without those of groups inside it."""
+    folders = [one / group for one in roots()]
     inside = {path.name for folder in folders for path in folder.glob("*") if path.is_dir()}
     files: dict[str, Path] = {}
     for path in (path for folder in folders for path in sorted(folder.glob("*.yaml"))):
@@ -165,16 +156,16 @@ def _names(having: list[tuple[str, Key]], most: int = 4) -> str:
     return ", ".join(names) if len(names) <= most else ", ".join([*names[:most], "…"])
 
 
-def group_lines(group: str, root: Path | None = None) -> Iterator[tuple[str, str]]:
-    """Yield a group, its options, its keys, then the groups inside it; as `options` takes them."""
-    found = options(group, root)
+def group_lines(group: str) -> Iterator[tuple[str, str]]:
+    """Yield a group, its options, its keys, then the groups inside it."""
+    found = options(group)
     yield f"{group}=NAME", ""
     for option in found:
         yield f"    {option.name}", option.about
     if group != "experiment":
         yield from key_lines(group.replace("/", ".") + ".", found)
-    for inner in inner_groups(group, root):
-        yield from group_lines(inner, root)
+    for inner in inner_groups(group):
+        yield from group_lines(inner)
 
 
 def every_line() -> Iterator[tuple[str, str]]:
@@ -184,9 +175,9 @@ def every_line() -> Iterator[tuple[str, str]]:
         yield from group_lines(group)
 
 
-def inner_groups(group: str, root: Path | None = None) -> list[str]:
+def inner_groups(group: str) -> list[str]:
     """Return the groups right inside a group, or at the top for ``""``."""
-    folders = [path for one in ([root] if root else roots()) for path in (one / group).glob("*")]
+    folders = [path for one in roots() for path in (one / group).glob("*")]
     names = {path.name for path in folders if path.is_dir() and any(path.glob("*.yaml"))}
     return [f"{group}/{name}" if group else name for name in sorted(names)]
 
@@ -232,22 +223,18 @@ def columns(label: str, text: str) -> str:
     return textwrap.TextWrapper(WIDTH, *indent, break_on_hyphens=False).fill(text) if text else head
 
 
-def page(root: Path = CONFIG_FOLDER) -> str:
+def page() -> str:
     """Return the page of ``--help``: every group, option and key, from the comments of YAML files.
 
-    Parameters
-    ----------
-    root : pathlib.Path
-        The folder of the configuration; its ``help.txt`` is what stands around the keys.
+    What stands around the keys is in ``conf/help.txt``.
     """
-    around = (root / "help.txt").read_text(encoding="utf-8")
-    top = (root / "config.yaml").read_text(encoding="utf-8")
+    around = (CONFIG_FOLDER / "help.txt").read_text(encoding="utf-8")
+    top = (CONFIG_FOLDER / "config.yaml").read_text(encoding="utf-8")
     order = re.findall(r"^  - (\w+):", top, re.MULTILINE)
     parts = [
-        "\n".join([name.upper(), *(columns(*line) for line in group_lines(name, root))])
-        for name in order
+        "\n".join([name.upper(), *(columns(*line) for line in group_lines(name))]) for name in order
     ]
-    keys = key_lines("", [read_option(root / "config.yaml")])
+    keys = key_lines("", [read_option(CONFIG_FOLDER / "config.yaml")])
     parts.append("\n".join(["RUN", *(columns(*line) for line in keys)]))
     return around.replace(PLACE, "\n\n".join(parts))
 
@@ -356,7 +343,13 @@ def refusal(error: BaseException, given: Sequence[str]) -> str:
     if (mark := getattr(error, "problem_mark", None)) is not None:  # of YAML
         return f"{mark.name}, line {mark.line + 1}: {first}"
     if kind == "MissingConfigException" and (missing := getattr(error, "missing_cfg_file", None)):
-        return _no_such_option(str(missing), getattr(error, "options", None))
+        group, _, name = str(missing).rpartition("/")
+        known = getattr(error, "options", None) or [one.name for one in options(group)]
+        if not known:
+            return f"{group}={name}: there is no such group; {meant(group, groups(), SEE)}"
+        names = list(map(str, known))
+        hint = meant(name, names, f"there are {', '.join(names)}")
+        return f"{group}={name}: there is no such option; {hint}"
     if kind == "OverrideParseException":
         if os.path.isfile(word := getattr(error, "override", "")):  # noqa: PTH113 - any word
             from workloads.logs.formats import guess_format  # most errors need no pandas
@@ -379,13 +372,3 @@ def refusal(error: BaseException, given: Sequence[str]) -> str:
         mine = (f"{group}={name}" for group, _, name in chosen if group in groups())
         return f"{next(mine, 'a group')}: must be the name of an option"
     return first or kind
-
-
-def _no_such_option(missing: str, known: Sequence[object] | None) -> str:
-    """Return the message about an option that a group does not have."""
-    group, _, name = missing.rpartition("/")
-    names = [str(option) for option in known or []] or [one.name for one in options(group)]
-    if not names:
-        return f"{group}={name}: there is no such group; {meant(group, groups(), SEE)}"
-    hint = meant(name, names, f"there are {', '.join(names)}")
-    return f"{group}={name}: there is no such option; {hint}"

@@ -14,14 +14,14 @@ import pandas as pd
 
 from predictors.in_loop.learned import CurvePerApplication
 from predictors.in_loop.per_application import PerApplication
-from sim.composition import Composed, quoted
+from sim.composition import compose, quoted, save
 from sim.config import Config
 from sim.errors import ConfigError
 from sim.help.pages import no_such_key
 from sim.simulation.build import build
 from sim.simulation.doors import raised
 from sim.simulation.parts import OBJECT, fits_as, given_object
-from sim.simulation.progress import Names, names_of
+from sim.simulation.progress import Show, names_of
 from sim.simulation.scene import REPETITION
 from sim.sweeps.configurations import key_of, parse_override
 from workloads.frame import SOURCE, FrameWorkload
@@ -74,33 +74,27 @@ def literal(value: object) -> str:
     raise ConfigError(f"{value!r:.60}: must be a number, text, truth value, None, list or dict")
 
 
-def keyword(key: str, value: object) -> str:
-    """Return the override that a keyword stands for.
+def keyword(key: str, *values: object) -> str:
+    """Return the override that a keyword with a value, or with several, stands for.
 
     Raises
     ------
     ConfigError
-        If there is no such key, or no override can say the value.
-    """
-    if key not in KEYS:
-        raise ConfigError(no_such_key(f"{key}={value}", key))
-    try:
-        return f"{key}={literal(value)}"
-    except ConfigError as error:
-        raise ConfigError(f"{key}={error}") from None
-
-
-def axis(key: str, values: Any) -> str:
-    """Return the override that a keyword with several values stands for.
+        If there is no such key, no value, or no override can say one.
 
     Examples
     --------
-    >>> axis("seed", [1, 2])
+    >>> keyword("seed", 1, 2)
     'seed=1,2'
     """
     if not values:
-        raise ConfigError(f"{key}={values}: needs at least one value")
-    return f"{key}=" + ",".join(keyword(key, one).partition("=")[2] for one in values)
+        raise ConfigError(f"{key}=[]: needs at least one value")
+    if key not in KEYS:
+        raise ConfigError(no_such_key(f"{key}={values[0]}", key))
+    try:
+        return f"{key}=" + ",".join(map(literal, values))
+    except ConfigError as error:
+        raise ConfigError(f"{key}={error}") from None
 
 
 @dataclass(frozen=True)
@@ -254,9 +248,28 @@ class Call:
         """The overrides, with the names of objects."""
         return [*self.overrides, *(f"{key}={held.name}" for key, held in self.parts.items())]
 
-    def settings(self, composed: Composed) -> dict[str, Any]:
-        """Return the settings of a run with the parts that are objects in their places."""
-        config = dict(composed.settings)
+    def composed(
+        self, multirun: bool = False
+    ) -> tuple[dict[str, Any], Show, Callable[[Path], None]]:
+        """Return the settings of a run, what is told of it, and what writes its configuration.
+
+        Progress is told at a terminal or in a notebook, unless it is set.
+        """
+        made = compose(self.overrides, multirun)
+        config = self._with_parts(made.settings)
+        chosen = made.choices | {key: held.name for key, held in self.parts.items()}
+        show = Show(names=names_of(chosen, config["baseline"]))
+        asked = config["sim"]["progress"]
+        own = made.own | {key: {"_target_": held.target} for key, held in self.parts.items()}
+        command = {"hydra": {"runtime": {"choices": chosen}}}
+        return (
+            config,
+            replace(show, progress=show.is_seen if asked is None else asked),
+            partial(save, config=own, command=command, overrides=made.overrides),
+        )
+
+    def _with_parts(self, config: dict[str, Any]) -> dict[str, Any]:
+        """Return settings with the parts that are objects in their places."""
         for key, held in self.parts.items():
             if key == "workload":
                 kept = {*config[key]} - {"path"} if held.target == FRAME else REPETITION
@@ -280,15 +293,6 @@ class Call:
         made.calibration = composed.get("calibration", 0)
         made.charge = made.charge and composed.get("charge", True)
         return {**node, OBJECT: made}
-
-    def saver(self, composed: Composed) -> Callable[[Path], None]:
-        """Return what writes the configuration of a run into a folder."""
-        return partial(composed.save, parts={k: (p.name, p.target) for k, p in self.parts.items()})
-
-    def names(self, composed: Composed) -> dict[str, Names]:
-        """Return by role what the parts of the run and of its baseline are called."""
-        chosen = {**composed.choices, **{key: part.name for key, part in self.parts.items()}}
-        return names_of(chosen, composed.settings["baseline"])
 
 
 def called(

@@ -100,15 +100,16 @@ class Result(Frames):
         SimError
             If there is no such kind, or the run has nothing of it.
         """
-        from sim.plot import figure, made_again
-        from sim.results.plots.pictures import RunFolder, title_of
+        from sim.plot import made_again
+        from sim.results.plots.pictures import RunFolder, figure_of
 
         first = self.replications[0] if self.replications else self
         assert first.tables is not None
-        named = title_of(self.names.policy, self.names.asked, self.names.workload, first.summary)
         again = None if self.folder is None else partial(made_again, self.folder)
-        run = RunFolder(first.tables, first.summary, named, again)
-        return figure(run, kind, columns, title, of)
+        run = RunFolder(first.tables, first.summary, self.names.title(first.summary), again)
+        drawn = figure_of(run, kind, columns, title, of)
+        drawn._repr_png_ = partial(_png, drawn)  # type: ignore[attr-defined]  # for notebooks
+        return drawn
 
     def compare(
         self, other: "Result", level: float = 0.95, figures: Sequence[str] = ()
@@ -207,6 +208,11 @@ class Result(Frames):
             for one in (self, self.baseline_predictor, self.baseline)
             if one is not None
         ]
+
+
+def _png(figure: "Figure") -> bytes:
+    figure.savefig(made := io.BytesIO(), format="png", dpi=100, metadata={"Software": None})
+    return made.getvalue()
 
 
 JOB = ("job_id", "requested_processors", "reference_runtime")

@@ -15,19 +15,16 @@ from predictors.cli.display import SILENT, Display
 from sim.composition import combinations, compose
 from sim.errors import BAD_INPUT, ConfigError, SimError, SweepWarning, one_line
 from sim.help.interrupts import noting_interrupts
-from sim.library.call import Call, axis, called, several
+from sim.library.call import Call, called, keyword, several
 from sim.library.result import REPLICATIONS, Kept, Result
 from sim.results.artefacts import BASELINE, RUN, STEP, foreign
 from sim.results.durable import write_failure
-from sim.results.provenance import listings
 from sim.simulation.progress import Names, Show
-from sim.simulation.replay import Carried, Simulated, run_in
+from sim.simulation.replay import Carried, Results, Simulated, run_in
 from sim.simulation.replay import run as replay
-from sim.simulation.replication import Results
 from sim.sweeps.callback import folder_name
 from sim.sweeps.configurations import HOW
 from sim.sweeps.locks import own_folder
-from sim.sweeps.marks import mark_finished
 from sim.sweeps.resume import override_dirname, samples_to_validate
 
 _CALLER = 3
@@ -86,30 +83,33 @@ def run(
     (30, 0.0)
     """
     call = called(overrides, jobs, processors, policy, predictor, keys)
-    config, show, save = _composed(call)
     kept: list[Simulated] = []
-    if folder is None:
-        done = replay({**config, "picture": "none"}, None, {}, show, kept.append)
-        return _result(done.results, kept, show.names, None)
-    place = _made(folder)
-    with own_folder(place):
-        done = run_in(place, config, show, save, kept.append, anew=True, goes_on=False)
-    return _result(done.results, kept, show.names, place)
+    names, done = _carried_out(call, folder, keep=kept.append)
+    return _result(done.results, kept, names, None if folder is None else Path(folder))
 
 
-def _composed(
-    call: Call, multirun: bool = False
-) -> tuple[dict[str, Any], Show, Callable[[Path], None]]:
-    """Return the settings of a run, what is told of it, and what writes its configuration.
+def _carried_out(
+    call: Call,
+    folder: str | PathLike[str] | None,
+    shown: Display | None = None,
+    keep: Callable[[Simulated], None] | None = None,
+) -> tuple[Mapping[str, Names], Carried]:
+    """Simulate; return by role what parts are called, and the summaries.
 
-    Progress is told at a terminal or in a notebook, unless it is set.
+    Of a sweep, which a display is `shown` of, what is finished in its folder is left as it is,
+    but for runs of objects.
     """
-    composed = compose(call.overrides, multirun)
-    config, show = call.settings(composed), Show(names=call.names(composed))
-    asked = config["sim"]["progress"]
-    is_seen = show.messages.is_terminal or show.messages.is_jupyter
-    show = replace(show, progress=is_seen if asked is None else asked)
-    return config, show, call.saver(composed)
+    multirun = shown is not None
+    config, show, save = call.composed(multirun)
+    if shown is not None:
+        show = replace(show, display=shown if show.progress else SILENT)
+    if folder is None:
+        return show.names, replay({**config, "picture": "none"}, None, {}, show, keep)
+    place, anew = _made(folder), not multirun or bool(call.parts)
+    marked = call.overrides if multirun else None
+    with own_folder(place, wait=multirun):
+        done = run_in(place, config, show, save, keep, anew=anew, goes_on=not anew, marked=marked)
+    return show.names, done
 
 
 def _made(folder: str | PathLike[str]) -> Path:
@@ -198,8 +198,9 @@ def sweep(
     >>> table[["policy", "seed"]].to_numpy().tolist()
     [['easy', 1], ['easy', 2], ['sa', 1], ['sa', 2]]
     """
-    axes = [axis(k, v) for k, v in keys.items() if _is_axis(k, v)]
-    rest = {key: value for key, value in keys.items() if not _is_axis(key, value)}
+    lists = {k: v for k, v in keys.items() if isinstance(v, list | tuple) and k != "export"}
+    axes = [keyword(key, *values) for key, values in lists.items()]
+    rest = {key: value for key, value in keys.items() if key not in lists}
     planned = [
         planned
         for own, other in product(several("policy", policy), several("predictor", predictor))
@@ -212,9 +213,8 @@ def sweep(
     place = None if folder is None else _made(folder)
     rows, parts = [], Kept()
     with contextlib.ExitStack() as stack:
-        messages = Show().messages
-        is_seen = messages.is_terminal or messages.is_jupyter
-        shown = stack.enter_context(Display(messages)) if is_seen else SILENT
+        show = Show()
+        shown = stack.enter_context(Display(show.messages)) if show.is_seen else SILENT
         for number, one in enumerate(planned):
             named = f"{number + 1} of {len(planned)}"
             with shown.part(number, len(planned), named):
@@ -241,31 +241,12 @@ def sweep(
     return table
 
 
-def _is_axis(key: str, value: object) -> bool:
-    return isinstance(value, list | tuple) and key != "export"
-
-
 def _plan(call: Call) -> list[Call]:
     """Return the runs of a call; each value of each key is composed before any, to fail early."""
     every = combinations(call.overrides)
     for one in samples_to_validate(every):
         compose(one, multirun=True)
     return [replace(call, overrides=one) for one in every]
-
-
-def _carried_out(
-    call: Call, folder: Path | None, shown: Display
-) -> tuple[Mapping[str, Names], Carried]:
-    """Simulate; what is finished in its folder is left as it is. Return names and summaries."""
-    config, show, save = _composed(call, multirun=True)
-    show = replace(show, display=shown if show.progress else SILENT)
-    if folder is None:
-        return show.names, replay({**config, "picture": "none"}, None, {}, show)
-    with own_folder(folder, wait=True):
-        own = bool(call.parts)
-        done = run_in(folder, config, show, save, anew=own, goes_on=not own)
-        mark_finished(folder, list(call.overrides), done.inputs, listings(config))
-    return show.names, done
 
 
 def _row(

@@ -30,12 +30,12 @@ from sim.sweeps.configurations import (
     Configuration,
     Setting,
     SharedNames,
-    asking,
     distinguishing,
     group_of,
     of_baseline,
     read_configuration,
     with_names,
+    with_options,
 )
 
 MARKED = 8
@@ -239,7 +239,7 @@ def gather(folder: Path, progress: Display = SILENT) -> Gathered:
             if not is_run:
                 own = of_baseline(setting, configuration, row.state["role"] == STEP)
             if is_recorded(row.figures) or (is_run and predictor is not None):
-                own = asking(own, predictor)
+                own = with_options(own, {"predictor": predictor})  # that of its policy, or nobody
                 if is_run and own in alike:
                     repeated += 1
                     continue  # the same schedule beside another predictor

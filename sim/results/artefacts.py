@@ -4,7 +4,7 @@ import contextlib
 import platform
 import shutil
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from math import isfinite
 from pathlib import Path
 from sys import intern
@@ -34,12 +34,10 @@ from sim.results.durable import (
 )
 from sim.results.frames import RECOVERY_PARTS, TABLES, Columns, Tables
 from sim.results.job_metrics import Figures
-from sim.results.plots.style import write_svg
 from workloads.base import Trace
 
 if TYPE_CHECKING:
     import pyarrow as pa
-    from matplotlib.figure import Figure
 
 REQUESTS = "requests.parquet"
 EXPORTS = ("jobs.csv", "schedule.swf", REQUESTS)
@@ -80,24 +78,18 @@ class Artefacts:
     Attributes
     ----------
     tables : Tables
-    figure : matplotlib.figure.Figure or None
-        The picture of the schedule, where it is asked for.
     summary : dict
         What `sim.results.metrics.summarise` returned.
     manifest : mapping
         What may differ between two runs of the same configuration.
-    export : callable, optional
-        Writes further files (`EXPORTS`) into the folder that it is given.
-    more_figures : mapping of str to matplotlib.figure.Figure
-        Further pictures by name, without the endings of `PICTURES`.
+    write_more : callable, optional
+        Writes pictures and further files (`EXPORTS`) into the folder that it is given.
     """
 
     tables: Tables
-    figure: "Figure | None"
     summary: Figures
     manifest: Mapping[str, object]
-    export: Callable[[Path], None] | None = None
-    more_figures: "Mapping[str, Figure]" = field(default_factory=dict)
+    write_more: Callable[[Path], None] | None = None
 
 
 def is_finished(folder: Path) -> bool:
@@ -187,12 +179,8 @@ def write_run(folder: Path, simulated: Mapping[str, Artefacts]) -> None:
         place.mkdir(parents=True, exist_ok=True)
         for name in TABLES:
             write_table(one.tables.columns(name), place / f"{name}.parquet")
-        if one.figure is not None:
-            one.figure.savefig(place / "schedule.png", metadata={"Software": None})
-        for name, figure in one.more_figures.items():
-            write_svg(figure, place / name)
-        if one.export is not None:
-            one.export(place)
+        if one.write_more is not None:
+            one.write_more(place)
         below = [folder / other for other in others] if role == RUN else []
         write_ends(place, one.summary, one.manifest, below)
 

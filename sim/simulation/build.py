@@ -1,14 +1,17 @@
 """Build the parts of a run from its configuration: the one place where classes are named."""
 
+import contextlib
 import copy
 import importlib
 import importlib.util
 import inspect
 import os
 import types
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import partial
+from operator import eq
 from pathlib import Path
-from typing import Any, Literal, NoReturn, Union, get_args, get_origin, get_type_hints
+from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 
 from predictors.base import Estimator
 from sim.config import check_sizes
@@ -18,37 +21,47 @@ from sim.simulation.doors import let_in, raised
 from sim.simulation.parts import OBJECT, PACKAGES, check_class, check_object, is_own, needs_of
 
 _PART = "a part"
-_WORDS: Mapping[object, str] = {
-    bool: "true or false",
-    int: "a whole number",
-    float: "a number",
-    str: "text",
-    Path: "a path",
-    type(None): "null",
+_PLAIN: Mapping[object, tuple[str, Any]] = {
+    bool: ("true or false", bool),
+    int: ("a whole number", int),
+    float: ("a number", int | float),
+    str: ("text", str),
+    Path: ("a path", str),
+    type(None): ("null", type(None)),
 }
-_PLURALS: Mapping[object, str] = {int: "whole numbers", float: "numbers", str: "texts"}
+"""Plain values in words, and their types in a configuration."""
+_PLURALS: Mapping[object, str] = {int: " of whole numbers", float: " of numbers", str: " of texts"}
 _ORIGINS: Mapping[object, str] = {Mapping: "keys and values", os.PathLike: "a path"}
 _LISTS = (list, tuple, Sequence, Iterable)
 
 
-def _alternatives(hint: Any) -> tuple[Any, ...]:
-    if get_origin(hint) in (Union, types.UnionType):
-        return tuple(part for each in get_args(hint) for part in _alternatives(each))
-    return (hint,)
+def _accepted(hint: Any) -> Iterator[tuple[str, Callable[[Any], bool]]]:
+    """Yield in words what fits a type hint, and how that is known of a value."""
+    origin, inside = get_origin(hint), get_args(hint)
+    word, kind = _PLAIN.get(hint, ("", ()))
 
+    def is_plain(value: object) -> bool:
+        return isinstance(value, kind) and (kind is bool or not isinstance(value, bool))
 
-def _fits_one(value: object, hint: Any) -> bool:
-    if get_origin(hint) is Literal:
-        return value in get_args(hint)
-    if hint in (int, float):  # a whole number may stand for any other
-        return isinstance(value, int | hint) and not isinstance(value, bool)
-    if hint in (str, Path):
-        return isinstance(value, str)
-    if hint in (bool, type(None)):
-        return isinstance(value, hint)
-    if get_origin(hint) in _LISTS and isinstance(value, list | tuple):
-        return all(any(fits(each, part) for part in get_args(hint)) for each in value)
-    return not isinstance(value, str | int | float | None) or hint is Any
+    def is_part(value: object) -> bool:
+        return hint is Any or not isinstance(value, str | int | float | None)
+
+    def is_list(value: object) -> bool:
+        if not isinstance(value, list | tuple):
+            return is_part(value)
+        return all(any(fits(each, part) for part in inside) for each in value)
+
+    if origin in (Union, types.UnionType):
+        for part in inside:
+            yield from _accepted(part)
+    elif origin is Literal:
+        yield from ((str(choice), partial(eq, choice)) for choice in inside)
+    elif word:
+        yield word, is_plain
+    elif origin in _LISTS:
+        yield "a list" + _PLURALS.get(inside[0], ""), is_list
+    else:
+        yield _ORIGINS.get(origin, _PART), is_part
 
 
 def fits(value: object, hint: Any) -> bool:
@@ -61,7 +74,7 @@ def fits(value: object, hint: Any) -> bool:
     >>> fits([1, 8], Sequence[int]), fits([1, "b"], Sequence[int])
     (True, False)
     """
-    return any(_fits_one(value, each) for each in _alternatives(hint))
+    return any(is_one(value) for _, is_one in _accepted(hint))
 
 
 def allowed(hint: Any) -> str:
@@ -72,21 +85,8 @@ def allowed(hint: Any) -> str:
     >>> allowed(Literal["recorded", "exact"] | None)
     'recorded, exact or null'
     """
-    words: list[str] = []
-    for each in _alternatives(hint):
-        if get_origin(each) is Literal:
-            words += [str(choice) for choice in get_args(each)]
-        elif (word := _WORDS.get(each) or _listed(each)) not in words:
-            words.append(word)
-    return ", ".join(words[:-1]) + " or " + words[-1] if len(words) > 1 else words[0]
-
-
-def _listed(hint: Any) -> str:
-    origin = get_origin(hint)
-    if origin in _LISTS:
-        elements = _PLURALS.get(get_args(hint)[0])
-        return "a list" if elements is None else f"a list of {elements}"
-    return _PART if origin is None else _ORIGINS.get(origin, _PART)
+    *words, last = dict.fromkeys(word for word, _ in _accepted(hint))
+    return f"{', '.join(words)} or {last}" if words else last
 
 
 def _located(target: object, key: str) -> Any:
@@ -149,21 +149,6 @@ def accepted(target: object, key: str) -> Mapping[str, inspect.Parameter]:
     return inspect.signature(_located(target, key)).parameters
 
 
-def _hints(factory: Any) -> dict[str, Any]:
-    try:
-        return get_type_hints(factory.__init__ if inspect.isclass(factory) else factory)
-    except NameError:
-        return {}
-
-
-def _refuse_argument(key: str, value: object, hint: Any) -> NoReturn:
-    if allowed(hint) == _PART:
-        group = key.replace(".", "/")
-        raise ConfigError(f"{key}={value}: is made of several keys; choose with {group}={value}")
-    shown = "null" if value is None else value
-    raise ConfigError(f"{key}={shown}: must be {allowed(hint)}")
-
-
 def _check_arguments(factory: Any, arguments: Mapping[str, Any], key: str) -> None:
     known = inspect.signature(factory).parameters
     if not any(p.kind is p.VAR_KEYWORD for p in known.values()):
@@ -174,9 +159,17 @@ def _check_arguments(factory: Any, arguments: Mapping[str, Any], key: str) -> No
     for name, parameter in known.items():
         if name not in arguments and parameter.default is parameter.empty:
             raise ConfigError(f"{key}.{name}: a value is needed")
-    for name, hint in _hints(factory).items():
-        if name in arguments and not fits(arguments[name], hint):
-            _refuse_argument(f"{key}.{name}", arguments[name], hint)
+    hints: dict[str, Any] = {}
+    with contextlib.suppress(NameError):
+        hints = get_type_hints(factory.__init__ if inspect.isclass(factory) else factory)
+    for name, hint in hints.items():
+        if name not in arguments or fits(arguments[name], hint):
+            continue
+        value, place = arguments[name], f"{key}.{name}"
+        said = f"must be {allowed(hint)}"
+        if allowed(hint) == _PART:
+            said = f"is made of several keys; choose with {place.replace('.', '/')}={value}"
+        raise ConfigError(f"{place}={'null' if value is None else value}: {said}")
 
 
 def _located_message(error: Exception, key: str, arguments: Mapping[str, Any]) -> str:

@@ -21,7 +21,6 @@ from predictors.under_load.load_aware import Parts
 from sim.errors import PluginError
 from sim.policies.advice import Reading
 from sim.policies.base import Policy
-from sim.policies.reallocation.beliefs import Beliefs
 from sim.simulation.parts import NEEDED, fits_as, is_own
 from sim.state.decisions import Decision, Preferences
 from sim.state.view import View
@@ -99,8 +98,9 @@ def _count(call: Call, answer: Any, counts: IntArray) -> int:
     return int(answer)
 
 
-def _up_to_most(beliefs: Beliefs, job: int) -> IntArray:
-    return np.arange(1, beliefs.view.extremes(job)[1] + 1)
+def _queue_count(call: Call, answer: object) -> int:
+    beliefs, job = call.args
+    return _count(call, answer, np.arange(1, beliefs.view.extremes(job)[1] + 1))
 
 
 def _seconds(call: Call, answer: object, counts: IntArray, but: str = "") -> FloatArray:
@@ -247,7 +247,7 @@ CHECKS: dict[str, Callable[[Call, Any], Any]] = {
     "predict_model": lambda call, answer: _seconds(call, answer, call.args[0]),
     "keys": _keys,
     "choose": lambda call, answer: _count(call, answer, call.args[1].counts(call.args[0])),
-    "queue_count": lambda call, answer: _count(call, answer, _up_to_most(*call.args)),
+    "queue_count": _queue_count,
     "share": _shares,
     "begin": _begun,
     "open": _begun,

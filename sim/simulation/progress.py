@@ -15,6 +15,7 @@ from sim.config import BASELINE_PREDICTOR, Settings
 from sim.engine.watcher import Watched, Watcher
 from sim.errors import SimError
 from sim.results.artefacts import BASELINE, RUN, STEP
+from sim.results.job_metrics import Figures
 from sim.results.sentences import NOBODY
 from sim.state.decisions import Decision
 from sim.sweeps.configurations import OWN_PREDICTOR
@@ -52,6 +53,12 @@ class Names:
     def asked(self) -> str:
         """The predictor, if the policy asks one."""
         return "" if self.policy == NOBODY else self.predictor
+
+    def title(self, summary: Figures) -> str:
+        """Return policy, predictor if one is asked, workload, jobs and processors of a picture."""
+        by = f" by {self.asked}" if self.asked else ""
+        of = f"{summary['jobs']:,} jobs on {summary['processors']:,} processors"
+        return f"{self.policy}{by}, {self.workload}: {of}"
 
 
 def names_of(chosen: Mapping[str, Any], baseline: Settings | None) -> dict[str, Names]:
@@ -95,6 +102,11 @@ class Show:
     )
     messages: Console = field(default_factory=lambda: PlainConsole(stderr=True))
     display: Display = SILENT
+
+    @property
+    def is_seen(self) -> bool:
+        """Whether messages come to a terminal or a notebook."""
+        return self.messages.is_terminal or self.messages.is_jupyter
 
 
 def beginning(trace: Trace) -> tuple[float, datetime.datetime | None]:
@@ -142,12 +154,6 @@ TIMES_LONGEST = 100.0
 DAY = 86400.0
 
 
-def longest_wait(trace: Trace, truth: GroundTruth) -> float:
-    """Return the seconds after which a run without the end of a job is given up by default."""
-    longest = max(np.nanmax(truth.serial_time, initial=DAY), trace.jobs["reference_runtime"].max())
-    return TIMES_LONGEST * float(longest)
-
-
 INTERRUPTIONS_A_JOB, EVENTS_AN_INTERRUPTION = 100, 100
 """How often jobs may be interrupted for each that ends; what any interruption beyond weighs."""
 CHANGE = (
@@ -166,14 +172,19 @@ class ProgressGuard(Watcher):
     events : int
         Events without a completed job before the run is given up; or a hundredth as many
         interruptions of jobs, beyond a hundred for each that has ended.
-    seconds : float
-        Simulated time without a completed job.
-    job_id : sequence of int
-        What jobs are called.
+    seconds : float or None
+        Simulated time without a completed job; None: `TIMES_LONGEST` the longest runtime.
+    trace : Trace
+    truth : GroundTruth
     """
 
-    def __init__(self, events: int, seconds: float, job_id: Sequence[int]) -> None:
-        self._most, self._longest, self._job_id = events, seconds, job_id
+    def __init__(
+        self, events: int, seconds: float | None, trace: Trace, truth: GroundTruth
+    ) -> None:
+        longest = np.nanmax(truth.serial_time, initial=DAY)
+        longest = max(longest, trace.jobs["reference_runtime"].max())
+        self._most, self._longest = events, seconds or TIMES_LONGEST * float(longest)
+        self._job_id = trace.jobs["job_id"].array
         self._ended, self._events, self._since = -1, 0, 0.0
 
     def decided(self, engine: Watched, decisions: Sequence[Decision]) -> None:
@@ -184,7 +195,8 @@ class ProgressGuard(Watcher):
         SimError
             If that was too long ago.
         """
-        now, ended = engine.view.now, engine.log.completed
+        view, ended = engine.view, engine.log.completed
+        now = view.now
         in_vain = engine.interruptions - INTERRUPTIONS_A_JOB * ended
         vain = in_vain * EVENTS_AN_INTERRUPTION > self._most
         events, spent = engine.events - self._events, now - self._since
@@ -193,7 +205,6 @@ class ProgressGuard(Watcher):
             return
         left: list[int] = []
         if vain or ended == self._ended:  # all jobs at every end would be quadratic
-            view = engine.view
             came = (view.jobs.requested_processors > 0) & (np.asarray(view.submit_time) < now)
             left = np.flatnonzero(came & ~engine.log.over).tolist()
         if left:
@@ -203,14 +214,10 @@ class ProgressGuard(Watcher):
             if vain:
                 times = engine.interruptions
                 known = f"jobs were interrupted {times:,} times and {ended:,} were completed"
-            state = self._state(engine, job)
-            raise SimError(f"{known}: job {state}; {CHANGE} sim.stall_{key}={value:.15g}")
+            runs, again = job in view.running, engine.restarts.get(job, 0)
+            count = view.running[job].processors if runs else view.requested_processors[job]
+            state = f"{'runs on' if runs else 'waits for'} {count} processor{'s' * (count != 1)}"
+            state += f" and was restarted {again:,} time{'s' * (again != 1)}"
+            state = f"job {self._job_id[job]} {state}"
+            raise SimError(f"{known}: {state}; {CHANGE} sim.stall_{key}={value:.15g}")
         self._ended, self._events, self._since = ended, engine.events, now
-
-    def _state(self, engine: Watched, job: int) -> str:
-        """Say what a job does, and how often it began."""
-        view, runs = engine.view, job in engine.view.running
-        count = view.running[job].processors if runs else view.requested_processors[job]
-        state = f"{'runs on' if runs else 'waits for'} {count} processor{'s' * (count != 1)}"
-        number, again = self._job_id[job], engine.restarts.get(job, 0)
-        return f"{number} {state} and was restarted {again:,} time{'s' * (again != 1)}"

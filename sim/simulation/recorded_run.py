@@ -183,7 +183,14 @@ def recorded_run(folder: Path) -> RecordedRun:
     config = recorded(root)
     if not (own / BASELINE).is_dir():  # in a multirun nobody asked for it
         config["baseline"] = None
-    identity = _identity(root, config, manifest.get(INPUTS))
+    known, files = manifest.get(INPUTS), input_files(config)
+    before = known if isinstance(known, Mapping) else {}
+    if gone := [key for key in before if key not in files]:
+        made_in = recorded_command(root).runtime.cwd
+        raise SimError(f"{gone[0]}: its file is not there; the run was made in {made_in}")
+    identity = identity_of(digest(config), files)
+    if before and (wrong := changed_inputs(before, identity[INPUTS])):
+        raise SimError(f"{root}: {wrong}, so that the run cannot be replayed")
     parts: dict[str, Any] = config["baseline"] if role else config
     if role == STEP:
         parts = {**parts, "predictor": config["predictor"]}
@@ -193,18 +200,3 @@ def recorded_run(folder: Path) -> RecordedRun:
     if manifest.get(DIGEST) not in (None, identity[DIGEST]):
         notes.append("its configuration, or the preset of its baseline, is not what it was")
     return RecordedRun(place, config, parts, replication, tuple(notes))
-
-
-def _identity(root: Path, config: Settings, known: object) -> dict[str, Any]:
-    """Return what a run would be made of now; refuse input files that are not what they were."""
-    before = known if isinstance(known, Mapping) else {}
-    files = input_files(config)
-    gone = [key for key in before if key not in files]
-    if gone:
-        made_in = recorded_command(root).runtime.cwd
-        raise SimError(f"{gone[0]}: its file is not there; the run was made in {made_in}")
-    identity = identity_of(digest(config), files)
-    wrong = changed_inputs(before, identity[INPUTS]) if before else None
-    if wrong:
-        raise SimError(f"{root}: {wrong}, so that the run cannot be replayed")
-    return identity

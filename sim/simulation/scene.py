@@ -23,7 +23,7 @@ from sim.policies.allocation.rigid import Request
 from sim.results.outcome import Outcome, outcome
 from sim.simulation.build import accepted, build, menu_name, with_menu
 from sim.simulation.parts import OBJECT, is_own
-from sim.simulation.progress import DAY, ProgressGuard, ProgressWatcher, longest_wait
+from sim.simulation.progress import DAY, ProgressGuard, ProgressWatcher
 from sim.simulation.recorded_schedule import RecordedSchedule, is_recorded
 from sim.state.records import Records
 from sim.state.sensors import SensorNoise
@@ -149,8 +149,8 @@ def watchers(
 ) -> tuple[Watcher, ...]:
     """Return who watches the engine: a guard on progress, its display, a checker."""
     asked = config["sim"]
-    most = asked["stall_time"] or longest_wait(trace, truth)
-    found: list[Watcher] = [ProgressGuard(asked["stall_events"], most, trace.jobs["job_id"].array)]
+    guard = ProgressGuard(asked["stall_events"], asked["stall_time"], trace, truth)
+    found: list[Watcher] = [guard]
     if progress is not SILENT:
         found.append(ProgressWatcher(progress, trace))
     if asked["check"]:
@@ -189,12 +189,6 @@ class Played:
     def charged(self) -> int:
         """Number of runs that were submitted as jobs."""
         return int((~self.outcome.counted).sum())
-
-    @property
-    def charged_area(self) -> float:
-        """Processor-seconds that these held."""
-        jobs = self.outcome.tables.columns("jobs")
-        return float(jobs["held_area"][jobs["job_id"] < 0].sum())
 
 
 def prepare(config: Settings, parts: Settings, scene: Scene, progress: Display = SILENT) -> Setup:

@@ -63,8 +63,16 @@ class KeepToFolders(Callback):
         """Look at the names that Hydra makes paths of, and at the folder of a sweep."""
         from sim.sweeps.locks import refuse_foreign_sweep
 
+        own = config.hydra
+        plain: Any = OmegaConf.to_container(own, resolve=False)  # a subfolder as for any run
+        paths = {"job.name": own.job.name, "sweep.subdir": plain["sweep"]["subdir"]}
         try:
-            _refuse_outside(config.hydra)
+            if own.output_subdir is not None:
+                said = f"hydra.output_subdir={own.output_subdir}: must be null"
+                raise ConfigError(f"{said}, as a run writes {HYDRA}/ with its results")
+            for key, name in paths.items():
+                if ".." in Path(str(name)).parts or Path(str(name)).is_absolute():
+                    raise ConfigError(f"hydra.{key}={name}: must name a place in the run's folder")
             if config.hydra.mode == RunMode.MULTIRUN:
                 refuse_foreign_sweep(Path(config.hydra.sweep.dir))
         except SimError as error:  # Hydra would go on after any other exception
@@ -72,17 +80,6 @@ class KeepToFolders(Callback):
             raise SystemExit(2) from None
 
     on_multirun_start = on_run_start
-
-
-def _refuse_outside(own: DictConfig) -> None:
-    """Refuse names of paths outside of a run's folder, and Hydra's own copies of a run's files."""
-    if own.output_subdir is not None:
-        said = f"hydra.output_subdir={own.output_subdir}: must be null"
-        raise ConfigError(f"{said}, as a run writes {HYDRA}/ with its results")
-    plain: Any = OmegaConf.to_container(own, resolve=False)  # a subfolder as it is for any run
-    for key, name in (("job.name", own.job.name), ("sweep.subdir", plain["sweep"]["subdir"])):
-        if ".." in Path(str(name)).parts or Path(str(name)).is_absolute():
-            raise ConfigError(f"hydra.{key}={name}: must name a place in the run's folder")
 
 
 WARNED = re.compile(r"\[WARNING\] - (.*)")

@@ -2,14 +2,14 @@
 
 import re
 from array import array
-from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
-from functools import lru_cache
+from functools import cache, lru_cache
 from itertools import count
 from pathlib import Path
 from sys import intern
-from typing import Any, ClassVar
+from typing import Any
 
 import yaml
 
@@ -27,16 +27,12 @@ class SharedNames(Mapping[str, Any]):
     """A mapping that may have many like it: names are kept once for all, floats side by side."""
 
     __slots__ = ("_floats", "_others", "_places")
-    _known: ClassVar[dict[tuple[object, ...], dict[str, int]]] = {}
 
     def __init__(self, content: Mapping[str, object]) -> None:
         floats = {name: value for name, value in content.items() if isinstance(value, float)}
         self._floats = array("d", floats.values())
         self._others = tuple([value for name, value in content.items() if name not in floats])
-        kind = (*content, None, *floats)
-        if kind not in self._known:
-            self._known[kind] = _places(content, floats)
-        self._places = self._known[kind]
+        self._places = _places(tuple(content), tuple(floats))
 
     def __getitem__(self, name: str) -> Any:
         place = self._places[name]
@@ -49,7 +45,8 @@ class SharedNames(Mapping[str, Any]):
         return len(self._places)
 
 
-def _places(names: Iterable[str], floats: Container[str]) -> dict[str, int]:
+@cache
+def _places(names: tuple[str, ...], floats: tuple[str, ...]) -> Mapping[str, int]:
     """Return where each value stands: among the floats, or, inverted, among the others."""
     first, others = count(), count()
     return {name: next(first) if name in floats else ~next(others) for name in names}
@@ -161,8 +158,6 @@ CHOICES = re.compile(
     re.MULTILINE | re.ASCII,
 )
 """Where the options are that a run chose, as Hydra writes them."""
-GIVEN = re.compile(r"(?:- [\w+~][\w./@~-]*=[\w./=+,@~-]*\n)+", re.ASCII)
-"""A list of overrides that are plain text to YAML."""
 MARK = "value_of_line_"
 """Stands, with its number, for such a value in a text that many runs share."""
 
@@ -210,22 +205,17 @@ def _values(path: Path) -> Setting:
         raise SimError(f"{path}: it is nested too deeply") from None
 
 
-def _overrides(path: Path) -> Setting:
-    """Return what stood on a run's command line, by key."""
-    text = _text(path)
-    if text is not None and GIVEN.fullmatch(text):
-        lines = [line[2:] for line in text.splitlines()]
-    else:
-        lines = [str(one) for one in _load(path, list)]
-    return dict(map(parse_override, lines))
+def _telling(choices: Mapping[str, object]) -> dict[str, str]:
+    """Return those options that tell something of a run."""
+    named = {key: value for key, value in choices.items() if isinstance(value, str)}
+    return {key: value for key, value in named.items() if not key.startswith(OVERLAYS)}
 
 
 @lru_cache(256)
 def _told(text: str) -> Mapping[str, str]:
     """Return the lines of chosen options, those that tell something of a run."""
     lines = (line.strip().partition(": ") for line in text.splitlines())
-    named = {key: word for key, _, value in lines if isinstance(word := _word(value), str)}
-    return {key: value for key, value in named.items() if not key.startswith(OVERLAYS)}
+    return _telling({key: _word(value) for key, _, value in lines})
 
 
 def _choices(path: Path) -> Mapping[str, str]:
@@ -238,8 +228,7 @@ def _choices(path: Path) -> Mapping[str, str]:
     for name in ("hydra", "runtime", "choices"):
         inner = choices.get(name)
         choices = inner if isinstance(inner, dict) else {}
-    named = {str(key): value for key, value in choices.items() if isinstance(value, str)}
-    return {key: value for key, value in named.items() if not key.startswith(OVERLAYS)}
+    return _telling({str(key): value for key, value in choices.items()})
 
 
 def flatten(tree: object, prefix: str = "") -> Setting:
@@ -297,8 +286,9 @@ def read_configuration(run: Path) -> Configuration:
         If a file is no plain YAML of the kind that Hydra writes; the message names it.
     """
     folder = run / ".hydra"
-    overrides, choices = _overrides(folder / "overrides.yaml"), _choices(folder / "hydra.yaml")
-    return Configuration(overrides, choices, SharedNames(_values(folder / "config.yaml")))
+    given = [parse_override(str(one)) for one in _load(folder / "overrides.yaml", list)]
+    choices, values = _choices(folder / "hydra.yaml"), _values(folder / "config.yaml")
+    return Configuration(dict(given), choices, SharedNames(values))
 
 
 def _varying(settings: Sequence[Setting]) -> list[Setting]:
@@ -364,14 +354,9 @@ def group_of(key: str) -> str:
     return key.replace("/", ".").partition(".")[0]
 
 
-def _replaced(setting: Setting, named: Setting) -> Setting:
+def with_options(setting: Setting, named: Setting) -> Setting:
     """Return a setting with other options of some groups, of whose own keys nothing is known."""
     return {k: named.get(k) if group_of(k) in named else v for k, v in setting.items()}
-
-
-def asking(setting: Setting, predictor: str | None = None) -> Setting:
-    """Return the setting of a run that asked the `predictor` of its policy, or nobody."""
-    return _replaced(setting, {"predictor": predictor})
 
 
 def of_baseline(setting: Setting, run: Configuration, with_predictor: bool = False) -> Setting:
@@ -383,4 +368,4 @@ def of_baseline(setting: Setting, run: Configuration, with_predictor: bool = Fal
     named = {"policy": run.value("baseline")}
     if not with_predictor:
         named["predictor"] = "user_estimate"
-    return _replaced(setting, named)
+    return with_options(setting, named)

@@ -6,12 +6,13 @@ import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from types import MappingProxyType
+from typing import Any
 
 from sim.help.pages import roots
 from sim.help.versions import NAME, installed
 from sim.results.artefacts import MARK
 from sim.results.durable import known_object, write_whole
-from sim.results.provenance import INPUTS, KEEP, checked_inputs, listed_files, why_again
+from sim.results.provenance import INPUTS, KEEP, checked_inputs, listed_files, listings, why_again
 from sim.sweeps.configurations import HOW, key_of
 
 Combination = Sequence[str]
@@ -49,7 +50,7 @@ def mark_finished(
     folder: Path,
     overrides: Combination,
     files: Mapping[str, Path] = MappingProxyType({}),
-    listed: Mapping[str, str] = MappingProxyType({}),
+    config: Mapping[str, Any] = MappingProxyType({}),
 ) -> None:
     """Note in a finished run's folder what it was, for `is_marked`.
 
@@ -59,13 +60,13 @@ def mark_finished(
     overrides : sequence of str
     files : mapping of str to pathlib.Path
         Its input files, by the names that the manifest has.
-    listed : mapping of str to str
-        Keys that name such files by a folder or a pattern, and their values.
+    config : mapping
+        Its settings; those of them are noted that name such files by a folder or a pattern.
     """
     path = folder / MARK
     path.parent.mkdir(exist_ok=True)
     plain = {name: str(file) for name, file in files.items() if "/" not in name}
-    mark = {"overrides_sha256": fingerprint(overrides), INPUTS: plain, LISTED: {**listed}}
+    mark = {"overrides_sha256": fingerprint(overrides), INPUTS: plain, LISTED: listings(config)}
     write_whole(path, json.dumps(mark))
 
 

@@ -284,7 +284,10 @@ class Sweep:
                     "keep those of older code stop by Ctrl-C and add reuse=inputs",
                     again,
                 )
-            if others := self._of_other_code():
+            asked = {self.place(combination) for combination in self.combinations}
+            found = [one for one in self.folder.glob(f"*/{MANIFEST}") if one.parent not in asked]
+            codes = [(known_object(one) or {}).get(CODE) for one in found]
+            if others := sum(changed_code(one, keep_code=False) is not None for one in codes):
                 logger.warning(
                     "%d other runs in %s are of another version of the program: a comparison will "
                     "not pair them with these; to do them again start their sweep by its command, "
@@ -302,13 +305,6 @@ class Sweep:
                 self._carry_out(left[begin : begin + size])
             if self.known:
                 self._come_back(left)
-
-    def _of_other_code(self) -> int:
-        """Return how many finished runs of the folder, not asked for now, are of other code."""
-        asked = {self.place(combination) for combination in self.combinations}
-        found = [one for one in self.folder.glob(f"*/{MANIFEST}") if one.parent not in asked]
-        codes = [(known_object(one) or {}).get(CODE) for one in found]
-        return sum(changed_code(one, keep_code=False) is not None for one in codes)
 
     def _come_back(self, left: Sequence[Combination]) -> None:
         """Wait for runs that other processes are at, and do those that these have given up."""
@@ -340,17 +336,15 @@ class Sweep:
         except Exception as error:  # a launcher passes on whatever its workers died of
             if not self.known:
                 raise
-            self._go_on(batch, error)
+            logger.info("a part of the sweep failed", exc_info=True)
+            left = [c for c in batch if not self.ended(c) and holder(self.place(c)) is None]
+            if left and len(batch) == 1:
+                words = " ".join(str(error).split())
+                if foreign(self.place(left[0])) is None:
+                    write_failure(self.place(left[0]), f"{type(error).__name__}: {words}"[:2000])
+                return
         else:
             self.next += len(batch)
-
-    def _go_on(self, batch: Sequence[Combination], error: Exception) -> None:
-        logger.info("a part of the sweep failed", exc_info=True)
-        left = [c for c in batch if not self.ended(c) and holder(self.place(c)) is None]
-        if len(left) == 1 and len(batch) == 1:
-            words = " ".join(str(error).split())
-            if foreign(self.place(left[0])) is None:
-                write_failure(self.place(left[0]), f"{type(error).__name__}: {words}"[:2000])
             return
         middle = (len(left) + 1) // 2
         for part in (left[:middle], left[middle:]):

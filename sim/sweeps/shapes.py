@@ -12,7 +12,6 @@ import os
 import pickle
 import sys
 from collections.abc import Callable, Sequence
-from importlib.util import find_spec
 from itertools import islice
 from math import prod
 from pathlib import Path
@@ -29,7 +28,7 @@ from hydra.errors import HydraException
 from omegaconf import DictConfig, OmegaConf
 
 from sim.errors import ConfigError
-from sim.help.pages import CONFIG_FOLDER
+from sim.help.pages import CONFIG_FOLDER, plugin_folders
 from sim.results.durable import replaced
 
 MOST = 200
@@ -156,19 +155,10 @@ def _stamps(folder: Path) -> list[tuple[str, int, int]]:
     return sorted(found)
 
 
-def _folder(source: str) -> Path | None:
-    """Return the folder of a source; None for Hydra's own and for the schema."""
-    scheme, _, place = source.partition("://")
-    if scheme == "file":
-        return Path(place)
-    spec = find_spec(place.replace("/", ".")) if place != "hydra.conf" and scheme == "pkg" else None
-    inside = spec and spec.submodule_search_locations
-    return Path(inside[0]) if inside else None
-
-
 def _key(sources: Sequence[str], shape: object) -> str:
     """Return what is another where any file, version or choice is."""
-    folders = [one for one in map(_folder, sources) if one is not None]
+    folders = [Path(one[7:]) for one in sources if one.startswith("file://")]
+    folders += plugin_folders().values()
     schema = CONFIG_FOLDER.parent / "sim" / "config.py"
     files = [_stamps(one) for one in folders], schema.stat().st_size, schema.stat().st_mtime_ns
     versions = sys.version, hydra.__version__, omegaconf.__version__
@@ -208,12 +198,18 @@ def _remember(key: str, whole: bytes, *, lasts: bool) -> None:
             path.unlink(missing_ok=True)
 
 
-def runs_of(overrides: Sequence[str]) -> list[Sequence[str]]:
+def split(overrides: Sequence[str], loader: Any = None) -> list[list[str]]:
+    """Return the overrides of each run of a sweep; axes with ``glob`` need Hydra's loader."""
+    parsed = OverridesParser.create(config_loader=loader).parse_overrides(list(overrides))
+    return [list(one) for one in BasicSweeper.split_arguments(parsed, None)[0]]
+
+
+def runs_of(overrides: Sequence[str]) -> list[list[str]]:
     """Return the overrides of each run of a sweep; none of a million or more, or with ``glob``."""
     try:
         parsed = OverridesParser.create().parse_overrides(list(overrides))
         axes = (one.sweep_string_iterator() for one in parsed if one.is_sweep_override())
         runs = prod(len([*islice(axis, MOST_RUNS)]) for axis in axes)
-        return [] if runs >= MOST_RUNS else [*BasicSweeper.split_arguments(parsed, None)[0]]
+        return [] if runs >= MOST_RUNS else split(overrides)
     except (AssertionError, HydraException):
         return []

@@ -39,7 +39,7 @@ FILLED |= {name: ["cluster=shared"] for name in OPTIONS if re.match("cluster/.*/
 FILLED["policy/placement/lowest"] = ["policy=easy_fastest"]
 FILLED["policy/placement/fastest"] = ["policy=easy_fastest"]
 NEEDS_FILE = {"moldability/measured", "cluster/cpu/recorded", "cluster/network/recorded"}
-PAGE = page(CONFIG_FOLDER)
+PAGE = page()
 
 
 def composed(*overrides):
@@ -122,7 +122,8 @@ def test_the_help_page_says_nothing_twice_in_a_row():
     assert [one for one, other in itertools.pairwise(lines) if one == other] == []
 
 
-def test_a_key_and_its_meaning_are_read_from_the_comment_behind_it(tmp_path):
+def test_a_key_and_its_meaning_are_read_from_the_comment_behind_it(tmp_path, monkeypatch):
+    monkeypatch.setattr("sim.help.pages.CONFIG_FOLDER", tmp_path)
     (tmp_path / "group" / "inside").mkdir(parents=True)
     (tmp_path / "config.yaml").write_text("defaults:\n  - group: one\n\nseed: 1  # of all\n")
     (tmp_path / "help.txt").write_text("before\n\n{keys}\n\nafter\n")
@@ -131,7 +132,7 @@ def test_a_key_and_its_meaning_are_read_from_the_comment_behind_it(tmp_path):
     two = "# The other, said\n# in two lines.\nwidth: 4\nheight: null  # how high,\n"
     (tmp_path / "group" / "two.yaml").write_text(f"{two}               # if at all\n")
     (tmp_path / "group" / "inside" / "deep.yaml").write_text("# Deep.\nx: [1, 2]  # how deep\n")
-    lines = [re.sub(" {2,}", "  ", line.strip()) for line in page(tmp_path).splitlines()]
+    lines = [re.sub(" {2,}", "  ", line.strip()) for line in page().splitlines()]
     assert lines == [
         *("before", "", "GROUP", "group=NAME", "one  The one."),
         "two  The other, said in two lines.",

@@ -14,7 +14,7 @@ from sim.command.topics import text_of
 from sim.help.meanings import COLUMNS, FIGURES
 from sim.help.pages import known_keys
 from sim.results.artefacts import TABLES
-from sim.simulation.replay import artefacts
+from sim.simulation.replay import summary_of
 from sim.simulation.scene import play, set_scene
 
 pytestmark = pytest.mark.fast
@@ -36,7 +36,8 @@ def written(request):
     """What a run writes."""
     config = composed(*RUNS[request.param])
     scene = set_scene(config, 0)
-    return artefacts(config, play(config, config, scene), scene, 1.0, ""), scene
+    played = play(config, config, scene)
+    return played.outcome.tables, summary_of(config, scene, played), scene
 
 
 @pytest.mark.slow
@@ -48,23 +49,23 @@ def test_help_has_every_group_and_key_and_all_columns():
 
 
 def test_every_column_has_a_meaning(written):
-    made, _ = written
-    tables = {f"{name}.parquet": getattr(made.tables, name) for name in TABLES}
+    made, *_ = written
+    tables = {f"{name}.parquet": getattr(made, name) for name in TABLES}
     for file, table in tables.items():
         assert set(table.columns) - COLUMNS[file].keys() == set(), file
 
 
 def test_every_figure_has_a_meaning(written):
-    made, _ = written
+    _, summary, _ = written
     patterns = [one for kind in FIGURES for one in kind.split()]
-    assert len(made.summary) > 100
-    assert [k for k in made.summary if not any(fnmatchcase(k, one) for one in patterns)] == []
+    assert len(summary) > 100
+    assert [k for k in summary if not any(fnmatchcase(k, one) for one in patterns)] == []
 
 
 def test_no_column_is_there_that_no_run_has():
     config = composed("workload.jobs=20")
     scene = set_scene(config, 0)
-    tables = artefacts(config, play(config, config, scene), scene, 1.0, "").tables
+    tables = play(config, config, scene).outcome.tables
     for name in ("allocations", "timeline", "predictions"):
         assert list(getattr(tables, name).columns) == list(COLUMNS[f"{name}.parquet"])
 

@@ -43,7 +43,11 @@ def made(seed=1, jobs=12, wall=1.0, processors=8, *, drawn=False):
     run = outcome(trace, truth, records)
     small = Figure(figsize=(1, 1))
     figure = schedule_figure(run.tables, records.processors, "made") if drawn else small
-    return Artefacts(run.tables, figure, summarise(run), manifest(trace, wall))
+
+    def draw(folder):
+        figure.savefig(folder / "schedule.png", metadata={"Software": None})
+
+    return Artefacts(run.tables, summarise(run), manifest(trace, wall), draw)
 
 
 def content(folder):

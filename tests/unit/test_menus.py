@@ -9,7 +9,7 @@ from omegaconf import OmegaConf
 from sim.composition import prepare
 from sim.config import CONFIG_FOLDER
 from sim.simulation.build import has_menu, menu_name, with_menu
-from sim.simulation.replay import artefacts
+from sim.simulation.replay import summary_of
 from sim.simulation.scene import play, set_scene
 
 prepare()
@@ -88,4 +88,4 @@ def test_the_summary_names_the_menu(policy, menu):
     scene = set_scene(config, 0)
     played = play(config, config, scene)
     assert played.menu == menu
-    assert artefacts(config, played, scene, 1.0, "").summary["menu"] == menu
+    assert summary_of(config, scene, played)["menu"] == menu

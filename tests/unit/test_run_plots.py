@@ -16,7 +16,7 @@ from test_compare import fabricate
 from predictors.cli import display
 from sim.compare import main as compare
 from sim.errors import SimError
-from sim.plot import figure, main, read_run
+from sim.plot import main, read_run
 from sim.results.metrics import summarise
 from sim.results.outcome import outcome
 from sim.results.plots.pictures import KINDS, REPLAYED, WIDTHS, LoadSeries, Speedups, figure_of
@@ -234,7 +234,7 @@ def test_speedups_and_load_are_drawn_true_and_believed(run):
 def test_chosen_jobs_are_drawn_and_others_refused(run, capsys):
     held = read_run(run).tables.allocations
     job = int(held["job_id"].iloc[-1])
-    (line,) = figure(run, "resized", of=[job]).axes[0].lines
+    (line,) = figure_of(read_run(run), "resized", of=[job]).axes[0].lines
     assert line.get_label() == f"job {job}"
     for asked, problem in (
         (["resized", "--of", "999"], "--of 999: there is no such job in this run"),

@@ -98,13 +98,6 @@ class Again(Protocol):
         """Return the load of the machine, true and believed."""
 
 
-def title_of(policy: str, predictor: str, workload: str, summary: Figures) -> str:
-    """Return policy, predictor if one is asked, workload, jobs and processors of a simulation."""
-    by = f" by {predictor}" if predictor else ""
-    of = f"{summary['jobs']:,} jobs on {summary['processors']:,} processors"
-    return f"{policy}{by}, {workload}: {of}"
-
-
 @dataclass(frozen=True)
 class RunFolder:
     """A finished simulation as its artefacts tell it.
