@@ -93,40 +93,6 @@ def best_interval(cost: ArrayLike, mtbf: ArrayLike) -> FloatArray:
     return np.asarray(mean * (1.0 + np.real(scipy.special.lambertw(-np.exp(-1.0 - delta / mean)))))
 
 
-@dataclass(frozen=True)
-class CheckpointCost:
-    """Seconds of one checkpoint: a constant and a part that grows with the cells.
-
-    Parameters
-    ----------
-    seconds : float
-        Constant part.
-    seconds_per_cell : float
-        For each cell on the fullest processor; processors write side by side.
-
-    Raises
-    ------
-    PredictorError
-        If either is negative.
-
-    Examples
-    --------
-    >>> CheckpointCost(2.0, 0.001).at([1000, 8000]).tolist()
-    [3.0, 10.0]
-    """
-
-    seconds: float = 10.0
-    seconds_per_cell: float = 0.0
-
-    def __post_init__(self) -> None:
-        _positive("seconds", self.seconds, zero=True)
-        _positive("seconds_per_cell", self.seconds_per_cell, zero=True)
-
-    def at(self, cells: ArrayLike) -> FloatArray:
-        """Return the cost with so many cells per processor, seconds, same shape."""
-        return np.asarray(self.seconds + self.seconds_per_cell * np.asarray(cells, dtype=float))
-
-
 class IntervalRule(Protocol):
     """How much computation may lie between two checkpoints."""
 

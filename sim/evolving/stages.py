@@ -94,10 +94,6 @@ class Stages(Work):
         stage = self._stages.get(job)
         return super().done(job) if stage is None else stage.begun
 
-    def restart(self, job: int) -> None:
-        """Let a job that does not evolve begin again from zero."""
-        self._done.pop(job, None)
-
     def left(self, job: int) -> float:
         """Return the share of its cycles that a waiting job still has to do."""
         stage = self._stages.get(job)
@@ -178,10 +174,13 @@ class Stages(Work):
     def stop(self, run: Run, now: float) -> float | None:
         """Let a run checkpoint after the cycle under way and stop; return when that is.
 
-        None where it has nothing to save: it is still reading its checkpoint.
+        None where it has nothing to save: it is still reading its checkpoint, or does not evolve.
         """
-        stage, elapsed = self._stages[run.job], self.elapsed(run, now)
-        if stage.attempt is None or elapsed < stage.attempt.restart:
+        stage = self._stages.get(run.job)
+        if stage is None or stage.attempt is None:
+            return None
+        elapsed = self.elapsed(run, now)
+        if elapsed < stage.attempt.restart:
             return None
         stage.attempt = replace(stage.attempt, told=min(elapsed, stage.attempt.told))
         return self._machine.completion(self._since[run.job], stage.attempt.wall, run.nodes)
@@ -213,6 +212,8 @@ class Stages(Work):
     def over(self, run: Run, now: float, whole: bool = False) -> int:
         """Settle a run that is over; return how many cycles it saved beyond what was.
 
+        A job that does not evolve begins again from zero.
+
         Parameters
         ----------
         run : Run
@@ -220,7 +221,10 @@ class Stages(Work):
         whole : bool
             Whether it came to the end of its attempt by itself.
         """
-        stage = self._stages[run.job]
+        stage = self._stages.get(run.job)
+        if stage is None:
+            self._done.pop(run.job, None)
+            return 0
         account = self.account(run, now, whole)
         self._pay(run, now, account, account.lost)
         before = stage.saved
@@ -329,7 +333,7 @@ class Stages(Work):
         slower = 1.0 + account.overhead / account.computed if account.computed > 0.0 else 1.0
         if now is not None and self._machine.splits_work and elapsed > 0.0:
             slower *= (now - self._since[run.job]) / elapsed
-        return attempt.first + attempt.left - account.finished, slower
+        return attempt.run.cycles - account.finished, slower
 
     def _cycle_end(self, run: Run, now: float) -> tuple[float, float] | None:
         """Return the end of a run's cycle under way as `next_cycle_end`, unless it ends then."""
