@@ -315,6 +315,7 @@ class OfflineCyclePredictor(Estimator):
         self.check_parameters()
         table = _benchmark(run_table(self, observations, runtime))
         knots: dict[float, FloatArray] = {}
+        axes: dict[float, FloatArray] = {}
         values: dict[float, FloatArray] = {}
         residuals = []
         for shared, part in table.groupby("shared"):
@@ -322,7 +323,7 @@ class OfflineCyclePredictor(Estimator):
             each = part["runtime"].to_numpy() / cells
             key = float(np.asarray(shared))
             knots[key] = self._choose(cells, each)
-            axis = self._axis(knots[key])
+            axis = axes[key] = self._axis(knots[key])
             values[key] = (
                 knot_values(self._axis(cells), each, axis)
                 if axis.size > 1
@@ -330,10 +331,10 @@ class OfflineCyclePredictor(Estimator):
             )
             if not (values[key] > 0).all():
                 raise PredictorError("the fitted curve is not positive; give fewer knots")
-            residuals.append(np.log(each / self._curve(cells, knots[key], values[key])))
+            residuals.append(np.log(each / np.interp(self._axis(cells), axis, values[key])))
         self.knots_, self.seconds_per_cell_ = knots, values
-        self._curves = curves_of({key: self._axis(knots[key]) for key in knots}, values)
-        degrees_of_freedom = max(len(table) - sum(axis.size for axis in knots.values()), 1)
+        self._curves = curves_of(axes, values)
+        degrees_of_freedom = max(len(table) - self._curves.axis.size, 1)
         self.spread_ = float(np.sqrt(np.sum(np.concatenate(residuals) ** 2) / degrees_of_freedom))
         return self
 
@@ -349,10 +350,6 @@ class OfflineCyclePredictor(Estimator):
         if self.knots == "points" or distinct.size < 3:
             return distinct
         return np.asarray(distinct[choose_knots(self._axis(cells), each, self.breakpoints)])
-
-    def _curve(self, cells: FloatArray, knots: FloatArray, values: FloatArray) -> FloatArray:
-        """Return seconds per cell, constant beyond the knots."""
-        return np.asarray(np.interp(self._axis(cells), self._axis(knots), values))
 
     def seconds_per_cell(self, cells: ArrayLike, processes_per_node: ArrayLike = 1) -> FloatArray:
         """Return the benchmarked time of one cell, seconds, shape of `cells`.

@@ -7,7 +7,7 @@ and there are never two checkpoints without a cycle between. A whole run is laid
 out at once, so that a simulator needs no event per cycle.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Literal
 
@@ -262,11 +262,17 @@ class CyclePlan:
             and elapsed < self.saved_ends.item(last)
         )
         stop = done if is_writing else done + 1
-        if stop >= self.stopped_after:
-            return self
-        kept = self.places < stop
-        return CyclePlan(
-            self.ends, self.places[kept], self.costs[kept], stop, cost.item(stop), self.limit
+        return self if stop >= self.stopped_after else self._stopped(stop, cost)
+
+    def _stopped(self, after: int, cost: FloatArray) -> "CyclePlan":
+        """Return the plan that stops after so many cycles; a checkpoint due there is the final."""
+        kept = self.places < after
+        return replace(
+            self,
+            places=self.places[kept],
+            costs=self.costs[kept],
+            stopped_after=after,
+            final_cost=cost.item(after) if after else 0.0,
         )
 
 
@@ -345,9 +351,4 @@ def stopped_in_time(
     final = np.append(cost[1:], 0.0)
     due = np.diff(plan.wall_ends - done, prepend=0.0)
     stop = stop_before(ends, limit, expected + due, final)
-    if stop == done.size:
-        return plan
-    kept = plan.places < stop
-    # A checkpoint due exactly there is the final one.
-    last = float(cost[stop]) if stop else 0.0
-    return CyclePlan(done, plan.places[kept], plan.costs[kept], stop, last, plan.limit)
+    return plan if stop == done.size else plan._stopped(stop, cost)

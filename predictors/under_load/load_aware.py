@@ -90,9 +90,7 @@ def _figures(
 
     Of several places the smallest counts, or the largest.
     """
-    if column.dtype != object:
-        return numbers(column, str(column.name)), np.zeros(len(column), np.int64)
-    if all(np.ndim(cell) == 0 for cell in column):
+    if column.dtype != object or all(np.ndim(cell) == 0 for cell in column):
         return numbers(column, str(column.name)), np.zeros(len(column), np.int64)
     cells = [np.asarray(cell, float) for cell in column]
     sign = -1.0 if largest else 1.0
@@ -200,7 +198,7 @@ def targets(nprocs: ArrayLike, inputs: Mapping[str, ArrayLike], latency: bool = 
     flat = [array.ravel() for array in arrays]
     _check(dict(zip(("nprocs", *known), flat, strict=True)))
     given = known[1] in inputs and known[2] in inputs
-    return Targets(flat[0], flat[1], flat[2], flat[3], flat[4], arrays[0].shape, given)
+    return Targets(*flat, arrays[0].shape, given)
 
 
 ROUNDS = 3
