@@ -198,7 +198,7 @@ def targets(nprocs: ArrayLike, inputs: Mapping[str, ArrayLike], latency: bool = 
     flat = [array.ravel() for array in arrays]
     _check(dict(zip(("nprocs", *known), flat, strict=True)))
     given = known[1] in inputs and known[2] in inputs
-    return Targets(*flat, arrays[0].shape, given)
+    return Targets(flat[0], flat[1], flat[2], flat[3], flat[4], arrays[0].shape, given)
 
 
 ROUNDS = 3

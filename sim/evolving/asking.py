@@ -280,7 +280,8 @@ class Asker(Follower):
 
     def _take_in(self, occurrence: Any) -> None:
         """Take in what is granted, if its run still goes on and still wants it."""
-        run, grant = occurrence.subject
+        run: Run = occurrence.subject[0]
+        grant: Grant = occurrence.subject[1]
         asked = self._requests.get((run.job, grant.kind))
         if asked is not None and self._view.running.get(run.job) is run:
             over = self._lengthen if grant.kind == "walltime" else self._give_processors
