@@ -21,14 +21,6 @@ MOST_CANDIDATES = 40
 _NOISELESS = 1e-9  # relative residual below which a fit is exact
 
 
-def _candidates(distinct: int, breakpoints: int) -> IntArray:
-    """Return which of the sorted distinct points can carry a breakpoint."""
-    inside = np.arange(1, distinct - 1)
-    if breakpoints > 0 and inside.size > MOST_CANDIDATES:
-        inside = inside[np.linspace(0, inside.size - 1, MOST_CANDIDATES).round().astype(int)]
-    return inside
-
-
 def _residual(columns: FloatArray, target: FloatArray) -> float:
     """Return the residual sum of squares of a least-squares fit."""
     weights = np.linalg.lstsq(columns, target, rcond=None)[0]
@@ -77,7 +69,9 @@ def choose_knots(x: FloatArray, y: FloatArray, breakpoints: int = 3) -> IntArray
     if distinct.size < 2:
         raise PredictorError(f"a curve needs 2 distinct points, got {distinct.size}")
     span = distinct[-1] - distinct[0]
-    inside = _candidates(distinct.size, breakpoints)
+    inside = np.arange(1, distinct.size - 1)  # those that can carry a breakpoint
+    if breakpoints > 0 and inside.size > MOST_CANDIDATES:
+        inside = inside[np.linspace(0, inside.size - 1, MOST_CANDIDATES).round().astype(int)]
     at, knots_at = (x - distinct[0]) / span, (distinct[inside] - distinct[0]) / span
     # Columns 1, x and max(0, x - knot) for each knot.
     design = np.column_stack((np.ones_like(at), at, np.maximum(at[:, None] - knots_at, 0.0)))

@@ -80,22 +80,17 @@ def place_checkpoints(
     # A checkpoint is due before cycle k once reach[k] exceeds the last one's time.
     reach = before + _predicted(predicted, done) - allowed
     reach[0] = -np.inf
-    return np.array(_jump(reach, before), dtype=np.int64)
-
-
-def _jump(reach: FloatArray, before: FloatArray) -> list[int]:
-    """Go from checkpoint to checkpoint, by bisection where `reach` rises."""
     highest = np.maximum.accumulate(reach)
     places: list[int] = []
     last = 0
-    while True:
+    while True:  # from checkpoint to checkpoint, by bisection where `reach` rises
         base = before[last]
         at = int(highest.searchsorted(base, side="right"))
         if at <= last:  # an earlier cycle was predicted beyond this point
             due = reach[last + 1 :] > base
             at = last + 1 + int(due.argmax()) if due.any() else reach.size
         if at >= reach.size:
-            return places
+            return np.array(places, dtype=np.int64)
         places.append(at)
         last = at
 

@@ -185,15 +185,6 @@ class Stages(Work):
         stage.attempt = replace(stage.attempt, told=min(elapsed, stage.attempt.told))
         return self._machine.completion(self._since[run.job], stage.attempt.wall, run.nodes)
 
-    def account(self, run: Run, now: float, whole: bool = False) -> Account:
-        """Return what a run has done since its attempt began; `whole` up to its own end."""
-        stage = self._stages[run.job]
-        if stage.attempt is None:
-            return Account(stage.first, stage.first, 0.0, 0.0, 0.0, now - self._since[run.job])
-        if whole:
-            return stage.attempt.account(stage.attempt.wall)
-        return stage.attempt.account(self.elapsed(run, now))
-
     def elapsed(self, run: Run, now: float) -> float:
         """Return the seconds at full speed since a run's attempt began."""
         since = self._since[run.job]
@@ -225,15 +216,20 @@ class Stages(Work):
         if stage is None:
             self._done.pop(run.job, None)
             return 0
-        account = self.account(run, now, whole)
+        before, attempt, outcome = stage.saved, stage.attempt, ""
+        if attempt is None:
+            reading = now - self._since[run.job]
+            account = Account(stage.first, stage.first, 0.0, 0.0, 0.0, reading)
+        elif whole:
+            account, outcome = attempt.account(attempt.wall), attempt.outcome
+        else:
+            account = attempt.account(self.elapsed(run, now))
         self._pay(run, now, account, account.lost)
-        before = stage.saved
-        outcome = "unfit" if stage.attempt is None else stage.attempt.outcome
-        if account.saved > stage.first or (whole and outcome == "stopped"):
+        if account.saved > stage.first or outcome == "stopped":
             stage.saved = account.saved
-        elif not (whole and outcome == "completed"):
+        elif outcome != "completed":
             self.lost[run.job] += stage.unsaved
-        if not (whole and outcome == "completed"):
+        if outcome != "completed":
             stage.begun = stage.saved / stage.run.cycles
         stage.first, stage.unsaved, stage.reading = stage.saved, 0.0, True
         stage.attempt = None
@@ -252,20 +248,18 @@ class Stages(Work):
         float
             Seconds of a pause that is still to come.
         """
-        job = run.job
-        if job not in self._stages:
+        if run.job not in self._stages:
             return super().add_progress(run, now)
-        since = self._since[job]
-        if now <= since:
-            return since - now
-        self._add_progress_at(run, now, self.account(run, now))
-        return 0.0
+        pause = self._since[run.job] - now
+        if pause < 0.0:
+            self._add_progress_at(run, now, self.elapsed(run, now))
+        return max(pause, 0.0)
 
-    def _add_progress_at(self, run: Run, now: float, account: Account) -> None:
+    def _add_progress_at(self, run: Run, now: float, elapsed: float) -> None:
         """Settle what a run has done by `now`, and go on from its last finished cycle."""
         job, stage = run.job, self._stages[run.job]
         assert stage.attempt is not None
-        plan = stage.attempt.plan
+        account, plan = stage.attempt.account(elapsed), stage.attempt.plan
         finished = min(account.finished, stage.run.cycles - 1) - stage.first
         reached = float(plan.ends[finished - 1]) if finished else 0.0
         rate = self._pay(run, now, account, max(account.computed - reached, 0.0))
@@ -356,9 +350,8 @@ class Stages(Work):
     def finish_cycle(self, run: Run, now: float) -> None:
         """Settle what a run has done by the end of its cycle under way, and go on from there."""
         found = self._cycle_end(run, now) if now > self._since[run.job] else None
-        attempt = self._stages[run.job].attempt
-        if found is not None and attempt is not None:
-            self._add_progress_at(run, max(found[0], now), attempt.account(found[1]))
+        if found is not None:
+            self._add_progress_at(run, max(found[0], now), found[1])
 
     def measured(self, run: Run, after: float, until: float) -> tuple[FloatArray, FloatArray]:
         """Return the cycles of a run that ended in (after, until], as the job measures them.
