@@ -191,13 +191,9 @@ def _benchmark(observations: pd.DataFrame) -> pd.DataFrame:
         raise PredictorError(f"a cycle benchmark needs the columns {', '.join(missing)}")
     if observations.empty:
         raise PredictorError("a cycle benchmark needs at least one row")
-    shared = observations.get("processes_per_node", pd.Series(1.0, observations.index))
-    columns = {
-        "cells": observations["cells"],
-        "runtime": observations["runtime"],
-        "processes_per_node": shared,
-    }
-    table = pd.DataFrame({name: numbers(column, name) for name, column in columns.items()})
+    names = ("cells", "runtime", "processes_per_node")
+    given = observations.assign(processes_per_node=observations.get(names[2], 1.0))
+    table = pd.DataFrame({name: numbers(given[name], name) for name in names})
     for name, column in table.items():
         good = np.isfinite(column) & (column > 0)
         if not good.all():
@@ -206,8 +202,7 @@ def _benchmark(observations: pd.DataFrame) -> pd.DataFrame:
                 f"row {observations.index[at]}: cells, runtime and processes_per_node must be "
                 f"positive and finite, got {name} {column.iloc[at]:g}"
             )
-    table = table.rename(columns={"processes_per_node": "shared"})
-    return table.sort_values(["shared", "cells", "runtime"], kind="stable")
+    return table.sort_values(["processes_per_node", "cells", "runtime"], kind="stable")
 
 
 class OfflineCyclePredictor(Estimator):
@@ -312,7 +307,7 @@ class OfflineCyclePredictor(Estimator):
         axes: dict[float, FloatArray] = {}
         values: dict[float, FloatArray] = {}
         residuals = []
-        for shared, part in table.groupby("shared"):
+        for shared, part in table.groupby("processes_per_node"):
             cells = part["cells"].to_numpy()
             each = part["runtime"].to_numpy() / cells
             key = float(np.asarray(shared))

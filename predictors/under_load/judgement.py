@@ -38,8 +38,7 @@ def folds_by_size(values: FloatArray, blocks: int = BLOCKS) -> list[BoolArray]:
     blocks = min(blocks, len(distinct))
     if blocks < 2:
         return []
-    least, longer = divmod(len(distinct), blocks)
-    sizes = [least + (block < longer) for block in range(blocks)]
+    sizes = [len(block) for block in np.array_split(distinct, blocks)]
     own = np.repeat(np.arange(blocks), sizes)[which]
     return [own == block for block in range(blocks)]
 
