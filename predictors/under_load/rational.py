@@ -9,7 +9,7 @@ import pandas as pd
 from numpy.typing import ArrayLike
 
 from predictors.base import BoolArray, Estimator, FloatArray, Remark, asked_of, run_table
-from predictors.errors import PredictorError, UndeterminedError
+from predictors.errors import PredictorError, UndeterminedError, check_choice
 from predictors.least_squares import LinearFit, Method, Weights, check_method, fit_linear
 from predictors.remarks import check_level, refuse_unusable
 from predictors.under_load import judgement
@@ -123,10 +123,8 @@ class RationalPolynomial(Estimator):
     def check_parameters(self) -> None:
         """Refuse complexities and choices that are none; see `Estimator`."""
         check_method(self.method, self.weights)
-        for name, known in (("load", LOAD_FORMS), ("growth", ("auto", *GROWTHS))):
-            if getattr(self, name) not in known:
-                listed = ", ".join(map(repr, known))
-                raise PredictorError(f"{name} must be one of {listed}, got {getattr(self, name)!r}")
+        check_choice(LOAD_FORMS, load=self.load)
+        check_choice(("auto", *GROWTHS), growth=self.growth)
         for part in ("computation", "communication", "init", "messages"):
             if getattr(self, part) is not None:
                 _choices(part, getattr(self, part))

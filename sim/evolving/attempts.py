@@ -77,8 +77,8 @@ class Attempt:
         Cycles of the run that were saved before.
     limit : float, seconds
         Wall time of the attempt.
-    is_restart : bool
-        Whether a checkpoint has to be read first.
+    restart : float, seconds
+        In which a checkpoint is read first.
     clock : callable, optional
         Where the job is slowed: its seconds at full speed to seconds of the
         clock, by which it measures its cycles, checkpoints and stops.
@@ -107,7 +107,7 @@ class Attempt:
     nodes: int
     first: int = 0
     limit: float = inf
-    is_restart: bool = False
+    restart: float = 0.0
     clock: Clock | None = None
     told: float = inf
 
@@ -118,11 +118,6 @@ class Attempt:
             )
         if not 0 <= self.first < self.run.cycles:
             raise ConfigError(f"first must be 0 to {self.run.cycles - 1}, got {self.first}")
-
-    @property
-    def restart(self) -> float:
-        """Seconds in which a checkpoint is read first."""
-        return self.saving.restart if self.is_restart else 0.0
 
     @cached_property
     def cells(self) -> FloatArray:

@@ -140,9 +140,10 @@ class Stages(Work):
         job, count, stage = run.job, run.processors, self._stages[run.job]
         since, width = self._since[job], self._machine.processors_per_node
         nodes = count if width == 1 else len(nodes_of(run.nodes, width))
-        asked = self._scene.saving, stage.run, count, self.runtime(job, count), nodes
-        clock = self._clock(run, since, limit)
-        stage.attempt = attempt = Attempt(*asked, stage.first, limit, stage.reading, clock)
+        saving, clock = self._scene.saving, self._clock(run, since, limit)
+        asked = saving, stage.run, count, self.runtime(job, count), nodes, stage.first, limit
+        restart = saving.restart if stage.reading else 0.0
+        stage.attempt = attempt = Attempt(*asked, restart, clock)
         end = self._machine.completion(since, attempt.wall, run.nodes)
         if end > since + limit:
             return since + limit, "killed"

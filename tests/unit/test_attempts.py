@@ -56,7 +56,7 @@ def test_more_nodes_fail_more_often():
 def test_restart_goes_on_from_what_was_saved():
     first = Attempt(SAVING, RUN, 16, 7200.0, nodes=8)
     account = first.account(4000.0)
-    again = Attempt(SAVING, RUN, 16, 7200.0, 8, first=account.saved, is_restart=True)
+    again = Attempt(SAVING, RUN, 16, 7200.0, 8, first=account.saved, restart=20.0)
     assert again.account(15.0).restarting == 15.0
     assert again.account(15.0).computed == 0.0
     done = again.account(again.wall)
@@ -77,7 +77,9 @@ def test_measured_cycles_partition_the_attempt():
 def test_a_job_gets_through_any_limit_that_lets_it_ahead():
     done, attempts = 0, 0
     while done < 200:
-        attempt = Attempt(SAVING, RUN, 16, 7200.0, 8, done, limit=900.0, is_restart=attempts > 0)
+        attempt = Attempt(
+            SAVING, RUN, 16, 7200.0, 8, done, limit=900.0, restart=20.0 * (attempts > 0)
+        )
         assert not attempt.is_stuck
         assert attempt.wall <= 900.0
         assert attempt.outcome in ("completed", "stopped")
@@ -86,7 +88,7 @@ def test_a_job_gets_through_any_limit_that_lets_it_ahead():
 
 
 def test_a_limit_below_a_cycle_is_stuck():
-    attempt = Attempt(SAVING, RUN, 16, 7200.0, 8, 190, limit=40.0, is_restart=True)
+    attempt = Attempt(SAVING, RUN, 16, 7200.0, 8, 190, limit=40.0, restart=20.0)
     assert attempt.is_stuck
 
 
@@ -97,7 +99,7 @@ def test_nothing_is_lost_through_random_failures(key, mtbf):
     failures = (event.time for event in nodes.events() if event.kind == "failure")
     now, done, spent, work, failure = 0.0, 0, 0.0, 0.0, 0.0
     for number in range(10_000):
-        attempt = Attempt(SAVING, RUN, 16, 7200.0, 8, done, is_restart=number > 0)
+        attempt = Attempt(SAVING, RUN, 16, 7200.0, 8, done, restart=20.0 * (number > 0))
         while failure <= now:
             failure = next(failures)
         elapsed = min(attempt.wall, failure - now)
@@ -123,7 +125,7 @@ def test_nothing_is_lost_through_random_failures(key, mtbf):
         (lambda: Evolving(margin=0.0), "margin must be positive"),
         (lambda: Evolving(window=0), "window must be at least 1"),
         (
-            lambda: Attempt(SAVING, RUN, 16, 7200.0, 8, limit=20.0, is_restart=True),
+            lambda: Attempt(SAVING, RUN, 16, 7200.0, 8, limit=20.0, restart=20.0),
             "a restart of 20 s does not fit a limit of 20 s",
         ),
         (lambda: Attempt(SAVING, RUN, 16, 7200.0, 8, first=200), "first must be 0 to 199"),
