@@ -104,18 +104,14 @@ class IntervalRule(Protocol):
 class YoungRule:
     """Young's interval; see `young_interval`."""
 
-    def interval(self, cost: ArrayLike, mtbf: ArrayLike) -> FloatArray:
-        """Return sqrt(2δM), seconds."""
-        return young_interval(cost, mtbf)
+    interval = staticmethod(young_interval)
 
 
 @dataclass(frozen=True)
 class DalyRule:
     """Daly's interval; see `daly_interval`."""
 
-    def interval(self, cost: ArrayLike, mtbf: ArrayLike) -> FloatArray:
-        """Return Daly's interval, seconds."""
-        return daly_interval(cost, mtbf)
+    interval = staticmethod(daly_interval)
 
 
 @dataclass(frozen=True)
