@@ -1,5 +1,6 @@
 """What the rational polynomial is compared with: a polynomial in the size alone, and two ratios."""
 
+from collections.abc import Sequence
 from typing import Literal, Self
 
 import numpy as np
@@ -86,9 +87,11 @@ class SizePolynomial:
             refuse_unusable(self.reliability(nprocs, **inputs))
         return floored(columns @ self.fit_.coefficients, self.runs_).reshape(wanted.shape)
 
-    def _solve(self, columns: FloatArray, seconds: FloatArray, held: BoolArray) -> FloatArray:
-        rest = ~held
-        return fit_linear(columns[rest], seconds[rest], self.method, self.weights).coefficients
+    def _solve(
+        self, columns: FloatArray, seconds: FloatArray, folds: Sequence[BoolArray]
+    ) -> list[FloatArray]:
+        kept = ((columns[~held], seconds[~held]) for held in folds)
+        return [fit_linear(*rest, self.method, self.weights).coefficients for rest in kept]
 
     def predict_range(
         self, nprocs: ArrayLike, level: float = 0.8, **inputs: ArrayLike

@@ -93,40 +93,6 @@ def best_interval(cost: ArrayLike, mtbf: ArrayLike) -> FloatArray:
     return np.asarray(mean * (1.0 + np.real(scipy.special.lambertw(-np.exp(-1.0 - delta / mean)))))
 
 
-@dataclass(frozen=True)
-class CheckpointCost:
-    """Seconds of one checkpoint: a constant and a part that grows with the cells.
-
-    Parameters
-    ----------
-    seconds : float
-        Constant part.
-    seconds_per_cell : float
-        For each cell on the fullest processor; processors write side by side.
-
-    Raises
-    ------
-    PredictorError
-        If either is negative.
-
-    Examples
-    --------
-    >>> CheckpointCost(2.0, 0.001).at([1000, 8000]).tolist()
-    [3.0, 10.0]
-    """
-
-    seconds: float = 10.0
-    seconds_per_cell: float = 0.0
-
-    def __post_init__(self) -> None:
-        _positive("seconds", self.seconds, zero=True)
-        _positive("seconds_per_cell", self.seconds_per_cell, zero=True)
-
-    def at(self, cells: ArrayLike) -> FloatArray:
-        """Return the cost with so many cells per processor, seconds, same shape."""
-        return np.asarray(self.seconds + self.seconds_per_cell * np.asarray(cells, dtype=float))
-
-
 class IntervalRule(Protocol):
     """How much computation may lie between two checkpoints."""
 
@@ -138,18 +104,14 @@ class IntervalRule(Protocol):
 class YoungRule:
     """Young's interval; see `young_interval`."""
 
-    def interval(self, cost: ArrayLike, mtbf: ArrayLike) -> FloatArray:
-        """Return sqrt(2δM), seconds."""
-        return young_interval(cost, mtbf)
+    interval = staticmethod(young_interval)
 
 
 @dataclass(frozen=True)
 class DalyRule:
     """Daly's interval; see `daly_interval`."""
 
-    def interval(self, cost: ArrayLike, mtbf: ArrayLike) -> FloatArray:
-        """Return Daly's interval, seconds."""
-        return daly_interval(cost, mtbf)
+    interval = staticmethod(daly_interval)
 
 
 @dataclass(frozen=True)

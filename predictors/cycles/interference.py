@@ -11,21 +11,10 @@ from typing import Literal
 import numpy as np
 from numpy.typing import ArrayLike
 
-from predictors.base import BoolArray, FloatArray
+from predictors.base import BoolArray
 from predictors.errors import PredictorError
 
 Health = Literal["clear", "warning", "interference"]
-
-
-def _log_ratios(ratios: ArrayLike) -> FloatArray:
-    """Return logarithms of the ratios as one row, or refuse what is not positive."""
-    array = np.atleast_1d(np.asarray(ratios, dtype=float)).ravel()
-    bad = ~(np.isfinite(array) & (array > 0.0))
-    if bad.any():
-        raise PredictorError(
-            f"a ratio of measured to offline time must be positive, got {float(array[bad][0])}"
-        )
-    return np.asarray(np.log(array))
 
 
 class MedianDetector:
@@ -64,32 +53,27 @@ class MedianDetector:
             )
         self.raise_at = raise_at
         self.warn_at = warn_at
-        self.reset()
-
-    def reset(self) -> None:
-        """Forget all cycles; the state is clear."""
         self.raised_ = False
         self.health_: Health = "clear"
-        self._last: FloatArray = np.empty(0)
+        self._last: list[float] = []
 
     def update(self, ratios: ArrayLike) -> BoolArray:
         """Take in measured/offline ratios; return whether interference stands after each."""
-        fresh = np.exp(_log_ratios(ratios))
-        known = np.concatenate((self._last, fresh))
-        self._last = known[-2:]
-        states = np.full(fresh.size, self.raised_)
-        if known.size < 3:
-            return states
-        windows = np.lib.stride_tricks.sliding_window_view(known, 3)
-        medians = np.median(windows, axis=1)
-        # +1 raises, -1 clears, 0 keeps what stood before.
-        votes = np.where(medians > self.raise_at, 1, np.where(medians < self.warn_at, -1, 0))
-        marks = np.where(votes != 0, np.arange(votes.size), -1)
-        latest = np.maximum.accumulate(marks)
-        held = np.where(latest >= 0, votes[latest] > 0, self.raised_)
-        states[fresh.size - held.size :] = held
-        self.raised_ = bool(held[-1])
-        self.health_ = "clear" if medians[-1] <= self.warn_at else "warning"
+        row = np.atleast_1d(np.asarray(ratios, dtype=float)).ravel()
+        bad = ~(np.isfinite(row) & (row > 0.0))
+        if bad.any():
+            raise PredictorError(
+                f"a ratio of measured to offline time must be positive, got {row[bad].item(0)}"
+            )
+        states = np.empty(row.size, bool)
+        for cycle, ratio in enumerate(row.tolist()):
+            self._last = [*self._last[-2:], ratio]
+            if len(self._last) == 3:
+                median = sorted(self._last)[1]
+                kept = self.raised_ and median >= self.warn_at
+                self.raised_ = median > self.raise_at or kept
+                self.health_ = "warning" if median > self.warn_at else "clear"
+            states[cycle] = self.raised_
         if self.raised_:
             self.health_ = "interference"
         return states

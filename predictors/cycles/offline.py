@@ -21,14 +21,6 @@ MOST_CANDIDATES = 40
 _NOISELESS = 1e-9  # relative residual below which a fit is exact
 
 
-def _candidates(distinct: int, breakpoints: int) -> IntArray:
-    """Return which of the sorted distinct points can carry a breakpoint."""
-    inside = np.arange(1, distinct - 1)
-    if breakpoints > 0 and inside.size > MOST_CANDIDATES:
-        inside = inside[np.linspace(0, inside.size - 1, MOST_CANDIDATES).round().astype(int)]
-    return inside
-
-
 def _residual(columns: FloatArray, target: FloatArray) -> float:
     """Return the residual sum of squares of a least-squares fit."""
     weights = np.linalg.lstsq(columns, target, rcond=None)[0]
@@ -77,7 +69,9 @@ def choose_knots(x: FloatArray, y: FloatArray, breakpoints: int = 3) -> IntArray
     if distinct.size < 2:
         raise PredictorError(f"a curve needs 2 distinct points, got {distinct.size}")
     span = distinct[-1] - distinct[0]
-    inside = _candidates(distinct.size, breakpoints)
+    inside = np.arange(1, distinct.size - 1)  # those that can carry a breakpoint
+    if breakpoints > 0 and inside.size > MOST_CANDIDATES:
+        inside = inside[np.linspace(0, inside.size - 1, MOST_CANDIDATES).round().astype(int)]
     at, knots_at = (x - distinct[0]) / span, (distinct[inside] - distinct[0]) / span
     # Columns 1, x and max(0, x - knot) for each knot.
     design = np.column_stack((np.ones_like(at), at, np.maximum(at[:, None] - knots_at, 0.0)))
@@ -197,13 +191,9 @@ def _benchmark(observations: pd.DataFrame) -> pd.DataFrame:
         raise PredictorError(f"a cycle benchmark needs the columns {', '.join(missing)}")
     if observations.empty:
         raise PredictorError("a cycle benchmark needs at least one row")
-    shared = observations.get("processes_per_node", pd.Series(1.0, observations.index))
-    columns = {
-        "cells": observations["cells"],
-        "runtime": observations["runtime"],
-        "processes_per_node": shared,
-    }
-    table = pd.DataFrame({name: numbers(column, name) for name, column in columns.items()})
+    names = ("cells", "runtime", "processes_per_node")
+    given = observations.assign(processes_per_node=observations.get(names[2], 1.0))
+    table = pd.DataFrame({name: numbers(given[name], name) for name in names})
     for name, column in table.items():
         good = np.isfinite(column) & (column > 0)
         if not good.all():
@@ -212,8 +202,7 @@ def _benchmark(observations: pd.DataFrame) -> pd.DataFrame:
                 f"row {observations.index[at]}: cells, runtime and processes_per_node must be "
                 f"positive and finite, got {name} {column.iloc[at]:g}"
             )
-    table = table.rename(columns={"processes_per_node": "shared"})
-    return table.sort_values(["shared", "cells", "runtime"], kind="stable")
+    return table.sort_values(["processes_per_node", "cells", "runtime"], kind="stable")
 
 
 class OfflineCyclePredictor(Estimator):
@@ -315,14 +304,15 @@ class OfflineCyclePredictor(Estimator):
         self.check_parameters()
         table = _benchmark(run_table(self, observations, runtime))
         knots: dict[float, FloatArray] = {}
+        axes: dict[float, FloatArray] = {}
         values: dict[float, FloatArray] = {}
         residuals = []
-        for shared, part in table.groupby("shared"):
+        for shared, part in table.groupby("processes_per_node"):
             cells = part["cells"].to_numpy()
             each = part["runtime"].to_numpy() / cells
             key = float(np.asarray(shared))
             knots[key] = self._choose(cells, each)
-            axis = self._axis(knots[key])
+            axis = axes[key] = self._axis(knots[key])
             values[key] = (
                 knot_values(self._axis(cells), each, axis)
                 if axis.size > 1
@@ -330,10 +320,10 @@ class OfflineCyclePredictor(Estimator):
             )
             if not (values[key] > 0).all():
                 raise PredictorError("the fitted curve is not positive; give fewer knots")
-            residuals.append(np.log(each / self._curve(cells, knots[key], values[key])))
+            residuals.append(np.log(each / np.interp(self._axis(cells), axis, values[key])))
         self.knots_, self.seconds_per_cell_ = knots, values
-        self._curves = curves_of({key: self._axis(knots[key]) for key in knots}, values)
-        degrees_of_freedom = max(len(table) - sum(axis.size for axis in knots.values()), 1)
+        self._curves = curves_of(axes, values)
+        degrees_of_freedom = max(len(table) - self._curves.axis.size, 1)
         self.spread_ = float(np.sqrt(np.sum(np.concatenate(residuals) ** 2) / degrees_of_freedom))
         return self
 
@@ -349,10 +339,6 @@ class OfflineCyclePredictor(Estimator):
         if self.knots == "points" or distinct.size < 3:
             return distinct
         return np.asarray(distinct[choose_knots(self._axis(cells), each, self.breakpoints)])
-
-    def _curve(self, cells: FloatArray, knots: FloatArray, values: FloatArray) -> FloatArray:
-        """Return seconds per cell, constant beyond the knots."""
-        return np.asarray(np.interp(self._axis(cells), self._axis(knots), values))
 
     def seconds_per_cell(self, cells: ArrayLike, processes_per_node: ArrayLike = 1) -> FloatArray:
         """Return the benchmarked time of one cell, seconds, shape of `cells`.

@@ -145,11 +145,6 @@ class OnlineCyclePredictor(Estimator):
             )
         AT_LEAST_1.check(nprocs=self.nprocs)
 
-    def reset(self) -> None:
-        """Forget all cycles."""
-        for name in ("cycles_", "_cells", "_seconds", "_before", "_errors"):
-            self.__dict__.pop(name, None)
-
     def update(self, cells: ArrayLike, seconds: ArrayLike) -> Self:
         """Take in finished cycles, one or many, in their order.
 
@@ -199,10 +194,8 @@ class OnlineCyclePredictor(Estimator):
     def _keep(self, cells: FloatArray, seconds: FloatArray) -> None:
         """Hold on to the window alone; to two sums where the window is everything."""
         if self.window is None:
-            self._before = (
-                self._before[0] + float(seconds.sum()),
-                self._before[1] + float(cells.sum()),
-            )
+            taken, size = self._before
+            self._before = taken + float(seconds.sum()), size + float(cells.sum())
             self._cells = self._seconds = np.empty(0)
         else:
             self._cells, self._seconds = cells[-self.window :], seconds[-self.window :]
@@ -266,11 +259,8 @@ class OnlineCyclePredictor(Estimator):
             raise NotFittedError("a range needs at least 3 cycles")
         middle = self.predict(cells=cells)
         bias = self._errors.mean()
-        half = (
-            scipy.special.ndtri(0.5 + level / 2.0)
-            * self.spread
-            * np.sqrt(1.0 + 1.0 / self._errors.size)
-        )
+        tail = scipy.special.ndtri(0.5 + level / 2.0)
+        half = tail * self.spread * np.sqrt(1.0 + 1.0 / self._errors.size)
         return middle * np.exp(bias - half), middle * np.exp(bias + half)
 
     def reliability(self) -> list[Remark]:

@@ -7,7 +7,7 @@ and there are never two checkpoints without a cycle between. A whole run is laid
 out at once, so that a simulator needs no event per cycle.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Literal
 
@@ -80,22 +80,17 @@ def place_checkpoints(
     # A checkpoint is due before cycle k once reach[k] exceeds the last one's time.
     reach = before + _predicted(predicted, done) - allowed
     reach[0] = -np.inf
-    return np.array(_jump(reach, before), dtype=np.int64)
-
-
-def _jump(reach: FloatArray, before: FloatArray) -> list[int]:
-    """Go from checkpoint to checkpoint, by bisection where `reach` rises."""
     highest = np.maximum.accumulate(reach)
     places: list[int] = []
     last = 0
-    while True:
+    while True:  # from checkpoint to checkpoint, by bisection where `reach` rises
         base = before[last]
         at = int(highest.searchsorted(base, side="right"))
         if at <= last:  # an earlier cycle was predicted beyond this point
             due = reach[last + 1 :] > base
             at = last + 1 + int(due.argmax()) if due.any() else reach.size
         if at >= reach.size:
-            return places
+            return np.array(places, dtype=np.int64)
         places.append(at)
         last = at
 
@@ -262,11 +257,17 @@ class CyclePlan:
             and elapsed < self.saved_ends.item(last)
         )
         stop = done if is_writing else done + 1
-        if stop >= self.stopped_after:
-            return self
-        kept = self.places < stop
-        return CyclePlan(
-            self.ends, self.places[kept], self.costs[kept], stop, cost.item(stop), self.limit
+        return self if stop >= self.stopped_after else self._stopped(stop, cost)
+
+    def _stopped(self, after: int, cost: FloatArray) -> "CyclePlan":
+        """Return the plan that stops after so many cycles; a checkpoint due there is the final."""
+        kept = self.places < after
+        return replace(
+            self,
+            places=self.places[kept],
+            costs=self.costs[kept],
+            stopped_after=after,
+            final_cost=cost.item(after) if after else 0.0,
         )
 
 
@@ -345,9 +346,4 @@ def stopped_in_time(
     final = np.append(cost[1:], 0.0)
     due = np.diff(plan.wall_ends - done, prepend=0.0)
     stop = stop_before(ends, limit, expected + due, final)
-    if stop == done.size:
-        return plan
-    kept = plan.places < stop
-    # A checkpoint due exactly there is the final one.
-    last = float(cost[stop]) if stop else 0.0
-    return CyclePlan(done, plan.places[kept], plan.costs[kept], stop, last, plan.limit)
+    return plan if stop == done.size else plan._stopped(stop, cost)

@@ -7,13 +7,10 @@ import scipy
 from numpy.typing import ArrayLike
 
 from predictors.base import FloatArray
-from predictors.compiling import direct
-from predictors.cycles.messages import POSITIVE, lie_within
+from predictors.cycles.messages import check_within
 from predictors.cycles.offline import OfflineCyclePredictor
 from predictors.cycles.online import OnlineCyclePredictor
 from predictors.errors import AT_LEAST_1, BETWEEN_0_AND_1, NotFittedError, PredictorError
-
-_lie_within = direct(lie_within)
 
 QUADRATURE = 32
 """Places along the remaining cycles at which the cells are followed."""
@@ -70,8 +67,7 @@ class CellTrend:
             If a number is not positive and finite.
         """
         row = np.atleast_1d(np.asarray(cells, dtype=float)).ravel()
-        if not _lie_within(row, POSITIVE):
-            raise PredictorError(f"cells must be positive and finite, got {row.tolist()}")
+        check_within("cells", row)
         known = row if self.count == 0 else np.concatenate(([self.last], row))
         changes = known[1:] - known[:-1]
         self._sums = self._sums + np.array([changes.size, changes.sum(), (changes**2).sum()])

@@ -30,6 +30,9 @@ GROWTHS: Mapping[str, Callable[[FloatArray], FloatArray]] = {
 }
 """How communication may grow with the processor count n."""
 
+PARTS = ("init", "computation", "communication", "messages")
+"""The parts of a runtime, in the order of the columns."""
+
 HIGHEST = 9
 """The highest degree: each brings all whole powers below it."""
 
@@ -312,7 +315,7 @@ class RationalForm:
 
     def parts(self) -> tuple[tuple[Term, ...], ...]:
         """Return the terms of each part, in the order of the columns."""
-        return self.init, self.computation, self.communication, self.messages
+        return tuple(getattr(self, name) for name in PARTS)
 
     def longest(self) -> int:
         """Return the largest number of terms in a part."""
@@ -351,11 +354,9 @@ class RationalForm:
         """Return the form with the leading terms alone, and its constant if it has one."""
         constant = Term(0.0)
         init = self.init[:1] + ((constant,) if constant in self.init[1:] else ())
-        names = "computation", "communication", "messages"
-        return replace(self, init=init, **{name: getattr(self, name)[:1] for name in names})
+        return replace(self, init=init, **{name: getattr(self, name)[:1] for name in PARTS[1:]})
 
     def names(self) -> list[tuple[str, str]]:
         """Return the part and the term of each column."""
-        names = ("init", "computation", "communication", "messages")
-        parts = zip(names, self.parts(), strict=True)
+        parts = zip(PARTS, self.parts(), strict=True)
         return [(name, str(term)) for name, terms in parts for term in terms]

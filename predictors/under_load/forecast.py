@@ -27,6 +27,9 @@ PRIMARIES = 18
 TRIM = 0.3
 TIE = 1e-10
 
+LEAST, MOST = 0.01, 1.0
+"""What answers are kept within."""
+
 _GAINS = np.array(GAINS)
 _ADAPTIVE = np.array(ADAPTIVE)
 
@@ -41,16 +44,11 @@ class Rule(NamedTuple):
         whether by squared errors. Of several the one with the least errors of its own answers.
     by_squares : bool
         Whether these errors are squared.
-    low, high, empty : float
-        What answers are kept within, and the answer without values.
     """
 
     spans: IntArray
     squared: BoolArray
     by_squares: bool
-    low: float
-    high: float
-    empty: float
 
 
 def series_without_values(number: int, rule: Rule) -> np.ndarray:
@@ -82,7 +80,7 @@ def series_without_values(number: int, rule: Rule) -> np.ndarray:
     series = np.zeros(number, record(fields))
     series["windows"] = _ADAPTIVE[:, 2]
     series["ordered"], series["rest"] = np.inf, -np.inf
-    series["answer"] = min(max(rule.empty, rule.low), rule.high)
+    series["answer"] = MOST
     return series
 
 
@@ -258,7 +256,7 @@ def take(values, series, places, rule, before):  # type: ignore[no-untyped-def]
             for s in range(len(rule.spans)):
                 one.chosen[s] = _smallest(one.scores[s])
             answer = one.standing[one.chosen[_smallest(one.missed)]]
-            one.answer = min(max(answer, rule.low), rule.high)
+            one.answer = min(max(answer, LEAST), MOST)
 
 
 Selection = Literal["mae_50", "mse", "mae"]
@@ -268,26 +266,20 @@ SPANS = (0, 1, 5, 10, 20, 30, 50, 100)
 LATEST = 50
 """The span of the selector that `mae_50` follows alone."""
 
-SELECTOR_NAMES = tuple(f"{error} {span or 'all'}" for error in ("mse", "mae") for span in SPANS)
-"""The selectors: by which error, over how many of the latest values."""
 
-
-def rule_of(
-    selection: Selection = "mae_50",
-    limits: tuple[float, float] | None = (0.01, 1.0),
-    empty: float = 1.0,
-) -> Rule:
+def rule_of(selection: Selection = "mae_50") -> Rule:
     """Return the rule by which the mixture of forecasters answers; see `NwsMixture`."""
-    low, high = (-np.inf, np.inf) if limits is None else limits
     if selection == "mae_50":
         spans, squared = np.array([LATEST]), np.array([False])
     else:
         spans, squared = np.array(SPANS * 2), np.repeat([True, False], len(SPANS))
-    return Rule(spans, squared, selection == "mse", float(low), float(high), float(empty))
+    return Rule(spans, squared, selection == "mse")
 
 
 class NwsMixture:
-    """Forecasts the next value of each of many series, with an error bar.
+    """Forecasts the next value of each of many series of fractions in (0, 1].
+
+    Answers are kept within `LEAST` and `MOST`; without values a series is forecast to be free.
 
     Parameters
     ----------
@@ -297,15 +289,6 @@ class NwsMixture:
         Whose forecast is the answer: the selector by mean absolute error over
         the last 50 values, or the selector with the least mean squared (or
         absolute) error of its own so far, as in the original.
-    limits : pair of float or None
-        Answers are kept within them; None leaves them alone.
-    empty : float
-        The answer for a series without values.
-
-    Attributes
-    ----------
-    counts : numpy.ndarray of int, shape (series,)
-        Values taken in so far.
 
     References
     ----------
@@ -323,29 +306,13 @@ class NwsMixture:
     [1.0]
     """
 
-    def __init__(
-        self,
-        series: int,
-        selection: Selection = "mae_50",
-        limits: tuple[float, float] | None = (0.01, 1.0),
-        empty: float = 1.0,
-    ) -> None:
+    def __init__(self, series: int, selection: Selection = "mae_50") -> None:
         AT_LEAST_0.check(series=series)
         check_choice(("mae_50", "mse", "mae"), selection=selection)
-        if limits is not None and not limits[0] < limits[1]:
-            raise PredictorError(f"limits must be a pair (low, high), got {limits}")
-        if not np.isfinite(empty):
-            raise PredictorError(f"empty must be finite, got {empty}")
-        self.selection = selection
-        self._rule = rule_of(selection, limits, empty)
+        self._rule = rule_of(selection)
         self._series = series_without_values(series, self._rule)
         self._all = np.arange(series)
         self._take = direct(take)
-
-    @property
-    def counts(self) -> IntArray:
-        """Values of each series taken in so far."""
-        return self._series["count"].copy()
 
     def __len__(self) -> int:
         return len(self._series)
@@ -401,7 +368,7 @@ class NwsMixture:
     def selectors(self) -> FloatArray:
         """Return what every selector that is followed says now, shape (series, selectors).
 
-        All 16 of them, in the order of `SELECTOR_NAMES`, but one alone with
-        ``selection="mae_50"``.
+        All 16 of them, by the mean squared error over each of `SPANS` and by the mean absolute
+        one, but one alone with ``selection="mae_50"``.
         """
         return np.take_along_axis(self._series["standing"], self._series["chosen"], axis=1)

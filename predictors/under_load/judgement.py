@@ -3,7 +3,7 @@
 Folds are blocks of neighbouring sizes, which tests extrapolation too.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 import numpy as np
 import pandas as pd
@@ -14,7 +14,7 @@ from predictors.remarks import SEVERITY, ignored_remarks
 from predictors.under_load.complexity import RationalForm
 from predictors.under_load.load_aware import LoadedRuns, Targets
 
-Solve = Callable[[FloatArray, FloatArray, BoolArray], FloatArray]
+Solve = Callable[[FloatArray, FloatArray, Sequence[BoolArray]], Sequence[FloatArray]]
 BLOCKS = 5
 SAMPLE_EVERY = 120.0
 FAR = 2.0
@@ -38,8 +38,7 @@ def folds_by_size(values: FloatArray, blocks: int = BLOCKS) -> list[BoolArray]:
     blocks = min(blocks, len(distinct))
     if blocks < 2:
         return []
-    least, longer = divmod(len(distinct), blocks)
-    sizes = [least + (block < longer) for block in range(blocks)]
+    sizes = [len(block) for block in np.array_split(distinct, blocks)]
     own = np.repeat(np.arange(blocks), sizes)[which]
     return [own == block for block in range(blocks)]
 
@@ -139,7 +138,7 @@ def range_from_folds(
     columns, seconds, sizes : numpy.ndarray
         Design matrix, runtimes and problem sizes of the runs.
     solve : callable
-        Columns, seconds and the rows left out to coefficients.
+        Columns, seconds and the rows that each fold leaves out to the coefficients of each.
     wanted : numpy.ndarray, shape (targets, coefficients)
     answer : numpy.ndarray, shape (targets,)
         The predictions, which the range always contains.
@@ -151,8 +150,7 @@ def range_from_folds(
         return answer / 2, answer * 2
     floor = 1e-3 * seconds.min()
     spread = []
-    for held in folds:
-        coefficients = solve(columns, seconds, held)
+    for held, coefficients in zip(folds, solve(columns, seconds, folds), strict=True):
         there = np.maximum(wanted @ coefficients, floor)
         ratios = seconds[held] / np.maximum(columns[held] @ coefficients, floor)
         spread.append(there[None, :] * ratios[:, None])
@@ -201,16 +199,19 @@ def judge(
     coefficients, rank : int
         How many the model has, and how many directions the data fix.
     """
-    remarks = [*_undetermined(runs, wanted, known, coefficients, rank), *_negative(raw, known)]
-    remarks += [*_thin(runs, fitted, few), *_short(runs, raw), *_outside(runs, wanted)]
-    remarks += ignored_remarks(runs.ignored)
+    remarks = [
+        *_undetermined(runs, wanted, known, coefficients, rank),
+        *_poor(runs, fitted, raw, known, few),
+        *_outside(runs, wanted),
+        *ignored_remarks(runs.ignored),
+    ]
     return sorted(remarks, key=lambda remark: -SEVERITY[remark.grade])
 
 
 def _undetermined(
     runs: LoadedRuns, wanted: Targets, known: BoolArray, coefficients: int, rank: int
-) -> list[Remark]:
-    remarks = []
+) -> Iterator[Remark]:
+    """Yield what the data do not determine, count by count."""
     for count in np.unique(wanted.nprocs[~known]):
         asked = ~known & (wanted.nprocs == count)
         reasons = [
@@ -223,73 +224,63 @@ def _undetermined(
             f"undetermined on {count:g} processors: {why} "
             f"({rank} of {coefficients} coefficients are fixed by {len(runs)} runs)"
         )
-        remarks.append(Remark("unusable", "undetermined", text, int(count), float(count)))
+        yield Remark("unusable", "undetermined", text, int(count), float(count))
     if rank < coefficients and known.all():
         text = (
             f"the runs fix {rank} of {coefficients} coefficients; "
             "answers hold only at loads and counts like those seen"
         )
-        remarks.append(Remark("note", "rank", text))
-    return remarks
+        yield Remark("note", "rank", text)
 
 
-def _negative(raw: FloatArray, known: BoolArray) -> list[Remark]:
+def _poor(
+    runs: LoadedRuns, fitted: FloatArray, raw: FloatArray, known: BoolArray, few: bool
+) -> Iterator[Remark]:
+    """Yield where the model is poor: below zero, of few runs, off its own, or of single samples."""
     wrong = known & ~(raw > 0)
-    if not wrong.any():
-        return []
-    text = (
-        f"the polynomial gives {raw[wrong].min():.4g} s at {int(wrong.sum())} of {len(raw)} "
-        "targets; use method='nnls', which cannot fall below zero"
-    )
-    return [Remark("unusable", "negative", text)]
-
-
-def _thin(runs: LoadedRuns, fitted: FloatArray, few: bool) -> list[Remark]:
-    remarks = []
+    if wrong.any():
+        text = (
+            f"the polynomial gives {raw[wrong].min():.4g} s at {int(wrong.sum())} of {len(raw)} "
+            "targets; use method='nnls', which cannot fall below zero"
+        )
+        yield Remark("unusable", "negative", text)
     if few:
         text = f"{len(runs)} runs are too few for all terms: the leading ones alone are fitted"
-        remarks.append(Remark("warning", "few_observations", text))
+        yield Remark("warning", "few_observations", text)
     error = float(np.mean(np.abs(fitted - runs.runtime) / runs.runtime))
     if error > POOR_FIT:
         text = f"the model misses its own training runs by {100 * error:.0f} % on average"
-        remarks.append(Remark("warning", "fitting_error", text))
-    return remarks
-
-
-def _short(runs: LoadedRuns, raw: FloatArray) -> list[Remark]:
-    """Warn where load was sampled once in most training runs, but will change in the target's."""
+        yield Remark("warning", "fitting_error", text)
     single = np.where(runs.samples > 0, runs.samples <= 1, runs.runtime <= SAMPLE_EVERY)
-    if single.mean() <= 0.5 or not (raw > 2 * SAMPLE_EVERY).any():
-        return []
-    text = (
-        f"{100 * single.mean():.0f} % of the training runs were too short for more than one "
-        "sample of load; longer runs will meet changes that these did not show"
-    )
-    return [Remark("warning", "short_runs", text)]
+    if single.mean() > 0.5 and (raw > 2 * SAMPLE_EVERY).any():
+        text = (
+            f"{100 * single.mean():.0f} % of the training runs were too short for more than one "
+            "sample of load; longer runs will meet changes that these did not show"
+        )
+        yield Remark("warning", "short_runs", text)
 
 
-def _outside(runs: LoadedRuns, wanted: Targets) -> list[Remark]:
-    remarks = []
+def _outside(runs: LoadedRuns, wanted: Targets) -> Iterator[Remark]:
+    """Yield which targets lie outside what the runs met."""
     largest = runs.size.max()
     factor = float(wanted.size.max() / largest)
     if factor > 1:
         text = f"size {wanted.size.max():g} is {factor:.2f} times the largest seen, {largest:g}"
-        remarks.append(Remark("warning" if factor > FAR else "note", "larger_size", text))
+        yield Remark("warning" if factor > FAR else "note", "larger_size", text)
     for name, seen, asked in conditions_of(runs, wanted)[1:]:
         if asked.min() < 0.8 * seen.min() or asked.max() > 1.25 * seen.max():
             text = (
                 f"{name} of {asked.min():.2f} to {asked.max():.2f} lies outside "
                 f"what the runs met, {seen.min():.2f} to {seen.max():.2f}"
             )
-            remarks.append(Remark("warning", "load_outside", text))
+            yield Remark("warning", "load_outside", text)
     if not (runs.nprocs.min() <= wanted.nprocs.min() and wanted.nprocs.max() <= runs.nprocs.max()):
         count = int(wanted.nprocs.max())
         text = (
             f"processor counts up to {count} lie outside those measured, "
             f"{runs.nprocs.min():g} to {runs.nprocs.max():g}"
         )
-        remarks.append(Remark("warning", "other_count", text, count))
+        yield Remark("warning", "other_count", text, count)
     if not wanted.load_given:
         text = "no load was given: the machine is taken as idle"
-        remarks.append(Remark("warning", "idle_assumed", text))
-    return remarks
+        yield Remark("warning", "idle_assumed", text)

@@ -90,9 +90,7 @@ def _figures(
 
     Of several places the smallest counts, or the largest.
     """
-    if column.dtype != object:
-        return numbers(column, str(column.name)), np.zeros(len(column), np.int64)
-    if all(np.ndim(cell) == 0 for cell in column):
+    if column.dtype != object or all(np.ndim(cell) == 0 for cell in column):
         return numbers(column, str(column.name)), np.zeros(len(column), np.int64)
     cells = [np.asarray(cell, float) for cell in column]
     sign = -1.0 if largest else 1.0

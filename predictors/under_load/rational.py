@@ -1,5 +1,6 @@
 """Rational polynomials: runtimes on a shared machine from size, available CPU and bandwidth."""
 
+from functools import partial
 from itertools import product
 from typing import Self
 
@@ -8,7 +9,7 @@ import pandas as pd
 from numpy.typing import ArrayLike
 
 from predictors.base import BoolArray, Estimator, FloatArray, Remark, asked_of, run_table
-from predictors.errors import PredictorError, UndeterminedError
+from predictors.errors import PredictorError, UndeterminedError, check_choice
 from predictors.least_squares import LinearFit, Method, Weights, check_method, fit_linear
 from predictors.remarks import check_level, refuse_unusable
 from predictors.under_load import judgement
@@ -122,10 +123,8 @@ class RationalPolynomial(Estimator):
     def check_parameters(self) -> None:
         """Refuse complexities and choices that are none; see `Estimator`."""
         check_method(self.method, self.weights)
-        for name, known in (("load", LOAD_FORMS), ("growth", ("auto", *GROWTHS))):
-            if getattr(self, name) not in known:
-                listed = ", ".join(map(repr, known))
-                raise PredictorError(f"{name} must be one of {listed}, got {getattr(self, name)!r}")
+        check_choice(LOAD_FORMS, load=self.load)
+        check_choice(("auto", *GROWTHS), growth=self.growth)
         for part in ("computation", "communication", "init", "messages"):
             if getattr(self, part) is not None:
                 _choices(part, getattr(self, part))
@@ -217,9 +216,6 @@ class RationalPolynomial(Estimator):
         self._compared = candidates, errors, picked
         return candidates[picked]
 
-    def _solve(self, columns: FloatArray, seconds: FloatArray, held: BoolArray) -> FloatArray:
-        return judgement.solve_folds(columns, seconds, [held], self.method, self.weights)[0]
-
     @property
     def scores_(self) -> pd.DataFrame | None:
         """The alternatives that cross-validation compared, a row each; None if it did not."""
@@ -244,6 +240,7 @@ class RationalPolynomial(Estimator):
         return self.fit_
 
     def _targets(self, nprocs: ArrayLike | pd.DataFrame, inputs: dict[str, ArrayLike]) -> Targets:
+        self.check_fitted("fit_")
         load = ("available_cpu", "available_bandwidth", *(["latency"] if self.messages else []))
         nprocs, inputs = asked_of(nprocs, inputs, ("size", *load))
         return targets(nprocs, inputs, latency=self.messages is not None)
@@ -276,7 +273,6 @@ class RationalPolynomial(Estimator):
         UndeterminedError
             With `strict`, if the observations do not determine an answer.
         """
-        self._fitted()
         wanted = self._targets(nprocs, inputs)
         raw, known = self._raw(wanted)
         if strict and not (known & (raw > 0)).all():
@@ -303,19 +299,18 @@ class RationalPolynomial(Estimator):
         jackknife+", Annals of Statistics 49, 2021.
         """
         check_level(level)
-        self._fitted()
         wanted = self._targets(nprocs, inputs)
         columns = self.form_.columns(wanted)
         answer = self._floored(columns @ self.fit_.coefficients)
         low, high = judgement.range_from_folds(
             self.form_.columns(self.runs_), self.runs_.runtime, self.runs_.size,
-            self._solve, columns, answer, level,
+            partial(judgement.solve_folds, method=self.method, weights=self.weights),
+            columns, answer, level,
         )  # fmt: skip
         return low.reshape(wanted.shape), high.reshape(wanted.shape)
 
     def reliability(self, nprocs: ArrayLike, **inputs: ArrayLike) -> list[Remark]:
         """Say how far to trust the predictions; records of grade, code, text, measure_at."""
-        self._fitted()
         wanted = self._targets(nprocs, inputs)
         return self._judge(wanted, *self._raw(wanted))
 

@@ -361,7 +361,7 @@ class LoadAhead:
         return _upto(cpu, steps) / steps, _upto(lost, steps) / steps
 
     def _read(self, now: float, span: float) -> tuple[FloatArray, FloatArray]:
-        """Return running sums over the instants in the middle of equal parts of a time."""
+        """Return sums over the instants in the middle of equal parts of a time, before each."""
         times = now + span * (np.arange(MOMENTS) + 0.5) / MOMENTS
         cpu = np.sort(self._load.cpu_at(times), axis=1)
         rows = self._load.loaded_links(np.arange(self._load.processors), times[0], times[-1])
@@ -369,13 +369,11 @@ class LoadAhead:
         lost = np.where(loaded, 1.0 - rows[:, AVAILABLE], 0.0)
         most = int(loaded.sum(axis=1).max(initial=0))
         lost = -np.sort(-lost, axis=1)[:, :most]
+        cpu, lost = (np.pad(each, ((1, 0), (0, 0))) for each in (cpu, lost))
         return np.cumsum(cpu, axis=0), np.cumsum(lost, axis=0)
 
 
 def _upto(sums: FloatArray, steps: float) -> FloatArray:
     """Return a running sum after so many steps, the last of them a part of one."""
-    whole = int(steps)
-    before = sums[whole - 1] if whole else np.zeros(sums.shape[1])
-    if whole == len(sums):
-        return before
-    return np.asarray(before + (sums[whole] - before) * (steps - whole))
+    before, after = sums[int(steps)], sums[min(int(steps) + 1, MOMENTS)]
+    return np.asarray(before + (after - before) * (steps % 1.0))

@@ -224,18 +224,11 @@ class LoadBeliefs:
         self._links_lost = 0.0
         self._links_kept = 0
         self._samples = 0
-        self._asked_at = -np.inf
         self._last_links: tuple[IntArray, FloatArray] = (np.zeros(0, np.int64), np.zeros(0))
         self._standing: Standing | None = None
 
-    def _catch_up(self, now: float) -> None:
-        """Take in the samples up to `now`."""
-        if now == self._asked_at:
-            return
-        self._asked_at = now
-        newest = self.sensors.sample_index(now) + 1
-        if newest <= self._samples:
-            return
+    def _take_in(self, newest: int) -> None:
+        """Take in the samples before that number."""
         readings = self.sensors.readings(self._samples, newest)
         if self.belief == "forecast":
             before = self._cpu.follow(readings)
@@ -262,7 +255,9 @@ class LoadBeliefs:
 
     def standing(self, now: float) -> Standing:
         """Return what is believed until the next sample."""
-        self._catch_up(now)
+        newest = self.sensors.sample_index(now) + 1
+        if newest > self._samples:
+            self._take_in(newest)
         if self._standing is None:
             places, (keys, left) = self._past.last, self._last_links
             if self.belief == "forecast":

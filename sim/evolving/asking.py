@@ -15,7 +15,6 @@ from typing import Any
 import numpy as np
 
 from predictors.cycles.remaining import CellTrend, RemainingTime
-from predictors.errors import NotFittedError
 from sim.engine.clock import FAILURE, WAKE, Occurrence
 from sim.engine.engine import Engine
 from sim.engine.runs_under_load import RENEWAL_SHARE
@@ -43,23 +42,20 @@ class _Self:
         Of the cells of the whole mesh.
     ahead : RemainingTime
         On the processors that it holds.
-    key : tuple of int
-        Run number and processors to which `ahead` belongs.
     seen : float
         Seconds at full speed of the present attempt up to which cycles were taken in.
-    turn : int
-        Looks planned so far; a look of an earlier number is out of date.
     mean : float
         Seconds of a cycle lately.
+    look : Occurrence or None
+        When it looks at itself next; any other that was planned is out of date.
     """
 
     run: Run
     trend: CellTrend
     ahead: RemainingTime
-    key: tuple[int, int]
     seen: float = 0.0
-    turn: int = 0
     mean: float = inf
+    look: Occurrence | None = None
 
 
 class Asker(Follower):
@@ -88,8 +84,6 @@ class Asker(Follower):
         self._denied_wait = 0.0
         self._asks, self._scene, self._work = scene.saving.asks, scene, work
         self._clock, self._view, self._requests = engine.clock, engine.view, engine.state.requests
-        self._limit = engine.resizer.limit if engine.kills else None
-        self._ask_for_pass = engine.ask_for_pass if engine.preferences.answers else None
         self._jobs: dict[int, _Self] = {}
         self._standing: dict[tuple[int, str], Asked] = {}
         self._denied: dict[int, tuple[Asked, float, float]] = {}
@@ -101,15 +95,14 @@ class Asker(Follower):
 
     def begin(self, run: Run, now: float) -> None:
         """Follow a run that begins, or goes on in another way, at `now`."""
-        job = run.job
-        own, key = self._jobs.get(job), (run.number, run.processors)
+        job, own = run.job, self._jobs.get(run.job)
         if own is None or own.run is not run:
             self._short_of_time.discard(job)
             self._denied_wait += now - self._cut_short.pop(job, now)
-            trend, turn = (CellTrend(), 0) if own is None else (own.trend, own.turn)
-            own = self._jobs[job] = _Self(run, trend, self._model(run), key, turn=turn)
-        elif own.key != key:
-            own.key, own.ahead = key, self._model(run)
+            trend = CellTrend() if own is None else own.trend
+            own = self._jobs[job] = _Self(run, trend, self._model(run))
+        elif own.ahead.nprocs != run.processors:
+            own.ahead = self._model(run)
         own.seen = 0.0
         self._plan(own, now)
 
@@ -117,22 +110,23 @@ class Asker(Follower):
         offline = self._scene.benchmark(run.job)
         return RemainingTime(self._work.cycles(run.job), offline, run.processors, WINDOW)
 
+    def _pause(self, run: Run, now: float) -> float:
+        """Return the least time between two looks of a job at itself, seconds."""
+        return max(self._asks.every, RENEWAL_SHARE * (now - run.start))
+
     def _plan(self, own: _Self, now: float) -> None:
         """Look next at the end of a cycle: at the latest before the attempt stops for its limit."""
-        own.turn += 1
-        run = own.run
-        pause = max(self._asks.every, RENEWAL_SHARE * (now - run.start))
-        found = self._work.next_cycle_end(run, now + pause, own.seen)
+        own.look = None
+        found = self._work.next_cycle_end(own.run, now + self._pause(own.run, now), own.seen)
         if found is not None:
             time, seconds = found
-            Occurrence(self._clock, max(time, now), WAKE, self._look, (own, own.turn, seconds))
+            own.look = Occurrence(self._clock, max(time, now), WAKE, self._look, (own, seconds))
 
     def _look(self, occurrence: Any) -> None:
         """Let a job look at itself, and ask."""
         own: _Self = occurrence.subject[0]
-        _, turn, until = occurrence.subject
-        run, now = own.run, self._clock._now
-        if self._jobs.get(run.job) is not own or own.turn != turn:
+        run, now, until = own.run, self._clock._now, occurrence.subject[1]
+        if own.look is not occurrence:
             return
         cells, seconds = self._work.measured(run, own.seen, until)
         own.seen = until
@@ -149,9 +143,9 @@ class Asker(Follower):
         own = self._jobs.get(run.job)
         if own is None or own.run is not run:
             return
-        own.turn += 1
+        own.look = None
         for kind in ("processors", "walltime"):
-            self._withdraw(run.job, kind)
+            self._answer(run.job, kind, "withdrawn")
         self._settle(run.job, self._clock._now)
 
     def stopped(self, run: Run, now: float) -> None:
@@ -176,15 +170,12 @@ class Asker(Follower):
         if not (self._asks.for_processors and view.malleable[run.job]):
             return
         wanted = self._wanted(own)
-        if wanted == run.processors:
-            self._withdraw(run.job, "processors")
-            self._settle(run.job, now)
-            return
-        kind = "more" if wanted > run.processors else "fewer"
-        asked = self._ask(Request(run.job, "processors", wanted, 0.0, now), kind, run)
         self._settle(run.job, now)
-        if asked.outcome != "granted":
-            self._denied[run.job] = asked, now, self._price(own, wanted)
+        if wanted == run.processors:
+            self._answer(run.job, "processors", "withdrawn")
+            return
+        asked = self._ask(run, "more" if wanted > run.processors else "fewer", wanted)
+        self._denied[run.job] = asked, now, self._price(own, wanted)
 
     def _wanted(self, own: _Self) -> int:
         """Return the count that a job would have by its own predictions."""
@@ -193,8 +184,9 @@ class Asker(Follower):
         count = run.processors if bound is None else self._efficient(run, bound)
         memory = self._scene.saving.memory
         if asks.memory and memory is not None and own.trend.count:
-            pause = max(asks.every, RENEWAL_SHARE * (self._clock._now - run.start))
-            cells = own.trend.ahead(np.array([0.0, pause / own.mean])).max()
+            cells = own.trend.ahead(
+                np.array([0.0, self._pause(run, self._clock._now) / own.mean])
+            ).max()
             count = max(count, ceil(cells / memory))
         counts = self._view.counts(run.job)
         place = int(np.searchsorted(counts, count, side="left"))
@@ -211,52 +203,47 @@ class Asker(Follower):
 
     def _ask_walltime(self, own: _Self, now: float) -> None:
         """Ask for time if the rest is predicted not to fit, checkpoints and load included."""
-        run = own.run
-        if not self._asks.walltime or self._limit is None:
+        run, engine = own.run, self._engine
+        if not (self._asks.walltime and engine.kills):
             return
         left, slower = self._work.ahead_of(run, own.seen, now)
-        if left == 0:
+        if left == 0 or own.ahead.online.cycles_ == 0:
             return
-        try:
-            remaining = own.ahead.predict(left=left)
-        except NotFittedError:
-            return
+        remaining = own.ahead.predict(left=left)
         until = now + remaining.seconds * slower * self._scene.saving.margin
-        limit = self._limit(run)
+        limit = engine.resizer.limit(run)
         if until <= limit:
-            self._withdraw(run.job, "walltime")
+            self._answer(run.job, "walltime", "withdrawn")
             return
         self._short_of_time.add(run.job)
-        self._ask(Request(run.job, "walltime", run.processors, until, now), "walltime", run, limit)
+        self._ask(run, "walltime", run.processors, until, until - limit)
 
-    def _ask(self, request: Request, kind: str, run: Run, limit: float = 0.0) -> Asked:
+    def _ask(
+        self, run: Run, kind: str, wanted: int, until: float = 0.0, seconds: float = 0.0
+    ) -> Asked:
         """Put a request before the policy, or bring a standing one up to date; return its row."""
-        key, held, wanted = (request.job, request.kind), run.processors, request.processors
-        seconds = request.until - limit if kind == "walltime" else 0.0
+        key = run.job, kind if kind == "walltime" else "processors"
         asked = self._standing.get(key)
-        if asked is not None and asked.kind == kind:
-            self._requests[key] = request._replace(time=self._requests[key].time)
-            asked.held, asked.wanted, asked.seconds = held, wanted, seconds
-        else:
-            self._withdraw(*key)
-            asked = Asked(run.job, run.number, request.time, kind, held, wanted, seconds)
+        if asked is None or asked.kind != kind:
+            self._answer(*key, "withdrawn")
+            now, held = self._clock._now, run.processors
+            asked = Asked(run.job, run.number, now, kind, held, wanted, seconds)
             self._asked.append(asked)
-            self._standing[key], self._requests[key] = asked, request
-        if self._ask_for_pass is not None:
-            self._ask_for_pass()
+            self._standing[key] = asked
+        asked.held, asked.wanted, asked.seconds = run.processors, wanted, seconds
+        self._requests[key] = Request(*key, wanted, until, asked.time)
+        if self._engine.preferences.answers:
+            self._engine.ask_for_pass()
         else:
             self._answer(*key, "refused")
         return asked
 
-    def _withdraw(self, job: int, kind: str) -> None:
-        if (job, kind) in self._requests:
-            self._answer(job, kind, "withdrawn")
-
     def _answer(self, job: int, kind: str, outcome: str) -> None:
-        """Note what became of a standing request, and take it from the policy's view."""
-        now = self._clock._now
+        """Note what became of a request, if one stands, and take it from the policy's view."""
+        asked, now = self._standing.pop((job, kind), None), self._clock._now
+        if asked is None:
+            return
         del self._requests[job, kind]
-        asked = self._standing.pop((job, kind))
         asked.outcome, asked.answered = outcome, now
         if outcome == "granted":
             if kind == "processors":
@@ -280,7 +267,7 @@ class Asker(Follower):
         if not isinstance(decision, Grant | Refuse):
             return False
         engine = self._engine
-        if (decision.job, decision.kind) not in engine.view.requests:
+        if (decision.job, decision.kind) not in self._requests:
             raise PolicyError(f"{decision!r} answers a request that is not pending")
         if isinstance(decision, Refuse):
             self._answer(decision.job, decision.kind, "refused")
@@ -293,11 +280,10 @@ class Asker(Follower):
 
     def _take_in(self, occurrence: Any) -> None:
         """Take in what is granted, if its run still goes on and still wants it."""
-        run, grant = occurrence.subject
-        view = self._engine.view
-        same = view.running.get(run.job) is run
-        asked = view.requests.get((run.job, grant.kind)) if same else None
-        if asked is not None:
+        run: Run = occurrence.subject[0]
+        grant: Grant = occurrence.subject[1]
+        asked = self._requests.get((run.job, grant.kind))
+        if asked is not None and self._view.running.get(run.job) is run:
             over = self._lengthen if grant.kind == "walltime" else self._give_processors
             over(run, grant, asked)
 

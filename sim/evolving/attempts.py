@@ -9,16 +9,14 @@ imported here.
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import cached_property
 from math import inf
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from predictors.base import FloatArray
-from predictors.cycles.checkpointing import CheckpointCost, DalyRule, IntervalRule
 from predictors.cycles.online import OnlineCyclePredictor
 from predictors.cycles.plan import (
     CyclePlan,
@@ -27,14 +25,8 @@ from predictors.cycles.plan import (
     plan_cycles,
     stopped_in_time,
 )
-from sim.errors import (
-    AT_LEAST_1,
-    AT_LEAST_1_AND_FINITE,
-    FINITE,
-    POSITIVE,
-    POSITIVE_AND_FINITE,
-    ConfigError,
-)
+from sim.errors import ConfigError
+from sim.evolving.settings import Evolving
 from workloads.evolving.phases import EvolvingRun
 
 Clock = Callable[[FloatArray], FloatArray]
@@ -65,67 +57,6 @@ class Account(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Checkpointing:
-    """How evolving jobs save their work and stop in time.
-
-    Parameters
-    ----------
-    interval : IntervalRule
-        Computation between checkpoints; Daly's interval by default.
-    cost, cost_per_cell : float, seconds
-        Of a checkpoint: a constant, and for each cell on a processor.
-    restart : float, seconds
-        Reading a checkpoint at the start of every attempt but the first.
-    node_mtbf : float or None, seconds
-        Mean time between failures of one node, as the jobs believe it; None
-        or infinite means that no checkpoint pays.
-    window : int or None
-        Cycles from which the next is predicted; None takes all.
-    stop_in_time : bool
-        Checkpoint and stop before a walltime limit.
-    margin : float
-        How many times its prediction a cycle is given before the limit.
-    memory : float or None
-        Cells that the memory of a processor holds; None holds all.
-    paging : float
-        How many times as long a cycle takes whose cells it does not hold.
-
-    Raises
-    ------
-    ConfigError
-        If a value is out of range.
-    """
-
-    interval: IntervalRule = field(default_factory=DalyRule)
-    cost: float = 10.0
-    cost_per_cell: float = 0.0
-    restart: float = 0.0
-    node_mtbf: float | None = None
-    window: int | None = 8
-    stop_in_time: bool = True
-    margin: float = 1.25
-    memory: float | None = None
-    paging: float = 3.0
-
-    def __post_init__(self) -> None:
-        FINITE.check(cost=self.cost, cost_per_cell=self.cost_per_cell, restart=self.restart)
-        POSITIVE.check_or_null(node_mtbf=self.node_mtbf)
-        POSITIVE.check(margin=self.margin)
-        AT_LEAST_1.check_or_null(window=self.window)
-        POSITIVE_AND_FINITE.check_or_null(memory=self.memory)
-        AT_LEAST_1_AND_FINITE.check(paging=self.paging)
-
-    def costs(self, cells: FloatArray) -> FloatArray:
-        """Return what a checkpoint takes with so many cells on a processor, seconds."""
-        return CheckpointCost(self.cost, self.cost_per_cell).at(cells)
-
-    def between(self, cost: ArrayLike, nodes: int) -> FloatArray:
-        """Return the computation between checkpoints that take so long, on so many nodes."""
-        mtbf = inf if self.node_mtbf is None else self.node_mtbf
-        return self.interval.interval(cost, mtbf / nodes)
-
-
-@dataclass(frozen=True)
 class Attempt:
     """An attempt on some processors, laid out cycle by cycle once somebody asks.
 
@@ -134,7 +65,7 @@ class Attempt:
 
     Parameters
     ----------
-    saving : Checkpointing
+    saving : Evolving
     run : EvolvingRun
     nprocs : int
     total : float, seconds
@@ -146,8 +77,8 @@ class Attempt:
         Cycles of the run that were saved before.
     limit : float, seconds
         Wall time of the attempt.
-    is_restart : bool
-        Whether a checkpoint has to be read first.
+    restart : float, seconds
+        In which a checkpoint is read first.
     clock : callable, optional
         Where the job is slowed: its seconds at full speed to seconds of the
         clock, by which it measures its cycles, checkpoints and stops.
@@ -164,19 +95,19 @@ class Attempt:
     >>> from workloads.evolving.cycle_costs import CYCLE_MACHINES
     >>> from workloads.evolving.phases import DECKS
     >>> run = EvolvingRun(DECKS["timing_a"], CYCLE_MACHINES["itanium2"], 16, key=1)
-    >>> attempt = Attempt(Checkpointing(node_mtbf=86400.0), run, 16, total=7200.0, nodes=8)
+    >>> attempt = Attempt(Evolving(node_mtbf=86400.0), run, 16, total=7200.0, nodes=8)
     >>> attempt.outcome, attempt.wall > 7200.0, attempt.account(attempt.wall).saved
     ('completed', True, 200)
     """
 
-    saving: Checkpointing
+    saving: Evolving
     run: EvolvingRun
     nprocs: int
     total: float
     nodes: int
     first: int = 0
     limit: float = inf
-    is_restart: bool = False
+    restart: float = 0.0
     clock: Clock | None = None
     told: float = inf
 
@@ -187,16 +118,6 @@ class Attempt:
             )
         if not 0 <= self.first < self.run.cycles:
             raise ConfigError(f"first must be 0 to {self.run.cycles - 1}, got {self.first}")
-
-    @property
-    def restart(self) -> float:
-        """Seconds in which a checkpoint is read first."""
-        return self.saving.restart if self.is_restart else 0.0
-
-    @property
-    def left(self) -> int:
-        """Cycles that it has to do."""
-        return self.run.cycles - self.first
 
     @cached_property
     def cells(self) -> FloatArray:

@@ -98,11 +98,7 @@ def cycle_series(
         start = float(records.run_start[job])
         begins, ends = (machine.walls(start, at, nodes) - start for at in (begins, ends))
     measured = ends - begins
-    model = scene.benchmark(job)
-    stretched = total / run.total(count)
-    offline = np.full(cells.size, np.nan)
-    if model is not None:
-        offline = model.predict(count, cells=cells) * stretched
+    offline = scene.benchmark(job).predict(count, cells=cells) * (total / run.total(count))
     online = OnlineCyclePredictor(scene.saving.window).follow(cells, measured)
     name = run.application.name
     return CycleSeries(job, name, count, measured, online, offline, ends, attempt.plan.places)

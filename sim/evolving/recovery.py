@@ -138,12 +138,8 @@ class Recovery(Collaborator):
 
     def interrupt(self, run: Run) -> None:
         """End a run before its time; its job goes on from its checkpoint, or from zero."""
-        job, now = run.job, self._clock._now
         self._engine.event_list.take_off(run)
-        if self.work.evolves(job):
-            self.work.over(run, now)
-        else:
-            self.work.restart(job)
+        self.work.over(run, self._clock._now)
         self._engine.interruptions += 1
         self._queue_again(run)
 
@@ -232,15 +228,15 @@ class Recovery(Collaborator):
     def before_pass(self, now: float) -> None:
         """Note measured over benchmarked time of the cycles since the last pass."""
         work, health = self.work, self._state.health
-        if health is None:
+        if health is None or self._evolving is None:
             return
         for job, run in self._state.running.items():
-            model = None if self._evolving is None else self._evolving.benchmark(job)
-            if model is None:
+            if not self._evolving.evolves(job):
                 continue
             elapsed = (work.elapsed(run, time) for time in (max(self._noted, run.start), now))
             cells, seconds = work.measured(run, *elapsed)
             if cells.size:
+                model = self._evolving.benchmark(job)
                 ratios = seconds / model.predict(run.processors, cells=cells)
                 health.setdefault(job, []).append((now, ratios))
         self._noted = now
@@ -265,7 +261,7 @@ class Recovery(Collaborator):
         if self._state.running.get(run.job) is not run:
             return
         engine.happened()
-        end = self.work.stop(run, now) if self.work.evolves(run.job) else None
+        end = self.work.stop(run, now)
         if end is None:
             self.interrupt(run)
         elif end < engine.event_list.end_of(run.job):

@@ -187,10 +187,10 @@ class NodeOutages(Collaborator):
             counters["shrunk_runs"] = float(self._shrunk)
         end = float(records.end_time.max(initial=0.0))  # of outages that still last too
         lasting = [(node, begin, end) for node, begin in self._failed_at.items() if begin < end]
-        rows = [*self._ended, *lasting]
-        width = [count_processors((self._machine.processors_of(row[0]),)) for row in rows]
-        start, stop = (np.array([row[at] for row in rows], np.float64) for at in (1, 2))
-        outages = Outages(start, np.minimum(stop, end), np.array(width, np.int64))
+        nodes, start, stop = np.array([*self._ended, *lasting], float).reshape(-1, 3).T.copy()
+        ranges = (self._machine.processors_of(int(node)) for node in nodes)
+        width = np.array([count_processors((one,)) for one in ranges], np.int64)
+        outages = Outages(start, np.minimum(stop, end), width)
         recoveries = replace(records.recoveries, outages=outages)
         return replace(records, counters=counters, recoveries=recoveries)
 

@@ -2,14 +2,25 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from math import inf
 
 import numpy as np
+from numpy.typing import ArrayLike
 
-from predictors.base import IntArray
+from predictors.base import FloatArray, IntArray
+from predictors.cycles.checkpointing import DalyRule, IntervalRule
 from predictors.cycles.messages import ALPHASERVER, ITANIUM2, Exchange
 from predictors.cycles.offline import OfflineCyclePredictor
-from sim.errors import POSITIVE_AND_FINITE, POSITIVE_SHARE, ConfigError, up_to
-from sim.evolving.attempts import Checkpointing
+from sim.errors import (
+    AT_LEAST_1,
+    AT_LEAST_1_AND_FINITE,
+    FINITE,
+    POSITIVE,
+    POSITIVE_AND_FINITE,
+    POSITIVE_SHARE,
+    ConfigError,
+    up_to,
+)
 from sim.machine.base import Dedicated
 from sim.machine.failing import FailingMachine
 from workloads.evolving.cycle_costs import CycleMachine
@@ -72,14 +83,12 @@ NETWORKS = {"alphaserver": ALPHASERVER, "itanium2": ITANIUM2}
 """Message costs that a benchmark of each machine would find."""
 
 
-def exchange_of(machine: CycleMachine) -> Exchange | None:
+def exchange_of(machine: CycleMachine) -> Exchange:
     """Return the messages of a cycle as a benchmark of two nodes would have them.
 
     Bytes in both directions and the processes that share a network interface are in
     it; contention between more nodes, and where they lie, are not.
     """
-    if machine.name not in NETWORKS:
-        return None
     return Exchange(
         NETWORKS[machine.name],
         messages=machine.messages,
@@ -121,17 +130,15 @@ class EvolvingScene:
 
     runs: EvolvingRuns
     saving: "Evolving"
-    offline: tuple[OfflineCyclePredictor, ...] = ()
+    offline: tuple[OfflineCyclePredictor, ...]
     before: int = 0
 
     def evolves(self, job: int) -> bool:
         """Say whether a job evolves."""
         return job >= self.before and bool(self.runs.evolving[job - self.before])
 
-    def benchmark(self, job: int) -> OfflineCyclePredictor | None:
-        """Return the benchmarked model of a job's application, if there is one."""
-        if not self.offline or not self.evolves(job):
-            return None
+    def benchmark(self, job: int) -> OfflineCyclePredictor:
+        """Return the benchmarked model of an evolving job's application."""
         return self.offline[int(self.runs.deck[job - self.before])]
 
     def after(self, jobs: int) -> "EvolvingScene":
@@ -140,8 +147,8 @@ class EvolvingScene:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Evolving(Checkpointing):
-    """A share of the jobs adapts its mesh, cycle by cycle; how they save it, as `Checkpointing`.
+class Evolving:
+    """A share of the jobs adapts its mesh, cycle by cycle; how they save it and stop in time.
 
     Parameters
     ----------
@@ -155,8 +162,25 @@ class Evolving(Checkpointing):
         What a cycle costs; a name in `workloads.evolving.cycle_costs.CYCLE_MACHINES`.
     cycles : int, optional
         Cycles of each run; each deck's own by default.
-    node_mtbf : float, optional
-        By default the machine's own.
+    interval : IntervalRule
+        Computation between checkpoints; Daly's interval by default.
+    cost, cost_per_cell : float, seconds
+        Of a checkpoint: a constant, and for each cell on a processor.
+    restart : float, seconds
+        Reading a checkpoint at the start of every attempt but the first.
+    node_mtbf : float, optional, seconds
+        Mean time between failures of one node, as the jobs believe it: by default the
+        machine's own. Where there is none no checkpoint pays.
+    window : int or None
+        Cycles from which the next is predicted; None takes all.
+    stop_in_time : bool
+        Under ``overrun=kill``: checkpoint and stop before the limit.
+    margin : float
+        How many times its prediction a cycle is given before the limit.
+    memory : float or None
+        Cells that the memory of a processor holds; None holds all.
+    paging : float
+        How many times as long a cycle takes whose cells it does not hold.
     resubmit : bool
         Under ``overrun=kill``: a job that is killed goes on from its checkpoint.
     max_resubmits : int
@@ -181,20 +205,43 @@ class Evolving(Checkpointing):
     deal: Deal = "draw"
     machine: str = "itanium2"
     cycles: int | None = None
+    interval: IntervalRule = field(default_factory=DalyRule)
+    cost: float = 10.0
+    cost_per_cell: float = 0.0
     restart: float = 10.0
+    node_mtbf: float | None = None
+    window: int | None = 8
+    stop_in_time: bool = True
+    margin: float = 1.25
+    memory: float | None = None
+    paging: float = 3.0
     resubmit: bool = True
     max_resubmits: int = 1000
     asks: Asks = field(default_factory=Asks)
 
     def __post_init__(self) -> None:
         try:
-            super().__post_init__()
+            FINITE.check(cost=self.cost, cost_per_cell=self.cost_per_cell, restart=self.restart)
+            POSITIVE.check_or_null(node_mtbf=self.node_mtbf)
+            POSITIVE.check(margin=self.margin)
+            AT_LEAST_1.check_or_null(window=self.window)
+            POSITIVE_AND_FINITE.check_or_null(memory=self.memory)
+            AT_LEAST_1_AND_FINITE.check(paging=self.paging)
             up_to(MOST_RESUBMITS).check(max_resubmits=self.max_resubmits)
         except ConfigError as error:
             raise ConfigError(f"evolving.{error}") from error
         if self.asks.memory and self.memory is None:
             raise ConfigError("evolving.asks.memory=true: needs evolving.memory, a number of cells")
         self._jobs()
+
+    def costs(self, cells: FloatArray) -> FloatArray:
+        """Return what a checkpoint takes with so many cells on a processor, seconds."""
+        return self.cost + self.cost_per_cell * cells
+
+    def between(self, cost: ArrayLike, nodes: int) -> FloatArray:
+        """Return the computation between checkpoints that take so long, on so many nodes."""
+        mtbf = inf if self.node_mtbf is None else self.node_mtbf
+        return self.interval.interval(cost, mtbf / nodes)
 
     def _jobs(self) -> EvolvingJobs:
         return EvolvingJobs(self.share, self.decks, self.machine, self.cycles, self.deal)

@@ -94,10 +94,6 @@ class Stages(Work):
         stage = self._stages.get(job)
         return super().done(job) if stage is None else stage.begun
 
-    def restart(self, job: int) -> None:
-        """Let a job that does not evolve begin again from zero."""
-        self._done.pop(job, None)
-
     def left(self, job: int) -> float:
         """Return the share of its cycles that a waiting job still has to do."""
         stage = self._stages.get(job)
@@ -144,9 +140,10 @@ class Stages(Work):
         job, count, stage = run.job, run.processors, self._stages[run.job]
         since, width = self._since[job], self._machine.processors_per_node
         nodes = count if width == 1 else len(nodes_of(run.nodes, width))
-        asked = self._scene.saving, stage.run, count, self.runtime(job, count), nodes
-        clock = self._clock(run, since, limit)
-        stage.attempt = attempt = Attempt(*asked, stage.first, limit, stage.reading, clock)
+        saving, clock = self._scene.saving, self._clock(run, since, limit)
+        asked = saving, stage.run, count, self.runtime(job, count), nodes, stage.first, limit
+        restart = saving.restart if stage.reading else 0.0
+        stage.attempt = attempt = Attempt(*asked, restart, clock)
         end = self._machine.completion(since, attempt.wall, run.nodes)
         if end > since + limit:
             return since + limit, "killed"
@@ -178,22 +175,16 @@ class Stages(Work):
     def stop(self, run: Run, now: float) -> float | None:
         """Let a run checkpoint after the cycle under way and stop; return when that is.
 
-        None where it has nothing to save: it is still reading its checkpoint.
+        None where it has nothing to save: it is still reading its checkpoint, or does not evolve.
         """
-        stage, elapsed = self._stages[run.job], self.elapsed(run, now)
-        if stage.attempt is None or elapsed < stage.attempt.restart:
+        stage = self._stages.get(run.job)
+        if stage is None or stage.attempt is None:
+            return None
+        elapsed = self.elapsed(run, now)
+        if elapsed < stage.attempt.restart:
             return None
         stage.attempt = replace(stage.attempt, told=min(elapsed, stage.attempt.told))
         return self._machine.completion(self._since[run.job], stage.attempt.wall, run.nodes)
-
-    def account(self, run: Run, now: float, whole: bool = False) -> Account:
-        """Return what a run has done since its attempt began; `whole` up to its own end."""
-        stage = self._stages[run.job]
-        if stage.attempt is None:
-            return Account(stage.first, stage.first, 0.0, 0.0, 0.0, now - self._since[run.job])
-        if whole:
-            return stage.attempt.account(stage.attempt.wall)
-        return stage.attempt.account(self.elapsed(run, now))
 
     def elapsed(self, run: Run, now: float) -> float:
         """Return the seconds at full speed since a run's attempt began."""
@@ -213,6 +204,8 @@ class Stages(Work):
     def over(self, run: Run, now: float, whole: bool = False) -> int:
         """Settle a run that is over; return how many cycles it saved beyond what was.
 
+        A job that does not evolve begins again from zero.
+
         Parameters
         ----------
         run : Run
@@ -220,16 +213,24 @@ class Stages(Work):
         whole : bool
             Whether it came to the end of its attempt by itself.
         """
-        stage = self._stages[run.job]
-        account = self.account(run, now, whole)
+        stage = self._stages.get(run.job)
+        if stage is None:
+            self._done.pop(run.job, None)
+            return 0
+        before, attempt, outcome = stage.saved, stage.attempt, ""
+        if attempt is None:
+            reading = now - self._since[run.job]
+            account = Account(stage.first, stage.first, 0.0, 0.0, 0.0, reading)
+        elif whole:
+            account, outcome = attempt.account(attempt.wall), attempt.outcome
+        else:
+            account = attempt.account(self.elapsed(run, now))
         self._pay(run, now, account, account.lost)
-        before = stage.saved
-        outcome = "unfit" if stage.attempt is None else stage.attempt.outcome
-        if account.saved > stage.first or (whole and outcome == "stopped"):
+        if account.saved > stage.first or outcome == "stopped":
             stage.saved = account.saved
-        elif not (whole and outcome == "completed"):
+        elif outcome != "completed":
             self.lost[run.job] += stage.unsaved
-        if not (whole and outcome == "completed"):
+        if outcome != "completed":
             stage.begun = stage.saved / stage.run.cycles
         stage.first, stage.unsaved, stage.reading = stage.saved, 0.0, True
         stage.attempt = None
@@ -248,20 +249,18 @@ class Stages(Work):
         float
             Seconds of a pause that is still to come.
         """
-        job = run.job
-        if job not in self._stages:
+        if run.job not in self._stages:
             return super().add_progress(run, now)
-        since = self._since[job]
-        if now <= since:
-            return since - now
-        self._add_progress_at(run, now, self.account(run, now))
-        return 0.0
+        pause = self._since[run.job] - now
+        if pause < 0.0:
+            self._add_progress_at(run, now, self.elapsed(run, now))
+        return max(pause, 0.0)
 
-    def _add_progress_at(self, run: Run, now: float, account: Account) -> None:
+    def _add_progress_at(self, run: Run, now: float, elapsed: float) -> None:
         """Settle what a run has done by `now`, and go on from its last finished cycle."""
         job, stage = run.job, self._stages[run.job]
         assert stage.attempt is not None
-        plan = stage.attempt.plan
+        account, plan = stage.attempt.account(elapsed), stage.attempt.plan
         finished = min(account.finished, stage.run.cycles - 1) - stage.first
         reached = float(plan.ends[finished - 1]) if finished else 0.0
         rate = self._pay(run, now, account, max(account.computed - reached, 0.0))
@@ -329,7 +328,7 @@ class Stages(Work):
         slower = 1.0 + account.overhead / account.computed if account.computed > 0.0 else 1.0
         if now is not None and self._machine.splits_work and elapsed > 0.0:
             slower *= (now - self._since[run.job]) / elapsed
-        return attempt.first + attempt.left - account.finished, slower
+        return attempt.run.cycles - account.finished, slower
 
     def _cycle_end(self, run: Run, now: float) -> tuple[float, float] | None:
         """Return the end of a run's cycle under way as `next_cycle_end`, unless it ends then."""
@@ -352,9 +351,8 @@ class Stages(Work):
     def finish_cycle(self, run: Run, now: float) -> None:
         """Settle what a run has done by the end of its cycle under way, and go on from there."""
         found = self._cycle_end(run, now) if now > self._since[run.job] else None
-        attempt = self._stages[run.job].attempt
-        if found is not None and attempt is not None:
-            self._add_progress_at(run, max(found[0], now), attempt.account(found[1]))
+        if found is not None:
+            self._add_progress_at(run, max(found[0], now), found[1])
 
     def measured(self, run: Run, after: float, until: float) -> tuple[FloatArray, FloatArray]:
         """Return the cycles of a run that ended in (after, until], as the job measures them.

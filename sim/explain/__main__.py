@@ -47,15 +47,16 @@ def _clock(told: Account) -> Clock:
 
 
 def _job(number: int | str) -> str:
-    """Return what a job is called; negative numbers are calibration runs.
+    """Return what a job is called; negative numbers are calibration runs, nodes have names.
 
     Examples
     --------
-    >>> _job(3), _job(-2)
-    ('job 3', 'calibration run 2')
+    >>> _job(3), _job(-2), _job("node 3")
+    ('job 3', 'calibration run 2', 'node 3')
     """
-    own = isinstance(number, int) and number < 0
-    return f"calibration run {-int(number)}" if own else f"job {number}"
+    if isinstance(number, str):
+        return number
+    return f"job {number}" if number >= 0 else f"calibration run {-number}"
 
 
 def _jobs(jobs: Sequence[int | str]) -> str:
@@ -66,18 +67,24 @@ def _jobs(jobs: Sequence[int | str]) -> str:
     >>> _jobs([4, 7]), _jobs([4]), _jobs([-1, -2, 4, "node 3"])
     ('jobs 4, 7', 'job 4', 'job 4, calibration runs 1, 2 and node 3')
     """
-    kinds = [
-        ("job", [str(one) for one in jobs if isinstance(one, int) and one >= 0]),
-        ("calibration run", [str(-one) for one in jobs if isinstance(one, int) and one < 0]),
-        ("node", [one.removeprefix("node ") for one in jobs if isinstance(one, str)]),
-    ]
+    named = [_job(one).rsplit(" ", 1) for one in jobs]
     parts = []
-    for kind, names in kinds:
+    for kind in ("job", "calibration run", "node"):
+        names = [name for own, name in named if own == kind]
         if names:
-            more = f" and {len(names) - MOST_NAMED:,} more" if len(names) > MOST_NAMED else ""
             plural = "s" if len(names) > 1 else ""
-            parts.append(f"{kind}{plural} {', '.join(names[:MOST_NAMED])}{more}")
+            parts.append(f"{kind}{plural} {_first(names, ', ')}")
     return " and ".join([", ".join(parts[:-1]), parts[-1]]) if len(parts) > 1 else parts[0]
+
+
+def _first(names: Sequence[str], between: str) -> str:
+    """Return the first of some names, and how many more there are."""
+    more = f" and {len(names) - MOST_NAMED:,} more" if len(names) > MOST_NAMED else ""
+    return between.join(names[:MOST_NAMED]) + more
+
+
+def _times(number: int) -> str:
+    return "once" if number == 1 else f"{number:,} times"
 
 
 def _counted(number: int, what: str, plural: str = "s") -> str:
@@ -247,17 +254,13 @@ def _course(told: Account, at: Clock) -> Iterator[str]:
             f"until {at(told['end_time'])}: {told['status']}."
         )
     if told["restarts"]:
-        times = "once" if told["restarts"] == 1 else f"{told['restarts']:,} times"
+        times = _times(told["restarts"])
         yield f"It was started again {times}; these are figures of its last run."
-    changes = told["resized"]
-    if changes:
-        shown = "; ".join(
-            f"{one['before']:,} to {one['after']:,} at {at(one['time'])}"
-            for one in changes[:MOST_NAMED]
-        )
-        more = f" and {len(changes) - MOST_NAMED:,} more" if len(changes) > MOST_NAMED else ""
-        times = "once" if len(changes) == 1 else f"{len(changes):,} times"
-        yield f"Its processors changed {times}: {shown}{more}."
+    if told["resized"]:
+        changes = [
+            f"{one['before']:,} to {one['after']:,} at {at(one['time'])}" for one in told["resized"]
+        ]
+        yield f"Its processors changed {_times(len(changes))}: {_first(changes, '; ')}."
 
 
 def _folded(line: str, width: int) -> str:

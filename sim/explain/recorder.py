@@ -1,6 +1,6 @@
 """What became of a job in a run: its folder is replayed, and looked at in each scheduling pass."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -25,7 +25,6 @@ from sim.results.metrics import plain
 from sim.simulation.progress import beginning
 from sim.simulation.recorded_run import recorded_run
 from sim.state.availability import shadow_time
-from sim.state.records import Records
 from sim.state.view import View
 
 PROCESSORS, RESERVATION, ORDER, RULE, KEPT_BACK = (
@@ -43,9 +42,6 @@ Beliefs = dict[int, tuple[float, float | None]]
 """Counts to believed runtime and predicted start, seconds; None where none was asked for."""
 Account = dict[str, Any]
 """Plain values by name; times in seconds, jobs by their numbers, node k as ``node k``."""
-Named = Callable[[Iterable[int]], list[int | str]]
-"""Says what jobs are called; those below 0 are nodes."""
-
 
 TOLD = (
     *("submit_time", "start_time", "end_time", "wait_time", "requested_processors"),
@@ -179,14 +175,13 @@ class Recorder(Watcher):
 
     def passed(self, engine: Watched) -> None:
         """Note what a pass did to the job."""
-        view, job = engine.view, self.job
+        view, job, before = engine.view, self.job, self._held
         held = {holder: count for _, holder, count in view.believed_ends.rows()}
-        before, self._held = self._held, held.get(job, 0)
+        self._held = held.get(job, 0)
         if job in view.arrived:
             begun: Account = {"begin": view.now, "start": None, "processors": 0, "overtook": 0}
             self.waits.append({**begun, "ended_at_start": [], "refused": []})
-        wait = self.waits[-1] if self.waits else None
-        if wait is None or wait["start"] is not None:
+        if not self.waits or self.waits[-1]["start"] is not None:
             if self._held and before not in (0, self._held):
                 self.resized.append({"time": view.now, "before": before, "after": self._held})
             return
@@ -194,17 +189,80 @@ class Recorder(Watcher):
             if not self.said.items() <= self._known.items():
                 self.chose(view.now, 0, self.said)
             self.said = {}
-        keeper = _keeper(engine.scheduler)
-        if job not in held:
-            wait["refused"].append(_refusal(view, keeper, job, self._named))
+        wait, keeper = self.waits[-1], _keeper(engine.scheduler)
+        if not self._held:
+            wait["refused"].append(self._refusal(view, keeper))
             return
         wait |= {"start": view.now, "processors": self._held}
         wait["overtook"] = len(_ahead(keeper, view, job))
         wait["ended_at_start"] = self._named(run.job for run in view.ended)
         self.said = {}
 
+    def _refusal(self, view: View, keeper: QueueKeeper | None) -> Account:
+        """Return why a job did not start in this pass.
+
+        Returns
+        -------
+        dict
+            ``time``; ``reason``; ``wanted``, the processors that it waits for, 0 where nothing is
+            settled; ``free``, those left by all that starts or is resized in this pass;
+            ``out_of_service``, processors; ``jobs_ahead``, how many wait ahead of it;
+            ``first_ahead`` of them, with ``first_ahead_wants``; ``own_reservation``, where the rule
+            gives it one; ``must_not_move``, the first reservation that it must not move;
+            ``enough_free_at``, when so many are believed to be free, nobody else asking, None where
+            they are; ``once_these_end``, who is believed to end until then; ``passed_by``, who is
+            behind it and starts in this pass.
+        """
+        free, ahead, job = view.free, _ahead(keeper, view, self.job), self.job
+        place_of = {} if keeper is None else keeper.queue.place_of()
+        reason, wanted, own, room = KEPT_BACK, 0, None, view.now
+        promises: list[tuple[float, int, int]] = []
+        taken: list[tuple[Any, ...]] = []
+        if keeper is not None and job in place_of:
+            queue, place = keeper.queue, place_of[job]
+            wanted = least = queue.processors.item(place)
+            reserved, is_held = keeper.reserved_starts(), False
+            if isinstance(keeper, OpenKeeper):
+                spans, considered = keeper.memory.menu_spans[job], keeper.memory.search_end.item()
+                first = spans["low"] if spans["high"] else spans["begin"]
+                least = menu_of(keeper.memory)[0].item(first)
+                reserved, is_held = reserved if considered else {}, place >= considered
+            own, until = reserved.get(job), view.now + queue.runtime.item(place)
+            others = set(reserved) - {job} if own is not None else set(ahead) & set(reserved)
+            starts = [(reserved[one][0], one, reserved[one][1]) for one in others]
+            promises = [each for each in starts if each[1] in ahead or each[0] < until]
+            room, taken = shadow_time(view.believed_ends.rows(), free, least, view.now)
+            reason = PROCESSORS
+            if least <= free:
+                reason = RULE if is_held or not promises else RESERVATION
+                is_strict = isinstance(keeper, EasyScheduler) and keeper.strict
+                reason = ORDER if is_strict and ahead else reason
+        row: Account = {
+            "time": view.now,
+            "reason": reason,
+            "wanted": wanted,
+            "free": free,
+            "out_of_service": sum(width for _, width in view.machine.outages.values()),
+            "jobs_ahead": len(ahead),
+            "first_ahead": None,
+            "first_ahead_wants": 0,
+            "own_reservation": own and plain(own[0]),
+            "must_not_move": None,
+            "enough_free_at": plain(room) if taken else None,
+            "once_these_end": self._named(holder[1] for holder in taken),
+            "passed_by": self._named(_started_behind(view, job)),
+        }
+        if ahead and reason != KEPT_BACK:
+            row["first_ahead"] = self._named(ahead)[0]
+            row["first_ahead_wants"] = queue.processors.item(place_of[ahead[0]])
+        if promises:
+            start, first, processors = min(promises)
+            promise = {"job": self._named([first])[0], "start": plain(start)}
+            row["must_not_move"] = {**promise, "processors": processors}
+        return row
+
     def _named(self, jobs: Iterable[int]) -> list[int | str]:
-        """Return what jobs are called; see `Named`."""
+        """Return what jobs are called; those below 0 are nodes."""
         return [self.names[one] if one >= 0 else f"node {-1 - one}" for one in jobs]
 
 
@@ -233,71 +291,6 @@ def _started_behind(view: View, job: int) -> list[int]:
     started = jobs[state.start_time[jobs] == view.now].tolist()
     behind = [one for one in started if (submit[one], one) > (submit[job], job)]
     return sorted(behind, key=state.end_sequence.item)
-
-
-def _refusal(view: View, keeper: QueueKeeper | None, job: int, named: Named) -> Account:
-    """Return why a job did not start in this pass.
-
-    Returns
-    -------
-    dict
-        ``time``; ``reason``; ``wanted``, the processors that it waits for, 0 where nothing is
-        settled; ``free``, those left by all that starts or is resized in this pass;
-        ``out_of_service``, processors; ``jobs_ahead``, how many wait ahead of it;
-        ``first_ahead`` of them, with ``first_ahead_wants``; ``own_reservation``, where the rule
-        gives it one; ``must_not_move``, the first reservation that it must not move;
-        ``enough_free_at``, when so many are believed to be free, nobody else asking, None where
-        they are; ``once_these_end``, who is believed to end until then; ``passed_by``, who is
-        behind it and starts in this pass.
-    """
-    free, ahead = view.free, _ahead(keeper, view, job)
-    row: Account = {
-        "time": view.now,
-        "reason": KEPT_BACK,
-        "wanted": 0,
-        "free": free,
-        "out_of_service": sum(width for _, width in view.machine.outages.values()),
-        "jobs_ahead": len(ahead),
-        "first_ahead": None,
-        "first_ahead_wants": 0,
-        "own_reservation": None,
-        "must_not_move": None,
-        "enough_free_at": None,
-        "once_these_end": [],
-        "passed_by": named(_started_behind(view, job)),
-    }
-    place_of = {} if keeper is None else keeper.queue.place_of()
-    if keeper is None or job not in place_of:
-        return row
-    queue, place = keeper.queue, place_of[job]
-    wanted = least = queue.processors.item(place)
-    reserved, is_held = keeper.reserved_starts(), False
-    if isinstance(keeper, OpenKeeper):
-        own, considered = keeper.memory.menu_spans[job], keeper.memory.search_end.item()
-        least = menu_of(keeper.memory)[0].item(own["low"] if own["high"] else own["begin"])
-        reserved, is_held = reserved if considered else {}, place >= considered
-    is_strict = isinstance(keeper, EasyScheduler) and keeper.strict
-    own, until = reserved.get(job), view.now + queue.runtime.item(place)
-    others = set(reserved) - {job} if own is not None else set(ahead) & set(reserved)
-    starts = [(reserved[one][0], one) for one in others]
-    promises = [(start, one) for start, one in starts if one in ahead or start < until]
-    room, taken = shadow_time(view.believed_ends.rows(), free, least, view.now)
-    reason = PROCESSORS
-    if least <= free:
-        reason = RULE if is_held or not promises else RESERVATION
-        reason = ORDER if is_strict and ahead else reason
-    row |= {"reason": reason, "wanted": wanted, "own_reservation": own and plain(own[0])}
-    if ahead:
-        row["first_ahead"] = named(ahead)[0]
-        row["first_ahead_wants"] = queue.processors.item(place_of[ahead[0]])
-    if promises:
-        start, first = min(promises)
-        processors = reserved[first][1]
-        promise = {"job": named([first])[0], "start": plain(start), "processors": processors}
-        row["must_not_move"] = promise
-    row["enough_free_at"] = plain(room) if taken else None
-    row["once_these_end"] = named(holder[1] for holder in taken)
-    return row
 
 
 def explained(folder: Path, job: int, console: Console | None = None) -> Account:
@@ -336,28 +329,20 @@ def explained(folder: Path, job: int, console: Console | None = None) -> Account
     recorder = Recorder(job)
     with Display(console or Console(quiet=True), "replay") as shown:
         records = scene.replay(recorder.around(run.setup(scene, shown)))
-    epoch = None if start is None else scene.trace.epoch
+    place, recorded = recorder.job, jobs["start_time"].to_numpy()
+    same = recorded.size == records.start_time.size
+    other = int((recorded != records.start_time).sum()) if same else max(recorded.size, 1)
     return {
         "job": job,
         "run": run.place.as_posix(),
         "notes": list(run.notes),
         "origin": origin,
-        "epoch": epoch,
+        "epoch": None if start is None else scene.trace.epoch,
         **{key: plain(own.iloc[0][key]) for key in TOLD},
-        **_agreement(jobs, records, recorder.job),
-        "weighed": recorder.weighed,
-        "waits": recorder.waits,
-        "resized": recorder.resized,
-    }
-
-
-def _agreement(jobs: pd.DataFrame, records: Records, place: int) -> Account:
-    """Return whether the replay is what was recorded, for the job and for all."""
-    recorded = jobs["start_time"].to_numpy()
-    same = recorded.size == records.start_time.size
-    other = int((recorded != records.start_time).sum()) if same else max(recorded.size, 1)
-    return {
         "replayed_start_time": plain(records.start_time[place]),
         "agrees": bool(same and recorded[place] == records.start_time[place]),
         "other_starts": other,
+        "weighed": recorder.weighed,
+        "waits": recorder.waits,
+        "resized": recorder.resized,
     }

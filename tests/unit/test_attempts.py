@@ -7,7 +7,8 @@ from hypothesis import strategies as st
 
 from predictors.cycles.checkpointing import FixedRule, NoCheckpoints
 from sim.errors import ConfigError
-from sim.evolving.attempts import Attempt, Checkpointing
+from sim.evolving.attempts import Attempt
+from sim.evolving.settings import Evolving
 from sim.machine.failing import Lifetimes, NodeFailures, Repairs
 from workloads.evolving.cycle_costs import CYCLE_MACHINES
 from workloads.evolving.phases import DECKS, EvolvingRun
@@ -15,7 +16,9 @@ from workloads.evolving.phases import DECKS, EvolvingRun
 pytestmark = pytest.mark.fast
 
 RUN = EvolvingRun(DECKS["timing_a"], CYCLE_MACHINES["itanium2"], 16, key=3)
-SAVING = Checkpointing(FixedRule(500.0), 10.0, 0.001, restart=20.0, node_mtbf=1e5, margin=1.3)
+SAVING = Evolving(
+    interval=FixedRule(500.0), cost_per_cell=0.001, restart=20.0, node_mtbf=1e5, margin=1.3
+)
 
 
 def test_whole_run_pays_its_checkpoints():
@@ -29,23 +32,23 @@ def test_whole_run_pays_its_checkpoints():
 
 
 def test_without_checkpoints_a_run_takes_its_runtime_to_the_bit():
-    attempt = Attempt(Checkpointing(NoCheckpoints()), RUN, 16, total=7200.3, nodes=8)
+    attempt = Attempt(Evolving(interval=NoCheckpoints()), RUN, 16, total=7200.3, nodes=8)
     assert attempt.wall == 7200.3
     assert attempt.account(7000.0).saved == 0
     assert attempt.account(7200.3).saved == 200
 
 
 def test_default_rule_makes_no_checkpoints_where_nothing_fails():
-    assert Attempt(Checkpointing(), RUN, 16, 7200.0, nodes=8).plan.places.size == 0
+    assert Attempt(Evolving(), RUN, 16, 7200.0, nodes=8).plan.places.size == 0
 
 
 def test_free_checkpoints_follow_every_cycle():
-    saving = Checkpointing(cost=0.0, node_mtbf=1e6)
+    saving = Evolving(cost=0.0, node_mtbf=1e6)
     assert Attempt(saving, RUN, 16, 7200.0, nodes=8).plan.places.size == 199
 
 
 def test_more_nodes_fail_more_often():
-    saving = Checkpointing(node_mtbf=1e6)
+    saving = Evolving(node_mtbf=1e6)
     few = Attempt(saving, RUN, 16, 72_000.0, nodes=2).plan.places.size
     assert Attempt(saving, RUN, 16, 72_000.0, nodes=200).plan.places.size > 3 * few > 0
 
@@ -53,7 +56,7 @@ def test_more_nodes_fail_more_often():
 def test_restart_goes_on_from_what_was_saved():
     first = Attempt(SAVING, RUN, 16, 7200.0, nodes=8)
     account = first.account(4000.0)
-    again = Attempt(SAVING, RUN, 16, 7200.0, 8, first=account.saved, is_restart=True)
+    again = Attempt(SAVING, RUN, 16, 7200.0, 8, first=account.saved, restart=20.0)
     assert again.account(15.0).restarting == 15.0
     assert again.account(15.0).computed == 0.0
     done = again.account(again.wall)
@@ -74,7 +77,9 @@ def test_measured_cycles_partition_the_attempt():
 def test_a_job_gets_through_any_limit_that_lets_it_ahead():
     done, attempts = 0, 0
     while done < 200:
-        attempt = Attempt(SAVING, RUN, 16, 7200.0, 8, done, limit=900.0, is_restart=attempts > 0)
+        attempt = Attempt(
+            SAVING, RUN, 16, 7200.0, 8, done, limit=900.0, restart=20.0 * (attempts > 0)
+        )
         assert not attempt.is_stuck
         assert attempt.wall <= 900.0
         assert attempt.outcome in ("completed", "stopped")
@@ -83,7 +88,7 @@ def test_a_job_gets_through_any_limit_that_lets_it_ahead():
 
 
 def test_a_limit_below_a_cycle_is_stuck():
-    attempt = Attempt(SAVING, RUN, 16, 7200.0, 8, 190, limit=40.0, is_restart=True)
+    attempt = Attempt(SAVING, RUN, 16, 7200.0, 8, 190, limit=40.0, restart=20.0)
     assert attempt.is_stuck
 
 
@@ -94,7 +99,7 @@ def test_nothing_is_lost_through_random_failures(key, mtbf):
     failures = (event.time for event in nodes.events() if event.kind == "failure")
     now, done, spent, work, failure = 0.0, 0, 0.0, 0.0, 0.0
     for number in range(10_000):
-        attempt = Attempt(SAVING, RUN, 16, 7200.0, 8, done, is_restart=number > 0)
+        attempt = Attempt(SAVING, RUN, 16, 7200.0, 8, done, restart=20.0 * (number > 0))
         while failure <= now:
             failure = next(failures)
         elapsed = min(attempt.wall, failure - now)
@@ -115,12 +120,12 @@ def test_nothing_is_lost_through_random_failures(key, mtbf):
 @pytest.mark.parametrize(
     ("call", "named"),
     [
-        (lambda: Checkpointing(restart=-1.0), "restart must be at least 0"),
-        (lambda: Checkpointing(node_mtbf=0.0), "node_mtbf must be positive"),
-        (lambda: Checkpointing(margin=0.0), "margin must be positive"),
-        (lambda: Checkpointing(window=0), "window must be at least 1"),
+        (lambda: Evolving(restart=-1.0), "restart must be at least 0"),
+        (lambda: Evolving(node_mtbf=0.0), "node_mtbf must be positive"),
+        (lambda: Evolving(margin=0.0), "margin must be positive"),
+        (lambda: Evolving(window=0), "window must be at least 1"),
         (
-            lambda: Attempt(SAVING, RUN, 16, 7200.0, 8, limit=20.0, is_restart=True),
+            lambda: Attempt(SAVING, RUN, 16, 7200.0, 8, limit=20.0, restart=20.0),
             "a restart of 20 s does not fit a limit of 20 s",
         ),
         (lambda: Attempt(SAVING, RUN, 16, 7200.0, 8, first=200), "first must be 0 to 199"),

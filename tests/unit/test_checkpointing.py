@@ -6,7 +6,6 @@ from known_walltime import expected_walltime
 from scipy.optimize import minimize_scalar
 
 from predictors.cycles.checkpointing import (
-    CheckpointCost,
     DalyRule,
     FixedRule,
     NoCheckpoints,
@@ -91,7 +90,6 @@ def test_rules_answer_alike():
         (lambda: daly_interval(1.0, 0.0), "mtbf must be positive, got 0.0"),
         (lambda: best_interval(1.0, np.nan), "mtbf must be positive, got nan"),
         (lambda: FixedRule(0.0), "seconds must be positive"),
-        (lambda: CheckpointCost(-1.0), "seconds must be at least 0"),
     ],
 )
 def test_bad_values_are_named(call, named):
