@@ -8,7 +8,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from predictors.base import FloatArray, IntArray, Observation
-from sim.results.frames import BOUND_SECONDS, Columns, Table, completed
+from sim.results.frames import BOUND_SECONDS, Table, completed
 from sim.state.records import SHOWN_SHARE, Records, are
 from workloads.base import GroundTruth
 
@@ -48,7 +48,7 @@ def job_class(jobs: pd.DataFrame) -> pd.Series:
     return pd.Series(np.select([*classes.values()], [*classes], ""), index=jobs.index)
 
 
-def narrow_processors(jobs: pd.DataFrame | Columns) -> int:
+def narrow_processors(jobs: Table) -> int:
     """Return up to which request jobs are narrow: 8, or the median where none asks for so few.
 
     Examples
@@ -123,7 +123,7 @@ def _fairness(slowdown: FloatArray, user: NDArray[np.int64]) -> Figures:
     }
 
 
-def _classes(jobs: pd.DataFrame | Columns) -> dict[str, NDArray[np.bool_]]:
+def _classes(jobs: Table) -> dict[str, NDArray[np.bool_]]:
     """Return which jobs are of each class, by the class's name."""
     narrow = jobs["requested_processors"].to_numpy() <= narrow_processors(jobs)
     short = jobs["reference_runtime"].to_numpy() <= SHORT_SECONDS
@@ -145,7 +145,7 @@ def _slowdowns(response: FloatArray, reference: FloatArray, requested: IntArray)
     return figures | spread(slowdown, "processor_bounded_slowdown")
 
 
-def job_figures(jobs: pd.DataFrame | Columns) -> Figures:
+def job_figures(jobs: Table) -> Figures:
     """Return the figures over the rows of a job table (columns of ``jobs.parquet``).
 
     Slowdowns divide by the recorded runtime at the reference count, so a policy
@@ -184,7 +184,7 @@ def job_figures(jobs: pd.DataFrame | Columns) -> Figures:
     return figures
 
 
-def error_figures(predictions: pd.DataFrame | Columns) -> Figures:
+def error_figures(predictions: Table) -> Figures:
     """Return the errors of a predictor's own predictions of completed last runs.
 
     Parameters
@@ -248,7 +248,7 @@ def waiting(timeline: Table, jobs: Table) -> FloatArray:
     return np.asarray(timeline["queued_jobs"], np.float64) - (submitted - started)
 
 
-def belief_figures(predictions: pd.DataFrame | Columns) -> Figures:
+def belief_figures(predictions: Table) -> Figures:
     """Return how far beliefs were from runs at the very count they are about.
 
     Parameters

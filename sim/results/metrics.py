@@ -5,10 +5,9 @@ import re
 from collections.abc import Mapping, Sequence
 
 import numpy as np
-import pandas as pd
 
 from predictors.base import FloatArray, Observation
-from sim.results.frames import BOUND_SECONDS, RECOVERY_PARTS, Columns, completed, held_area
+from sim.results.frames import RECOVERY_PARTS, Table, bounded, completed, held_area
 from sim.results.job_metrics import (
     FALLBACK,
     Figures,
@@ -223,12 +222,11 @@ def recorded_figures(run: Outcome) -> Figures:
         return {} if kept else {"recorded_times_kept": False}
     wait, runtime = (jobs[k].to_numpy() for k in ("recorded_wait_time", "reference_runtime"))
     response = wait + runtime
-    bounded = np.maximum(1.0, response / np.maximum(runtime, BOUND_SECONDS))
     return {
         "recorded_times_kept": kept,
         "recorded_mean_wait_time": mean(wait),
         "recorded_mean_response_time": mean(response),
-        "recorded_mean_bounded_slowdown": mean(bounded),
+        "recorded_mean_bounded_slowdown": mean(bounded(response, runtime)),
     }
 
 
@@ -253,7 +251,7 @@ def steady_figures(run: Outcome, trim: Trim) -> Figures:
     return {f"steady_{key}": value for key, value in figures.items()}
 
 
-def batch_figures(jobs: pd.DataFrame | Columns) -> Figures:
+def batch_figures(jobs: Table) -> Figures:
     """Return how sure the means of one run are, by means of batches of jobs in submit order.
 
     Parameters

@@ -1,7 +1,6 @@
 """A finished simulation: its tables, and the state of machine and queue over time."""
 
 from dataclasses import dataclass
-from functools import partial
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
@@ -11,7 +10,7 @@ from predictors.base import FloatArray, IntArray
 from sim.results.frames import Columns, Tables, allocations_table, jobs_table, predictions_table
 from sim.results.job_metrics import Figures
 from sim.results.steady_state import STEADY
-from sim.state.records import Records, Rows
+from sim.state.records import Records
 from workloads.base import GroundTruth, Trace
 
 NOBODY = np.iinfo(np.int32).max
@@ -329,13 +328,8 @@ def timeline_table(steps: Steps) -> Columns:
     for values in counts.values():
         changed[1:] |= values[1:] != values[:-1]
     rows = np.flatnonzero(changed).astype(np.min_scalar_type(-changed.size))
-    wide = {name: partial(_wide, values) for name, values in counts.items()}
+    wide = {name: lambda at, own=own: own[at].astype(np.int64) for name, own in counts.items()}
     return Columns(rows, {"time": steps.times, **wide})
-
-
-def _wide(values: NDArray[Any], rows: Rows) -> NDArray[Any]:
-    """Return values of some rows, whole numbers in eight bytes each."""
-    return values[rows].astype(np.promote_types(values.dtype, np.int64))
 
 
 @dataclass(frozen=True)
