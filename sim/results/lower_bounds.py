@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from predictors.base import FloatArray, IntArray
-from sim.results.frames import BOUND_SECONDS, completed
+from sim.results.frames import bounded, completed
 from sim.results.job_metrics import Figures
 from sim.results.outcome import Outcome
 from workloads.base import GroundTruth, Trace
@@ -203,11 +203,8 @@ def makespan_bound(release: FloatArray, least: Least, processors: int) -> float:
     The latest of: a job's submit and least time; and, from any submit on, the
     area of all later jobs on the whole machine.
     """
-    later = np.cumsum(least.area[::-1])[::-1]
-    later /= processors
-    later += release
-    ends = release + least.time
-    return float(np.maximum(ends, later, out=ends).max() - release[0])
+    later = release + np.cumsum(least.area[::-1])[::-1] / processors
+    return float(np.maximum(release + least.time, later).max() - release[0])
 
 
 def response_bounds(
@@ -272,9 +269,7 @@ def bound_figures(run: Outcome) -> Figures:
     counted = Least(everyone.area[mine], everyone.time[mine])
     fixed = len(run.records.stretches.job) == int((run.records.restarts + 1).sum())
     response = response_bounds(release[mine], counted, processors, fixed_allotment=fixed)
-    slowdown = np.maximum(reference[order][mine], BOUND_SECONDS)
-    np.divide(counted.time, slowdown, out=slowdown)
-    np.maximum(1.0, slowdown, out=slowdown)
+    slowdown = bounded(counted.time, reference[order][mine])
     return undefined | {
         "bound_makespan": makespan,
         "bound_mean_response_time": max(response.values()),

@@ -113,16 +113,18 @@ def asking_figures(records: Records) -> Figures:
 
 
 def whole_figures(run: Outcome) -> Figures:
-    """Return the figures that count every job, calibration runs among them."""
+    """Return the figures that count every job, calibration runs among them, and those over time."""
     records = run.records
     if not len(records.submit_time):
-        return {"makespan": None, "held_area": 0.0, "processors": records.processors}
+        empty: Figures = {"makespan": None, "held_area": 0.0, "processors": records.processors}
+        return empty | {STEADY: None}
     area = held_area(records)
     begin, end = float(records.submit_time.min()), float(records.end_time.max())
     runs = int((records.restarts + 1).sum())
     jobs, arrivals = run.trace.jobs[run.own], records.submit_time[run.own]
-    span = float(np.ptp(arrivals)) * records.processors if len(arrivals) else 0.0
-    work = jobs["requested_processors"] * jobs["reference_runtime"]
+    first, last = (float(arrivals.min()), float(arrivals.max())) if len(arrivals) else (0.0, 0.0)
+    span = (last - first) * records.processors
+    work = (jobs["requested_processors"] * jobs["reference_runtime"]).to_numpy(np.float64)
     return {
         "makespan": end - begin,
         "held_area": float(area.sum()),
@@ -133,20 +135,6 @@ def whole_figures(run: Outcome) -> Figures:
         **_efficiencies(run, area, records.processors * (end - begin)),
         "offered_load": _ratio(float(work.sum()), span),
         "work_load": _ratio(float(run.truth.serial_time[run.counted].sum()), span),
-    }
-
-
-def history_figures(run: Outcome) -> Figures:
-    """Return the figures of machine and queue over time."""
-    records = run.records
-    if not len(records.submit_time):
-        return {STEADY: None}
-    begin, end = float(records.submit_time.min()), float(records.end_time.max())
-    arrivals = records.submit_time[run.own]
-    first, last = (float(arrivals.min()), float(arrivals.max())) if len(arrivals) else (0.0, 0.0)
-    jobs = run.trace.jobs[run.own]
-    work = (jobs["requested_processors"] * jobs["reference_runtime"]).to_numpy(np.float64)
-    return {
         **machine_figures(run.steps, records.processors, begin, end),
         **settling_figures(run.steps, first, last, work),
     }
@@ -344,7 +332,6 @@ def summarise(
         [
             *own,
             over_bounds(_merge(own)),
-            history_figures(run),
             error_figures(predictions),
             belief_figures(predictions),
             treatment_figures(run),

@@ -139,9 +139,8 @@ def least_over(begin: IntArray, end: IntArray, value: IntArray, length: int) -> 
     return least
 
 
-def _level(begin: IntArray, end: IntArray, weight: FloatArray | None, length: int) -> Any:
-    if not begin.size:
-        return np.zeros(length)
+def _level(begin: IntArray, end: IntArray, weight: Any, length: int) -> Any:
+    """Return how much is there from each step on: each weight, or 1, over its range of steps."""
     level = np.bincount(begin, weight, minlength=length + 1)
     level -= np.bincount(end, weight, minlength=length + 1)
     return np.cumsum(level, out=level)[:length]
@@ -149,8 +148,8 @@ def _level(begin: IntArray, end: IntArray, weight: FloatArray | None, length: in
 
 def _whole(begin: IntArray, end: IntArray, weight: IntArray | None, length: int) -> Any:
     """Return such a level of whole numbers, in as few bytes as all but immense ones need."""
-    level = _level(begin, end, None if weight is None else weight.astype(np.float64), length)
-    return level.astype(np.int32 if level.max(initial=0.0) < NOBODY else np.int64)
+    level = _level(begin, end, weight, length)
+    return level.astype(np.int32 if level.max(initial=0) < NOBODY else np.int64)
 
 
 def steps_of(
