@@ -114,14 +114,8 @@ class Tables(Frames):
 
     Parameters
     ----------
-    jobs : pandas.DataFrame or Columns
-        A row a job, in submit order.
-    allocations : pandas.DataFrame or Columns
-        A row for each stretch of constant allocation, in order of its start.
-    timeline : pandas.DataFrame or Columns
-        A row a change of machine or queue.
-    predictions : pandas.DataFrame or Columns
-        A row for each started run that a predictor was asked about.
+    jobs, allocations, timeline, predictions : pandas.DataFrame or Columns
+        Jobs in submit order, allocations in order of their start.
 
     Notes
     -----

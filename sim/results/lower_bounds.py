@@ -250,10 +250,9 @@ def bound_figures(run: Outcome) -> Figures:
     Jobs that did not complete bound nothing: they count with no area and no time.
     Calibration runs count in the bound on the makespan alone.
     """
-    keys = [f"bound_mean_response_{name}" for name in ("height", "squashed", "mixed")]
-    undefined: Figures = dict.fromkeys(
-        ["bound_makespan", "bound_mean_response_time", "bound_mean_bounded_slowdown", *keys]
-    )
+    names = ("time", "height", "squashed", "mixed")
+    keys = [f"bound_mean_response_{name}" for name in names]
+    undefined: Figures = dict.fromkeys(["bound_makespan", "bound_mean_bounded_slowdown", *keys])
     least = least_costs(run.trace, run.truth, run.records.processors)
     if least is None or not run.counted.any():
         return undefined
@@ -264,16 +263,14 @@ def bound_figures(run: Outcome) -> Figures:
     order = np.argsort(release, kind="stable") if (np.diff(release) < 0).any() else slice(None)
     release, everyone = release[order], Least(least.area[order], least.time[order])
     processors = run.records.processors
-    makespan = makespan_bound(release, everyone, processors)
     mine = run.own if isinstance(run.own, slice) else run.own[order]
     counted = Least(everyone.area[mine], everyone.time[mine])
     fixed = len(run.records.stretches.job) == int((run.records.restarts + 1).sum())
     response = response_bounds(release[mine], counted, processors, fixed_allotment=fixed)
-    slowdown = bounded(counted.time, reference[order][mine])
     return undefined | {
-        "bound_makespan": makespan,
+        "bound_makespan": makespan_bound(release, everyone, processors),
         "bound_mean_response_time": max(response.values()),
-        "bound_mean_bounded_slowdown": float(slowdown.mean()),
+        "bound_mean_bounded_slowdown": float(bounded(counted.time, reference[order][mine]).mean()),
         **{f"bound_mean_response_{name}": value for name, value in response.items()},
     }
 

@@ -2,6 +2,7 @@
 
 import math
 import re
+from collections import Counter
 from collections.abc import Mapping, Sequence
 
 import numpy as np
@@ -94,15 +95,14 @@ def asking_figures(records: Records) -> Figures:
         return {}
     asked = records.requests.asked
     got = [a for a in asked if a.outcome == "granted"]
-    figures: Figures = {"requests": len(asked)}
-    for outcome in ("granted", "refused", "withdrawn"):
-        figures[f"requests_{outcome}"] = sum(a.outcome == outcome for a in asked)
-    figures["requests_deferred"] = sum(a.answered > a.time for a in asked)
-    for kind in ("more", "fewer", "walltime"):
-        figures[f"requests_for_{kind}"] = sum(a.kind == kind for a in asked)
-        figures[f"requests_for_{kind}_granted"] = sum(a.kind == kind for a in got)
-    delays = [a.answered - a.time for a in got]
-    return figures | {
+    outcomes, kinds = Counter(a.outcome for a in asked), Counter(a.kind for a in asked)
+    given, delays = Counter(a.kind for a in got), [a.answered - a.time for a in got]
+    return {
+        "requests": len(asked),
+        **{f"requests_{one}": outcomes[one] for one in ("granted", "refused", "withdrawn")},
+        "requests_deferred": sum(a.answered > a.time for a in asked),
+        **{f"requests_for_{one}": kinds[one] for one in ("more", "fewer", "walltime")},
+        **{f"requests_for_{one}_granted": given[one] for one in ("more", "fewer", "walltime")},
         "mean_grant_delay": float(np.mean(delays)) if delays else None,
         "granted_processors": sum(a.wanted - a.held for a in got if a.kind == "more"),
         "returned_processors": sum(a.held - a.wanted for a in got if a.kind == "fewer"),

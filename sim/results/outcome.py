@@ -171,22 +171,20 @@ def steps_of(
     down = _outages(records)
     instants = [one for span in (busy, wait, down) for one in (span.begin, span.end)]
     times = np.unique(np.concatenate([*instants, records.submit_time[:1]]))
-    on, off = busy.places(times)
     join, leave = wait.places(times)
-    fail, repair = down.places(times)
     requested, runtime = (
         trace.jobs[name].to_numpy()[job] for name in ("requested_processors", "reference_runtime")
     )
     size = len(times)
     return Steps(
         times,
-        _whole(on, off, busy.value, size),
+        _whole(*busy.places(times), busy.value, size),
         _whole(join, leave, None, size),
         _whole(join, leave, requested, size),
         np.maximum(_level(join, leave, requested * runtime, size), 0.0),
         least_over(join, leave, np.minimum(truth.min_processors[job], requested), size),
         least_over(join, leave, requested, size),
-        _whole(fail, repair, down.value, size),
+        _whole(*down.places(times), down.value, size),
     )
 
 
