@@ -142,7 +142,7 @@ def read_log(config: Mapping[str, Any]) -> tuple[Recorded, float, FloatArray | N
     SimError, WorkloadError
         As `read_source`, or if it records no waits.
     """
-    trace, asked = read_source(config)
+    trace, asked = read_source(config, waits=True)
     found = recorded_schedule(trace, asked)
     missing = trace.repaired.get(MISSING, 0) / len(trace.jobs)
     exact = None

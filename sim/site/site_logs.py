@@ -9,6 +9,7 @@ from sim.composition import configuration
 from sim.errors import ConfigError, SimError
 from sim.simulation.build import build
 from sim.simulation.scene import source_of
+from sim.site.log_schedule import NO_WAITS
 from workloads.base import Trace
 from workloads.logs.formats import guess_format
 from workloads.logs.log import LogWorkload
@@ -73,7 +74,9 @@ def of_log(given: Sequence[str]) -> list[str]:
     return [*kind, f"workload.path='{quoted}'", *rest]
 
 
-def read_source(config: Mapping[str, Any], quiet: bool = False) -> tuple[Trace, int | None]:
+def read_source(
+    config: Mapping[str, Any], quiet: bool = False, waits: bool = False
+) -> tuple[Trace, int | None]:
     """Return all jobs of a log, and the machine's size that is asked for.
 
     Parameters
@@ -82,19 +85,24 @@ def read_source(config: Mapping[str, Any], quiet: bool = False) -> tuple[Trace, 
         The whole configuration.
     quiet : bool
         Whether what is left out was told before.
+    waits : bool
+        Whether a log without recorded waits is refused.
 
     Raises
     ------
     SimError, WorkloadError
-        If it cannot be read, or is no log.
+        If it cannot be read, or is no log, or lacks waits that are wanted.
     """
     source = build(source_of(config["workload"]), "workload")
     if not isinstance(source, LogWorkload):
         raise SimError("a model has no recorded machine: give a log, or workload=archive")
+    log = source.read_part()
+    if waits and not (log.jobs["wait_time"] >= 0).any():
+        raise SimError(f"{log.source}: {NO_WAITS}")
     asked = config["cluster"]["processors"]
     teller = logging.getLogger(LogWorkload.__module__)
     teller.disabled = quiet
     try:
-        return source.trace(Streams(config["seed"], 0), asked), asked
+        return source.trace_of(log, Streams(config["seed"], 0), asked), asked
     finally:
         teller.disabled = False
