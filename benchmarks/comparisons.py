@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 
 from scripts.composing import composed
-from sim.results.metrics import history_figures, summarise
+from sim.results.metrics import summarise, whole_figures
 from sim.results.rows import changes_of
 from sim.results.steady_state import STEADY, in_order
 from sim.simulation.build import build
@@ -111,7 +111,7 @@ def steadiness() -> Iterator[dict[str, Any]]:
                 for seed in range(FIRST_SEED, FIRST_SEED + runs):
                     config, scene = scene_of(world, load, jobs, seed)
                     ended = play(config, config, scene).outcome
-                    found.append(history_figures(ended)[STEADY] is False)
+                    found.append(whole_figures(ended)[STEADY] is False)
                 row = {"world": world, "load": load, "jobs": jobs, "runs": runs}
                 yield row | {"unsteady": float(np.mean(found))}
 

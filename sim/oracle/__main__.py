@@ -6,7 +6,7 @@ says of any schedule which job breaks which rule.
 
 import argparse
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -156,11 +156,21 @@ def read_schedule(path: Path) -> dict[int, tuple[float, float]]:
     """
     if not path.is_file():
         raise SimError(f"{path}: there is no such file; give a schedule")
-    if path.suffix == ".parquet":
-        spans = _columns(path, pd.read_parquet, ("job_id", "start_time", "end_time"))
-    elif path.name.removesuffix(".gz").endswith(".csv"):
-        spans = _columns(path, _read_text, ("job_id", "starting_time", "finish_time"))
-        spans = spans.assign(job_id=spans["job_id"].str.rpartition("!")[2])
+    is_csv = path.name.removesuffix(".gz").endswith(".csv")
+    if is_csv or path.suffix == ".parquet":
+        columns = ("starting_time", "finish_time") if is_csv else ("start_time", "end_time")
+        try:
+            table = pd.read_csv(path, dtype=str) if is_csv else pd.read_parquet(path)
+        except ValueError as error:  # pandas, its parsers, Arrow and decoding alike
+            raise SimError(f"{path}: not a table of jobs: {error}") from None
+        table = table.rename(columns={"jobID": "job_id"} if is_csv else {})
+        needed = ["job_id", *columns]
+        if lacking := [column for column in needed if column not in table.columns]:
+            told = f"{', '.join(lacking)}; a schedule needs the columns {', '.join(needed)}"
+            raise SimError(f"{path}: lacks {told}")
+        spans = table[needed]
+        if is_csv:
+            spans = spans.assign(job_id=spans["job_id"].str.rpartition("!")[2])
     else:
         jobs = read_swf(path).jobs
         start = jobs["submit_time"] + jobs["wait_time"]
@@ -168,26 +178,6 @@ def read_schedule(path: Path) -> dict[int, tuple[float, float]]:
         spans = pd.DataFrame({"job_id": jobs["job_number"], "a": start, "b": end})
         spans = spans[jobs["wait_time"] >= 0]
     return _by_job(spans, path)
-
-
-def _read_text(path: Path) -> pd.DataFrame:
-    return pd.read_csv(path, dtype=str).rename(columns={"jobID": "job_id"})
-
-
-def _columns(
-    path: Path, read: Callable[[Path], pd.DataFrame], columns: Sequence[str]
-) -> pd.DataFrame:
-    """Return these columns of a file, or say what is wrong with it."""
-    try:
-        table = read(path)
-    except ValueError as error:  # pandas, its parsers, Arrow and decoding alike
-        raise SimError(f"{path}: not a table of jobs: {error}") from None
-    lacking = [column for column in columns if column not in table.columns]
-    if lacking:
-        raise SimError(
-            f"{path}: lacks {', '.join(lacking)}; a schedule needs the columns {', '.join(columns)}"
-        )
-    return table[[*columns]]
 
 
 def _by_job(spans: pd.DataFrame, path: Path) -> dict[int, tuple[float, float]]:

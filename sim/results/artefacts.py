@@ -32,13 +32,15 @@ from sim.results.durable import (
     real_folder,
     sync,
 )
-from sim.results.frames import RECOVERY_PARTS, TABLES, Columns, Tables
+from sim.results.frames import RECOVERY_PARTS, TABLES, Table, Tables
 from sim.results.job_metrics import Figures
 from workloads.base import Trace
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
+GROUP_ROWS = 65_536
+"""Rows of a row group of Parquet."""
 REQUESTS = "requests.parquet"
 EXPORTS = ("jobs.csv", "schedule.swf", REQUESTS)
 """What is written where it is asked for."""
@@ -122,7 +124,7 @@ def tables_folder(folder: Path) -> Path:
     return place
 
 
-def write_table(table: pd.DataFrame | Columns, path: Path) -> None:
+def write_table(table: Table, path: Path) -> None:
     """Write a table as Parquet: NaN as null, units of columns in the schema.
 
     The same table gives the same bytes; neither index nor time is stored. It is written
@@ -131,11 +133,12 @@ def write_table(table: pd.DataFrame | Columns, path: Path) -> None:
     import pyarrow as pa
     import pyarrow.parquet as pq
 
-    columns = Columns.of(table)
     with contextlib.ExitStack() as stack:
         writer = None
-        for piece in columns.pieces():
-            part = pa.Table.from_pandas(piece, preserve_index=False)
+        for first in range(0, max(len(table), 1), GROUP_ROWS):
+            piece = table[first : min(first + GROUP_ROWS, len(table))]
+            frame = pd.DataFrame({str(name): piece[str(name)] for name in piece}, copy=False)
+            part = pa.Table.from_pandas(frame, preserve_index=False)
             if writer is None:
                 schema = pa.schema([_described(field) for field in part.schema])
                 repeated = [one.name for one in schema if not pa.types.is_floating(one.type)]

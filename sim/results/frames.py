@@ -14,8 +14,6 @@ from workloads.base import COLUMNS, GroundTruth, Trace
 
 Column = Any
 """An array, or what returns the values of a column on the rows that it is handed."""
-GROUP_ROWS = 65_536
-"""Rows of a row group of Parquet."""
 
 
 class Columns:
@@ -27,34 +25,26 @@ class Columns:
     Parameters
     ----------
     rows : slice or numpy.ndarray of int
-        The first so many rows, or row numbers in the order of the table.
+        From which row to which, or row numbers in the order of the table.
     columns : mapping of str to array or callable
         An array, or what returns the values of a column on the rows that it is handed.
 
     Examples
     --------
     >>> numbers = np.arange(4)
-    >>> table = Columns(slice(4), {"number": numbers, "double": lambda rows: 2 * numbers[rows]})
+    >>> table = Columns(slice(0, 4), {"number": numbers, "double": lambda rows: 2 * numbers[rows]})
     >>> table[np.array([True, False, False, True])]["double"].tolist()
     [0, 6]
+    >>> table[2:3]["number"].tolist()
+    [2]
     """
 
     def __init__(self, rows: Rows, columns: Mapping[str, Column]) -> None:
         self._rows, self._columns = rows, columns
 
-    @classmethod
-    def of(cls, frame: "pd.DataFrame | Columns") -> "Columns":
-        """Return a data frame as such a table."""
-        if isinstance(frame, Columns):
-            return frame
-        return cls(slice(len(frame)), {str(name): frame[name].array for name in frame.columns})
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        """Go to another process as a data frame."""
-        return Columns.of, (self.frame(),)
-
     def __len__(self) -> int:
-        return int(self._rows.stop) if isinstance(self._rows, slice) else len(self._rows)
+        rows = self._rows
+        return int(rows.stop - rows.start) if isinstance(rows, slice) else len(rows)
 
     def __iter__(self) -> Iterator[str]:
         return iter(self._columns)
@@ -62,35 +52,18 @@ class Columns:
     @overload
     def __getitem__(self, key: str) -> "pd.Series[Any]": ...
     @overload
-    def __getitem__(self, key: "NDArray[np.bool_] | pd.Series[bool]") -> "Columns": ...
+    def __getitem__(self, key: "slice | NDArray[np.bool_] | pd.Series[bool]") -> "Columns": ...
     def __getitem__(
-        self, key: "str | NDArray[np.bool_] | pd.Series[bool]"
+        self, key: "str | slice | NDArray[np.bool_] | pd.Series[bool]"
     ) -> "pd.Series[Any] | Columns":
         if isinstance(key, str):
-            return pd.Series(self._values(key, self._rows), copy=False)
-        kept = np.flatnonzero(np.asarray(key))
-        if kept.size == len(self):
+            column = self._columns[key]
+            values = column(self._rows) if callable(column) else column[self._rows]
+            return pd.Series(values, copy=False)
+        if not isinstance(key, slice) and key.all():
             return self
+        kept = key if isinstance(key, slice) else np.flatnonzero(key)
         return Columns(kept if isinstance(self._rows, slice) else self._rows[kept], self._columns)
-
-    def _values(self, name: str, rows: Rows) -> Any:
-        column = self._columns[name]
-        return column(rows) if callable(column) else column[rows]
-
-    def frame(self) -> pd.DataFrame:
-        """Return all of it as a data frame, of values that nothing else holds."""
-        return self._part(self._rows, copy=True)
-
-    def pieces(self) -> Iterator[pd.DataFrame]:
-        """Return it piece by piece, each a row group; at least one."""
-        for first in range(0, max(len(self), 1), GROUP_ROWS):
-            here = slice(first, min(first + GROUP_ROWS, len(self)))
-            yield self._part(
-                here if isinstance(self._rows, slice) else self._rows[here], copy=False
-            )
-
-    def _part(self, rows: Rows, copy: bool) -> pd.DataFrame:
-        return pd.DataFrame({name: self._values(name, rows) for name in self._columns}, copy=copy)
 
 
 BOUND_SECONDS = 10.0
@@ -141,14 +114,8 @@ class Tables(Frames):
 
     Parameters
     ----------
-    jobs : pandas.DataFrame or Columns
-        A row a job, in submit order.
-    allocations : pandas.DataFrame or Columns
-        A row for each stretch of constant allocation, in order of its start.
-    timeline : pandas.DataFrame or Columns
-        A row a change of machine or queue.
-    predictions : pandas.DataFrame or Columns
-        A row for each started run that a predictor was asked about.
+    jobs, allocations, timeline, predictions : pandas.DataFrame or Columns
+        Jobs in submit order, allocations in order of their start.
 
     Notes
     -----
@@ -160,14 +127,18 @@ class Tables(Frames):
     ) -> None:
         self._tables = dict(zip(TABLES, (jobs, allocations, timeline, predictions), strict=True))
 
-    def columns(self, name: str) -> Columns:
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Go to another process as data frames."""
+        return Tables, tuple(map(self._frame, TABLES))
+
+    def columns(self, name: str) -> Table:
         """Return one of `TABLES` without making a data frame of it."""
-        return Columns.of(self._tables[name])
+        return self._tables[name]
 
     def _frame(self, name: str) -> pd.DataFrame:
         table = self._tables[name]
         if isinstance(table, Columns):
-            table = self._tables[name] = table.frame()
+            table = self._tables[name] = pd.DataFrame({key: table[key] for key in table})
         return table
 
 
@@ -183,17 +154,9 @@ def held_area(records: Records) -> FloatArray:
     return np.bincount(runs.job, area, len(records.submit_time)).astype(np.float64)
 
 
-def _efficiency(truth: GroundTruth, records: Records, area: FloatArray) -> Column:
-    done, serial = completed(records), truth.serial_time
-
-    def part(rows: Rows) -> FloatArray:
-        held = area[rows]
-        known = done[rows] & (held > 0)
-        efficiency: FloatArray = np.full(len(held), np.nan)
-        np.divide(serial[rows], held, out=efficiency, where=known)
-        return efficiency
-
-    return part
+def bounded(response: FloatArray, runtime: FloatArray) -> FloatArray:
+    """Return bounded slowdowns."""
+    return np.maximum(1.0, response / np.maximum(runtime, BOUND_SECONDS))
 
 
 def recovery_columns(records: Records) -> dict[str, Column]:
@@ -256,11 +219,13 @@ def jobs_table(trace: Trace, truth: GroundTruth, records: Records) -> Columns:
     jobs = {name: trace.jobs[name].to_numpy() for name in COLUMNS}
     reference: FloatArray = jobs["reference_runtime"]
     submit, start, end = records.submit_time, records.start_time, records.end_time
-    area = held_area(records)
+    area, done, serial = held_area(records), completed(records), truth.serial_time
 
-    def slowdown(rows: Rows) -> FloatArray:
-        seconds = np.maximum(reference[rows], BOUND_SECONDS)
-        return np.maximum(1.0, (end[rows] - submit[rows]) / seconds)
+    def efficiency(rows: Rows) -> FloatArray:
+        held = area[rows]
+        share: FloatArray = np.full(len(held), np.nan)
+        np.divide(serial[rows], held, out=share, where=done[rows] & (held > 0))
+        return share
 
     columns: dict[str, Column] = {
         "job_id": jobs["job_id"],
@@ -272,14 +237,14 @@ def jobs_table(trace: Trace, truth: GroundTruth, records: Records) -> Columns:
         "end_time": end,
         "wait_time": lambda rows: start[rows] - submit[rows],
         "response_time": lambda rows: end[rows] - submit[rows],
-        "bounded_slowdown": slowdown,
+        "bounded_slowdown": lambda rows: bounded(end[rows] - submit[rows], reference[rows]),
         "requested_processors": jobs["requested_processors"],
         "requested_time": jobs["requested_time"],
         "reference_runtime": reference,
         "allocated_processors": records.allocated,
         "runtime": lambda rows: end[rows] - records.run_start[rows],
         "held_area": area,
-        "efficiency": _efficiency(truth, records, area),
+        "efficiency": efficiency,
         "believed_runtime": records.believed_runtime,
         "status": _words(records.status),
         "restarts": records.restarts,
@@ -288,7 +253,8 @@ def jobs_table(trace: Trace, truth: GroundTruth, records: Records) -> Columns:
     }
     # Feedback can change the order.
     in_order = (np.diff(submit) >= 0).all()
-    return Columns(slice(len(submit)) if in_order else np.argsort(submit, kind="stable"), columns)
+    rows = slice(0, len(submit)) if in_order else np.argsort(submit, kind="stable")
+    return Columns(rows, columns)
 
 
 def allocations_table(trace: Trace, records: Records) -> Columns:
@@ -303,7 +269,7 @@ def allocations_table(trace: Trace, records: Records) -> Columns:
         **{name: getattr(held, name) for name in STRETCH},
         "nodes": lambda rows: pd.Series(pd.array(nodes.part(rows).texts(), dtype="str")),
     }
-    return Columns(slice(len(held.job)), columns)
+    return Columns(slice(0, len(held.job)), columns)
 
 
 def _actual(truth: GroundTruth, records: Records) -> Column:
@@ -350,7 +316,7 @@ def predictions_table(trace: Trace, truth: GroundTruth, records: Records) -> Col
         "runs_at_count": lambda rows: pd.Series(runs[rows], dtype="Int64").where(runs[rows] > 0),
         "mean_at_count": lambda rows: np.where(runs[rows] > 0, asked.mean_at_count[rows], np.nan),
     }
-    return Columns(slice(len(asked.job)), columns)
+    return Columns(slice(0, len(asked.job)), columns)
 
 
 def requests_frame(trace: Trace, requests: Requests) -> pd.DataFrame:

@@ -8,7 +8,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from predictors.base import FloatArray, IntArray, Observation
-from sim.results.frames import BOUND_SECONDS, Columns, Table, completed
+from sim.results.frames import BOUND_SECONDS, Table, completed
 from sim.state.records import SHOWN_SHARE, Records, are
 from workloads.base import GroundTruth
 
@@ -48,7 +48,7 @@ def job_class(jobs: pd.DataFrame) -> pd.Series:
     return pd.Series(np.select([*classes.values()], [*classes], ""), index=jobs.index)
 
 
-def narrow_processors(jobs: pd.DataFrame | Columns) -> int:
+def narrow_processors(jobs: Table) -> int:
     """Return up to which request jobs are narrow: 8, or the median where none asks for so few.
 
     Examples
@@ -87,17 +87,11 @@ def spread(values: FloatArray, name: str) -> Figures:
     return dict(zip(keys, [average, *map(float, points)], strict=True))
 
 
-def mean(values: FloatArray) -> float | None:
+def mean(values: FloatArray | NDArray[np.bool_]) -> float | None:
     """Return the mean of the values that are defined, None without any."""
     missing = np.isnan(values)
     known = values[~missing] if missing.any() else values
     return float(known.mean()) if len(known) else None
-
-
-def weighted_mean(values: FloatArray, weights: FloatArray) -> float | None:
-    """Return the mean of the values by weight, None without weight."""
-    total = weights.sum()
-    return float((values * weights).sum() / total) if total > 0 else None
 
 
 def jain(values: FloatArray) -> float | None:
@@ -123,7 +117,7 @@ def _fairness(slowdown: FloatArray, user: NDArray[np.int64]) -> Figures:
     }
 
 
-def _classes(jobs: pd.DataFrame | Columns) -> dict[str, NDArray[np.bool_]]:
+def _classes(jobs: Table) -> dict[str, NDArray[np.bool_]]:
     """Return which jobs are of each class, by the class's name."""
     narrow = jobs["requested_processors"].to_numpy() <= narrow_processors(jobs)
     short = jobs["reference_runtime"].to_numpy() <= SHORT_SECONDS
@@ -134,18 +128,7 @@ def _classes(jobs: pd.DataFrame | Columns) -> dict[str, NDArray[np.bool_]]:
     }
 
 
-def _slowdowns(response: FloatArray, reference: FloatArray, requested: IntArray) -> Figures:
-    timed = reference > 0
-    slowdown = response / reference if timed.all() else response[timed] / reference[timed]
-    figures = spread(slowdown, "slowdown")
-    slowdown = np.maximum(reference, BOUND_SECONDS)  # in one array, not in four
-    slowdown *= requested
-    np.divide(response, slowdown, out=slowdown)
-    np.maximum(1.0, slowdown, out=slowdown)
-    return figures | spread(slowdown, "processor_bounded_slowdown")
-
-
-def job_figures(jobs: pd.DataFrame | Columns) -> Figures:
+def job_figures(jobs: Table) -> Figures:
     """Return the figures over the rows of a job table (columns of ``jobs.parquet``).
 
     Slowdowns divide by the recorded runtime at the reference count, so a policy
@@ -157,6 +140,8 @@ def job_figures(jobs: pd.DataFrame | Columns) -> Figures:
     """
     reference = jobs["reference_runtime"].to_numpy()
     requested = jobs["requested_processors"].to_numpy()
+    timed, area = reference > 0, requested * reference
+    total = area.sum()
     classes, states = _classes(jobs), jobs["status"].value_counts()
     efficiency = jobs["efficiency"].to_numpy()
     figures: Figures = {
@@ -172,19 +157,23 @@ def job_figures(jobs: pd.DataFrame | Columns) -> Figures:
     del efficiency
     for column in ("wait_time", "response_time", "bounded_slowdown"):
         values = jobs[column].to_numpy(copy=True)
-        figures[f"area_weighted_{column}"] = weighted_mean(values, requested * reference)
+        weighted = float((values * area).sum() / total) if total > 0 else None
+        figures[f"area_weighted_{column}"] = weighted
         for name, where in classes.items():
             own = spread(values[where], column)
             figures |= {f"{name}_{part}": figure for part, figure in own.items()}
         if column == "response_time":
-            figures |= _slowdowns(values, reference, requested)
+            figures |= spread(values[timed] / reference[timed], "slowdown")
+            bound = np.maximum(reference, BOUND_SECONDS) * requested
+            bounded = np.maximum(1.0, values / bound)
+            figures |= spread(bounded, "processor_bounded_slowdown")
         if column == "bounded_slowdown":
             figures |= _fairness(values, jobs["user"].to_numpy())
         figures |= spread(values, column)
     return figures
 
 
-def error_figures(predictions: pd.DataFrame | Columns) -> Figures:
+def error_figures(predictions: Table) -> Figures:
     """Return the errors of a predictor's own predictions of completed last runs.
 
     Parameters
@@ -202,29 +191,22 @@ def error_figures(predictions: pd.DataFrame | Columns) -> Figures:
     actual, predicted = (predictions[name].to_numpy() for name in ("actual", "predicted"))
     own = (predictions["method"] != FALLBACK).to_numpy(np.bool_)
     known = np.isfinite(actual) & np.isfinite(predicted)
-    stated = np.abs(predicted - actual)[known & ~own] / actual[known & ~own]
-    share = float(own.mean()) if len(own) else None
-    known &= own
-    if not known.all():
-        actual, predicted = actual[known], predicted[known]
-    error = predicted - actual
-    under, over = predicted < actual, predicted > actual
-    np.abs(error, out=error)
-    error /= actual
-    del actual, predicted, known, own
+    every = np.abs(predicted - actual) / actual
+    stated, error = every[known & ~own], every[known & own]
+    under, over = (predicted < actual)[known & own], (predicted > actual)[known & own]
     some = len(error) > 0
     return {
         "predictions": len(error),
         "prediction_mape": mean(error),
         "prediction_median_error": float(np.median(error)) if some else None,
         "prediction_p90_error": float(np.percentile(error, 90)) if some else None,
-        "prediction_within_20": float((error <= NEAR).mean()) if some else None,
+        "prediction_within_20": mean(error <= NEAR),
         "prediction_p95_error": float(np.percentile(error, 95)) if some else None,
-        "prediction_under_share": float(under.mean()) if some else None,
-        "prediction_over_share": float(over.mean()) if some else None,
+        "prediction_under_share": mean(under),
+        "prediction_over_share": mean(over),
         "prediction_mean_under_error": mean(error[under]),
         "prediction_mean_over_error": mean(error[over]),
-        "share_own_predictions": share,
+        "share_own_predictions": mean(own),
         "fallback_median_error": float(np.median(stated)) if len(stated) else None,
     }
 
@@ -248,7 +230,7 @@ def waiting(timeline: Table, jobs: Table) -> FloatArray:
     return np.asarray(timeline["queued_jobs"], np.float64) - (submitted - started)
 
 
-def belief_figures(predictions: pd.DataFrame | Columns) -> Figures:
+def belief_figures(predictions: Table) -> Figures:
     """Return how far beliefs were from runs at the very count they are about.
 
     Parameters

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from predictors.base import FloatArray, IntArray
-from sim.results.frames import BOUND_SECONDS, completed
+from sim.results.frames import bounded, completed
 from sim.results.job_metrics import Figures
 from sim.results.outcome import Outcome
 from workloads.base import GroundTruth, Trace
@@ -203,11 +203,8 @@ def makespan_bound(release: FloatArray, least: Least, processors: int) -> float:
     The latest of: a job's submit and least time; and, from any submit on, the
     area of all later jobs on the whole machine.
     """
-    later = np.cumsum(least.area[::-1])[::-1]
-    later /= processors
-    later += release
-    ends = release + least.time
-    return float(np.maximum(ends, later, out=ends).max() - release[0])
+    later = release + np.cumsum(least.area[::-1])[::-1] / processors
+    return float(np.maximum(release + least.time, later).max() - release[0])
 
 
 def response_bounds(
@@ -253,10 +250,9 @@ def bound_figures(run: Outcome) -> Figures:
     Jobs that did not complete bound nothing: they count with no area and no time.
     Calibration runs count in the bound on the makespan alone.
     """
-    keys = [f"bound_mean_response_{name}" for name in ("height", "squashed", "mixed")]
-    undefined: Figures = dict.fromkeys(
-        ["bound_makespan", "bound_mean_response_time", "bound_mean_bounded_slowdown", *keys]
-    )
+    names = ("time", "height", "squashed", "mixed")
+    keys = [f"bound_mean_response_{name}" for name in names]
+    undefined: Figures = dict.fromkeys(["bound_makespan", "bound_mean_bounded_slowdown", *keys])
     least = least_costs(run.trace, run.truth, run.records.processors)
     if least is None or not run.counted.any():
         return undefined
@@ -267,18 +263,14 @@ def bound_figures(run: Outcome) -> Figures:
     order = np.argsort(release, kind="stable") if (np.diff(release) < 0).any() else slice(None)
     release, everyone = release[order], Least(least.area[order], least.time[order])
     processors = run.records.processors
-    makespan = makespan_bound(release, everyone, processors)
     mine = run.own if isinstance(run.own, slice) else run.own[order]
     counted = Least(everyone.area[mine], everyone.time[mine])
     fixed = len(run.records.stretches.job) == int((run.records.restarts + 1).sum())
     response = response_bounds(release[mine], counted, processors, fixed_allotment=fixed)
-    slowdown = np.maximum(reference[order][mine], BOUND_SECONDS)
-    np.divide(counted.time, slowdown, out=slowdown)
-    np.maximum(1.0, slowdown, out=slowdown)
     return undefined | {
-        "bound_makespan": makespan,
+        "bound_makespan": makespan_bound(release, everyone, processors),
         "bound_mean_response_time": max(response.values()),
-        "bound_mean_bounded_slowdown": float(slowdown.mean()),
+        "bound_mean_bounded_slowdown": float(bounded(counted.time, reference[order][mine]).mean()),
         **{f"bound_mean_response_{name}": value for name, value in response.items()},
     }
 

@@ -2,13 +2,13 @@
 
 import math
 import re
+from collections import Counter
 from collections.abc import Mapping, Sequence
 
 import numpy as np
-import pandas as pd
 
 from predictors.base import FloatArray, Observation
-from sim.results.frames import BOUND_SECONDS, RECOVERY_PARTS, Columns, completed, held_area
+from sim.results.frames import RECOVERY_PARTS, Table, bounded, completed, held_area
 from sim.results.job_metrics import (
     FALLBACK,
     Figures,
@@ -95,15 +95,14 @@ def asking_figures(records: Records) -> Figures:
         return {}
     asked = records.requests.asked
     got = [a for a in asked if a.outcome == "granted"]
-    figures: Figures = {"requests": len(asked)}
-    for outcome in ("granted", "refused", "withdrawn"):
-        figures[f"requests_{outcome}"] = sum(a.outcome == outcome for a in asked)
-    figures["requests_deferred"] = sum(a.answered > a.time for a in asked)
-    for kind in ("more", "fewer", "walltime"):
-        figures[f"requests_for_{kind}"] = sum(a.kind == kind for a in asked)
-        figures[f"requests_for_{kind}_granted"] = sum(a.kind == kind for a in got)
-    delays = [a.answered - a.time for a in got]
-    return figures | {
+    outcomes, kinds = Counter(a.outcome for a in asked), Counter(a.kind for a in asked)
+    given, delays = Counter(a.kind for a in got), [a.answered - a.time for a in got]
+    return {
+        "requests": len(asked),
+        **{f"requests_{one}": outcomes[one] for one in ("granted", "refused", "withdrawn")},
+        "requests_deferred": sum(a.answered > a.time for a in asked),
+        **{f"requests_for_{one}": kinds[one] for one in ("more", "fewer", "walltime")},
+        **{f"requests_for_{one}_granted": given[one] for one in ("more", "fewer", "walltime")},
         "mean_grant_delay": float(np.mean(delays)) if delays else None,
         "granted_processors": sum(a.wanted - a.held for a in got if a.kind == "more"),
         "returned_processors": sum(a.held - a.wanted for a in got if a.kind == "fewer"),
@@ -114,16 +113,18 @@ def asking_figures(records: Records) -> Figures:
 
 
 def whole_figures(run: Outcome) -> Figures:
-    """Return the figures that count every job, calibration runs among them."""
+    """Return the figures that count every job, calibration runs among them, and those over time."""
     records = run.records
     if not len(records.submit_time):
-        return {"makespan": None, "held_area": 0.0, "processors": records.processors}
+        empty: Figures = {"makespan": None, "held_area": 0.0, "processors": records.processors}
+        return empty | {STEADY: None}
     area = held_area(records)
     begin, end = float(records.submit_time.min()), float(records.end_time.max())
     runs = int((records.restarts + 1).sum())
     jobs, arrivals = run.trace.jobs[run.own], records.submit_time[run.own]
-    span = float(np.ptp(arrivals)) * records.processors if len(arrivals) else 0.0
-    work = jobs["requested_processors"] * jobs["reference_runtime"]
+    first, last = (float(arrivals.min()), float(arrivals.max())) if len(arrivals) else (0.0, 0.0)
+    span = (last - first) * records.processors
+    work = (jobs["requested_processors"] * jobs["reference_runtime"]).to_numpy(np.float64)
     return {
         "makespan": end - begin,
         "held_area": float(area.sum()),
@@ -134,20 +135,6 @@ def whole_figures(run: Outcome) -> Figures:
         **_efficiencies(run, area, records.processors * (end - begin)),
         "offered_load": _ratio(float(work.sum()), span),
         "work_load": _ratio(float(run.truth.serial_time[run.counted].sum()), span),
-    }
-
-
-def history_figures(run: Outcome) -> Figures:
-    """Return the figures of machine and queue over time."""
-    records = run.records
-    if not len(records.submit_time):
-        return {STEADY: None}
-    begin, end = float(records.submit_time.min()), float(records.end_time.max())
-    arrivals = records.submit_time[run.own]
-    first, last = (float(arrivals.min()), float(arrivals.max())) if len(arrivals) else (0.0, 0.0)
-    jobs = run.trace.jobs[run.own]
-    work = (jobs["requested_processors"] * jobs["reference_runtime"]).to_numpy(np.float64)
-    return {
         **machine_figures(run.steps, records.processors, begin, end),
         **settling_figures(run.steps, first, last, work),
     }
@@ -223,12 +210,11 @@ def recorded_figures(run: Outcome) -> Figures:
         return {} if kept else {"recorded_times_kept": False}
     wait, runtime = (jobs[k].to_numpy() for k in ("recorded_wait_time", "reference_runtime"))
     response = wait + runtime
-    bounded = np.maximum(1.0, response / np.maximum(runtime, BOUND_SECONDS))
     return {
         "recorded_times_kept": kept,
         "recorded_mean_wait_time": mean(wait),
         "recorded_mean_response_time": mean(response),
-        "recorded_mean_bounded_slowdown": mean(bounded),
+        "recorded_mean_bounded_slowdown": mean(bounded(response, runtime)),
     }
 
 
@@ -253,7 +239,7 @@ def steady_figures(run: Outcome, trim: Trim) -> Figures:
     return {f"steady_{key}": value for key, value in figures.items()}
 
 
-def batch_figures(jobs: pd.DataFrame | Columns) -> Figures:
+def batch_figures(jobs: Table) -> Figures:
     """Return how sure the means of one run are, by means of batches of jobs in submit order.
 
     Parameters
@@ -346,7 +332,6 @@ def summarise(
         [
             *own,
             over_bounds(_merge(own)),
-            history_figures(run),
             error_figures(predictions),
             belief_figures(predictions),
             treatment_figures(run),

@@ -1,7 +1,6 @@
 """A finished simulation: its tables, and the state of machine and queue over time."""
 
 from dataclasses import dataclass
-from functools import partial
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
@@ -11,7 +10,7 @@ from predictors.base import FloatArray, IntArray
 from sim.results.frames import Columns, Tables, allocations_table, jobs_table, predictions_table
 from sim.results.job_metrics import Figures
 from sim.results.steady_state import STEADY
-from sim.state.records import Records, Rows
+from sim.state.records import Records
 from workloads.base import GroundTruth, Trace
 
 NOBODY = np.iinfo(np.int32).max
@@ -140,9 +139,8 @@ def least_over(begin: IntArray, end: IntArray, value: IntArray, length: int) -> 
     return least
 
 
-def _level(begin: IntArray, end: IntArray, weight: FloatArray | None, length: int) -> Any:
-    if not begin.size:
-        return np.zeros(length)
+def _level(begin: IntArray, end: IntArray, weight: Any, length: int) -> Any:
+    """Return how much is there from each step on: each weight, or 1, over its range of steps."""
     level = np.bincount(begin, weight, minlength=length + 1)
     level -= np.bincount(end, weight, minlength=length + 1)
     return np.cumsum(level, out=level)[:length]
@@ -150,8 +148,8 @@ def _level(begin: IntArray, end: IntArray, weight: FloatArray | None, length: in
 
 def _whole(begin: IntArray, end: IntArray, weight: IntArray | None, length: int) -> Any:
     """Return such a level of whole numbers, in as few bytes as all but immense ones need."""
-    level = _level(begin, end, None if weight is None else weight.astype(np.float64), length)
-    return level.astype(np.int32 if level.max(initial=0.0) < NOBODY else np.int64)
+    level = _level(begin, end, weight, length)
+    return level.astype(np.int32 if level.max(initial=0) < NOBODY else np.int64)
 
 
 def steps_of(
@@ -173,22 +171,20 @@ def steps_of(
     down = _outages(records)
     instants = [one for span in (busy, wait, down) for one in (span.begin, span.end)]
     times = np.unique(np.concatenate([*instants, records.submit_time[:1]]))
-    on, off = busy.places(times)
     join, leave = wait.places(times)
-    fail, repair = down.places(times)
     requested, runtime = (
         trace.jobs[name].to_numpy()[job] for name in ("requested_processors", "reference_runtime")
     )
     size = len(times)
     return Steps(
         times,
-        _whole(on, off, busy.value, size),
+        _whole(*busy.places(times), busy.value, size),
         _whole(join, leave, None, size),
         _whole(join, leave, requested, size),
         np.maximum(_level(join, leave, requested * runtime, size), 0.0),
         least_over(join, leave, np.minimum(truth.min_processors[job], requested), size),
         least_over(join, leave, requested, size),
-        _whole(fail, repair, down.value, size),
+        _whole(*down.places(times), down.value, size),
     )
 
 
@@ -329,13 +325,8 @@ def timeline_table(steps: Steps) -> Columns:
     for values in counts.values():
         changed[1:] |= values[1:] != values[:-1]
     rows = np.flatnonzero(changed).astype(np.min_scalar_type(-changed.size))
-    wide = {name: partial(_wide, values) for name, values in counts.items()}
+    wide = {name: lambda at, own=own: own[at].astype(np.int64) for name, own in counts.items()}
     return Columns(rows, {"time": steps.times, **wide})
-
-
-def _wide(values: NDArray[Any], rows: Rows) -> NDArray[Any]:
-    """Return values of some rows, whole numbers in eight bytes each."""
-    return values[rows].astype(np.promote_types(values.dtype, np.int64))
 
 
 @dataclass(frozen=True)

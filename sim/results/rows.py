@@ -209,6 +209,11 @@ def number_of(summary: Summary, key: str) -> float | None:
     return float(value) if is_number else None  # type: ignore[arg-type]
 
 
+def numbers_of(summaries: Sequence[Summary], key: str) -> list[float]:
+    """Return a figure of those summaries in which it is a number."""
+    return [value for one in summaries if (value := number_of(one, key)) is not None]
+
+
 def changes_of(pairs: Sequence[tuple[Summary, Summary]], key: str) -> FloatArray:
     """Return a figure's paired log ratios, or differences of a share.
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from sim.results.durable import MANIFEST, SUMMARY, known_object, read_object
 from sim.results.job_metrics import Figures
-from sim.results.rows import SECONDS, molded_text, number_of, texts
+from sim.results.rows import SECONDS, molded_text, number_of, numbers_of, texts
 from sim.results.steady_state import Summary, listed
 
 TREATED = ("molded_jobs", "resized_jobs", "decisions_by_belief")
@@ -111,9 +111,8 @@ def given_line(figures: Figures) -> str | None:
 
 def total(summaries: Sequence[Summary], key: str) -> float | None:
     """Return the sum of a figure over simulations, None where one lacks it."""
-    values = [number_of(one, key) for one in summaries]
-    known = [value for value in values if value is not None]
-    return sum(known) if known and len(known) == len(values) else None
+    known = numbers_of(summaries, key)
+    return sum(known) if known and len(known) == len(summaries) else None
 
 
 FLOOR = "which moldability.min_processors can forbid"
@@ -237,8 +236,7 @@ def few_predictions(named: Mapping[str, Sequence[Summary]]) -> list[str]:
     """
     few = []
     for name, own in named.items():
-        shares = [number_of(one, "share_own_predictions") for one in own]
-        known = [share for share in shares if share is not None]
+        known = numbers_of(own, "share_own_predictions")
         if known and sum(known) < FEW * len(known):
             few.append(f"{name} ({_percent(sum(known) / len(known))})")
     if not few:

@@ -42,7 +42,7 @@ from sim.results.artefacts import (
 from sim.results.durable import FAILURE, SUMMARY
 from sim.results.formats import check_formats, write_formats
 from sim.results.job_metrics import Figures
-from sim.results.metrics import history_figures, summarise
+from sim.results.metrics import summarise, whole_figures
 from sim.results.plots.style import write_svg
 from sim.results.provenance import KEEP, Identity, identity_of, input_files, why_again
 from sim.results.rows import EASY_PLUS, KEPT, number_of
@@ -256,7 +256,7 @@ def steady_load(
         if progress.is_due():
             progress.show(f"does the queue settle at load {load:g}?", 1.0)
         played = play(config, parts, replace(scene, trace=slower))
-        return not history_figures(played.outcome)[STEADY]
+        return not whole_figures(played.outcome)[STEADY]
 
     steady = 0 if is_recorded(parts["policy"]) else bisect_left(below, True, key=grows)
     return below[steady - 1] if steady else None

@@ -230,8 +230,8 @@ def _whose(found: Recorded, amount: FloatArray) -> dict[str, list[dict[str, floa
 def _most_of(whose: Mapping[str, list[dict[str, float]]], lead: str) -> str:
     """Return the users and partitions with most of an amount in words."""
     told = [
-        ", ".join(f"{kind} {one[kind]} ({percent(one['share'])})" for one in rows)
-        for kind, rows in ((name.removesuffix("s"), rows) for name, rows in whose.items())
+        ", ".join(f"{name[:-1]} {one[name[:-1]]} ({percent(one['share'])})" for one in rows)
+        for name, rows in whose.items()
     ]
     return f" {lead}: {'; '.join(told)}." if told else ""
 

@@ -82,16 +82,7 @@ def jobs_frame(found: Recorded, candidates: Sequence[Compared]) -> pd.DataFrame:
     """Return the table of ``backtest_jobs.parquet``: a row for each job and candidate."""
     judged = found.judged
     jobs = found.trace.jobs.loc[judged, ["job_id", "submit_time"]]
-    parts = [
-        pd.DataFrame(
-            {
-                "job_id": jobs["job_id"].to_numpy(),
-                "candidate": one.name,
-                "submit_time": jobs["submit_time"].to_numpy(),
-                "recorded_start_time": found.start[judged],
-                "start_time": one.start[judged],
-            }
-        )
-        for one in candidates
-    ]
-    return pd.concat(parts, ignore_index=True).astype({"candidate": "str"})
+    jobs = jobs.assign(recorded_start_time=found.start[judged])
+    parts = [jobs.assign(candidate=one.name, start_time=one.start[judged]) for one in candidates]
+    columns = ["job_id", "candidate", "submit_time", "recorded_start_time", "start_time"]
+    return pd.concat(parts, ignore_index=True)[columns].astype({"candidate": "str"})

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -377,18 +378,13 @@ def advice_of(name: str, runs: pd.DataFrame, walltime: float | None, processors:
 
 def with_starts(advice: Advice, starts: dict[tuple[int, float], float]) -> Advice:
     """Return the advice with the expected starts of its choices, by count and seconds asked."""
-
-    def timed(choice: Choice | None) -> Choice | None:
-        if choice is None:
-            return None
-        return replace(choice, expected_start=starts.get((choice.count, asked_on(advice, choice))))
-
-    return replace(
-        advice,
-        fastest=timed(advice.fastest),
-        efficient=timed(advice.efficient),
-        usual_start=starts.get((advice.usual, asked_on(advice, advice.choices[0]))),
-    )
+    waits = {one.count: starts.get((one.count, asked_on(advice, one))) for one in advice.choices}
+    timed: dict[str, Any] = {
+        name: replace(one, expected_start=waits[one.count])
+        for name in ("fastest", "efficient")
+        if (one := getattr(advice, name)) is not None
+    }
+    return replace(advice, usual_start=waits[advice.usual], **timed)
 
 
 def asked_on(advice: Advice, choice: Choice) -> float:

@@ -201,24 +201,16 @@ class Beginning:
 
 def beginning(found: Recorded) -> Beginning:
     """Return the jobs of a replay: the machine in use first, then the queue, then the rest."""
-    running = np.flatnonzero(found.running_first)
-    waiting = np.flatnonzero(found.waiting_first)
-    later = np.flatnonzero(found.submit >= found.begin)
-    index = np.concatenate([running, waiting, later]).astype(np.int64)
+    parts = (found.running_first, found.waiting_first, found.submit >= found.begin)
+    index = np.concatenate([np.flatnonzero(part) for part in parts])
     jobs = found.trace.jobs.iloc[index].reset_index(drop=True)
-    submit = jobs["submit_time"].to_numpy(float).copy()
-    runtime = jobs["reference_runtime"].to_numpy(float).copy()
-    asked = jobs["requested_time"].to_numpy(float).copy()
-    first = slice(0, len(running))
-    put = found.begin - AHEAD
-    runtime[first] = found.end[running] - put
-    asked[first] = np.maximum(asked[first] - (put - found.start[running]), runtime[first].clip(1))
-    submit[first] = put
-    submit[len(running) : len(running) + len(waiting)] = found.begin
+    ran, asked, put = found.running_first[index], jobs["requested_time"], found.begin - AHEAD
+    runtime = np.where(ran, found.end[index] - put, found.runtime[index])
+    left = np.maximum(asked - (put - found.start[index]), runtime.clip(1))
     jobs = jobs.assign(
-        submit_time=submit,
+        submit_time=np.where(ran, put, np.maximum(found.submit[index], found.begin)),
         reference_runtime=runtime,
-        requested_time=asked,
+        requested_time=np.where(ran, left, asked),
         preceding_job=-1,
         think_time=-1.0,
     )

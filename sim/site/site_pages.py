@@ -1,6 +1,6 @@
 """Self-contained pages of backtests and advice."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from html import escape
 from pathlib import Path
 from string import Template
@@ -89,6 +89,11 @@ def html_table(caption: str, head: Sequence[str], rows: Sequence[Sequence[str]])
     )
 
 
+def paragraphs(sentences: Iterable[str]) -> str:
+    """Return sentences, each a paragraph."""
+    return "".join(f"<p>{escape(one)}</p>" for one in sentences)
+
+
 def picture(
     draw: Callable[["Axes"], None], alternative: str, size: tuple[float, float] = (7.5, 3.4)
 ) -> str:
@@ -116,13 +121,12 @@ def write_backtest_page(path: Path, figures: Mapping[str, Any], done: Backtest) 
     """Write the page of a backtest."""
     nearest = done.nearest.name
     reasons = "".join(f"<li>{escape(one['text'])}</li>" for one in figures["reasons"])
-    left = "".join(f"<p>{escape(k)} is left out: {escape(v)}.</p>"
-                   for k, v in figures["left_out"].items())  # fmt: skip
+    left = paragraphs(f"{name} is left out: {why}." for name, why in figures["left_out"].items())
     sections = {
         "Candidates": html_table("Recorded and simulated schedules", HEAD, candidate_rows(figures))
         + left + _quarters(figures),
         "Why they differ": (f"<ol>{reasons}</ol>" if reasons else "<p>The log shows no reason.</p>")
-        + "".join(f"<p>{escape(line)}</p>" for line in change_lines(figures)),
+        + paragraphs(change_lines(figures)),
         "Waits": '<div class="figures">'
         + picture(lambda axes: _draw_waits(axes, done),
                   f"Each job's recorded wait against its wait by {nearest}; on the line both are "
@@ -176,7 +180,7 @@ def _made(figures: Mapping[str, Any]) -> str:
         f"Outages during which the replay keeps processors from jobs: {len(figures['outages']):,}.",
         f"SHA-256 of the log: {figures['checksum']}.",
     ]
-    return "".join(f"<p>{escape(one)}</p>" for one in said)
+    return paragraphs(said)
 
 
 def _draw_waits(axes: "Axes", done: Backtest) -> None:
@@ -321,15 +325,14 @@ def _choice(one: Choice | None) -> str:
 def write_advice_page(path: Path, figures: Mapping[str, Any], rows: Sequence[Advice]) -> None:
     """Write the page of advice."""
     lead, *more = advice_sentences(figures)
-    words = "".join(f"<p>{escape(one)}</p>" for one in more)
     known, rest = ([one for one in rows if one.says_something is says] for says in (True, False))
     caption = "First who says how it scales, then who has a walltime, by processor-seconds so far"
     sections = {
-        "Advice": words + (html_table(caption, *advice_rows(known)) if known else ""),
+        "Advice": paragraphs(more) + (html_table(caption, *advice_rows(known)) if known else ""),
         "Without evidence": f"<details><summary>{len(rest):,} applications</summary>"
         + html_table(caption, *advice_rows(rest))
         + "</details>",
-        "How to read it": "".join(f"<p>{escape(one)}</p>" for one in HOW_TO_READ),
+        "How to read it": paragraphs(HOW_TO_READ),
     }
     write_page(path, f"Advice from {figures['log']}", lead, sections)
 

@@ -218,7 +218,7 @@ def test_interval_sets():
 
 def test_a_frame_of_a_table_is_a_copy():
     run = small()
-    frame = run.tables.columns("jobs").frame()
+    frame = run.tables.jobs
     assert not np.shares_memory(frame["submit_time"], run.records.submit_time)
 
 
@@ -252,7 +252,7 @@ def test_useful_utilisation_needs_every_serial_time():
 
 def test_a_table_by_column_says_which_columns_it_has():
     table = Columns(
-        slice(2), {"number": np.arange(2), "twice": lambda rows: 2 * np.arange(2)[rows]}
+        slice(0, 2), {"number": np.arange(2), "twice": lambda rows: 2 * np.arange(2)[rows]}
     )
     assert list(table) == ["number", "twice"]
     assert "number" in table

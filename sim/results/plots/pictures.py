@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
@@ -88,16 +88,6 @@ class LoadSeries:
     ahead: float
 
 
-class Again(Protocol):
-    """A run that can be made again, to see what its tables do not hold."""
-
-    def speedups(self, applications: Sequence[int], most: int) -> list[Speedups]:
-        """Return those of the applications, of the most frequent ones where none is named."""
-
-    def background(self) -> LoadSeries:
-        """Return the load of the machine, true and believed."""
-
-
 @dataclass(frozen=True)
 class RunFolder:
     """A finished simulation as its artefacts tell it.
@@ -108,13 +98,14 @@ class RunFolder:
     summary : dict
     title : str
     again : callable, optional
-        Returns the run to be made again, for kinds that need more than the tables.
+        Returns the run that is to be made again, a `sim.simulation.recorded_run.RecordedRun`,
+        for kinds that need more than the tables.
     """
 
     tables: Tables
     summary: Figures
     title: str
-    again: Callable[[], Again] | None = None
+    again: Callable[[], Any] | None = None
 
     @property
     def jobs(self) -> pd.DataFrame:
@@ -131,7 +122,7 @@ class RunFolder:
         """Processors of the machine."""
         return int(self.summary["processors"] or 1)
 
-    def made_again(self) -> Again:
+    def made_again(self) -> Any:
         """Return the run to be made again.
 
         Raises

@@ -1,6 +1,6 @@
 """The picture of a schedule: processors over time, utilisation and queue below."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from functools import cache
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -165,20 +165,12 @@ def _fits(text: str, width: float, height: float) -> int | None:
     return 90 if width >= tall and height >= long else None
 
 
-class Scale(NamedTuple):
-    """What colours stand for: a value of 0 to 1 for each stretch.
+class Panel(NamedTuple):
+    """A schedule: its rectangles and its time axis."""
 
-    Attributes
-    ----------
-    value : numpy.ndarray of float, shape (m,)
-    colours : matplotlib.colors.Colormap
-    legend : callable
-        Draws it on axes of a figure.
-    """
-
-    value: FloatArray
-    colours: "Colormap"
-    legend: "Callable[[Figure, Axes], None]"
+    shape: Rectangles
+    at: Clock
+    processors: int
 
 
 def label_jobs(axes: "Axes", panel: "Panel", row: IntArray, names: IntArray) -> None:
@@ -208,37 +200,18 @@ def label_jobs(axes: "Axes", panel: "Panel", row: IntArray, names: IntArray) -> 
             )
 
 
-def waits_scale(wait: FloatArray, row: IntArray) -> Scale:
-    """Return the scale of the waits of the jobs in these rows."""
-    from matplotlib import colormaps
-    from matplotlib.colors import ListedColormap
+def show_waits(figure: "Figure", axes: "Axes", colours: "Colormap", top: float) -> None:
+    """Draw which waits colours stand for, up to a logarithm of minutes."""
+    from matplotlib.cm import ScalarMappable
+    from matplotlib.colors import Normalize
 
-    value = np.log10(1.0 + np.maximum(wait, 0.0) / 60.0)
-    top = float(np.ceil(np.percentile(value, 99.5) * 2) / 2) if len(value) else 1.0
-    top = max(top, 1.0)
-    colours = ListedColormap(colormaps["plasma"](np.linspace(0.0, 0.85, 256)))  # white is idle
     marks = [(1, "1 min"), (10, "10 min"), (60, "1 h"), (600, "10 h")]
     marks += [(1440, "1 d"), (14400, "10 d"), (144000, "100 d"), (1440000, "1000 d")]
     shown = {0.0: "0"} | {float(np.log10(1 + minutes)): name for minutes, name in marks}
     shown = {mark: name for mark, name in shown.items() if mark <= top + 1e-9}
-
-    def legend(figure: "Figure", axes: "Axes") -> None:
-        from matplotlib.cm import ScalarMappable
-        from matplotlib.colors import Normalize
-
-        bar = figure.colorbar(ScalarMappable(Normalize(0.0, top), colours), cax=axes)
-        bar.set_ticks([*shown], labels=[*shown.values()])
-        bar.set_label("wait of the job (blank: idle)")
-
-    return Scale(np.clip(value / top, 0.0, 1.0)[row], colours, legend)
-
-
-class Panel(NamedTuple):
-    """A schedule: its rectangles and its time axis."""
-
-    shape: Rectangles
-    at: Clock
-    processors: int
+    bar = figure.colorbar(ScalarMappable(Normalize(0.0, top), colours), cax=axes)
+    bar.set_ticks([*shown], labels=[*shown.values()])
+    bar.set_label("wait of the job (blank: idle)")
 
 
 def draw_rectangles(axes: "Axes", panel: Panel, face: "list[str] | FloatArray") -> None:
@@ -262,14 +235,13 @@ def draw_rectangles(axes: "Axes", panel: Panel, face: "list[str] | FloatArray") 
     )
 
 
-def _draw_means(axes: "Axes", panel: Panel, scale: Scale) -> None:
+def _draw_means(axes: "Axes", panel: Panel, value: FloatArray, colours: "Colormap") -> None:
     """Draw what cells are held on average: paler where idle, coloured by the mean value."""
     size = (min(panel.processors, ROWS), COLUMNS)
     extent = (panel.at.begin, panel.at.end, float(panel.processors))
-    shape, value = panel.shape, scale.value[panel.shape.stretch]
-    held, total = coverage(shape, np.stack([np.ones(len(value)), value]), extent, size)
+    held, total = coverage(panel.shape, np.stack([np.ones(len(value)), value]), extent, size)
     held = np.clip(held, 0.0, 1.0)
-    face = scale.colours(np.clip(total / np.maximum(held, 1e-9), 0.0, 1.0))[..., :3]
+    face = colours(np.clip(total / np.maximum(held, 1e-9), 0.0, 1.0))[..., :3]
     begin, end = panel.at.shown
     axes.imshow(
         np.dstack([face, held]),
@@ -307,37 +279,6 @@ def draw_use(busy: "Axes", queue: "Axes", tables: Tables, processors: int, at: C
     return queued
 
 
-def draw_panels(
-    figure: "Figure", axes: "Sequence[Axes]", panel: Panel, scale: Scale, tables: Tables
-) -> None:
-    """Draw processors, utilisation and queue of a schedule."""
-    gantt, busy, queue, legend = axes
-    gantt.set_ylim(-0.5, panel.processors - 0.5)
-    if panel.processors <= 16:
-        gantt.set_yticks(range(0, panel.processors, 1 if panel.processors <= 8 else 2))
-    drawn = len(panel.shape.stretch)
-    if not drawn:
-        legend.remove()
-        gantt.set_yticks([])
-        gantt.text(0.5, 0.5, "the log does not say on which processors jobs ran", ha="center",
-                   va="center", transform=gantt.transAxes, color=INK)  # fmt: skip
-    elif drawn <= DRAWN_RECTANGLES:
-        draw_rectangles(gantt, panel, scale.colours(scale.value[panel.shape.stretch]))
-    else:
-        _draw_means(gantt, panel, scale)
-    if drawn:
-        scale.legend(figure, legend)
-    queued = draw_use(busy, queue, tables, panel.processors, panel.at)
-    busy.set(ylim=(0.0, 105.0), yticks=[0, 50, 100])
-    queue.set_ylim(0.0, max(float(queued.max(initial=0.0)) * 1.08, 1.0))
-    for one, label in ((gantt, "processor"), (busy, "busy (%)"), (queue, "jobs waiting")):
-        one.set(xlim=panel.at.shown, ylabel=label)
-        panel.at.mark(one)
-        tidy(one)
-        one.label_outer()
-    gantt.grid(visible=False)
-
-
 def schedule_figure(
     tables: Tables,
     processors: int,
@@ -367,21 +308,50 @@ def schedule_figure(
     matplotlib.figure.Figure
         Made without any global state; the same run gives the same picture.
     """
+    from matplotlib import colormaps
+    from matplotlib.colors import ListedColormap
+
     jobs, held = tables.columns("jobs"), tables.columns("allocations")
     row = pd.Index(jobs["job_id"]).get_indexer(held["job_id"])
     begin = float(jobs["submit_time"].min()) if len(jobs) else 0.0
     at = clock(begin, float(jobs["end_time"].max()) if len(jobs) else 1.0, epoch)
     panel = Panel(rectangles(held, nodes), at, processors)
+    job, drawn = row[panel.shape.stretch], len(panel.shape.stretch)
+    wait = np.log10(1.0 + np.maximum(jobs["wait_time"].to_numpy(np.float64), 0.0) / 60.0)
+    top = max(float(np.ceil(np.percentile(wait, 99.5) * 2) / 2) if len(wait) else 1.0, 1.0)
+    value = np.clip(wait / top, 0.0, 1.0)[job]
     with new_figure(SIZE_INCHES, 120) as figure:
+        colours = ListedColormap(colormaps["plasma"](np.linspace(0.0, 0.85, 256)))  # white is idle
         grid = figure.add_gridspec(3, 2, height_ratios=(6, 1.5, 1.5), width_ratios=(60, 1))
-        axes = [figure.add_subplot(grid[cell]) for cell in ((0, 0), (1, 0), (2, 0), (0, 1))]
-        by_wait = waits_scale(jobs["wait_time"].to_numpy(np.float64), row)
-        draw_panels(figure, axes, panel, by_wait, tables)
+        gantt, busy, queue, legend = (
+            figure.add_subplot(grid[cell]) for cell in ((0, 0), (1, 0), (2, 0), (0, 1))
+        )
+        gantt.set_ylim(-0.5, processors - 0.5)
+        if processors <= 16:
+            gantt.set_yticks(range(0, processors, 1 if processors <= 8 else 2))
+        if not drawn:
+            gantt.set_yticks([])
+            gantt.text(0.5, 0.5, "the log does not say on which processors jobs ran", ha="center",
+                       va="center", transform=gantt.transAxes, color=INK)  # fmt: skip
+        elif drawn <= DRAWN_RECTANGLES:
+            draw_rectangles(gantt, panel, colours(value))
+        else:
+            _draw_means(gantt, panel, value, colours)
+        show_waits(figure, legend, colours, top)
+        queued = draw_use(busy, queue, tables, processors, at)
+        busy.set(ylim=(0.0, 105.0), yticks=[0, 50, 100])
+        queue.set_ylim(0.0, max(float(queued.max(initial=0.0)) * 1.08, 1.0))
+        for one, label in ((gantt, "processor"), (busy, "busy (%)"), (queue, "jobs waiting")):
+            one.set(xlim=at.shown, ylabel=label)
+            at.mark(one)
+            tidy(one)
+            one.label_outer()
+        gantt.grid(visible=False)
         calibration_note(figure, jobs)
-        if len(panel.shape.stretch) and len(jobs) <= LABELLED_JOBS:
-            job = row[panel.shape.stretch]
-            draw_rectangles(axes[0], panel, [COLOURS[own % len(COLOURS)] for own in job.tolist()])
-            label_jobs(axes[0], panel, job, jobs["job_id"].to_numpy())
-            axes[3].remove()
+        if drawn and len(jobs) <= LABELLED_JOBS:
+            draw_rectangles(gantt, panel, [COLOURS[own % len(COLOURS)] for own in job.tolist()])
+            label_jobs(gantt, panel, job, jobs["job_id"].to_numpy())
+        if not drawn or len(jobs) <= LABELLED_JOBS:
+            legend.remove()
         figure.suptitle(title, x=0.01, ha="left", fontsize=12, color=INK)
     return figure
