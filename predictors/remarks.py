@@ -5,7 +5,7 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 
 from predictors.base import FloatArray, Remark
-from predictors.errors import BETWEEN_0_AND_1, UndeterminedError
+from predictors.errors import UndeterminedError
 from predictors.observations import ObservedCurve
 
 FAR_FACTOR = 4.0
@@ -49,17 +49,6 @@ def gravest(remarks: Iterable[Remark]) -> tuple[str, str]:
     ranked = ((SEVERITY[r.grade], r.code not in ELSEWHERE, r) for r in remarks)
     worst = max(ranked, key=lambda one: one[:2], default=None)
     return ("", "") if worst is None else (worst[2].grade, worst[2].code)
-
-
-def check_level(level: float) -> None:
-    """Refuse a level of a range outside (0, 1).
-
-    Raises
-    ------
-    PredictorError
-        If it is.
-    """
-    BETWEEN_0_AND_1.check(level=level)
 
 
 def refuse_unusable(remarks: Iterable[Remark]) -> None:

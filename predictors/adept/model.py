@@ -21,7 +21,7 @@ from predictors.adept.reliability import curve_remarks, open_remarks, phase_rema
 from predictors.adept.search import SERIAL_TIMES, Scale
 from predictors.adept.selection import EXACT, LEAST
 from predictors.base import BoolArray, FloatArray, IntArray, Remark
-from predictors.curves.laws import AnchoredEstimator
+from predictors.curves.laws import CurveEstimator
 from predictors.curves.measured import Evidence
 from predictors.errors import PredictorError, check_choice
 from predictors.observations import SAME, ObservedCurve, merged_curve
@@ -30,7 +30,7 @@ from predictors.remarks import GRADES, UNUSABLE, gravest
 _NOTHING = np.empty((9, 0))
 
 
-class Adept(AnchoredEstimator):
+class Adept(CurveEstimator):
     """Downey's curve through a handful of runs, fitted anew for each target.
 
     Parameters
@@ -264,7 +264,7 @@ class Adept(AnchoredEstimator):
         return curve.nprocs, reading.points, end, max(least, reading.severity)
 
     @cached_property
-    def _evidence(self) -> Evidence:  # type: ignore[override]
+    def _evidence(self) -> Evidence:
         """What answers keep to."""
         return self._layout.evidence()
 

@@ -17,11 +17,7 @@ from predictors.curves.measured import Evidence
 from predictors.errors import PredictorError
 from predictors.observations import checked_targets, merged_curve
 from predictors.regression.inputs import InputEstimator, target_rows
-from predictors.regression.training_runs import (
-    OPTIONAL_INPUT,
-    TrainingRuns,
-    counts_of,
-)
+from predictors.regression.training_runs import OPTIONAL_INPUT, TrainingRuns
 from predictors.regression.validation import constant_remarks
 from predictors.remarks import (
     GRADES,
@@ -83,6 +79,7 @@ class Consensus(InputEstimator):
     True
     """
 
+    _learned = "members_"
     _kept: kernels.KeptFit | None = None
     _runs: tuple[IntArray, FloatArray, FloatArray]
     grades_ranges: ClassVar[bool] = True
@@ -175,20 +172,18 @@ class Consensus(InputEstimator):
         row = self.memory.row_of(self.application)
         return self.memory.sums, row
 
-    def _model_seconds(self, log_q: FloatArray, log_inputs: FloatArray) -> FloatArray:
-        return _seconds(self._middle(log_q, log_inputs)[0])
+    def _model_seconds(self, rows: FloatArray) -> FloatArray:
+        return _seconds(self._middle(rows)[0])
 
-    def _model_range(
-        self, log_q: FloatArray, log_inputs: FloatArray, level: float
-    ) -> tuple[FloatArray, FloatArray]:
-        middle, below, above, _ = self._consensus(log_q, log_inputs)
+    def _model_range(self, rows: FloatArray, level: float) -> tuple[FloatArray, FloatArray]:
+        middle, below, above, _ = self._consensus(rows)
         scale = scipy.special.stdtrit(TAILS, 0.5 + 0.5 * level) / scipy.special.stdtrit(TAILS, 0.9)
         return _seconds(middle - scale * below), _seconds(middle + scale * above)
 
     def member_predictions(self, nprocs: ArrayLike, **inputs: ArrayLike) -> dict[str, FloatArray]:
         """Return each method's own prediction, by name."""
-        log_q, log_inputs, shape = self._rows(nprocs, inputs)
-        values = _seconds(self.members_.log_seconds(log_q, log_inputs))
+        rows, shape = self._rows(nprocs, inputs)
+        values = _seconds(self.members_.log_seconds(rows))
         return {
             name: row.reshape(shape)
             for name, row in zip(self.members_.methods, values, strict=True)
@@ -206,14 +201,15 @@ class Consensus(InputEstimator):
 
     def _rows(
         self, nprocs: ArrayLike | pd.DataFrame, inputs: Mapping[str, ArrayLike]
-    ) -> tuple[FloatArray, FloatArray, tuple[int, ...]]:
+    ) -> tuple[FloatArray, tuple[int, ...]]:
         members = self._fitted()
         return target_rows(members.inputs, members.constants, nprocs, inputs)
 
     def _fitted(self) -> Members:
-        self.check_fitted("members_")
+        self.check_fitted(self._learned)
         return self.members_
 
+    @property
     def _evidence(self) -> Evidence | None:
         return self._fitted().evidence
 
@@ -222,26 +218,24 @@ class Consensus(InputEstimator):
         factors = {} if self.memory is None else self.memory.multipliers(self.application)
         return np.array([factors.get(name, 1.0) for name in self.members_.methods])
 
-    def _middle(self, log_q: FloatArray, log_inputs: FloatArray) -> tuple[FloatArray, FloatArray]:
+    def _middle(self, rows: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Return ln seconds of the median, and of every method."""
-        voices = self.members_.log_seconds(log_q, log_inputs)
+        voices = self.members_.log_seconds(rows)
         return kernels.weighted_median(voices, self._weights()), voices
 
-    def _consensus(
-        self, log_q: FloatArray, log_inputs: FloatArray
-    ) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
+    def _consensus(self, rows: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
         """Return ln seconds, how far 80 % ranges go below and above, and how far methods differ."""
         members = self.members_
         nprocs, runtime = members.curve.nprocs, members.curve.runtime
-        middle, voices = self._middle(log_q, log_inputs)
+        middle, voices = self._middle(rows)
         shape = len(nprocs), kernels.flattening_of(nprocs, runtime), members.scaling.scatter
-        doublings = kernels.doublings_of(nprocs, counts_of(log_q))
+        doublings = kernels.doublings_of(nprocs, self._counts(rows))
         return middle, *kernels.spread_of(voices, middle, self._weights(), doublings, shape)
 
     def reliability(self, nprocs: ArrayLike | pd.DataFrame, **inputs: ArrayLike) -> list[Remark]:
         """Say how far to trust predictions at these counts and inputs."""
-        log_q, log_inputs, _ = self._rows(nprocs, inputs)
-        members, targets = self.members_, counts_of(log_q)
+        rows, _ = self._rows(nprocs, inputs)
+        members, targets = self.members_, self._counts(rows)
         remarks = data_remarks(members.curve)
         name, end = "a consensus of all its methods", self.declines_after_
         remarks += few_remark(members.curve, 3, name, end)
@@ -257,20 +251,18 @@ class Consensus(InputEstimator):
         if members.evidence is not None:
             ordinary = ~members.evidence.declining(targets)
             remarks += members.evidence.remarks(np.unique(targets))
-            log_q, log_inputs = log_q[ordinary], log_inputs[ordinary]
-        return remarks + self._remarks_on_ranges(log_q, log_inputs)
+            rows = np.compress(ordinary, rows, axis=1)
+        return remarks + self._remarks_on_ranges(rows)
 
-    def _remarks_on_ranges(self, log_q: FloatArray, log_inputs: FloatArray) -> list[Remark]:
+    def _remarks_on_ranges(self, rows: FloatArray) -> list[Remark]:
         """Grade by how wide ranges are at their distance, and say where to measure."""
-        _, below, above, apart = self._consensus(log_q, log_inputs)
-        doublings = kernels.doublings_of(self.members_.curve.nprocs, counts_of(log_q))
+        (_, below, above, apart), targets = self._consensus(rows), self._counts(rows)
+        doublings = kernels.doublings_of(self.members_.curve.nprocs, targets)
         usual = np.sqrt(np.maximum(doublings, 1.0))
         last = float(self.members_.curve.nprocs[-1])
         found = []
-        rows = zip(
-            counts_of(log_q).tolist(), (below + above) / usual, below, above, apart, strict=True
-        )
-        for target, wide, down, up, differ in dict.fromkeys(rows):
+        widths = zip(targets.tolist(), (below + above) / usual, below, above, apart, strict=True)
+        for target, wide, down, up, differ in dict.fromkeys(widths):
             grade = GRADES[sum(wide > least for least in kernels.WIDE)]
             if grade:
                 ends = np.exp(np.minimum([-down, up], 300.0))

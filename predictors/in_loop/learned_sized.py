@@ -164,7 +164,7 @@ class SizedHistory:
         assert self._fit is not None
         known, runtime, _, splits, *_ = self._fit
         names, ways = OPTIONAL_INPUT[: len(known) - 1], WAYS[: len(splits)]
-        return TrainingRuns.of_arrays(known, runtime, splits, names, ways)
+        return TrainingRuns(known, runtime, splits, names, ways)
 
     def _model(self) -> Regression:
         """Return the fit to all runs as an estimator, which has words for it."""

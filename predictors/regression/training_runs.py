@@ -17,13 +17,7 @@ SPLITS = {"max": ("computation", "communication"), "cp": ("computation_cp", "com
 SPLIT_COLUMNS = tuple(name for pair in SPLITS.values() for name in pair)
 KNOWN_COLUMNS = ("nprocs", "runtime", *SPLIT_COLUMNS)
 BEYOND_TOTAL = 0.01
-
-
-def stacked(log_q: FloatArray, log_inputs: FloatArray) -> FloatArray:
-    """Return log2 counts and inputs as compiled code takes them, shape (1 + k, rows)."""
-    table = np.empty((1 + log_inputs.shape[1], log_q.size))
-    table[0], table[1:] = log_q, log_inputs.T
-    return table
+NO_SPLITS: Mapping[str, tuple[FloatArray, FloatArray]] = {}
 
 
 @dataclass(frozen=True)
@@ -32,30 +26,29 @@ class TrainingRuns:
 
     Attributes
     ----------
-    log_q : numpy.ndarray, shape (rows,)
-        log2 of the processor counts.
-    log_inputs : numpy.ndarray, shape (rows, k)
-        log2 of the inputs that vary.
+    known : numpy.ndarray, shape (1 + k, rows)
+        log2 of the processor counts, then of each input that varies.
     runtime : numpy.ndarray, shape (rows,), seconds
+    splits : numpy.ndarray, shape (ways, 2, rows)
+        Seconds of computation and communication.
     inputs : tuple of str, length k
-        Their names.
+        Names of the inputs.
+    ways : tuple of str
+        Of splitting: ``max`` (slowest process) or ``cp`` (critical path).
     constants : mapping of str to float
         Inputs with one value in all rows, and that value: no part of the model.
-    splits : mapping of str to (computation, communication)
-        Seconds, by the way of splitting: ``max`` (slowest process) or ``cp``
-        (critical path).
     ignored : tuple of str
         Columns that no regression reads, and splits that were incomplete.
     dropped : tuple of (float, float)
         Count and seconds of runs left out, obvious outliers among three or more alike.
     """
 
-    log_q: FloatArray
-    log_inputs: FloatArray
+    known: FloatArray
     runtime: FloatArray
+    splits: FloatArray
     inputs: tuple[str, ...]
+    ways: tuple[str, ...] = ()
     constants: Mapping[str, float] = field(default_factory=dict)
-    splits: Mapping[str, tuple[FloatArray, FloatArray]] = field(default_factory=dict)
     ignored: tuple[str, ...] = ()
     dropped: tuple[tuple[float, float], ...] = ()
 
@@ -67,50 +60,13 @@ class TrainingRuns:
     @cached_property
     def levels(self) -> FloatArray:
         """log2 of the distinct processor counts, ascending."""
-        return np.array(sorted(set(self.arrays[0][0].tolist())))
+        return np.unique(self.known[0])
 
-    @cached_property
-    def arrays(self) -> tuple[FloatArray, FloatArray, FloatArray]:
-        """The runs as compiled code takes them, the splits in the order of `splits`.
-
-        Returns
-        -------
-        known : numpy.ndarray, shape (1 + k, rows)
-            log2 of the processor counts, then of each input.
-        runtime : numpy.ndarray, shape (rows,), seconds
-        splits : numpy.ndarray, shape (ways, 2, rows)
-            Seconds of computation and communication.
-        """
-        known = stacked(self.log_q, self.log_inputs)
-        splits = np.empty((len(self.splits), 2, self.rows))
-        for parts, pair in zip(splits, self.splits.values(), strict=True):
-            parts[0], parts[1] = pair
-        return known, np.array(self.runtime, dtype=np.float64), splits
-
-    @classmethod
-    def of_arrays(
-        cls,
-        known: FloatArray,
-        runtime: FloatArray,
-        splits: FloatArray,
-        inputs: tuple[str, ...],
-        ways: tuple[str, ...],
-    ) -> "TrainingRuns":
-        """Return runs from what `arrays` holds, and the names of inputs and ways of splitting."""
-        pairs = {way: (parts[0], parts[1]) for way, parts in zip(ways, splits, strict=True)}
-        runs = cls(known[0], known[1:].T, runtime, inputs, {}, pairs)
-        runs.__dict__["arrays"] = known, runtime, splits
-        return runs
-
-    def take(self, rows: FloatArray | np.ndarray | slice) -> "TrainingRuns":
+    def take(self, rows: np.ndarray | slice) -> "TrainingRuns":
         """Return the runs at these rows (a mask, indices or a slice), inputs as they are."""
-        return replace(
-            self,
-            log_q=self.log_q[rows],
-            log_inputs=self.log_inputs[rows],
-            runtime=self.runtime[rows],
-            splits={key: (a[rows], b[rows]) for key, (a, b) in self.splits.items()},
-        )
+        tables = (self.known, self.runtime, self.splits)
+        known, runtime, splits = (np.ascontiguousarray(table[..., rows]) for table in tables)
+        return replace(self, known=known, runtime=runtime, splits=splits)
 
 
 def counts_of(log_q: FloatArray) -> FloatArray:
@@ -127,14 +83,14 @@ def counts_of(log_q: FloatArray) -> FloatArray:
 
 
 def checked(name: str, values: ArrayLike, minimum: float = 0.0) -> FloatArray:
-    """Return `values` as a float array, or say which row is not above `minimum`.
+    """Return `values` as a float array of its own, or say which row is not above `minimum`.
 
     Raises
     ------
     PredictorError
         If a value is not a finite number above `minimum` (at least 1 for counts).
     """
-    array = np.asarray(values, dtype=np.float64)
+    array = np.array(values, dtype=np.float64)
     if array.size == 0:
         raise PredictorError("there is no observation; at least one run is needed")
     if array.ndim != 1:
@@ -153,7 +109,7 @@ def runs_from_arrays(
     nprocs: ArrayLike,
     runtime: ArrayLike,
     inputs: Sequence[ArrayLike] = (),
-    splits: Mapping[str, tuple[FloatArray, FloatArray]] | None = None,
+    splits: Mapping[str, tuple[FloatArray, FloatArray]] = NO_SPLITS,
     ignored: tuple[str, ...] = (),
 ) -> TrainingRuns:
     """Check arrays and take logarithms; inputs with one value throughout are set apart.
@@ -165,8 +121,7 @@ def runs_from_arrays(
     """
     counts = checked("nprocs", nprocs, 1.0)
     times = checked("runtime", runtime)
-    columns: list[FloatArray] = []
-    kept: list[str] = []
+    columns: dict[str, FloatArray] = {}
     constants: dict[str, float] = {}
     for name, values in zip(names, inputs, strict=True):
         column = checked(name, values)
@@ -175,19 +130,12 @@ def runs_from_arrays(
         if (column == column[0]).all():
             constants[name] = float(column[0])
         else:
-            kept.append(name)
-            columns.append(column)
+            columns[name] = column
     if times.size != counts.size:
         raise PredictorError(f"runtime has {times.size} values, nprocs {counts.size}")
-    return TrainingRuns(
-        log_q=np.log2(counts),
-        log_inputs=np.log2(np.array(columns)).T if columns else np.empty((counts.size, 0)),
-        runtime=times,
-        inputs=tuple(kept),
-        constants=constants,
-        splits=splits or {},
-        ignored=ignored,
-    )
+    known = np.log2(np.array([counts, *columns.values()]))
+    parts = np.array([*splits.values()]).reshape(len(splits), 2, times.size)
+    return TrainingRuns(known, times, parts, (*columns,), (*splits,), constants, ignored)
 
 
 def complete_split(
@@ -302,12 +250,10 @@ def _without_errant(
 
 def without_constants(runs: TrainingRuns) -> TrainingRuns:
     """Set apart inputs that have become constant in a subset of runs."""
-    varies = [bool((column != column[0]).any()) for column in runs.log_inputs.T]
-    if all(varies):
+    named = dict(zip(runs.inputs, runs.known[1:], strict=True))
+    still = {name: float(2.0 ** row[0]) for name, row in named.items() if (row == row[0]).all()}
+    if not still:
         return runs
-    constants = dict(runs.constants)
-    for name, log_input, moving in zip(runs.inputs, runs.log_inputs.T, varies, strict=True):
-        if not moving:
-            constants[name] = float(2.0 ** log_input[0])
-    inputs = tuple(n for n, moving in zip(runs.inputs, varies, strict=True) if moving)
-    return replace(runs, log_inputs=runs.log_inputs[:, varies], inputs=inputs, constants=constants)
+    moving = {name: row for name, row in named.items() if name not in still}
+    known = np.array([runs.known[0], *moving.values()])
+    return replace(runs, known=known, inputs=(*moving,), constants={**runs.constants, **still})
