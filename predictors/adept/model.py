@@ -204,36 +204,31 @@ class Adept(CurveEstimator):
     @property
     def serial_measured_(self) -> bool:
         """Whether a runtime on one processor was observed."""
-        return bool(self._targets(1.0) == self.curve_.nprocs[0])
+        return bool(self._layout.curve.nprocs[0] == 1.0)
 
     @property
     def floor_(self) -> float:
         """Relative noise of the last phase."""
-        self._targets(1.0)
         return self._phases[-1].fit.floor
 
     @property
     def envelope_(self) -> Envelope:
         """Bounds on A and sigma, of the last phase."""
-        self._targets(1.0)
         return self._phases[-1].envelope
 
     @property
     def anomalies_(self) -> tuple[AnomalousPoint, ...]:
         """Observations off the trend of the others."""
-        self._targets(1.0)
         return self._layout.points
 
     @property
     def phases_(self) -> tuple[tuple[float, float], ...]:
         """First and last observed count of each phase."""
-        self._targets(1.0)
         return tuple((float(p.curve.nprocs[0]), float(p.curve.nprocs[-1])) for p in self._phases)
 
     @property
     def feasible_(self) -> Feasible:
         """Counts the application runs on."""
-        self._targets(1.0)
         return self._layout.feasible
 
     def _learn(self, curve: ObservedCurve) -> None:
@@ -271,6 +266,7 @@ class Adept(CurveEstimator):
     @cached_property
     def _layout(self) -> Layout:
         """How the observations are read."""
+        self.check_fitted(self._learned)
         return read_layout(self.curve_, Feasible(self.allowed), self.metric)
 
     @cached_property

@@ -16,7 +16,7 @@ from predictors.regression.garren import FocusedRegression
 from predictors.regression.loglog import LogLogModel
 from predictors.regression.loglog_kernels import DETERMINED, FORMS, SPLITTING
 from predictors.regression.training_runs import OPTIONAL_INPUT, SPLITS, TrainingRuns
-from predictors.regression.validation import is_far
+from predictors.regression.validation import range_remarks
 from predictors.remarks import GRADES, UNUSABLE, gravest, worse
 
 WAYS = tuple(SPLITS)[:1]
@@ -139,13 +139,12 @@ class SizedHistory:
         """Return grade and code of a count beyond the runs, found once a fit."""
         found = self._beyond.get(nprocs)
         if found is None:
-            model, log_q = self._model(), log2(nprocs)
-            far = "warning" if is_far(model.model_, log_q) else ""
-            grade, code = worse(worse(self._grade, model.grade_on_extrapolation(log_q)), far), ""
-            if grade == UNUSABLE:
-                beyond = model.remarks_on_extrapolation(np.array([log_q]))
-                code = gravest(model.remarks_on_fit() + beyond)[1]
-            found = self._beyond[nprocs] = grade, code
+            model = self._model()
+            target = np.append(log2(nprocs), model.model_.high[1:])[:, None]
+            beyond = model.remarks_on_extrapolation(target[0])
+            grade, code = gravest(beyond + range_remarks(model.model_, target))
+            found = worse(self._grade, grade), code if grade == UNUSABLE else ""
+            self._beyond[nprocs] = found
         return found
 
     def _renew(self) -> None:

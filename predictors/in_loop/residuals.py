@@ -274,7 +274,7 @@ def with_room(rows: Any, room: int, axis: int = 0) -> Any:
 
 
 _take_in, _kept_at = direct(take_in), direct(kept_at)
-_compare, _believed = direct(compare), direct(believed)
+_compare, _believed, _corrected = direct(compare), direct(believed), direct(corrected)
 
 
 class MeasuredCounts:
@@ -374,6 +374,19 @@ class MeasuredCounts:
             The model's runtimes, by count, seconds.
         """
         _compare(self.table, predicted)
+
+    def corrected(
+        self, runtimes: FloatArray, counts: IntArray, predicted: FloatArray
+    ) -> FloatArray:
+        """Return a model's runtimes at some counts, of which ratios are kept, as runs correct them.
+
+        The parameters are those of `corrected`.
+        """
+        known, figures, _, sums = self.table
+        raw, numbers = figures[RAW, : self.counts], figures[NUMBER, : self.counts]
+        told = predicted, known[: self.counts], raw, numbers, sums.item(SQUARES)
+        found: FloatArray = _corrected(runtimes, counts, *told)
+        return found
 
     def believed(self, predicted: FloatArray, counts: IntArray) -> FloatArray:
         """Return what `believed` says by the model that was compared last."""

@@ -174,14 +174,6 @@ class LogLogPredictor(InputEstimator):
                 remarks.append(checks.validation_remark(self._check(*reach), 2.0**target, factor))
         return remarks
 
-    def grade_on_extrapolation(self, log_q: float) -> str:
-        """Return the grade of what is said of one count (log2) beyond the training runs."""
-        reach = self._reach(log_q)
-        if reach is None:
-            return ""
-        found = self._check(*reach)
-        return "note" if found is None else found.grade(2.0 ** reach[1])
-
     def validation(self, nprocs: float) -> checks.Validation | None:
         """Return what prediction within the training runs gave, over a target's factor.
 

@@ -248,12 +248,6 @@ def constant_remarks(
     return remarks
 
 
-def is_far(model: LogLogModel, log_q: float) -> bool:
-    """Say whether `range_remarks` would say anything of one count (log2)."""
-    smallest, largest = model.ends[0]
-    return max(log_q - largest, smallest - log_q) > _FAR
-
-
 def range_remarks(
     model: LogLogModel, targets: FloatArray, measured: tuple[float, float] | None = None
 ) -> list[Remark]:

@@ -10,6 +10,9 @@ from predictors.base import Observation, VisibleJobs
 from predictors.errors import PredictorError
 from predictors.in_loop.learned_sized import RegressionPerApplication, SizedHistory
 from predictors.in_loop.sized_kernels import (
+    BEGIN,
+    COUNT,
+    END,
     FOCI,
     Fit,
     as_runs_correct,
@@ -17,7 +20,6 @@ from predictors.in_loop.sized_kernels import (
     compare,
     focused,
     latest_runs,
-    seen_of,
     with_run,
 )
 from predictors.regression.barnes import LogLogRegression
@@ -251,7 +253,7 @@ def test_latest_runs_forget_the_oldest(kept: int) -> None:
     for number in range(200):
         runs = with_run(runs, (number, 1.0, 1.0, 1.0, 1.0), kept)
         expected = list(range(max(0, number + 1 - kept), number + 1))
-        assert seen_of(runs)[0].tolist() == expected
+        assert runs.table[COUNT, runs.span[BEGIN] : runs.span[END]].tolist() == expected
 
 
 def stepped(nprocs, size):
