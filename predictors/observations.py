@@ -79,8 +79,6 @@ def observed_curve(nprocs: ArrayLike, runtime: ArrayLike) -> ObservedCurve:
     counts, times = counts[order], times[order]
     distinct = np.ones(len(counts), bool)
     distinct[1:] = counts[1:] > counts[:-1]
-    if distinct.all():
-        return ObservedCurve(counts, times, np.ones(len(counts), np.int64), times, times)
     starts = np.flatnonzero(distinct)
     repeats = np.diff(starts, append=len(counts))
     runs = np.zeros((len(starts), repeats.max()))
@@ -165,8 +163,7 @@ def dropped_of(runtimes: FloatArray) -> list[float]:
     """Return the obvious outliers that `merge_repeats` drops."""
     merged = merge_repeats(runtimes)
     far = np.abs(runtimes - merged.middle) > merged.limit
-    dropped: list[float] = np.sort(runtimes[far]).tolist()
-    return dropped
+    return list(map(float, np.sort(runtimes[far])))
 
 
 @compiled
@@ -299,26 +296,36 @@ def checked_targets(nprocs: ArrayLike) -> FloatArray:
     return targets
 
 
+def checked_column(name: str, values: ArrayLike) -> FloatArray:
+    """Return a column of runs as float64 of its own.
+
+    Raises
+    ------
+    PredictorError
+        If there is no run, or a value is not finite and above 0 (a count: at least 1); the
+        row is named.
+    """
+    array = np.array(values, dtype=np.float64)
+    if not array.size:
+        raise PredictorError("there is no observation; at least one run is needed")
+    if array.ndim != 1:
+        raise PredictorError(f"{name}: expected values in one dimension, got {array.ndim}")
+    good = (array >= 1.0 if name == "nprocs" else array > 0.0) & (array < np.inf)
+    if not good.all():
+        row, accepted = int(np.argmin(good)), "at least 1" if name == "nprocs" else "above 0"
+        raise PredictorError(
+            f"{name} in row {row} is {array[row]:g}; it must be finite and {accepted}"
+        )
+    return array
+
+
 def _checked(nprocs: ArrayLike, runtime: ArrayLike) -> tuple[FloatArray, FloatArray]:
     counts, times = np.atleast_1d(np.asarray(nprocs, float)), np.atleast_1d(np.asarray(runtime))
     if times.dtype.kind not in "iuf" and times.ndim == 1:
         times = numbers(pd.Series(times), "runtime")
-    times = times.astype(float, copy=False)
     if counts.shape != times.shape or counts.ndim != 1:
         raise PredictorError(
             f"a runtime for each processor count is needed, got shapes {counts.shape} "
             f"and {times.shape}"
         )
-    if not len(counts):
-        raise PredictorError("there is no observation; at least one run is needed")
-    for name, values, good, accepted in (
-        ("nprocs", counts, counts >= 1.0, "at least 1"),
-        ("runtime", times, times > 0.0, "above 0"),
-    ):
-        bad = ~(good & np.isfinite(values))
-        if bad.any():
-            row = int(np.flatnonzero(bad)[0])
-            raise PredictorError(
-                f"{name} in row {row} is {values[row]:g}; it must be finite and {accepted}"
-            )
-    return counts, times
+    return checked_column("nprocs", counts), checked_column("runtime", times)

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Sequence
 
 import numpy as np
 
-from predictors.base import FloatArray, Remark
+from predictors.base import FloatArray, IntArray, Remark
 from predictors.errors import UndeterminedError
 from predictors.observations import ObservedCurve
 
@@ -36,9 +36,10 @@ def worse(one: str, other: str) -> str:
     return one if SEVERITY[one] >= SEVERITY[other] else other
 
 
-def worst_grade(remarks: Iterable[Remark]) -> str:
-    """Return the worst grade of some remarks, empty without any."""
-    return gravest(remarks)[0]
+def graded(names: Sequence[str], severities: IntArray, codes: IntArray) -> list[tuple[str, str]]:
+    """Return the grade of each severity, and the code's name where it is unusable."""
+    told = zip((GRADES[one] for one in severities.tolist()), codes.tolist(), strict=True)
+    return [(grade, names[code] if grade == UNUSABLE else "") for grade, code in told]
 
 
 def gravest(remarks: Iterable[Remark]) -> tuple[str, str]:

@@ -6,11 +6,10 @@ from functools import cached_property
 import numpy as np
 
 from predictors.adept.anomalies import AnomalousPoint, Metric
-from predictors.adept.fit import NOTHING, Reading, phases_of, read_curve
+from predictors.adept.fit import NOTHING, Reading, read_curve
 from predictors.adept.patterns import Feasible, special_family
-from predictors.base import FloatArray, IntArray
-from predictors.curves.measured import Evidence, decline_start, scatter_reach
-from predictors.observations import RISE, ObservedCurve
+from predictors.curves.measured import decline_start, scatter_reach
+from predictors.observations import ObservedCurve
 
 
 @dataclass(eq=False)
@@ -45,26 +44,6 @@ class Layout:
     def declines(self) -> bool:
         """Whether the counts beyond the fastest decline."""
         return self.reading.start >= 0
-
-    @property
-    def rises(self) -> bool:
-        """Whether runtimes end higher than their shortest without being a decline."""
-        runtime = self.curve.runtime
-        return not self.declines and bool(runtime[-1] > (1.0 + RISE) * runtime.min())
-
-    def evidence(self) -> Evidence:
-        """Return what answers keep to: all but anomalous points.
-
-        Counts outside a family that was found say nothing of the counts beside them.
-        """
-        exempt, alone = self.reading.points.tolist(), ~self.feasible.holds(self.curve.nprocs)
-        own = [] if self.special is None else np.flatnonzero(alone).tolist()
-        return Evidence(self.curve, exempt, own)
-
-    def phase_of(self, targets: FloatArray) -> IntArray:
-        """Return the phase of the observation nearest to each target, ties to the larger count."""
-        found: IntArray = phases_of(self.curve.nprocs, self.reading, targets)
-        return found
 
 
 def read_layout(curve: ObservedCurve, feasible: Feasible, metric: Metric) -> Layout:

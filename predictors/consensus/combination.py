@@ -21,17 +21,17 @@ from predictors.regression.training_runs import OPTIONAL_INPUT, TrainingRuns
 from predictors.regression.validation import constant_remarks
 from predictors.remarks import (
     GRADES,
-    UNUSABLE,
     data_remarks,
     far_remarks,
     few_remark,
+    graded,
     measure_between,
     single_remarks,
 )
 
 METHODS = "amdahl", "usl", LINE, CURVED
 """What is fitted to runs of one problem: one of the laws, and the lines."""
-NO_ERRORS = np.zeros((1, len(METHODS), 4))
+NO_ERRORS, NO_COLUMNS = np.zeros((1, len(METHODS), 4)), np.arange(len(METHODS))
 _fit_and_ask, _seconds_of = direct(kernels.fit_and_ask), direct(kernels.seconds_of)
 _judge, _record_run = direct(kernels.judge), direct(kernels.record_run)
 TAILS = 2.0
@@ -95,7 +95,7 @@ class Consensus(InputEstimator):
         self.memory, self.application = memory, application
 
     def _fit_given(self, runs: TrainingRuns) -> Self:
-        self.members_, self._kept = fit_members(runs), None
+        self.members_, self._kept = fit_members(runs, self._columns), None
         return self
 
     def fit_kept(
@@ -107,22 +107,21 @@ class Consensus(InputEstimator):
         """
         self.__dict__.pop("members_", None)
         self._runs = counts.copy(), runs.copy(), numbers.copy()
-        known = self._columns(METHODS)
-        seconds: FloatArray
-        self._kept, seconds = _fit_and_ask(counts, runs, numbers, known, *self._past, targets)
+        given = counts, runs, numbers, self._columns
+        self._kept, seconds = _fit_and_ask(*given, *self._past, targets)
         return seconds
 
     @cached_property
     def members_(self) -> Members:
         """The fitted methods."""
-        return members_of(merged_curve(*self._runs))
+        return members_of(merged_curve(*self._runs), self._columns)
 
     def predict_model(self, nprocs: ArrayLike, **inputs: ArrayLike) -> FloatArray:
         """Return the plain model's runtimes, which need not keep to what was measured."""
-        if inputs or (self._kept is None and self._fitted().fits is None):
+        if inputs or (self._kept is None and self._fitted().kept is None):
             return super().predict_model(nprocs, **inputs)
         targets = checked_targets(nprocs)
-        seconds: FloatArray = _seconds_of(self._fit_of_counts(), *self._past, targets.ravel())
+        seconds = _seconds_of(self._fit_of_counts(), *self._past, targets.ravel())
         return seconds.reshape(targets.shape)
 
     def judgements(self, nprocs: ArrayLike) -> list[tuple[str, str]]:
@@ -132,11 +131,7 @@ class Consensus(InputEstimator):
         problem; `reliability` says the same in words, for inputs too.
         """
         targets = checked_targets(nprocs).ravel()
-        found = _judge(self._fit_of_counts(), *self._past, targets)
-        return [
-            (GRADES[severity], kernels.CODES[code] if GRADES[severity] == UNUSABLE else "")
-            for severity, code in zip(*(row.tolist() for row in found), strict=True)
-        ]
+        return graded(kernels.CODES, *_judge(self._fit_of_counts(), *self._past, targets))
 
     def record(self, nprocs: int, runtime: float) -> None:
         """Let the memory take in how far each method is off a run that it has not seen.
@@ -147,22 +142,14 @@ class Consensus(InputEstimator):
 
     def _fit_of_counts(self) -> kernels.KeptFit:
         """Return what was fitted where no input varies."""
-        if self._kept is None:
-            members = self._fitted()
-            assert members.evidence is not None
-            assert members.fits is not None
-            curve, own = members.evidence.curve, len(members.curve.nprocs)
-            columns = self._columns(members.methods)
-            self._kept = kernels.KeptFit(
-                curve.nprocs, curve.runtime, own, members.fits, members.severity, columns
-            )
-        return self._kept
+        kept = self._kept or self._fitted().kept
+        assert kept is not None
+        return kept
 
-    def _columns(self, methods: tuple[str, ...]) -> IntArray:
-        """Return the columns of methods in the memory of errors."""
-        if self.memory is None:
-            return np.array([METHODS.index(name) for name in methods])
-        return self.memory.columns_of(methods)
+    @property
+    def _columns(self) -> IntArray:
+        """Columns of the methods in the memory of errors."""
+        return NO_COLUMNS if self.memory is None else self.memory.columns_of(METHODS)
 
     @property
     def _past(self) -> tuple[FloatArray, int]:
@@ -277,5 +264,4 @@ class Consensus(InputEstimator):
 
 def _seconds(log_seconds: FloatArray) -> FloatArray:
     """Return seconds, finite and positive whatever the logarithm."""
-    seconds: FloatArray = np.exp(np.clip(log_seconds, -600.0, 600.0))
-    return seconds
+    return np.asarray(np.exp(np.clip(log_seconds, -600.0, 600.0)))

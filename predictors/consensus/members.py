@@ -7,7 +7,7 @@ their answers are brought back.
 
 from collections.abc import Callable, Hashable, Mapping
 from dataclasses import dataclass, replace
-from functools import cached_property, partial
+from functools import partial
 from math import isnan
 
 import numpy as np
@@ -15,13 +15,12 @@ import numpy as np
 from predictors.base import FloatArray, IntArray
 from predictors.compiling import direct
 from predictors.consensus import member_kernels as kernels
-from predictors.curves.measured import Evidence
+from predictors.curves.measured import Evidence, scatter_reach
 from predictors.errors import PredictorError
 from predictors.observations import ObservedCurve, observed_curve
 from predictors.regression.garren import FocusedRegression
 from predictors.regression.loglog import Form, LogLogModel, choose_model
 from predictors.regression.training_runs import TrainingRuns, counts_of
-from predictors.remarks import SEVERITY, data_remarks, few_remark, worst_grade
 
 _ROOM = 8
 _record_errors = direct(kernels.record_errors)
@@ -133,8 +132,7 @@ class InputScaling:
 
     def shift(self, known: FloatArray) -> FloatArray:
         """Return the change of ln T from the reference inputs to those of some targets."""
-        change: FloatArray = self.exponents @ (known[1:] - self.reference[:, None]) * np.log(2.0)
-        return change
+        return np.asarray(self.exponents @ (known[1:] - self.reference[:, None]) * np.log(2.0))
 
 
 NO_INPUTS = InputScaling(np.empty(0), np.empty(0))
@@ -157,7 +155,7 @@ class Members:
     scaling : InputScaling
     evidence : Evidence or None
         What answers keep to; None where inputs vary, and no count was measured as such.
-    fits : CountFits or None
+    kept : KeptFit or None
         The methods where no input varies.
     voices : tuple of callable
         The methods where inputs vary.
@@ -169,21 +167,14 @@ class Members:
     constants: Mapping[str, float]
     scaling: InputScaling
     evidence: Evidence | None = None
-    fits: kernels.CountFits | None = None
+    kept: kernels.KeptFit | None = None
     voices: tuple[LogSeconds, ...] = ()
-
-    @cached_property
-    def severity(self) -> int:
-        """How severe what holds for all counts is: of outliers, and of too few counts."""
-        remarks = data_remarks(self.curve) + few_remark(self.curve, kernels.ENOUGH, "")
-        return SEVERITY[worst_grade(remarks)]
 
     def log_seconds(self, known: FloatArray) -> FloatArray:
         """Return ln seconds of every method, shape (methods, m)."""
-        if self.fits is None:
+        if self.kept is None:
             return np.array([voice(known) for voice in self.voices])
-        found: FloatArray = kernels.voices_of(self.fits, counts_of(known[0]))
-        return found
+        return kernels.voices_of(self.kept.fits, counts_of(known[0]))
 
 
 def on_curve(coefficients: FloatArray, scaling: InputScaling, known: FloatArray) -> FloatArray:
@@ -234,21 +225,26 @@ def _complete(runs: TrainingRuns, form: Form) -> LogLogModel | None:
         return None
 
 
-def fit_members(runs: TrainingRuns) -> Members:
-    """Fit every method that the runs allow, to whole times; from one run up."""
+def fit_members(runs: TrainingRuns, columns: IntArray) -> Members:
+    """Fit every method that the runs allow, to whole times; from one run up.
+
+    `columns` are those of the methods in the memory of errors.
+    """
     if runs.inputs:
         return _fit_with_inputs(replace(runs, splits=runs.splits[:0]))
-    return members_of(observed_curve(counts_of(runs.known[0]), runs.runtime), runs.constants)
+    curve = observed_curve(counts_of(runs.known[0]), runs.runtime)
+    return members_of(curve, columns, runs.constants)
 
 
-def members_of(curve: ObservedCurve, constants: Mapping[str, float] = NO_CONSTANTS) -> Members:
+def members_of(
+    curve: ObservedCurve, columns: IntArray, constants: Mapping[str, float] = NO_CONSTANTS
+) -> Members:
     """Fit every method that times by count allow, a declining end left out."""
-    evidence = Evidence(curve)
-    ordinary = evidence.ordinary
-    fits = kernels.fit_counts(ordinary.nprocs, ordinary.runtime)
-    names = law_of(ordinary), LINE, CURVED
-    present = tuple(names[row] for row in fits.present.tolist())
-    return Members(present, ordinary, (), constants, NO_INPUTS, evidence, fits)
+    evidence, told = Evidence(curve), (scatter_reach(curve), bool(curve.dropped), columns)
+    kept = kernels.fit_measured(curve.nprocs, curve.runtime, *told)
+    names = law_of(evidence.ordinary), LINE, CURVED
+    present = tuple(names[row] for row in kept.fits.present.tolist())
+    return Members(present, evidence.ordinary, (), constants, NO_INPUTS, evidence, kept)
 
 
 def _fit_with_inputs(runs: TrainingRuns) -> Members:

@@ -2,13 +2,13 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
-from typing import ClassVar
+from typing import ClassVar, Self
 
 import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike
 
-from predictors.base import BoolArray, Estimator, FloatArray, Remark, asked_of
+from predictors.base import BoolArray, Estimator, FloatArray, Remark, asked_of, run_table
 from predictors.curves.measured import Evidence
 from predictors.errors import BETWEEN_0_AND_1
 from predictors.observations import checked_targets
@@ -27,6 +27,27 @@ class RuntimeEstimator(Estimator, ABC):
 
     _learned: ClassVar[str]
     """The attribute that `fit` sets."""
+
+    def fit(self, observations: pd.DataFrame | ArrayLike, runtime: ArrayLike | None = None) -> Self:
+        """Fit to runs.
+
+        Parameters
+        ----------
+        observations : pandas.DataFrame or array_like
+            A row a run: columns ``nprocs``, ``runtime``, and, where the model reads them, its
+            inputs, split times and what its condition is on. With `runtime`, counts, or rows
+            of counts and inputs.
+        runtime : array_like, optional
+            Seconds.
+
+        Raises
+        ------
+        PredictorError
+            If columns are missing, a count is below 1 or a value not positive and finite, no
+            run meets the condition, inputs are collinear, or there are too few counts or rows.
+        """
+        self.check_parameters()
+        return self._fit_table(run_table(self, observations, runtime))
 
     def predict(
         self, nprocs: ArrayLike | pd.DataFrame, *, strict: bool = False, **inputs: ArrayLike
@@ -92,6 +113,10 @@ class RuntimeEstimator(Estimator, ABC):
     @abstractmethod
     def reliability(self, nprocs: ArrayLike | pd.DataFrame, **inputs: ArrayLike) -> list[Remark]:
         """Say how far to trust the predictions, and where to measure next."""
+
+    @abstractmethod
+    def _fit_table(self, table: pd.DataFrame) -> Self:
+        """Fit to a table of runs."""
 
     @abstractmethod
     def _rows(

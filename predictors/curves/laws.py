@@ -12,7 +12,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike
 
-from predictors.base import FloatArray, Remark, asked_of, run_table
+from predictors.base import FloatArray, Remark, asked_of
 from predictors.curves.estimator import RuntimeEstimator
 from predictors.curves.measured import Evidence
 from predictors.downey import check_parameters, normalised_time
@@ -54,18 +54,8 @@ class CurveEstimator(RuntimeEstimator):
     _needs: ClassVar[tuple[int, str]]
     """How many counts the model needs, and what it is called."""
 
-    def fit(self, observations: pd.DataFrame | ArrayLike, runtime: ArrayLike | None = None) -> Self:
-        """Fit to runs.
-
-        Parameters
-        ----------
-        observations : pandas.DataFrame or array_like
-            A row a run, columns ``nprocs`` and ``runtime``; or, with `runtime`, counts.
-        runtime : array_like, optional
-            Seconds. See `observed_frame` for errors.
-        """
-        self.check_parameters()
-        return self.fit_observed(observed_frame(run_table(self, observations, runtime)))
+    def _fit_table(self, table: pd.DataFrame) -> Self:
+        return self.fit_observed(observed_frame(table))
 
     def fit_arrays(self, nprocs: ArrayLike, runtime: ArrayLike) -> Self:
         """Fit to arrays, without the cost of a frame; see `observed_curve` for errors."""

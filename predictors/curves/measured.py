@@ -32,8 +32,7 @@ def scatter_reach(curve: ObservedCurve) -> float:
     >>> [scatter_reach(observed_curve(counts, [10, 10])) for counts in ([1, 2], [1, 1])]
     [0.2, 0.04]
     """
-    reach: float = reach_of(curve.scatter_degrees_of_freedom, curve.log_scatter)
-    return reach
+    return reach_of(curve.scatter_degrees_of_freedom, curve.log_scatter)
 
 
 def decline_start(curve: ObservedCurve) -> int | None:
@@ -50,7 +49,7 @@ def decline_start(curve: ObservedCurve) -> int | None:
     >>> decline_start(observed_curve([1, 2, 4, 8], [20, 11, 12, 13])) is None  # within s = 1.22
     True
     """
-    place: int = decline_place(curve.runtime, scatter_reach(curve))
+    place = decline_place(curve.runtime, scatter_reach(curve))
     return None if place < 0 else place
 
 

@@ -47,11 +47,10 @@ def checked_applications(
 
 def measured_load(more: Mapping[str, Any], form: LoadForm) -> tuple[float, float]:
     """Return a run's available CPU and bandwidth; 1, an idle machine, where nobody measured."""
-    usual = [float(more.get(f"available_{kind}", 1.0)) for kind in ("cpu", "bandwidth")]
     name = MEASURED.get(form, "available_{}")
     cpu, bandwidth = (
-        float(more.get(name.format(kind), before))
-        for kind, before in zip(("cpu", "bandwidth"), usual, strict=True)
+        float(more.get(name.format(kind), more.get(f"available_{kind}", 1.0)))
+        for kind in ("cpu", "bandwidth")
     )
     return cpu, bandwidth
 

@@ -13,7 +13,6 @@ from predictors.in_loop.per_application import PerApplication
 from predictors.in_loop.residuals import with_room
 from predictors.regression.barnes import LogLogRegression
 from predictors.regression.garren import FocusedRegression
-from predictors.regression.loglog import LogLogModel
 from predictors.regression.loglog_kernels import DETERMINED, FORMS, SPLITTING
 from predictors.regression.training_runs import OPTIONAL_INPUT, SPLITS, TrainingRuns
 from predictors.regression.validation import range_remarks
@@ -26,17 +25,6 @@ Regression = LogLogRegression | FocusedRegression
 
 _believe, _account = direct(kernels.believe), direct(kernels.account)
 _believe_in_focus = direct(kernels.believe_in_focus)
-
-
-def over(model: LogLogModel, inputs: tuple[str, ...]) -> FloatArray:
-    """Return a model's coefficients over all of `inputs`, 0 for those it does without."""
-    if model.inputs == inputs:
-        return model.coefficients
-    wider = np.zeros((len(model.parts), 2 + len(inputs)))
-    wider[:, :2] = model.coefficients[:, :2]
-    for k, name in enumerate(model.inputs):
-        wider[:, 2 + inputs.index(name)] = model.coefficients[:, 2 + k]
-    return wider
 
 
 class SizedHistory:
@@ -209,7 +197,7 @@ class SizedHistory:
         within |= dict(zip(model.model_.inputs, model.model_.ends[1:], strict=True))
         ends = [model.model_.ends[0], *(within[name] for name in runs.inputs)]
         low, high = np.array(ends).T.copy()
-        return over(model.model_, runs.inputs), np.inf, low, high
+        return with_room(model.model_.coefficients, width, axis=1), np.inf, low, high
 
 
 class RegressionPerApplication(PerApplication[SizedHistory]):

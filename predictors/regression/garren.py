@@ -47,8 +47,7 @@ class FocalRegion:
 
 def within_time(log_time: FloatArray, focal_time: float, half_width: float) -> np.ndarray:
     """Return which log2 times lie within the half-width of the focal time (GARREN 3.2)."""
-    inside: np.ndarray = np.abs(log_time - np.log2(focal_time)) <= half_width + ROUNDING
-    return inside
+    return np.asarray(np.abs(log_time - np.log2(focal_time)) <= half_width + ROUNDING)
 
 
 def within_bands(
@@ -90,8 +89,7 @@ def distance_weights(log_time: FloatArray, focal_time: float, half_width: float)
     describes such weights on the complete training set without a formula (section 3.2).
     """
     distance = (log_time - np.log2(focal_time)) / half_width
-    weights: FloatArray = 1.0 / (1.0 + distance * distance)
-    return weights
+    return np.asarray(1.0 / (1.0 + distance * distance))
 
 
 def fit_linear(runs: TrainingRuns, weights: FloatArray | None) -> Choice:
@@ -217,8 +215,8 @@ class FocusedRegression(LogLogPredictor):
         check_choice(("flag", "drop"), influence=self.influence)
         check_choice(("region", "weights"), focus=self.focus)
 
-    def _taken(self, table: pd.DataFrame) -> pd.DataFrame:
-        """Return the rows that meet the condition.
+    def _fit_table(self, table: pd.DataFrame) -> Self:
+        """Fit to the rows that meet the condition.
 
         Raises
         ------
@@ -229,7 +227,7 @@ class FocusedRegression(LogLogPredictor):
             table = table[within_bands(table, self.condition, self.band)]
             if table.empty:
                 raise PredictorError(f"no run meets the condition {self.condition} ± {self.band}")
-        return table
+        return super()._fit_table(table)
 
     def fit_runs(self, runs: TrainingRuns) -> Self:
         """Fit to runs that are already checked."""

@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike
 
-from predictors.base import FloatArray, asked_of, run_table
+from predictors.base import FloatArray, asked_of
 from predictors.curves.estimator import RuntimeEstimator
 from predictors.errors import PredictorError
 from predictors.regression.training_runs import (
@@ -78,20 +78,7 @@ class InputEstimator(RuntimeEstimator):
                 f"inputs must be distinct names other than nprocs and runtime: {names}"
             )
 
-    def fit(self, observations: pd.DataFrame | ArrayLike, runtime: ArrayLike | None = None) -> Self:
-        """Fit to a table with columns ``nprocs``, ``runtime``, the inputs and split times.
-
-        With `runtime`, observations are counts, or rows of counts and inputs. A model with
-        a condition reads its columns too.
-
-        Raises
-        ------
-        PredictorError
-            If columns are missing, no run meets the condition, values have no logarithm,
-            inputs are collinear, or there are too few counts or rows.
-        """
-        self.check_parameters()
-        table = self._taken(run_table(self, observations, runtime))
+    def _fit_table(self, table: pd.DataFrame) -> Self:
         return self._fit_given(runs_from_frame(table, tuple(self.inputs)))
 
     def fit_arrays(
@@ -108,10 +95,6 @@ class InputEstimator(RuntimeEstimator):
         self.check_parameters()
         names = self.inputs if len(inputs) else ()
         return self._fit_given(runs_from_arrays(names, nprocs, runtime, inputs))
-
-    def _taken(self, table: pd.DataFrame) -> pd.DataFrame:
-        """Return the rows of a table that are fitted to."""
-        return table
 
     @abstractmethod
     def _fit_given(self, runs: TrainingRuns) -> Self:

@@ -68,14 +68,12 @@ class LogLogModel:
     @cached_property
     def low(self) -> FloatArray:
         """Smallest log2 q and inputs in training, shape (1 + k,)."""
-        low: FloatArray = self.trained.min(axis=1)
-        return low
+        return np.asarray(self.trained.min(axis=1))
 
     @cached_property
     def high(self) -> FloatArray:
         """Largest log2 q and inputs in training, shape (1 + k,)."""
-        high: FloatArray = self.trained.max(axis=1)
-        return high
+        return np.asarray(self.trained.max(axis=1))
 
     @cached_property
     def ends(self) -> list[tuple[float, float]]:
@@ -85,13 +83,12 @@ class LogLogModel:
     def shares(self, known: FloatArray) -> FloatArray:
         """Return every part's share of the time at each row, shape (parts, rows)."""
         parts = self.coefficients[:, None]
-        seconds: FloatArray = np.array([kernels.predicted(part, known) for part in parts])
+        seconds = np.array([kernels.predicted(part, known) for part in parts])
         return np.asarray(seconds / seconds.sum(axis=0))
 
     def seconds(self, known: FloatArray) -> FloatArray:
         """Return predicted seconds at each row: medians, not means, of log-normals."""
-        seconds: FloatArray = kernels.predicted(self.coefficients, known)
-        return seconds
+        return kernels.predicted(self.coefficients, known)
 
     def deviation(self, known: FloatArray) -> FloatArray:
         """Return the standard error of a new run's log2 time at each row.
@@ -142,8 +139,7 @@ class LogLogModel:
             without[1 + self.inputs.index(of)] = 0.0
             part = self.parts[0]
             rest = part.fit.predict(part.design(without))
-            log_size: FloatArray = (log_seconds - rest) / exponents[0]
-            return log_size
+            return np.asarray((log_seconds - rest) / exponents[0])
         return self._search(log_seconds, known, of, 0.0)
 
     def solve_interval(
@@ -174,8 +170,7 @@ class LogLogModel:
             value = np.log2(self.seconds(targets))
             if reach:
                 value = value + reach * self.deviation(targets)
-            difference: FloatArray = value - log_seconds
-            return difference
+            return np.asarray(value - log_seconds)
 
         low = np.full(log_seconds.shape, self.low[row] - SIZE_REACH)
         high = np.full(log_seconds.shape, self.high[row] + SIZE_REACH)
@@ -196,30 +191,6 @@ Form = Literal["auto", "linear", "quadratic"]
 Split = Literal["auto", "total", "separate"]
 
 
-def check_determined(runs: TrainingRuns, form: Form) -> None:
-    """Refuse training runs that cannot determine the coefficients.
-
-    Raises
-    ------
-    PredictorError
-        With fewer than two processor counts (three for a quadratic), or fewer rows
-        than coefficients.
-    """
-    levels, needed = runs.levels.size, 3 if form == "quadratic" else 2
-    if levels < needed:
-        raise PredictorError(
-            f"distinct processor counts in training: {levels}; "
-            f"a {'quadratic' if needed == 3 else 'linear'} form needs at least {needed}"
-        )
-    coefficients = needed + len(runs.inputs)
-    if runs.rows < coefficients:
-        raise PredictorError(
-            f"{runs.rows} runs cannot determine {coefficients} coefficients "
-            f"(intercept, nprocs, {', '.join(runs.inputs) or 'no inputs'}): "
-            "add runs or leave out inputs"
-        )
-
-
 def name_collinear(runs: TrainingRuns, column: int) -> PredictorError:
     """Return the error that names the input which the others make up."""
     names = ["the intercept", "nprocs", *runs.inputs, "the square of log nprocs"]
@@ -231,7 +202,11 @@ def name_collinear(runs: TrainingRuns, column: int) -> PredictorError:
 
 
 def refusal(runs: TrainingRuns, failed: int, form: Form) -> PredictorError:
-    """Return the error for a failure's number."""
+    """Return the error for a failure's number.
+
+    Below 0 are a split that the runs have not, fewer than two processor counts (three for a
+    quadratic), and fewer rows than coefficients.
+    """
     if failed >= 0:
         return name_collinear(runs, failed)
     if failed == kernels.NO_SPLIT:
@@ -239,11 +214,17 @@ def refusal(runs: TrainingRuns, failed: int, form: Form) -> PredictorError:
             "split=separate needs positive computation or communication times in the "
             "observations (columns computation, communication, or the same with _cp)"
         )
-    try:
-        check_determined(runs, form)
-    except PredictorError as error:
-        return error
-    raise AssertionError(f"no such failure: {failed}")  # pragma: no cover
+    levels, needed = runs.levels.size, 3 if form == "quadratic" else 2
+    if levels < needed:
+        return PredictorError(
+            f"distinct processor counts in training: {levels}; "
+            f"a {'quadratic' if needed == 3 else 'linear'} form needs at least {needed}"
+        )
+    return PredictorError(
+        f"{runs.rows} runs cannot determine {needed + len(runs.inputs)} coefficients "
+        f"(intercept, nprocs, {', '.join(runs.inputs) or 'no inputs'}): "
+        "add runs or leave out inputs"
+    )
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike
 
 from predictors.base import FloatArray
 from predictors.errors import PredictorError
-from predictors.observations import dropped_of
+from predictors.observations import checked_column, dropped_of
 
 OPTIONAL_INPUT = ("size",)  # the default input: used where the observations have it
 SPLITS = {"max": ("computation", "communication"), "cp": ("computation_cp", "communication_cp")}
@@ -82,28 +82,6 @@ def counts_of(log_q: FloatArray) -> FloatArray:
     return np.asarray(np.rint(counts * digits) / digits, float)
 
 
-def checked(name: str, values: ArrayLike, minimum: float = 0.0) -> FloatArray:
-    """Return `values` as a float array of its own, or say which row is not above `minimum`.
-
-    Raises
-    ------
-    PredictorError
-        If a value is not a finite number above `minimum` (at least 1 for counts).
-    """
-    array = np.array(values, dtype=np.float64)
-    if array.size == 0:
-        raise PredictorError("there is no observation; at least one run is needed")
-    if array.ndim != 1:
-        raise PredictorError(f"{name}: expected values in one dimension, got {array.ndim}")
-    low, high = array.min(), array.max()
-    if (low >= 1.0 if minimum == 1.0 else low > minimum) and high < np.inf:
-        return array
-    right = (array >= 1.0 if minimum == 1.0 else array > minimum) & (array < np.inf)
-    row = int(np.flatnonzero(~right)[0])
-    wanted = "at least 1" if minimum == 1.0 else "positive"
-    raise PredictorError(f"{name} in row {row} is {array[row]:g}: expected a finite {wanted} value")
-
-
 def runs_from_arrays(
     names: Sequence[str],
     nprocs: ArrayLike,
@@ -119,12 +97,12 @@ def runs_from_arrays(
     PredictorError
         On a value that has no logarithm, or arrays of different lengths.
     """
-    counts = checked("nprocs", nprocs, 1.0)
-    times = checked("runtime", runtime)
+    counts = checked_column("nprocs", nprocs)
+    times = checked_column("runtime", runtime)
     columns: dict[str, FloatArray] = {}
     constants: dict[str, float] = {}
     for name, values in zip(names, inputs, strict=True):
-        column = checked(name, values)
+        column = checked_column(name, values)
         if column.size != counts.size:
             raise PredictorError(f"{name} has {column.size} values, nprocs {counts.size}")
         if (column == column[0]).all():
@@ -138,55 +116,38 @@ def runs_from_arrays(
     return TrainingRuns(known, times, parts, (*columns,), (*splits,), constants, ignored)
 
 
-def complete_split(
-    runtime: FloatArray, computation: FloatArray | None, communication: FloatArray | None
-) -> tuple[FloatArray, FloatArray] | None:
-    """Return both parts; a missing one is the runtime minus the other.
+def _frame_splits(
+    frame: pd.DataFrame, runtime: FloatArray
+) -> tuple[dict[str, tuple[FloatArray, FloatArray]], list[str]]:
+    """Read the split times, a missing part as the runtime minus the other; name incomplete ones.
 
     Raises
     ------
     PredictorError
         If a part is negative or exceeds the runtime it is to be subtracted from.
     """
-    if computation is None and communication is None:
-        return None
-    known = computation if computation is not None else communication
-    assert known is not None
-    rest = runtime - known
-    if computation is None or communication is None:
-        short = rest < -BEYOND_TOTAL * runtime
-        if short.any():
-            row = int(np.flatnonzero(short)[0])
-            raise PredictorError(
-                f"row {row}: a part of {known[row]:g} s exceeds the runtime {runtime[row]:g} s"
-            )
-        rest = np.maximum(rest, 0.0)
-    first, second = (rest if part is None else part for part in (computation, communication))
-    for name, part in (("computation", first), ("communication", second)):
-        if (part < 0.0).any():
-            row = int(np.flatnonzero(part < 0.0)[0])
-            raise PredictorError(f"{name} in row {row} is {part[row]:g}: expected at least 0")
-    return first, second
-
-
-def _frame_splits(
-    frame: pd.DataFrame, runtime: FloatArray
-) -> tuple[dict[str, tuple[FloatArray, FloatArray]], list[str]]:
-    """Read the split times that are complete; name the incomplete ones."""
     splits: dict[str, tuple[FloatArray, FloatArray]] = {}
     incomplete: list[str] = []
     for way, names in SPLITS.items():
-        columns: list[FloatArray | None] = []
-        for name in names:
-            values = frame[name].to_numpy(dtype=np.float64) if name in frame else None
-            if values is not None and np.isnan(values).any():
-                if not np.isnan(values).all():
-                    incomplete.append(name)
-                values = None
-            columns.append(values)
-        parts = complete_split(runtime, columns[0], columns[1])
-        if parts is not None:
-            splits[way] = parts
+        columns = {name: frame[name].to_numpy(dtype=np.float64) for name in names if name in frame}
+        unknown = {name: np.isnan(column) for name, column in columns.items()}
+        incomplete += [name for name, one in unknown.items() if one.any() and not one.all()]
+        known = {name: columns[name] for name, one in unknown.items() if not one.any()}
+        for part in known.values() if len(known) == 1 else ():
+            short = runtime - part < -BEYOND_TOTAL * runtime
+            if short.any():
+                row = int(np.argmax(short))
+                raise PredictorError(
+                    f"row {row}: a part of {part[row]:g} s exceeds the runtime {runtime[row]:g} s"
+                )
+            rest = np.maximum(runtime - part, 0.0)
+            known = {name: known.get(name, rest) for name in names}
+        for name, part in zip(SPLITS["max"], known.values(), strict=False):
+            if (part < 0.0).any():
+                row = int(np.argmax(part < 0.0))
+                raise PredictorError(f"{name} in row {row} is {part[row]:g}: expected at least 0")
+        if known:
+            splits[way] = known[names[0]], known[names[1]]
     return splits, incomplete
 
 
@@ -216,7 +177,7 @@ def runs_from_frame(observations: pd.DataFrame, inputs: tuple[str, ...]) -> Trai
     present = tuple(name for name in inputs if name in observations)
     if inputs == OPTIONAL_INPUT and present and observations["size"].isna().all():
         present = ()
-    checked("runtime", observations["runtime"].to_numpy(dtype=np.float64))
+    checked_column("runtime", observations["runtime"].to_numpy(dtype=np.float64))
     observations, dropped = _without_errant(observations, ["nprocs", *present])
     runtime = observations["runtime"].to_numpy(dtype=np.float64)
     splits, incomplete = _frame_splits(observations, runtime)
@@ -229,7 +190,7 @@ def runs_from_frame(observations: pd.DataFrame, inputs: tuple[str, ...]) -> Trai
         splits,
         tuple(unread + incomplete),
     )
-    return replace(runs, dropped=dropped) if dropped else runs
+    return replace(runs, dropped=dropped)
 
 
 def _without_errant(

@@ -148,8 +148,7 @@ def _error_of(
     if failed != DETERMINED:
         return None
     coefficients = coefficients_of(uppers, columns, 1 if way < 0 else 2)
-    error: float = error_at(coefficients, runs.known, runs.runtime, end)
-    return error
+    return error_at(coefficients, runs.known, runs.runtime, end)
 
 
 def smallest_count(runs: TrainingRuns, form: Form, split: Split) -> float:

@@ -24,7 +24,7 @@ from predictors.in_loop.sized_kernels import (
 )
 from predictors.regression.barnes import LogLogRegression
 from predictors.regression.garren import FocusedRegression
-from predictors.remarks import worst_grade
+from predictors.remarks import gravest
 from sim.engine.run import simulate
 from sim.engine.setup import Setup
 from sim.machine.base import Dedicated
@@ -149,7 +149,7 @@ def test_the_grade_of_a_count_is_the_worst_of_its_remarks(model) -> None:
     for job, size in enumerate(sizes.tolist()):
         for n in (1, 8, 100, 200):
             grade = predictor.explain(job, n).reliability
-            assert grade == worst_grade(fitted.reliability(n, size=size))
+            assert grade == gravest(fitted.reliability(n, size=size))[0]
             grades.add(grade)
     assert len(grades) > 1
 

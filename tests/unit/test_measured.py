@@ -15,7 +15,7 @@ from predictors import (
 from predictors.curves.measured import Evidence, decline_start, scatter_reach
 from predictors.errors import UndeterminedError
 from predictors.observations import merged_curve, observed_curve
-from predictors.remarks import worst_grade
+from predictors.remarks import gravest
 
 MODELS = [Adept, Amdahl, UniversalScalability, Consensus, LogLogRegression, FocusedRegression]
 DECLINING = [1.0, 2, 4, 8, 16, 32], [100.0, 52, 28, 17, 22, 30]
@@ -175,8 +175,8 @@ def test_counts_outside_a_found_family_are_believed_where_they_were_measured():
     model = Adept().fit_arrays(n, t)
     assert model.feasible_.name == "powers of 2"
     assert model.predict(24).item() >= 150 / 24 / np.exp(0.2)
-    assert worst_grade(model.reliability(24)) == "warning"
-    assert worst_grade(model.reliability(25)) == "unusable"
+    assert gravest(model.reliability(24))[0] == "warning"
+    assert gravest(model.reliability(25))[0] == "unusable"
     assert model.judgements([24, 25]) == [("warning", ""), ("unusable", "infeasible")]
     without = Adept().fit_arrays(np.delete(n, 8), np.delete(t, 8))
     assert without.predict(32).item() == pytest.approx(100 / 32, rel=0.01)
