@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike
 
-from predictors.base import FloatArray, IntArray, numbers
+from predictors.base import BoolArray, FloatArray, IntArray, numbers
 from predictors.compiling import compiled
 from predictors.errors import PredictorError
 
@@ -53,6 +53,23 @@ class ObservedCurve:
     log_scatter: float = 0.0
     dropped: tuple[tuple[float, float], ...] = ()
     ignored: tuple[str, ...] = ()
+
+    @property
+    def reach(self) -> float:
+        """Ln s = 2 d: how far outside its runs an answer may lie, either way."""
+        return reach_of(self.scatter_degrees_of_freedom, self.log_scatter)
+
+    @property
+    def decline(self) -> int:
+        """Place of the fastest count if those beyond it decline, else -1; see `decline_place`."""
+        return decline_place(self.runtime, self.reach)
+
+    def take(self, kept: BoolArray) -> "ObservedCurve":
+        """Return some of the counts as a curve of their own."""
+        if np.count_nonzero(kept) == kept.size:
+            return self
+        names = ("nprocs", "runtime", "repeats", "shortest", "longest")
+        return replace(self, **{name: getattr(self, name)[kept] for name in names})
 
 
 def observed_curve(nprocs: ArrayLike, runtime: ArrayLike) -> ObservedCurve:
@@ -225,7 +242,7 @@ RISE = 0.03
 
 @compiled
 def reach_of(degrees_of_freedom: int, log_scatter: float) -> float:
-    """Return `scatter_reach` of a curve with this scatter."""
+    """Return `ObservedCurve.reach` of a curve with this scatter."""
     if degrees_of_freedom == 0:
         return 2.0 * UNKNOWN_SCATTER
     return 2.0 * max(log_scatter, LEAST_SCATTER)

@@ -8,7 +8,6 @@ import numpy as np
 from predictors.adept.anomalies import AnomalousPoint, Metric
 from predictors.adept.fit import NOTHING, Reading, read_curve
 from predictors.adept.patterns import Feasible, special_family
-from predictors.curves.measured import decline_start, scatter_reach
 from predictors.observations import ObservedCurve
 
 
@@ -52,16 +51,15 @@ def read_layout(curve: ObservedCurve, feasible: Feasible, metric: Metric) -> Lay
     if special is not None:
         chosen = Feasible(special)
         return Layout(curve, _special_reading(curve, chosen), chosen, special)
-    reach = scatter_reach(curve)
-    reading = read_curve(curve.nprocs, curve.runtime, reach, metric == "paper")
+    reading = read_curve(curve.nprocs, curve.runtime, curve.reach, metric == "paper")
     return Layout(curve, reading, feasible, None)
 
 
 def _special_reading(curve: ObservedCurve, chosen: Feasible) -> Reading:
     """Leave out the counts that the application is not optimised for, and a declining end."""
-    start, used = decline_start(curve), chosen.holds(curve.nprocs)
-    if start is not None and used[: start + 1].any():
+    start, used = curve.decline, chosen.holds(curve.nprocs)
+    if start >= 0 and used[: start + 1].any():
         used[start + 1 :] = False
-    nothing, end = np.zeros(0, np.int64), -1 if start is None else start
+    nothing = np.zeros(0, np.int64)
     weight, starts = np.ones(len(used)), np.zeros(1, np.int64)
-    return Reading(used, weight, starts, nothing, np.zeros(0), end, NOTHING)
+    return Reading(used, weight, starts, nothing, np.zeros(0), start, NOTHING)

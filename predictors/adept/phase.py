@@ -37,7 +37,6 @@ from predictors.adept.selection import (
 from predictors.base import BoolArray, FloatArray, IntArray
 from predictors.compiling import direct
 from predictors.curves.laws import Amdahl
-from predictors.curves.measured import part_of
 from predictors.observations import ObservedCurve
 
 _fit_phase, _graded = direct(fit_phase), direct(graded)
@@ -293,7 +292,7 @@ def fit_phases(layout: Layout, options: FitOptions) -> list[Phase]:
     places = np.arange(len(curve.nprocs))
 
     def phase(inside: BoolArray, lender: Phase | None = None) -> Phase:
-        return Phase(part_of(curve, inside), reading.kept_weight[inside], options, lender)
+        return Phase(curve.take(inside), reading.kept_weight[inside], options, lender)
 
     whole = phase(reading.used)
     if len(reading.starts) == 1:

@@ -43,7 +43,7 @@ CODES = ("wide_range", DECLINING, "single_observation")
 WARNING, UNUSABLE = 2, 3
 """Places in `predictors.remarks.GRADES`."""
 UNREPEATED = 0.2
-"""ln s of times without repeats (`predictors.curves.measured.scatter_reach`)."""
+"""ln s of times without repeats (`predictors.observations.ObservedCurve.reach`)."""
 PRIOR_ERROR = 0.2
 PRIOR_WEIGHT = 2.0
 ELSEWHERE_AT_MOST = 3.0

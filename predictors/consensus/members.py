@@ -15,7 +15,7 @@ import numpy as np
 from predictors.base import FloatArray, IntArray
 from predictors.compiling import direct
 from predictors.consensus import member_kernels as kernels
-from predictors.curves.measured import Evidence, scatter_reach
+from predictors.curves.measured import Evidence
 from predictors.errors import PredictorError
 from predictors.observations import ObservedCurve, observed_curve
 from predictors.regression.garren import FocusedRegression
@@ -240,7 +240,7 @@ def members_of(
     curve: ObservedCurve, columns: IntArray, constants: Mapping[str, float] = NO_CONSTANTS
 ) -> Members:
     """Fit every method that times by count allow, a declining end left out."""
-    evidence, told = Evidence(curve), (scatter_reach(curve), bool(curve.dropped), columns)
+    evidence, told = Evidence(curve), (curve.reach, bool(curve.dropped), columns)
     kept = kernels.fit_measured(curve.nprocs, curve.runtime, *told)
     names = law_of(evidence.ordinary), LINE, CURVED
     present = tuple(names[row] for row in kept.fits.present.tolist())
