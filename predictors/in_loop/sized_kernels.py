@@ -225,17 +225,23 @@ def compare(latest, fit):  # type: ignore[no-untyped-def]
     begin, end = span[BEGIN], span[END]
     if span[COMPARED] == end:
         return
+    anew = begin > 0 or span[COMPARED] == begin
     for i in range(span[COMPARED], end):
+        places[i] = -1
         if table[RUNTIME, i] > 0.0:
             usual = complete_seconds(fit, table[COUNT, i], table[SIZE, i])
             table[RATIO, i] = np.log(table[RUNTIME, i] / usual)
             table[LOG_SIZE, i] = np.log(table[SIZE, i])
-    counts = table[COUNT, begin:end].astype(np.int64)
-    took = table[RUNTIME, begin:end] > 0.0
-    known = np.unique(counts[took])
-    levels[: known.size] = known
-    places[begin:end] = np.where(took, np.searchsorted(known, counts), -1)
-    span[COMPARED], span[LEVELS] = end, known.size
+            places[i] = place_of(levels[: span[LEVELS]], int(table[COUNT, i]))
+            anew |= places[i] < 0
+    if anew:
+        counts = table[COUNT, begin:end].astype(np.int64)
+        took = table[RUNTIME, begin:end] > 0.0
+        known = np.unique(counts[took])
+        span[LEVELS] = known.size
+        levels[: known.size] = known
+        places[begin:end] = np.where(took, np.searchsorted(known, counts), -1)
+    span[COMPARED] = end
 
 
 @compiled
