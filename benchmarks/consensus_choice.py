@@ -62,9 +62,8 @@ class Asked:
         self.said = np.array([float(model.predict(case.target)) for case, model in both])
         target = np.array([case.target for case in self.cases])
         self.away = np.log(np.maximum(target / [case.nprocs[-1] for case in self.cases], 1.0))
-        none = np.empty((1, 0))
         self.apart = np.array(
-            [model._consensus(np.log2([case.target]), none)[3].item() for case, model in both]
+            [model._consensus(np.log2([[case.target]]))[3].item() for case, model in both]
         )
         self.bend = np.array(
             [flattening_of(m.members_.curve.nprocs, m.members_.curve.runtime) for m in self.models]

@@ -23,7 +23,7 @@ from benchmarks.floor import show
 from predictors.errors import PredictorError
 from predictors.regression.garren import FocusedRegression
 from predictors.regression.training_runs import TrainingRuns, runs_from_arrays, without_constants
-from predictors.remarks import worst_grade
+from predictors.remarks import gravest
 from scripts.composing import composed
 from sim.simulation.scene import Scene, set_scene
 from workloads.base import Trace
@@ -58,7 +58,7 @@ class History:
                 continue
             try:
                 size = float(model.solve_size(seconds, nprocs))
-                found = size, worst_grade(model.remarks_on_size(seconds, nprocs))
+                found = size, gravest(model.remarks_on_size(seconds, nprocs))[0]
             except PredictorError:
                 continue
             if found[1] != "unusable":

@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike
 from scipy.optimize import least_squares
 
 from predictors.base import BoolArray, FloatArray, Remark
-from predictors.errors import NotFittedError, PredictorError
+from predictors.errors import BETWEEN_0_AND_1, NotFittedError, PredictorError
 from predictors.least_squares import (
     LinearFit,
     Method,
@@ -17,7 +17,7 @@ from predictors.least_squares import (
     check_method,
     fit_linear,
 )
-from predictors.remarks import check_level, refuse_unusable
+from predictors.remarks import refuse_unusable
 from predictors.under_load.complexity import Term, complexity_terms
 from predictors.under_load.judgement import range_from_folds
 from predictors.under_load.load_aware import LoadedRuns, Targets, loaded_runs, targets
@@ -97,7 +97,7 @@ class SizePolynomial:
         self, nprocs: ArrayLike, level: float = 0.8, **inputs: ArrayLike
     ) -> tuple[FloatArray, FloatArray]:
         """Return a range that holds about `level` of such runs (jackknife+ over sizes)."""
-        check_level(level)
+        BETWEEN_0_AND_1.check(level=level)
         wanted, columns = self._asked(nprocs, inputs)
         low, high = range_from_folds(
             _columns(self._terms, self.runs_.size, self.largest_), self.runs_.runtime,
@@ -247,7 +247,7 @@ class RatioPolynomial:
         self, nprocs: ArrayLike, level: float = 0.8, **inputs: ArrayLike
     ) -> tuple[FloatArray, FloatArray]:
         """Return a range from the ratios of runtimes to fitted values of the runs seen."""
-        check_level(level)
+        BETWEEN_0_AND_1.check(level=level)
         wanted, raw = self._values(nprocs, inputs)
         seen = {
             "size": self.runs_.size,

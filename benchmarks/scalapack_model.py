@@ -8,9 +8,9 @@ from numpy.typing import ArrayLike
 
 from benchmarks.load_comparators import floored
 from predictors.base import FloatArray, Remark
-from predictors.errors import NotFittedError, PredictorError
+from predictors.errors import BETWEEN_0_AND_1, NotFittedError, PredictorError
 from predictors.least_squares import LinearFit, Method, Weights, check_method, fit_linear
-from predictors.remarks import check_level, refuse_unusable
+from predictors.remarks import refuse_unusable
 from predictors.under_load.load_aware import LoadedRuns, Targets, loaded_runs, targets
 
 FLOPS = 22 / 3
@@ -131,7 +131,7 @@ class AnalyticalModel:
         self, nprocs: ArrayLike, level: float = 0.8, **inputs: ArrayLike
     ) -> tuple[FloatArray, FloatArray]:
         """Return a range from the ratios of runtimes to the model's at the runs seen."""
-        check_level(level)
+        BETWEEN_0_AND_1.check(level=level)
         answer = self.predict(nprocs, strict=False, **inputs)
         low, high = np.quantile(self._ratios, ((1 - level) / 2, (1 + level) / 2))
         return answer * min(low, 1.0), answer * max(high, 1.0)

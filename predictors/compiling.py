@@ -17,7 +17,7 @@ from collections.abc import Callable, Iterable
 from contextlib import suppress
 from functools import cache, partial
 from pathlib import Path
-from typing import Any, ParamSpec, Self, TypeVar, overload
+from typing import Any, ParamSpec, Self, TypeVar, cast, overload
 from uuid import uuid4
 
 import numpy as np
@@ -162,7 +162,7 @@ def compiled(function: Any = None, **options: Any) -> Any:
     return njit(cache=True, nogil=True, error_model="numpy", **options)(function)
 
 
-def direct(function: Any) -> Callable[..., Any]:
+def direct(function: Callable[Given, Found]) -> Callable[Given, Found]:
     """Return a compiled function whose arguments always have the types that they had first.
 
     At each call Numba looks up the types of all arrays in all arguments, which takes longer
@@ -181,18 +181,18 @@ def direct(function: Any) -> Callable[..., Any]:
     >>> last(np.arange(3.0)), last(np.arange(4.0))
     (2.0, 3.0)
     """
-    entry: Any = None
+    entry, made = None, cast(Any, function)
 
     def call(*arguments: Any) -> Any:
         nonlocal entry
         if entry is not None:
             return entry(*arguments)
-        found = function(*arguments)
-        if hasattr(function, "get_overload"):  # not where nothing is compiled
-            entry = function.get_overload(tuple(map(typeof, arguments)))
+        found = made(*arguments)
+        if hasattr(made, "get_overload"):  # not where nothing is compiled
+            entry = made.get_overload(tuple(map(typeof, arguments)))
         return found
 
-    return call
+    return cast(Callable[Given, Found], call)
 
 
 def record(fields: list[Any]) -> np.dtype[Any]:

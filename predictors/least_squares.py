@@ -105,19 +105,16 @@ class LeastSquares:
     @property
     def covariance(self) -> FloatArray:
         """Covariance of the coefficients, shape (columns, columns)."""
-        variance: FloatArray = (self.inverse @ self.inverse.T) * self.spread**2
-        return variance
+        return np.asarray((self.inverse @ self.inverse.T) * self.spread**2)
 
     def predict(self, design: FloatArray) -> FloatArray:
         """Return the fitted value of each row of `design`."""
-        values: FloatArray = design @ self.coefficients
-        return values
+        return np.asarray(design @ self.coefficients)
 
     def leverage(self, design: FloatArray) -> FloatArray:
         """Return x(XᵀX)⁻¹xᵀ of each row x of `design`."""
         projected = design @ self.inverse
-        squares: FloatArray = np.einsum("ij,ij->i", projected, projected)
-        return squares
+        return np.asarray(np.einsum("ij,ij->i", projected, projected))
 
     def deviation(self, design: FloatArray) -> FloatArray:
         """Return the standard error of a new observation at each row of `design`."""

@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike
 
-from predictors.base import FloatArray, IntArray, numbers
+from predictors.base import BoolArray, FloatArray, IntArray, numbers
 from predictors.compiling import compiled
 from predictors.errors import PredictorError
 
@@ -54,6 +54,23 @@ class ObservedCurve:
     dropped: tuple[tuple[float, float], ...] = ()
     ignored: tuple[str, ...] = ()
 
+    @property
+    def reach(self) -> float:
+        """Ln s = 2 d: how far outside its runs an answer may lie, either way."""
+        return reach_of(self.scatter_degrees_of_freedom, self.log_scatter)
+
+    @property
+    def decline(self) -> int:
+        """Place of the fastest count if those beyond it decline, else -1; see `decline_place`."""
+        return decline_place(self.runtime, self.reach)
+
+    def take(self, kept: BoolArray) -> "ObservedCurve":
+        """Return some of the counts as a curve of their own."""
+        if np.count_nonzero(kept) == kept.size:
+            return self
+        names = ("nprocs", "runtime", "repeats", "shortest", "longest")
+        return replace(self, **{name: getattr(self, name)[kept] for name in names})
+
 
 def observed_curve(nprocs: ArrayLike, runtime: ArrayLike) -> ObservedCurve:
     """Check runs, drop obvious outliers among repeats and average the rest.
@@ -79,8 +96,6 @@ def observed_curve(nprocs: ArrayLike, runtime: ArrayLike) -> ObservedCurve:
     counts, times = counts[order], times[order]
     distinct = np.ones(len(counts), bool)
     distinct[1:] = counts[1:] > counts[:-1]
-    if distinct.all():
-        return ObservedCurve(counts, times, np.ones(len(counts), np.int64), times, times)
     starts = np.flatnonzero(distinct)
     repeats = np.diff(starts, append=len(counts))
     runs = np.zeros((len(starts), repeats.max()))
@@ -165,8 +180,7 @@ def dropped_of(runtimes: FloatArray) -> list[float]:
     """Return the obvious outliers that `merge_repeats` drops."""
     merged = merge_repeats(runtimes)
     far = np.abs(runtimes - merged.middle) > merged.limit
-    dropped: list[float] = np.sort(runtimes[far]).tolist()
-    return dropped
+    return list(map(float, np.sort(runtimes[far])))
 
 
 @compiled
@@ -228,7 +242,7 @@ RISE = 0.03
 
 @compiled
 def reach_of(degrees_of_freedom: int, log_scatter: float) -> float:
-    """Return `scatter_reach` of a curve with this scatter."""
+    """Return `ObservedCurve.reach` of a curve with this scatter."""
     if degrees_of_freedom == 0:
         return 2.0 * UNKNOWN_SCATTER
     return 2.0 * max(log_scatter, LEAST_SCATTER)
@@ -299,26 +313,36 @@ def checked_targets(nprocs: ArrayLike) -> FloatArray:
     return targets
 
 
+def checked_column(name: str, values: ArrayLike) -> FloatArray:
+    """Return a column of runs as float64 of its own.
+
+    Raises
+    ------
+    PredictorError
+        If there is no run, or a value is not finite and above 0 (a count: at least 1); the
+        row is named.
+    """
+    array = np.array(values, dtype=np.float64)
+    if not array.size:
+        raise PredictorError("there is no observation; at least one run is needed")
+    if array.ndim != 1:
+        raise PredictorError(f"{name}: expected values in one dimension, got {array.ndim}")
+    good = (array >= 1.0 if name == "nprocs" else array > 0.0) & (array < np.inf)
+    if not good.all():
+        row, accepted = int(np.argmin(good)), "at least 1" if name == "nprocs" else "above 0"
+        raise PredictorError(
+            f"{name} in row {row} is {array[row]:g}; it must be finite and {accepted}"
+        )
+    return array
+
+
 def _checked(nprocs: ArrayLike, runtime: ArrayLike) -> tuple[FloatArray, FloatArray]:
     counts, times = np.atleast_1d(np.asarray(nprocs, float)), np.atleast_1d(np.asarray(runtime))
     if times.dtype.kind not in "iuf" and times.ndim == 1:
         times = numbers(pd.Series(times), "runtime")
-    times = times.astype(float, copy=False)
     if counts.shape != times.shape or counts.ndim != 1:
         raise PredictorError(
             f"a runtime for each processor count is needed, got shapes {counts.shape} "
             f"and {times.shape}"
         )
-    if not len(counts):
-        raise PredictorError("there is no observation; at least one run is needed")
-    for name, values, good, accepted in (
-        ("nprocs", counts, counts >= 1.0, "at least 1"),
-        ("runtime", times, times > 0.0, "above 0"),
-    ):
-        bad = ~(good & np.isfinite(values))
-        if bad.any():
-            row = int(np.flatnonzero(bad)[0])
-            raise PredictorError(
-                f"{name} in row {row} is {values[row]:g}; it must be finite and {accepted}"
-            )
-    return counts, times
+    return checked_column("nprocs", counts), checked_column("runtime", times)

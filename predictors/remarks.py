@@ -4,8 +4,8 @@ from collections.abc import Iterable, Sequence
 
 import numpy as np
 
-from predictors.base import FloatArray, Remark
-from predictors.errors import BETWEEN_0_AND_1, UndeterminedError
+from predictors.base import FloatArray, IntArray, Remark
+from predictors.errors import UndeterminedError
 from predictors.observations import ObservedCurve
 
 FAR_FACTOR = 4.0
@@ -36,9 +36,10 @@ def worse(one: str, other: str) -> str:
     return one if SEVERITY[one] >= SEVERITY[other] else other
 
 
-def worst_grade(remarks: Iterable[Remark]) -> str:
-    """Return the worst grade of some remarks, empty without any."""
-    return gravest(remarks)[0]
+def graded(names: Sequence[str], severities: IntArray, codes: IntArray) -> list[tuple[str, str]]:
+    """Return the grade of each severity, and the code's name where it is unusable."""
+    told = zip((GRADES[one] for one in severities.tolist()), codes.tolist(), strict=True)
+    return [(grade, names[code] if grade == UNUSABLE else "") for grade, code in told]
 
 
 def gravest(remarks: Iterable[Remark]) -> tuple[str, str]:
@@ -49,17 +50,6 @@ def gravest(remarks: Iterable[Remark]) -> tuple[str, str]:
     ranked = ((SEVERITY[r.grade], r.code not in ELSEWHERE, r) for r in remarks)
     worst = max(ranked, key=lambda one: one[:2], default=None)
     return ("", "") if worst is None else (worst[2].grade, worst[2].code)
-
-
-def check_level(level: float) -> None:
-    """Refuse a level of a range outside (0, 1).
-
-    Raises
-    ------
-    PredictorError
-        If it is.
-    """
-    BETWEEN_0_AND_1.check(level=level)
 
 
 def refuse_unusable(remarks: Iterable[Remark]) -> None:

@@ -6,11 +6,9 @@ from functools import cached_property
 import numpy as np
 
 from predictors.adept.anomalies import AnomalousPoint, Metric
-from predictors.adept.fit import NOTHING, Reading, phases_of, read_curve
+from predictors.adept.fit import NOTHING, Reading, read_curve
 from predictors.adept.patterns import Feasible, special_family
-from predictors.base import FloatArray, IntArray
-from predictors.curves.measured import Evidence, decline_start, scatter_reach
-from predictors.observations import RISE, ObservedCurve
+from predictors.observations import ObservedCurve
 
 
 @dataclass(eq=False)
@@ -46,26 +44,6 @@ class Layout:
         """Whether the counts beyond the fastest decline."""
         return self.reading.start >= 0
 
-    @property
-    def rises(self) -> bool:
-        """Whether runtimes end higher than their shortest without being a decline."""
-        runtime = self.curve.runtime
-        return not self.declines and bool(runtime[-1] > (1.0 + RISE) * runtime.min())
-
-    def evidence(self) -> Evidence:
-        """Return what answers keep to: all but anomalous points.
-
-        Counts outside a family that was found say nothing of the counts beside them.
-        """
-        exempt, alone = self.reading.points.tolist(), ~self.feasible.holds(self.curve.nprocs)
-        own = [] if self.special is None else np.flatnonzero(alone).tolist()
-        return Evidence(self.curve, exempt, own)
-
-    def phase_of(self, targets: FloatArray) -> IntArray:
-        """Return the phase of the observation nearest to each target, ties to the larger count."""
-        found: IntArray = phases_of(self.curve.nprocs, self.reading, targets)
-        return found
-
 
 def read_layout(curve: ObservedCurve, feasible: Feasible, metric: Metric) -> Layout:
     """Look for special counts, a declining end, anomalous points and steps, in this order."""
@@ -73,16 +51,15 @@ def read_layout(curve: ObservedCurve, feasible: Feasible, metric: Metric) -> Lay
     if special is not None:
         chosen = Feasible(special)
         return Layout(curve, _special_reading(curve, chosen), chosen, special)
-    reach = scatter_reach(curve)
-    reading = read_curve(curve.nprocs, curve.runtime, reach, metric == "paper")
+    reading = read_curve(curve.nprocs, curve.runtime, curve.reach, metric == "paper")
     return Layout(curve, reading, feasible, None)
 
 
 def _special_reading(curve: ObservedCurve, chosen: Feasible) -> Reading:
     """Leave out the counts that the application is not optimised for, and a declining end."""
-    start, used = decline_start(curve), chosen.holds(curve.nprocs)
-    if start is not None and used[: start + 1].any():
+    start, used = curve.decline, chosen.holds(curve.nprocs)
+    if start >= 0 and used[: start + 1].any():
         used[start + 1 :] = False
-    nothing, end = np.zeros(0, np.int64), -1 if start is None else start
+    nothing = np.zeros(0, np.int64)
     weight, starts = np.ones(len(used)), np.zeros(1, np.int64)
-    return Reading(used, weight, starts, nothing, np.zeros(0), end, NOTHING)
+    return Reading(used, weight, starts, nothing, np.zeros(0), start, NOTHING)

@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike
 from predictors.adept.anomalies import AnomalousPoint, Metric
 from predictors.adept.curve import DowneyCurve
 from predictors.adept.envelope import Envelope
-from predictors.adept.fit import CODES, NOTE, NOTHING, SEVERITY
+from predictors.adept.fit import CODES, NOTE, NOTHING, SEVERITY, phases_of
 from predictors.adept.layout import Layout, read_layout
 from predictors.adept.patterns import Feasible
 from predictors.adept.phase import Answers, FitOptions, Phase, SearchName, fit_phases
@@ -21,16 +21,16 @@ from predictors.adept.reliability import curve_remarks, open_remarks, phase_rema
 from predictors.adept.search import SERIAL_TIMES, Scale
 from predictors.adept.selection import EXACT, LEAST
 from predictors.base import BoolArray, FloatArray, IntArray, Remark
-from predictors.curves.laws import AnchoredEstimator
+from predictors.curves.laws import CurveEstimator
 from predictors.curves.measured import Evidence
 from predictors.errors import PredictorError, check_choice
 from predictors.observations import SAME, ObservedCurve, merged_curve
-from predictors.remarks import GRADES, UNUSABLE, gravest
+from predictors.remarks import UNUSABLE, graded, gravest
 
 _NOTHING = np.empty((9, 0))
 
 
-class Adept(AnchoredEstimator):
+class Adept(CurveEstimator):
     """Downey's curve through a handful of runs, fitted anew for each target.
 
     Parameters
@@ -144,11 +144,7 @@ class Adept(AnchoredEstimator):
         where the counts are those predicted last.
         """
         if self._grades_at_once:
-            severities, codes = self._said(np.ravel(nprocs))[SEVERITY:].astype(int).tolist()
-            return [
-                (GRADES[severity], CODES[code] if GRADES[severity] == UNUSABLE else "")
-                for severity, code in zip(severities, codes, strict=True)
-            ]
+            return graded(CODES, *self._said(np.ravel(nprocs))[SEVERITY:].astype(np.int64))
         targets, found = self._targets(nprocs).ravel(), {}
         for _, places in self._by_phase(targets):
             about: dict[float | None, list[Remark]] = {None: []}
@@ -165,7 +161,7 @@ class Adept(AnchoredEstimator):
         With steps it is the curve of the phase at `nprocs`; by default of the last.
         """
         last = float(self._targets(self.curve_.nprocs[-1] if nprocs is None else nprocs))
-        place = int(self._layout.phase_of(np.array([last]))[0])
+        place = int(self._phases_of(np.array([last]))[0])
         fitted, end = self._phases[place].fitted, self.declines_after_
         return fitted if end is None else replace(fitted, declines_after=end)
 
@@ -204,36 +200,31 @@ class Adept(AnchoredEstimator):
     @property
     def serial_measured_(self) -> bool:
         """Whether a runtime on one processor was observed."""
-        return bool(self._targets(1.0) == self.curve_.nprocs[0])
+        return bool(self._layout.curve.nprocs[0] == 1.0)
 
     @property
     def floor_(self) -> float:
         """Relative noise of the last phase."""
-        self._targets(1.0)
         return self._phases[-1].fit.floor
 
     @property
     def envelope_(self) -> Envelope:
         """Bounds on A and sigma, of the last phase."""
-        self._targets(1.0)
         return self._phases[-1].envelope
 
     @property
     def anomalies_(self) -> tuple[AnomalousPoint, ...]:
         """Observations off the trend of the others."""
-        self._targets(1.0)
         return self._layout.points
 
     @property
     def phases_(self) -> tuple[tuple[float, float], ...]:
         """First and last observed count of each phase."""
-        self._targets(1.0)
         return tuple((float(p.curve.nprocs[0]), float(p.curve.nprocs[-1])) for p in self._phases)
 
     @property
     def feasible_(self) -> Feasible:
         """Counts the application runs on."""
-        self._targets(1.0)
         return self._layout.feasible
 
     def _learn(self, curve: ObservedCurve) -> None:
@@ -264,13 +255,19 @@ class Adept(AnchoredEstimator):
         return curve.nprocs, reading.points, end, max(least, reading.severity)
 
     @cached_property
-    def _evidence(self) -> Evidence:  # type: ignore[override]
-        """What answers keep to."""
-        return self._layout.evidence()
+    def _evidence(self) -> Evidence:
+        """What answers keep to: all but anomalous points.
+
+        Counts outside a family that was found say nothing of the counts beside them.
+        """
+        layout, alone = self._layout, ~self.feasible(self.curve_.nprocs)
+        own = [] if layout.special is None else np.flatnonzero(alone).tolist()
+        return Evidence(self.curve_, layout.reading.points.tolist(), own)
 
     @cached_property
     def _layout(self) -> Layout:
         """How the observations are read."""
+        self.check_fitted(self._learned)
         return read_layout(self.curve_, Feasible(self.allowed), self.metric)
 
     @cached_property
@@ -311,11 +308,14 @@ class Adept(AnchoredEstimator):
             found += open_remarks(phase, answers[:, places], asked[places], self._layout)
         return found + point_remarks(self._layout, self._evidence, asked)
 
+    def _phases_of(self, targets: FloatArray) -> IntArray:
+        return phases_of(self.curve_.nprocs, self._layout.reading, targets)
+
     def _by_phase(self, targets: FloatArray) -> list[tuple[Phase, Any]]:
         """Return each phase that has targets, with the places of these."""
         if len(self._phases) == 1:
             return [(self._phases[0], slice(None))]
-        belongs = self._layout.phase_of(targets)
+        belongs = self._phases_of(targets)
         return [
             (phase, np.flatnonzero(belongs == place))
             for place, phase in enumerate(self._phases)

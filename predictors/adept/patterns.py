@@ -38,22 +38,6 @@ def members(place: int, counts: FloatArray) -> BoolArray:
     return found
 
 
-@compiled
-def may_be_special(nprocs: FloatArray, runtime: FloatArray) -> int:
-    """Return the places of `NAMES` that `special_family` has to try, as bits."""
-    if nprocs.size < _SPECIAL_LEAST:
-        return 0
-    fast, found = jumping(nprocs, runtime), 0
-    if fast.size < 2:
-        return 0
-    for place in range(_BASES.size):
-        member = members(place, nprocs)
-        inside = np.sum(member)
-        if inside >= _SPECIAL_MEMBERS and nprocs.size - inside >= 2 and np.all(member[fast]):
-            found |= 1 << place
-    return found
-
-
 class Feasible:
     """The processor counts that an application runs on.
 
@@ -127,16 +111,17 @@ def special_family(nprocs: FloatArray, runtime: FloatArray) -> str | None:
     than 10 % than Amdahl's law through the other observations says, and every
     observation that stands out as too fast is a member.
     """
-    tried = may_be_special(nprocs, runtime)
     best, best_share = None, _SPECIAL_SHARE
-    for place, name in enumerate(NAMES if tried else ()):
-        if not tried >> place & 1:
-            continue
+    fast = jumping(nprocs, runtime) if nprocs.size >= _SPECIAL_LEAST else ()
+    for place, name in enumerate(NAMES if len(fast) > 1 else ()):
         member = members(place, nprocs)
+        inside, outside = np.bincount(member, minlength=2)[::-1].tolist()
+        if inside < _SPECIAL_MEMBERS or outside < 2 or not member[fast].all():
+            continue
         others = Amdahl().fit_arrays(nprocs[~member], runtime[~member])
-        inside = member & (nprocs >= nprocs[~member][0]) & (nprocs <= nprocs[~member][-1])
+        among = member & (nprocs >= nprocs[~member][0]) & (nprocs <= nprocs[~member][-1])
         faster = runtime < others.predict_model(nprocs) * (1.0 - SENSITIVITY)
-        share = float(faster[inside].mean()) if inside.sum() >= 2 else 0.0
+        share = float(faster[among].mean()) if among.sum() >= 2 else 0.0
         if share > best_share or (best is None and share >= _SPECIAL_SHARE):
             best, best_share = name, share
     return best

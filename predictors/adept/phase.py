@@ -1,9 +1,10 @@
 """Curve fitting on the observations of one phase, for any targets at once."""
 
+from collections.abc import Mapping
 from dataclasses import replace
 from functools import cached_property
 from itertools import pairwise
-from math import isinf, nan
+from math import isinf, isnan, nan
 from typing import Literal, NamedTuple
 
 import numpy as np
@@ -30,23 +31,17 @@ from predictors.adept.selection import (
     LEAST,
     Selection,
     distance_weights,
-    noise_floor,
+    noise_of,
     select,
 )
 from predictors.base import BoolArray, FloatArray, IntArray
 from predictors.compiling import direct
 from predictors.curves.laws import Amdahl
-from predictors.curves.measured import part_of
 from predictors.observations import ObservedCurve
 
 _fit_phase, _graded = direct(fit_phase), direct(graded)
 _FAR = 4.0
 SearchName = Literal["exact", "grid"]
-
-
-def is_sparse(curve: ObservedCurve, scale: Scale) -> bool:
-    """Say whether the observations are fewer than a search can work with."""
-    return len(curve.nprocs) <= {"free": 2, "serial": 1, "unit": 0}[scale]
 
 
 def amdahl_curve(curve: ObservedCurve) -> DowneyCurve:
@@ -67,13 +62,8 @@ def amdahl_curve(curve: ObservedCurve) -> DowneyCurve:
     return DowneyCurve((far + sigma) / (1.0 + sigma), sigma, serial_time)
 
 
-def single_bounds(curve: ObservedCurve, targets: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Return the bounds from one observation: no scaling at all, and ideal scaling."""
-    same = np.full(len(targets), float(curve.runtime[0]))
-    ideal = same * curve.nprocs[0] / targets
-    return np.minimum(same, ideal), np.maximum(same, ideal)
-
-
+_TOO_FEW: Mapping[Scale, int] = {"free": 2, "serial": 1, "unit": 0}
+"""So few observations are fewer than a search can work with."""
 _DRIFT = 0.20
 """Relative model error a doubling outside the observations, where there is any noise."""
 _BETWEEN = 0.10
@@ -146,17 +136,15 @@ class Phase:
         self.options = options
         self._serial = SERIAL_TIMES[options.scale]
         self._plain = options.search == "grid"
-        self.is_sparse = is_sparse(curve, options.scale)
+        self.is_sparse = len(curve.nprocs) <= _TOO_FEW[options.scale]
 
     @cached_property
     def fit(self) -> Fit:
         """The fit with equal weights, for the curve as a whole."""
-        found: Fit
         if self._plain:
             return self._settled(self._searched(*self._ahead))
         fitting = _fit_phase if self._serial is None else fit_phase
-        found = fitting(self._observed, self._scatter, self._serial)
-        return found
+        return fitting(self._observed, self._scatter, self._serial)
 
     @property
     def _ahead(self) -> tuple[FloatArray, FloatArray]:
@@ -171,15 +159,12 @@ class Phase:
         return curve.repeats, curve.scatter, curve.scatter_degrees_of_freedom, given
 
     def _settled(self, instances: Instances) -> Fit:
-        given = self._scatter, self._serial, self._plain
-        found: Fit = settle(self._observed, instances, *given)
-        return found
+        return settle(self._observed, instances, self._scatter, self._serial, self._plain)
 
     @cached_property
     def whole(self) -> Selection:
         """The instance that stands for the whole phase."""
-        found: Selection = settled(self.fit, self._plain, self.curve.nprocs[-1])
-        return found
+        return settled(self.fit, self._plain, self.curve.nprocs.item(-1))
 
     @cached_property
     def fitted(self) -> DowneyCurve:
@@ -216,7 +201,6 @@ class Phase:
         ----------
         targets : numpy.ndarray of float, shape (t,)
         """
-        answers: FloatArray
         if self.lender is not None:
             answers = self.lender.answers(targets)
             answers[:4] *= self._factor
@@ -244,23 +228,23 @@ class Phase:
         """Return what equally weighted instances say, and two rows of grades; see `graded`."""
         if self.lender is None:
             own = self.curve.nprocs, self.fit.floor, self.fit.worst
-            return np.asarray(_graded(self._observed, self.fit, 1.0, own, curve, targets))
+            return _graded(self._observed, self.fit, 1.0, own, curve, targets)
         worst = float(np.abs(self.residuals[self.kept_weight > 0.0]).max(initial=0.0))
         # so few counts never are without noise, but if that is said
         floor = LARGEST if self.options.floor is None else self.options.floor
         own = self.curve.nprocs, floor, worst
         lent = self.lender._observed, self.lender.fit
-        return np.asarray(_graded(*lent, self._factor, own, curve, targets))
+        return _graded(*lent, self._factor, own, curve, targets)
 
     def spreads(self, nprocs: FloatArray) -> FloatArray:
         """Return largest over smallest prediction minus 1 of the indistinguishable instances."""
         members = np.flatnonzero(self.whole.members[0])
-        return np.asarray(spreads_of(self.fit.instances, members, nprocs), float)
+        return spreads_of(self.fit.instances, members, nprocs)
 
     def misses(self, nprocs: FloatArray, runtime: FloatArray) -> FloatArray:
         """Return what the whole curve says of observations over what was measured, minus 1."""
-        chosen, fit = self.whole.chosen[0], self.fit
-        return np.asarray(residuals_of(fit.instances, chosen, fit.unit, nprocs, runtime))
+        chosen, fit = self.whole.chosen.item(0), self.fit
+        return residuals_of(fit.instances, chosen, fit.unit, nprocs, runtime)
 
     @cached_property
     def _factor(self) -> float:
@@ -273,8 +257,10 @@ class Phase:
         """Put Amdahl's law in place of instances that nothing chooses between."""
         predicted = Amdahl().fit_arrays(self.curve.nprocs, self.curve.runtime).predict(targets)
         _, low, high, *_ = answers
-        if len(self.curve.nprocs) == 1:
-            low, high = single_bounds(self.curve, targets)
+        if len(self.curve.nprocs) == 1:  # between no scaling at all, and ideal scaling
+            same = np.full(len(targets), float(self.curve.runtime[0]))
+            ideal = same * self.curve.nprocs[0] / targets
+            low, high = np.minimum(same, ideal), np.maximum(same, ideal)
         serial_time = np.full(len(targets), self.fitted.serial_time)
         ends = np.minimum(low, predicted), np.maximum(high, predicted)
         return np.stack([predicted, *ends, serial_time, *answers[4:]])
@@ -284,14 +270,13 @@ class Phase:
         weights = weights / weights.sum(axis=1, keepdims=True)
         observed = self.curve.nprocs, self.curve.runtime
         problem = problem_of(*observed, weights, targets, self._serial)
-        found: Instances = grid_search(problem, targets) if self._plain else search(problem)
-        return found
+        return grid_search(problem, targets) if self._plain else search(problem)
 
     def errors(self, targets: FloatArray) -> FloatArray:
         """Return the relative error of predictions beside what instances leave open."""
-        floor = self.fit.floor
-        if self.options.floor is None and not self.curve.scatter_degrees_of_freedom:
-            floor = floor or noise_floor(self.curve, 0.0, 3)  # one run a count tells of no noise
+        floor, (repeats, scatter, degrees, given) = self.fit.floor, self._scatter
+        if isnan(given) and not degrees:
+            floor = floor or noise_of(repeats, scatter, degrees, 0.0, 3)  # one run a count: none
         if floor == 0.0:
             return np.zeros(len(targets))
         seen = self.curve.nprocs
@@ -307,7 +292,7 @@ def fit_phases(layout: Layout, options: FitOptions) -> list[Phase]:
     places = np.arange(len(curve.nprocs))
 
     def phase(inside: BoolArray, lender: Phase | None = None) -> Phase:
-        return Phase(part_of(curve, inside), reading.kept_weight[inside], options, lender)
+        return Phase(curve.take(inside), reading.kept_weight[inside], options, lender)
 
     whole = phase(reading.used)
     if len(reading.starts) == 1:

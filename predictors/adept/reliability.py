@@ -21,7 +21,7 @@ from predictors.adept.patterns import Feasible
 from predictors.adept.phase import Answers, Phase
 from predictors.base import FloatArray, Grade, IntArray, Remark
 from predictors.curves.measured import Evidence
-from predictors.observations import ObservedCurve
+from predictors.observations import RISE, ObservedCurve
 from predictors.remarks import (
     CONTRADICTED,
     GRADES,
@@ -92,7 +92,9 @@ def open_remarks(
         between = f"{one.low:.4g} to {one.high:.4g} s"
         measure, text = advice, SINGLE
         if codes[place] == LINEAR:
-            measure = layout.feasible.at_least(_bend(one))
+            A, sigma = float(one.A), float(one.sigma)
+            bend = A + sigma * (A - 1.0) if sigma > 1.0 else A  # N = A + A sigma - sigma
+            measure = layout.feasible.at_least(bend)
             text = (
                 f"all observations lie before the curve bends, so any A from {one.A_low:.3g} on "
                 f"fits; at {target:g} that means {between}"
@@ -104,12 +106,6 @@ def open_remarks(
             )
         found.append(Remark(grade, CODES[codes[place]], text, measure, target))
     return found
-
-
-def _bend(one: Answers) -> float:
-    """Return where the predicting instance bends: A, or N = A + A sigma - sigma above sigma = 1."""
-    A, sigma = float(one.A), float(one.sigma)
-    return A + sigma * (A - 1.0) if sigma > 1.0 else A
 
 
 def _infeasible_grades(layout: Layout, evidence: Evidence, targets: FloatArray) -> IntArray:
@@ -177,10 +173,10 @@ def _superlinear(curve: ObservedCurve) -> list[Remark]:
 
 
 def _end_remarks(layout: Layout) -> list[Remark]:
-    curve = layout.curve
-    if not layout.rises:
+    curve, fastest = layout.curve, int(layout.curve.runtime.argmin())
+    if layout.declines or curve.runtime[-1] <= (1.0 + RISE) * curve.runtime[fastest]:
         return []
-    best = float(curve.nprocs[int(curve.runtime.argmin())])
+    best = float(curve.nprocs[fastest])
     text = (
         f"the runtime on {curve.nprocs[-1]:g} is longer than on {best:g}, which may be scatter, "
         "an outlier or the start of a decline"

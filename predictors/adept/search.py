@@ -316,14 +316,6 @@ def _fill_refined(
 
 
 @compiled
-def _copy(source: FloatArray, target: FloatArray, columns: int) -> None:
-    """Copy the first columns of all rows; assigning slices takes far longer to compile."""
-    for i in range(source.shape[0]):
-        for k in range(columns):
-            target[i, k] = source[i, k]
-
-
-@compiled
 def solve(problem: Problem, table: FloatArray) -> FloatArray:
     """Return B, c, r and WSSRE of candidates for a single target, shape (4, k).
 
@@ -345,20 +337,13 @@ def search(problem: Problem) -> Instances:
     values = np.empty((rows, 4, table.shape[1]))
     products = _products(table[0, :coarse], table[1, :coarse], nprocs)
     sums = np.empty((5, coarse))
-    plain = np.empty((4, coarse))
     once, twice = np.empty(runtime.size), np.empty(runtime.size)
     for row in range(rows):
         found = values[row]
-        is_alike = row > 0
         for i in range(runtime.size):
             once[i] = weights[row, i] / runtime[i]
             twice[i] = once[i] / runtime[i]
-            is_alike = is_alike and weights[row, i] == weights[row - 1, i]
-        if is_alike:
-            _copy(plain, found, coarse)
-        else:
-            _fill_lattice(products, once, twice, table, serial, sums, found)
-            _copy(found, plain, coarse)
+        _fill_lattice(products, once, twice, table, serial, sums, found)
         for k in range(coarse):
             if found[0, k] > reach[row] * (REACH if table[1, k] > 0.0 else 1.0):
                 found[3, k] = np.inf

@@ -7,7 +7,6 @@ import numpy as np
 from predictors.adept.search import Instances, terms
 from predictors.base import BoolArray, FloatArray, IntArray
 from predictors.compiling import compiled
-from predictors.observations import ObservedCurve
 
 RUNNER_UP = 1.1
 """WSSRE within this factor of the best is as good (ADEPT paper, Table 3)."""
@@ -86,23 +85,14 @@ def total(values: FloatArray) -> float:
 
 @compiled
 def noise_of(repeats: IntArray, scatter: float, degrees: int, residual: float, used: int) -> float:
-    """Estimate the relative error below which instances cannot be told apart."""
-    mean_runs = total(1.0 / repeats) / repeats.size
-    own = max(used - PARAMETERS, 0)
-    if own and residual < NOISELESS and scatter < NOISELESS:
-        return 0.0
-    squares = EXPECTED_RUNS * EXPECTED_ERROR**2 + used * residual**2
-    squares += degrees * scatter**2 * mean_runs
-    return float(min(np.sqrt(squares / (EXPECTED_RUNS + own + degrees)), LARGEST))
-
-
-def noise_floor(curve: ObservedCurve, residual: float, used: int) -> float:
     """Estimate the relative error below which instances cannot be told apart.
 
     Parameters
     ----------
-    curve : ObservedCurve
-        For the scatter of its repeats.
+    repeats : numpy.ndarray of int, shape (m,)
+        Runs at each count.
+    scatter : float
+        Of these, with its degrees of freedom.
     residual : float
         Root mean square of the relative residuals of the best fit.
     used : int
@@ -114,8 +104,13 @@ def noise_floor(curve: ObservedCurve, residual: float, used: int) -> float:
         The pooled standard deviation of expectation, residuals and repeats; 0
         where more counts than parameters are met to rounding and repeats agree.
     """
-    scatter, degrees = curve.scatter, curve.scatter_degrees_of_freedom
-    return float(noise_of(curve.repeats, scatter, degrees, residual, used))
+    mean_runs = total(1.0 / repeats) / repeats.size
+    own = max(used - PARAMETERS, 0)
+    if own and residual < NOISELESS and scatter < NOISELESS:
+        return 0.0
+    squares = EXPECTED_RUNS * EXPECTED_ERROR**2 + used * residual**2
+    squares += degrees * scatter**2 * mean_runs
+    return float(min(np.sqrt(squares / (EXPECTED_RUNS + own + degrees)), LARGEST))
 
 
 class Selection(NamedTuple):

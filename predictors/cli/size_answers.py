@@ -28,7 +28,7 @@ class AtInputs:
         What to say of how the values were chosen; empty for nothing.
     """
 
-    def __init__(self, model: Predictor, inputs: dict[str, float], note: str = "") -> None:
+    def __init__(self, model: Predictor, inputs: dict[str, Any], note: str = "") -> None:
         self.model, self.inputs, self.note = model, inputs, note
 
     def __getattr__(self, name: str) -> Any:
@@ -40,23 +40,20 @@ class AtInputs:
         self.model.fit(observations)
         return self
 
-    def _with(self, inputs: dict[str, ArrayLike]) -> dict[str, Any]:
-        return {**self.inputs, **inputs}
-
-    def predict(self, nprocs: ArrayLike, **inputs: ArrayLike) -> FloatArray:
+    def predict(self, nprocs: ArrayLike, **inputs: Any) -> FloatArray:
         """Return seconds at the fixed inputs."""
-        return self.model.predict(nprocs, **self._with(inputs))
+        return self.model.predict(nprocs, **self.inputs, **inputs)
 
     def predict_range(
-        self, nprocs: ArrayLike, level: float = 0.8, **inputs: ArrayLike
+        self, nprocs: ArrayLike, level: float = 0.8, **inputs: Any
     ) -> tuple[FloatArray, FloatArray]:
         """Return the ends of ranges at the fixed inputs."""
-        return self.model.predict_range(nprocs, level, **self._with(inputs))
+        return self.model.predict_range(nprocs, level, **self.inputs, **inputs)
 
-    def reliability(self, nprocs: ArrayLike, **inputs: ArrayLike) -> list[Remark]:
+    def reliability(self, nprocs: ArrayLike, **inputs: Any) -> list[Remark]:
         """Return the model's remarks, with the note on the inputs first."""
         first = [Remark("note", "at_inputs", self.note)] if self.note else []
-        return first + self.model.reliability(nprocs, **self._with(inputs))
+        return first + self.model.reliability(nprocs, **self.inputs, **inputs)
 
 
 def input_names(options: argparse.Namespace) -> tuple[str, ...]:

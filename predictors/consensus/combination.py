@@ -17,25 +17,21 @@ from predictors.curves.measured import Evidence
 from predictors.errors import PredictorError
 from predictors.observations import checked_targets, merged_curve
 from predictors.regression.inputs import InputEstimator, target_rows
-from predictors.regression.training_runs import (
-    OPTIONAL_INPUT,
-    TrainingRuns,
-    counts_of,
-)
+from predictors.regression.training_runs import OPTIONAL_INPUT, TrainingRuns
 from predictors.regression.validation import constant_remarks
 from predictors.remarks import (
     GRADES,
-    UNUSABLE,
     data_remarks,
     far_remarks,
     few_remark,
+    graded,
     measure_between,
     single_remarks,
 )
 
 METHODS = "amdahl", "usl", LINE, CURVED
 """What is fitted to runs of one problem: one of the laws, and the lines."""
-NO_ERRORS = np.zeros((1, len(METHODS), 4))
+NO_ERRORS, NO_COLUMNS = np.zeros((1, len(METHODS), 4)), np.arange(len(METHODS))
 _fit_and_ask, _seconds_of = direct(kernels.fit_and_ask), direct(kernels.seconds_of)
 _judge, _record_run = direct(kernels.judge), direct(kernels.record_run)
 TAILS = 2.0
@@ -83,6 +79,7 @@ class Consensus(InputEstimator):
     True
     """
 
+    _learned = "members_"
     _kept: kernels.KeptFit | None = None
     _runs: tuple[IntArray, FloatArray, FloatArray]
     grades_ranges: ClassVar[bool] = True
@@ -98,7 +95,7 @@ class Consensus(InputEstimator):
         self.memory, self.application = memory, application
 
     def _fit_given(self, runs: TrainingRuns) -> Self:
-        self.members_, self._kept = fit_members(runs), None
+        self.members_, self._kept = fit_members(runs, self._columns), None
         return self
 
     def fit_kept(
@@ -110,22 +107,21 @@ class Consensus(InputEstimator):
         """
         self.__dict__.pop("members_", None)
         self._runs = counts.copy(), runs.copy(), numbers.copy()
-        known = self._columns(METHODS)
-        seconds: FloatArray
-        self._kept, seconds = _fit_and_ask(counts, runs, numbers, known, *self._past, targets)
+        given = counts, runs, numbers, self._columns
+        self._kept, seconds = _fit_and_ask(*given, *self._past, targets)
         return seconds
 
     @cached_property
     def members_(self) -> Members:
         """The fitted methods."""
-        return members_of(merged_curve(*self._runs))
+        return members_of(merged_curve(*self._runs), self._columns)
 
     def predict_model(self, nprocs: ArrayLike, **inputs: ArrayLike) -> FloatArray:
         """Return the plain model's runtimes, which need not keep to what was measured."""
-        if inputs or (self._kept is None and self._fitted().fits is None):
+        if inputs or (self._kept is None and self._fitted().kept is None):
             return super().predict_model(nprocs, **inputs)
         targets = checked_targets(nprocs)
-        seconds: FloatArray = _seconds_of(self._fit_of_counts(), *self._past, targets.ravel())
+        seconds = _seconds_of(self._fit_of_counts(), *self._past, targets.ravel())
         return seconds.reshape(targets.shape)
 
     def judgements(self, nprocs: ArrayLike) -> list[tuple[str, str]]:
@@ -135,11 +131,7 @@ class Consensus(InputEstimator):
         problem; `reliability` says the same in words, for inputs too.
         """
         targets = checked_targets(nprocs).ravel()
-        found = _judge(self._fit_of_counts(), *self._past, targets)
-        return [
-            (GRADES[severity], kernels.CODES[code] if GRADES[severity] == UNUSABLE else "")
-            for severity, code in zip(*(row.tolist() for row in found), strict=True)
-        ]
+        return graded(kernels.CODES, *_judge(self._fit_of_counts(), *self._past, targets))
 
     def record(self, nprocs: int, runtime: float) -> None:
         """Let the memory take in how far each method is off a run that it has not seen.
@@ -150,22 +142,14 @@ class Consensus(InputEstimator):
 
     def _fit_of_counts(self) -> kernels.KeptFit:
         """Return what was fitted where no input varies."""
-        if self._kept is None:
-            members = self._fitted()
-            assert members.evidence is not None
-            assert members.fits is not None
-            curve, own = members.evidence.curve, len(members.curve.nprocs)
-            columns = self._columns(members.methods)
-            self._kept = kernels.KeptFit(
-                curve.nprocs, curve.runtime, own, members.fits, members.severity, columns
-            )
-        return self._kept
+        kept = self._kept or self._fitted().kept
+        assert kept is not None
+        return kept
 
-    def _columns(self, methods: tuple[str, ...]) -> IntArray:
-        """Return the columns of methods in the memory of errors."""
-        if self.memory is None:
-            return np.array([METHODS.index(name) for name in methods])
-        return self.memory.columns_of(methods)
+    @property
+    def _columns(self) -> IntArray:
+        """Columns of the methods in the memory of errors."""
+        return NO_COLUMNS if self.memory is None else self.memory.columns_of(METHODS)
 
     @property
     def _past(self) -> tuple[FloatArray, int]:
@@ -175,20 +159,18 @@ class Consensus(InputEstimator):
         row = self.memory.row_of(self.application)
         return self.memory.sums, row
 
-    def _model_seconds(self, log_q: FloatArray, log_inputs: FloatArray) -> FloatArray:
-        return _seconds(self._middle(log_q, log_inputs)[0])
+    def _model_seconds(self, rows: FloatArray) -> FloatArray:
+        return _seconds(self._middle(rows)[0])
 
-    def _model_range(
-        self, log_q: FloatArray, log_inputs: FloatArray, level: float
-    ) -> tuple[FloatArray, FloatArray]:
-        middle, below, above, _ = self._consensus(log_q, log_inputs)
+    def _model_range(self, rows: FloatArray, level: float) -> tuple[FloatArray, FloatArray]:
+        middle, below, above, _ = self._consensus(rows)
         scale = scipy.special.stdtrit(TAILS, 0.5 + 0.5 * level) / scipy.special.stdtrit(TAILS, 0.9)
         return _seconds(middle - scale * below), _seconds(middle + scale * above)
 
     def member_predictions(self, nprocs: ArrayLike, **inputs: ArrayLike) -> dict[str, FloatArray]:
         """Return each method's own prediction, by name."""
-        log_q, log_inputs, shape = self._rows(nprocs, inputs)
-        values = _seconds(self.members_.log_seconds(log_q, log_inputs))
+        rows, shape = self._rows(nprocs, inputs)
+        values = _seconds(self.members_.log_seconds(rows))
         return {
             name: row.reshape(shape)
             for name, row in zip(self.members_.methods, values, strict=True)
@@ -206,14 +188,15 @@ class Consensus(InputEstimator):
 
     def _rows(
         self, nprocs: ArrayLike | pd.DataFrame, inputs: Mapping[str, ArrayLike]
-    ) -> tuple[FloatArray, FloatArray, tuple[int, ...]]:
+    ) -> tuple[FloatArray, tuple[int, ...]]:
         members = self._fitted()
         return target_rows(members.inputs, members.constants, nprocs, inputs)
 
     def _fitted(self) -> Members:
-        self.check_fitted("members_")
+        self.check_fitted(self._learned)
         return self.members_
 
+    @property
     def _evidence(self) -> Evidence | None:
         return self._fitted().evidence
 
@@ -222,26 +205,24 @@ class Consensus(InputEstimator):
         factors = {} if self.memory is None else self.memory.multipliers(self.application)
         return np.array([factors.get(name, 1.0) for name in self.members_.methods])
 
-    def _middle(self, log_q: FloatArray, log_inputs: FloatArray) -> tuple[FloatArray, FloatArray]:
+    def _middle(self, rows: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Return ln seconds of the median, and of every method."""
-        voices = self.members_.log_seconds(log_q, log_inputs)
+        voices = self.members_.log_seconds(rows)
         return kernels.weighted_median(voices, self._weights()), voices
 
-    def _consensus(
-        self, log_q: FloatArray, log_inputs: FloatArray
-    ) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
+    def _consensus(self, rows: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
         """Return ln seconds, how far 80 % ranges go below and above, and how far methods differ."""
         members = self.members_
         nprocs, runtime = members.curve.nprocs, members.curve.runtime
-        middle, voices = self._middle(log_q, log_inputs)
+        middle, voices = self._middle(rows)
         shape = len(nprocs), kernels.flattening_of(nprocs, runtime), members.scaling.scatter
-        doublings = kernels.doublings_of(nprocs, counts_of(log_q))
+        doublings = kernels.doublings_of(nprocs, self._counts(rows))
         return middle, *kernels.spread_of(voices, middle, self._weights(), doublings, shape)
 
     def reliability(self, nprocs: ArrayLike | pd.DataFrame, **inputs: ArrayLike) -> list[Remark]:
         """Say how far to trust predictions at these counts and inputs."""
-        log_q, log_inputs, _ = self._rows(nprocs, inputs)
-        members, targets = self.members_, counts_of(log_q)
+        rows, _ = self._rows(nprocs, inputs)
+        members, targets = self.members_, self._counts(rows)
         remarks = data_remarks(members.curve)
         name, end = "a consensus of all its methods", self.declines_after_
         remarks += few_remark(members.curve, 3, name, end)
@@ -257,20 +238,18 @@ class Consensus(InputEstimator):
         if members.evidence is not None:
             ordinary = ~members.evidence.declining(targets)
             remarks += members.evidence.remarks(np.unique(targets))
-            log_q, log_inputs = log_q[ordinary], log_inputs[ordinary]
-        return remarks + self._remarks_on_ranges(log_q, log_inputs)
+            rows = np.compress(ordinary, rows, axis=1)
+        return remarks + self._remarks_on_ranges(rows)
 
-    def _remarks_on_ranges(self, log_q: FloatArray, log_inputs: FloatArray) -> list[Remark]:
+    def _remarks_on_ranges(self, rows: FloatArray) -> list[Remark]:
         """Grade by how wide ranges are at their distance, and say where to measure."""
-        _, below, above, apart = self._consensus(log_q, log_inputs)
-        doublings = kernels.doublings_of(self.members_.curve.nprocs, counts_of(log_q))
+        (_, below, above, apart), targets = self._consensus(rows), self._counts(rows)
+        doublings = kernels.doublings_of(self.members_.curve.nprocs, targets)
         usual = np.sqrt(np.maximum(doublings, 1.0))
         last = float(self.members_.curve.nprocs[-1])
         found = []
-        rows = zip(
-            counts_of(log_q).tolist(), (below + above) / usual, below, above, apart, strict=True
-        )
-        for target, wide, down, up, differ in dict.fromkeys(rows):
+        widths = zip(targets.tolist(), (below + above) / usual, below, above, apart, strict=True)
+        for target, wide, down, up, differ in dict.fromkeys(widths):
             grade = GRADES[sum(wide > least for least in kernels.WIDE)]
             if grade:
                 ends = np.exp(np.minimum([-down, up], 300.0))
@@ -285,5 +264,4 @@ class Consensus(InputEstimator):
 
 def _seconds(log_seconds: FloatArray) -> FloatArray:
     """Return seconds, finite and positive whatever the logarithm."""
-    seconds: FloatArray = np.exp(np.clip(log_seconds, -600.0, 600.0))
-    return seconds
+    return np.asarray(np.exp(np.clip(log_seconds, -600.0, 600.0)))

@@ -43,7 +43,7 @@ CODES = ("wide_range", DECLINING, "single_observation")
 WARNING, UNUSABLE = 2, 3
 """Places in `predictors.remarks.GRADES`."""
 UNREPEATED = 0.2
-"""ln s of times without repeats (`predictors.curves.measured.scatter_reach`)."""
+"""ln s of times without repeats (`predictors.observations.ObservedCurve.reach`)."""
 PRIOR_ERROR = 0.2
 PRIOR_WEIGHT = 2.0
 ELSEWHERE_AT_MOST = 3.0
@@ -143,7 +143,7 @@ def law_seconds(coefficients, counts):  # type: ignore[no-untyped-def]
 
 
 @compiled
-def voices_of(fits, counts):  # type: ignore[no-untyped-def]
+def voices_of(fits: CountFits, counts: FloatArray) -> FloatArray:
     """Return ln seconds of every method that was fitted, shape (k, m)."""
     found = np.empty((fits.present.size, counts.size))
     known = np.log2(counts).reshape(1, -1)
@@ -308,19 +308,22 @@ class KeptFit(NamedTuple):
 
 
 @compiled
-def fit_kept(counts, runs, numbers, known):  # type: ignore[no-untyped-def]
-    """Merge good runs by count and fit every method.
+def fit_measured(
+    nprocs: FloatArray, runtime: FloatArray, reach: float, dropped: bool, known: IntArray
+) -> KeptFit:
+    """Fit every method to the mean time at each count, a declining end left out.
 
     Parameters
     ----------
-    counts, runs, numbers
-        As `predictors.observations.merged_curve` takes them.
+    nprocs, runtime : numpy.ndarray of float, shape (m,)
+    reach : float
+        As `predictors.observations.decline_place` takes it.
+    dropped : bool
+        Whether runs were left out as outliers.
     known : numpy.ndarray of int, shape (4,)
         Columns of Amdahl's law, universal scalability, the line and the curved line.
     """
-    nprocs, figures, (_, degrees, log_scatter) = merge_runs(counts, runs, numbers)
-    runtime, repeats = figures[0], figures[1]
-    place = decline_place(runtime, reach_of(degrees, log_scatter))
+    place = decline_place(runtime, reach)
     end = place + 1 if place >= 0 else nprocs.size
     fits = fit_counts(nprocs[:end], runtime[:end])
     rises = end > 1 and runtime[end - 1] > runtime[end - 2]
@@ -328,23 +331,35 @@ def fit_kept(counts, runs, numbers, known):  # type: ignore[no-untyped-def]
     for k in range(columns.size):
         row = fits.present[k]
         columns[k] = known[(1 if rises else 0) if row == LAW else row + 1]
-    severity = WARNING if end < ENOUGH else 1 if repeats.sum() < numbers.sum() else 0
+    severity = WARNING if end < ENOUGH else 1 if dropped else 0
     return KeptFit(nprocs, runtime, end, fits, severity, columns)
 
 
 @compiled
-def seconds_of(kept, sums, row, counts):  # type: ignore[no-untyped-def]
+def fit_kept(counts: IntArray, runs: FloatArray, numbers: FloatArray, known: IntArray) -> KeptFit:
+    """Merge good runs by count, as `predictors.observations.merged_curve` takes them, and fit."""
+    nprocs, figures, (_, degrees, log_scatter) = merge_runs(counts, runs, numbers)
+    dropped = figures[1].sum() < numbers.sum()
+    return fit_measured(nprocs, figures[0], reach_of(degrees, log_scatter), dropped, known)
+
+
+@compiled
+def seconds_of(kept: KeptFit, sums: FloatArray, row: int, counts: FloatArray) -> FloatArray:
     """Return the median at counts, seconds, finite and positive.
 
     `sums` and `row` are those of the memory of errors.
     """
     weights = weight_factors(sums, row)[kept.columns]
     middle = weighted_median(voices_of(kept.fits, counts), weights)
-    return np.exp(np.minimum(np.maximum(middle, -600.0), 600.0))
+    seconds: FloatArray = np.exp(np.minimum(np.maximum(middle, -600.0), 600.0))
+    return seconds
 
 
 @compiled
-def fit_and_ask(counts, runs, numbers, known, sums, row, targets):  # type: ignore[no-untyped-def]
+def fit_and_ask(
+    counts: IntArray, runs: FloatArray, numbers: FloatArray, known: IntArray, sums: FloatArray,
+    row: int, targets: IntArray,
+) -> tuple[KeptFit, FloatArray]:  # fmt: skip
     """Return what `fit_kept` does, and what `seconds_of` then says of targets."""
     kept = fit_kept(counts, runs, numbers, known)
     return kept, seconds_of(kept, sums, row, targets.astype(np.float64))

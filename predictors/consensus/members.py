@@ -7,7 +7,7 @@ their answers are brought back.
 
 from collections.abc import Callable, Hashable, Mapping
 from dataclasses import dataclass, replace
-from functools import cached_property, partial
+from functools import partial
 from math import isnan
 
 import numpy as np
@@ -21,7 +21,6 @@ from predictors.observations import ObservedCurve, observed_curve
 from predictors.regression.garren import FocusedRegression
 from predictors.regression.loglog import Form, LogLogModel, choose_model
 from predictors.regression.training_runs import TrainingRuns, counts_of
-from predictors.remarks import SEVERITY, data_remarks, few_remark, worst_grade
 
 _ROOM = 8
 _record_errors = direct(kernels.record_errors)
@@ -106,7 +105,8 @@ NO_CONSTANTS: Mapping[str, float] = {}
 FOCAL_STEP = 0.25  # log2 units of time: focal fits are shared by targets this close
 SIZE_EXPONENT = 1.0  # time per unit of size, where the runs do not tell
 
-LogSeconds = Callable[[FloatArray, FloatArray], FloatArray]
+LogSeconds = Callable[[FloatArray], FloatArray]
+"""ln seconds of log2 counts and inputs, shape (1 + k, m)."""
 
 
 @dataclass(frozen=True)
@@ -130,10 +130,9 @@ class InputScaling:
     scatter: float = 0.0
     learned: bool = True
 
-    def shift(self, log_inputs: FloatArray) -> FloatArray:
-        """Return the change of ln T from the reference inputs to these."""
-        change: FloatArray = (log_inputs - self.reference) @ self.exponents * np.log(2.0)
-        return change
+    def shift(self, known: FloatArray) -> FloatArray:
+        """Return the change of ln T from the reference inputs to those of some targets."""
+        return np.asarray(self.exponents @ (known[1:] - self.reference[:, None]) * np.log(2.0))
 
 
 NO_INPUTS = InputScaling(np.empty(0), np.empty(0))
@@ -156,11 +155,10 @@ class Members:
     scaling : InputScaling
     evidence : Evidence or None
         What answers keep to; None where inputs vary, and no count was measured as such.
-    fits : CountFits or None
+    kept : KeptFit or None
         The methods where no input varies.
     voices : tuple of callable
-        The methods where inputs vary: from log2 counts, shape (m,), and log2 inputs, shape
-        (m, k), to ln seconds.
+        The methods where inputs vary.
     """
 
     methods: tuple[str, ...]
@@ -169,34 +167,25 @@ class Members:
     constants: Mapping[str, float]
     scaling: InputScaling
     evidence: Evidence | None = None
-    fits: kernels.CountFits | None = None
+    kept: kernels.KeptFit | None = None
     voices: tuple[LogSeconds, ...] = ()
 
-    @cached_property
-    def severity(self) -> int:
-        """How severe what holds for all counts is: of outliers, and of too few counts."""
-        remarks = data_remarks(self.curve) + few_remark(self.curve, kernels.ENOUGH, "")
-        return SEVERITY[worst_grade(remarks)]
-
-    def log_seconds(self, log_q: FloatArray, log_inputs: FloatArray) -> FloatArray:
+    def log_seconds(self, known: FloatArray) -> FloatArray:
         """Return ln seconds of every method, shape (methods, m)."""
-        if self.fits is None:
-            return np.array([voice(log_q, log_inputs) for voice in self.voices])
-        found: FloatArray = kernels.voices_of(self.fits, counts_of(log_q))
-        return found
+        if self.kept is None:
+            return np.array([voice(known) for voice in self.voices])
+        return kernels.voices_of(self.kept.fits, counts_of(known[0]))
 
 
-def on_curve(
-    coefficients: FloatArray, scaling: InputScaling, log_q: FloatArray, log_inputs: FloatArray
-) -> FloatArray:
+def on_curve(coefficients: FloatArray, scaling: InputScaling, known: FloatArray) -> FloatArray:
     """Return ln seconds by a law of counts alone, brought to the inputs asked about."""
-    seconds: FloatArray = np.log(kernels.law_seconds(coefficients, counts_of(log_q)))
-    return seconds + scaling.shift(log_inputs)
+    seconds: FloatArray = np.log(kernels.law_seconds(coefficients, counts_of(known[0])))
+    return seconds + scaling.shift(known)
 
 
-def on_runs(model: LogLogModel, log_q: FloatArray, log_inputs: FloatArray) -> FloatArray:
+def on_runs(model: LogLogModel, known: FloatArray) -> FloatArray:
     """Return ln seconds by a regression, which knows the inputs."""
-    return np.log(model.seconds(log_q, log_inputs))
+    return np.log(model.seconds(known))
 
 
 class InFocus:
@@ -206,14 +195,14 @@ class InFocus:
         self._runs, self._complete = runs, complete
         self._fits: dict[int, LogLogModel | None] = {}
 
-    def __call__(self, log_q: FloatArray, log_inputs: FloatArray) -> FloatArray:
+    def __call__(self, known: FloatArray) -> FloatArray:
         """Return ln seconds."""
-        seconds = np.log(self._complete.seconds(log_q, log_inputs))
+        seconds = on_runs(self._complete, known)
         steps = np.rint(seconds / np.log(2.0) / FOCAL_STEP).astype(int)
         for step in set(steps.tolist()):
             model, rows = self._fitted(step), steps == step
             if model is not None:
-                seconds[rows] = np.log(model.seconds(log_q[rows], log_inputs[rows]))
+                seconds[rows] = on_runs(model, np.compress(rows, known, axis=1))
         return seconds
 
     def _fitted(self, step: int) -> LogLogModel | None:
@@ -236,35 +225,40 @@ def _complete(runs: TrainingRuns, form: Form) -> LogLogModel | None:
         return None
 
 
-def fit_members(runs: TrainingRuns) -> Members:
-    """Fit every method that the runs allow, to whole times; from one run up."""
+def fit_members(runs: TrainingRuns, columns: IntArray) -> Members:
+    """Fit every method that the runs allow, to whole times; from one run up.
+
+    `columns` are those of the methods in the memory of errors.
+    """
     if runs.inputs:
-        return _fit_with_inputs(replace(runs, splits={}))
-    return members_of(observed_curve(counts_of(runs.log_q), runs.runtime), runs.constants)
+        return _fit_with_inputs(replace(runs, splits=runs.splits[:0]))
+    curve = observed_curve(counts_of(runs.known[0]), runs.runtime)
+    return members_of(curve, columns, runs.constants)
 
 
-def members_of(curve: ObservedCurve, constants: Mapping[str, float] = NO_CONSTANTS) -> Members:
+def members_of(
+    curve: ObservedCurve, columns: IntArray, constants: Mapping[str, float] = NO_CONSTANTS
+) -> Members:
     """Fit every method that times by count allow, a declining end left out."""
-    evidence = Evidence(curve)
-    ordinary = evidence.ordinary
-    fits = kernels.fit_counts(ordinary.nprocs, ordinary.runtime)
-    names = law_of(ordinary), LINE, CURVED
-    present = tuple(names[row] for row in fits.present.tolist())
-    return Members(present, ordinary, (), constants, NO_INPUTS, evidence, fits)
+    evidence, told = Evidence(curve), (curve.reach, bool(curve.dropped), columns)
+    kept = kernels.fit_measured(curve.nprocs, curve.runtime, *told)
+    names = law_of(evidence.ordinary), LINE, CURVED
+    present = tuple(names[row] for row in kept.fits.present.tolist())
+    return Members(present, evidence.ordinary, (), constants, NO_INPUTS, evidence, kept)
 
 
 def _fit_with_inputs(runs: TrainingRuns) -> Members:
     """Fit where inputs vary: regressions see them, the others times at their medians."""
     line = _complete(runs, LINE)
-    reference = np.median(runs.log_inputs, axis=0)
+    reference = np.median(runs.known[1:], axis=1)
     if line is None:
         exponents = np.array([SIZE_EXPONENT if n == "size" else 0.0 for n in runs.inputs])
         scaling = InputScaling(reference, exponents, learned=False)
     else:
         fit = line.parts[0].fit
         scaling = InputScaling(reference, fit.coefficients[2:], float(np.log(2.0) * fit.spread))
-    scaled = runs.runtime * np.exp(-scaling.shift(runs.log_inputs))
-    curve = observed_curve(counts_of(runs.log_q), scaled)
+    scaled = runs.runtime * np.exp(-scaling.shift(runs.known))
+    curve = observed_curve(counts_of(runs.known[0]), scaled)
     voices: dict[str, LogSeconds] = {
         law_of(curve): partial(on_curve, kernels.fit_law(curve.nprocs, curve.runtime), scaling)
     }

@@ -8,58 +8,18 @@ end in a decline, they are believed there and nothing is claimed beside them.
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from functools import cached_property
 
 import numpy as np
 import scipy
 
 from predictors.base import BoolArray, FloatArray, Grade, Remark
-from predictors.observations import SAME, ObservedCurve, decline_place, reach_of
+from predictors.observations import SAME, ObservedCurve
 from predictors.remarks import DECLINING
 
 _LARGEST = 700.0
 
 SecondsOf = Callable[[FloatArray], FloatArray]
-
-
-def scatter_reach(curve: ObservedCurve) -> float:
-    """Return ln s = 2 d: how far outside its runs an answer may lie, either way.
-
-    Examples
-    --------
-    >>> from predictors.observations import observed_curve
-    >>> [scatter_reach(observed_curve(counts, [10, 10])) for counts in ([1, 2], [1, 1])]
-    [0.2, 0.04]
-    """
-    reach: float = reach_of(curve.scatter_degrees_of_freedom, curve.log_scatter)
-    return reach
-
-
-def decline_start(curve: ObservedCurve) -> int | None:
-    """Return the index of the fastest count if the counts beyond it decline, else None.
-
-    They do where two or more are slower than it, the last by more than 3 % and by
-    more than s.
-
-    Examples
-    --------
-    >>> from predictors.observations import observed_curve
-    >>> decline_start(observed_curve([1, 2, 4, 8], [20, 11, 13, 15]))
-    1
-    >>> decline_start(observed_curve([1, 2, 4, 8], [20, 11, 12, 13])) is None  # within s = 1.22
-    True
-    """
-    place: int = decline_place(curve.runtime, scatter_reach(curve))
-    return None if place < 0 else place
-
-
-def part_of(curve: ObservedCurve, kept: BoolArray) -> ObservedCurve:
-    """Return some of the counts as a curve of their own."""
-    if np.count_nonzero(kept) == kept.size:
-        return curve
-    names = ("nprocs", "runtime", "repeats", "shortest", "longest")
-    return replace(curve, **{name: getattr(curve, name)[kept] for name in names})
 
 
 class Evidence:
@@ -93,13 +53,13 @@ class Evidence:
     ) -> None:
         self.curve = curve
         self._exempt, self._alone = exempt, alone
-        self.start = decline_start(curve)
-        self.declines_after = None if self.start is None else curve.nprocs.item(self.start)
+        self.start = curve.decline
+        self.declines_after = None if self.start < 0 else curve.nprocs.item(self.start)
 
     @cached_property
     def ordinary(self) -> ObservedCurve:
         """The measured counts without those that decline."""
-        return part_of(self.curve, ~self.declining(self.curve.nprocs))
+        return self.curve.take(~self.declining(self.curve.nprocs))
 
     def declining(self, nprocs: FloatArray) -> BoolArray:
         """Say which counts lie beyond the fastest one of a declining end."""
@@ -166,11 +126,9 @@ class Evidence:
         kept, model = answers
         change = np.where(kept == model, 0.0, np.log(kept) - np.log(model))
         low, high = (_moved(end, change) for end in ends)
-        if self.start is not None:
+        if self.start >= 0:
             followed = self.declining(targets) & self.measured(targets)
-            wide = float(
-                np.exp(scipy.special.ndtri(0.5 + 0.5 * level) * 0.5 * scatter_reach(self.curve))
-            )
+            wide = float(np.exp(scipy.special.ndtri(0.5 + 0.5 * level) * 0.5 * self.curve.reach))
             low = np.where(followed, kept / wide, low)
             high = np.where(followed, kept * wide, high)
         return np.minimum(low, kept), np.maximum(high, kept)
@@ -180,11 +138,10 @@ class Evidence:
         out = targets[self.declining(targets)]
         if self.declines_after is None or not len(out):
             return []
-        curve, start = self.curve, self.start
-        assert start is not None
+        curve = self.curve
         text = (
             f"the runtime rises beyond {self.declines_after:g} processors, from "
-            f"{curve.runtime[start]:.4g} s there to {curve.runtime[-1]:.4g} s on "
+            f"{curve.runtime[self.start]:.4g} s there to {curve.runtime[-1]:.4g} s on "
             f"{curve.nprocs[-1]:g}: "
         )
         found = []
@@ -215,11 +172,11 @@ class Evidence:
         A spike is slower by more than s than a smaller count and than a larger one.
         """
         runtime = self.curve.runtime
-        end = len(runtime) - 1 if self.start is None else self.start
+        end = len(runtime) - 1 if self.start < 0 else self.start
         inner = runtime[1:end]
         before = np.minimum.accumulate(runtime)[: len(inner)]
         after = np.minimum.accumulate(runtime[end:0:-1])[::-1][1:]
-        spikes = np.log(inner / np.maximum(before, after)) > scatter_reach(self.curve)
+        spikes = np.log(inner / np.maximum(before, after)) > self.curve.reach
         found = set(self._alone) | set((np.flatnonzero(spikes) + 1).tolist())
         return sorted(found - set(self._exempt))
 
@@ -227,9 +184,9 @@ class Evidence:
     def _bounds(self) -> tuple[FloatArray, FloatArray]:
         """Least and greatest ln runtime of an answer at each measured count."""
         curve = self.curve
-        reach = scatter_reach(curve) * (1.0 - SAME)
+        reach = curve.reach * (1.0 - SAME)
         low, high = np.log(curve.shortest) - reach, np.log(curve.longest) + reach
-        if self.start is not None:
+        if self.start >= 0:
             low[self.start + 1 :] = high[self.start + 1 :] = np.log(curve.runtime[self.start + 1 :])
         return low, high
 
@@ -248,7 +205,7 @@ class Evidence:
     def _not_below(self, seconds: FloatArray, targets: FloatArray) -> FloatArray:
         """Hold answers in a declining end above the shortest runtime, past it at the last."""
         declining = self.declining(targets)
-        if self.start is None or not declining.any():
+        if not declining.any():
             return seconds
         runtime = self.curve.runtime
         held = np.maximum(seconds, runtime[self.start])

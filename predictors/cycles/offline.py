@@ -12,8 +12,7 @@ from numpy.typing import ArrayLike
 from predictors.base import Estimator, FloatArray, IntArray, Remark, numbers, run_table
 from predictors.compiling import compiled, direct
 from predictors.cycles.messages import Exchange, alike, check_within
-from predictors.errors import Bounds, PredictorError, check_choice
-from predictors.remarks import check_level
+from predictors.errors import BETWEEN_0_AND_1, Bounds, PredictorError, check_choice
 
 MOST_CANDIDATES = 40
 """With more distinct inside points than these, breakpoints are sought among so many of them."""
@@ -401,7 +400,7 @@ class OfflineCyclePredictor(Estimator):
         PredictorError
             If `level` is not between 0 and 1, or as `predict`.
         """
-        check_level(level)
+        BETWEEN_0_AND_1.check(level=level)
         middle = self.predict(nprocs, cells=cells)
         factor = np.exp(scipy.special.ndtri(0.5 + level / 2.0) * self.spread_)
         return middle / factor, middle * factor

@@ -11,8 +11,7 @@ from predictors.base import Estimator, FloatArray, Remark
 from predictors.compiling import compiled, direct
 from predictors.cycles.messages import alike, check_within
 from predictors.cycles.offline import OfflineCyclePredictor
-from predictors.errors import AT_LEAST_1, NotFittedError, PredictorError
-from predictors.remarks import check_level
+from predictors.errors import AT_LEAST_1, BETWEEN_0_AND_1, NotFittedError, PredictorError
 
 KEPT_ERRORS = 64
 """How many of the latest errors the range of a prediction is taken from."""
@@ -254,7 +253,7 @@ class OnlineCyclePredictor(Estimator):
         PredictorError
             If `level` is not between 0 and 1, or as `predict`.
         """
-        check_level(level)
+        BETWEEN_0_AND_1.check(level=level)
         if self._errors.size < 2:
             raise NotFittedError("a range needs at least 3 cycles")
         middle = self.predict(cells=cells)

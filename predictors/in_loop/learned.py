@@ -60,11 +60,9 @@ class History:
         self._tolerance = tolerance
         self._model: Any = None
         self._asked: set[int] = set()
-        self._counted = 0
         self._targets = np.zeros(0, np.int64)
         self._predicted = np.zeros(0)
         self.measured = MeasuredCounts()
-        self._is_compared = False
         self._judged: dict[int, tuple[str, str]] = {}
         self._wanted: dict[int, int | None] = {}
         self._family: Any = None
@@ -82,6 +80,7 @@ class History:
         moved = self.measured.add(nprocs, runtime, self._tolerance)
         if not moved:
             return False
+        self._asked.add(nprocs)
         was_asked = self._model is not None
         self._model = None
         return moved == NEW_COUNT or was_asked
@@ -89,9 +88,7 @@ class History:
     def believe(self, counts: IntArray, size: float) -> FloatArray:
         """Return the believed runtimes of a job of that size at each count; fit if need be."""
         model = self._fitted()
-        values = self._predicted[:0]
-        if self._is_compared:
-            values = self.measured.believed(self._predicted, counts)
+        values = self.measured.believed(self._predicted, counts)
         if not values.size:
             targets = self._with(counts.tolist())
             self._note(targets, model.predict_model(targets))
@@ -101,9 +98,6 @@ class History:
     def _with(self, counts: Iterable[int]) -> IntArray:
         """Return what to ask the model about: these counts, the measured ones, and all before."""
         self._asked.update(counts)
-        if self.measured.counts > self._counted:
-            self._asked.update(self.measured.known.tolist())
-            self._counted = self.measured.counts
         if len(self._asked) > self._targets.size:
             self._targets = np.array(sorted(self._asked))
         return self._targets
@@ -114,7 +108,6 @@ class History:
             self._predicted = np.full(2 * targets.item(-1) + 1, np.nan)
         self._predicted[targets] = seconds
         self.measured.compare(self._predicted)
-        self._is_compared = True
 
     def kept_at(self, nprocs: int, size: float) -> tuple[int, float]:
         """Return how many runs are kept at a count, and their mean, brought to that size."""
@@ -156,7 +149,6 @@ class History:
     def _fitted(self) -> Any:
         if self._model is None:
             self._predicted.fill(np.nan)
-            self._is_compared = False
             self._judged = {}
             self._wanted.clear()
             self._fit(self._own)

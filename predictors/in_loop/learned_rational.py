@@ -8,10 +8,9 @@ from typing import Any
 import numpy as np
 
 from predictors.base import FloatArray, IntArray, Observation
-from predictors.compiling import compiled
 from predictors.errors import AT_LEAST_0, AT_LEAST_1, PredictorError
 from predictors.in_loop.per_application import PerApplication, or_unit
-from predictors.in_loop.residuals import COUNTS, NUMBER, RAW, SQUARES, MeasuredCounts, corrected
+from predictors.in_loop.residuals import MeasuredCounts
 from predictors.least_squares import Method, Weights
 from predictors.under_load.load_aware import ExpectedLoad, LoadedRuns, LoadForm, Parts
 from predictors.under_load.rational import RationalPolynomial
@@ -48,11 +47,10 @@ def checked_applications(
 
 def measured_load(more: Mapping[str, Any], form: LoadForm) -> tuple[float, float]:
     """Return a run's available CPU and bandwidth; 1, an idle machine, where nobody measured."""
-    usual = [float(more.get(f"available_{kind}", 1.0)) for kind in ("cpu", "bandwidth")]
     name = MEASURED.get(form, "available_{}")
     cpu, bandwidth = (
-        float(more.get(name.format(kind), before))
-        for kind, before in zip(("cpu", "bandwidth"), usual, strict=True)
+        float(more.get(name.format(kind), more.get(f"available_{kind}", 1.0)))
+        for kind in ("cpu", "bandwidth")
     )
     return cpu, bandwidth
 
@@ -125,12 +123,11 @@ class LoadedHistory:
 
     def parts(self, counts: IntArray, size: float) -> Parts:
         """Return the parts of a job of that size at each count, as the runs correct them."""
-        table, least = self._compared().table, self._least
-        number = int(table.sums.item(COUNTS))
-        known, figures = table.known[:number], table.figures[:, :number]
-        plain = self.model().parts_at(np.concatenate((counts, known), dtype=float), size)
-        found = _correct(plain, least, counts, known, figures, table.sums.item(SQUARES))
-        return Parts(*found)
+        measured, number = self._compared(), counts.size
+        plain = self._plain_parts(np.concatenate((counts, measured.known)), size)
+        idle = plain.fixed + plain.computation + plain.communication
+        own = Parts(*(part[:number] for part in plain))
+        return own.scaled(measured.corrected(idle[:number], counts, idle[number:]) / idle[:number])
 
     def believe(self, counts: IntArray, size: float) -> FloatArray:
         """Return the believed runtimes of a job of that size at each count."""
@@ -168,26 +165,6 @@ class LoadedHistory:
         parts = self._plain_parts(runs.nprocs.astype(np.int64), runs.size)
         seconds = parts.under(runs.cpu, runs.bandwidth)
         return np.asarray(runs.runtime / np.maximum(seconds, self._least))
-
-
-@compiled
-def _correct(
-    plain: FloatArray, least: float, counts: IntArray, known: IntArray, figures: FloatArray,
-    squares: float,
-) -> FloatArray:  # fmt: skip
-    """Return parts at some counts as runs correct them, at least so long on an idle machine.
-
-    `plain` are those at these counts, then at the measured ones, shape (3, n + m); the
-    rest is as `predictors.in_loop.residuals` has it.
-    """
-    idle = np.empty(plain.shape[1])
-    for i in range(idle.size):
-        total = plain[0, i] + plain[1, i] + plain[2, i]
-        plain[0, i] += max(least - total, 0.0)
-        idle[i] = plain[0, i] + plain[1, i] + plain[2, i]
-    own, predicted = idle[: counts.size], idle[counts.size :]
-    found = corrected(own, counts, predicted, known, figures[RAW], figures[NUMBER], squares)
-    return plain[:, : counts.size] * (found / own)
 
 
 def _as_arrays(rows: list[tuple[float, ...]]) -> LoadedRuns:

@@ -13,10 +13,9 @@ from predictors.in_loop.per_application import PerApplication
 from predictors.in_loop.residuals import with_room
 from predictors.regression.barnes import LogLogRegression
 from predictors.regression.garren import FocusedRegression
-from predictors.regression.loglog import LogLogModel
 from predictors.regression.loglog_kernels import DETERMINED, FORMS, SPLITTING
 from predictors.regression.training_runs import OPTIONAL_INPUT, SPLITS, TrainingRuns
-from predictors.regression.validation import is_far
+from predictors.regression.validation import range_remarks
 from predictors.remarks import GRADES, UNUSABLE, gravest, worse
 
 WAYS = tuple(SPLITS)[:1]
@@ -26,17 +25,6 @@ Regression = LogLogRegression | FocusedRegression
 
 _believe, _account = direct(kernels.believe), direct(kernels.account)
 _believe_in_focus = direct(kernels.believe_in_focus)
-
-
-def over(model: LogLogModel, inputs: tuple[str, ...]) -> FloatArray:
-    """Return a model's coefficients over all of `inputs`, 0 for those it does without."""
-    if model.inputs == inputs:
-        return model.coefficients
-    wider = np.zeros((len(model.parts), 2 + len(inputs)))
-    wider[:, :2] = model.coefficients[:, :2]
-    for k, name in enumerate(model.inputs):
-        wider[:, 2 + inputs.index(name)] = model.coefficients[:, 2 + k]
-    return wider
 
 
 class SizedHistory:
@@ -139,13 +127,12 @@ class SizedHistory:
         """Return grade and code of a count beyond the runs, found once a fit."""
         found = self._beyond.get(nprocs)
         if found is None:
-            model, log_q = self._model(), log2(nprocs)
-            far = "warning" if is_far(model.model_, log_q) else ""
-            grade, code = worse(worse(self._grade, model.grade_on_extrapolation(log_q)), far), ""
-            if grade == UNUSABLE:
-                beyond = model.remarks_on_extrapolation(np.array([log_q]))
-                code = gravest(model.remarks_on_fit() + beyond)[1]
-            found = self._beyond[nprocs] = grade, code
+            model = self._model()
+            target = np.append(log2(nprocs), model.model_.high[1:])[:, None]
+            beyond = model.remarks_on_extrapolation(target[0])
+            grade, code = gravest(beyond + range_remarks(model.model_, target))
+            found = worse(self._grade, grade), code if grade == UNUSABLE else ""
+            self._beyond[nprocs] = found
         return found
 
     def _renew(self) -> None:
@@ -164,7 +151,7 @@ class SizedHistory:
         assert self._fit is not None
         known, runtime, _, splits, *_ = self._fit
         names, ways = OPTIONAL_INPUT[: len(known) - 1], WAYS[: len(splits)]
-        return TrainingRuns.of_arrays(known, runtime, splits, names, ways)
+        return TrainingRuns(known, runtime, splits, names, ways)
 
     def _model(self) -> Regression:
         """Return the fit to all runs as an estimator, which has words for it."""
@@ -210,7 +197,7 @@ class SizedHistory:
         within |= dict(zip(model.model_.inputs, model.model_.ends[1:], strict=True))
         ends = [model.model_.ends[0], *(within[name] for name in runs.inputs)]
         low, high = np.array(ends).T.copy()
-        return over(model.model_, runs.inputs), np.inf, low, high
+        return with_room(model.model_.coefficients, width, axis=1), np.inf, low, high
 
 
 class RegressionPerApplication(PerApplication[SizedHistory]):

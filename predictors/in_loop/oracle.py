@@ -75,10 +75,8 @@ def normal_draws(key: int, job: int | NDArray[np.uint64], counts: IntArray) -> F
     -------
     numpy.ndarray of float, shape (m,)
     """
-    draws: FloatArray = scipy.special.ndtri(
-        np.minimum(_uniform(key, job, counts.astype(np.uint64)), _LARGEST)
-    )
-    return draws
+    uniform = np.minimum(_uniform(key, job, counts.astype(np.uint64)), _LARGEST)
+    return np.asarray(scipy.special.ndtri(uniform))
 
 
 def normal_draw(key: int, job: int, count: int) -> float:

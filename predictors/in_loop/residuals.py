@@ -274,7 +274,7 @@ def with_room(rows: Any, room: int, axis: int = 0) -> Any:
 
 
 _take_in, _kept_at = direct(take_in), direct(kept_at)
-_compare, _believed = direct(compare), direct(believed)
+_compare, _believed, _corrected = direct(compare), direct(believed), direct(corrected)
 
 
 class MeasuredCounts:
@@ -337,8 +337,7 @@ class MeasuredCounts:
 
     def kept_at(self, nprocs: int) -> tuple[int, float]:
         """Return how many runs are kept at a count, and their geometric mean, NaN without any."""
-        found: tuple[int, float] = _kept_at(self.table, nprocs)
-        return found
+        return _kept_at(self.table, nprocs)
 
     def add(self, nprocs: int, runtime: float, tolerance: float = nan) -> int:
         """Add a run, or its ratio; the oldest one at its count goes if too many are kept there.
@@ -351,8 +350,7 @@ class MeasuredCounts:
             room = 2 * known.size
             wider = with_room(figures, room, axis=1), with_room(runs, room, axis=1)
             self.table = CountTable(with_room(known, room), *wider, sums)
-        moved: int = _take_in(self.table, nprocs, float(runtime), float(tolerance))
-        return moved
+        return _take_in(self.table, nprocs, float(runtime), float(tolerance))
 
     def note_fit(self) -> None:
         """Note that a model was fitted to the runs there are."""
@@ -375,8 +373,18 @@ class MeasuredCounts:
         """
         _compare(self.table, predicted)
 
+    def corrected(
+        self, runtimes: FloatArray, counts: IntArray, predicted: FloatArray
+    ) -> FloatArray:
+        """Return a model's runtimes at some counts, of which ratios are kept, as runs correct them.
+
+        The parameters are those of `corrected`.
+        """
+        known, figures, _, sums = self.table
+        raw, numbers = figures[RAW, : self.counts], figures[NUMBER, : self.counts]
+        told = predicted, known[: self.counts], raw, numbers, sums.item(SQUARES)
+        return _corrected(runtimes, counts, *told)
+
     def believed(self, predicted: FloatArray, counts: IntArray) -> FloatArray:
         """Return what `believed` says by the model that was compared last."""
-        counts = np.ascontiguousarray(counts, np.int64)
-        found: FloatArray = _believed(self.table, predicted, counts)
-        return found
+        return _believed(self.table, predicted, np.ascontiguousarray(counts, np.int64))

@@ -23,7 +23,7 @@ from predictors.regression.loglog_kernels import (
 
 COUNT, RUNTIME, SIZE, COMPUTATION, COMMUNICATION, RATIO, LOG_SIZE = range(7)
 """Rows of `LatestRuns.table`; before `RATIO` as they were seen, from there on logarithms."""
-BEGIN, END, FIRST, COMPARED, LEVELS, FOCI = range(6)
+BEGIN, END, COMPARED, LEVELS, FOCI = range(5)
 """Places of `LatestRuns.span`."""
 LOW, HIGH, BY_PROPORTION, LEAST, MOST = range(5)
 """Places of `Fit.limits`."""
@@ -49,11 +49,11 @@ class LatestRuns(NamedTuple):
         ln(run / fit to all runs) and ln size are there for the runs that were compared.
     places : numpy.ndarray of int, shape (room,)
         Of each compared run's count among those measured; -1 for one that took no time.
-    levels : numpy.ndarray of int, shape (2, room)
-        The measured counts, ascending, and how many runs each has.
-    span : numpy.ndarray of int, shape (6,)
-        Where the runs begin and end; where those that were compared begin and end (-1:
-        none); how many counts were measured; how many foci are known.
+    levels : numpy.ndarray of int, shape (room,)
+        The measured counts, ascending.
+    span : numpy.ndarray of int, shape (5,)
+        Where the runs begin and end; where those that were compared end; how many counts
+        were measured; how many foci are known.
     """
 
     table: FloatArray
@@ -111,13 +111,11 @@ def latest_runs(room: int = _ROOM) -> LatestRuns:
     >>> runs = latest_runs()
     >>> for nprocs in (1, 2, 4):
     ...     runs = with_run(runs, (nprocs, 8.0 / nprocs, 1.0, 8.0 / nprocs, 0.0), kept=2)
-    >>> seen_of(runs)[:2].tolist()
-    [[2.0, 4.0], [4.0, 2.0]]
+    >>> runs.table[COUNT, runs.span[BEGIN] : runs.span[END]].tolist()
+    [2.0, 4.0]
     """
-    span = np.zeros(6, np.int64)
-    span[COMPARED] = -1
-    levels = np.zeros((2, room), np.int64)
-    return LatestRuns(np.zeros((7, room)), np.zeros(room, np.int64), levels, span)
+    places, levels, span = (np.zeros(size, np.int64) for size in (room, room, 5))
+    return LatestRuns(np.zeros((7, room)), places, levels, span)
 
 
 def with_run(
@@ -146,16 +144,11 @@ def _with_room(runs: LatestRuns, kept: int) -> LatestRuns:
     begin, end = runs.span[BEGIN], runs.span[END]
     if end < 2 * kept:
         room = min(2 * end, 2 * kept)
-        table, levels = (with_room(one, room, axis=1) for one in (runs.table, runs.levels))
-        return LatestRuns(table, with_room(runs.places, room), levels, runs.span)
+        places, levels = (with_room(one, room) for one in (runs.places, runs.levels))
+        return LatestRuns(with_room(runs.table, room, axis=1), places, levels, runs.span)
     runs.table[:, : end - begin] = runs.table[:, begin:end].copy()
-    runs.span[[BEGIN, END, COMPARED]] = 0, end - begin, -1
+    runs.span[[BEGIN, END, COMPARED]] = 0, end - begin, 0
     return runs
-
-
-def seen_of(runs: LatestRuns) -> FloatArray:
-    """Return the runs kept, shape (5, n), in the order of their ends."""
-    return runs.table[:RATIO, runs.span[BEGIN] : runs.span[END]]
 
 
 def foci(room: int = _ROOM) -> Foci:
@@ -179,7 +172,7 @@ def renewed(latest, form, split):  # type: ignore[no-untyped-def]
     known, runtime, log_time, splits, low, high = prepared(runs, SPREAD)
     proportional = 1.0 if high < SPREAD * low else 0.0
     limits = np.array([low, high, proportional, runs[COUNT].min(), runs[COUNT].max()])
-    latest.span[COMPARED] = -1
+    latest.span[COMPARED] = begin
     failed, way, why, _, done, _, uppers, columns = choose(known, runtime, splits, form, split)
     failed = failed if np.isfinite(log_time.sum()) else NO_LOGARITHM
     if failed != DETERMINED:
@@ -226,56 +219,29 @@ def complete_seconds(fit, count, size):  # type: ignore[no-untyped-def]
 
 
 @compiled
-def level_of(latest, count) -> int:  # type: ignore[no-untyped-def]
-    """Return the place of a count among those measured; -1 - where it would be without it."""
-    return place_of(latest.levels[0, : latest.span[LEVELS]], count)
-
-
-@compiled
-def level_anew(latest):  # type: ignore[no-untyped-def]
-    """Write down anew which counts the runs were measured at."""
-    table, levels, span = latest.table, latest.levels, latest.span
-    span[LEVELS] = 0
-    for i in range(span[BEGIN], span[END]):
-        if not table[RUNTIME, i] > 0.0:
-            continue
-        count = np.int64(table[COUNT, i])
-        place = level_of(latest, count)
-        if place < 0:
-            place = -1 - place
-            for k in range(span[LEVELS], place, -1):
-                levels[0, k] = levels[0, k - 1]
-            levels[0, place] = count
-            span[LEVELS] += 1
-    levels[1, : span[LEVELS]] = 0
-    span[FIRST] = span[COMPARED] = span[BEGIN]
-
-
-@compiled
 def compare(latest, fit):  # type: ignore[no-untyped-def]
     """Compare the runs with the fit to all runs, those that were not before."""
     table, places, levels, span = latest
-    anew = span[COMPARED] < 0
-    if not anew:
-        for i in range(span[FIRST], span[BEGIN]):
-            if places[i] >= 0:
-                levels[1, places[i]] -= 1
-                anew |= levels[1, places[i]] == 0
-        for i in range(span[COMPARED], span[END]):
-            count = np.int64(table[COUNT, i])
-            anew |= table[RUNTIME, i] > 0.0 and level_of(latest, count) < 0
-        span[FIRST] = span[BEGIN]
-    if anew:
-        level_anew(latest)
-    for i in range(span[COMPARED], span[END]):
+    begin, end = span[BEGIN], span[END]
+    if span[COMPARED] == end:
+        return
+    anew = begin > 0 or span[COMPARED] == begin
+    for i in range(span[COMPARED], end):
         places[i] = -1
         if table[RUNTIME, i] > 0.0:
-            places[i] = level_of(latest, np.int64(table[COUNT, i]))
-            levels[1, places[i]] += 1
             usual = complete_seconds(fit, table[COUNT, i], table[SIZE, i])
             table[RATIO, i] = np.log(table[RUNTIME, i] / usual)
             table[LOG_SIZE, i] = np.log(table[SIZE, i])
-    span[COMPARED] = span[END]
+            places[i] = place_of(levels[: span[LEVELS]], int(table[COUNT, i]))
+            anew |= places[i] < 0
+    if anew:
+        counts = table[COUNT, begin:end].astype(np.int64)
+        took = table[RUNTIME, begin:end] > 0.0
+        known = np.unique(counts[took])
+        span[LEVELS] = known.size
+        levels[: known.size] = known
+        places[begin:end] = np.where(took, np.searchsorted(known, counts), -1)
+    span[COMPARED] = end
 
 
 @compiled
@@ -377,7 +343,7 @@ def asked_of(latest, fit, counts, size):  # type: ignore[no-untyped-def]
     log_size, factor = inside_of(fit, size)
     has_size = fit.known.shape[0] == 2
     for i in range(log_counts.size):
-        count = counts[i] if i < counts.size else latest.levels[0, i - counts.size]
+        count = counts[i] if i < counts.size else latest.levels[i - counts.size]
         log_counts[i] = np.log2(count)
         seconds[i] = seconds_by(fit.coefficients, log_counts[i], log_size, has_size)
     return log_counts, seconds, log_size, factor
@@ -416,7 +382,7 @@ def as_runs_correct(latest, counts, size, asked, seconds):  # type: ignore[no-un
     for k in range(means.size):
         if seconds[number + k] != asked[1][number + k]:
             means[k] += np.log(asked[1][number + k] * factor / (seconds[number + k] * factor))
-    known = latest.levels[0, : means.size]
+    known = latest.levels[: means.size]
     own, measured = seconds[:number] * factor, seconds[number:] * factor
     return corrected(own, counts, measured, known, means, runs, squares)
 
@@ -442,7 +408,7 @@ def account(latest, fit, nprocs, size) -> tuple[int, float]:  # type: ignore[no-
     """Return how many runs are kept at a count, and their mean brought to a size; NaN without."""
     compare(latest, fit)
     table, places, _, span = latest
-    place, number, total = level_of(latest, nprocs), 0, 0.0
+    place, number, total = place_of(latest.levels[: span[LEVELS]], nprocs), 0, 0.0
     if place >= 0:
         for i in range(span[BEGIN], span[END]):
             if places[i] == place:

@@ -11,7 +11,12 @@ from numpy.typing import ArrayLike
 
 from predictors.base import FloatArray, Remark
 from predictors.curves.measured import Evidence
-from predictors.errors import NotFittedError, PredictorError, UndeterminedError, check_choice
+from predictors.errors import (
+    BETWEEN_0_AND_1,
+    PredictorError,
+    UndeterminedError,
+    check_choice,
+)
 from predictors.observations import observed_curve
 from predictors.regression import validation as checks
 from predictors.regression.inputs import InputEstimator, target_rows
@@ -30,7 +35,7 @@ from predictors.regression.training_runs import (
     counts_of,
     without_constants,
 )
-from predictors.remarks import check_level, refuse_unusable, single_remarks
+from predictors.remarks import refuse_unusable, single_remarks
 
 
 class LogLogPredictor(InputEstimator):
@@ -46,6 +51,7 @@ class LogLogPredictor(InputEstimator):
 
     choice_: Choice
     runs_: TrainingRuns
+    _learned = "choice_"
     _given: TrainingRuns
     _checks: tuple[TrainingRuns, dict[tuple[float, ...], checks.Validation | None]] | None = None
     _found_evidence: tuple[LogLogModel, Evidence | None] | None = None
@@ -93,7 +99,7 @@ class LogLogPredictor(InputEstimator):
             least = checks.smallest_count(runs, *self._kind)
         else:
             least = log2(float(self.smallest))
-        kept = runs.log_q >= least - 1e-9
+        kept = runs.known[0] >= least - 1e-9
         if not kept.any():
             raise PredictorError(
                 f"smallest={self.smallest}: must be at most the largest training count, "
@@ -109,8 +115,7 @@ class LogLogPredictor(InputEstimator):
     @property
     def model_(self) -> LogLogModel:
         """The fitted model."""
-        if not hasattr(self, "choice_"):
-            raise NotFittedError(f"{type(self).__name__} was asked before it was fitted")
+        self.check_fitted(self._learned)
         return self.choice_.model
 
     @property
@@ -124,41 +129,31 @@ class LogLogPredictor(InputEstimator):
 
         Where parts are separate: weighted by their shares at the largest count.
         """
-        return self.model_.weighted_rmse(self._shares())
+        return self.model_.rmse
 
     @property
     def r_squared_(self) -> float:
         """R² of the first part."""
         return self.model_.parts[0].fit.r_squared
 
-    def _shares(self) -> tuple[float, ...]:
-        if len(self.model_.parts) == 1:
-            return (1.0,)
-        top = self.runs_.log_q == self.runs_.log_q.max()
-        runs = self.runs_.take(top)
-        first, second = self.model_.part_seconds(runs.log_q, runs.log_inputs)
-        share = float((first / (first + second)).mean())
-        return share, 1.0 - share
-
     def _rows(
         self, nprocs: ArrayLike | pd.DataFrame, inputs: Mapping[str, ArrayLike]
-    ) -> tuple[FloatArray, FloatArray, tuple[int, ...]]:
+    ) -> tuple[FloatArray, tuple[int, ...]]:
         return target_rows(self.model_.inputs, self.runs_.constants, nprocs, inputs)
 
-    def _model_seconds(self, log_q: FloatArray, log_inputs: FloatArray) -> FloatArray:
-        return self.model_.seconds(log_q, log_inputs)
+    def _model_seconds(self, rows: FloatArray) -> FloatArray:
+        return self.model_.seconds(rows)
 
-    def _model_range(
-        self, log_q: FloatArray, log_inputs: FloatArray, level: float
-    ) -> tuple[FloatArray, FloatArray]:
-        return self.model_.interval(log_q, log_inputs, level)
+    def _model_range(self, rows: FloatArray, level: float) -> tuple[FloatArray, FloatArray]:
+        return self.model_.interval(rows, level)
 
+    @property
     def _evidence(self) -> Evidence | None:
-        """Return what answers keep to, worked out once a fit; None where inputs vary."""
+        """What answers keep to, worked out once a fit; None where inputs vary."""
         if self._found_evidence is None or self._found_evidence[0] is not self.model_:
             given, found = self._given, None
             if not given.inputs:
-                found = Evidence(observed_curve(counts_of(given.log_q), given.runtime))
+                found = Evidence(observed_curve(counts_of(given.known[0]), given.runtime))
             self._found_evidence = self.model_, found
         return self._found_evidence[1]
 
@@ -178,14 +173,6 @@ class LogLogPredictor(InputEstimator):
                 factor = 2.0 ** reach[1]
                 remarks.append(checks.validation_remark(self._check(*reach), 2.0**target, factor))
         return remarks
-
-    def grade_on_extrapolation(self, log_q: float) -> str:
-        """Return the grade of what is said of one count (log2) beyond the training runs."""
-        reach = self._reach(log_q)
-        if reach is None:
-            return ""
-        found = self._check(*reach)
-        return "note" if found is None else found.grade(2.0 ** reach[1])
 
     def validation(self, nprocs: float) -> checks.Validation | None:
         """Return what prediction within the training runs gave, over a target's factor.
@@ -218,28 +205,28 @@ class LogLogPredictor(InputEstimator):
 
     def reliability(self, nprocs: ArrayLike | pd.DataFrame, **inputs: ArrayLike) -> list[Remark]:
         """Say how far to trust predictions at these counts and inputs."""
-        log_q, log_inputs, _ = self._rows(nprocs, inputs)
+        rows, _ = self._rows(nprocs, inputs)
         remarks = self.remarks_on_fit() + checks.constant_remarks(self.runs_.constants, inputs)
-        evidence = self._evidence()
+        evidence = self._evidence
         if evidence is None:
-            remarks += self.remarks_on_extrapolation(log_q)
-            return remarks + checks.range_remarks(self.model_, log_q, log_inputs)
+            remarks += self.remarks_on_extrapolation(rows[0])
+            return remarks + checks.range_remarks(self.model_, rows)
         counts = np.log2(evidence.curve.nprocs)
         measured = counts.item(0), counts.item(-1)
-        targets = np.unique(counts_of(log_q))
+        targets = np.unique(counts_of(rows[0]))
         remarks += single_remarks(evidence.curve.nprocs, targets)
         answered = targets[~evidence.declining(targets)]
         return (
             remarks
             + self.remarks_on_extrapolation(np.log2(answered))
-            + checks.range_remarks(self.model_, log_q, log_inputs, measured)
+            + checks.range_remarks(self.model_, rows, measured)
             + evidence.remarks(targets)
         )
 
     def _size_rows(
         self, seconds: ArrayLike, nprocs: ArrayLike, of: str, others: Mapping[str, ArrayLike]
-    ) -> tuple[FloatArray, FloatArray, FloatArray, tuple[int, ...]]:
-        """Return log2 seconds, counts and inputs (the column of `of` is a filler)."""
+    ) -> tuple[FloatArray, FloatArray, tuple[int, ...]]:
+        """Return log2 seconds, and counts and inputs (the row of `of` is a filler)."""
         if of not in self.model_.inputs:
             constant = self.runs_.constants.get(of)
             why = f"{of} was {constant:g} in every run" if constant else f"no input named {of}"
@@ -249,8 +236,8 @@ class LogLogPredictor(InputEstimator):
             raise PredictorError(f"seconds must be positive and finite, got {wanted}")
         times, counts = np.broadcast_arrays(wanted, np.asarray(nprocs, dtype=np.float64))
         filler = 2.0 ** self.model_.low[1 + self.model_.inputs.index(of)]
-        log_q, log_inputs, shape = self._rows(counts, {**others, of: filler})
-        return np.log2(times.ravel()), log_q, log_inputs, shape
+        rows, shape = self._rows(counts, {**others, of: filler})
+        return np.log2(times.ravel()), rows, shape
 
     def solve_size(
         self,
@@ -279,11 +266,10 @@ class LogLogPredictor(InputEstimator):
         UndeterminedError
             If size did not vary in training, or the time does not grow with it.
         """
-        log_t, log_q, log_inputs, shape = self._size_rows(seconds, nprocs, of, others)
+        log_t, rows, shape = self._size_rows(seconds, nprocs, of, others)
         if strict:
             refuse_unusable(self.size_reliability(seconds, nprocs, of=of, **others))
-        column = self.model_.inputs.index(of)
-        return np.exp2(self.model_.solve(log_t, log_q, log_inputs, column)).reshape(shape)
+        return np.exp2(self.model_.solve(log_t, rows, of)).reshape(shape)
 
     def size_range(
         self,
@@ -297,17 +283,16 @@ class LogLogPredictor(InputEstimator):
 
         An end is 0 or infinite where the training runs do not bound it.
         """
-        check_level(level)
-        log_t, log_q, log_inputs, shape = self._size_rows(seconds, nprocs, of, others)
-        column = self.model_.inputs.index(of)
-        low, high = self.model_.solve_interval(log_t, log_q, log_inputs, column, level)
+        BETWEEN_0_AND_1.check(level=level)
+        log_t, rows, shape = self._size_rows(seconds, nprocs, of, others)
+        low, high = self.model_.solve_interval(log_t, rows, of, level)
         return np.exp2(low).reshape(shape), np.exp2(high).reshape(shape)
 
     def size_reliability(
         self, seconds: ArrayLike, nprocs: ArrayLike, of: str = "size", **others: ArrayLike
     ) -> list[Remark]:
         """Say how far to trust `solve_size` there: of the fit, of the counts, and of the size."""
-        log_q = self._size_rows(seconds, nprocs, of, others)[1]
+        log_q = self._size_rows(seconds, nprocs, of, others)[1][0]
         remarks = self.remarks_on_fit() + self.remarks_on_extrapolation(np.unique(log_q))
         return remarks + self.remarks_on_size(seconds, nprocs, of, **others)
 
@@ -315,8 +300,8 @@ class LogLogPredictor(InputEstimator):
         self, seconds: ArrayLike, nprocs: ArrayLike, of: str = "size", **others: ArrayLike
     ) -> list[Remark]:
         """Say whether time grows with the size, and how far from the runs the solved size is."""
-        log_t, log_q, log_inputs, _ = self._size_rows(seconds, nprocs, of, others)
-        return checks.size_remarks(self.model_, log_t, log_q, log_inputs, of)
+        log_t, rows, _ = self._size_rows(seconds, nprocs, of, others)
+        return checks.size_remarks(self.model_, log_t, rows, of)
 
 
 class LogLogRegression(LogLogPredictor):
@@ -394,5 +379,5 @@ class LogLogRegression(LogLogPredictor):
 
     def remarks_on_fit(self) -> list[Remark]:
         """Say of the fit what holds for any target."""
-        remarks = checks.fit_remarks(self.runs_, self.model_, self.rmse_)
+        remarks = checks.fit_remarks(self.runs_, self.model_)
         return remarks + checks.choice_remarks(self.choice_) + self._superlinear()

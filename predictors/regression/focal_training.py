@@ -111,9 +111,7 @@ def spread_around(
 
 def fit_focal(runs: Sequence[FocalRun]) -> FocusedRegression:
     """Fit all runs, as the thesis does: they are focal because they were generated so."""
-    counts, sizes, seconds = (
-        np.array(column, dtype=np.float64) for column in zip(*runs, strict=True)
-    )
+    counts, sizes, seconds = np.array(runs, dtype=np.float64).T
     model = FocusedRegression(("size",))
     model.fit_arrays(counts, seconds, [sizes])
     return model
@@ -246,11 +244,8 @@ def recorded(measurements: pd.DataFrame) -> Experiment:
     (`predictors.observations.merge_repeats`). It raises `RunsNeededError` with the runs that the
     table lacks, so that they can be made and added.
     """
-    repeats: dict[tuple[int, float], list[float]] = {}
-    columns = (measurements[name].to_numpy(float) for name in ("nprocs", "size", "runtime"))
-    for n, size, seconds in zip(*columns, strict=True):
-        repeats.setdefault((int(n), float(size)), []).append(float(seconds))
-    known = {run: merge_repeats(np.array(seconds)).mean for run, seconds in repeats.items()}
+    repeats = measurements.groupby(["nprocs", "size"])["runtime"]
+    known = {run: merge_repeats(seconds.to_numpy(float)).mean for run, seconds in repeats}
 
     def look_up(plan: Sequence[PlannedRun]) -> Sequence[float]:
         missing = [run for run in plan if (run.nprocs, run.size) not in known]

@@ -47,8 +47,7 @@ class FocalRegion:
 
 def within_time(log_time: FloatArray, focal_time: float, half_width: float) -> np.ndarray:
     """Return which log2 times lie within the half-width of the focal time (GARREN 3.2)."""
-    inside: np.ndarray = np.abs(log_time - np.log2(focal_time)) <= half_width + ROUNDING
-    return inside
+    return np.asarray(np.abs(log_time - np.log2(focal_time)) <= half_width + ROUNDING)
 
 
 def within_bands(
@@ -90,8 +89,7 @@ def distance_weights(log_time: FloatArray, focal_time: float, half_width: float)
     describes such weights on the complete training set without a formula (section 3.2).
     """
     distance = (log_time - np.log2(focal_time)) / half_width
-    weights: FloatArray = 1.0 / (1.0 + distance * distance)
-    return weights
+    return np.asarray(1.0 / (1.0 + distance * distance))
 
 
 def fit_linear(runs: TrainingRuns, weights: FloatArray | None) -> Choice:
@@ -99,17 +97,16 @@ def fit_linear(runs: TrainingRuns, weights: FloatArray | None) -> Choice:
 
     Apart where communication is more than half of the time at the largest count.
     """
-    known, runtime, splits = runs.arrays
     failed, way, done, gap, uppers = linear_parts(
-        known, runtime, splits, np.empty(0) if weights is None else weights
+        runs.known, runs.runtime, runs.splits, np.empty(0) if weights is None else weights
     )
     if failed != DETERMINED:
         raise refusal(runs, failed, "linear")
-    model = model_of(runs, uppers, np.full(2, known.shape[0] + 1), way)
+    model = model_of(runs, uppers, np.full(2, len(runs.inputs) + 2), way)
     if way < 0:
         return Choice(model, "total")
     why = "communication is more than half of the time at the largest count"
-    return Choice(model, list(runs.splits)[way], why, note_on_parts(done, gap))
+    return Choice(model, runs.ways[way], why, note_on_parts(done, gap))
 
 
 def influential_rows(
@@ -120,8 +117,8 @@ def influential_rows(
     p counts the intercept (GARREN section 4.2). D is NaN, and no row flagged, where no
     degree of freedom is left.
     """
-    total = fit_linear(replace(runs, splits={}), weights).model.parts[0]
-    design = total.design(runs.log_q, runs.log_inputs)
+    total = fit_linear(replace(runs, splits=runs.splits[:0]), weights).model.parts[0]
+    design = total.design(runs.known)
     distance = cooks_distance(total.fit, design, np.log2(runs.runtime), weights)
     flagged: np.ndarray = distance > 2.0 * design.shape[1] / runs.rows
     return flagged, distance
@@ -218,8 +215,8 @@ class FocusedRegression(LogLogPredictor):
         check_choice(("flag", "drop"), influence=self.influence)
         check_choice(("region", "weights"), focus=self.focus)
 
-    def _taken(self, table: pd.DataFrame) -> pd.DataFrame:
-        """Return the rows that meet the condition.
+    def _fit_table(self, table: pd.DataFrame) -> Self:
+        """Fit to the rows that meet the condition.
 
         Raises
         ------
@@ -230,7 +227,7 @@ class FocusedRegression(LogLogPredictor):
             table = table[within_bands(table, self.condition, self.band)]
             if table.empty:
                 raise PredictorError(f"no run meets the condition {self.condition} ± {self.band}")
-        return table
+        return super()._fit_table(table)
 
     def fit_runs(self, runs: TrainingRuns) -> Self:
         """Fit to runs that are already checked."""
@@ -281,17 +278,17 @@ class FocusedRegression(LogLogPredictor):
             weights = distance_weights(log_time, self.focal_time, self.tolerance)
             return FocalRegion(everything, self.tolerance), weights
         centre, width = float(np.log2(self.focal_time)), float(self.tolerance)
-        return FocalRegion(*region(runs.arrays[0], log_time, centre, width)), None
+        return FocalRegion(*region(runs.known, log_time, centre, width)), None
 
     def reliability(self, nprocs: ArrayLike | pd.DataFrame, **inputs: ArrayLike) -> list[Remark]:
         """Say how far to trust predictions at these counts and inputs."""
-        log_q, log_inputs, _ = self._rows(nprocs, inputs)
+        rows, _ = self._rows(nprocs, inputs)
         remarks = super().reliability(nprocs, **inputs)
-        return remarks + self._out_of_focus(self.model_.seconds(log_q, log_inputs))
+        return remarks + self._out_of_focus(self.model_.seconds(rows))
 
     def remarks_on_fit(self) -> list[Remark]:
         """Say of the fit what holds for any target."""
-        remarks = fit_remarks(self.runs_, self.model_, self.rmse_) + choice_remarks(self.choice_)
+        remarks = fit_remarks(self.runs_, self.model_) + choice_remarks(self.choice_)
         remarks += self._widening_remark() + self._superlinear()
         return remarks + self._influence_remarks()
 

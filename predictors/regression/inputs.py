@@ -1,6 +1,6 @@
 """What every estimator with inputs beside the processor count answers alike."""
 
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 from typing import Self
 
@@ -8,17 +8,15 @@ import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike
 
-from predictors.base import BoolArray, Estimator, FloatArray, Remark, asked_of, run_table
-from predictors.curves.measured import Evidence
+from predictors.base import FloatArray, asked_of
+from predictors.curves.estimator import RuntimeEstimator
 from predictors.errors import PredictorError
-from predictors.observations import checked_targets
 from predictors.regression.training_runs import (
     TrainingRuns,
     counts_of,
     runs_from_arrays,
     runs_from_frame,
 )
-from predictors.remarks import check_level, refuse_unusable
 
 
 def target_rows(
@@ -26,8 +24,8 @@ def target_rows(
     constants: Mapping[str, float],
     nprocs: ArrayLike | pd.DataFrame,
     inputs: Mapping[str, ArrayLike],
-) -> tuple[FloatArray, FloatArray, tuple[int, ...]]:
-    """Return log2 counts, log2 inputs in the order `wanted`, and the shape to answer in.
+) -> tuple[FloatArray, tuple[int, ...]]:
+    """Return log2 counts and inputs in the order `wanted`, and the shape to answer in.
 
     Raises
     ------
@@ -57,19 +55,14 @@ def target_rows(
             raise PredictorError(
                 f"{name}: expected finite values {least}, got {value[~good].flat[0]:g}"
             )
-    logs = [np.log2(value.ravel()) for value in values]
-    stacked = np.column_stack(logs[1:]) if wanted else np.empty((logs[0].size, 0))
-    return logs[0], stacked, values[0].shape
+    return np.array([np.log2(value.ravel()) for value in values]), values[0].shape
 
 
-class InputEstimator(Estimator, ABC):
+class InputEstimator(RuntimeEstimator):
     """Answer for processor counts and inputs; subclasses fit and bring the model.
 
-    Where no input varies, answers keep to what was measured (`predictors.curves.measured`);
-    `predict_model` is the plain model. With inputs the model is the answer.
-
-    A subclass has `_fit_given`, `_rows`, `_evidence`, `_model_seconds`, `_model_range` and
-    `reliability`.
+    Targets are a table of log2 counts and inputs, shape (1 + k, t). With inputs that vary the
+    model is the answer, without them answers keep to what was measured.
     """
 
     inputs: Sequence[str]
@@ -85,20 +78,7 @@ class InputEstimator(Estimator, ABC):
                 f"inputs must be distinct names other than nprocs and runtime: {names}"
             )
 
-    def fit(self, observations: pd.DataFrame | ArrayLike, runtime: ArrayLike | None = None) -> Self:
-        """Fit to a table with columns ``nprocs``, ``runtime``, the inputs and split times.
-
-        With `runtime`, observations are counts, or rows of counts and inputs. A model with
-        a condition reads its columns too.
-
-        Raises
-        ------
-        PredictorError
-            If columns are missing, no run meets the condition, values have no logarithm,
-            inputs are collinear, or there are too few counts or rows.
-        """
-        self.check_parameters()
-        table = self._taken(run_table(self, observations, runtime))
+    def _fit_table(self, table: pd.DataFrame) -> Self:
         return self._fit_given(runs_from_frame(table, tuple(self.inputs)))
 
     def fit_arrays(
@@ -116,101 +96,12 @@ class InputEstimator(Estimator, ABC):
         names = self.inputs if len(inputs) else ()
         return self._fit_given(runs_from_arrays(names, nprocs, runtime, inputs))
 
-    def predict(
-        self, nprocs: ArrayLike | pd.DataFrame, *, strict: bool = False, **inputs: ArrayLike
-    ) -> FloatArray:
-        """Return runtimes in seconds, in the shape of `nprocs` (and inputs, broadcast).
-
-        A table answers by its columns, a row a value.
-
-        Raises
-        ------
-        NotFittedError
-            Before `fit`.
-        PredictorError
-            For a count below 1, or an input missing, unknown or not positive.
-        UndeterminedError
-            With ``strict=True``, for a target graded ``unusable``.
-        """
-        log_q, log_inputs, shape = self._rows(nprocs, inputs)
-        if strict:
-            refuse_unusable(self.reliability(nprocs, **inputs))
-        return self._answers(log_q, log_inputs)[0].reshape(shape)
-
-    def predict_model(self, nprocs: ArrayLike, **inputs: ArrayLike) -> FloatArray:
-        """Return the plain model's runtimes, which need not keep to what was measured.
-
-        It is for those who correct the model by a layer of their own.
-        """
-        log_q, log_inputs, shape = self._rows(nprocs, inputs)
-        return self._model_seconds(log_q, log_inputs).reshape(shape)
-
-    def predict_range(
-        self, nprocs: ArrayLike | pd.DataFrame, level: float = 0.8, **inputs: ArrayLike
-    ) -> tuple[FloatArray, FloatArray]:
-        """Return the ends of a prediction range that holds `level` of new runs, seconds."""
-        check_level(level)
-        log_q, log_inputs, shape = self._rows(nprocs, inputs)
-        ends, evidence = self._model_range(log_q, log_inputs, level), self._evidence()
-        if evidence is not None:
-            answers = self._answers(log_q, log_inputs)
-            ends = evidence.range(counts_of(log_q), answers, ends, level)
-        return ends[0].reshape(shape), ends[1].reshape(shape)
-
-    @property
-    def declines_after_(self) -> float | None:
-        """The fastest measured count, where those beyond it decline; else None.
-
-        Remarks on counts beyond it have the code ``declining``. None where inputs vary.
-        """
-        evidence = self._evidence()
-        return None if evidence is None else evidence.declines_after
-
-    def declining(self, nprocs: ArrayLike) -> BoolArray:
-        """Say which counts lie beyond `declines_after_`: their grade has the code ``declining``."""
-        targets, evidence = checked_targets(nprocs), self._evidence()
-        return np.zeros(targets.shape, bool) if evidence is None else evidence.declining(targets)
-
-    @abstractmethod
-    def reliability(self, nprocs: ArrayLike | pd.DataFrame, **inputs: ArrayLike) -> list[Remark]:
-        """Say how far to trust predictions at these counts and inputs."""
-
-    def _taken(self, table: pd.DataFrame) -> pd.DataFrame:
-        """Return the rows of a table that are fitted to."""
-        return table
-
     @abstractmethod
     def _fit_given(self, runs: TrainingRuns) -> Self:
         """Fit to all runs that were given."""
 
-    @abstractmethod
-    def _rows(
-        self, nprocs: ArrayLike | pd.DataFrame, inputs: Mapping[str, ArrayLike]
-    ) -> tuple[FloatArray, FloatArray, tuple[int, ...]]:
-        """Return log2 counts and inputs, a row a target, and the shape to answer in."""
+    def _counts(self, rows: FloatArray) -> FloatArray:
+        return counts_of(rows[0])
 
-    @abstractmethod
-    def _evidence(self) -> Evidence | None:
-        """Return what answers keep to; None where inputs vary."""
-
-    @abstractmethod
-    def _model_seconds(self, log_q: FloatArray, log_inputs: FloatArray) -> FloatArray:
-        """Return what the model says at each row, seconds."""
-
-    @abstractmethod
-    def _model_range(
-        self, log_q: FloatArray, log_inputs: FloatArray, level: float
-    ) -> tuple[FloatArray, FloatArray]:
-        """Return the ends of the range around what the model says, seconds."""
-
-    def _answers(self, log_q: FloatArray, log_inputs: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Return answers that keep to what was measured, and the model's, seconds."""
-        evidence = self._evidence()
-        if evidence is None:
-            plain = self._model_seconds(log_q, log_inputs)
-            return plain, plain
-
-        def seconds_of(counts: FloatArray) -> FloatArray:
-            return self._model_seconds(np.log2(counts), np.empty((counts.size, 0)))
-
-        return evidence.answers(counts_of(log_q), seconds_of)
+    def _at(self, counts: FloatArray) -> FloatArray:
+        return np.log2(counts)[None]

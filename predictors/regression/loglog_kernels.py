@@ -10,6 +10,7 @@ asked of a fit, and of the fits to the design's first columns
 
 import numpy as np
 
+from predictors.base import FloatArray
 from predictors.compiling import compiled
 
 DETERMINED = -1
@@ -130,7 +131,7 @@ def log_times(coefficients, known):  # type: ignore[no-untyped-def]
 
 
 @compiled
-def predicted(coefficients, targets):  # type: ignore[no-untyped-def]
+def predicted(coefficients: FloatArray, targets: FloatArray) -> FloatArray:
     """Return the seconds of all parts, added up, at the columns of `targets`.
 
     Parameters
@@ -354,11 +355,13 @@ def choose(known, runtime, splits, form, split):  # type: ignore[no-untyped-def]
 
 
 @compiled
-def error_at(coefficients, known, runtime, level):  # type: ignore[no-untyped-def]
+def error_at(
+    coefficients: FloatArray, known: FloatArray, runtime: FloatArray, level: float
+) -> float:
     """Return the median of 2^|e| − 1 over the runs at one count (log2), e their log2 errors."""
     here = known[0] == level
     seconds = predicted(coefficients, known[:, here])
-    return np.median(2.0 ** np.abs(np.log2(seconds / runtime[here])) - 1.0)
+    return float(np.median(2.0 ** np.abs(np.log2(seconds / runtime[here])) - 1.0))
 
 
 @compiled

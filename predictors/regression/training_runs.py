@@ -10,20 +10,14 @@ from numpy.typing import ArrayLike
 
 from predictors.base import FloatArray
 from predictors.errors import PredictorError
-from predictors.observations import dropped_of
+from predictors.observations import checked_column, dropped_of
 
 OPTIONAL_INPUT = ("size",)  # the default input: used where the observations have it
 SPLITS = {"max": ("computation", "communication"), "cp": ("computation_cp", "communication_cp")}
 SPLIT_COLUMNS = tuple(name for pair in SPLITS.values() for name in pair)
 KNOWN_COLUMNS = ("nprocs", "runtime", *SPLIT_COLUMNS)
 BEYOND_TOTAL = 0.01
-
-
-def stacked(log_q: FloatArray, log_inputs: FloatArray) -> FloatArray:
-    """Return log2 counts and inputs as compiled code takes them, shape (1 + k, rows)."""
-    table = np.empty((1 + log_inputs.shape[1], log_q.size))
-    table[0], table[1:] = log_q, log_inputs.T
-    return table
+NO_SPLITS: Mapping[str, tuple[FloatArray, FloatArray]] = {}
 
 
 @dataclass(frozen=True)
@@ -32,30 +26,29 @@ class TrainingRuns:
 
     Attributes
     ----------
-    log_q : numpy.ndarray, shape (rows,)
-        log2 of the processor counts.
-    log_inputs : numpy.ndarray, shape (rows, k)
-        log2 of the inputs that vary.
+    known : numpy.ndarray, shape (1 + k, rows)
+        log2 of the processor counts, then of each input that varies.
     runtime : numpy.ndarray, shape (rows,), seconds
+    splits : numpy.ndarray, shape (ways, 2, rows)
+        Seconds of computation and communication.
     inputs : tuple of str, length k
-        Their names.
+        Names of the inputs.
+    ways : tuple of str
+        Of splitting: ``max`` (slowest process) or ``cp`` (critical path).
     constants : mapping of str to float
         Inputs with one value in all rows, and that value: no part of the model.
-    splits : mapping of str to (computation, communication)
-        Seconds, by the way of splitting: ``max`` (slowest process) or ``cp``
-        (critical path).
     ignored : tuple of str
         Columns that no regression reads, and splits that were incomplete.
     dropped : tuple of (float, float)
         Count and seconds of runs left out, obvious outliers among three or more alike.
     """
 
-    log_q: FloatArray
-    log_inputs: FloatArray
+    known: FloatArray
     runtime: FloatArray
+    splits: FloatArray
     inputs: tuple[str, ...]
+    ways: tuple[str, ...] = ()
     constants: Mapping[str, float] = field(default_factory=dict)
-    splits: Mapping[str, tuple[FloatArray, FloatArray]] = field(default_factory=dict)
     ignored: tuple[str, ...] = ()
     dropped: tuple[tuple[float, float], ...] = ()
 
@@ -67,50 +60,13 @@ class TrainingRuns:
     @cached_property
     def levels(self) -> FloatArray:
         """log2 of the distinct processor counts, ascending."""
-        return np.array(sorted(set(self.arrays[0][0].tolist())))
+        return np.unique(self.known[0])
 
-    @cached_property
-    def arrays(self) -> tuple[FloatArray, FloatArray, FloatArray]:
-        """The runs as compiled code takes them, the splits in the order of `splits`.
-
-        Returns
-        -------
-        known : numpy.ndarray, shape (1 + k, rows)
-            log2 of the processor counts, then of each input.
-        runtime : numpy.ndarray, shape (rows,), seconds
-        splits : numpy.ndarray, shape (ways, 2, rows)
-            Seconds of computation and communication.
-        """
-        known = stacked(self.log_q, self.log_inputs)
-        splits = np.empty((len(self.splits), 2, self.rows))
-        for parts, pair in zip(splits, self.splits.values(), strict=True):
-            parts[0], parts[1] = pair
-        return known, np.array(self.runtime, dtype=np.float64), splits
-
-    @classmethod
-    def of_arrays(
-        cls,
-        known: FloatArray,
-        runtime: FloatArray,
-        splits: FloatArray,
-        inputs: tuple[str, ...],
-        ways: tuple[str, ...],
-    ) -> "TrainingRuns":
-        """Return runs from what `arrays` holds, and the names of inputs and ways of splitting."""
-        pairs = {way: (parts[0], parts[1]) for way, parts in zip(ways, splits, strict=True)}
-        runs = cls(known[0], known[1:].T, runtime, inputs, {}, pairs)
-        runs.__dict__["arrays"] = known, runtime, splits
-        return runs
-
-    def take(self, rows: FloatArray | np.ndarray | slice) -> "TrainingRuns":
+    def take(self, rows: np.ndarray | slice) -> "TrainingRuns":
         """Return the runs at these rows (a mask, indices or a slice), inputs as they are."""
-        return replace(
-            self,
-            log_q=self.log_q[rows],
-            log_inputs=self.log_inputs[rows],
-            runtime=self.runtime[rows],
-            splits={key: (a[rows], b[rows]) for key, (a, b) in self.splits.items()},
-        )
+        tables = (self.known, self.runtime, self.splits)
+        known, runtime, splits = (np.ascontiguousarray(table[..., rows]) for table in tables)
+        return replace(self, known=known, runtime=runtime, splits=splits)
 
 
 def counts_of(log_q: FloatArray) -> FloatArray:
@@ -126,34 +82,12 @@ def counts_of(log_q: FloatArray) -> FloatArray:
     return np.asarray(np.rint(counts * digits) / digits, float)
 
 
-def checked(name: str, values: ArrayLike, minimum: float = 0.0) -> FloatArray:
-    """Return `values` as a float array, or say which row is not above `minimum`.
-
-    Raises
-    ------
-    PredictorError
-        If a value is not a finite number above `minimum` (at least 1 for counts).
-    """
-    array = np.asarray(values, dtype=np.float64)
-    if array.size == 0:
-        raise PredictorError("there is no observation; at least one run is needed")
-    if array.ndim != 1:
-        raise PredictorError(f"{name}: expected values in one dimension, got {array.ndim}")
-    low, high = array.min(), array.max()
-    if (low >= 1.0 if minimum == 1.0 else low > minimum) and high < np.inf:
-        return array
-    right = (array >= 1.0 if minimum == 1.0 else array > minimum) & (array < np.inf)
-    row = int(np.flatnonzero(~right)[0])
-    wanted = "at least 1" if minimum == 1.0 else "positive"
-    raise PredictorError(f"{name} in row {row} is {array[row]:g}: expected a finite {wanted} value")
-
-
 def runs_from_arrays(
     names: Sequence[str],
     nprocs: ArrayLike,
     runtime: ArrayLike,
     inputs: Sequence[ArrayLike] = (),
-    splits: Mapping[str, tuple[FloatArray, FloatArray]] | None = None,
+    splits: Mapping[str, tuple[FloatArray, FloatArray]] = NO_SPLITS,
     ignored: tuple[str, ...] = (),
 ) -> TrainingRuns:
     """Check arrays and take logarithms; inputs with one value throughout are set apart.
@@ -163,82 +97,57 @@ def runs_from_arrays(
     PredictorError
         On a value that has no logarithm, or arrays of different lengths.
     """
-    counts = checked("nprocs", nprocs, 1.0)
-    times = checked("runtime", runtime)
-    columns: list[FloatArray] = []
-    kept: list[str] = []
+    counts = checked_column("nprocs", nprocs)
+    times = checked_column("runtime", runtime)
+    columns: dict[str, FloatArray] = {}
     constants: dict[str, float] = {}
     for name, values in zip(names, inputs, strict=True):
-        column = checked(name, values)
+        column = checked_column(name, values)
         if column.size != counts.size:
             raise PredictorError(f"{name} has {column.size} values, nprocs {counts.size}")
         if (column == column[0]).all():
             constants[name] = float(column[0])
         else:
-            kept.append(name)
-            columns.append(column)
+            columns[name] = column
     if times.size != counts.size:
         raise PredictorError(f"runtime has {times.size} values, nprocs {counts.size}")
-    return TrainingRuns(
-        log_q=np.log2(counts),
-        log_inputs=np.log2(np.array(columns)).T if columns else np.empty((counts.size, 0)),
-        runtime=times,
-        inputs=tuple(kept),
-        constants=constants,
-        splits=splits or {},
-        ignored=ignored,
-    )
+    known = np.log2(np.array([counts, *columns.values()]))
+    parts = np.array([*splits.values()]).reshape(len(splits), 2, times.size)
+    return TrainingRuns(known, times, parts, (*columns,), (*splits,), constants, ignored)
 
 
-def complete_split(
-    runtime: FloatArray, computation: FloatArray | None, communication: FloatArray | None
-) -> tuple[FloatArray, FloatArray] | None:
-    """Return both parts; a missing one is the runtime minus the other.
+def _frame_splits(
+    frame: pd.DataFrame, runtime: FloatArray
+) -> tuple[dict[str, tuple[FloatArray, FloatArray]], list[str]]:
+    """Read the split times, a missing part as the runtime minus the other; name incomplete ones.
 
     Raises
     ------
     PredictorError
         If a part is negative or exceeds the runtime it is to be subtracted from.
     """
-    if computation is None and communication is None:
-        return None
-    known = computation if computation is not None else communication
-    assert known is not None
-    rest = runtime - known
-    if computation is None or communication is None:
-        short = rest < -BEYOND_TOTAL * runtime
-        if short.any():
-            row = int(np.flatnonzero(short)[0])
-            raise PredictorError(
-                f"row {row}: a part of {known[row]:g} s exceeds the runtime {runtime[row]:g} s"
-            )
-        rest = np.maximum(rest, 0.0)
-    first, second = (rest if part is None else part for part in (computation, communication))
-    for name, part in (("computation", first), ("communication", second)):
-        if (part < 0.0).any():
-            row = int(np.flatnonzero(part < 0.0)[0])
-            raise PredictorError(f"{name} in row {row} is {part[row]:g}: expected at least 0")
-    return first, second
-
-
-def _frame_splits(
-    frame: pd.DataFrame, runtime: FloatArray
-) -> tuple[dict[str, tuple[FloatArray, FloatArray]], list[str]]:
-    """Read the split times that are complete; name the incomplete ones."""
     splits: dict[str, tuple[FloatArray, FloatArray]] = {}
     incomplete: list[str] = []
     for way, names in SPLITS.items():
-        columns: list[FloatArray | None] = []
-        for name in names:
-            values = frame[name].to_numpy(dtype=np.float64) if name in frame else None
-            if values is not None and np.isnan(values).any():
-                if not np.isnan(values).all():
-                    incomplete.append(name)
-                values = None
-            columns.append(values)
-        parts = complete_split(runtime, columns[0], columns[1])
-        if parts is not None:
-            splits[way] = parts
+        columns = {name: frame[name].to_numpy(dtype=np.float64) for name in names if name in frame}
+        unknown = {name: np.isnan(column) for name, column in columns.items()}
+        incomplete += [name for name, one in unknown.items() if one.any() and not one.all()]
+        known = {name: columns[name] for name, one in unknown.items() if not one.any()}
+        for part in known.values() if len(known) == 1 else ():
+            short = runtime - part < -BEYOND_TOTAL * runtime
+            if short.any():
+                row = int(np.argmax(short))
+                raise PredictorError(
+                    f"row {row}: a part of {part[row]:g} s exceeds the runtime {runtime[row]:g} s"
+                )
+            rest = np.maximum(runtime - part, 0.0)
+            known = {name: known.get(name, rest) for name in names}
+        for name, part in zip(SPLITS["max"], known.values(), strict=False):
+            if (part < 0.0).any():
+                row = int(np.argmax(part < 0.0))
+                raise PredictorError(f"{name} in row {row} is {part[row]:g}: expected at least 0")
+        if known:
+            splits[way] = known[names[0]], known[names[1]]
     return splits, incomplete
 
 
@@ -268,7 +177,7 @@ def runs_from_frame(observations: pd.DataFrame, inputs: tuple[str, ...]) -> Trai
     present = tuple(name for name in inputs if name in observations)
     if inputs == OPTIONAL_INPUT and present and observations["size"].isna().all():
         present = ()
-    checked("runtime", observations["runtime"].to_numpy(dtype=np.float64))
+    checked_column("runtime", observations["runtime"].to_numpy(dtype=np.float64))
     observations, dropped = _without_errant(observations, ["nprocs", *present])
     runtime = observations["runtime"].to_numpy(dtype=np.float64)
     splits, incomplete = _frame_splits(observations, runtime)
@@ -281,7 +190,7 @@ def runs_from_frame(observations: pd.DataFrame, inputs: tuple[str, ...]) -> Trai
         splits,
         tuple(unread + incomplete),
     )
-    return replace(runs, dropped=dropped) if dropped else runs
+    return replace(runs, dropped=dropped)
 
 
 def _without_errant(
@@ -302,12 +211,10 @@ def _without_errant(
 
 def without_constants(runs: TrainingRuns) -> TrainingRuns:
     """Set apart inputs that have become constant in a subset of runs."""
-    varies = [bool((column != column[0]).any()) for column in runs.log_inputs.T]
-    if all(varies):
+    named = dict(zip(runs.inputs, runs.known[1:], strict=True))
+    still = {name: float(2.0 ** row[0]) for name, row in named.items() if (row == row[0]).all()}
+    if not still:
         return runs
-    constants = dict(runs.constants)
-    for name, log_input, moving in zip(runs.inputs, runs.log_inputs.T, varies, strict=True):
-        if not moving:
-            constants[name] = float(2.0 ** log_input[0])
-    inputs = tuple(n for n, moving in zip(runs.inputs, varies, strict=True) if moving)
-    return replace(runs, log_inputs=runs.log_inputs[:, varies], inputs=inputs, constants=constants)
+    moving = {name: row for name, row in named.items() if name not in still}
+    known = np.array([runs.known[0], *moving.values()])
+    return replace(runs, known=known, inputs=(*moving,), constants={**runs.constants, **still})

@@ -128,7 +128,7 @@ def validate_within(
 
     The first start from which a fit can be made counts; None if there is none.
     """
-    counts = runs.arrays[0][0]
+    counts = runs.known[0]
     for start in starts:
         fitted = counts <= start if start < end else counts >= start
         error = _error_of(runs, form, split, fitted, end)
@@ -141,14 +141,14 @@ def _error_of(
     runs: TrainingRuns, form: Form, split: Split, fitted: np.ndarray, end: float
 ) -> float | None:
     """Return the median error at a count (log2) of a fit to some of the runs, if it can be made."""
-    near, times, parts = (table.compress(fitted, axis=-1) for table in runs.arrays)
-    failed, way, *_, uppers, columns = choose(near, times, parts, FORMS[form], SPLITTING[split])
+    near = runs.take(fitted)
+    failed, way, *_, uppers, columns = choose(
+        near.known, near.runtime, near.splits, FORMS[form], SPLITTING[split]
+    )
     if failed != DETERMINED:
         return None
-    known, runtime, _ = runs.arrays
     coefficients = coefficients_of(uppers, columns, 1 if way < 0 else 2)
-    error: float = error_at(coefficients, known, runtime, end)
-    return error
+    return error_at(coefficients, runs.known, runs.runtime, end)
 
 
 def smallest_count(runs: TrainingRuns, form: Form, split: Split) -> float:
@@ -156,7 +156,7 @@ def smallest_count(runs: TrainingRuns, form: Form, split: Split) -> float:
 
     At least three counts stay below the largest; all of them, where there are fewer.
     """
-    counts = runs.arrays[0][0]
+    counts = runs.known[0]
     levels, errors = runs.levels, {}
     for start in levels[: max(levels.size - 3, 0)].tolist():
         kept = (counts >= start) & (counts < levels[-1])
@@ -185,8 +185,7 @@ def validation_remark(validation: Validation | None, target: float, factor: floa
 
 def superlinear_remarks(runs: TrainingRuns) -> list[Remark]:
     """Say where speedup is superlinear, as it is when the data come to fit in caches."""
-    known, runtime, _ = runs.arrays
-    counts, medians, failed = work_by_level(known, runtime)
+    counts, medians, failed = work_by_level(runs.known, runs.runtime)
     if failed != DETERMINED:
         raise name_collinear(runs, failed)
     levels, middles, steps = counts.tolist(), medians.tolist(), []
@@ -206,16 +205,14 @@ def superlinear_remarks(runs: TrainingRuns) -> list[Remark]:
     return [Remark(grade, "superlinear", text, round(2 * last))]
 
 
-def fit_remarks(runs: TrainingRuns, model: LogLogModel, rmse: float) -> list[Remark]:
+def fit_remarks(runs: TrainingRuns, model: LogLogModel) -> list[Remark]:
     """Say what the fit itself shows: rows, counts, spread, columns left out."""
-    remarks, twice = [], round(2 ** (1 + runs.log_q.max()))
+    remarks, twice = [], round(2 ** (1 + runs.known[0].max()))
     if min(part.fit.degrees_of_freedom for part in model.parts) < 1:
         text = f"{runs.rows} runs fix the coefficients exactly: nothing is left to judge the fit by"
         remarks.append(Remark("warning", "no_freedom", text, twice))
-    elif expected_mape(rmse) > POOR_FIT:
-        text = (
-            f"the fit leaves errors of {expected_mape(rmse):.1%} (median) in its own training runs"
-        )
+    elif (error := expected_mape(model.rmse)) > POOR_FIT:
+        text = f"the fit leaves errors of {error:.1%} (median) in its own training runs"
         remarks.append(Remark("warning", "poor_fit", text))
     if runs.levels.size < 3:
         text = "fewer than three processor counts: curvature cannot be seen"
@@ -250,31 +247,23 @@ def constant_remarks(
     return remarks
 
 
-def is_far(model: LogLogModel, log_q: float) -> bool:
-    """Say whether `range_remarks` would say anything of one count (log2)."""
-    smallest, largest = model.ends[0]
-    return max(log_q - largest, smallest - log_q) > _FAR
-
-
 def range_remarks(
-    model: LogLogModel,
-    log_q: FloatArray,
-    log_inputs: FloatArray,
-    measured: tuple[float, float] | None = None,
+    model: LogLogModel, targets: FloatArray, measured: tuple[float, float] | None = None
 ) -> list[Remark]:
     """Say which targets lie far outside the training range.
 
     Parameters
     ----------
-    log_q : numpy.ndarray, shape (t,)
-    log_inputs : numpy.ndarray, shape (t, k)
+    model : LogLogModel
+    targets : numpy.ndarray, shape (1 + k, t)
+        As models take them.
     measured : tuple of float, optional
         log2 of the smallest and largest count measured, where the fit left some out.
     """
     remarks = []
     smallest, largest = measured or (model.low[0], model.high[0])
-    out = np.maximum(log_q - largest, smallest - log_q)
-    far = np.unique(log_q[out > _FAR])
+    out = np.maximum(targets[0] - largest, smallest - targets[0])
+    far = np.unique(targets[0, out > _FAR])
     for target in far:
         factor = 2.0 ** max(target - largest, smallest - target)
         end = largest if target > largest else smallest
@@ -282,10 +271,8 @@ def range_remarks(
         text = f"a count of {count:g} is {factor:.3g} times beyond the training runs"
         measure = measure_between(2.0**end, count)
         remarks.append(Remark("warning", "far", text, measure, count))
-    for k, name in enumerate(model.inputs):
-        beyond = np.maximum(
-            log_inputs[:, k] - model.high[1 + k], model.low[1 + k] - log_inputs[:, k]
-        )
+    for k, name in enumerate(model.inputs, 1):
+        beyond = np.maximum(targets[k] - model.high[k], model.low[k] - targets[k])
         if beyond.size and beyond.max() > _FAR_INPUT:
             text = f"{name} is up to {2 ** beyond.max():.3g} times beyond the training runs"
             remarks.append(Remark("warning", "far_input", text))
@@ -293,29 +280,23 @@ def range_remarks(
 
 
 def size_remarks(
-    model: LogLogModel,
-    log_seconds: FloatArray,
-    log_q: FloatArray,
-    log_inputs: FloatArray,
-    of: str = "size",
+    model: LogLogModel, log_seconds: FloatArray, targets: FloatArray, of: str
 ) -> list[Remark]:
     """Say how far a solved size can be trusted.
 
     It is unusable where the exponent of size is less than two standard errors from
     zero: then the data do not say that time grows with size.
     """
-    column = model.inputs.index(of)
-    remarks = []
-    main = max(model.parts, key=lambda part: float(part.fit.coefficients[2 + column]))
-    exponent = float(main.fit.coefficients[2 + column])
-    error = float(np.sqrt(main.fit.covariance[2 + column, 2 + column]))
+    row, exponents = 1 + model.inputs.index(of), model.exponents(of)
+    exponent = max(exponents)
+    main = model.parts[exponents.index(exponent)].fit
+    error = float(np.sqrt(main.covariance[1 + row, 1 + row]))
     if exponent < SIGNIFICANT * error:
         text = (
             f"the exponent of {of}, {exponent:.3g}, is within two standard errors ({error:.2g}) "
             "of zero or below: these runs do not support a size for a wanted time"
         )
-        remarks.append(Remark("unusable", "size_effect", text))
-        return remarks
-    sizes = log_inputs.copy()
-    sizes[:, column] = model.solve(log_seconds, log_q, log_inputs, column)
-    return remarks + range_remarks(model, log_q, sizes)
+        return [Remark("unusable", "size_effect", text)]
+    solved = targets.copy()
+    solved[row] = model.solve(log_seconds, targets, of)
+    return range_remarks(model, solved)

@@ -9,9 +9,14 @@ import pandas as pd
 from numpy.typing import ArrayLike
 
 from predictors.base import BoolArray, Estimator, FloatArray, Remark, asked_of, run_table
-from predictors.errors import PredictorError, UndeterminedError, check_choice
+from predictors.errors import (
+    BETWEEN_0_AND_1,
+    PredictorError,
+    UndeterminedError,
+    check_choice,
+)
 from predictors.least_squares import LinearFit, Method, Weights, check_method, fit_linear
-from predictors.remarks import check_level, refuse_unusable
+from predictors.remarks import refuse_unusable
 from predictors.under_load import judgement
 from predictors.under_load.complexity import GROWTHS, RationalForm, Term, complexity_choices
 from predictors.under_load.load_aware import (
@@ -298,7 +303,7 @@ class RationalPolynomial(Estimator):
         Barber, Candès, Ramdas & Tibshirani, "Predictive inference with the
         jackknife+", Annals of Statistics 49, 2021.
         """
-        check_level(level)
+        BETWEEN_0_AND_1.check(level=level)
         wanted = self._targets(nprocs, inputs)
         columns = self.form_.columns(wanted)
         answer = self._floored(columns @ self.fit_.coefficients)

@@ -12,7 +12,7 @@ from predictors.in_loop.learned import CurvePerApplication
 from predictors.in_loop.learned_consensus import ConsensusPerApplication
 from predictors.in_loop.learned_sized import RegressionPerApplication
 from predictors.in_loop.residuals import corrected
-from predictors.remarks import gravest, worst_grade
+from predictors.remarks import gravest
 
 pytestmark = pytest.mark.fast
 
@@ -126,5 +126,5 @@ def test_a_belief_about_a_size_is_the_regressions_as_the_runs_correct_it(runs, s
     np.testing.assert_allclose(believed, expected, rtol=1e-8)
     for n in nprocs[:3].astype(int).tolist():
         found = predictor.explain(0, n)
-        assert found.reliability == worst_grade(model.remarks_on_fit())
+        assert found.reliability == gravest(model.remarks_on_fit())[0]
         assert found.runs_at_count == np.sum(nprocs == n)

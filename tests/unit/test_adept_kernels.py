@@ -6,7 +6,7 @@ import pytest
 from predictors import Adept, downey
 from predictors.adept.search import LARGEST_SIGMA, Problem, search
 from predictors.adept.selection import EXACT, RUNNER_UP, distance_weights, select
-from predictors.remarks import worst_grade
+from predictors.remarks import gravest
 
 pytestmark = pytest.mark.fast
 
@@ -123,7 +123,7 @@ def test_the_grade_of_a_count_is_the_worst_of_its_remarks(seed, q):
     targets = (1, 16, 300, 2000)
     grades = dict(zip(targets, (one for one, _ in model.judgements(targets)), strict=True))
     fresh = Adept(q=q).fit_arrays(n, t)
-    assert grades == {target: worst_grade(fresh.reliability(target)) for target in grades}
+    assert grades == {target: gravest(fresh.reliability(target))[0] for target in grades}
     assert {"warning", "unusable"} & set(grades.values())
 
 

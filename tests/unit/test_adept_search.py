@@ -4,7 +4,7 @@ import pytest
 from predictors import Adept, downey
 from predictors.adept.grid import grid_search
 from predictors.adept.search import Problem, search
-from predictors.adept.selection import distance_weights, noise_floor, select
+from predictors.adept.selection import distance_weights, noise_of, select
 from predictors.observations import observed_curve
 
 N = np.array([4.0, 16, 32, 64])
@@ -114,6 +114,10 @@ def test_lower_median_of_the_indistinguishable_candidates_predicts():
     assert high >= inside[-1]
     best = select(found, targets, 0.05, False, True, 1.0, 64.0)
     assert found.wssre[0, best.chosen[0]] == found.wssre[0].min()
+
+
+def noise_floor(curve, residual, used):
+    return noise_of(curve.repeats, curve.scatter, curve.scatter_degrees_of_freedom, residual, used)
 
 
 def test_noise_floor_comes_from_expectation_residuals_and_repeats():

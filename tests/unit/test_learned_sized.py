@@ -10,6 +10,9 @@ from predictors.base import Observation, VisibleJobs
 from predictors.errors import PredictorError
 from predictors.in_loop.learned_sized import RegressionPerApplication, SizedHistory
 from predictors.in_loop.sized_kernels import (
+    BEGIN,
+    COUNT,
+    END,
     FOCI,
     Fit,
     as_runs_correct,
@@ -17,12 +20,11 @@ from predictors.in_loop.sized_kernels import (
     compare,
     focused,
     latest_runs,
-    seen_of,
     with_run,
 )
 from predictors.regression.barnes import LogLogRegression
 from predictors.regression.garren import FocusedRegression
-from predictors.remarks import worst_grade
+from predictors.remarks import gravest
 from sim.engine.run import simulate
 from sim.engine.setup import Setup
 from sim.machine.base import Dedicated
@@ -147,7 +149,7 @@ def test_the_grade_of_a_count_is_the_worst_of_its_remarks(model) -> None:
     for job, size in enumerate(sizes.tolist()):
         for n in (1, 8, 100, 200):
             grade = predictor.explain(job, n).reliability
-            assert grade == worst_grade(fitted.reliability(n, size=size))
+            assert grade == gravest(fitted.reliability(n, size=size))[0]
             grades.add(grade)
     assert len(grades) > 1
 
@@ -251,7 +253,7 @@ def test_latest_runs_forget_the_oldest(kept: int) -> None:
     for number in range(200):
         runs = with_run(runs, (number, 1.0, 1.0, 1.0, 1.0), kept)
         expected = list(range(max(0, number + 1 - kept), number + 1))
-        assert seen_of(runs)[0].tolist() == expected
+        assert runs.table[COUNT, runs.span[BEGIN] : runs.span[END]].tolist() == expected
 
 
 def stepped(nprocs, size):

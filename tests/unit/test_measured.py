@@ -12,22 +12,22 @@ from predictors import (
     LogLogRegression,
     UniversalScalability,
 )
-from predictors.curves.measured import Evidence, decline_start, scatter_reach
+from predictors.curves.measured import Evidence
 from predictors.errors import UndeterminedError
 from predictors.observations import merged_curve, observed_curve
-from predictors.remarks import worst_grade
+from predictors.remarks import gravest
 
 MODELS = [Adept, Amdahl, UniversalScalability, Consensus, LogLogRegression, FocusedRegression]
 DECLINING = [1.0, 2, 4, 8, 16, 32], [100.0, 52, 28, 17, 22, 30]
 
 
 def test_reach_is_twice_the_pooled_scatter_of_logarithms():
-    assert scatter_reach(observed_curve([1, 2], [10, 5])) == 0.2
-    assert scatter_reach(observed_curve([1, 1, 2], [10, 10, 5])) == 0.04
+    assert observed_curve([1, 2], [10, 5]).reach == 0.2
+    assert observed_curve([1, 1, 2], [10, 10, 5]).reach == 0.04
     runs = np.array([10.0, 14.0, 5.0, 6.5, 6.0])
     curve = observed_curve([1, 1, 2, 2, 2], runs)
     squares = sum(np.var(np.log(part)) * len(part) for part in (runs[:2], runs[2:]))
-    assert scatter_reach(curve) == pytest.approx(2 * np.sqrt(squares / 3), rel=1e-12)
+    assert curve.reach == pytest.approx(2 * np.sqrt(squares / 3), rel=1e-12)
     assert (curve.shortest.tolist(), curve.longest.tolist()) == ([10, 5], [14, 6.5])
 
 
@@ -52,22 +52,22 @@ def test_runs_merged_one_by_one_say_the_same():
     ("times", "start"),
     [
         ([20, 10, 12.3, 12.3], 1),  # above s = 1.22
-        ([20, 10, 12.3, 12.2], None),  # the last within it
-        ([20, 15, 10, 40], None),  # a single one beyond
+        ([20, 10, 12.3, 12.2], -1),  # the last within it
+        ([20, 15, 10, 40], -1),  # a single one beyond
         ([10, 12, 9, 15, 13], 2),  # the rise need not be steady
         ([10, 12, 13], 0),
-        ([10, 10, 14], None),  # of two as fast, one alone is slower
+        ([10, 10, 14], -1),  # of two as fast, one alone is slower
         ([10, 10, 12, 14], 0),
     ],
 )
 def test_a_decline_needs_two_slower_counts_and_a_rise_beyond_scatter(times, start):
-    assert decline_start(observed_curve(np.arange(1.0, len(times) + 1), times)) == start
+    assert observed_curve(np.arange(1.0, len(times) + 1), times).decline == start
 
 
 def test_with_repeats_a_rise_of_five_percent_is_a_decline_and_of_four_is_not():
     counts = [1, 1, 2, 4, 8]
-    assert decline_start(observed_curve(counts, [20, 20, 10, 10.2, 10.5])) == 1
-    assert decline_start(observed_curve(counts, [20, 20, 10, 10.2, 10.4])) is None
+    assert observed_curve(counts, [20, 20, 10, 10.2, 10.5]).decline == 1
+    assert observed_curve(counts, [20, 20, 10, 10.2, 10.4]).decline == -1
 
 
 def test_between_measured_counts_the_correction_is_linear_in_ln_n_and_beyond_there_is_none():
@@ -175,8 +175,8 @@ def test_counts_outside_a_found_family_are_believed_where_they_were_measured():
     model = Adept().fit_arrays(n, t)
     assert model.feasible_.name == "powers of 2"
     assert model.predict(24).item() >= 150 / 24 / np.exp(0.2)
-    assert worst_grade(model.reliability(24)) == "warning"
-    assert worst_grade(model.reliability(25)) == "unusable"
+    assert gravest(model.reliability(24))[0] == "warning"
+    assert gravest(model.reliability(25))[0] == "unusable"
     assert model.judgements([24, 25]) == [("warning", ""), ("unusable", "infeasible")]
     without = Adept().fit_arrays(np.delete(n, 8), np.delete(t, 8))
     assert without.predict(32).item() == pytest.approx(100 / 32, rel=0.01)
