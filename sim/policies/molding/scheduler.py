@@ -9,7 +9,7 @@ from sim.policies.base import OpenAllocation
 from sim.policies.molding.base import Candidates, mold_first
 from sim.policies.order import Order
 from sim.policies.passes.memory import set_menu
-from sim.policies.passes.queue_rule import OF_QUEUES, QueueKeeper
+from sim.policies.passes.queue_rule import QueueKeeper
 from sim.state.decisions import Start
 from sim.state.feasible_counts import place_up_to
 from sim.state.run_state import longer
@@ -54,8 +54,6 @@ class OpenKeeper(QueueKeeper):
         self._used, serial = 0, np.zeros(len(view.submit_time))
         known = {"menu_counts": self.counts, "menu_runtimes": self.runtimes}
         known["open"] = self.candidates.keeps._replace(serial=serial)
-        if self.candidates.compiled_pass is not None:
-            self.functions = OF_QUEUES | {"decide": self.candidates.compiled_pass}
         super().__init__(view, order, allocation, reservations, strict, **known)
 
     def admit(self, job: int) -> None:

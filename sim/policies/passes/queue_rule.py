@@ -266,7 +266,8 @@ class CompiledQueueRule:
         elif by_offers:
             settles = choose if keeper.tracks_runs else choose_by_reservations
         asks = must_ask if keeper.chooses_anew or self._learns else never_ask
-        self.functions = {"must_ask": asks, "choose": settles, **keeper.functions}
+        decides = {} if self._candidates is None else {"decide": self._candidates.compiled_pass}
+        self.functions = {"must_ask": asks, "choose": settles, **keeper.functions, **decides}
         self.explanations, self._explained = Explanations(), 0
 
     def begin(self, state: State) -> None:
