@@ -12,9 +12,9 @@ from predictors.in_loop.wrapper import provider, setting
 from predictors.under_load.load_aware import NeedsLoad
 from sim.engine.clock import ARRIVAL, END, Clock, Occurrence
 from sim.engine.collaborator import Collaborator
-from sim.engine.compiled_passes import CompiledPasses, Passes
+from sim.engine.compiled_passes import CompiledPasses
 from sim.engine.event_list import EventList
-from sim.engine.loop import INSTANTS
+from sim.engine.loop import INSTANTS, NoRule, always_ask
 from sim.engine.resizing import Resizer
 from sim.engine.run_log import RunLog
 from sim.engine.runs_under_load import ReadOnly, RunsUnderLoad, watch_load
@@ -22,7 +22,7 @@ from sim.engine.setup import Setup
 from sim.engine.watcher import Watched
 from sim.engine.work import Work, followers, refuse_misfits, visible
 from sim.errors import PolicyError
-from sim.state.calendar import limits_of
+from sim.state.calendar import make_calendar
 from sim.state.decisions import Preferences, Resize, Start, WakeAt
 from sim.state.feasible_counts import FeasibleCounts
 from sim.state.machine_state import MachineState, Run
@@ -31,6 +31,7 @@ from sim.state.records import Ranges, Records
 from sim.state.sensors import EfficiencySensor
 from sim.state.shown import ShownJobs
 from sim.state.view import View
+from sim.state.waiting_queue import WaitingQueue
 
 
 class Engine:
@@ -93,17 +94,21 @@ class Engine:
 
     def _make_state(self, setup: Setup) -> MachineState:
         """Return the state before anything has happened; open the books."""
-        self.submit = submit = setup.trace.jobs["submit_time"].to_numpy()
-        dependent = {job for following in self._followers.values() for job, _ in following}
-        if dependent:  # the books take them for submitted with who comes before them
-            self.submit, submit = submit.copy(), submit.copy()
-            submit[list(dependent)] = -np.inf
-            submit = np.maximum.accumulate(submit)
-        self._awaited = len(dependent)
+        self.submit = setup.trace.jobs["submit_time"].to_numpy(copy=True)
+        followers = self._followers.values()
+        self._dependent = {job for following in followers for job, _ in following}
+        self._awaited, submit = len(self._dependent), self.submit.astype(float)
+        submit[list(self._dependent)] = -np.inf  # the books let them come with who is before them
         state = MachineState(setup.machine.processors, len(submit))
-        self.event_list = EventList(
-            state, submit, dependent, self.jobs.requested_time, self.predictor
+        self.make_calendar = partial(
+            make_calendar,
+            len(submit),
+            state.tables.found.size,
+            submit_time=np.maximum.accumulate(submit),
+            requested_time=self.jobs.requested_time.astype(float),
+            corrections=np.array(setting(self.predictor, "corrections", ()), float),
         )
+        self.event_list = EventList(state, state.tables, self.make_calendar())
         self.sensor = EfficiencySensor(
             setup.truth.serial_time, self.work.runtime, state, setup.sensor_noise
         )
@@ -130,8 +135,9 @@ class Engine:
 
     def run(self) -> Records:
         """Run until nothing is left to happen."""
-        self._passes = self.compiled or Passes(self)
-        self._run = self._passes.state.run
+        if self.compiled is None:
+            self.event_list.bind(NoRule(WaitingQueue().tables), 1, must_ask=always_ask)
+        self._run = self.event_list.tables.run
         self.expect_next()
         self.clock.run_instants(self._instant)
         book = self.compiled or self.log
@@ -171,7 +177,7 @@ class Engine:
 
     def expect_next(self) -> None:
         """See to it that the clock stops when something happens next."""
-        following, expected = (self.compiled or self.event_list).following, self._next
+        following, expected = self.event_list.following, self._next
         is_due = expected is not None and expected.callbacks and expected.time <= following
         if following < np.inf and not is_due:
             self._next = Occurrence(self.clock, following, END, self._begin_instant)
@@ -282,14 +288,14 @@ class Engine:
 
     def _instant(self, now: float) -> None:
         """Take in what is in the books; let the policy decide, once, if anything happened."""
-        self._passes.advance(now)
+        self.event_list.advance(now, self.clock.peek(), self.take_in)
         self._tell_progress()
         self.expect_next()
 
     def take_in(self, now: float) -> None:
         """Take in what is in the books of an instant, and make its pass."""
-        ended, expired, arrived = self.event_list.take_in()
-        if arrived:
+        ended, expired, came = self.event_list.take_in()
+        if arrived := [job for job in came if job not in self._dependent]:
             self._arrive(arrived)
             if self._followers:
                 self.state.arrived.sort()  # ties stand in the order of the trace
@@ -311,8 +317,8 @@ class Engine:
         for watcher in self.watchers:
             if is_time and watcher.is_due():
                 book, now = self.compiled or self.log, self._run["now"].item()
-                arrived = int(np.searchsorted(self.event_list.submit, now, side="right"))
-                queued = arrived - self._awaited - self._run["running"].item() - book.ended
+                arrived, running = self._run[["arrived", "running"]].item()
+                queued = arrived - self._awaited - running - book.ended
                 watcher.progressed(now, max(queued, 0), book.over.copy())
 
     def _pass(self, now: float) -> None:
@@ -354,7 +360,7 @@ class Engine:
         calendar = self.event_list.calendar
         runtime = calendar.runtime[job] = self.work.runtime(job, processors)
         if self.kills:
-            limits_of(calendar)[job] = self.resizer.whole_limit(job, processors)
+            calendar.limit[job] = self.resizer.whole_limit(job, processors)
         self.sensor.measure(job, processors, runtime)
 
     def _watched(self) -> Watched:

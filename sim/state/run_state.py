@@ -215,21 +215,29 @@ def longer(values: NDArray[Any], size: int) -> NDArray[Any]:
     return room
 
 
+@compiled(inline="always")
+def shift(values: NDArray[Any], first: int, last: int, by: int) -> None:
+    """Move what stands from one place to another so many places on, or back."""
+    before, after = values[first:last], values[first + by : last + by]  # whose places count from 0
+    if by > 0:
+        for k in range(last - first - 1, -1, -1):
+            after[k] = before[k]
+    elif by < 0:
+        for k in range(last - first):
+            after[k] = before[k]
+
+
 # Who holds processors, and until when by belief
 
 
 @compiled
 def holder_place(state: State, end: float, job: int) -> int:
     """Return where a holder with this believed end stands, or would stand."""
-    ends, jobs = state.holder_end, state.holder_job
-    low, high = 0, state.run[0].holders
-    while low < high:
-        middle = (low + high) // 2
-        if ends[middle] < end or (ends[middle] == end and jobs[middle] < job):
-            low = middle + 1
-        else:
-            high = middle
-    return int(low)
+    ends, jobs = state.holder_end[: state.run[0].holders], state.holder_job
+    place = np.searchsorted(ends, end)
+    while place < ends.size and ends[place] == end and jobs[place] < job:
+        place += 1
+    return int(place)
 
 
 @compiled(forceinline=True)
@@ -273,14 +281,10 @@ def rounded(believed: float, end: float, now: float) -> float:
 @compiled
 def _move_holder(state: State, before: int, after: int) -> None:
     """Close the gap at one place of the table of holders, and open one at another."""
-    end, job, held = state.holder_end, state.holder_job, state.holder_processors
-    step = 1 if after > before else -1
-    for k in range(before, after, step):
-        end[k] = end[k + step]
-    for k in range(before, after, step):
-        job[k] = job[k + step]
-    for k in range(before, after, step):
-        held[k] = held[k + step]
+    first, last, by = (before + 1, after + 1, -1) if after > before else (after, before, 1)
+    shift(state.holder_end, first, last, by)
+    shift(state.holder_job, first, last, by)
+    shift(state.holder_processors, first, last, by)
 
 
 @compiled
@@ -330,33 +334,25 @@ def _allocate_more(state: State, job: int, first: int, last: int, more: int) -> 
             end += 1
     state.first_range[job] = begin
     state.last_range[job] = run.ranges = end
-    if whole > 0:
-        run.free_ranges -= whole
-        for k in range(run.free_ranges):
-            free[k] = free[k + whole]
+    shift(free, whole, run.free_ranges, -whole)
+    run.free_ranges -= whole
 
 
 @compiled
 def release(state: State, low: int, high: int) -> None:
     """Take back processors from low to high; whoever calls counts them as free."""
-    free, run = state.free_ranges, state.run[0]
-    number, where = run.free_ranges, _range_place(state, low)
-    joins_before = where > 0 and free[where - 1].high == low - 1
-    joins_after = where < number and free[where].low == high + 1
-    if joins_before and joins_after:
-        free[where - 1].high = free[where].high
-        for k in range(where, number - 1):
-            free[k] = free[k + 1]
-        run.free_ranges -= 1
-    elif joins_before:
-        free[where - 1].high = high
-    elif joins_after:
-        free[where].low = low
-    else:
-        for k in range(number, where, -1):
-            free[k] = free[k - 1]
-        free[where].low, free[where].high = low, high
-        run.free_ranges += 1
+    free, run, first = state.free_ranges, state.run[0], _range_place(state, low)
+    last = first  # of those that are joined with these
+    if first > 0 and free[first - 1].high == low - 1:
+        first -= 1
+        low = free[first].low
+    if last < run.free_ranges and free[last].low == high + 1:
+        high = free[last].high
+        last += 1
+    more = first + 1 - last
+    shift(free, last, run.free_ranges, more)
+    run.free_ranges += more
+    free[first].low, free[first].high = low, high
 
 
 @compiled(forceinline=True)
@@ -395,8 +391,7 @@ def allocate_named(state: State, low: int, high: int) -> bool:
     if place < 0 or high > free[place].high or low > high:
         return False
     first, last = free[place].low, free[place].high
-    for k in range(place, run.free_ranges - 1):
-        free[k] = free[k + 1]
+    shift(free, place + 1, run.free_ranges, -1)
     run.free_ranges -= 1
     if first < low:
         release(state, first, low - 1)
@@ -408,11 +403,4 @@ def allocate_named(state: State, low: int, high: int) -> bool:
 @compiled
 def _range_place(state: State, low: int) -> int:
     """Return how many free ranges begin before a processor."""
-    where, after = 0, state.run[0].free_ranges
-    while where < after:
-        middle = (where + after) // 2
-        if state.free_ranges[middle].low < low:
-            where = middle + 1
-        else:
-            after = middle
-    return int(where)
+    return int(np.searchsorted(state.free_ranges["low"][: state.run[0].free_ranges], low))
