@@ -8,8 +8,7 @@ from typing import Any
 import numpy as np
 
 from predictors.base import Observation
-from predictors.in_loop.wrapper import provider, setting
-from predictors.under_load.load_aware import NeedsLoad
+from predictors.in_loop.wrapper import setting
 from sim.engine.clock import ARRIVAL, END, Clock, Occurrence
 from sim.engine.collaborator import Collaborator
 from sim.engine.compiled_passes import CompiledPasses
@@ -17,7 +16,7 @@ from sim.engine.event_list import EventList
 from sim.engine.loop import INSTANTS, NoRule, always_ask
 from sim.engine.resizing import Resizer
 from sim.engine.run_log import RunLog
-from sim.engine.runs_under_load import ReadOnly, RunsUnderLoad, watch_load
+from sim.engine.runs_under_load import RunsUnderLoad
 from sim.engine.setup import Setup
 from sim.engine.watcher import Watched
 from sim.engine.work import Work, followers, refuse_misfits, visible
@@ -26,8 +25,7 @@ from sim.state.calendar import make_calendar
 from sim.state.decisions import Preferences, Resize, Start, WakeAt
 from sim.state.feasible_counts import FeasibleCounts
 from sim.state.machine_state import MachineState, Run
-from sim.state.processors import count_processors
-from sim.state.records import Ranges, Records
+from sim.state.records import Records
 from sim.state.sensors import EfficiencySensor
 from sim.state.shown import ShownJobs
 from sim.state.view import View
@@ -67,25 +65,18 @@ class Engine:
         for observation in setup.known:
             self.predictor.observe(observation)
             self.beliefs.note(observation.application, observation.nprocs)
-        first = float(trace.jobs["submit_time"].iloc[0])
-        self.load = watch_load(machine, self.state, self.preferences, self.predictor, first)
-        self.state.load = None if self.load is None else ReadOnly(self.load)
+        self.collaborators: list[Collaborator] = []
+        if (load := machine.outlook()) is not None:
+            self.collaborators.append(RunsUnderLoad(self, load, self.submit.item(0)))
         self.scheduler = setup.policy.begin(self.view)
-        self.resizer = Resizer(self, limited=setup.overrun == "kill")
+        self.resizer = Resizer(self)
         self._learns = self.predictor.learns
         self._wants_split = setting(self.predictor, "wants_split", False)
         self.kills = setup.overrun == "kill"
-        self.down: dict[int, Ranges] = {}
         self.endings: dict[int, Callable[[Run], None]] = {}
-        self.collaborators: list[Collaborator] = []
         self._next: Occurrence | None = None
         self.ends_first = trace.feedback
-        self.restarts: dict[int, int] = {}
         self.interruptions = 0
-        asking = provider(self.predictor, NeedsLoad)
-        if self.load is not None and asking is not None:
-            form, move = asking.load_form, self.move_believed_end
-            self.collaborators.append(RunsUnderLoad(self.view, self.load, form, move))
 
     @cached_property
     def log(self) -> RunLog:
@@ -295,12 +286,10 @@ class Engine:
     def take_in(self, now: float) -> None:
         """Take in what is in the books of an instant, and make its pass."""
         ended, expired, came = self.event_list.take_in()
-        if arrived := [job for job in came if job not in self._dependent]:
-            self._arrive(arrived)
-            if self._followers:
-                self.state.arrived.sort()  # ties stand in the order of the trace
-        if ended:
-            self._take_in_ends(ended)
+        self._arrive([job for job in came if job not in self._dependent])
+        if self._followers:
+            self.state.arrived.sort()  # ties stand in the order of the trace
+        self._take_in_ends(ended)
         for run in expired:
             self._expire(run, now)
         self._pass(now)
@@ -326,8 +315,6 @@ class Engine:
             each.before_pass(now)
         self._run["pass_due"], self._run["passes"] = 0, self._run["passes"] + 1
         self.advance_to(now)
-        if self.load is not None:
-            self.load.now = now
         decisions = self.scheduler.decide()
         if self.watchers:
             watched = self._watched()
@@ -365,16 +352,13 @@ class Engine:
 
     def _watched(self) -> Watched:
         """Return what whoever watches may see."""
-        counts = self.interruptions, self.events
-        return Watched(self.view, self.scheduler, self.log, self.down, self.restarts, *counts)
+        return Watched(self.view, self.scheduler, self.log, self.interruptions, self.events)
 
     def _wake_at(self, decision: WakeAt, now: float) -> None:
         if decision.time <= now:
             raise PolicyError(f"WakeAt({decision.time:g}) is not after now, {now:g}")
-        if decision.instead < np.inf:
-            self.state.withdraw_wake(decision.instead)
-        if decision.time < np.inf:
-            self.state.wake_at(decision.time)
+        self.state.withdraw_wake(decision.instead)
+        self.state.wake_at(decision.time)
 
     def _start(self, start: Start, now: float) -> None:
         job, processors, nodes, cost = start
@@ -385,17 +369,9 @@ class Engine:
             )
         if self.log.is_started(job):
             raise PolicyError(f"Start of job index {job}, which is not waiting")
-        if nodes is None:
-            nodes = state.allocate(job, processors)
-        else:
-            if count_processors(nodes) != processors:
-                raise PolicyError(
-                    f"Start of job index {job}: its nodes do not hold {processors} processors"
-                )
-            state.allocate_named(nodes)
-            state.hold(job, nodes)
+        nodes = state.allocate(job, processors, nodes)
         belief = view.belief(job, processors)
-        run = Run(job, self.restarts.get(job, 0), nodes, processors, now, now + cost + belief)
+        run = Run(job, self.log.restarts[job], nodes, processors, now, now + cost + belief)
         unstretched = self.preferences.past_errors is None
         predicted = belief if unstretched else view.predictor.runtime(job, processors)
         for each in self.collaborators:

@@ -25,12 +25,14 @@ class RunLog:
         How many jobs are over, and how many of them were not given up.
     over : numpy.ndarray of bool, shape (n,)
         Which they are.
+    restarts : array of int, length n
+        How often each was started again, or will be.
     """
 
     def __init__(self, state: MachineState) -> None:
         self._state, self.ended, self.completed = state, 0, 0
         jobs = state.jobs
-        self.over = np.zeros(jobs, np.bool_)
+        self.over, self.restarts = np.zeros(jobs, np.bool_), array("q", [0]) * jobs
         self._first_start = array("d", [np.nan]) * jobs
         self._last_run = array("q", [-1]) * jobs
         self._end = array("d", [0.0]) * jobs
@@ -89,6 +91,7 @@ class RunLog:
         """Note that a run is over, but its job waits for another."""
         self._stretch_end[run.stretch] = now
         self._status[run.job] = "waiting"
+        self.restarts[run.job] += 1
 
     def records(self, predictor: RuntimePredictor, submit: FloatArray) -> Records:
         """Return the records of a run in which every job has ended; nothing is noted any more."""
@@ -104,7 +107,7 @@ class RunLog:
             allocated=run_processors[last],
             believed_runtime=run_belief[last],
             status=self._status,
-            restarts=run_number[last],
+            restarts=np.frombuffer(self.restarts, np.int64),
             stretches=self._laid_out(run_job, run_number),
             consultations=Consultations(
                 job=run_job,

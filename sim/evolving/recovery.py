@@ -155,7 +155,6 @@ class Recovery(Collaborator):
             return
         self._follow_no_longer(run)
         engine.log.interrupt(run, self._clock._now)
-        engine.restarts[job] = run.number + 1
         if self.work.evolves(job):
             state.left[job] = self.work.left(job)
         engine.beliefs.forget([job])

@@ -197,7 +197,7 @@ class ProgressGuard(Watcher):
             came = (view.jobs.requested_processors > 0) & (np.asarray(view.submit_time) < now)
             left = np.flatnonzero(came & ~engine.log.over).tolist()
         if left:
-            job = max(left, key=lambda one: engine.restarts.get(one, 0))
+            job = max(left, key=lambda one: engine.log.restarts[one])
             key, value = ("events", self._most) if many else ("time", self._longest)
             known = f"no job was completed for {events:,} events and {spent:.6g} simulated seconds"
             if vain:
@@ -212,5 +212,5 @@ class ProgressGuard(Watcher):
         view, runs = engine.view, job in engine.view.running
         count = view.running[job].processors if runs else view.requested_processors[job]
         state = f"{'runs on' if runs else 'waits for'} {count} processor{'s' * (count != 1)}"
-        number, again = self._job_id[job], engine.restarts.get(job, 0)
+        number, again = self._job_id[job], engine.log.restarts[job]
         return f"{number} {state} and was restarted {again:,} time{'s' * (again != 1)}"

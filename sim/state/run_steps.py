@@ -45,7 +45,7 @@ def ask_to_wake(state: State, instant: float) -> None:
         return
     if run.wakes == state.wakes.size:
         state.wakes = longer(state.wakes, 2 * run.wakes)
-    place = np.searchsorted(state.wakes[: run.wakes], instant)
+    place = int(np.searchsorted(state.wakes[: run.wakes], instant))
     shift(state.wakes, place, run.wakes, 1)
     state.wakes[place] = instant
     run.wakes += 1
@@ -55,7 +55,7 @@ def ask_to_wake(state: State, instant: float) -> None:
 def withdraw_wake(state: State, instant: float) -> None:
     """Forget that there shall be a pass then, once, if somebody asked for it."""
     run, wakes = state.run[0], state.wakes
-    place = np.searchsorted(wakes[: run.wakes], instant)
+    place = int(np.searchsorted(wakes[: run.wakes], instant))
     if place < run.wakes and wakes[place] == instant:
         shift(wakes, place + 1, run.wakes, -1)
         run.wakes -= 1
@@ -65,10 +65,10 @@ def withdraw_wake(state: State, instant: float) -> None:
 def _wake(state: State, now: float) -> int:
     """Forget who asked for this instant, and count them."""
     run, wakes = state.run[0], state.wakes
-    past = np.searchsorted(wakes[: run.wakes], now, side="right") if run.wakes > 0 else 0
+    past = int(np.searchsorted(wakes[: run.wakes], now, side="right")) if run.wakes > 0 else 0
     shift(wakes, past, run.wakes, -past)
     run.wakes -= past
-    return int(past)
+    return past
 
 
 # Steps
