@@ -206,8 +206,9 @@ class Engine:
             self.resizer.refund_pause(run, now)
         if teaches and self._learns:
             self._observe(run, now)
-        if job in self._followers:
-            self._release_followers(job, now)
+        for follower, think in self._followers.get(job, ()):
+            self.submit[follower] = now + think  # what is shown once it arrives
+            Occurrence(self.clock, now + think, ARRIVAL, self._arrive_dependent, follower)
         self.beliefs.forget([job])
         self.shown.leave(job)
         self.state.efficiency.pop(job, None)
@@ -253,16 +254,6 @@ class Engine:
         if self.predictor.observe(observation):
             self.state.revised.add(application)
 
-    def _release_followers(self, job: int, now: float) -> None:
-        for follower, think in self._followers[job]:
-            self.submit[follower] = now + think  # what is shown once it arrives
-            Occurrence(self.clock, now + think, ARRIVAL, self._arrive_dependent, follower)
-
-    def _expire(self, run: Run, now: float) -> None:
-        """Take in that a run has outlived what was believed, which the books have doubled."""
-        if not any(each.expired(run, now) for each in self.collaborators):
-            self.state.see_moved(run)
-
     def move_believed_end(self, run: Run, end: float) -> None:
         """Believe that a running job ends at another time, sooner or later than before.
 
@@ -290,8 +281,9 @@ class Engine:
         if self._followers:
             self.state.arrived.sort()  # ties stand in the order of the trace
         self._take_in_ends(ended)
-        for run in expired:
-            self._expire(run, now)
+        for run in expired:  # whose belief the books have doubled
+            if not any(each.expired(run, now) for each in self.collaborators):
+                self.state.see_moved(run)
         self._pass(now)
 
     def tell_passed(self) -> None:

@@ -40,10 +40,6 @@ class Work:
         self._since: dict[int, float] = {}
         self._done: dict[int, float] = {}
         self._segments: dict[int, dict[int, tuple[float, float]]] = {}
-        self._shares: list[float] | None = None
-        if machine.splits_work:
-            shares = truth.communication_shares(np.arange(self._asked.size), self._asked)
-            self._shares = np.nan_to_num(shares).tolist()
 
     def runtimes_at(self, jobs: IntArray, processors: IntArray) -> FloatArray:
         """Return `runtime` of each of these jobs at its count, to the bit."""
@@ -108,11 +104,7 @@ class Work:
 
         Where that is unknown, or does not matter on this machine, all is computation.
         """
-        if self._shares is None:
-            return 0.0
-        if processors == self._reference[job]:
-            return self._shares[job]
-        share = self._communication(job, processors)
+        share = self._communication(job, processors) if self._machine.splits_work else 0.0
         return 0.0 if isnan(share) else share
 
     def done(self, job: int) -> float:
@@ -153,8 +145,6 @@ class Work:
         runtime = self.runtime(job, run.processors)
         if job in self._done:
             runtime *= max(1.0 - self._done[job], 0.0)
-        if self._shares is None:
-            return self._machine.completion(now, runtime, run.nodes)
         share = self.communication(job, run.processors)
         return self._machine.completion(now, runtime, run.nodes, share)
 

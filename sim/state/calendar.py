@@ -11,8 +11,8 @@ from numba.experimental import structref
 from numpy.typing import NDArray
 
 from predictors.base import FloatArray, IntArray
-from predictors.compiling import compiled, direct
-from sim.state.run_state import State, kinds_in, struct_type, structure
+from predictors.compiling import compiled
+from sim.state.run_state import State, kinds_in, maker, struct_type, structure
 from workloads.base import Tabled
 
 FIRST_EXPIRY = 1 << 62
@@ -68,14 +68,6 @@ class Calendar(structref.StructRefProxy):
 CalendarType = struct_type(Calendar)
 
 
-@compiled
-def _made(fields: tuple[Any, ...]) -> Calendar:
-    return Calendar(*fields)  # type: ignore[no-untyped-call]
-
-
-_make = direct(_made)
-
-
 def make_calendar(jobs: int, running: int, **known: Any) -> Calendar:
     """Return a calendar for so many jobs, of which so many run at once; nobody is killed.
 
@@ -92,7 +84,7 @@ def make_calendar(jobs: int, running: int, **known: Any) -> Calendar:
         fields[name] = np.zeros(sizes.get(name, jobs), kind)
     fields["limit"][:] = np.inf
     fields["by_count"] = Tabled(np.zeros((0, 0)), np.zeros(0, np.int64), np.zeros(0), np.zeros(0))
-    return cast(Calendar, structure(_make, fields | known))
+    return cast(Calendar, structure(maker(Calendar), fields | known))
 
 
 @compiled

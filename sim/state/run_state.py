@@ -5,6 +5,7 @@ write the same arrays; with Numba switched off the compiled steps run as plain P
 """
 
 from collections.abc import Callable, Collection, Mapping
+from functools import cache
 from types import SimpleNamespace
 from typing import Any, cast, get_args
 
@@ -43,6 +44,16 @@ def kinds_in(proxy: type) -> dict[str, object]:
     return {name: get_args(table[1])[0] for name, table in hints.items() if table}
 
 
+@cache
+def maker(proxy: type) -> Callable[[tuple[Any, ...]], Any]:
+    """Return what makes a structref, in compiled code, of its fields in their order."""
+
+    def made(fields: tuple[Any, ...]) -> Any:
+        return proxy(*fields)
+
+    return direct(compiled(made))
+
+
 def structure(
     make: Callable[[tuple[Any, ...]], Any], fields: Mapping[str, Any], grows: Collection[str] = ()
 ) -> Any:
@@ -51,7 +62,7 @@ def structure(
     Parameters
     ----------
     make : callable
-        Compiled; makes one of the fields in their order.
+        A `maker`.
     fields : mapping of str to object
     grows : collection of str
         Fields that compiled code replaces: Python has to ask for them anew each time.
@@ -174,14 +185,6 @@ FIELDS = kinds_in(State) | {"run": RUN, "free_ranges": RANGE, "ranges": RANGE}
 
 
 @compiled
-def _made(fields: tuple[Any, ...]) -> State:
-    return State(*fields)  # type: ignore[no-untyped-call]
-
-
-_make = direct(_made)
-
-
-@compiled
 def ranges_of(state: State) -> NDArray[Any]:
     """Return the table of all ranges as it is now."""
     return state.ranges
@@ -203,7 +206,7 @@ def idle_state(processors: int, jobs: int, holders: int) -> State:
     run = tables["run"]
     run["free"], run["free_ranges"] = processors, 1
     tables["free_ranges"]["high"][0] = processors - 1
-    return cast(State, structure(_make, tables, grows=GROWING))
+    return cast(State, structure(maker(State), tables, grows=GROWING))
 
 
 @compiled

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from predictors.base import FloatArray, IntArray
 from predictors.compiling import compiled, direct, record
-from sim.state.run_state import longer, struct_type, structure
+from sim.state.run_state import kinds_in, longer, maker, struct_type, structure
 
 AT = record(
     [
@@ -31,7 +31,8 @@ GROUP = 16
 """Blocks that share another; its row lies before theirs."""
 SIZES = 32
 """Sizes of jobs that summaries tell apart: 1, 2 to 3, 4 to 7 processors, ..."""
-BY_PLACE = {"job": int, "processors": int, "runtime": float, "start": float, "key": float}
+BY_PLACE = "job", "processors", "runtime", "start", "key", "found"
+"""Tables with an entry a place."""
 
 
 class Waiting(NamedTuple):
@@ -92,26 +93,12 @@ class Queue(structref.StructRefProxy):
 
 
 QueueType = struct_type(Queue)
-FIELDS = tuple(Queue.__annotations__)
 
 
 @compiled
-def _made(fields: tuple[Any, ...]) -> Queue:
-    return Queue(*fields)  # type: ignore[no-untyped-call]
-
-
-_make = direct(_made)
-
-
-@compiled
-def tables_of(queue: Queue) -> tuple[IntArray, IntArray, FloatArray, FloatArray, FloatArray]:
-    """Return the tables with an entry a place: job, processors, runtime, start and key."""
-    return queue.job, queue.processors, queue.runtime, queue.start, queue.key
-
-
-@compiled
-def _found_in(queue: Queue) -> IntArray:
-    return queue.found
+def tables_of(queue: Queue) -> tuple[NDArray[Any], ...]:
+    """Return the tables `BY_PLACE`."""
+    return queue.job, queue.processors, queue.runtime, queue.start, queue.key, queue.found
 
 
 @compiled(inline="always")
@@ -298,13 +285,14 @@ class WaitingQueue:
     runtime: FloatArray
     start: FloatArray
     key: FloatArray
+    found: IntArray
 
     def __init__(self) -> None:
-        room: dict[str, Any] = {name: np.zeros(64, kind) for name, kind in BY_PLACE.items()}
-        more = {"found": np.zeros(64, np.int64), **summaries_of(64)._asdict()}
-        more["soonest"] = np.full(2, -np.inf)
+        kinds: Any = kinds_in(Queue)
+        room = {name: np.zeros(64, kinds[name]) for name in BY_PLACE}
+        more = {**summaries_of(64)._asdict(), "soonest": np.full(2, -np.inf)}
         fields = {"at": np.zeros(1, AT), **room, **more}
-        self.tables = cast(Queue, structure(_make, fields, grows=fields.keys() - {"at"}))
+        self.tables = cast(Queue, structure(maker(Queue), fields, grows=fields.keys() - {"at"}))
         self._waiting = fields["at"]["waiting"]
         self.see()
 
@@ -312,16 +300,12 @@ class WaitingQueue:
         """Name the tables by which compiled code has replaced others."""
         for name, table in zip(BY_PLACE, tables_of(self.tables), strict=True):
             setattr(self, name, table)
-        self.found = _found_in(self.tables)
         self.table = Waiting(self.processors, self.runtime, self.start)
 
     @property
     def waiting(self) -> int:
         """How many jobs wait."""
         return int(self._waiting.item())
-
-    def __len__(self) -> int:
-        return self.waiting
 
     def add(self, job: int, processors: int, runtime: float, key: float | None = None) -> int:
         """Add a job behind all of its key or less; None puts it last. Returns its place."""
@@ -359,15 +343,12 @@ class WaitingQueue:
 
         Parameters
         ----------
-        keys, arrival : numpy.ndarray of shape (len(self),)
+        keys, arrival : numpy.ndarray of shape (waiting,)
             For the jobs in the order of `places`.
         """
         places = self.places()
         self.key[places] = keys
-        self._keep(places[np.lexsort((self.job[places], arrival, keys))])
-
-    def _keep(self, places: IntArray) -> None:
-        """Keep the jobs at these places alone, in this order."""
+        places = places[np.lexsort((self.job[places], arrival, keys))]
         for table in (self.job, self.processors, self.runtime, self.start, self.key):
             table[: places.size] = table[places]
         at = self.tables.at
