@@ -39,6 +39,7 @@ class Work:
         self._reference_runtime: Sequence[float] = one_by_one(self._took)
         self._since: dict[int, float] = {}
         self._done: dict[int, float] = {}
+        self._whole: dict[int, float] = {}
         self._segments: dict[int, dict[int, tuple[float, float]]] = {}
 
     def runtimes_at(self, jobs: IntArray, processors: IntArray) -> FloatArray:
@@ -126,7 +127,8 @@ class Work:
         worked = self._machine.progress(
             since, now, run.nodes, self.communication(job, run.processors)
         )
-        share = worked / self.runtime(job, run.processors)
+        whole = self._whole.get(job)
+        share = worked / (self.runtime(job, run.processors) if whole is None else whole)
         self._done[job] = self.done(job) + share
         self._since[job] = now
         segments = self._segments.setdefault(job, {})
@@ -144,13 +146,14 @@ class Work:
         self._since[job] = now
         runtime = self.runtime(job, run.processors)
         if job in self._done:
+            self._whole[job] = runtime
             runtime *= max(1.0 - self._done[job], 0.0)
         share = self.communication(job, run.processors)
         return self._machine.completion(now, runtime, run.nodes, share)
 
     def drop(self, job: int) -> None:
         """Forget a job that will not run again."""
-        for known in (self._since, self._done, self._segments):
+        for known in (self._since, self._done, self._whole, self._segments):
             known.pop(job, None)
 
 
