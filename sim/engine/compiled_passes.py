@@ -72,9 +72,8 @@ class CompiledPasses(EventList):
     def over(self) -> NDArray[np.bool_]:
         """Which jobs they are."""
         run = self.tables.run[0]
-        over = np.ones(self.tables.belief.size, np.bool_)
-        over[run["arrived"] :] = False
-        over[self._rule.queued()] = False
+        over = np.zeros(self.tables.belief.size, np.bool_)
+        over[self.tables.start_order[: run["started"]]] = True
         over[self.calendar.event_job[: run["running"]]] = False
         return over
 

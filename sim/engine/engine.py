@@ -76,7 +76,6 @@ class Engine:
         self.endings: dict[int, Callable[[Run], None]] = {}
         self._next: Occurrence | None = None
         self.ends_first = trace.feedback
-        self.interruptions = 0
 
     @cached_property
     def log(self) -> RunLog:
@@ -140,7 +139,7 @@ class Engine:
         self.beliefs.close()
         counters = {
             **records.counters,
-            "events": float(self.events),
+            "events": float(self._run["events"].item()),
             "looks": float(self._run["passes"].item()),
             "predictor_queries": float(self.beliefs.queries),
             **self.resizer.counters(),
@@ -151,11 +150,6 @@ class Engine:
         return records
 
     # What happens
-
-    @property
-    def events(self) -> int:
-        """How much has happened."""
-        return int(self._run["events"].item())
 
     def happened(self) -> None:
         """Count an event that is not in the books of who arrives and runs."""
@@ -344,7 +338,7 @@ class Engine:
 
     def _watched(self) -> Watched:
         """Return what whoever watches may see."""
-        return Watched(self.view, self.scheduler, self.log, self.interruptions, self.events)
+        return Watched(self.view, self.scheduler, self.log)
 
     def _wake_at(self, decision: WakeAt, now: float) -> None:
         if decision.time <= now:

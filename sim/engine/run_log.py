@@ -27,10 +27,12 @@ class RunLog:
         Which they are.
     restarts : array of int, length n
         How often each was started again, or will be.
+    interruptions : int
+        How many runs were interrupted, those of jobs that were given up then among them.
     """
 
     def __init__(self, state: MachineState) -> None:
-        self._state, self.ended, self.completed = state, 0, 0
+        self._state, self.ended, self.completed, self.interruptions = state, 0, 0, 0
         jobs = state.jobs
         self.over, self.restarts = np.zeros(jobs, np.bool_), array("q", [0]) * jobs
         self._first_start = array("d", [np.nan]) * jobs

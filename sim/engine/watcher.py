@@ -18,8 +18,6 @@ class Watched(NamedTuple):
     scheduler : Scheduler
     log : RunLog
         What has happened.
-    interruptions, events : int
-        How many runs were interrupted, and how much has happened in all.
     records : Records or None
         What happened, once nothing is left to happen.
     """
@@ -27,8 +25,6 @@ class Watched(NamedTuple):
     view: View
     scheduler: Any
     log: RunLog
-    interruptions: int
-    events: int
     records: Any = None
 
 

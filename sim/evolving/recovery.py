@@ -113,7 +113,7 @@ class Recovery(Collaborator):
 
     def complete(self, records: Records) -> Records:
         """Add what was lost: by the cycles of evolving jobs, by whole runs of others."""
-        interrupted = float(self._engine.interruptions)
+        interrupted = float(self._engine.log.interruptions)
         counters = {"node_failures": 0.0, "interrupted_runs": interrupted}
         if self._resubmits and self._engine.kills:
             counters["resubmissions"] = float(self._resubmitted.total())
@@ -144,7 +144,7 @@ class Recovery(Collaborator):
             self.work.over(run, now)
         else:
             self.work.restart(job)
-        self._engine.interruptions += 1
+        self._engine.log.interruptions += 1
         self._queue_again(run)
 
     def _queue_again(self, run: Run) -> None:

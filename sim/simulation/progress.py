@@ -185,9 +185,10 @@ class ProgressGuard(Watcher):
             If that was too long ago.
         """
         now, ended = engine.view.now, engine.log.completed
-        in_vain = engine.interruptions - INTERRUPTIONS_A_JOB * ended
+        happened = int(engine.view._tables.run["events"].item())
+        in_vain = engine.log.interruptions - INTERRUPTIONS_A_JOB * ended
         vain = in_vain * EVENTS_AN_INTERRUPTION > self._most
-        events, spent = engine.events - self._events, now - self._since
+        events, spent = happened - self._events, now - self._since
         many = vain or events > self._most
         if ended == self._ended and not many and spent <= self._longest:
             return
@@ -201,11 +202,11 @@ class ProgressGuard(Watcher):
             key, value = ("events", self._most) if many else ("time", self._longest)
             known = f"no job was completed for {events:,} events and {spent:.6g} simulated seconds"
             if vain:
-                times = engine.interruptions
+                times = engine.log.interruptions
                 known = f"jobs were interrupted {times:,} times and {ended:,} were completed"
             state = self._state(engine, job)
             raise SimError(f"{known}: job {state}; {CHANGE} sim.stall_{key}={value:.15g}")
-        self._ended, self._events, self._since = ended, engine.events, now
+        self._ended, self._events, self._since = ended, happened, now
 
     def _state(self, engine: Watched, job: int) -> str:
         """Say what a job does, and how often it began."""

@@ -240,17 +240,11 @@ def pop(queue: Queue, place: int) -> None:
 _tidy = direct(tidy)
 
 
-def places_in(queue: Queue) -> IntArray:
-    """Return the places of all waiting jobs, in queue order."""
-    at = queue.at[0]
-    first, last = int(at["first"]), int(at["last"])
-    places: IntArray = first + np.flatnonzero(tables_of(queue)[1][first:last])
-    return places
-
-
 def jobs_in(queue: Queue) -> IntArray:
     """Return the waiting jobs, in queue order."""
-    jobs: IntArray = tables_of(queue)[0][places_in(queue)]
+    job, processors, *_ = tables_of(queue)
+    waiting = slice(*queue.at[["first", "last"]].item())
+    jobs: IntArray = job[waiting][processors[waiting] > 0]
     return jobs
 
 
@@ -328,7 +322,9 @@ class WaitingQueue:
 
     def places(self) -> IntArray:
         """Return the places of all waiting jobs, in queue order."""
-        return places_in(self.tables)
+        first, last = self.tables.at[["first", "last"]].item()
+        places: IntArray = first + np.flatnonzero(tables_of(self.tables)[1][first:last])
+        return places
 
     def place_of(self) -> dict[int, int]:
         """Return the place of each waiting job."""
