@@ -35,9 +35,7 @@ class RunLog:
         self._state, self.ended, self.completed, self.interruptions = state, 0, 0, 0
         jobs = state.jobs
         self.over, self.restarts = np.zeros(jobs, np.bool_), array("q", [0]) * jobs
-        self._first_start = array("d", [np.nan]) * jobs
         self._last_run = array("q", [-1]) * jobs
-        self._end = array("d", [0.0]) * jobs
         self._status = ["waiting"] * jobs
         self._runs = Columns("qqdqdb")  # job, number, start, processors, belief, decided
         self._rests_on = Explanations()
@@ -56,8 +54,6 @@ class RunLog:
         `decided` is false where a rule left the request standing whatever the curve says.
         """
         job, now = run.job, run.start
-        if self._last_run[job] < 0:
-            self._first_start[job] = now
         self._status[job] = "running"
         self._last_run[job] = self._runs.add(job, run.number, now, run.processors, belief, decided)
         if explanation is not None:
@@ -83,7 +79,6 @@ class RunLog:
     def end(self, run: Run, now: float, status: str) -> None:
         """Note that a run is over and its job with it."""
         self._stretch_end[run.stretch] = now
-        self._end[run.job] = now
         self._status[run.job] = status
         self.over[run.job] = True
         self.ended += 1
@@ -101,16 +96,19 @@ class RunLog:
         run_job, run_number, run_start, run_processors, run_belief, decided = self._runs.arrays()
         if not self._rests_on:
             self._rests_on.add(predictor.explain(run_job.item(0), run_processors.item(0)))
+        stretches, first_start, end = self._laid_out(run_job, run_number), *np.empty((2, last.size))
+        first_start[run_job[::-1]] = run_start[::-1]  # of equal indices the last stands
+        end[stretches.job] = stretches.end_time
         return Records(
             submit_time=submit,
-            start_time=np.frombuffer(self._first_start),
-            end_time=np.frombuffer(self._end),
+            start_time=first_start,
+            end_time=end,
             run_start=run_start[last],
             allocated=run_processors[last],
             believed_runtime=run_belief[last],
             status=self._status,
             restarts=np.frombuffer(self.restarts, np.int64),
-            stretches=self._laid_out(run_job, run_number),
+            stretches=stretches,
             consultations=Consultations(
                 job=run_job,
                 time=run_start,

@@ -62,15 +62,9 @@ class RunsUnderLoad(Collaborator):
     load : LoadForecast
     begin : float
         From when on, seconds.
-
-    Attributes
-    ----------
-    renewals : int
-        How often a belief was renewed and moved.
     """
 
     def __init__(self, engine: Any, load: "LoadForecast", begin: float) -> None:
-        self.renewals = 0
         self._view: View = engine.view
         self._load = load
         self._move: Callable[[Run, float], None] = engine.move_believed_end
@@ -148,6 +142,5 @@ class RunsUnderLoad(Collaborator):
             return False
         end = now + max(left * self._view.predictor.caution(run.job), 1.0)
         if abs(end - run.believed_end) > TOLERANCE * (run.believed_end - now):
-            self.renewals += 1
             self._move(run, end)
         return True

@@ -70,10 +70,17 @@ class Queue(structref.StructRefProxy):
     Attributes
     ----------
     at : numpy.ndarray of AT, shape (1,)
-    job, processors : numpy.ndarray of int, shape (n,)
-    runtime, start, key : numpy.ndarray of float, shape (n,)
+    job : numpy.ndarray of int, shape (n,)
+    processors : numpy.ndarray of int, shape (n,)
+        The count that the allocation rule chose; 0 where a place is empty: its job has started.
+    runtime : numpy.ndarray of float, shape (n,), seconds
+        The belief at that count.
+    start : numpy.ndarray of float, shape (n,), seconds
+        The reservation, where the backfilling rule holds one.
+    key : numpy.ndarray of float, shape (n,)
+        Rank, ascending; ties in order of arrival.
     found : numpy.ndarray of int, shape (n,)
-        As of `WaitingQueue`.
+        Room for the places that a search finds.
     shortest, summarised : numpy.ndarray
         As of `Summaries`.
     soonest : numpy.ndarray of float, shape (b,), seconds
@@ -251,25 +258,15 @@ def jobs_in(queue: Queue) -> IntArray:
 class WaitingQueue:
     """Waiting jobs by rank, for rules in Python.
 
-    Places are positions in the arrays from ``first`` to ``last``; a place whose
-    ``processors`` is 0 is empty (its job has started). Places stay valid until
+    Places are positions in the arrays from ``first`` to ``last``. They stay valid until
     the next `add`, `rank` or `tidy`.
 
     Attributes
     ----------
     tables : Queue
         The same for compiled code.
-    job : numpy.ndarray of int
-    processors : numpy.ndarray of int
-        The count that the allocation rule chose.
-    runtime : numpy.ndarray of float
-        The belief at that count, seconds.
-    start : numpy.ndarray of float
-        The reservation, where the backfilling rule holds one.
-    key : numpy.ndarray of float
-        Rank, ascending; ties in order of arrival.
-    found : numpy.ndarray of int
-        Room for the places that a search finds.
+    job, processors, runtime, start, key, found : numpy.ndarray
+        Its tables `BY_PLACE`.
     table : Waiting
         All places, for compiled code.
     """
