@@ -1,6 +1,5 @@
 """The passes of a run: the loop, and what is asked of Python where it stops."""
 
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -40,7 +39,9 @@ class CompiledPasses(EventList):
         self._tells = any(watcher.needs_passes for watcher in engine.watchers)
         if self._tells:  # no rule in Python looks at a state in which jobs to come stand
             engine.state.tables = tables
-        self.bind(rule.memory, 1 if self._tells else INSTANTS, **rule.functions)
+        else:
+            tables.run["passes_per_return"] = INSTANTS
+        self.bind(self._ask, rule.memory, **rule.functions)
         engine.event_list = self
 
     def _known(self, tables: State) -> dict[str, Any]:
@@ -77,9 +78,9 @@ class CompiledPasses(EventList):
         over[self.calendar.event_job[: run["running"]]] = False
         return over
 
-    def advance(self, instant: float, until: float, answer: Callable[[float], None]) -> None:
-        """Do the same, but let the rule answer, and tell whoever needs that of each pass."""
-        super().advance(instant, until, self._answer)
+    def advance(self, instant: float, until: float) -> None:
+        """Do the same, and tell whoever needs that of each pass."""
+        super().advance(instant, until)
         engine = self._engine
         if self.following == np.inf:
             self._rule.finish()
@@ -89,8 +90,8 @@ class CompiledPasses(EventList):
             engine.state.is_stale = True
             engine.tell_passed()
 
-    def _answer(self, now: float) -> None:
-        """Answer what the pass of this instant waits for."""
+    def _ask(self, now: float) -> None:
+        """Ask the rule for what the pass of this instant waits for."""
         self._engine.state.is_stale = self._rule.asks_at_arrivals
         self._engine.advance_to(now)
         self._rule.answer()

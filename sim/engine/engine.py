@@ -126,7 +126,8 @@ class Engine:
     def run(self) -> Records:
         """Run until nothing is left to happen."""
         if self.compiled is None:
-            self.event_list.bind(NoRule(WaitingQueue().tables), 1, must_ask=always_ask)
+            nobody = NoRule(WaitingQueue().tables)
+            self.event_list.bind(self.take_in, nobody, must_ask=always_ask)
         self._run = self.event_list.tables.run
         self.expect_next()
         self.clock.run_instants(self._instant)
@@ -264,7 +265,7 @@ class Engine:
 
     def _instant(self, now: float) -> None:
         """Take in what is in the books; let the policy decide, once, if anything happened."""
-        self.event_list.advance(now, self.clock.peek(), self.take_in)
+        self.event_list.advance(now, self.clock.peek())
         self._tell_progress()
         self.expect_next()
 

@@ -42,27 +42,27 @@ class EventList:
 
     # Instants, each with its pass
 
-    def bind(self, memory: Any, passes_per_return: int, **functions: Any) -> None:
-        """Let these functions decide; see `sim.engine.loop.bind`."""
-        self.tables.run["passes_per_return"] = passes_per_return
+    def bind(self, answer: Callable[[float], None], memory: Any, **functions: Any) -> None:
+        """Let these functions decide; see `sim.engine.loop.bind`.
+
+        Parameters
+        ----------
+        answer : callable
+            Answers what the pass of an instant waits for.
+        memory : object
+        **functions : callable
+        """
+        self._answer = answer
         rule: Any = bind(self.tables, memory, **functions)
         self._bound = self.tables, self.calendar, rule, memory
         self._advance = direct(advance)  # of this kind of memory
         self._pass_due = self.tables.run["pass_due"]
 
-    def advance(self, instant: float, until: float, answer: Callable[[float], None]) -> None:
-        """Go through instants from this one on, up to a chance for Python.
-
-        Parameters
-        ----------
-        instant, until : float
-            Of `sim.engine.loop.advance`.
-        answer : callable
-            Answers what the pass of an instant waits for.
-        """
+    def advance(self, instant: float, until: float) -> None:
+        """Go through instants, up to a chance for Python; see `sim.engine.loop.advance`."""
         following = self._advance(*self._bound, instant, until)
         while self._pass_due.item():
-            answer(following)
+            self._answer(following)
             following = self._advance(*self._bound, -np.inf, until)
 
     # One thing at a time, as rules in Python decide it

@@ -204,7 +204,7 @@ def idle_state(processors: int, jobs: int, holders: int) -> State:
     sizes |= dict.fromkeys(OF_HOLDERS, holders) | dict.fromkeys(GROWING, 64)
     tables = {name: np.zeros(sizes.get(name, jobs), kind) for name, kind in FIELDS.items()}
     run = tables["run"]
-    run["free"], run["free_ranges"] = processors, 1
+    run["free"], run["free_ranges"], run["passes_per_return"] = processors, 1, 1
     tables["free_ranges"]["high"][0] = processors - 1
     return cast(State, structure(maker(State), tables, grows=GROWING))
 
