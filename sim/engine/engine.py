@@ -313,7 +313,7 @@ class Engine:
             elif type(decision) is Resize:
                 self.resizer.resize(decision, now)
             elif type(decision) is WakeAt:
-                self._wake_at(decision, now)
+                self.state.wake_at(*decision)
             elif not any(each.carried_out(decision, now) for each in self.collaborators):
                 raise PolicyError(
                     f"the policy decided {decision!r}, which this run cannot carry out"
@@ -340,12 +340,6 @@ class Engine:
     def _watched(self) -> Watched:
         """Return what whoever watches may see."""
         return Watched(self.view, self.scheduler, self.log)
-
-    def _wake_at(self, decision: WakeAt, now: float) -> None:
-        if decision.time <= now:
-            raise PolicyError(f"WakeAt({decision.time:g}) is not after now, {now:g}")
-        self.state.withdraw_wake(decision.instead)
-        self.state.wake_at(decision.time)
 
     def _start(self, start: Start, now: float) -> None:
         job, processors, nodes, cost = start

@@ -282,13 +282,18 @@ class MachineState:
         self.moved_ends.setdefault(run, run.believed_end)
         rewrite(run, believed_end=self.tables.believed_end.item(run.job))
 
-    def wake_at(self, time: float) -> None:
-        """See to it that something happens then."""
-        _ask_to_wake(self.tables, time)
+    def wake_at(self, time: float, instead: float) -> None:
+        """See to it that something happens then, instead of at a time asked for before.
 
-    def withdraw_wake(self, time: float) -> None:
-        """Forget one request of `wake_at` for this very time."""
-        _withdraw_wake(self.tables, time)
+        Raises
+        ------
+        PolicyError
+            If that is not after now.
+        """
+        if time <= self.now:
+            raise PolicyError(f"WakeAt({time:g}) is not after now, {self.now:g}")
+        _withdraw_wake(self.tables, instead)
+        _ask_to_wake(self.tables, time)
 
     def fail(self, node: int, end: float, processors: int) -> None:
         """Note that a node is believed to be repaired then."""
