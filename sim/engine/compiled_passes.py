@@ -110,16 +110,12 @@ class CompiledPasses(EventList):
             allocated = allocated.copy()
             allocated[stretches.job[::-1]] = stretches.processors[::-1]
             held = allocated[order]
-        explanations = self._rule.explanations
-        if not explanations:
-            first = order.item(0)
-            explanations.add(predictor.explain(first, allocated.item(first)))
         asked = Consultations(
             job=order,
             time=begun,
             nprocs=held,
             predicted=state.belief[order],
-            **explanations.columns(submitted),
+            **self._rule.explanations.columns(order, held, predictor),
             decided=~np.isin(order, list(engine.preferences.undecided)),
             final=np.broadcast_to(np.True_, submitted),
         )

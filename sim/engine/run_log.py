@@ -94,8 +94,6 @@ class RunLog:
         """Return the records of a run in which every job has ended; nothing is noted any more."""
         last = np.frombuffer(self._last_run, np.int64)
         run_job, run_number, run_start, run_processors, run_belief, decided = self._runs.arrays()
-        if not self._rests_on:
-            self._rests_on.add(predictor.explain(run_job.item(0), run_processors.item(0)))
         stretches, first_start, end = self._laid_out(run_job, run_number), *np.empty((2, last.size))
         first_start[run_job[::-1]] = run_start[::-1]  # of equal indices the last stands
         end[stretches.job] = stretches.end_time
@@ -114,7 +112,7 @@ class RunLog:
                 time=run_start,
                 nprocs=run_processors,
                 predicted=run_belief,
-                **self._rests_on.columns(run_job.size),
+                **self._rests_on.columns(run_job, run_processors, predictor),
                 decided=decided.astype(np.bool_),
                 final=last[run_job] == np.arange(run_job.size),
             ),
