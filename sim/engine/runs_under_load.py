@@ -46,12 +46,11 @@ class ReadOnly:
 class RunsUnderLoad(Collaborator):
     """What is predicted of jobs under load that run: at their start, and again.
 
-    Policy and predictor see what is believed of the load. At its start a job is
-    predicted for the very processors it got, while the policy
-    decided on another belief; it is told in its next pass. With a period, a job is
-    predicted again in a pass that happens anyway, once it has run for so long since
-    the last time and for a tenth of its time so far, and when the belief about it
-    expires. What it has done by then follows from its predicted parts and the load
+    Policy and predictor see what is believed of the load. At its start a job is predicted
+    for the very processors it got, while the policy decided on another belief; it is told in
+    its next pass. With a period, a job is predicted again in a pass that happens anyway, once
+    it has run for so long since the last time and for a tenth of its time so far, and when the
+    belief about it expires. What it has done by then follows from its predicted parts and the load
     that was measured on its processors meanwhile. Jobs whose processors were
     changed are left alone.
 
