@@ -236,11 +236,15 @@ def shift(values: NDArray[Any], first: int, last: int, by: int) -> None:
 @compiled
 def holder_place(state: State, end: float, job: int) -> int:
     """Return where a holder with this believed end stands, or would stand."""
-    ends, jobs = state.holder_end[: state.run[0].holders], state.holder_job
-    place = np.searchsorted(ends, end)
-    while place < ends.size and ends[place] == end and jobs[place] < job:
-        place += 1
-    return int(place)
+    ends, jobs = state.holder_end, state.holder_job
+    low, high = 0, state.run[0].holders
+    while low < high:
+        middle = (low + high) // 2
+        if ends[middle] < end or (ends[middle] == end and jobs[middle] < job):
+            low = middle + 1
+        else:
+            high = middle
+    return int(low)
 
 
 @compiled(forceinline=True)
@@ -284,10 +288,14 @@ def rounded(believed: float, end: float, now: float) -> float:
 @compiled
 def _move_holder(state: State, before: int, after: int) -> None:
     """Close the gap at one place of the table of holders, and open one at another."""
-    first, last, by = (before + 1, after + 1, -1) if after > before else (after, before, 1)
-    shift(state.holder_end, first, last, by)
-    shift(state.holder_job, first, last, by)
-    shift(state.holder_processors, first, last, by)
+    end, job, held = state.holder_end, state.holder_job, state.holder_processors
+    step = 1 if after > before else -1
+    for k in range(before, after, step):
+        end[k] = end[k + step]
+    for k in range(before, after, step):
+        job[k] = job[k + step]
+    for k in range(before, after, step):
+        held[k] = held[k + step]
 
 
 @compiled
@@ -337,8 +345,10 @@ def _allocate_more(state: State, job: int, first: int, last: int, more: int) -> 
             end += 1
     state.first_range[job] = begin
     state.last_range[job] = run.ranges = end
-    shift(free, whole, run.free_ranges, -whole)
-    run.free_ranges -= whole
+    if whole > 0:
+        run.free_ranges -= whole
+        for k in range(run.free_ranges):
+            free[k] = free[k + whole]
 
 
 @compiled
@@ -353,7 +363,12 @@ def release(state: State, low: int, high: int) -> None:
         high = free[last].high
         last += 1
     more = first + 1 - last
-    shift(free, last, run.free_ranges, more)
+    if more > 0:
+        for k in range(run.free_ranges, first, -1):
+            free[k] = free[k - 1]
+    elif more < 0:
+        for k in range(last, run.free_ranges):
+            free[k - 1] = free[k]
     run.free_ranges += more
     free[first].low, free[first].high = low, high
 
@@ -406,4 +421,11 @@ def allocate_named(state: State, low: int, high: int) -> bool:
 @compiled
 def _range_place(state: State, low: int) -> int:
     """Return how many free ranges begin before a processor."""
-    return int(np.searchsorted(state.free_ranges["low"][: state.run[0].free_ranges], low))
+    where, after = 0, state.run[0].free_ranges
+    while where < after:
+        middle = (where + after) // 2
+        if state.free_ranges[middle].low < low:
+            where = middle + 1
+        else:
+            after = middle
+    return int(where)
