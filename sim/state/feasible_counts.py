@@ -96,7 +96,7 @@ class FeasibleCounts:
     def powers_of_two(self, job: int, request: int) -> IntArray:
         """Return the feasible counts that are powers of two, or the request; all if at most two."""
         least, largest = self._least[job], self._largest[job]
-        if largest - least < 2 or self.special(job) is not None:
+        if largest - least < 2 or self._special(job) is not None:
             counts = self.counts(job)
             if counts.size <= 2:
                 return counts
