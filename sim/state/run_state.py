@@ -51,6 +51,7 @@ def maker(proxy: type) -> Callable[[tuple[Any, ...]], Any]:
     def made(fields: tuple[Any, ...]) -> Any:
         return proxy(*fields)
 
+    made.__qualname__ = f"{proxy.__name__}.made"  # by which Numba tells compiled functions apart
     return direct(compiled(made))
 
 

@@ -64,8 +64,9 @@ def withdraw_wake(state: State, instant: float) -> None:
 @compiled(forceinline=True)
 def _wake(state: State, now: float) -> int:
     """Forget who asked for this instant, and count them."""
-    run, wakes = state.run[0], state.wakes
-    past = int(np.searchsorted(wakes[: run.wakes], now, side="right")) if run.wakes > 0 else 0
+    run, wakes, past = state.run[0], state.wakes, 0
+    while past < run.wakes and wakes[past] == now:
+        past += 1
     shift(wakes, past, run.wakes, -past)
     run.wakes -= past
     return past
