@@ -3,7 +3,7 @@
 import gc
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from heapq import heappop, heappush
+from heapq import heappush
 from typing import Any
 
 import simpy
@@ -55,21 +55,12 @@ class Clock(simpy.Environment):
     """
 
     def run_instants(self, then: Callable[[float], None]) -> None:
-        """Take in all that happens at an instant, then call `then`, until nothing is left.
-
-        Events are taken from SimPy's queue and told to their callbacks as
-        `simpy.Environment.step` does, with one call less an event.
-        """
+        """Take in all that happens at an instant, then call `then`, until nothing is left."""
         queue = self._queue
         while queue:
-            self._now = now = queue[0][0]
+            now = queue[0][0]
             while queue and queue[0][0] == now:
-                event = heappop(queue)[3]
-                callbacks, event.callbacks = event.callbacks, None  # type: ignore[assignment]
-                for callback in callbacks:
-                    callback(event)
-                if not event._ok and not hasattr(event, "_defused"):
-                    raise event._value
+                self.step()
             then(now)
 
 

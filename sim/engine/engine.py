@@ -8,29 +8,28 @@ from typing import Any
 import numpy as np
 
 from predictors.base import Observation
-from predictors.in_loop.wrapper import provider, setting
-from predictors.under_load.load_aware import NeedsLoad
+from predictors.in_loop.wrapper import setting
 from sim.engine.clock import ARRIVAL, END, Clock, Occurrence
 from sim.engine.collaborator import Collaborator
-from sim.engine.compiled_passes import CompiledPasses, Passes
+from sim.engine.compiled_passes import CompiledPasses
 from sim.engine.event_list import EventList
-from sim.engine.loop import INSTANTS
+from sim.engine.loop import INSTANTS, NoRule, always_ask
 from sim.engine.resizing import Resizer
 from sim.engine.run_log import RunLog
-from sim.engine.runs_under_load import ReadOnly, RunsUnderLoad, watch_load
+from sim.engine.runs_under_load import RunsUnderLoad
 from sim.engine.setup import Setup
 from sim.engine.watcher import Watched
 from sim.engine.work import Work, followers, refuse_misfits, visible
 from sim.errors import PolicyError
-from sim.state.calendar import limits_of
+from sim.state.calendar import make_calendar
 from sim.state.decisions import Preferences, Resize, Start, WakeAt
 from sim.state.feasible_counts import FeasibleCounts
 from sim.state.machine_state import MachineState, Run
-from sim.state.processors import count_processors
-from sim.state.records import Ranges, Records
+from sim.state.records import Records
 from sim.state.sensors import EfficiencySensor
 from sim.state.shown import ShownJobs
 from sim.state.view import View
+from sim.state.waiting_queue import WaitingQueue
 
 
 class Engine:
@@ -66,25 +65,17 @@ class Engine:
         for observation in setup.known:
             self.predictor.observe(observation)
             self.beliefs.note(observation.application, observation.nprocs)
-        first = float(trace.jobs["submit_time"].iloc[0])
-        self.load = watch_load(machine, self.state, self.preferences, self.predictor, first)
-        self.state.load = None if self.load is None else ReadOnly(self.load)
+        self.collaborators: list[Collaborator] = []
+        if (load := machine.outlook()) is not None:
+            self.collaborators.append(RunsUnderLoad(self, load, self.submit.item(0)))
         self.scheduler = setup.policy.begin(self.view)
-        self.resizer = Resizer(self, limited=setup.overrun == "kill")
+        self.resizer = Resizer(self)
         self._learns = self.predictor.learns
         self._wants_split = setting(self.predictor, "wants_split", False)
         self.kills = setup.overrun == "kill"
-        self.down: dict[int, Ranges] = {}
         self.endings: dict[int, Callable[[Run], None]] = {}
-        self.collaborators: list[Collaborator] = []
         self._next: Occurrence | None = None
         self.ends_first = trace.feedback
-        self.restarts: dict[int, int] = {}
-        self.interruptions = 0
-        asking = provider(self.predictor, NeedsLoad)
-        if self.load is not None and asking is not None:
-            form, move = asking.load_form, self.move_believed_end
-            self.collaborators.append(RunsUnderLoad(self.view, self.load, form, move))
 
     @cached_property
     def log(self) -> RunLog:
@@ -93,17 +84,21 @@ class Engine:
 
     def _make_state(self, setup: Setup) -> MachineState:
         """Return the state before anything has happened; open the books."""
-        self.submit = submit = setup.trace.jobs["submit_time"].to_numpy()
-        dependent = {job for following in self._followers.values() for job, _ in following}
-        if dependent:  # the books take them for submitted with who comes before them
-            self.submit, submit = submit.copy(), submit.copy()
-            submit[list(dependent)] = -np.inf
-            submit = np.maximum.accumulate(submit)
-        self._awaited = len(dependent)
+        self.submit = setup.trace.jobs["submit_time"].to_numpy(copy=True)
+        followers = self._followers.values()
+        self._dependent = {job for following in followers for job, _ in following}
+        self._awaited, submit = len(self._dependent), self.submit.astype(float)
+        submit[list(self._dependent)] = -np.inf  # the books let them come with who is before them
         state = MachineState(setup.machine.processors, len(submit))
-        self.event_list = EventList(
-            state, submit, dependent, self.jobs.requested_time, self.predictor
+        self.make_calendar = partial(
+            make_calendar,
+            len(submit),
+            state.tables.found.size,
+            submit_time=np.maximum.accumulate(submit),
+            requested_time=self.jobs.requested_time.astype(float),
+            corrections=np.array(setting(self.predictor, "corrections", ()), float),
         )
+        self.event_list = EventList(state, state.tables, self.make_calendar())
         self.sensor = EfficiencySensor(
             setup.truth.serial_time, self.work.runtime, state, setup.sensor_noise
         )
@@ -130,8 +125,10 @@ class Engine:
 
     def run(self) -> Records:
         """Run until nothing is left to happen."""
-        self._passes = self.compiled or Passes(self)
-        self._run = self._passes.state.run
+        if self.compiled is None:
+            nobody = NoRule(WaitingQueue().tables)
+            self.event_list.bind(self.take_in, nobody, must_ask=always_ask)
+        self._run = self.event_list.tables.run
         self.expect_next()
         self.clock.run_instants(self._instant)
         book = self.compiled or self.log
@@ -143,7 +140,7 @@ class Engine:
         self.beliefs.close()
         counters = {
             **records.counters,
-            "events": float(self.events),
+            "events": float(self._run["events"].item()),
             "looks": float(self._run["passes"].item()),
             "predictor_queries": float(self.beliefs.queries),
             **self.resizer.counters(),
@@ -154,11 +151,6 @@ class Engine:
         return records
 
     # What happens
-
-    @property
-    def events(self) -> int:
-        """How much has happened."""
-        return int(self._run["events"].item())
 
     def happened(self) -> None:
         """Count an event that is not in the books of who arrives and runs."""
@@ -171,7 +163,7 @@ class Engine:
 
     def expect_next(self) -> None:
         """See to it that the clock stops when something happens next."""
-        following, expected = (self.compiled or self.event_list).following, self._next
+        following, expected = self.event_list.following, self._next
         is_due = expected is not None and expected.callbacks and expected.time <= following
         if following < np.inf and not is_due:
             self._next = Occurrence(self.clock, following, END, self._begin_instant)
@@ -209,8 +201,9 @@ class Engine:
             self.resizer.refund_pause(run, now)
         if teaches and self._learns:
             self._observe(run, now)
-        if job in self._followers:
-            self._release_followers(job, now)
+        for follower, think in self._followers.get(job, ()):
+            self.submit[follower] = now + think  # what is shown once it arrives
+            Occurrence(self.clock, now + think, ARRIVAL, self._arrive_dependent, follower)
         self.beliefs.forget([job])
         self.shown.leave(job)
         self.state.efficiency.pop(job, None)
@@ -256,16 +249,6 @@ class Engine:
         if self.predictor.observe(observation):
             self.state.revised.add(application)
 
-    def _release_followers(self, job: int, now: float) -> None:
-        for follower, think in self._followers[job]:
-            self.submit[follower] = now + think  # what is shown once it arrives
-            Occurrence(self.clock, now + think, ARRIVAL, self._arrive_dependent, follower)
-
-    def _expire(self, run: Run, now: float) -> None:
-        """Take in that a run has outlived what was believed, which the books have doubled."""
-        if not any(each.expired(run, now) for each in self.collaborators):
-            self.state.see_moved(run)
-
     def move_believed_end(self, run: Run, end: float) -> None:
         """Believe that a running job ends at another time, sooner or later than before.
 
@@ -282,21 +265,20 @@ class Engine:
 
     def _instant(self, now: float) -> None:
         """Take in what is in the books; let the policy decide, once, if anything happened."""
-        self._passes.advance(now)
+        self.event_list.advance(now, self.clock.peek())
         self._tell_progress()
         self.expect_next()
 
     def take_in(self, now: float) -> None:
         """Take in what is in the books of an instant, and make its pass."""
-        ended, expired, arrived = self.event_list.take_in()
-        if arrived:
-            self._arrive(arrived)
-            if self._followers:
-                self.state.arrived.sort()  # ties stand in the order of the trace
-        if ended:
-            self._take_in_ends(ended)
-        for run in expired:
-            self._expire(run, now)
+        ended, expired, came = self.event_list.take_in()
+        self._arrive([job for job in came if job not in self._dependent])
+        if self._followers:
+            self.state.arrived.sort()  # ties stand in the order of the trace
+        self._take_in_ends(ended)
+        for run in expired:  # whose belief the books have doubled
+            if not any(each.expired(run, now) for each in self.collaborators):
+                self.state.see_moved(run)
         self._pass(now)
 
     def tell_passed(self) -> None:
@@ -311,8 +293,8 @@ class Engine:
         for watcher in self.watchers:
             if is_time and watcher.is_due():
                 book, now = self.compiled or self.log, self._run["now"].item()
-                arrived = int(np.searchsorted(self.event_list.submit, now, side="right"))
-                queued = arrived - self._awaited - self._run["running"].item() - book.ended
+                arrived, running = self._run[["arrived", "running"]].item()
+                queued = arrived - self._awaited - running - book.ended
                 watcher.progressed(now, max(queued, 0), book.over.copy())
 
     def _pass(self, now: float) -> None:
@@ -320,8 +302,6 @@ class Engine:
             each.before_pass(now)
         self._run["pass_due"], self._run["passes"] = 0, self._run["passes"] + 1
         self.advance_to(now)
-        if self.load is not None:
-            self.load.now = now
         decisions = self.scheduler.decide()
         if self.watchers:
             watched = self._watched()
@@ -333,7 +313,7 @@ class Engine:
             elif type(decision) is Resize:
                 self.resizer.resize(decision, now)
             elif type(decision) is WakeAt:
-                self._wake_at(decision, now)
+                self.state.wake_at(*decision)
             elif not any(each.carried_out(decision, now) for each in self.collaborators):
                 raise PolicyError(
                     f"the policy decided {decision!r}, which this run cannot carry out"
@@ -354,18 +334,12 @@ class Engine:
         calendar = self.event_list.calendar
         runtime = calendar.runtime[job] = self.work.runtime(job, processors)
         if self.kills:
-            limits_of(calendar)[job] = self.resizer.whole_limit(job, processors)
+            calendar.limit[job] = self.resizer.whole_limit(job, processors)
         self.sensor.measure(job, processors, runtime)
 
     def _watched(self) -> Watched:
         """Return what whoever watches may see."""
-        counts = self.interruptions, self.events
-        return Watched(self.view, self.scheduler, self.log, self.down, self.restarts, *counts)
-
-    def _wake_at(self, decision: WakeAt, now: float) -> None:
-        if decision.time <= now:
-            raise PolicyError(f"WakeAt({decision.time:g}) is not after now, {now:g}")
-        self.state.wake_at(decision.time)
+        return Watched(self.view, self.scheduler, self.log)
 
     def _start(self, start: Start, now: float) -> None:
         job, processors, nodes, cost = start
@@ -376,17 +350,9 @@ class Engine:
             )
         if self.log.is_started(job):
             raise PolicyError(f"Start of job index {job}, which is not waiting")
-        if nodes is None:
-            nodes = state.allocate(job, processors)
-        else:
-            if count_processors(nodes) != processors:
-                raise PolicyError(
-                    f"Start of job index {job}: its nodes do not hold {processors} processors"
-                )
-            state.allocate_named(nodes)
-            state.hold(job, nodes)
+        nodes = state.allocate(job, processors, nodes)
         belief = view.belief(job, processors)
-        run = Run(job, self.restarts.get(job, 0), nodes, processors, now, now + cost + belief)
+        run = Run(job, self.log.restarts[job], nodes, processors, now, now + cost + belief)
         unstretched = self.preferences.past_errors is None
         predicted = belief if unstretched else view.predictor.runtime(job, processors)
         for each in self.collaborators:

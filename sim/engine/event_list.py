@@ -1,12 +1,16 @@
 """The books of a run: who comes, and what really happens to whom when; the engine's alone."""
 
-from collections.abc import Collection
+from collections.abc import Callable
+from typing import Any
 
-from predictors.base import FloatArray, RuntimePredictor
+import numpy as np
+
 from predictors.compiling import direct
+from sim.engine.loop import advance, bind
 from sim.state import run_steps
-from sim.state.calendar import blank_calendar, corrections_of
+from sim.state.calendar import Calendar
 from sim.state.machine_state import MachineState, Run
+from sim.state.run_state import State
 
 _begin_run, _plan_end = direct(run_steps.begin_run), direct(run_steps.set_true_end)
 _move_believed_end, _take_off = direct(run_steps.move_believed_end), direct(run_steps.take_off)
@@ -22,34 +26,46 @@ class EventList:
     ----------
     state : MachineState
         What may be known of it.
-    submit : numpy.ndarray of float, shape (n,), seconds
-        When each job is submitted, ascending.
-    dependent : collection of int
-        Jobs that arrive when others have ended instead.
-    requested_time : numpy.ndarray of float, shape (n,), seconds
-        Up to which beliefs are corrected.
-    predictor : RuntimePredictor, optional
-        Whose beliefs these are.
-
-    Attributes
-    ----------
+    tables : State
+        The same for compiled code; where jobs to come stand in it, no view leads there.
     calendar : Calendar
         When what really happens.
     """
 
-    def __init__(
-        self,
-        state: MachineState,
-        submit: FloatArray,
-        dependent: Collection[int] = (),
-        requested_time: FloatArray | float = 0.0,
-        predictor: RuntimePredictor | None = None,
-    ) -> None:
-        self.state, self.submit, self._dependent = state, submit, dependent
-        running = state.tables.holder_end.size
-        self.calendar = blank_calendar(len(submit), running, corrections_of(predictor))
-        self.calendar.submit_time[:] = submit
-        self.calendar.requested_time[:] = requested_time
+    def __init__(self, state: MachineState, tables: State, calendar: Calendar) -> None:
+        self.state, self.tables, self.calendar = state, tables, calendar
+
+    @property
+    def following(self) -> float:
+        """When something happens next, seconds; infinity if nothing does."""
+        return float(_next_event_time(self.tables, self.calendar))
+
+    # Instants, each with its pass
+
+    def bind(self, answer: Callable[[float], None], memory: Any, **functions: Any) -> None:
+        """Let these functions decide; see `sim.engine.loop.bind`.
+
+        Parameters
+        ----------
+        answer : callable
+            Answers what the pass of an instant waits for.
+        memory : object
+        **functions : callable
+        """
+        self._answer = answer
+        rule: Any = bind(self.tables, memory, **functions)
+        self._bound = self.tables, self.calendar, rule, memory
+        self._advance = direct(advance)  # of this kind of memory
+        self._pass_due = self.tables.run["pass_due"]
+
+    def advance(self, instant: float, until: float) -> None:
+        """Go through instants, up to a chance for Python; see `sim.engine.loop.advance`."""
+        following = self._advance(*self._bound, instant, until)
+        while self._pass_due.item():
+            self._answer(following)
+            following = self._advance(*self._bound, -np.inf, until)
+
+    # One thing at a time, as rules in Python decide it
 
     def begin(self, run: Run, end: float) -> None:
         """Let a job run on the processors that it was given, until then."""
@@ -92,19 +108,13 @@ class EventList:
         state.ended += over
         return over
 
-    def take_in(self) -> tuple[list[Run], list[Run], list[int]]:
-        """Return whose run ended in this instant, whose belief expired, and who arrived.
+    def take_in(self) -> tuple[list[Run], list[Run], range]:
+        """Return whose run ended in this instant, whose belief expired, and who is submitted.
 
         A belief that expires grows, which policies see after `see_moved`.
         """
         state = self.state
         ended, outlived, first, last, woken = state.tables.run[_HAPPENED].item()
         state.disturbed |= woken > 0
-        arrived = [job for job in range(first, last) if job not in self._dependent]
         jobs = state.tables.expired_jobs[:outlived].tolist()
-        return self._ended(ended), [state.running[job] for job in jobs], arrived
-
-    @property
-    def following(self) -> float:
-        """When something happens next, seconds; infinity if nothing does."""
-        return float(_next_event_time(self.state.tables, self.calendar))
+        return self._ended(ended), [state.running[job] for job in jobs], range(first, last)

@@ -10,7 +10,7 @@ from sim.engine.watcher import Watched, Watcher
 from sim.errors import InvariantError
 from sim.state.availability import fewest_free, shadow_time
 from sim.state.decisions import Decision
-from sim.state.processors import count_processors, join_ranges
+from sim.state.processors import count_processors
 from sim.state.run_state import ranges_of
 from sim.state.view import View
 
@@ -81,12 +81,9 @@ class Checker(Watcher):
 
     def finished(self, engine: Watched) -> None:
         """Check the books when nothing is left to happen."""
-        view, idle = engine.view, engine.view.machine.idle()
-        for ranges in engine.down.values():
-            idle = join_ranges(idle, ranges)
-        if (view.believed_ends.job >= 0).any():
+        if (engine.view.believed_ends.job >= 0).any():
             raise InvariantError("the run is over but processors are still held")
-        _require(idle == ((0, view.processors - 1),), engine, "lost processors")
+        self._check_processors(engine, [])
         stretches = engine.records.stretches
         held = float(((stretches.end_time - stretches.start_time) * stretches.processors).sum())
         if not np.isclose(held, self._area, rtol=1e-9, atol=1e-6):
@@ -111,8 +108,9 @@ class Checker(Watcher):
             nodes = ranges[state.first_range[job] : state.last_range[job]].tolist()
             _require(count_processors(nodes) == state.processors[job], engine, "miscounted run")
             held += nodes
-        for nodes in engine.down.values():
-            held += nodes
+        width = view.machine.processors_per_node
+        for first in [node * width for node in view.machine.outages]:
+            held.append((first, min(first + width, view.processors) - 1))
         following = 0
         for low, high in [*sorted(held), (view.processors, view.processors)]:
             if low != following:

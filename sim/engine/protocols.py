@@ -126,8 +126,5 @@ class CompiledRule(Protocol):
         """Take in what happened since, when nothing is left to happen; nothing by default."""
         return
 
-    def queued(self) -> IntArray:
-        """Return who waits."""
-
     def stretches(self, end_time: FloatArray) -> Stretches | None:
         """Return the stretches of all runs, of which the ends are given, if they are not whole."""

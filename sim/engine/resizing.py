@@ -8,7 +8,7 @@ import numpy as np
 from sim.errors import PolicyError
 from sim.state.decisions import Resize
 from sim.state.machine_state import MachineState, Run, rewrite
-from sim.state.processors import count_processors, remove_ranges, split_ranges
+from sim.state.processors import as_numbers, as_ranges
 from sim.state.records import SHOWN_SHARE, Ranges
 from sim.state.run_state import rounded
 from sim.state.view import View
@@ -20,14 +20,10 @@ class Resizer:
     Parameters
     ----------
     engine : Engine
-    limited : bool
-        Whether jobs are killed at their requested time.
     """
 
-    def __init__(self, engine: Any, limited: bool) -> None:
+    def __init__(self, engine: Any) -> None:
         self._engine = engine
-        self._limited = limited
-        self._spent: dict[tuple[int, int], float] = {}
         self._pause_time = 0.0
         self._pause_area = 0.0
 
@@ -59,7 +55,13 @@ class Resizer:
             )
         if not cost >= 0:
             raise PolicyError(f"Resize of job index {job}: cost must be at least 0 s, got {cost}")
-        self._go_on(run, self._exchange(run, processors, nodes), processors, cost, now)
+        state: MachineState = self._engine.state
+        if nodes is None:
+            nodes = state.reallocate(job, processors)
+        else:
+            state.release(run.nodes)
+            state.allocate(job, processors, nodes)
+        self._go_on(run, nodes, processors, cost, now)
 
     def grant(self, run: Run, processors: int, cost: float, pending: float, now: float) -> None:
         """Let a run go on with the processors that it asked for, once its cycle has ended.
@@ -90,8 +92,7 @@ class Resizer:
     def extend(self, run: Run, until: float) -> None:
         """Let a run that keeps its processors go on until then before it is killed."""
         more = (until - self.limit(run)) / self.whole_limit(run.job, run.processors)
-        key = (run.job, run.number)
-        self._spent[key] = self._spent.get(key, 0.0) - more
+        rewrite(run, spent=run.spent - more)
 
     def shrink_off(self, run: Run, lost: Ranges, seconds: float, now: float) -> bool:
         """Let a run go on without processors that are lost to it and to everybody else.
@@ -113,18 +114,17 @@ class Resizer:
         bool
             False if the job cannot run on what would be left; nothing has changed then.
         """
-        view = self._engine.view
-        kept = remove_ranges(run.nodes, lost)
-        left = count_processors(kept)
-        if not view.malleable[run.job] or left < view.extremes(run.job)[0]:
+        view, state = self._engine.view, self._engine.state
+        left = np.setdiff1d(as_numbers(run.nodes), as_numbers(lost), assume_unique=True)
+        if not view.malleable[run.job] or left.size < view.extremes(run.job)[0]:
             return False
-        wanted = view._feasible.up_to(run.job, left)
-        kept, spare = split_ranges(kept, wanted)
-        self._engine.state.release(spare)
-        self._engine.state.hold(run.job, kept)
+        wanted = view._feasible.up_to(run.job, left.size)
+        kept = as_ranges(left[:wanted])
+        state.release(as_ranges(left[wanted:]))
+        state.hold(run.job, kept)
         cost = self._engine.preferences.change_cost(run.processors, wanted)
         self._go_on(run, kept, wanted, seconds + cost, now)
-        self._engine.state.disturbed = True
+        state.disturbed = True
         return True
 
     def _go_on(
@@ -146,10 +146,9 @@ class Resizer:
         pause = cost + pending
         if processors != before:
             seconds *= engine.view.stretch_factors(run.job, before, np.array([processors])).item()
-        if self._limited:
+        if engine.kills:
             spent = (now - run.changed) / self.whole_limit(run.job, before)
-            key = (run.job, run.number)
-            self._spent[key] = self._spent.get(key, 0.0) + spent
+            rewrite(run, spent=run.spent + spent)
         self._pause_time += cost
         self._pause_area += pause * processors - pending * before
         rewrite(run, nodes=nodes, processors=processors, changed=now, resumes=now + pause)
@@ -169,18 +168,6 @@ class Resizer:
         left = run.resumes - now
         self._pause_time -= left
         self._pause_area -= left * run.processors
-
-    def _exchange(self, run: Run, processors: int, nodes: Ranges | None) -> Ranges:
-        """Swap a run's processors in the free set; return the new ones."""
-        state: MachineState = self._engine.state
-        if nodes is None:
-            return state.reallocate(run.job, processors)
-        if count_processors(nodes) != processors:
-            raise PolicyError(f"nodes of job index {run.job} do not hold {processors} processors")
-        state.release(run.nodes)
-        state.allocate_named(nodes)
-        state.hold(run.job, nodes)
-        return nodes
 
     # What runs tell
 
@@ -212,7 +199,7 @@ class Resizer:
 
         Each stretch uses up the requested time at its own count.
         """
-        left = max(1.0 - self._spent.get((run.job, run.number), 0.0), 0.0)
+        left = max(1.0 - run.spent, 0.0)
         return run.changed + left * self.whole_limit(run.job, run.processors)
 
     def whole_limit(self, job: int, processors: int) -> float:

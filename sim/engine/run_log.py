@@ -25,15 +25,17 @@ class RunLog:
         How many jobs are over, and how many of them were not given up.
     over : numpy.ndarray of bool, shape (n,)
         Which they are.
+    restarts : array of int, length n
+        How often each was started again, or will be.
+    interruptions : int
+        How many runs were interrupted, those of jobs that were given up then among them.
     """
 
     def __init__(self, state: MachineState) -> None:
-        self._state, self.ended, self.completed = state, 0, 0
+        self._state, self.ended, self.completed, self.interruptions = state, 0, 0, 0
         jobs = state.jobs
-        self.over = np.zeros(jobs, np.bool_)
-        self._first_start = array("d", [np.nan]) * jobs
+        self.over, self.restarts = np.zeros(jobs, np.bool_), array("q", [0]) * jobs
         self._last_run = array("q", [-1]) * jobs
-        self._end = array("d", [0.0]) * jobs
         self._status = ["waiting"] * jobs
         self._runs = Columns("qqdqdb")  # job, number, start, processors, belief, decided
         self._rests_on = Explanations()
@@ -52,8 +54,6 @@ class RunLog:
         `decided` is false where a rule left the request standing whatever the curve says.
         """
         job, now = run.job, run.start
-        if self._last_run[job] < 0:
-            self._first_start[job] = now
         self._status[job] = "running"
         self._last_run[job] = self._runs.add(job, run.number, now, run.processors, belief, decided)
         if explanation is not None:
@@ -79,7 +79,6 @@ class RunLog:
     def end(self, run: Run, now: float, status: str) -> None:
         """Note that a run is over and its job with it."""
         self._stretch_end[run.stretch] = now
-        self._end[run.job] = now
         self._status[run.job] = status
         self.over[run.job] = True
         self.ended += 1
@@ -89,29 +88,31 @@ class RunLog:
         """Note that a run is over, but its job waits for another."""
         self._stretch_end[run.stretch] = now
         self._status[run.job] = "waiting"
+        self.restarts[run.job] += 1
 
     def records(self, predictor: RuntimePredictor, submit: FloatArray) -> Records:
         """Return the records of a run in which every job has ended; nothing is noted any more."""
         last = np.frombuffer(self._last_run, np.int64)
         run_job, run_number, run_start, run_processors, run_belief, decided = self._runs.arrays()
-        if not self._rests_on:
-            self._rests_on.add(predictor.explain(run_job.item(0), run_processors.item(0)))
+        stretches, first_start, end = self._laid_out(run_job, run_number), *np.empty((2, last.size))
+        first_start[run_job[::-1]] = run_start[::-1]  # of equal indices the last stands
+        end[stretches.job] = stretches.end_time
         return Records(
             submit_time=submit,
-            start_time=np.frombuffer(self._first_start),
-            end_time=np.frombuffer(self._end),
+            start_time=first_start,
+            end_time=end,
             run_start=run_start[last],
             allocated=run_processors[last],
             believed_runtime=run_belief[last],
             status=self._status,
-            restarts=run_number[last],
-            stretches=self._laid_out(run_job, run_number),
+            restarts=np.frombuffer(self.restarts, np.int64),
+            stretches=stretches,
             consultations=Consultations(
                 job=run_job,
                 time=run_start,
                 nprocs=run_processors,
                 predicted=run_belief,
-                **self._rests_on.columns(run_job.size),
+                **self._rests_on.columns(run_job, run_processors, predictor),
                 decided=decided.astype(np.bool_),
                 final=last[run_job] == np.arange(run_job.size),
             ),

@@ -6,13 +6,10 @@ from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
-from predictors.base import RuntimePredictor
 from predictors.in_loop.wrapper import provider
 from predictors.under_load.load_aware import LoadForm, NeedsLoad, Parts
 from sim.engine.collaborator import Collaborator
-from sim.machine.base import Machine
-from sim.state.decisions import Preferences
-from sim.state.machine_state import MachineState, Run
+from sim.state.machine_state import Run
 from sim.state.predicted import LEAST_BELIEF
 from sim.state.processors import as_numbers
 from sim.state.view import View
@@ -46,63 +43,38 @@ class ReadOnly:
         return getattr(self._of, name)
 
 
-def watch_load(
-    machine: Machine,
-    state: MachineState,
-    preferences: Preferences,
-    predictor: RuntimePredictor,
-    begin: float,
-) -> "LoadForecast | None":
-    """Return what is believed of a machine's load from `begin` on, seen by policy and predictor.
-
-    None where there is no load.
-    """
-    load = machine.outlook()
-    if load is not None:
-        load.free_processors = lambda: as_numbers(state.idle())
-        load.now = begin
-        load.picks_fastest = preferences.picks_fastest
-        asking = provider(predictor, NeedsLoad)
-        if asking is not None:
-            asking.bind_load(cast("LoadForecast", ReadOnly(load)))
-    return load
-
-
 class RunsUnderLoad(Collaborator):
     """What is predicted of jobs under load that run: at their start, and again.
 
-    At its start a job is predicted for the very processors it got, while the policy
-    decided on another belief; it is told in its next pass. With a period, a job is
-    predicted again in a pass that happens anyway, once it has run for so long since
-    the last time and for a tenth of its time so far, and when the belief about it
-    expires. What it has done by then follows from its predicted parts and the load
+    Policy and predictor see what is believed of the load. At its start a job is predicted
+    for the very processors it got, while the policy decided on another belief; it is told in
+    its next pass. With a period, a job is predicted again in a pass that happens anyway, once
+    it has run for so long since the last time and for a tenth of its time so far, and when the
+    belief about it expires. What it has done by then follows from its predicted parts and the load
     that was measured on its processors meanwhile. Jobs whose processors were
     changed are left alone.
 
     Parameters
     ----------
-    view : View
+    engine : Engine
+        About to begin.
     load : LoadForecast
-    form : LoadForm
-        In which load the predictor thinks.
-    move : callable
-        Moves the believed end of a run to a time, seconds.
-
-    Attributes
-    ----------
-    renewals : int
-        How often a belief was renewed and moved.
+    begin : float
+        From when on, seconds.
     """
 
-    def __init__(
-        self, view: View, load: "LoadForecast", form: LoadForm, move: Callable[[Run, float], None]
-    ) -> None:
-        self.renewals = 0
-        self._view = view
+    def __init__(self, engine: Any, load: "LoadForecast", begin: float) -> None:
+        self._view: View = engine.view
         self._load = load
-        self._form = form
-        self._every = load.renew
-        self._move = move
+        self._move: Callable[[Run, float], None] = engine.move_believed_end
+        state, shown = engine.state, cast("LoadForecast", ReadOnly(load))
+        load.free_processors = lambda: as_numbers(state.idle())
+        load.now, load.picks_fastest = begin, engine.preferences.picks_fastest
+        state.load, asking = shown, provider(engine.predictor, NeedsLoad)
+        self._every = None if asking is None else load.renew
+        self._form: LoadForm = "effective" if asking is None else asking.load_form
+        if asking is not None:
+            asking.bind_load(shown)
         self._begun: list[tuple[Run, float, float]] = []
         self._due: list[tuple[float, int, Run]] = []
         self._pushed = 0
@@ -144,6 +116,7 @@ class RunsUnderLoad(Collaborator):
 
     def before_pass(self, now: float) -> None:
         """Renew the beliefs about the runs whose turn it is."""
+        self._load.now = now
         while self._due and self._due[0][0] <= now:
             run = heappop(self._due)[2]
             if self._view.running.get(run.job) is run and run.changed == run.start:
@@ -168,6 +141,5 @@ class RunsUnderLoad(Collaborator):
             return False
         end = now + max(left * self._view.predictor.caution(run.job), 1.0)
         if abs(end - run.believed_end) > TOLERANCE * (run.believed_end - now):
-            self.renewals += 1
             self._move(run, end)
         return True

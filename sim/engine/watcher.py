@@ -1,11 +1,10 @@
 """Whoever watches a run: checks it, explains it, or tells a user how far it is."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from sim.engine.run_log import RunLog
 from sim.state.decisions import Decision
-from sim.state.records import Ranges
 from sim.state.view import View
 from workloads.base import BoolArray
 
@@ -19,12 +18,6 @@ class Watched(NamedTuple):
     scheduler : Scheduler
     log : RunLog
         What has happened.
-    down : mapping of int to Ranges
-        Failed nodes and their processors.
-    restarts : mapping of int to int
-        How often jobs were started again.
-    interruptions, events : int
-        How many runs were interrupted, and how much has happened in all.
     records : Records or None
         What happened, once nothing is left to happen.
     """
@@ -32,10 +25,6 @@ class Watched(NamedTuple):
     view: View
     scheduler: Any
     log: RunLog
-    down: Mapping[int, Ranges]
-    restarts: Mapping[int, int]
-    interruptions: int
-    events: int
     records: Any = None
 
 

@@ -1,6 +1,6 @@
 """How far each running job has come; with the engine, all that knows true runtimes."""
 
-from functools import cached_property
+from collections.abc import Sequence
 from math import isnan
 
 import numpy as np
@@ -10,6 +10,7 @@ from predictors.in_loop.oracle import Oracle
 from sim.errors import SimError
 from sim.machine.base import Machine
 from sim.state.columns import by_job
+from sim.state.feasible_counts import one_by_one
 from sim.state.machine_state import Run
 from workloads.base import GroundTruth, Tabled, TellsOneRuntime, Trace
 
@@ -34,22 +35,12 @@ class Work:
         self._machine = machine
         self._asked = trace.jobs["requested_processors"].to_numpy()
         self._took = trace.jobs["reference_runtime"].to_numpy()
+        self._reference: Sequence[int] = one_by_one(self._asked)
+        self._reference_runtime: Sequence[float] = one_by_one(self._took)
         self._since: dict[int, float] = {}
         self._done: dict[int, float] = {}
         self._whole: dict[int, float] = {}
         self._segments: dict[int, dict[int, tuple[float, float]]] = {}
-        self._shares: list[float] | None = None
-        if machine.splits_work:
-            shares = truth.communication_shares(np.arange(self._asked.size), self._asked)
-            self._shares = np.nan_to_num(shares).tolist()
-
-    @cached_property
-    def _reference(self) -> list[int]:
-        return self._asked.tolist()
-
-    @cached_property
-    def _reference_runtime(self) -> list[float]:
-        return self._took.tolist()
 
     def runtimes_at(self, jobs: IntArray, processors: IntArray) -> FloatArray:
         """Return `runtime` of each of these jobs at its count, to the bit."""
@@ -59,11 +50,6 @@ class Work:
             other = ~asked
             runtimes[other] = self._truth.runtimes_at(jobs[other], processors[other])
         return runtimes
-
-    def runtimes(self, job: int, processors: IntArray) -> FloatArray:
-        """Return `runtime` of a job at each count, to the bit."""
-        runtimes = self._truth.runtimes(job, processors)
-        return np.where(processors == self._reference[job], self._reference_runtime[job], runtimes)
 
     def is_known_to(self, predictor: RuntimePredictor) -> bool:
         """Say whether a predictor believes just what is true, and says no more than that."""
@@ -90,7 +76,8 @@ class Work:
         rows = {}
         for job in jobs.tolist():
             counts = np.arange(least.item(job), largest.item(job) + 1)
-            rows[job] = np.append(np.full(counts[0], np.inf), self.runtimes(job, counts))
+            runtimes = self.runtimes_at(np.full(counts.size, job), counts)
+            rows[job] = np.append(np.full(counts[0], np.inf), runtimes)
         return by_job(rows, self._asked.size)
 
     def runtime(self, job: int, processors: int) -> float:
@@ -118,11 +105,7 @@ class Work:
 
         Where that is unknown, or does not matter on this machine, all is computation.
         """
-        if self._shares is None:
-            return 0.0
-        if processors == self._reference[job]:
-            return self._shares[job]
-        share = self._communication(job, processors)
+        share = self._communication(job, processors) if self._machine.splits_work else 0.0
         return 0.0 if isnan(share) else share
 
     def done(self, job: int) -> float:
@@ -161,15 +144,10 @@ class Work:
         """Return when a run ends that goes on at `now` with the processors it holds."""
         job = run.job
         self._since[job] = now
-        if run.processors == self._reference[job]:
-            runtime = self._reference_runtime[job]
-        else:
-            runtime = self.runtime(job, run.processors)
+        runtime = self.runtime(job, run.processors)
         if job in self._done:
             self._whole[job] = runtime
             runtime *= max(1.0 - self._done[job], 0.0)
-        if self._shares is None:
-            return self._machine.completion(now, runtime, run.nodes)
         share = self.communication(job, run.processors)
         return self._machine.completion(now, runtime, run.nodes, share)
 

@@ -11,7 +11,7 @@ from predictors.cycles.online import OnlineCyclePredictor
 from sim.evolving.attempts import Attempt
 from sim.evolving.settings import EvolvingScene
 from sim.machine.base import Machine
-from sim.machine.disturbed import Disturbed
+from sim.machine.failing import FailingMachine
 from sim.state.processors import nodes_of
 from sim.state.records import Records
 from workloads.base import GroundTruth
@@ -94,7 +94,7 @@ def cycle_series(
     total = float(truth.runtimes(job, np.array([count]))[0])
     attempt = Attempt(scene.saving, run, count, total, len(held))
     cells, begins, ends = attempt.cycles(0.0, attempt.wall)
-    if isinstance(machine, Disturbed) and machine.phases is not None:
+    if isinstance(machine, FailingMachine) and machine.phases is not None:
         start = float(records.run_start[job])
         begins, ends = (machine.walls(start, at, nodes) - start for at in (begins, ends))
     measured = ends - begins

@@ -113,7 +113,7 @@ class Recovery(Collaborator):
 
     def complete(self, records: Records) -> Records:
         """Add what was lost: by the cycles of evolving jobs, by whole runs of others."""
-        interrupted = float(self._engine.interruptions)
+        interrupted = float(self._engine.log.interruptions)
         counters = {"node_failures": 0.0, "interrupted_runs": interrupted}
         if self._resubmits and self._engine.kills:
             counters["resubmissions"] = float(self._resubmitted.total())
@@ -140,7 +140,7 @@ class Recovery(Collaborator):
         """End a run before its time; its job goes on from its checkpoint, or from zero."""
         self._engine.event_list.take_off(run)
         self.work.over(run, self._clock._now)
-        self._engine.interruptions += 1
+        self._engine.log.interruptions += 1
         self._queue_again(run)
 
     def _queue_again(self, run: Run) -> None:
@@ -151,7 +151,6 @@ class Recovery(Collaborator):
             return
         self._follow_no_longer(run)
         engine.log.interrupt(run, self._clock._now)
-        engine.restarts[job] = run.number + 1
         if self.work.evolves(job):
             state.left[job] = self.work.left(job)
         engine.beliefs.forget([job])

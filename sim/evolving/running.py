@@ -205,7 +205,8 @@ class NodeOutages(Collaborator):
         """Let a node fail or come back; stop when no job is left, or none can start."""
         engine = self._engine
         all_ended = engine.log.ended == len(engine.submit)
-        nothing_else = not (engine.clock._queue or engine.down or engine.event_list.following < inf)
+        down, following = engine.state.outages, engine.event_list.following
+        nothing_else = not (engine.clock._queue or down or following < inf)
         if all_ended or nothing_else:
             return
         event: NodeEvent = occurrence.subject
@@ -228,9 +229,8 @@ class NodeOutages(Collaborator):
         self._failures += 1
         first, last = self._machine.processors_of(node)
         self._lose(first, last)
-        engine.down[node] = ((first, last),)
         self._failed_at[node] = now
-        engine.state.allocate_named(engine.down[node])
+        engine.state.allocate_named(((first, last),))
         self._believe(node, now, max(self._machine.repair, 1.0))
 
     def _lose(self, first: int, last: int) -> None:
@@ -248,18 +248,17 @@ class NodeOutages(Collaborator):
 
     def _repair(self, node: int) -> None:
         engine, state = self._engine, self._engine.state
-        ranges = engine.down.pop(node)
         self._ended.append((node, self._failed_at.pop(node), engine.clock._now))
         state.repair(node)
-        state.release(ranges)
+        state.release((self._machine.processors_of(node),))
 
     def _believe(self, node: int, began: float, seconds: float) -> None:
         """Believe that a node is back after so many seconds."""
         # Once every job has ended nobody asks any more, and time may stop.
         engine, state = self._engine, self._engine.state
         is_over = engine.log.ended == len(engine.submit)
-        end, width = inf if is_over else began + seconds, count_processors(engine.down[node])
-        state.fail(node, end, width)
+        end = inf if is_over else began + seconds
+        state.fail(node, end, count_processors((self._machine.processors_of(node),)))
         if not is_over:
             Occurrence(engine.clock, end, EXPIRY, self._prolong, (node, began, end))
 

@@ -15,7 +15,7 @@ from sim.engine.work import Work
 from sim.evolving.attempts import Account, Attempt, Clock
 from sim.evolving.settings import EvolvingScene
 from sim.machine.base import Machine
-from sim.machine.disturbed import Disturbed
+from sim.machine.failing import FailingMachine
 from sim.state.machine_state import Run
 from sim.state.processors import nodes_of
 from workloads.base import GroundTruth, Trace
@@ -83,7 +83,7 @@ class Stages(Work):
         self.lost, self.overhead, self.restarting = np.zeros((3, len(trace.jobs)))
         self._scene = scene
         self._stages: dict[int, Stage] = {}
-        self._disturbed = machine if isinstance(machine, Disturbed) and machine.phases else None
+        self._slowed = machine if isinstance(machine, FailingMachine) and machine.phases else None
 
     def evolves(self, job: int) -> bool:
         """Say whether a job evolves."""
@@ -154,7 +154,7 @@ class Stages(Work):
 
         Background load slows it too, but matters only to a job that is in time for a limit.
         """
-        disturbed, nodes = self._disturbed, run.nodes
+        disturbed, nodes = self._slowed, run.nodes
         if disturbed is not None:
             return lambda seconds: disturbed.walls(since, seconds, nodes) - since
         if not self._machine.splits_work or limit == inf:
@@ -372,8 +372,8 @@ class Stages(Work):
         if attempt is None:
             return np.empty(0), np.empty(0)
         cells, begins, ends = attempt.cycles(after, until)
-        if self._disturbed is None or not ends.size:
+        if self._slowed is None or not ends.size:
             return cells, ends - begins
         since = self._since[run.job]
-        both = self._disturbed.walls(since, np.concatenate([begins, ends]), run.nodes)
+        both = self._slowed.walls(since, np.concatenate([begins, ends]), run.nodes)
         return cells, both[ends.size :] - both[: ends.size]

@@ -17,6 +17,7 @@ from sim.background.load_sensors import LoadSensors
 from sim.background.models import ConstantLoad, LoadModel
 from sim.errors import AT_LEAST_1_AND_FINITE, FINITE, POSITIVE_AND_FINITE, Bounds, check_choice
 from sim.machine.base import Machine
+from sim.state.processors import as_numbers
 from sim.state.records import Ranges
 from workloads.base import GroundTruth
 from workloads.streams import Streams
@@ -112,7 +113,6 @@ class Shared(Machine):
         monitor = (self.sample_every, self.sample_per, self.sample_noise)
         self.sensors = LoadSensors(self.load, self.streams, *monitor)
         self.outlook()
-        self._processors = np.arange(self.processors)
 
     def outlook(self) -> LoadForecast:
         """Return what may be believed of the load, from the beginning of the samples on."""
@@ -123,13 +123,6 @@ class Shared(Machine):
         """Return the same machine under load of the same kind at another time, measured as ever."""
         streams = Streams(self.streams.key("load.elsewhen") >> 1, 0)
         return replace(self, belief="forecast", history=0.0, origin=0.0, streams=streams)
-
-    def _held(self, nodes: Ranges) -> IntArray:
-        """Return the processor numbers of ranges."""
-        if len(nodes) == 1:
-            first, last = nodes[0]
-            return self._processors[first : last + 1]
-        return np.concatenate([self._processors[first : last + 1] for first, last in nodes])
 
     def completion(
         self, start: float, runtime: float, nodes: Ranges, communication: float = 0.0
@@ -148,7 +141,7 @@ class Shared(Machine):
         if self._idle:
             return start + runtime
         exchange = runtime * communication
-        own = self._held(nodes)
+        own = as_numbers(nodes)
         return self.load.advance(own, start, np.inf, 1.0, runtime - exchange, exchange)[0]
 
     def progress(
@@ -158,7 +151,7 @@ class Shared(Machine):
         span = end - start
         if self._idle or span <= 0:
             return span
-        own = self._held(nodes)
+        own = as_numbers(nodes)
         rate = (1.0 - communication, communication)
         return span - self.load.advance(own, start, end, span, *rate)[1]
 
@@ -174,7 +167,7 @@ class Shared(Machine):
             least of their averages; the same with ``_at_start``: the least of
             the first sample; ``load_samples``: how many there were.
         """
-        own = self._held(nodes)
+        own = as_numbers(nodes)
         samples = self.sensors.during(own, start, end)
         values = {"load_samples": float(len(samples.cpu))}
         cpu = samples.cpu.min(axis=1, initial=1.0), samples.cpu.mean(axis=0)

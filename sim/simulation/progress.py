@@ -196,10 +196,10 @@ class ProgressGuard(Watcher):
             If that was too long ago.
         """
         view, ended = engine.view, engine.log.completed
-        now = view.now
-        in_vain = engine.interruptions - INTERRUPTIONS_A_JOB * ended
+        now, happened = view.now, int(view._tables.run["events"].item())
+        in_vain = engine.log.interruptions - INTERRUPTIONS_A_JOB * ended
         vain = in_vain * EVENTS_AN_INTERRUPTION > self._most
-        events, spent = engine.events - self._events, now - self._since
+        events, spent = happened - self._events, now - self._since
         many = vain or events > self._most
         if ended == self._ended and not many and spent <= self._longest:
             return
@@ -208,16 +208,16 @@ class ProgressGuard(Watcher):
             came = (view.jobs.requested_processors > 0) & (np.asarray(view.submit_time) < now)
             left = np.flatnonzero(came & ~engine.log.over).tolist()
         if left:
-            job = max(left, key=lambda one: engine.restarts.get(one, 0))
+            job = max(left, key=lambda one: engine.log.restarts[one])
             key, value = ("events", self._most) if many else ("time", self._longest)
             known = f"no job was completed for {events:,} events and {spent:.6g} simulated seconds"
             if vain:
-                times = engine.interruptions
+                times = engine.log.interruptions
                 known = f"jobs were interrupted {times:,} times and {ended:,} were completed"
-            runs, again = job in view.running, engine.restarts.get(job, 0)
+            runs, again = job in view.running, engine.log.restarts[job]
             count = view.running[job].processors if runs else view.requested_processors[job]
             state = f"{'runs on' if runs else 'waits for'} {count} processor{'s' * (count != 1)}"
             state += f" and was restarted {again:,} time{'s' * (again != 1)}"
             state = f"job {self._job_id[job]} {state}"
             raise SimError(f"{known}: {state}; {CHANGE} sim.stall_{key}={value:.15g}")
-        self._ended, self._events, self._since = ended, engine.events, now
+        self._ended, self._events, self._since = ended, happened, now

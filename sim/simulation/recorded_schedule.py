@@ -62,7 +62,7 @@ class RecordedSchedule:
             order, zeros, start[order], (start + runtime)[order], held[order], [UNKNOWN] * number
         )
         ints, floats, bools = np.empty(0, np.int64), np.empty(0), np.empty(0, np.bool_)
-        said = Explanations().columns(0)
+        said = Explanations().columns(ints, ints)
         asked = Consultations(ints, floats, ints, floats, decided=bools, final=bools, **said)
         excess = max(0, most_held(start, start + runtime, held) - machine.processors)
         return Records(

@@ -9,10 +9,10 @@ from math import frexp
 from typing import Any, NamedTuple, Self
 
 import numpy as np
-from numpy.typing import NDArray
 
 from predictors.base import FloatArray, IntArray
 from predictors.compiling import compiled
+from sim.state.run_state import shift
 
 FIRST, LAST = 0, 1
 
@@ -80,42 +80,31 @@ def earliest(
 def _close_up(times: FloatArray, free: IntArray, span: IntArray) -> None:
     """Move the profile to the begin of its arrays."""
     first, last = span[FIRST], span[LAST]
-    _shift(times, first, last, -first)
-    _shift(free, first, last, -first)
+    shift(times, first, last, -first)
+    shift(free, first, last, -first)
     span[FIRST], span[LAST] = 0, last - first
 
 
 @compiled(forceinline=True)
-def _breakpoint(
-    times: FloatArray, free: IntArray, span: IntArray, instant: float, after: int
-) -> int:
-    """Return the entry that begins at an instant, made if need be; there is room for it.
-
-    The entry that holds then is not before `after`.
-    """
-    low, high = after, span[LAST]
-    while high - low > 1:
-        middle = (low + high) // 2
-        if times[middle] <= instant:
-            low = middle
-        else:
-            high = middle
+def _breakpoint(times: FloatArray, free: IntArray, span: IntArray, instant: float) -> int:
+    """Return the entry that begins at an instant, made if need be; there is room for it."""
+    low = segment(times, span, instant)
     if times[low] == instant:
-        return int(low)
-    _shift(times, low + 1, span[LAST], 1)
-    _shift(free, low + 1, span[LAST], 1)
+        return low
+    shift(times, low + 1, span[LAST], 1)
+    shift(free, low + 1, span[LAST], 1)
     times[low + 1] = instant
     free[low + 1] = free[low]
     span[LAST] += 1
-    return int(low + 1)
+    return low + 1
 
 
 @compiled(forceinline=True)
 def _merge(times: FloatArray, free: IntArray, span: IntArray, i: int) -> None:
     """Drop an entry if nothing changes where it begins."""
     if i > span[FIRST] and free[i] == free[i - 1]:
-        _shift(times, i + 1, span[LAST], -1)
-        _shift(free, i + 1, span[LAST], -1)
+        shift(times, i + 1, span[LAST], -1)
+        shift(free, i + 1, span[LAST], -1)
         span[LAST] -= 1
 
 
@@ -127,24 +116,12 @@ def occupy(profile: Profile, start: float, end: float, processors: int) -> None:
         return
     if span[LAST] + 2 > times.size:
         _close_up(times, free, span)
-    i = _breakpoint(times, free, span, start, span[FIRST])
-    j = _breakpoint(times, free, span, end, i)
+    i = _breakpoint(times, free, span, start)
+    j = _breakpoint(times, free, span, end)
     for k in range(i, j):
         free[k] -= processors
     _merge(times, free, span, j)
     _merge(times, free, span, i)
-
-
-@compiled(inline="always")
-def _shift(values: NDArray[Any], first: int, last: int, by: int) -> None:
-    """Move what stands from one place to another so many places on, or back."""
-    before, after = values[first:last], values[first + by : last + by]  # whose places count from 0
-    if by > 0:
-        for k in range(last - first - 1, -1, -1):
-            after[k] = before[k]
-    elif by < 0:
-        for k in range(last - first):
-            after[k] = before[k]
 
 
 @compiled
@@ -178,8 +155,8 @@ def move_up(profile: Profile, before: float, start: float, runtime: float, proce
         instant = min(following, times[after]) if after < last else following
     longer = number - (after - first)
     span[LAST] += longer
-    _shift(times, after, last, longer)
-    _shift(free, after, last, longer)
+    shift(times, after, last, longer)
+    shift(free, after, last, longer)
     for k in range(number):
         times[first + k], free[first + k] = times[last + 4 + k], free[last + 4 + k]
 

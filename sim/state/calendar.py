@@ -10,14 +10,13 @@ import numpy as np
 from numba.experimental import structref
 from numpy.typing import NDArray
 
-from predictors.base import FloatArray, IntArray, RuntimePredictor
-from predictors.compiling import compiled, direct
-from predictors.in_loop.wrapper import setting
-from sim.state.run_state import State, kinds_in, struct_type, structure
+from predictors.base import FloatArray, IntArray
+from predictors.compiling import compiled
+from sim.state.run_state import State, kinds_in, maker, struct_type, structure
 from workloads.base import Tabled
 
-ENDING, EXPIRING = range(2)
-"""What happens to a running job; at one instant, in this order."""
+FIRST_EXPIRY = 1 << 62
+"""From here on expiries are numbered: at one instant they come after all ends."""
 
 
 class Calendar(structref.StructRefProxy):
@@ -30,15 +29,15 @@ class Calendar(structref.StructRefProxy):
     offered : numpy.ndarray of float, shape (c,), seconds
         How long runs take on the counts that jobs may choose from.
     limit : numpy.ndarray of float, shape (n,), seconds
-        How long each may run before it is killed; empty where nobody is.
+        How long each may run before it is killed.
     killed : numpy.ndarray of bool, shape (n,)
         Who is, or will be.
     requested_time : numpy.ndarray of float, shape (n,), seconds
         Up to how long its belief is corrected.
     event_time : numpy.ndarray of float, shape (r,), seconds
         A heap of when what happens next to running jobs.
-    event_kind, event_sequence, event_job : numpy.ndarray of int, shape (r,)
-        What happens, the number of its plan, and to whom.
+    event_sequence, event_job : numpy.ndarray of int, shape (r,)
+        The number of its plan, and to whom it happens.
     corrections : numpy.ndarray of float, shape (k,), ascending, seconds
         By how much a belief that is outlived grows, one after the other, up to the requested
         time; beyond, or without them, it doubles.
@@ -58,7 +57,6 @@ class Calendar(structref.StructRefProxy):
     end_time: FloatArray
     requested_time: FloatArray
     event_time: FloatArray
-    event_kind: IntArray
     event_sequence: IntArray
     event_job: IntArray
     corrections: FloatArray
@@ -67,67 +65,33 @@ class Calendar(structref.StructRefProxy):
     by_count: Tabled
 
 
-GROWING = "offered", "limit", "done", "since", "by_count"
 CalendarType = struct_type(Calendar)
 
 
-@compiled
-def _made(fields: tuple[Any, ...]) -> Calendar:
-    return Calendar(*fields)  # type: ignore[no-untyped-call]
+def make_calendar(jobs: int, running: int, **known: Any) -> Calendar:
+    """Return a calendar for so many jobs, of which so many run at once; nobody is killed.
 
-
-_make = direct(_made)
-
-
-def corrections_of(predictor: RuntimePredictor | None) -> FloatArray:
-    """Return by how much beliefs of a predictor grow that are outlived."""
-    return np.array(setting(predictor, "corrections", ()), float)
-
-
-@compiled
-def offer(calendar: Calendar, runtimes: FloatArray) -> None:
-    """Put down how long runs take on the counts that jobs may choose from."""
-    calendar.offered = runtimes
-
-
-@compiled
-def let_counts_change(calendar: Calendar, by_count: Tabled) -> None:
-    """Put down how long runs take on each count, where that may change while they run."""
-    jobs = by_count.row.size
-    calendar.by_count, calendar.done, calendar.since = by_count, np.zeros(jobs), np.zeros(jobs)
-
-
-@compiled
-def limits_of(calendar: Calendar) -> FloatArray:
-    """Return how long each job may run before it is killed."""
-    return calendar.limit
-
-
-@compiled
-def set_limits(calendar: Calendar, limit: FloatArray) -> None:
-    """Kill jobs that run for so long, seconds."""
-    calendar.limit = limit
-
-
-def blank_calendar(jobs: int, running: int, corrections: FloatArray) -> Calendar:
-    """Return a calendar for so many jobs, of which so many run at once; nobody is killed."""
-    sizes = dict.fromkeys(("event_time", "event_kind", "event_sequence", "event_job"), running)
-    sizes |= dict.fromkeys(GROWING, 0)
-    tables: dict[str, Any] = {}
+    Parameters
+    ----------
+    jobs, running : int
+    **known : object
+        Other fields, of which arrays are kept, not copied.
+    """
+    sizes = dict.fromkeys(("event_time", "event_sequence", "event_job"), running)
+    sizes |= dict.fromkeys(("offered", "corrections", "done", "since"), 0)
+    fields: dict[str, Any] = {}
     for name, kind in kinds_in(Calendar).items():
-        tables[name] = np.zeros(sizes.get(name, jobs), kind)
-    tables["corrections"] = corrections
-    tables["by_count"] = Tabled(np.zeros((0, 0)), np.zeros(0, np.int64), np.zeros(0), np.zeros(0))
-    return cast(Calendar, structure(_make, tables, grows=GROWING))
+        fields[name] = np.zeros(sizes.get(name, jobs), kind)
+    fields["limit"][:] = np.inf
+    fields["by_count"] = Tabled(np.zeros((0, 0)), np.zeros(0, np.int64), np.zeros(0), np.zeros(0))
+    return cast(Calendar, structure(maker(Calendar), fields | known))
 
 
 @compiled
 def _is_sooner(calendar: Calendar, one: int, other: int) -> bool:
-    time, kind, turn = calendar.event_time, calendar.event_kind, calendar.event_sequence
+    time, turn = calendar.event_time, calendar.event_sequence
     if time[one] != time[other]:
         return bool(time[one] < time[other])
-    if kind[one] != kind[other]:
-        return bool(kind[one] < kind[other])
     return bool(turn[one] < turn[other])
 
 
@@ -136,7 +100,7 @@ def swap(calendar: Calendar, one: int, other: int) -> None:
     """Let two entries of the heap change places."""
     time = calendar.event_time
     time[one], time[other] = time[other], time[one]
-    for column in (calendar.event_kind, calendar.event_sequence, calendar.event_job):
+    for column in (calendar.event_sequence, calendar.event_job):
         column[one], column[other] = column[other], column[one]
 
 
@@ -170,9 +134,7 @@ def write_event(state: State, calendar: Calendar, place: int, job: int) -> None:
     that in which they were foreseen.
     """
     end, believed, run = calendar.end_time[job], state.believed_end[job], state.run[0]
-    expires = end > believed
-    calendar.event_time[place] = believed if expires else end
-    calendar.event_kind[place] = EXPIRING if expires else ENDING
-    calendar.event_sequence[place] = run.sequence if expires else state.end_sequence[job]
-    calendar.event_job[place] = job
+    turn = FIRST_EXPIRY + run.sequence if end > believed else state.end_sequence[job]
+    calendar.event_time[place] = min(end, believed)
+    calendar.event_sequence[place], calendar.event_job[place] = turn, job
     run.sequence += 1

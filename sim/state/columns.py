@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from predictors.base import Explanation, FloatArray
+from predictors.base import Explanation, FloatArray, IntArray, RuntimePredictor
 from predictors.compiling import compiled
 from workloads.base import Tabled
 
@@ -70,19 +70,20 @@ class Explanations:
         self._grades: list[str] = []
         self._numbers = Columns("qqd")
 
-    def __len__(self) -> int:
-        return len(self._methods)
-
     def add(self, found: Explanation) -> None:
         """Add what the next run's belief rests on."""
         self._methods.append(found.method)
         self._grades.append(found.reliability)
         self._numbers.add(found.observations, found.runs_at_count, found.mean_at_count)
 
-    def columns(self, runs: int) -> dict[str, Any]:
-        """Return them as columns of consultations with an entry a run."""
+    def columns(
+        self, job: IntArray, nprocs: IntArray, predictor: RuntimePredictor | None = None
+    ) -> dict[str, Any]:
+        """Return them as columns of consultations with an entry a run; ask once if nobody did."""
+        if predictor is not None and not self._methods:
+            self.add(predictor.explain(job.item(0), nprocs.item(0)))
         names = "observations", "runs_at_count", "mean_at_count"
         found = dict(zip(names, self._numbers.arrays(), strict=True))
         found["method"] = np.array(self._methods, object)
         found["reliability"] = np.array(self._grades, object)
-        return {name: np.broadcast_to(one, runs) for name, one in found.items()}
+        return {name: np.broadcast_to(one, job.size) for name, one in found.items()}

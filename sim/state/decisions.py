@@ -122,10 +122,6 @@ class WakeAt(NamedTuple):
 Decision = Start | Resize | Requeue | Grant | Refuse | WakeAt
 
 
-def _free_of_charge(before: int, after: int) -> float:
-    return 0.0
-
-
 class PastErrors:
     """A quantile of runtime over belief in an application's finished runs.
 
@@ -208,7 +204,7 @@ class Preferences:
         Jobs whose request stands whatever a curve says: a rule would not go by it.
     """
 
-    change_cost: Callable[[int, int], float] = _free_of_charge
+    change_cost: Callable[[int, int], float] = field(default=lambda before, after: 0.0)
     scales_requests: bool = False
     answers: bool = False
     past_errors: PastErrors | None = None

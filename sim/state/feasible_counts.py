@@ -80,23 +80,15 @@ class FeasibleCounts:
         self._least: Sequence[int] = one_by_one(least)
         self._largest: Sequence[int] = one_by_one(largest)
         self._special = special
-        self._known_special: dict[int, IntArray | None] = {}
+        self._known_special: dict[int, IntArray] = {}
         self._known_powers: dict[tuple[int, int, int], IntArray] = {}
-        self._last: tuple[int, IntArray] = -1, np.zeros(0, np.int64)
         self._all = sealed(np.arange(1, min(processors, _LISTED) + 1))
 
     def counts(self, job: int) -> IntArray:
         """Return every feasible count of the job, ascending."""
-        if self._last[0] != job:
-            self._last = job, self._counts(job)
-        return self._last[1]
-
-    def _counts(self, job: int) -> IntArray:
-        least, largest = self._least[job], self._largest[job]
-        if least != largest:
-            special = self._special(job)
-            if special is not None:
-                return sealed(special[(special >= least) & (special <= largest)])
+        special, least, largest = self.special(job), self._least[job], self._largest[job]
+        if special is not None:
+            return special
         if largest > self._all.size:
             return sealed(np.arange(least, largest + 1))
         return self._all[least - 1 : largest]
@@ -120,10 +112,11 @@ class FeasibleCounts:
 
     def special(self, job: int) -> IntArray | None:
         """Return the job's feasible counts, None where every count between its extremes is."""
-        if job not in self._known_special:
-            all_of_them = self._least[job] == self._largest[job] or self._special(job) is None
-            self._known_special[job] = None if all_of_them else self.counts(job)
-        return self._known_special[job]
+        known, least, largest = self._known_special.get(job), self._least[job], self._largest[job]
+        if known is None and least != largest and (special := self._special(job)) is not None:
+            inside = (special >= least) & (special <= largest)
+            known = self._known_special[job] = sealed(special[inside])
+        return known
 
     def up_to(self, job: int, wanted: int) -> int:
         """Return the largest count up to `wanted` on which a job can run, else its least."""

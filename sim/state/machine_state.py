@@ -55,6 +55,8 @@ class Run:
         When it got the processors that it holds now, seconds.
     resumes : float
         When it makes progress again after its last change, seconds; past if it does.
+    spent : float
+        Share of its requested time that it has used up on former counts, where jobs are killed.
     """
 
     job: int
@@ -65,6 +67,7 @@ class Run:
     believed_end: float
     changed: float = field(init=False)
     resumes: float = field(init=False)
+    spent: float = field(init=False, default=0.0)
     stretch: int = field(init=False, default=-1)
 
     def __post_init__(self) -> None:
@@ -206,11 +209,23 @@ class MachineState:
         """Return the free processors."""
         return tuple(self.tables.free_ranges[: self.tables.run["free_ranges"].item()].tolist())
 
-    def allocate(self, job: int, processors: int) -> Ranges:
-        """Give a job the lowest-numbered free processors, of which there are enough."""
-        self.tables.processors[job] = processors
-        _allocate(self.tables, job)
-        return self._held(job)
+    def allocate(self, job: int, processors: int, nodes: Ranges | None = None) -> Ranges:
+        """Give a job these, or the lowest-numbered free processors, of which there are enough.
+
+        Raises
+        ------
+        PolicyError
+            If these are not so many, or not all free.
+        """
+        if nodes is None:
+            self.tables.processors[job] = processors
+            _allocate(self.tables, job)
+            return self._held(job)
+        if count_processors(nodes) != processors:
+            raise PolicyError(f"nodes of job index {job} do not hold {processors} processors")
+        self.allocate_named(nodes)
+        self.hold(job, nodes)
+        return nodes
 
     def reallocate(self, job: int, processors: int) -> Ranges:
         """Let a running job have so many: of its own, and the lowest-numbered free ones."""
@@ -268,7 +283,15 @@ class MachineState:
         rewrite(run, believed_end=self.tables.believed_end.item(run.job))
 
     def wake_at(self, time: float) -> None:
-        """See to it that something happens then."""
+        """See to it that something happens then.
+
+        Raises
+        ------
+        PolicyError
+            If that is not after now.
+        """
+        if time <= self.now:
+            raise PolicyError(f"WakeAt({time:g}) is not after now, {self.now:g}")
         _ask_to_wake(self.tables, time)
 
     def fail(self, node: int, end: float, processors: int) -> None:

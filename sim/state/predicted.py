@@ -1,6 +1,7 @@
 """What is believed of jobs: what the predictor says, and what is kept of it."""
 
 from collections.abc import Callable, Mapping, Sequence
+from typing import Any
 
 import numpy as np
 
@@ -12,7 +13,6 @@ from predictors.base import (
     IntArray,
     RuntimePredictor,
     Selective,
-    VisibleJobs,
 )
 from predictors.in_loop.wrapper import provider, setting
 from predictors.under_load.load_aware import NeedsLoad, Parts
@@ -22,7 +22,6 @@ from sim.state.feasible_counts import (
     NOTHING_SEEN,
     FeasibleCounts,
     Support,
-    one_by_one,
     sealed,
 )
 from sim.state.shown import ReadAlone
@@ -38,10 +37,10 @@ class SeenPredictor(ReadAlone):
     Parameters
     ----------
     predictor : RuntimePredictor
-    jobs : VisibleJobs
-        Those that have arrived.
+    columns : mapping of str to sequence
+        ``application``, ``requested_processors``, ``requested_time`` and ``malleable`` of each
+        job that has arrived.
     feasible : FeasibleCounts
-    malleable : numpy.ndarray of bool, shape (n,)
     left : mapping of int to float
         Share of its work that a job that was interrupted still has to do.
     preferences : Preferences of the policy
@@ -50,17 +49,14 @@ class SeenPredictor(ReadAlone):
     def __init__(
         self,
         predictor: RuntimePredictor,
-        jobs: VisibleJobs,
+        columns: Mapping[str, Sequence[Any]],
         feasible: FeasibleCounts,
-        malleable: BoolArray,
         left: Mapping[int, float],
         preferences: Preferences,
     ) -> None:
         self._predictor, self._feasible, self._left = predictor, feasible, left
-        self._preferences = preferences
-        self._application = one_by_one(jobs.application)
-        self._request = one_by_one(jobs.requested_processors), one_by_one(jobs.requested_time)
-        self._malleable = one_by_one(malleable)
+        self._preferences, self._columns = preferences, columns
+        self._application: Sequence[int] = columns["application"]
         self._grade: GradeOf | None = getattr(predictor, "grade_of", None)
         asking = provider(predictor, NeedsLoad)
         self._parts = None if asking is None else asking.parts
@@ -92,10 +88,10 @@ class SeenPredictor(ReadAlone):
         return max(seconds * self._left.get(job, 1.0), LEAST_BELIEF)
 
     def _requested(self, job: int, processors: int) -> float:
-        count, seconds = self._request[0][job], self._request[1][job]
-        if self._preferences.scales_requests and self._malleable[job]:
-            return float(seconds * count / processors)
-        return float(seconds)
+        columns, seconds = self._columns, float(self._columns["requested_time"][job])
+        if self._preferences.scales_requests and columns["malleable"][job]:
+            return float(seconds * columns["requested_processors"][job] / processors)
+        return seconds
 
     def caution(self, job: int) -> float:
         """Return by what beliefs about a job are stretched to plan with: 1 unless wanted."""

@@ -65,61 +65,6 @@ def nodes_of(ranges: Ranges, width: int) -> set[int]:
     return {node for low, high in ranges for node in range(low // width, high // width + 1)}
 
 
-def split_ranges(ranges: Ranges, count: int) -> tuple[Ranges, Ranges]:
-    """Split an interval set into its `count` lowest-numbered processors and the rest.
-
-    Examples
-    --------
-    >>> split_ranges(((0, 3), (7, 9)), 5)
-    (((0, 3), (7, 7)), ((8, 9),))
-    """
-    kept, rest = [], []
-    for low, high in ranges:
-        width = min(count, high - low + 1)
-        if width > 0:
-            kept.append((low, low + width - 1))
-        if low + width <= high:
-            rest.append((low + width, high))
-        count -= width
-    return tuple(kept), tuple(rest)
-
-
-def join_ranges(one: Ranges, other: Ranges) -> Ranges:
-    """Join two interval sets that share no processor.
-
-    Examples
-    --------
-    >>> join_ranges(((0, 3),), ((4, 4), (9, 9)))
-    ((0, 4), (9, 9))
-    """
-    joined: list[tuple[int, int]] = []
-    for low, high in sorted(one + other):
-        if joined and joined[-1][1] == low - 1:
-            joined[-1] = (joined[-1][0], high)
-        else:
-            joined.append((low, high))
-    return tuple(joined)
-
-
-def remove_ranges(ranges: Ranges, lost: Ranges) -> Ranges:
-    """Remove from an interval set the processors of another.
-
-    Examples
-    --------
-    >>> remove_ranges(((0, 3), (7, 9)), ((2, 2), (8, 9)))
-    ((0, 1), (3, 3), (7, 7))
-    """
-    left = []
-    for low, high in ranges:
-        for first, last in lost:
-            if low <= first <= high:
-                left.append((low, first - 1))
-            if first <= high and last >= low:
-                low = last + 1
-        left.append((low, high))
-    return tuple((low, high) for low, high in left if low <= high)
-
-
 class NodeSets(Sequence[Ranges]):
     """Many interval sets in two flat arrays.
 

@@ -5,6 +5,7 @@ write the same arrays; with Numba switched off the compiled steps run as plain P
 """
 
 from collections.abc import Callable, Collection, Mapping
+from functools import cache
 from types import SimpleNamespace
 from typing import Any, cast, get_args
 
@@ -43,6 +44,17 @@ def kinds_in(proxy: type) -> dict[str, object]:
     return {name: get_args(table[1])[0] for name, table in hints.items() if table}
 
 
+@cache
+def maker(proxy: type) -> Callable[[tuple[Any, ...]], Any]:
+    """Return what makes a structref, in compiled code, of its fields in their order."""
+
+    def made(fields: tuple[Any, ...]) -> Any:
+        return proxy(*fields)
+
+    made.__qualname__ = f"{proxy.__name__}.made"  # by which Numba tells compiled functions apart
+    return direct(compiled(made))
+
+
 def structure(
     make: Callable[[tuple[Any, ...]], Any], fields: Mapping[str, Any], grows: Collection[str] = ()
 ) -> Any:
@@ -51,7 +63,7 @@ def structure(
     Parameters
     ----------
     make : callable
-        Compiled; makes one of the fields in their order.
+        A `maker`.
     fields : mapping of str to object
     grows : collection of str
         Fields that compiled code replaces: Python has to ask for them anew each time.
@@ -174,14 +186,6 @@ FIELDS = kinds_in(State) | {"run": RUN, "free_ranges": RANGE, "ranges": RANGE}
 
 
 @compiled
-def _made(fields: tuple[Any, ...]) -> State:
-    return State(*fields)  # type: ignore[no-untyped-call]
-
-
-_make = direct(_made)
-
-
-@compiled
 def ranges_of(state: State) -> NDArray[Any]:
     """Return the table of all ranges as it is now."""
     return state.ranges
@@ -201,9 +205,9 @@ def idle_state(processors: int, jobs: int, holders: int) -> State:
     sizes |= dict.fromkeys(OF_HOLDERS, holders) | dict.fromkeys(GROWING, 64)
     tables = {name: np.zeros(sizes.get(name, jobs), kind) for name, kind in FIELDS.items()}
     run = tables["run"]
-    run["free"], run["free_ranges"] = processors, 1
+    run["free"], run["free_ranges"], run["passes_per_return"] = processors, 1, 1
     tables["free_ranges"]["high"][0] = processors - 1
-    return cast(State, structure(_make, tables, grows=GROWING))
+    return cast(State, structure(maker(State), tables, grows=GROWING))
 
 
 @compiled
@@ -213,6 +217,18 @@ def longer(values: NDArray[Any], size: int) -> NDArray[Any]:
     for k in range(values.size):
         room[k] = values[k]
     return room
+
+
+@compiled(inline="always")
+def shift(values: NDArray[Any], first: int, last: int, by: int) -> None:
+    """Move what stands from one place to another so many places on, or back."""
+    before, after = values[first:last], values[first + by : last + by]  # whose places count from 0
+    if by > 0:
+        for k in range(last - first - 1, -1, -1):
+            after[k] = before[k]
+    elif by < 0:
+        for k in range(last - first):
+            after[k] = before[k]
 
 
 # Who holds processors, and until when by belief
@@ -339,24 +355,23 @@ def _allocate_more(state: State, job: int, first: int, last: int, more: int) -> 
 @compiled
 def release(state: State, low: int, high: int) -> None:
     """Take back processors from low to high; whoever calls counts them as free."""
-    free, run = state.free_ranges, state.run[0]
-    number, where = run.free_ranges, _range_place(state, low)
-    joins_before = where > 0 and free[where - 1].high == low - 1
-    joins_after = where < number and free[where].low == high + 1
-    if joins_before and joins_after:
-        free[where - 1].high = free[where].high
-        for k in range(where, number - 1):
-            free[k] = free[k + 1]
-        run.free_ranges -= 1
-    elif joins_before:
-        free[where - 1].high = high
-    elif joins_after:
-        free[where].low = low
-    else:
-        for k in range(number, where, -1):
+    free, run, first = state.free_ranges, state.run[0], _range_place(state, low)
+    last = first  # of those that are joined with these
+    if first > 0 and free[first - 1].high == low - 1:
+        first -= 1
+        low = free[first].low
+    if last < run.free_ranges and free[last].low == high + 1:
+        high = free[last].high
+        last += 1
+    more = first + 1 - last
+    if more > 0:
+        for k in range(run.free_ranges, first, -1):
             free[k] = free[k - 1]
-        free[where].low, free[where].high = low, high
-        run.free_ranges += 1
+    elif more < 0:
+        for k in range(last, run.free_ranges):
+            free[k - 1] = free[k]
+    run.free_ranges += more
+    free[first].low, free[first].high = low, high
 
 
 @compiled(forceinline=True)
@@ -395,8 +410,7 @@ def allocate_named(state: State, low: int, high: int) -> bool:
     if place < 0 or high > free[place].high or low > high:
         return False
     first, last = free[place].low, free[place].high
-    for k in range(place, run.free_ranges - 1):
-        free[k] = free[k + 1]
+    shift(free, place + 1, run.free_ranges, -1)
     run.free_ranges -= 1
     if first < low:
         release(state, first, low - 1)

@@ -4,7 +4,7 @@ import numpy as np
 
 from predictors.compiling import compiled
 from sim.state.availability import BelievedEnds
-from sim.state.calendar import ENDING, EXPIRING, Calendar, sift_down, sift_up, swap, write_event
+from sim.state.calendar import FIRST_EXPIRY, Calendar, sift_down, sift_up, swap, write_event
 from sim.state.columns import runtime_on
 from sim.state.run_state import (
     State,
@@ -16,6 +16,7 @@ from sim.state.run_state import (
     reallocate,
     release,
     rounded,
+    shift,
 )
 
 LEAST_CORRECTION = 0.5
@@ -42,14 +43,11 @@ def ask_to_wake(state: State, instant: float) -> None:
     run = state.run[0]
     if instant == np.inf:
         return
-    place = run.wakes
-    if place == state.wakes.size:
-        state.wakes = longer(state.wakes, 2 * place)
-    wakes = state.wakes
-    while place > 0 and wakes[place - 1] > instant:
-        wakes[place] = wakes[place - 1]
-        place -= 1
-    wakes[place] = instant
+    if run.wakes == state.wakes.size:
+        state.wakes = longer(state.wakes, 2 * run.wakes)
+    place = int(np.searchsorted(state.wakes[: run.wakes], instant))
+    shift(state.wakes, place, run.wakes, 1)
+    state.wakes[place] = instant
     run.wakes += 1
 
 
@@ -57,11 +55,10 @@ def ask_to_wake(state: State, instant: float) -> None:
 def withdraw_wake(state: State, instant: float) -> None:
     """Forget that there shall be a pass then, once, if somebody asked for it."""
     run, wakes = state.run[0], state.wakes
-    place = np.searchsorted(wakes[: run.wakes], instant)
+    place = int(np.searchsorted(wakes[: run.wakes], instant))
     if place < run.wakes and wakes[place] == instant:
+        shift(wakes, place + 1, run.wakes, -1)
         run.wakes -= 1
-        for k in range(place, run.wakes):
-            wakes[k] = wakes[k + 1]
 
 
 @compiled
@@ -73,15 +70,11 @@ def hand_over_wakes(origin: State, to: State) -> None:
 @compiled(forceinline=True)
 def _wake(state: State, now: float) -> int:
     """Forget who asked for this instant, and count them."""
-    number, past = state.run[0].wakes, 0
-    if number == 0:
-        return 0
-    wakes = state.wakes
-    while past < number and wakes[past] == now:
+    run, wakes, past = state.run[0], state.wakes, 0
+    while past < run.wakes and wakes[past] == now:
         past += 1
-    for k in range(past, number):
-        wakes[k - past] = wakes[k]
-    state.run[0].wakes -= past
+    shift(wakes, past, run.wakes, -past)
+    run.wakes -= past
     return past
 
 
@@ -174,7 +167,7 @@ def plan_ends(state: State, calendar: Calendar) -> None:
         elif calendar.since.size > 0:
             _begin_work(state, calendar, job)
         end = now + calendar.runtime[job]
-        if calendar.limit.size > 0 and now + calendar.limit[job] < end:
+        if now + calendar.limit[job] < end:
             end = max(now + calendar.limit[job], now)
             calendar.killed[job] = True
         _plan_run(state, calendar, job, end)
@@ -258,8 +251,9 @@ def sift(state: State, calendar: Calendar, place: int) -> None:
 @compiled(forceinline=True)
 def process_ends(state: State, calendar: Calendar, now: float) -> int:
     """Take off whose runs end then, note who it was, and count them."""
+    time, turn = calendar.event_time, calendar.event_sequence
     run, number = state.run[0], 0
-    while run.running > 0 and calendar.event_time[0] == now and calendar.event_kind[0] == ENDING:
+    while run.running > 0 and time[0] == now and turn[0] < FIRST_EXPIRY:
         job = state.ended_jobs[number] = calendar.event_job[0]
         number += 1
         take_off_at(state, calendar, job, 0)
@@ -311,7 +305,7 @@ def process_instant(state: State, calendar: Calendar, now: float) -> None:
     run, expired = state.run[0], 0
     run.now = now
     process_ends(state, calendar, now)
-    while run.running > 0 and calendar.event_time[0] == now and calendar.event_kind[0] == EXPIRING:
+    while run.running > 0 and calendar.event_time[0] == now:  # who ended is no longer there
         job = state.expired_jobs[expired] = calendar.event_job[0]
         expired += 1
         _expire(state, calendar, job)

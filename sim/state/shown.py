@@ -2,21 +2,15 @@
 
 from collections.abc import Callable, Mapping, Sequence, Set
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from predictors.base import FloatArray, IntArray, VisibleJobs
-from sim.errors import PolicyError
-from sim.state.availability import BelievedEnds
 from sim.state.feasible_counts import FeasibleCounts, one_by_one, sealed
-from sim.state.machine_state import MachineState, Request, Run
+from sim.state.machine_state import MachineState, Run
 from sim.state.records import Ranges
-from sim.state.run_state import State
-
-if TYPE_CHECKING:
-    from sim.background.load_forecast import LoadForecast
 
 Value = TypeVar("Value")
 MANY = 8
@@ -54,9 +48,7 @@ class ShownJobs:
         processors: int,
     ) -> None:
         self._known = {**vars(jobs), **more}
-        self._written = {
-            name: np.zeros(len(column), column.dtype) for name, column in self._known.items()
-        }
+        self._written = {name: np.zeros_like(column) for name, column in self._known.items()}
         self._ask, self._special = special, dict[int, IntArray]()
         self._columns: Any = [
             (one_by_one(self._written[name]), one_by_one(known))
@@ -169,79 +161,3 @@ class SeenMachine(ReadAlone):
         """
         told = (self._state.health or {}).get(job, [])
         return np.concatenate([np.empty(0), *(ratios for time, ratios in told if time > after)])
-
-
-class SeenState(ReadAlone):
-    """The state of the machine, live.
-
-    Attributes
-    ----------
-    _state : MachineState
-    """
-
-    _state: MachineState
-    now = OfState[float]()
-    """Seconds."""
-    processors = OfState[int]()
-    """Size of the machine."""
-    running = OfRuns[Mapping[int, Run]](MappingProxyType)
-    """Who runs, by job index."""
-    arrived = OfRuns[Sequence[int]](tuple)
-    """Jobs that arrived since the last pass, in queue order."""
-    ended = OfRuns[Sequence[Run]](tuple)
-    """Runs that ended since the last pass."""
-    others_wait = OfState[bool]()
-    """Whether any other job waits while one chooses its count."""
-    requests = OfState[Mapping[tuple[int, str], Request]](MappingProxyType)
-    """What running jobs ask for, by job and kind, in the order of asking."""
-
-    @property
-    def free(self) -> int:
-        """How many processors are idle."""
-        return self._state.free
-
-    @property
-    def load(self) -> "LoadForecast | None":
-        """What is believed of the load, on a shared machine."""
-        load: LoadForecast | None = self._state.load
-        return load
-
-    @property
-    def believed_ends(self) -> BelievedEnds:
-        """Who holds processors, failed nodes among them, and until when by belief.
-
-        Arrays of one length, by end: ``end`` (seconds), ``job`` (index; below 0 a failed node)
-        and ``processors``.
-        """
-        return BelievedEnds(*map(sealed, self._ends))
-
-    @property
-    def _ends(self) -> BelievedEnds:
-        """The same for rules of this program, whose compiled code takes arrays of one type."""
-        return self._state.believed_ends
-
-    @property
-    def _tables(self) -> State:
-        """The state for rules of this program."""
-        return self._state.tables
-
-    @property
-    def _without_ends(self) -> State:
-        """The same where nobody asks who holds processors."""
-        return self._state.tables
-
-    def measured_efficiency(self, job: int) -> float:
-        """Return the efficiency of a running job on what it holds, as measured now.
-
-        Raises
-        ------
-        PolicyError
-            If the job does not run.
-        """
-        if job not in self.running:
-            raise PolicyError(
-                f"the efficiency of job index {job} was asked for, which does not run: "
-                "only running jobs can be measured"
-            )
-        self._state.measured.add(job)
-        return self._state.efficiency[job]

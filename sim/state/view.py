@@ -3,19 +3,27 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from operator import attrgetter
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from predictors.base import FloatArray, IntArray, RuntimePredictor, VisibleJobs
+from sim.errors import PolicyError
+from sim.state.availability import BelievedEnds
 from sim.state.decisions import Preferences
-from sim.state.feasible_counts import FeasibleCounts, one_by_one
-from sim.state.machine_state import MachineState, Run
+from sim.state.feasible_counts import FeasibleCounts, one_by_one, sealed
+from sim.state.machine_state import MachineState, Request, Run
 from sim.state.predicted import LEAST_BELIEF, Beliefs, SeenPredictor
-from sim.state.shown import Changes, SeenMachine, SeenState
+from sim.state.run_state import State
+from sim.state.shown import Changes, OfRuns, OfState, ReadAlone, SeenMachine
 
-ONE_BY_ONE = "requested_processors", "requested_time", "malleable", "submit_time"
+if TYPE_CHECKING:
+    from sim.background.load_forecast import LoadForecast
+
+ONE_BY_ONE = "application", "requested_processors", "requested_time", "malleable", "submit_time"
 """What is shown of each job as Python's own numbers."""
 
 
@@ -37,7 +45,12 @@ def _column(name: str) -> Any:
     return cached_property(lambda view: view._columns[name])
 
 
-class View(SeenState):
+def _kept(name: str) -> Any:
+    """Return what shows something that a view keeps under another name."""
+    return property(attrgetter(name))
+
+
+class View(ReadAlone):
     """The system at a scheduling pass.
 
     Nothing of it can be written to. A job that has not arrived is not there: all of its
@@ -66,31 +79,90 @@ class View(SeenState):
         self._state, self._feasible = state, feasible
         self._changes, self._machine = Changes(state), SeenMachine(state)
         self._jobs = SeenJobs(**vars(jobs), adopter_draws=more["adopter_draws"])
-        about = jobs, feasible, more["malleable"], state.left, preferences or Preferences()
-        self._beliefs = Beliefs(SeenPredictor(predictor, *about))
         columns = {**vars(jobs), **more}
         self._columns = {name: one_by_one(columns[name]) for name in ONE_BY_ONE}
+        about = self._columns, feasible, state.left, preferences or Preferences()
+        self._beliefs = Beliefs(SeenPredictor(predictor, *about))
+
+    # The state of the machine
+
+    now = OfState[float]()
+    """Seconds."""
+    processors = OfState[int]()
+    """Size of the machine."""
+    running = OfRuns[Mapping[int, Run]](MappingProxyType)
+    """Who runs, by job index."""
+    arrived = OfRuns[Sequence[int]](tuple)
+    """Jobs that arrived since the last pass, in queue order."""
+    ended = OfRuns[Sequence[Run]](tuple)
+    """Runs that ended since the last pass."""
+    others_wait = OfState[bool]()
+    """Whether any other job waits while one chooses its count."""
+    requests = OfState[Mapping[tuple[int, str], Request]](MappingProxyType)
+    """What running jobs ask for, by job and kind, in the order of asking."""
+    load: "LoadForecast | None" = _kept("_state.load")
+    """What is believed of the load, on a shared machine."""
+    machine: SeenMachine = _kept("_machine")
+    """Its processors and nodes."""
+    changes: Changes = _kept("_changes")
+    """What happened since the last pass, besides arrivals and ends."""
 
     @property
-    def changes(self) -> Changes:
-        """What happened since the last pass, besides arrivals and ends."""
-        return self._changes
+    def free(self) -> int:
+        """How many processors are idle."""
+        return self._state.free
 
     @property
-    def machine(self) -> SeenMachine:
-        """Its processors and nodes."""
-        return self._machine
+    def believed_ends(self) -> BelievedEnds:
+        """Who holds processors, failed nodes among them, and until when by belief.
+
+        Arrays of one length, by end: ``end`` (seconds), ``job`` (index; below 0 a failed node)
+        and ``processors``.
+        """
+        return BelievedEnds(*map(sealed, self._ends))
 
     @property
-    def jobs(self) -> SeenJobs:
-        """What may be known of the jobs that have arrived."""
-        return self._jobs
+    def _ends(self) -> BelievedEnds:
+        """The same for rules of this program, whose compiled code takes arrays of one type."""
+        return self._state.believed_ends
 
     @property
-    def predictor(self) -> SeenPredictor:
-        """What the predictor says besides curves, and what its beliefs rest on."""
-        return self._beliefs.predictor
+    def _tables(self) -> State:
+        """The state for rules of this program."""
+        return self._state.tables
 
+    @property
+    def _without_ends(self) -> State:
+        """The same where nobody asks who holds processors."""
+        return self._state.tables
+
+    def measured_efficiency(self, job: int) -> float:
+        """Return the efficiency of a running job on what it holds, as measured now.
+
+        Raises
+        ------
+        PolicyError
+            If the job does not run.
+        """
+        if job not in self.running:
+            raise PolicyError(
+                f"the efficiency of job index {job} was asked for, which does not run: "
+                "only running jobs can be measured"
+            )
+        self._state.measured.add(job)
+        return self._state.efficiency[job]
+
+    def seconds_left(self, run: Run) -> float:
+        """Return the believed seconds of progress that a run still needs where it is."""
+        left = run.believed_end - max(self.now, run.resumes)
+        return left if left > 0.0 else 0.0
+
+    # Jobs, and what is believed of them
+
+    jobs: SeenJobs = _kept("_jobs")
+    """What may be known of the jobs that have arrived."""
+    predictor: SeenPredictor = _kept("_beliefs.predictor")
+    """What the predictor says besides curves, and what its beliefs rest on."""
     requested_processors: Sequence[int] = _column("requested_processors")
     """Of each job."""
     malleable: Sequence[bool] = _column("malleable")
@@ -132,8 +204,3 @@ class View(SeenState):
         asked[0], asked[1:] = processors, counts
         curve = self.predictor._ask(job, asked)
         return processors / counts if curve is None else np.asarray(curve[1:] / curve[0])
-
-    def seconds_left(self, run: Run) -> float:
-        """Return the believed seconds of progress that a run still needs where it is."""
-        left = run.believed_end - max(self.now, run.resumes)
-        return left if left > 0.0 else 0.0

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from predictors.base import FloatArray, IntArray
 from predictors.compiling import compiled, direct, record
-from sim.state.run_state import longer, struct_type, structure
+from sim.state.run_state import kinds_in, longer, maker, struct_type, structure
 
 AT = record(
     [
@@ -31,7 +31,8 @@ GROUP = 16
 """Blocks that share another; its row lies before theirs."""
 SIZES = 32
 """Sizes of jobs that summaries tell apart: 1, 2 to 3, 4 to 7 processors, ..."""
-BY_PLACE = {"job": int, "processors": int, "runtime": float, "start": float, "key": float}
+BY_PLACE = "job", "processors", "runtime", "start", "key", "found"
+"""Tables with an entry a place."""
 
 
 class Waiting(NamedTuple):
@@ -69,10 +70,17 @@ class Queue(structref.StructRefProxy):
     Attributes
     ----------
     at : numpy.ndarray of AT, shape (1,)
-    job, processors : numpy.ndarray of int, shape (n,)
-    runtime, start, key : numpy.ndarray of float, shape (n,)
+    job : numpy.ndarray of int, shape (n,)
+    processors : numpy.ndarray of int, shape (n,)
+        The count that the allocation rule chose; 0 where a place is empty: its job has started.
+    runtime : numpy.ndarray of float, shape (n,), seconds
+        The belief at that count.
+    start : numpy.ndarray of float, shape (n,), seconds
+        The reservation, where the backfilling rule holds one.
+    key : numpy.ndarray of float, shape (n,)
+        Rank, ascending; ties in order of arrival.
     found : numpy.ndarray of int, shape (n,)
-        As of `WaitingQueue`.
+        Room for the places that a search finds.
     shortest, summarised : numpy.ndarray
         As of `Summaries`.
     soonest : numpy.ndarray of float, shape (b,), seconds
@@ -92,26 +100,12 @@ class Queue(structref.StructRefProxy):
 
 
 QueueType = struct_type(Queue)
-FIELDS = tuple(Queue.__annotations__)
 
 
 @compiled
-def _made(fields: tuple[Any, ...]) -> Queue:
-    return Queue(*fields)  # type: ignore[no-untyped-call]
-
-
-_make = direct(_made)
-
-
-@compiled
-def tables_of(queue: Queue) -> tuple[IntArray, IntArray, FloatArray, FloatArray, FloatArray]:
-    """Return the tables with an entry a place: job, processors, runtime, start and key."""
-    return queue.job, queue.processors, queue.runtime, queue.start, queue.key
-
-
-@compiled
-def _found_in(queue: Queue) -> IntArray:
-    return queue.found
+def tables_of(queue: Queue) -> tuple[NDArray[Any], ...]:
+    """Return the tables `BY_PLACE`."""
+    return queue.job, queue.processors, queue.runtime, queue.start, queue.key, queue.found
 
 
 @compiled(inline="always")
@@ -260,42 +254,26 @@ def pop(queue: Queue, place: int) -> None:
 _tidy = direct(tidy)
 
 
-def places_in(queue: Queue) -> IntArray:
-    """Return the places of all waiting jobs, in queue order."""
-    at = queue.at[0]
-    first, last = int(at["first"]), int(at["last"])
-    places: IntArray = first + np.flatnonzero(tables_of(queue)[1][first:last])
-    return places
-
-
 def jobs_in(queue: Queue) -> IntArray:
     """Return the waiting jobs, in queue order."""
-    jobs: IntArray = tables_of(queue)[0][places_in(queue)]
+    job, processors, *_ = tables_of(queue)
+    waiting = slice(*queue.at[["first", "last"]].item())
+    jobs: IntArray = job[waiting][processors[waiting] > 0]
     return jobs
 
 
 class WaitingQueue:
     """Waiting jobs by rank, for rules in Python.
 
-    Places are positions in the arrays from ``first`` to ``last``; a place whose
-    ``processors`` is 0 is empty (its job has started). Places stay valid until
+    Places are positions in the arrays from ``first`` to ``last``. They stay valid until
     the next `push`, `rank` or `tidy`.
 
     Attributes
     ----------
     tables : Queue
         The same for compiled code.
-    job : numpy.ndarray of int
-    processors : numpy.ndarray of int
-        The count that the allocation rule chose.
-    runtime : numpy.ndarray of float
-        The belief at that count, seconds.
-    start : numpy.ndarray of float
-        The reservation, where the backfilling rule holds one.
-    key : numpy.ndarray of float
-        Rank, ascending; ties in order of arrival.
-    found : numpy.ndarray of int
-        Room for the places that a search finds.
+    job, processors, runtime, start, key, found : numpy.ndarray
+        Its tables `BY_PLACE`.
     table : Waiting
         All places, for compiled code.
     """
@@ -305,13 +283,14 @@ class WaitingQueue:
     runtime: FloatArray
     start: FloatArray
     key: FloatArray
+    found: IntArray
 
     def __init__(self) -> None:
-        room: dict[str, Any] = {name: np.zeros(64, kind) for name, kind in BY_PLACE.items()}
-        more = {"found": np.zeros(64, np.int64), **summaries_of(64)._asdict()}
-        more["soonest"] = np.full(2, -np.inf)
+        kinds: Any = kinds_in(Queue)
+        room = {name: np.zeros(64, kinds[name]) for name in BY_PLACE}
+        more = {**summaries_of(64)._asdict(), "soonest": np.full(2, -np.inf)}
         fields = {"at": np.zeros(1, AT), **room, **more}
-        self.tables = cast(Queue, structure(_make, fields, grows=fields.keys() - {"at"}))
+        self.tables = cast(Queue, structure(maker(Queue), fields, grows=fields.keys() - {"at"}))
         self._waiting = fields["at"]["waiting"]
         self.see()
 
@@ -319,16 +298,12 @@ class WaitingQueue:
         """Name the tables by which compiled code has replaced others."""
         for name, table in zip(BY_PLACE, tables_of(self.tables), strict=True):
             setattr(self, name, table)
-        self.found = _found_in(self.tables)
         self.table = Waiting(self.processors, self.runtime, self.start)
 
     @property
     def waiting(self) -> int:
         """How many jobs wait."""
         return int(self._waiting.item())
-
-    def __len__(self) -> int:
-        return self.waiting
 
     def drop(self, place: int) -> None:
         """Take out the job at a place."""
@@ -344,7 +319,9 @@ class WaitingQueue:
 
     def places(self) -> IntArray:
         """Return the places of all waiting jobs, in queue order."""
-        return places_in(self.tables)
+        first, last = self.tables.at[["first", "last"]].item()
+        places: IntArray = first + np.flatnonzero(tables_of(self.tables)[1][first:last])
+        return places
 
     def place_of(self) -> dict[int, int]:
         """Return the place of each waiting job."""
@@ -359,15 +336,12 @@ class WaitingQueue:
 
         Parameters
         ----------
-        keys, arrival : numpy.ndarray of shape (len(self),)
+        keys, arrival : numpy.ndarray of shape (waiting,)
             For the jobs in the order of `places`.
         """
         places = self.places()
         self.key[places] = keys
-        self._keep(places[np.lexsort((self.job[places], arrival, keys))])
-
-    def _keep(self, places: IntArray) -> None:
-        """Keep the jobs at these places alone, in this order."""
+        places = places[np.lexsort((self.job[places], arrival, keys))]
         for table in (self.job, self.processors, self.runtime, self.start, self.key):
             table[: places.size] = table[places]
         at = self.tables.at

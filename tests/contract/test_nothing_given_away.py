@@ -217,7 +217,7 @@ def test_compiled_passes_keep_jobs_to_come_from_the_state_of_a_view(policy, tabl
 
     def made(engine):
         passes = compiled_passes(engine)
-        shown, own = engine.view._state.tables, passes.state
+        shown, own = engine.view._state.tables, passes.tables
         seen.append(
             (
                 own.belief.any() and own.processors.any(),

@@ -10,8 +10,8 @@ from scripts.record_results import names
 from sim.engine.engine import Engine
 from sim.policies.passes import memory
 from sim.simulation.scene import play, set_scene
-from sim.state import run_state, waiting_queue
-from sim.state.waiting_queue import WaitingQueue
+from sim.state import run_state
+from sim.state.waiting_queue import Queue, WaitingQueue
 
 pytestmark = pytest.mark.filterwarnings("ignore")
 CLUSTERS = {
@@ -20,15 +20,16 @@ CLUSTERS = {
 }
 
 
-def copies_of(module, kind, grows):
+def copies_of(kind, grows):
     """Return how to copy a structref, with the tables that compiled code replaces."""
     space = {}
     exec(f"def read(one):\n    return ({', '.join(f'one.{name}' for name in grows)},)", space)
-    read, made = njit(space["read"]), njit(module._made.py_func)
+    read, made = njit(space["read"]), run_state.maker(kind)
 
     def copied(one, memo):
         found = dict(zip(grows, read(one), strict=True))
-        every = {name: found[name] if name in found else getattr(one, name) for name in kind}
+        names = kind.__annotations__
+        every = {name: found[name] if name in found else getattr(one, name) for name in names}
         fields = {name: copy.deepcopy(value, memo) for name, value in every.items()}
         twin = memo[id(one)] = run_state.structure(made, fields, grows)
         return twin
@@ -50,9 +51,9 @@ def copied_queue(queue, memo):
 
 
 STRUCTURES = {
-    run_state: (run_state.State, run_state.GROWING),
-    memory: (memory.RuleMemory, memory.GROWING),
-    waiting_queue: (waiting_queue.Queue, waiting_queue.FIELDS[1:]),
+    run_state.State: run_state.GROWING,
+    memory.RuleMemory: memory.GROWING,
+    Queue: tuple(Queue.__annotations__)[1:],
 }
 
 
@@ -79,9 +80,8 @@ class Twice:
 def schedulers(monkeypatch):
     """Every scheduler that began; runs whose passes are compiled are made in Python, too."""
     begun, begin = [], Engine.__init__
-    for module, (kind, grows) in STRUCTURES.items():
-        copied = copies_of(module, kind.__annotations__, grows)
-        monkeypatch.setattr(kind, "__deepcopy__", copied, raising=False)
+    for kind, grows in STRUCTURES.items():
+        monkeypatch.setattr(kind, "__deepcopy__", copies_of(kind, grows), raising=False)
     monkeypatch.setattr(WaitingQueue, "__deepcopy__", copied_queue, raising=False)
 
     def watched(engine, setup):

@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 
 from sim.engine.event_list import EventList
 from sim.errors import PolicyError
+from sim.state.calendar import make_calendar
 from sim.state.machine_state import MachineState, Run, rewrite
 from sim.state.processors import as_numbers, as_ranges
 from sim.state.run_steps import process_instant
@@ -40,6 +41,13 @@ class Model:
         """Return when something happens next to a running job."""
         ends = [min(self.end[job], self.believed[job]) for job in self.held]
         return min(ends, default=np.inf)
+
+
+def books_of(state, jobs, submit):
+    """Return the books of jobs that are all submitted at an instant."""
+    running = state.tables.found.size
+    calendar = make_calendar(jobs, running, submit_time=np.full(jobs, submit))
+    return EventList(state, state.tables, calendar)
 
 
 def lowest(numbers, count):
@@ -108,7 +116,7 @@ def apply(books, model, kind, job, count, seconds):
 @given(st.lists(step, max_size=40))
 def test_books_are_those_of_sets_and_sorted_lists(steps):
     state, model = MachineState(MACHINE, JOBS), Model()
-    books = EventList(state, np.full(JOBS, np.inf))
+    books = books_of(state, JOBS, np.inf)
     for kind, job, count, seconds in steps:
         apply(books, model, kind, job, count, seconds)
         assert as_numbers(state.idle()).tolist() == sorted(model.idle)
@@ -134,7 +142,7 @@ def test_books_are_those_of_sets_and_sorted_lists(steps):
 
 def test_ends_at_one_instant_come_in_the_order_in_which_they_were_planned():
     state = MachineState(4, 4)
-    books = EventList(state, np.zeros(4))
+    books = books_of(state, 4, 0.0)
     for job in (2, 0, 3):
         books.begin(Run(job, 0, state.allocate(job, 1), 1, 0.0, 5.0), 5.0)
     books.set_true_end(2, 5.0)

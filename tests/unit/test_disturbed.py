@@ -9,11 +9,12 @@ from toys import ToyEstimate, rigid, rigid_truth, trace_of
 from sim.engine.run import simulate
 from sim.engine.setup import Setup
 from sim.machine.base import Dedicated
-from sim.machine.disturbed import Disturbed, NodeInterference
+from sim.machine.disturbed import NodeInterference
+from sim.machine.failing import FailingMachine
 
 
 def machine(processors=8, width=2, **more):
-    return Disturbed(processors, width, phases=NodeInterference(100.0, 50.0, **more))
+    return FailingMachine(processors, width, phases=NodeInterference(100.0, 50.0, **more))
 
 
 def test_nodes_of_processors():

@@ -112,7 +112,7 @@ STATES = {
     "t=2.0: expected ends are out of step": (write("run", "running", 0, -1), 2.0),
     "t=1.0: an expected end has passed": (believe_past, 1.0),
     "job 0 is resized but not malleable": (resize(0, 1), 1.0),
-    "t=34.0: lost processors": (write("free_ranges", "low", 0, 1), np.inf),
+    "t=34.0: processor 0 is neither held nor free": (write("free_ranges", "low", 0, 1), np.inf),
     "the run is over but processors are still held": (write("run", "holders", 0, 1), np.inf),
     "the machine was busy for": (
         lambda engine, state: np.add.at(engine.records.stretches.end_time, 0, 1.0),

@@ -33,7 +33,7 @@ from sim.state.decisions import Decision, Start
 from sim.state.predicted import LEAST_BELIEF
 from sim.state.run_state import State
 from sim.state.view import View
-from sim.state.waiting_queue import WaitingQueue, jobs_in
+from sim.state.waiting_queue import WaitingQueue
 
 OF_QUEUES: dict[str, Any] = {"admit": admit, "decide": start_nobody}
 """What rules of queues do that say nothing else."""
@@ -417,10 +417,6 @@ class CompiledQueueRule:
             for job in state.start_order[done:until].tolist():
                 self.explanations.add(explain(job, state.processors.item(job)))
             self._explained = until
-
-    def queued(self) -> IntArray:
-        """Return who waits."""
-        return jobs_in(self.memory.queue)
 
     def stretches(self, end_time: FloatArray) -> None:
         """Return None: runs keep what they start on."""

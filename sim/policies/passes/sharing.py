@@ -22,7 +22,7 @@ from sim.state.predicted import LEAST_BELIEF
 from sim.state.processors import held_ranges
 from sim.state.records import Stretches
 from sim.state.run_state import State, longer, struct_type, structure
-from sim.state.waiting_queue import Queue, places_in, push, tables_of
+from sim.state.waiting_queue import Queue, push
 from workloads.base import Tabled
 
 _types: Any = types
@@ -339,12 +339,6 @@ class CompiledSharingRule(CompiledRule):
             anew = searches["processors"].item(job) > 0
             engine.sensor.measure(job, state.processors.item(job), anew=anew)
             searches["measured"][job] = engine.state.efficiency.pop(job)
-
-    def queued(self) -> IntArray:
-        """Return who waits."""
-        sharing = self.memory
-        waiting = tables_of(sharing.queue)[0][places_in(sharing.queue)]
-        return np.concatenate([waiting, sharing.deferred[: sharing.tally["deferred"].item()]])
 
     def stretches(self, end_time: FloatArray) -> Stretches:
         """Return the stretches of all runs, in the order of their begins, when all have ended."""
