@@ -39,7 +39,6 @@ class Work:
         self._reference_runtime: Sequence[float] = one_by_one(self._took)
         self._since: dict[int, float] = {}
         self._done: dict[int, float] = {}
-        self._whole: dict[int, float] = {}
         self._segments: dict[int, dict[int, tuple[float, float]]] = {}
 
     def runtimes_at(self, jobs: IntArray, processors: IntArray) -> FloatArray:
@@ -127,8 +126,7 @@ class Work:
         worked = self._machine.progress(
             since, now, run.nodes, self.communication(job, run.processors)
         )
-        whole = self._whole.get(job)
-        share = worked / (self.runtime(job, run.processors) if whole is None else whole)
+        share = worked / self.runtime(job, run.processors)
         self._done[job] = self.done(job) + share
         self._since[job] = now
         segments = self._segments.setdefault(job, {})
@@ -144,16 +142,13 @@ class Work:
         """Return when a run ends that goes on at `now` with the processors it holds."""
         job = run.job
         self._since[job] = now
-        runtime = self.runtime(job, run.processors)
-        if job in self._done:
-            self._whole[job] = runtime
-            runtime *= max(1.0 - self._done[job], 0.0)
+        left = self.runtime(job, run.processors) * max(1.0 - self._done.get(job, 0.0), 0.0)
         share = self.communication(job, run.processors)
-        return self._machine.completion(now, runtime, run.nodes, share)
+        return self._machine.completion(now, left, run.nodes, share)
 
     def drop(self, job: int) -> None:
         """Forget a job that will not run again."""
-        for known in (self._since, self._done, self._whole, self._segments):
+        for known in (self._since, self._done, self._segments):
             known.pop(job, None)
 
 

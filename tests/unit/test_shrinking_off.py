@@ -92,6 +92,27 @@ def test_it_dies_where_it_must(least: int, malleable: bool, option: bool) -> Non
     assert records.recoveries.lost_work[0] > 0.0
 
 
+def test_who_begins_again_does_all_of_its_work_on_what_it_then_holds() -> None:
+    """A run that was resized is lost; the shares that the last run did in its stretches add up."""
+    truth = power_truth([800.0, 400.0, 300.0], [0.5, 0.5, 0.5], 8)
+    truth.reference[:] = 8
+    rows = [(at, 8, truth.runtime(job, 8)) for job, at in enumerate((0.0, 60.0, 180.0))]
+    resized_twice = 0
+    for seed in range(20):
+        records, _ = play(rows, truth, Failing(8, **HALVES), seed, Equipartition())
+        held = records.stretches
+        for job in range(3):
+            runs = [held.run[k] for k in np.flatnonzero(held.job == job)]
+            own = np.flatnonzero((held.job == job) & (held.run == records.restarts[job]))
+            shares = [
+                (held.end_time[k] - held.start_time[k]) / truth.runtime(job, held.processors[k])
+                for k in own
+            ]
+            assert sum(shares) == pytest.approx(1.0)
+            resized_twice += len(own) > 1 and any(runs.count(k) > 1 for k in range(runs[-1]))
+    assert resized_twice > 0
+
+
 def test_feasible_counts_are_kept() -> None:
     """Of 8 on nodes of 3 a failure leaves 5 or more; the job goes on with 4."""
     machine = Failing(8, 3, mtbf=400.0, repair=1e6, shrink_off_failed=True)
