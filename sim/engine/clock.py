@@ -9,7 +9,8 @@ from typing import Any
 import simpy
 from simpy.events import Event
 
-# What happens at one instant is taken in by this order (contract, "Semantics of time").
+# What SimPy has to tell at one instant is taken in by this order, before what `sim.engine.loop`
+# takes in; an END is where that is to take in ends before all else.
 END, FAILURE, REPAIR, EXPIRY, ARRIVAL, WAKE = range(6)
 
 

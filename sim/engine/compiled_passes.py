@@ -19,7 +19,7 @@ STATUSES = np.array(["completed", "killed"], object)
 
 
 class CompiledPasses(EventList):
-    """The passes of a run in which every decision and event is compiled.
+    """The passes of a run in which all starts and changes are decided by compiled functions.
 
     Parameters
     ----------

@@ -264,7 +264,7 @@ class Engine:
     # What is decided
 
     def _instant(self, now: float) -> None:
-        """Take in what is in the books; let the policy decide, once, if anything happened."""
+        """Take in what is in the books, each instant with its pass, up to a chance for Python."""
         self.event_list.advance(now, self.clock.peek())
         self._tell_progress()
         self.expect_next()
@@ -276,7 +276,7 @@ class Engine:
         if self._followers:
             self.state.arrived.sort()  # ties stand in the order of the trace
         self._take_in_ends(ended)
-        for run in expired:  # whose belief the books have doubled
+        for run in expired:  # whose belief the books have let grow
             if not any(each.expired(run, now) for each in self.collaborators):
                 self.state.see_moved(run)
         self._pass(now)
@@ -373,7 +373,7 @@ class Engine:
         end = self.work.completion(run, now)
         ending: Callable[[Run], None] = self.end
         if self.kills:
-            limit = self.resizer.limit(run)
+            limit = self.resizer.kill_time(run)
             if limit < end:
                 end, ending = max(limit, now), partial(self.end, status="killed")
         self.expect_end(run, end, ending)

@@ -180,7 +180,8 @@ def advance(
     Returns
     -------
     float
-        When something happens next, in seconds; infinity if nothing does.
+        When something happens next, in seconds; infinity if nothing does; the present instant
+        where Python is asked.
     """
     run = state.run[0]
     if instant > -np.inf:

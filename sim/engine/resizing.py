@@ -91,7 +91,7 @@ class Resizer:
 
     def extend(self, run: Run, until: float) -> None:
         """Let a run that keeps its processors go on until then before it is killed."""
-        more = (until - self.limit(run)) / self.whole_limit(run.job, run.processors)
+        more = (until - self.kill_time(run)) / self.whole_limit(run.job, run.processors)
         rewrite(run, spent=run.spent - more)
 
     def shrink_off(self, run: Run, lost: Ranges, seconds: float, now: float) -> bool:
@@ -194,7 +194,7 @@ class Resizer:
 
     # Requested times as limits
 
-    def limit(self, run: Run) -> float:
+    def kill_time(self, run: Run) -> float:
         """Return when a run is killed that keeps the processors it holds now.
 
         Each stretch uses up the requested time at its own count.

@@ -1,4 +1,4 @@
-"""How far each running job has come; with the engine, all that knows true runtimes."""
+"""How far each running job has come, by true runtimes."""
 
 from collections.abc import Sequence
 from math import isnan

@@ -211,7 +211,7 @@ class Asker(Follower):
             return
         remaining = own.ahead.predict(left=left)
         until = now + remaining.seconds * slower * self._scene.saving.margin
-        limit = engine.resizer.limit(run)
+        limit = engine.resizer.kill_time(run)
         if until <= limit:
             self._answer(run.job, "walltime", "withdrawn")
             return

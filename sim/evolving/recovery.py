@@ -213,7 +213,7 @@ class Recovery(Collaborator):
         if not self.work.evolves(run.job):
             return None
         engine = self._engine
-        limit = max(engine.resizer.limit(run) - now, 1e-9) if engine.kills else inf
+        limit = max(engine.resizer.kill_time(run) - now, 1e-9) if engine.kills else inf
         end, outcome = self.work.begin(run, now, limit)
         self._expect_outcome(run, end, outcome)
         for each in self.followers:

@@ -1,6 +1,6 @@
 """The availability profile: how many processors are believed free from now on.
 
-All functions are compiled; every reservation [start, start + runtime) is taken out with the
+All that passes call is compiled; every reservation [start, start + runtime) is taken out with the
 same two instants with which it was put in.
 """
 
@@ -201,7 +201,7 @@ def lay(profile: Profile, now: float, processors: int, ends: FloatArray, counts:
 
 
 @compiled(forceinline=True)
-def place(profile: Profile, now: float, processors: int, runtime: float) -> float:
+def reserve_earliest(profile: Profile, now: float, processors: int, runtime: float) -> float:
     """Reserve the earliest hole from now on and return its start."""
     start = earliest(profile, processors, runtime, now, np.inf, np.inf)
     occupy(profile, start, start + runtime, processors)
@@ -209,12 +209,12 @@ def place(profile: Profile, now: float, processors: int, runtime: float) -> floa
 
 
 COUNTS, RUNTIMES, MANY = 33, 65, 64
-"""Size of a table of what was found; and jobs from which on it is worth its room."""
+"""Size of a table of bounds on starts; and jobs from which on it is worth its room."""
 
 
 @compiled
-def nothing_found(jobs: int) -> FloatArray:
-    """Return a table for `place_next`, before so many jobs are placed; empty for a few."""
+def no_start_bounds(jobs: int) -> FloatArray:
+    """Return a table for `reserve_next`, before so many reservations are made; empty for a few."""
     return np.full((COUNTS, RUNTIMES) if jobs > MANY else (0, 0), -np.inf)
 
 
@@ -226,21 +226,21 @@ def _octave(number: float, offset: int, above: bool) -> int:
 
 
 @compiled
-def place_next(
-    profile: Profile, now: float, processors: int, runtime: float, found: FloatArray
+def reserve_next(
+    profile: Profile, now: float, processors: int, runtime: float, bounds: FloatArray
 ) -> float:
-    """Do what `place` does while nothing but such jobs is put into the profile.
+    """Do what `reserve_earliest` does while nothing but such jobs is put into the profile.
 
-    A job starts no earlier than one before it that was no wider and no longer. ``found`` keeps
+    A job starts no earlier than one before it that was no wider and no longer. ``bounds`` keeps
     the latest such start by powers of two, as a Fenwick tree of maxima in two dimensions.
     """
-    if found.size == 0 or not 1e-4 < runtime < 1e14:
-        return place(profile, now, processors, runtime)
+    if bounds.size == 0 or not 1e-4 < runtime < 1e14:
+        return reserve_earliest(profile, now, processors, runtime)
     after, i = now, min(_octave(processors, 0, False), COUNTS - 1)
     while i > 0:
         k = min(_octave(runtime, 15, False), RUNTIMES - 1)
         while k > 0:
-            after = max(after, found[i, k])
+            after = max(after, bounds[i, k])
             k -= k & -k
         i -= i & -i
     start = earliest(profile, processors, runtime, after, np.inf, np.inf)
@@ -249,7 +249,7 @@ def place_next(
     while i < COUNTS:
         k = _octave(runtime, 15, True)
         while k < RUNTIMES:
-            found[i, k] = max(found[i, k], start)
+            bounds[i, k] = max(bounds[i, k], start)
             k += k & -k
         i += i & -i
     return start

@@ -119,7 +119,10 @@ class FeasibleCounts:
         return known
 
     def up_to(self, job: int, wanted: int) -> int:
-        """Return the largest count up to `wanted` on which a job can run, else its least."""
+        """Return the largest special count of a job up to `wanted`, else its least special one.
+
+        Of a job without any, what is wanted, which is to lie between its extremes.
+        """
         counts = self.special(job)
         return wanted if counts is None else int(counts[place_up_to(counts, wanted)])
 

@@ -57,6 +57,8 @@ class Run:
         When it makes progress again after its last change, seconds; past if it does.
     spent : float
         Share of its requested time that it has used up on former counts, where jobs are killed.
+    stretch : int
+        The row of the log that says what it holds now.
     """
 
     job: int
@@ -143,7 +145,9 @@ class MachineState:
         Running jobs of which a policy has read that.
     load : LoadForecast or None
         What is believed of the load, on a shared machine.
-    is_behind : bool
+    tables : State
+        What compiled code knows of it.
+    is_stale : bool
         Whether compiled passes have changed the tables, so that runs and what is new of them
         are only there after `name_runs`.
     """

@@ -79,7 +79,10 @@ class SeenPredictor(ReadAlone):
         return self._predictor.curve(job, counts)
 
     def runtime(self, job: int, processors: int) -> float:
-        """Return the believed runtime at any count, in seconds, not stretched by past errors."""
+        """Return the believed runtime of what is left of a job at any count, in seconds.
+
+        It is not stretched by past errors.
+        """
         count = self._single.get(processors)
         if count is None:
             count = self._single[processors] = sealed(np.array([processors]))

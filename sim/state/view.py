@@ -181,7 +181,10 @@ class View(ReadAlone):
         return self._feasible.extremes(job)
 
     def curve(self, job: int, counts: IntArray) -> FloatArray | None:
-        """Return the predicted runtimes at each count, in seconds; None if there are none."""
+        """Return the predicted runtimes at each count, in seconds; None if there are none.
+
+        Of a job that was interrupted: those of what is left of it.
+        """
         if (curve := self.predictor._ask(job, counts)) is None:
             return None
         left = self._state.left

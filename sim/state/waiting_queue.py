@@ -136,7 +136,7 @@ def summaries_of(jobs: int) -> Summaries:
 
 @compiled
 def forget(summaries: Summaries, first: int, last: int) -> None:
-    """Forget the summaries of blocks to which jobs were added, from one place to another.
+    """Forget the summaries of blocks whose jobs have changed, from one place to another.
 
     Their group has none: only groups that are full get one.
     """

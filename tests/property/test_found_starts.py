@@ -6,7 +6,7 @@ from profiles import Profile
 
 from sim.policies.backfill.replanning import make_bounds, replan_soonest
 from sim.policies.passes.memory import reserve_rest
-from sim.state.availability import BelievedEnds, move_up, place
+from sim.state.availability import BelievedEnds, move_up, reserve_earliest
 from sim.state.waiting_queue import Waiting, summaries_of
 
 
@@ -28,7 +28,9 @@ def test_many_reservations_equal_those_made_one_by_one(processors, powers, now):
         starts = np.full(jobs, np.inf)
         holes = together.holes
         reserve_rest(holes, now, Waiting(counts, runtimes, starts), 0, jobs)
-        expected = [place(singly.holes, now, *job) for job in zip(counts, runtimes, strict=True)]
+        expected = [
+            reserve_earliest(singly.holes, now, *job) for job in zip(counts, runtimes, strict=True)
+        ]
         assert starts.tolist() == expected
 
 

@@ -9,7 +9,7 @@ from profiles import Profile
 
 from sim.policies.allocation.iterative import iterate
 from sim.policies.passes.memory import SPAN
-from sim.state.availability import BelievedEnds, place
+from sim.state.availability import BelievedEnds, reserve_earliest
 
 MACHINE = 8
 
@@ -39,7 +39,7 @@ def planned(ends, menus, steps):
     profile.lay(5.0, BelievedEnds.of(ends))
     total = 0.0
     for (counts, times, _), step in zip(menus, steps, strict=True):
-        total += place(profile.holes, 5.0, counts[step], times[step]) + times[step]
+        total += reserve_earliest(profile.holes, 5.0, counts[step], times[step]) + times[step]
     return total
 
 

@@ -18,7 +18,7 @@ from sim.policies.molding.base import (
 )
 from sim.policies.passes.memory import SPAN, OpenMemory, RuleMemory
 from sim.policies.ties import is_less, is_less_on
-from sim.state.availability import FIRST, LAST, Profile, lay, place
+from sim.state.availability import FIRST, LAST, Profile, lay, reserve_earliest
 from sim.state.run_state import State
 from sim.state.run_steps import holders_in
 from sim.state.view import View
@@ -277,7 +277,7 @@ def fill_idle(
         end, last = 0.0, 0
         for i in range(jobs):
             seconds = runtimes[pick[i]]
-            starts[i] = place(work, now, counts[pick[i]], seconds)
+            starts[i] = reserve_earliest(work, now, counts[pick[i]], seconds)
             if is_less(end, starts[i] - now + seconds):
                 end, last = starts[i] - now + seconds, i
         if not is_less(end, latest):

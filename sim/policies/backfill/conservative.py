@@ -27,10 +27,10 @@ from sim.state.availability import (
     earliest,
     free_between,
     move_up,
-    nothing_found,
+    no_start_bounds,
     occupy,
-    place,
-    place_next,
+    reserve_earliest,
+    reserve_next,
 )
 from sim.state.run_state import State
 from sim.state.run_steps import ask_to_wake
@@ -180,10 +180,10 @@ def compress(memory: RuleMemory, now: float) -> None:
 
 
 @compiled
-def repair(memory: RuleMemory, now: float) -> int:
+def repair(memory: RuleMemory, now: float) -> None:
     """Keep, in queue order, the reservations that fit; place the others anew after them.
 
-    The profile holds the running jobs alone when this begins. Returns how many others there are.
+    The profile holds the running jobs alone when this begins.
     """
     at, profile = memory.queue.at[0], memory.profile
     counts, runtimes, starts = waiting_in(memory.queue)
@@ -199,10 +199,9 @@ def repair(memory: RuleMemory, now: float) -> int:
             lost[found] = k
             found += 1
     for k in lost[:found]:
-        starts[k] = place(profile, now, counts[k], runtimes[k])
+        starts[k] = reserve_earliest(profile, now, counts[k], runtimes[k])
     look_again(memory, now)
     note_freed(memory, now, np.inf)
-    return found
 
 
 @compiled(forceinline=True)
@@ -318,8 +317,8 @@ def prepare(state: State, memory: RuleMemory) -> None:
     is_shorter = believe(state, memory)
     if take_in(state, memory, _changes(state), is_revised) or is_shorter:
         compress(memory, run.now)
-    if run.arrived - run.newcomer > 1 or memory.placements.size > 0:
-        memory.placements = nothing_found(run.arrived - run.newcomer)
+    if run.arrived - run.newcomer > 1 or memory.start_bounds.size > 0:
+        memory.start_bounds = no_start_bounds(run.arrived - run.newcomer)
 
 
 @compiled
@@ -327,7 +326,7 @@ def admit(state: State, memory: RuleMemory, job: int) -> None:
     """Let a job that has just arrived wait, with the earliest hole reserved for it."""
     processors, runtime, now = state.processors[job], state.belief[job], state.run[0].now
     k = push(memory.queue, job, processors, runtime, memory.key[job])
-    begin = place_next(memory.profile, now, processors, runtime, memory.placements)
+    begin = reserve_next(memory.profile, now, processors, runtime, memory.start_bounds)
     reserve_at(memory, k, begin)
 
 
@@ -378,11 +377,11 @@ class Conservative:
 class ConservativeScheduler(QueueKeeper):
     """Holds reservations from arrival on; compression moves them earlier, never later.
 
-    Only when a belief grows can a reservation move later, and only one that no
-    longer fits.
+    Only when a belief grows, a node fails or runs change their processors can a reservation move
+    later, and only one that no longer fits.
     """
 
-    by_key, tracks_runs = False, True
+    by_key, keeps_reservations = False, True
     promise: Promise = "starts"
     functions = OF_QUEUES | {"prepare": prepare, "admit": admit, "decide": decide}
 
@@ -445,11 +444,6 @@ class OpenConservativeScheduler(OpenKeeper, ConservativeScheduler):
 
     promise = "ends"
     functions = OF_QUEUES | {"decide": decide}
-
-    def prepare(self) -> None:
-        """Bring profile and reservations up to date, with open counts."""
-        self.candidates.watch()
-        super().prepare()
 
     def _take_in_arrivals(self) -> None:
         """Queue all arrivals, then let the rule narrow the candidates, once in this pass."""

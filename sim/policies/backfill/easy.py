@@ -23,8 +23,7 @@ from sim.policies.passes.memory import (
     profile_of,
 )
 from sim.policies.passes.queue_rule import OF_QUEUES, QueueKeeper
-from sim.state.availability import BelievedEnds
-from sim.state.availability import place as place_job
+from sim.state.availability import BelievedEnds, reserve_earliest
 from sim.state.run_state import State
 from sim.state.run_steps import holders_in
 from sim.state.view import View
@@ -282,7 +281,7 @@ class EasyScheduler(QueueKeeper):
         fewer processors had it known better. The rule is ours. While beliefs hold, as an
         oracle's do, nobody chooses twice: a belief is refuted when a job is still running that
         has outlived its believed end and taken `refutation_factor` times its believed runtime.
-        Believed ends double, so that it happens again at each doubling.
+        Believed ends grow, at last by doubling, so that it happens again each time.
         """
         view, queue, memory = self.view, self.queue, self.memory
         _lay_running(view._tables, memory)
@@ -293,7 +292,7 @@ class EasyScheduler(QueueKeeper):
                 job, view, lambda n, r: foreseen(view._tables, memory, n, r)
             )
             seconds = view.belief(job, count)
-            place_job(profile_of(memory), view.now, count, seconds)
+            reserve_earliest(profile_of(memory), view.now, count, seconds)
             if (count, seconds) != (queue.processors.item(place), queue.runtime.item(place)):
                 queue.processors[place], queue.runtime[place] = count, seconds
                 changed.append(place)

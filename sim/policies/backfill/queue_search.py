@@ -50,7 +50,7 @@ def _merged(
 
 
 @compiled(forceinline=True)
-def reserve(ends: FloatArray, held: IntArray, free: int, wanted: int) -> tuple[float, int]:
+def shadow_and_extra(ends: FloatArray, held: IntArray, free: int, wanted: int) -> tuple[float, int]:
     """Return the shadow time of the head of the queue, and what it will leave over.
 
     Parameters
@@ -175,8 +175,8 @@ def fill_window(
     """Find the jobs that may start ahead of the reservation, in queue order or the shortest first.
 
     Blocks of the queue, and groups of blocks, are passed over whose summary shows that
-    none of their jobs may; a block that was searched to its end is summarised (if
-    the search began behind the head of the queue), and a group once all its blocks are.
+    none of their jobs may; a block in which nobody was found is summarised (if the search
+    began behind the head of a queue longer than a block), and a group once all its blocks are.
 
     Parameters
     ----------
@@ -261,9 +261,9 @@ def backfill(
             place = queue.found[k]
             begun[k], more[k] = now + queue.runtime[place], queue.processors[place]
         until, held = _merged(ends.end, ends.processors, begun, more)
-        shadow, spare = reserve(until, held, window.free, wanted)
+        shadow, spare = shadow_and_extra(until, held, window.free, wanted)
     else:
-        shadow, spare = reserve(ends.end, ends.processors, window.free, wanted)
+        shadow, spare = shadow_and_extra(ends.end, ends.processors, window.free, wanted)
     window = BackfillWindow(window.free, spare, now, shadow, window.shortest)
     number, spare = fill_window(queue, at.first + 1, at.last, window, heads)
     return number, shadow, spare

@@ -128,10 +128,10 @@ def replan_soonest(
     profile: Profile, now: float, waiting: Waiting, first: int, last: int, bounds: Bounds,
     found: IntArray,
 ) -> tuple[int, float]:  # fmt: skip
-    """Do of `replan` what tells who starts now, and when the next reservation begins.
+    """Reserve in queue order as far as it tells who starts now, and when the next job does.
 
-    Every start that is finite on return is what `replan` gives, and `reserve_rest` gives the
-    others theirs after this.
+    Every start that is finite on return is what reserving for all would give, and `reserve_rest`
+    gives the others theirs after this.
 
     Returns
     -------

@@ -62,7 +62,7 @@ def settle(memory: RuleMemory, target: FloatArray, most: float) -> int:
 
 @compiled
 def may_start(state: State, memory: RuleMemory) -> bool:
-    """Say whether anybody waits while processors are free."""
+    """Say whether anybody waits while processors are free; the queue begins with who waits then."""
     queue, at = memory.queue, memory.queue.at[0]
     while at.first < at.last and queue.processors[at.first] == 0:
         at.first += 1
@@ -97,7 +97,7 @@ def best_candidate(
 
 @compiled
 def mold_first(state: State, memory: RuleMemory, last: int) -> int:
-    """Start, in queue order, jobs on the counts they choose; the first blocked ones reserve.
+    """Find, in queue order, who starts on which count; the first blocked ones reserve.
 
     Every job before a place takes the allowed candidate with the earliest end; once all
     reservations are given away, the earliest end among candidates that can start
@@ -148,7 +148,7 @@ def mold_first(state: State, memory: RuleMemory, last: int) -> int:
 
 @compiled
 def settle_allowed(state: State, memory: RuleMemory, last: int) -> int:
-    """Do the same, and give those who start the counts that they take."""
+    """Do the same, and give those who are found the counts that they take."""
     number, queue, counts = mold_first(state, memory, last), memory.queue, memory.menu_counts
     for place in queue.found[:number]:
         job, chosen = queue.job[place], queue.processors[place]

@@ -97,11 +97,9 @@ class OpenKeeper(QueueKeeper):
 
     def start(self, place: int) -> Start:
         """Start the job at a place on the count chosen for it."""
-        queue = self.queue
-        job, count = queue.job.item(place), queue.processors.item(place)
-        self.view._beliefs.keep(job, count, queue.runtime.item(place))
-        queue.drop(place)
-        return Start(job, count)
+        start = super().start(place)
+        self.view._beliefs.keep(*start[:2], self.queue.runtime.item(place))
+        return start
 
 
 class OpenScheduler(OpenKeeper):
@@ -109,11 +107,6 @@ class OpenScheduler(OpenKeeper):
 
     by_key = False
     promise: Promise = "fit"
-
-    def prepare(self) -> None:
-        """Plan with what is believed now."""
-        self.candidates.watch()
-        super().prepare()
 
     def find_starts(self) -> int:
         """Let the rule narrow the candidates, then find whoever can and should start."""

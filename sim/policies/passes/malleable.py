@@ -1,6 +1,7 @@
 """The compiled pass of malleable jobs: EASY starts jobs, then a rule shares out what they hold.
 
-Jobs start as if each run kept no more than its least. A pass is `begin_pass`, the rule's `shares`
+Jobs start as if each run kept no more than its least, where the rule reclaims what runs hold
+beyond it. A pass is `begin_pass`, the rule's `shares`
 of what is claimed, and `end_pass`. Where a job may get nothing, `claim_all` and `defer` come
 before. What is decided about plain arrays (`lent_end`, `leave_room`, `shared_among`, `stands`) is
 what passes in Python go by, too: `sim.policies.reallocation.rule`.

@@ -15,10 +15,10 @@ from sim.state.availability import (
     earliest_of,
     free_between,
     lay,
-    nothing_found,
-    place_next,
+    no_start_bounds,
+    reserve_next,
 )
-from sim.state.run_state import State, longer, struct_type, structure
+from sim.state.run_state import State, longer, maker, struct_type, structure
 from sim.state.run_steps import give_count, holders_in
 from sim.state.waiting_queue import Queue, Waiting, forget_all, push, waiting_in
 
@@ -101,14 +101,14 @@ class RuleMemory(structref.StructRefProxy):
     Attributes
     ----------
     queue : Queue
-        Who waits, in order of arrival.
+        Who waits, by key.
     backfilling : numpy.ndarray of BACKFILLING, shape (1,)
     revised_places : numpy.ndarray of int, shape (r,)
     revised_beliefs : numpy.ndarray of float, shape (r,), seconds
         Of `revise`.
     reserving : numpy.ndarray of RESERVING, shape (1,)
-    placements : numpy.ndarray of float
-        Of `sim.state.availability.place_next`, at this instant.
+    start_bounds : numpy.ndarray of float
+        Of `sim.state.availability.reserve_next`, at this instant.
     profile : Profile
     plan_version : int
         How much had happened when all that wait were given reservations in it; -1: they are not.
@@ -148,7 +148,7 @@ class RuleMemory(structref.StructRefProxy):
     revised_places: IntArray
     revised_beliefs: FloatArray
     reserving: NDArray[Any]
-    placements: FloatArray
+    start_bounds: FloatArray
     profile: Profile
     plan_version: int
     menu_spans: NDArray[Any]
@@ -172,17 +172,9 @@ FIRST_BREAKPOINTS = 256
 """Breakpoints that a profile has room for at first."""
 GROWING = (
     "profile", "plan_version", "menu_counts", "menu_runtimes", "revised_places", "revised_beliefs",
-    "placements",
+    "start_bounds",
 )  # fmt: skip
 RuleMemoryType = struct_type(RuleMemory)
-
-
-@compiled
-def _made(fields: tuple[Any, ...]) -> RuleMemory:
-    return RuleMemory(*fields)  # type: ignore[no-untyped-call]
-
-
-_make = direct(_made)
 
 
 def make_memory(
@@ -206,7 +198,7 @@ def make_memory(
         "revised_places": np.zeros(0, np.int64),
         "revised_beliefs": np.zeros(0),
         "reserving": np.array([(np.inf, np.inf, np.inf, -np.inf)], RESERVING),
-        "placements": np.zeros((0, 0)),
+        "start_bounds": np.zeros((0, 0)),
         "profile": Profile(np.zeros(room), np.full(room, processors), np.array([0, 1])),
         "plan_version": -1,
         "menu_spans": np.zeros(jobs, SPAN),
@@ -227,7 +219,7 @@ def make_memory(
     }
     fields |= known
     fields["own"] = np.ascontiguousarray(fields["own"], float)
-    return cast(RuleMemory, structure(_make, fields, grows=GROWING))
+    return cast(RuleMemory, structure(maker(RuleMemory), fields, grows=GROWING))
 
 
 @compiled
@@ -272,7 +264,7 @@ def take_freed(memory: RuleMemory, now: float) -> tuple[float, float, int]:
 
 @compiled
 def make_room_for_all(state: State, memory: RuleMemory) -> None:
-    """Let the profile hold all who wait and run; others may be put in."""
+    """Let the profile hold all who wait and run; none of its reservations count as laid then."""
     run, memory.plan_version = state.run[0], -1
     breakpoints = 4 * (run.arrived - run.started + run.holders + run.ended_now + 1) + 64
     times, free, span = memory.profile
@@ -348,10 +340,10 @@ def choose(state: State, memory: RuleMemory, job: int) -> bool:
 def reserve_rest(profile: Profile, now: float, waiting: Waiting, first: int, last: int) -> None:
     """Reserve, in queue order, for every waiting job whose start is infinite."""
     counts, runtimes, starts = waiting
-    found = nothing_found(last - first)
+    found = no_start_bounds(last - first)
     for k in range(first, last):
         if counts[k] > 0 and starts[k] == np.inf:
-            starts[k] = place_next(profile, now, counts[k], runtimes[k], found)
+            starts[k] = reserve_next(profile, now, counts[k], runtimes[k], found)
 
 
 @compiled
@@ -447,6 +439,6 @@ def _note_ended(state: State, memory: RuleMemory) -> bool:
 
 @compiled
 def must_ask(state: State, memory: RuleMemory) -> bool:
-    """Say whether who waits is believed otherwise at this instant, or has to choose again."""
+    """Say whether who waits may be believed otherwise at this instant, or has to choose again."""
     changes_its_mind = memory.application.size > 0 and _note_ended(state, memory)
     return changes_its_mind or is_refuted(state, memory.refutation_factor)

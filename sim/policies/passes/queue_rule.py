@@ -43,7 +43,7 @@ _believe, _revise = direct(believe), direct(revise)
 
 
 class QueueKeeper:
-    """What all schedulers share: they admit arrivals and keep the queue in order.
+    """What all schedulers of queues share: they admit arrivals and keep the queue in order.
 
     Parameters
     ----------
@@ -67,8 +67,9 @@ class QueueKeeper:
     functions : mapping of str to callable
         Those of `sim.engine.loop.BoundRule` that are the rule's own.
     by_key : bool
-        Whether its compiled rule may rank jobs by keys that stay.
-    tracks_runs : bool
+        Whether its compiled rule may rank jobs by keys that stay; a class that says so is of a
+        kind of its own: what overrides a part of it is not compiled.
+    keeps_reservations : bool
         Whether all that wait hold a reservation beside the running jobs, from pass to pass.
     candidates : Candidates or None
         Of counts that stay open.
@@ -78,7 +79,7 @@ class QueueKeeper:
         Lets them; returns the places of those who chose otherwise.
     """
 
-    by_key = tracks_runs = False
+    by_key = keeps_reservations = False
     candidates: Candidates | None = None
     chooses_anew = False
     choose_anew: Callable[[], list[int]]
@@ -134,6 +135,8 @@ class QueueKeeper:
     def decide(self) -> list[Decision]:
         """Make a pass, as `sim.engine.loop.advance` does where no Python is needed."""
         queue = self.queue
+        if self.candidates is not None:
+            self.candidates.watch()
         self.prepare()
         for job in self.newcomers():
             self.admit(job)
@@ -163,7 +166,7 @@ class QueueKeeper:
 
     def outlook(self, counts: IntArray, runtimes: FloatArray) -> FloatArray:
         """Return the earliest start of each (count, runtime) behind reservations for all."""
-        is_laid = self.tracks_runs
+        is_laid = self.keeps_reservations
         return foreseen(self.view._tables, self.memory, counts, runtimes, anew=not is_laid)
 
     def admit(self, job: int) -> None:
@@ -238,8 +241,8 @@ class CompiledQueueRule:
 
     Jobs that get what they request, and those that choose by offers (SA), do so in compiled
     code; any other allocation is asked as each job arrives. A predictor that learns is told of
-    each run as it ends, and asked as jobs choose; one that does not is asked for all beliefs at
-    once, if no job chooses twice and no allocation is asked.
+    runs that have ended before it is asked, as jobs choose; one that does not is asked for all
+    beliefs at once, if no job chooses twice and no allocation is asked.
 
     Parameters
     ----------
@@ -264,7 +267,7 @@ class CompiledQueueRule:
         if self.asks_at_arrivals:
             settles = ask
         elif by_offers:
-            settles = choose if keeper.tracks_runs else choose_by_reservations
+            settles = choose if keeper.keeps_reservations else choose_by_reservations
         asks = must_ask if keeper.chooses_anew or self._learns else never_ask
         decides = {} if self._candidates is None else {"decide": self._candidates.compiled_pass}
         self.functions = {"must_ask": asks, "choose": settles, **keeper.functions, **decides}

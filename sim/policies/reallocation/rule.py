@@ -191,7 +191,7 @@ class ReallocatingScheduler:
         self.beliefs = Beliefs(view)
         self.lending = LendingView(view, self.beliefs, self._kept, rule.cost)
         self.inner = backfill.begin(self.lending, order, self)
-        if getattr(self.inner, "tracks_runs", False):
+        if getattr(self.inner, "keeps_reservations", False):
             self.lending.track()
         self._strict = getattr(self.inner, "strict", False)
         self._is_held_back = False
