@@ -5,7 +5,7 @@ from collections.abc import Iterable
 import numpy as np
 
 from predictors.base import IntArray
-from sim.policies.reallocation.beliefs import Beliefs, Limits, Members
+from sim.policies.reallocation.beliefs import Beliefs, Members
 from sim.policies.reallocation.costs import CostModel
 from sim.policies.ties import is_less
 from sim.state.availability import shadow_time
@@ -28,18 +28,13 @@ class Weighing:
     cost : CostModel
     gain_factor : float
         κ.
-    limits : callable
-        Job to the count below which it need not fall, and its largest.
     """
 
-    def __init__(
-        self, beliefs: Beliefs, cost: CostModel, gain_factor: float, limits: Limits
-    ) -> None:
+    def __init__(self, beliefs: Beliefs, cost: CostModel, gain_factor: float) -> None:
         self._beliefs = beliefs
         self._view = beliefs.view
         self._cost = cost
         self._factor = gain_factor
-        self._limits = limits
 
     def pays(self, run: Run, processors: int) -> bool:
         """Say whether a growth is believed to save more than κ times its pause."""
@@ -62,68 +57,60 @@ class Weighing:
 
     # Room for those who wait
 
-    def kept(self, runs: Iterable[Run], wanted: Iterable[int]) -> dict[int, int]:
-        """Return what runs keep that give up processors for waiting jobs, by job.
+    def kept(self, running: Members, wanted: Iterable[int]) -> IntArray:
+        """Return what runs keep that may give up processors for waiting jobs.
 
         Parameters
         ----------
-        runs : iterable of Run
-            The malleable ones.
+        running : Members
         wanted : iterable of int
             Processors for which jobs wait, in the order in which they may start.
         """
-        view = self._view
-        free, held = view.free, {run.job: run.processors for run in runs}
-        able = [run for run in runs if self._limits(run.job)[0] < run.processors]
-        given: dict[int, int] = {}
+        view, free, kept = self._view, self._view.free, running.held
         for count in wanted:
             if count > free:
-                found = self._cheapest(able, {**held, **given}, count - free)
-                if found is None:
+                left = self._lowered(running, kept, count - free)
+                if left is None:
                     break
-                losses = [self._loss(run, given, left) for run, left in found]
-                start, _ = shadow_time(self._view._ends.rows(), free, count, self._view.now)
-                wait = max(start - self._view.now, 0.0)
-                if not self._is_more(wait, sum(losses)):
+                start, _ = shadow_time(view._ends.rows(), free, count, view.now)
+                loss = sum(map(self._loss, running.run, kept.tolist(), left.tolist()))
+                if not self._is_more(max(start - view.now, 0.0), loss):
                     break
-                for run, left in found:
-                    free += given.get(run.job, run.processors) - left
-                    given[run.job] = left
+                free, kept = free + int((kept - left).sum()), left
             free -= count
-        return given
+        return kept
 
-    def _loss(self, run: Run, given: dict[int, int], left: int) -> float:
-        """Return the seconds that a run loses by falling to a count."""
-        before = self._seconds(run.job, run, given.get(run.job, run.processors))
-        return self._seconds(run.job, run, left) - before
+    def _loss(self, run: Run | None, have: int, left: int) -> float:
+        """Return the seconds that a run loses by falling from one count to another."""
+        if run is None or left == have:
+            return 0.0
+        return self._seconds(run.job, run, left) - self._seconds(run.job, run, have)
 
-    def _cheapest(
-        self, able: list[Run], held: dict[int, int], needed: int
-    ) -> list[tuple[Run, int]] | None:
-        """Return who should give up processors, and down to which counts; None if too few can.
+    def _lowered(self, members: Members, counts: IntArray, needed: int) -> IntArray | None:
+        """Return counts of members where runs give up processors; None if too few can.
 
         Those who lose least come first, each giving what is needed of what it can.
         """
         options = []
-        for place, run in enumerate(able):
-            have = held[run.job]
-            left = self._down_to(run.job, have - needed)
+        for place, run in enumerate(members.run):
+            have = counts.item(place)
+            left = have if run is None else self._down_to(members, place, have - needed)
             if left < have:
-                loss = self._seconds(run.job, run, left) - self._seconds(run.job, run, have)
-                options.append((loss, place, run, have))
-        found = []
-        for _, _, run, have in sorted(options, key=lambda option: option[:2]):
-            left = self._down_to(run.job, have - needed)
-            found.append((run, left))
-            needed -= have - left
+                options.append((self._loss(run, have, left), place))
+        lowered = counts.copy()
+        for _, place in sorted(options):
+            lowered[place] = self._down_to(members, place, counts.item(place) - needed)
+            needed -= int(counts[place] - lowered[place])
             if needed <= 0:
-                return found
+                return lowered
         return None
 
-    def _down_to(self, job: int, wanted: int) -> int:
+    def _down_to(self, members: Members, place: int, wanted: int) -> int:
         """Return the largest count up to `wanted` to which a job may fall, else its least."""
-        least = self._limits(job)[0]
-        return max(self._view._feasible.up_to(job, wanted), least) if wanted > least else least
+        least = members.least.item(place)
+        if wanted <= least:
+            return least
+        return max(self._view._feasible.up_to(members.job[place], wanted), least)
 
     # What a rule shares out
 
@@ -156,20 +143,13 @@ class Weighing:
 
         What is free goes to those who would get more. None where there is no room.
         """
-        found = np.where(members.held > 0, members.held, members.least)
+        found: IntArray = np.where(members.held > 0, members.held, members.least)
         over = int(found.sum()) - total
         if over > 0:
-            able = [
-                run
-                for run, least in zip(members.run, members.least.tolist(), strict=True)
-                if run is not None and least < run.processors
-            ]
-            victims = self._cheapest(able, {run.job: run.processors for run in able}, over)
-            if victims is None:
+            lowered = self._lowered(members, found, over)
+            if lowered is None:
                 return None
-            place = {job: k for k, job in enumerate(members.job)}
-            for run, left in victims:
-                found[place[run.job]] = left
+            found = lowered
         left_over = total - int(found.sum())
         for k, job in enumerate(members.job):
             if shares[k] > found[k] and left_over > 0:
