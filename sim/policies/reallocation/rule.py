@@ -223,7 +223,7 @@ class ReallocatingScheduler:
         if (
             not acts_as(rule, kind)
             or not (rule.cost.free and rule.cost.start(1) == rule.distance == 0)
-            or rule.grows_only
+            or not (rule.reclaim or (rule.shrinks_unasked and not rule.defers))
             or self.view.predictor.learns
             or engine.kills
             or not foresees(engine.predictor)
@@ -325,7 +325,7 @@ class ReallocatingScheduler:
     def _leave_room(self, members: Members, keeps_all: bool = False, strict: bool = False) -> None:
         """Lower what members may hold while others wait, as `leave_room` says."""
         request = np.array([self.beliefs.request(job) for job in members.job], np.int64)
-        leave_room((members.held, members.least, members.largest), request, keeps_all, strict)
+        leave_room(members.held, members.least, members.largest, request, keeps_all, strict)
 
     def _snapped(self, members: Members, shares: IntArray, total: int) -> IntArray:
         """Lower the shares to feasible counts."""

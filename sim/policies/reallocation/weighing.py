@@ -73,18 +73,22 @@ class Weighing:
                 if left is None:
                     break
                 start, _ = shadow_time(view._ends.rows(), free, count, view.now)
-                loss = sum(map(self._loss, running.run, kept.tolist(), left.tolist()))
-                if not self._is_more(max(start - view.now, 0.0), loss):
+                losses = self._losses(running, kept, left)
+                if not self._is_more(max(start - view.now, 0.0), sum(losses)):
                     break
                 free, kept = free + int((kept - left).sum()), left
             free -= count
         return kept
 
-    def _loss(self, run: Run | None, have: int, left: int) -> float:
-        """Return the seconds that a run loses by falling from one count to another."""
-        if run is None or left == have:
+    def _loss(self, job: int, run: Run | None, have: int, left: int) -> float:
+        """Return the seconds that a job loses that gets a count in place of another."""
+        if left == have:
             return 0.0
-        return self._seconds(run.job, run, left) - self._seconds(run.job, run, have)
+        return self._seconds(job, run, left) - self._seconds(job, run, have)
+
+    def _losses(self, members: Members, have: IntArray, left: IntArray) -> list[float]:
+        rows = members.job, members.run, have.tolist(), left.tolist()
+        return [*map(self._loss, *rows)]
 
     def _lowered(self, members: Members, counts: IntArray, needed: int) -> IntArray | None:
         """Return counts of members where runs give up processors; None if too few can.
@@ -96,7 +100,7 @@ class Weighing:
             have = counts.item(place)
             left = have if run is None else self._down_to(members, place, have - needed)
             if left < have:
-                options.append((self._loss(run, have, left), place))
+                options.append((self._loss(members.job[place], run, have, left), place))
         lowered = counts.copy()
         for _, place in sorted(options):
             lowered[place] = self._down_to(members, place, counts.item(place) - needed)
@@ -130,12 +134,8 @@ class Weighing:
         least = self._least_change(members, shares, total)
         if least is None:
             return shares
-        gain = loss = 0.0
-        rows = zip(members.job, members.run, shares.tolist(), least.tolist(), strict=True)
-        for job, run, share, other in rows:
-            if share != other:
-                saved = self._seconds(job, run, other) - self._seconds(job, run, share)
-                gain, loss = gain + max(saved, 0.0), loss + max(-saved, 0.0)
+        saved = self._losses(members, shares, least)
+        gain, loss = sum(max(one, 0.0) for one in saved), sum(max(-one, 0.0) for one in saved)
         return shares if self._is_more(gain, loss) else least
 
     def _least_change(self, members: Members, shares: IntArray, total: int) -> IntArray | None:
