@@ -270,7 +270,11 @@ class ReallocatingScheduler:
             shrunk = np.flatnonzero(kept < running.held).tolist()
             given = {running.job[k]: kept.item(k) for k in shrunk}
             self.lends_otherwise, self._given = given != self._given, given
-        decisions = self._starts(self.admit(running))
+        arrived, until = self.admit(running), self.rule.hold_back(self.beliefs)
+        self._is_held_back = until < np.inf
+        self.lending.take_in(arrived, until)
+        decisions = self.inner.decide()
+        self.lending.expect(decisions)
         starts = [d for d in decisions if type(d) is Start]
         others = [d for d in decisions if type(d) is not Start]
         members = self._members(running, starts)
@@ -281,8 +285,7 @@ class ReallocatingScheduler:
         if len(members):
             waiting = self.inner.queue.waiting if isinstance(self.inner, QueueKeeper) else 0
             if waiting or self.deferred:
-                keeps_all = not (self.rule.reclaim or self._is_held_back)
-                self._leave_room(members, keeps_all, self._strict and not self.rule.grows_only)
+                self._leave_room(members)
             shares = self._snapped(members, self.share(members, total), total)
             shares, later = self._guarded(members, shares, total)
             changes = self._changes(members, shares, starts)
@@ -307,23 +310,16 @@ class ReallocatingScheduler:
         for job in [*self.deferred, *view.arrived]:
             yield self._least(job) if view.malleable[job] else view.requested_processors[job]
 
-    def _starts(self, arrived: Sequence[int]) -> list[Decision]:
-        """Let backfilling decide on the view of what malleable jobs keep."""
-        until = self.rule.hold_back(self.beliefs)
-        self._is_held_back = until < np.inf
-        self.lending.take_in(arrived, until)
-        decisions = list(self.inner.decide())
-        self.lending.expect(decisions)
-        return decisions
-
     def _members(self, running: Members, starts: list[Start]) -> Members:
         """Return the malleable jobs, now with those that start, and what each may hold."""
         least = running.held if self.rule.grows_only else running.least
         new = {one.job: one.processors for one in starts if self.view.malleable[one.job]}
         return replace(running, least=least).joined_by(new, self.view)
 
-    def _leave_room(self, members: Members, keeps_all: bool = False, strict: bool = False) -> None:
+    def _leave_room(self, members: Members) -> None:
         """Lower what members may hold while others wait, as `leave_room` says."""
+        keeps_all = not (self.rule.reclaim or self._is_held_back)
+        strict = self._strict and not self.rule.grows_only
         request = np.array([self.beliefs.request(job) for job in members.job], np.int64)
         leave_room(members.held, members.least, members.largest, request, keeps_all, strict)
 

@@ -1,6 +1,7 @@
 """Whether changes of running jobs are worth what they cost, to those who change and to all."""
 
 from collections.abc import Iterable
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -12,6 +13,7 @@ from sim.state.availability import shadow_time
 from sim.state.machine_state import Run
 
 
+@dataclass(frozen=True)
 class Weighing:
     """Weighs what changes are believed to save against κ times what they cost, in seconds.
 
@@ -30,29 +32,27 @@ class Weighing:
         κ.
     """
 
-    def __init__(self, beliefs: Beliefs, cost: CostModel, gain_factor: float) -> None:
-        self._beliefs = beliefs
-        self._view = beliefs.view
-        self._cost = cost
-        self._factor = gain_factor
+    beliefs: Beliefs
+    cost: CostModel
+    gain_factor: float
 
     def pays(self, run: Run, processors: int) -> bool:
         """Say whether a growth is believed to save more than κ times its pause."""
-        seconds = self._view.seconds_left(run)
-        saved = seconds - self._beliefs.seconds_left(run, processors)
-        return self._is_more(saved, self._cost.change(run.processors, processors))
+        seconds = self.beliefs.view.seconds_left(run)
+        saved = seconds - self.beliefs.seconds_left(run, processors)
+        return self._is_more(saved, self.cost.change(run.processors, processors))
 
     def _is_more(self, gain: float, loss: float) -> bool:
-        return bool(is_less(self._factor * loss, gain))
+        return bool(is_less(self.gain_factor * loss, gain))
 
     def _seconds(self, job: int, run: Run | None, processors: int) -> float:
         """Return the believed seconds until a job ends that holds so many from now on."""
         if run is None:
-            seconds = self._beliefs.serial(job) * self._beliefs.relative(job, processors)
-            return seconds + self._cost.start(processors)
-        seconds = self._beliefs.seconds_left(run, processors)
+            seconds = self.beliefs.serial(job) * self.beliefs.relative(job, processors)
+            return seconds + self.cost.start(processors)
+        seconds = self.beliefs.seconds_left(run, processors)
         if processors != run.processors:
-            seconds += self._cost.change(run.processors, processors)
+            seconds += self.cost.change(run.processors, processors)
         return seconds
 
     # Room for those who wait
@@ -66,7 +66,7 @@ class Weighing:
         wanted : iterable of int
             Processors for which jobs wait, in the order in which they may start.
         """
-        view, free, kept = self._view, self._view.free, running.held
+        view, free, kept = self.beliefs.view, self.beliefs.view.free, running.held
         for count in wanted:
             if count > free:
                 left = self._lowered(running, kept, count - free)
@@ -114,7 +114,7 @@ class Weighing:
         least = members.least.item(place)
         if wanted <= least:
             return least
-        return max(self._view._feasible.up_to(members.job[place], wanted), least)
+        return max(self.beliefs.view._feasible.up_to(members.job[place], wanted), least)
 
     # What a rule shares out
 
@@ -153,7 +153,7 @@ class Weighing:
         left_over = total - int(found.sum())
         for k, job in enumerate(members.job):
             if shares[k] > found[k] and left_over > 0:
-                most = self._view._feasible.up_to(
+                most = self.beliefs.view._feasible.up_to(
                     job, min(int(shares[k]), int(found[k]) + left_over)
                 )
                 left_over -= max(most - int(found[k]), 0)
