@@ -55,9 +55,9 @@ class Members:
         return Members(
             [*self.job, *jobs],
             [*self.run, *(None for _ in jobs)],
-            np.append(self.held, np.zeros_like(least)),
-            np.append(self.least, least),
-            np.append(self.largest, np.maximum(largest, least)),
+            np.concatenate([self.held, np.zeros_like(least)]),
+            np.concatenate([self.least, least]),
+            np.concatenate([self.largest, np.maximum(largest, least)]),
         )
 
 

@@ -1,6 +1,6 @@
 """What backfilling sees under reallocation: what malleable jobs keep."""
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from copy import copy
 
 import numpy as np
@@ -53,22 +53,18 @@ class LendingView(View):
     view : View
         The real one; everything but runs and free processors is shared with it.
     beliefs : Beliefs
-    kept : callable
-        Run to the processors that it keeps.
     cost : CostModel
         Of starts and changes.
     """
 
-    def __init__(
-        self, view: View, beliefs: Beliefs, kept: Callable[[Run], int], cost: CostModel
-    ) -> None:
+    def __init__(self, view: View, beliefs: Beliefs, cost: CostModel) -> None:
         self.__dict__.update(vars(view))
         self._real = view
         self._state = state = copy(view._state)
         state.tables = idle_state(state.processors, state.jobs, state.tables.found.size)
         self._changes = Changes(self._state)
         self._runs = beliefs
-        self._kept = kept
+        self._kept: Mapping[int, int] = {}
         self._cost = cost
         self._is_laid = False
         self._held_back = np.inf, 0
@@ -93,7 +89,7 @@ class LendingView(View):
             return
         self._is_laid, tables, run = True, self._state.tables, self._state.tables.run
         running = self._real.running.values()
-        rows = [(self._shown_end(one), one.job, self._kept(one)) for one in running]
+        rows = [(self._shown_end(one), one.job, self._kept_by(one)) for one in running]
         if self._held_back[1] > 0:
             rows.append((self._held_back[0], -1, self._held_back[1]))
         outages = self._real.machine.outages.items()
@@ -104,19 +100,21 @@ class LendingView(View):
         tables.holder_job[: ends.end.size] = ends.job
         tables.holder_processors[: ends.end.size] = ends.processors
 
-    def take_in(self, arrived: Sequence[int], held_back: float) -> None:
+    def take_in(self, arrived: Sequence[int], kept: Mapping[int, int], held_back: float) -> None:
         """Take in what has happened.
 
         Parameters
         ----------
         arrived : list of int
             Who may queue now, in queue order.
+        kept : mapping of int to int
+            How many processors runs keep that keep fewer than they hold, by job.
         held_back : float
             Until when nothing counts as free, seconds; infinity if all does.
         """
-        state, running = self._state, self._real.running.values()
+        state, running, self._kept = self._state, self._real.running, kept
         state.now, state.arrived = self._real.now, [*arrived]
-        free = self._real.free + sum(run.processors - self._kept(run) for run in running)
+        free = self._real.free + sum(running[job].processors - kept[job] for job in kept)
         self._held_back = held_back, free if held_back < np.inf else 0
         state.tables.run["now"], state.tables.run["free"] = state.now, free - self._held_back[1]
         state.disturbed = True
@@ -135,9 +133,12 @@ class LendingView(View):
         seconds += self._cost.start(processors)
         return seconds if self._shown is None else seconds + _margin(self.submit_time[job])
 
+    def _kept_by(self, run: Run) -> int:
+        return self._kept.get(run.job, run.processors)
+
     def end_of(self, run: Run) -> float:
         """Return when a run would end that held what it keeps from now on."""
-        held, kept, relative = run.processors, self._kept(run), self._runs.relative
+        held, kept, relative = run.processors, self._kept_by(run), self._runs.relative
         if kept == held:
             return run.believed_end
         since, pause = max(self.now, run.resumes), self._cost.change(held, kept)
@@ -169,7 +170,7 @@ class LendingView(View):
         return self._keeps_otherwise
 
     def _shown_end(self, run: Run) -> float:
-        end, kept = self.end_of(run), self._kept(run)
+        end, kept = self.end_of(run), self._kept_by(run)
         if self._shown is None or not self.malleable[run.job]:
             return end
         shown, before = self._shown.get(run.job, (-np.inf, run.processors))

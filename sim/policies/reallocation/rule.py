@@ -33,7 +33,6 @@ from sim.policies.reallocation.shares import snap
 from sim.policies.reallocation.weighing import Weighing
 from sim.state.columns import padded
 from sim.state.decisions import Decision, Resize, Start, WakeAt
-from sim.state.machine_state import Run
 from sim.state.view import View
 
 
@@ -198,7 +197,7 @@ class ReallocatingScheduler:
         self.view = view
         self.rule, self.allocation = rule, allocation
         self.beliefs = Beliefs(view)
-        self.lending = LendingView(view, self.beliefs, self._kept, rule.cost)
+        self.lending = LendingView(view, self.beliefs, rule.cost)
         self.inner = backfill.begin(self.lending, order, self)
         if getattr(self.inner, "tracks_runs", False):
             self.lending.track()
@@ -207,7 +206,7 @@ class ReallocatingScheduler:
         self._waking = -np.inf
         self._weighing = Weighing(self.beliefs, rule.cost, rule.gain_factor)
         self.lends_otherwise = False
-        self._given: dict[int, int] = {}  # what shrinks that are worth it would leave
+        self._lent: dict[int, int] = {}  # what runs keep that keep fewer than they hold
         self.deferred: list[int] = []
         self._before: Shared | None = None
 
@@ -243,20 +242,16 @@ class ReallocatingScheduler:
         `inner` asks it, as the allocation that it is given.
         """
         if view.malleable[job] and not self.rule.grows_only:
-            return self._least(job)
+            return self._limits(job)[0]
         return self.allocation.choose(job, view, outlook)
 
-    def _least(self, job: int) -> int:
-        """Return the count with which a job starts, and below which it need not fall."""
-        return self.rule.queue_count(self.beliefs, job)
+    def _limits(self, job: int) -> tuple[int, int]:
+        """Return the count with which a job starts, below which it need not fall, and its most."""
+        limits: tuple[int, int] = self.beliefs.keep(job, "limits", self._read_limits)
+        return limits
 
-    def _kept(self, run: Run) -> int:
-        """Return the processors that a run cannot be asked to give up."""
-        if self.rule.weighs_shrinks:
-            return self._given.get(run.job, run.processors)
-        if self.rule.reclaim and self.view.malleable[run.job]:
-            return min(self._least(run.job), run.processors)
-        return run.processors
+    def _read_limits(self, job: int) -> tuple[int, int]:
+        return self.rule.queue_count(self.beliefs, job), self.view.extremes(job)[1]
 
     def decide(self) -> list[Decision]:
         """Decide who starts, and who grows and shrinks."""
@@ -265,14 +260,16 @@ class ReallocatingScheduler:
         for run in view.ended:
             self.beliefs.forget(run.job)
         running = self._running()
+        kept = running.least if self.rule.reclaim else running.held
         if self.rule.weighs_shrinks:
             kept = self._weighing.kept(running, self._wanted())
-            shrunk = np.flatnonzero(kept < running.held).tolist()
-            given = {running.job[k]: kept.item(k) for k in shrunk}
-            self.lends_otherwise, self._given = given != self._given, given
+        rows = zip(running.job, running.held.tolist(), kept.tolist(), strict=True)
+        lent = {job: keeps for job, held, keeps in rows if keeps < held}
+        self.lends_otherwise = self.rule.weighs_shrinks and lent != self._lent
+        self._lent = lent
         arrived, until = self.admit(running), self.rule.hold_back(self.beliefs)
         self._is_held_back = until < np.inf
-        self.lending.take_in(arrived, until)
+        self.lending.take_in(arrived, lent, until)
         decisions = self.inner.decide()
         self.lending.expect(decisions)
         starts = [d for d in decisions if type(d) is Start]
@@ -296,9 +293,9 @@ class ReallocatingScheduler:
         runs = [run for run in self.view.running.values() if self.view.malleable[run.job]]
         job = [run.job for run in runs]
         held = np.array([run.processors for run in runs], np.int64)
-        least = np.array([self._least(one) for one in job], np.int64)
-        largest = np.array([self.view.extremes(one)[1] for one in job], np.int64)
-        return Members(job, [*runs], held, np.minimum(least, held), np.maximum(largest, held))
+        limits = np.array([*map(self._limits, job)], np.int64).reshape(-1, 2)
+        least, largest = np.minimum(limits[:, 0], held), np.maximum(limits[:, 1], held)
+        return Members(job, [*runs], held, least, largest)
 
     def _wanted(self) -> Iterator[int]:
         """Yield the counts for which jobs wait, in queue order, then those of the arrivals."""
@@ -308,7 +305,7 @@ class ReallocatingScheduler:
             for place in queue.places().tolist():
                 yield queue.processors.item(place)
         for job in [*self.deferred, *view.arrived]:
-            yield self._least(job) if view.malleable[job] else view.requested_processors[job]
+            yield self._limits(job)[0] if view.malleable[job] else view.requested_processors[job]
 
     def _members(self, running: Members, starts: list[Start]) -> Members:
         """Return the malleable jobs, now with those that start, and what each may hold."""
@@ -325,7 +322,7 @@ class ReallocatingScheduler:
 
     def _snapped(self, members: Members, shares: IntArray, total: int) -> IntArray:
         """Lower the shares to feasible counts."""
-        allowed = [self.view._feasible.special(job) for job in members.job]
+        allowed = [*map(self.view._feasible.special, members.job)]
         if all(counts is None for counts in allowed):
             return shares
         usable = [
