@@ -206,7 +206,7 @@ class ReallocatingScheduler:
         self._waking = -np.inf
         self._weighing = Weighing(self.beliefs, rule.cost, rule.gain_factor)
         self.lends_otherwise = False
-        self._lent: dict[int, int] = {}  # what runs keep that keep fewer than they hold
+        self._keeps: dict[int, int] = {}  # what runs keep that lend the rest
         self.deferred: list[int] = []
         self._before: Shared | None = None
 
@@ -264,12 +264,12 @@ class ReallocatingScheduler:
         if self.rule.weighs_shrinks:
             kept = self._weighing.kept(running, self._wanted())
         rows = zip(running.job, running.held.tolist(), kept.tolist(), strict=True)
-        lent = {job: keeps for job, held, keeps in rows if keeps < held}
-        self.lends_otherwise = self.rule.weighs_shrinks and lent != self._lent
-        self._lent = lent
+        keeps = {job: least for job, held, least in rows if least < held}
+        self.lends_otherwise = self.rule.weighs_shrinks and keeps != self._keeps
+        self._keeps = keeps
         arrived, until = self.admit(running), self.rule.hold_back(self.beliefs)
         self._is_held_back = until < np.inf
-        self.lending.take_in(arrived, lent, until)
+        self.lending.take_in(arrived, keeps, until)
         decisions = self.inner.decide()
         self.lending.expect(decisions)
         starts = [d for d in decisions if type(d) is Start]
