@@ -52,6 +52,19 @@ def last_efficient(
     return place
 
 
+def efficient(reading: Reading, efficiency: float) -> int:
+    """Return the place of the largest count that is efficient enough, else the first.
+
+    Parameters
+    ----------
+    reading : Reading
+    efficiency : float
+        Least T(1) / (n·T(n)).
+    """
+    counts, runtimes, serial = reading
+    return int(last_efficient(counts, runtimes, 0, counts.size, serial, efficiency))
+
+
 class CurveRule:
     """Reads a count off the predicted runtimes over the feasible counts.
 
@@ -141,5 +154,4 @@ class EfficiencyAtLeast(CurveRule):
 
     def pick(self, reading: Reading) -> int:
         """Return the place of the largest count that is efficient enough, else the first."""
-        counts, runtimes, serial = reading
-        return int(last_efficient(counts, runtimes, 0, counts.size, serial, self.efficiency))
+        return efficient(reading, self.efficiency)
