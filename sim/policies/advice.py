@@ -5,7 +5,7 @@ application does, and it knows nothing far from the counts that were measured.
 """
 
 from dataclasses import dataclass
-from typing import Literal, NamedTuple
+from typing import Literal, NamedTuple, cast
 
 import numpy as np
 
@@ -19,7 +19,6 @@ from sim.state.view import View
 
 Repair = Literal["fitted", "always", "never"]
 Counts = Literal["powers_of_two", "all"]
-MENUS: tuple[Counts, ...] = ("powers_of_two", "all")
 
 
 class Reading(NamedTuple):
@@ -118,7 +117,7 @@ def round_down(counts: IntArray, wanted: float) -> int:
     return max(place, 0)
 
 
-def check_counts(counts: Counts | str) -> Counts:
+def check_counts(counts: str) -> Counts:
     """Return a name of counts to try, if it is one.
 
     Raises
@@ -126,10 +125,8 @@ def check_counts(counts: Counts | str) -> Counts:
     ValueError
         If it is none.
     """
-    for known in MENUS:
-        if counts == known:
-            return known
-    raise ValueError(f"counts must be 'powers_of_two' or 'all', got {counts!r}")
+    check_choice(("powers_of_two", "all"), counts=counts)
+    return cast(Counts, counts)
 
 
 def tried(job: int, view: View, which: Counts) -> IntArray:

@@ -51,7 +51,11 @@ class PlacingScheduler(AroundScheduler):
         self.load = load
 
     def decide(self) -> Sequence[Decision]:
-        """Decide as the inner scheduler does, and place the starts in its order."""
+        """Decide as the inner scheduler does, and place the starts in its order.
+
+        A start on processors that others are only about to give up is left to the
+        engine, and with it all that follow: nobody knows which it will take.
+        """
         decisions = self.inner.decide()
         if not any(type(decision) is Start and decision.nodes is None for decision in decisions):
             return decisions
@@ -59,28 +63,14 @@ class PlacingScheduler(AroundScheduler):
         placed: list[Decision] = []
         for decision in decisions:
             if type(decision) is Start and decision.nodes is None:
-                decision, free = named(self.view, self.load, decision, free)
+                job, count = decision.job, decision.processors
+                own = free  # all go to a start for which others are yet to give up some
+                if count <= free.size:
+                    own = fastest(self.view, self.load, job, count, free)
+                    decision = decision._replace(nodes=as_ranges(own))
+                free = np.setdiff1d(free, own, assume_unique=True)
             placed.append(decision)
         return placed
-
-
-def named(view: View, load: "LoadForecast", start: Start, free: IntArray) -> tuple[Start, IntArray]:
-    """Return a start with its processors named, and those that are free after it.
-
-    A start on processors that others are only about to give up is left to the
-    engine, and with it all that follow: nobody knows which it will take.
-
-    Parameters
-    ----------
-    view : View
-    load : LoadForecast
-    start : Start
-    free : numpy.ndarray of int, ascending
-    """
-    if start.processors > free.size:
-        return start, free[:0]
-    own = fastest(view, load, start.job, start.processors, free)
-    return start._replace(nodes=as_ranges(own)), np.setdiff1d(free, own, assume_unique=True)
 
 
 def fastest(view: View, load: "LoadForecast", job: int, count: int, free: IntArray) -> IntArray:

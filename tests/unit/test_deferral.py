@@ -1,7 +1,6 @@
 """Jobs whose share rounds to nothing wait (policies.md 4.4, 4.5), against a naive model."""
 
 from dataclasses import replace
-from functools import partial
 from itertools import pairwise
 
 import numpy as np
@@ -9,9 +8,12 @@ import pytest
 from malleables import beliefs_of, members_of, play, power_truth, stretches_of
 
 from sim.engine.invariants import Checker
+from sim.policies.allocation.rigid import Request
 from sim.policies.backfill.conservative import Conservative
+from sim.policies.backfill.easy import Easy
+from sim.policies.order import FirstComeFirstServed
 from sim.policies.reallocation.hesrpt import HeSrpt
-from sim.policies.reallocation.lending import Deferral
+from sim.policies.reallocation.rule import ReallocatingScheduler
 
 WORK = [101.0, 70.0, 55.0, 31.0, 21.0, 13.0, 9.0]
 
@@ -62,12 +64,13 @@ def test_the_shortest_gets_everything(backfill: object) -> None:
 def test_those_kept_back_count_among_the_jobs_that_are_there() -> None:
     """θ(3, 0.8)·4 = 0.02, 0.51, 3.47: the largest waits, the others get 1 and 3."""
     beliefs = beliefs_of(power_truth([5.0, 3.0, 2.0], [0.8] * 3, 4), 4)
-    share = partial(HeSrpt(exponent=0.8).share, beliefs)
-    deferral = Deferral(beliefs, share, beliefs.view.extremes)
+    rule = HeSrpt(exponent=0.8)
+    parts = beliefs.view, FirstComeFirstServed(), Easy(), Request()
+    scheduler = ReallocatingScheduler(rule, *parts)
     beliefs.view._state.arrived = [0, 1, 2]
     nobody = members_of(beliefs, [])
-    assert deferral.admit(nobody) == [1, 2]
-    assert deferral.jobs == [0]
+    assert scheduler.admit(nobody) == [1, 2]
+    assert scheduler.deferred == [0]
     beliefs.view._state.arrived = []
     every = members_of(beliefs, [0, 1, 3])
     rest = replace(
@@ -79,5 +82,5 @@ def test_those_kept_back_count_among_the_jobs_that_are_there() -> None:
         largest=every.largest[1:],
     )
     beliefs.view._state.tables.run["free"] = 0
-    assert deferral.admit(rest) == []
-    assert deferral.share(rest, 4).tolist() == [1, 3]
+    assert scheduler.admit(rest) == []
+    assert scheduler.share(rest, 4).tolist() == [1, 3]

@@ -244,17 +244,6 @@ def iterate(
 
 
 @compiled
-def _copy(profile: Profile, copy: Profile) -> None:
-    """Write a profile into another one, which has room for it."""
-    times, free, span = profile
-    number = span[LAST] - span[FIRST]
-    for i in range(number):
-        copy.times[i] = times[span[FIRST] + i]
-        copy.free[i] = free[span[FIRST] + i]
-    copy.span[FIRST], copy.span[LAST] = 0, number
-
-
-@compiled
 def fill_idle(
     profile: Profile, counts: IntArray, runtimes: FloatArray, spans: NDArray[Any],
     serial: FloatArray,
@@ -265,15 +254,17 @@ def fill_idle(
     Σ T(n)·n·E(n) is Σ T(1), so that utilisation rises where the latest planned end falls.
     """
     pick: IntArray = spans["low"].copy()
-    times, _, span = profile
-    high, now = spans["high"], times[span[FIRST]]
-    jobs = pick.size
-    room = span[LAST] - span[FIRST] + 2 * jobs + 4
+    times, free, span = profile
+    high, now, first = spans["high"], times[span[FIRST]], span[FIRST]
+    jobs, number = pick.size, span[LAST] - first
+    room = number + 2 * jobs + 4
     work = Profile(np.empty(room), np.empty(room, np.int64), np.empty(2, np.int64))
     starts, best = np.empty(jobs), pick.copy()
     latest = np.inf
     while True:
-        _copy(profile, work)
+        work.times[:number] = times[first : first + number]
+        work.free[:number] = free[first : first + number]
+        work.span[FIRST], work.span[LAST] = 0, number
         end, last = 0.0, 0
         for i in range(jobs):
             seconds = runtimes[pick[i]]

@@ -19,19 +19,6 @@ from sim.state.view import View
 Cap = Literal["maximum", "average", "knee"]
 
 
-def place_of_cap(reading: Reading, cap: Cap) -> int:
-    """Return the place of the most processors that a job should ever get.
-
-    The fastest count (``maximum``), the average parallelism A (``average``), or
-    the processor working set (``knee``).
-    """
-    if cap == "knee":
-        return int(knee(reading.counts, reading.runtimes))
-    if cap == "average":
-        return int(average(*reading))
-    return int(first_least(reading.runtimes))
-
-
 @dataclass(frozen=True, kw_only=True)
 class CappedCounts(OpenCounts):
     """What rules with a cap on each job's count have in common.
@@ -59,9 +46,14 @@ class CappedCandidates(Candidates):
 
     def of(self, job: int) -> Reading:
         """Return the job's candidates up to its cap."""
-        reading = super().of(job)
-        most = place_of_cap(reading, self._cap) + 1
-        return Reading(reading.counts[:most], reading.runtimes[:most], reading.serial)
+        counts, runtimes, serial = super().of(job)
+        if self._cap == "knee":
+            last = knee(counts, runtimes)
+        elif self._cap == "average":
+            last = average(counts, runtimes, serial)
+        else:
+            last = first_least(runtimes)
+        return Reading(counts[: last + 1], runtimes[: last + 1], serial)
 
 
 HELD, CLOCK, WHOLE = range(3)

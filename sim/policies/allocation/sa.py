@@ -1,5 +1,6 @@
 """SA: the smallest predicted turnaround, chosen at submit (Cirne & Berman); its load-blind twin."""
 
+from contextlib import nullcontext
 from typing import Literal, NamedTuple
 
 import numpy as np
@@ -202,9 +203,7 @@ class UsualTurnaround(SmallestTurnaround):
 
     def choose(self, job: int, view: View, outlook: Outlook) -> int:
         """Return the count with the least turnaround under the usual load."""
-        if view.load is None:
-            return super().choose(job, view, outlook)
-        with view.load.usual():
+        with nullcontext() if view.load is None else view.load.usual():
             return super().choose(job, view, outlook)
 
 

@@ -23,9 +23,6 @@ from sim.state.run_state import State, make_room
 from sim.state.run_steps import ask_to_wake, holders_in, resize, start
 from sim.state.waiting_queue import pop, tidy
 
-Bounds = tuple[IntArray, IntArray, IntArray]
-"""What each of some jobs holds, 0 if it starts now, and between which counts it may be."""
-
 
 @compiled
 def _relative(sharing: SharingMemory, job: int, count: int) -> float:
@@ -91,7 +88,14 @@ def _find_starts(state: State, sharing: SharingMemory) -> int:
 
 
 @compiled
-def leave_room(bounds: Bounds, request: IntArray, keeps_all: bool, strict: bool) -> None:
+def leave_room(
+    held: IntArray,
+    least: IntArray,
+    largest: IntArray,
+    request: IntArray,
+    keeps_all: bool,
+    strict: bool,
+) -> None:
     """Lower what jobs may hold while others wait.
 
     None grows beyond its request without a curve, and none at all that would keep what it gets.
@@ -99,8 +103,9 @@ def leave_room(bounds: Bounds, request: IntArray, keeps_all: bool, strict: bool)
 
     Parameters
     ----------
-    bounds : Bounds
-        The largest counts are lowered in place.
+    held, least, largest : numpy.ndarray of int, shape (n,)
+        What each holds, 0 if it starts now, and between which counts it may be; the largest
+        counts are lowered in place.
     request : numpy.ndarray of int, shape (n,)
         Of jobs without a curve, else 0.
     keeps_all : bool
@@ -108,7 +113,6 @@ def leave_room(bounds: Bounds, request: IntArray, keeps_all: bool, strict: bool)
     strict : bool
         Whether nobody passes the head of the queue.
     """
-    held, least, largest = bounds
     for k in range(held.size):
         if request[k] > 0:
             largest[k] = min(largest[k], request[k])
@@ -117,35 +121,30 @@ def leave_room(bounds: Bounds, request: IntArray, keeps_all: bool, strict: bool)
         largest[k] = max(largest[k], held[k], least[k])
 
 
-@compiled
-def _leave_room(sharing: SharingMemory, jobs: IntArray, bounds: Bounds, keeps_all: bool) -> None:
-    strict = sharing.backfilling[0].strict != 0
-    leave_room(bounds, sharing.jobs["request"][jobs], keeps_all, strict)
-
-
-@compiled
-def _bounds(state: State, sharing: SharingMemory, jobs: IntArray) -> Bounds:
-    """Return what jobs hold, of whom the members come first, and what they may."""
-    own, members = sharing.jobs, sharing.tally[0].members
-    held = np.zeros_like(jobs)
-    held[:members] = state.processors[jobs[:members]]
-    return held, own["least"][jobs], own["most"][jobs]
-
-
 @compiled(forceinline=True)
 def _claims(
-    state: State, sharing: SharingMemory, jobs: IntArray, bounds: Bounds, total: int
+    state: State, sharing: SharingMemory, jobs: IntArray, certain: int, total: int, waits: bool
 ) -> Claims:
-    """Return what is claimed by jobs, of whom the members come first."""
+    """Return what is claimed by jobs, of whom the members come first.
+
+    Those from `certain` on may get nothing; room is left if others wait.
+    """
+    own, tally, held = sharing.jobs, sharing.tally[0], np.zeros_like(jobs)
+    members, strict = tally.members, sharing.backfilling[0].strict != 0
+    held[:members] = state.processors[jobs[:members]]
+    least, largest = own["least"][jobs], own["most"][jobs]
+    least[certain:] = 0
+    if waits:
+        keeps_all = not (sharing.reclaims or tally.held_back)
+        leave_room(held, least, largest, own["request"][jobs], keeps_all, strict)
     work = stretch = np.empty(0)
     if sharing.weighs_work and jobs.size > 0:
-        work, stretch = _work_left(state, sharing, jobs, equal_counts(bounds[2], total))
+        work, stretch = _work_left(state, sharing, jobs, equal_counts(largest, total))
     readings, searches = sharing.readings[jobs], sharing.searches
     if searches.size > 0:
         searches = searches[jobs]
-    return Claims(
-        readings, *bounds, total, work, stretch, sharing.parameters, searches, state.run[0].now
-    )
+    limits, given = (held, least, largest, total), (work, stretch, sharing.parameters)
+    return Claims(readings, *limits, *given, searches, state.run[0].now)
 
 
 @compiled
@@ -185,11 +184,8 @@ def begin_pass(state: State, sharing: SharingMemory) -> tuple[IntArray, Claims]:
         jobs[number] = job
         number += is_malleable
         total -= 0 if is_malleable else held[job]
-    bounds = _bounds(state, sharing, jobs[:number])
-    if sharing.queue.at[0].waiting > found.size or tally.deferred > 0:
-        keeps_all = not (sharing.reclaims or tally.held_back)
-        _leave_room(sharing, jobs[:number], bounds, keeps_all)
-    return jobs[:number], _claims(state, sharing, jobs[:number], bounds, total)
+    waits = sharing.queue.at[0].waiting > found.size or tally.deferred > 0
+    return jobs[:number], _claims(state, sharing, jobs[:number], number, total, waits)
 
 
 # Where a job may get nothing, it is deferred
@@ -233,10 +229,7 @@ def _claim_beside(
 ) -> tuple[IntArray, Claims]:
     """Return who claims, and what: jobs, and then those who may get nothing."""
     everybody = np.concatenate((jobs, deferred))
-    bounds = _bounds(state, sharing, everybody)
-    bounds[1][jobs.size :] = 0
-    _leave_room(sharing, everybody, bounds, False)
-    return everybody, _claims(state, sharing, everybody, bounds, total)
+    return everybody, _claims(state, sharing, everybody, jobs.size, total, True)
 
 
 @compiled

@@ -1,6 +1,6 @@
 """The malleable jobs on the machine, and what a reallocation rule knows of each."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, TypeVar
@@ -13,8 +13,6 @@ from sim.state.machine_state import Run
 from sim.state.view import View
 
 Found = TypeVar("Found")
-Limits = Callable[[int], tuple[int, int]]
-"""Job to the count below which it need not fall, and its largest."""
 
 TABLED = 1 << 14
 """Largest count up to which a job's whole believed curve is kept."""
@@ -50,16 +48,16 @@ class Members:
     def __len__(self) -> int:
         return len(self.job)
 
-    def joined_by(self, jobs: list[int], least: list[int], limits: Limits) -> "Members":
+    def joined_by(self, jobs: Mapping[int, int], view: View) -> "Members":
         """Return these, then jobs that hold nothing yet, with the least that each may hold."""
-        largest = [max(limits(job)[1], low) for job, low in zip(jobs, least, strict=True)]
-        nothing = np.zeros(len(jobs), np.int64)
+        least = np.array([*jobs.values()], np.int64)
+        largest = np.array([view.extremes(job)[1] for job in jobs], np.int64)
         return Members(
             [*self.job, *jobs],
             [*self.run, *(None for _ in jobs)],
-            np.concatenate([self.held, nothing]),
-            np.concatenate([self.least, np.array(least, np.int64)]),
-            np.concatenate([self.largest, np.array(largest, np.int64)]),
+            np.concatenate([self.held, np.zeros_like(least)]),
+            np.concatenate([self.least, least]),
+            np.concatenate([self.largest, np.maximum(largest, least)]),
         )
 
 

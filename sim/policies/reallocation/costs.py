@@ -4,27 +4,11 @@ Data volumes are those of a whole job, and the same for all jobs; bandwidths are
 in the same unit per second.
 """
 
-from typing import Protocol
-
 from sim.errors import FINITE, POSITIVE_AND_FINITE
 
 
-class CostModel(Protocol):
-    """Seconds of lost progress."""
-
-    @property
-    def free(self) -> bool:
-        """Whether every change is free."""
-
-    def change(self, before: int, after: int) -> float:
-        """Return what it costs a run to go from one count to another."""
-
-    def start(self, processors: int) -> float:
-        """Return what the start of a malleable job costs."""
-
-
-class NoCost:
-    """Changes are free, as theory has it."""
+class CostModel:
+    """Seconds of lost progress, none by default."""
 
     @property
     def free(self) -> bool:
@@ -32,18 +16,22 @@ class NoCost:
         return self.change(1, 2) == self.change(2, 1) == 0.0
 
     def change(self, before: int, after: int) -> float:
-        """Return 0."""
+        """Return what it costs a run to go from one count to another."""
         return 0.0
 
     def start(self, processors: int) -> float:
-        """Return 0."""
+        """Return what the start of a malleable job costs."""
         return 0.0
+
+
+class NoCost(CostModel):
+    """Changes are free, as theory has it."""
 
 
 FREE = NoCost()
 
 
-class Constant(NoCost):
+class Constant(CostModel):
     """Every change costs the same.
 
     Parameters
@@ -60,7 +48,7 @@ class Constant(NoCost):
         return self.seconds
 
 
-class ProcessManagement(NoCost):
+class ProcessManagement(CostModel):
     """Processes are created or removed one by one: c0 + c1·|m - n|.
 
     Parameters
@@ -81,7 +69,7 @@ class ProcessManagement(NoCost):
         return self.seconds + each * abs(after - before)
 
 
-class Redistribution(NoCost):
+class Redistribution(CostModel):
     """Block-distributed data move: c0 + V·(1 - min/max) / (bandwidth·min).
 
     Parameters
@@ -105,7 +93,7 @@ class Redistribution(NoCost):
         return self.seconds + self.volume * (1.0 - few / many) / (self.bandwidth * few)
 
 
-class CheckpointRestart(NoCost):
+class CheckpointRestart(CostModel):
     """The job is written out, started again and read in: V/B + restart + V/B.
 
     Parameters
@@ -128,7 +116,7 @@ class CheckpointRestart(NoCost):
         return 2.0 * self.volume / self.bandwidth + self.restart
 
 
-class Phases(NoCost):
+class Phases(CostModel):
     """Phases of an application: once at start, at each change, and at expansion.
 
     All processors held wait for the new ones to get ready.

@@ -1,15 +1,13 @@
-"""What backfilling sees under reallocation: what malleable jobs keep, and who may queue."""
+"""What backfilling sees under reallocation: what malleable jobs keep."""
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from copy import copy
-from typing import Any
 
 import numpy as np
 
-from predictors.base import IntArray
 from predictors.compiling import direct
-from sim.policies.passes.malleable import Shared, leave_room, lent_end, shared_among, stands
-from sim.policies.reallocation.beliefs import Beliefs, Limits, Members
+from sim.policies.passes.malleable import lent_end
+from sim.policies.reallocation.beliefs import Beliefs
 from sim.policies.reallocation.costs import CostModel
 from sim.state.availability import BelievedEnds
 from sim.state.decisions import Decision, Start
@@ -26,14 +24,6 @@ _ROUNDING, _CLOCK_ROUNDING = 1e-9, 1e-13
 def _margin(instant: float) -> float:
     """Return seconds that no rounding errors on the way to an instant add up to."""
     return _ROUNDING + _CLOCK_ROUNDING * abs(instant)
-
-
-def leave_room_among(
-    members: Members, beliefs: Beliefs, keeps_all: bool = False, strict: bool = False
-) -> None:
-    """Lower what members may hold while others wait, as `leave_room` says."""
-    request = np.array([beliefs.request(job) for job in members.job], np.int64)
-    leave_room((members.held, members.least, members.largest), request, keeps_all, strict)
 
 
 class LendingView(View):
@@ -63,38 +53,23 @@ class LendingView(View):
     view : View
         The real one; everything but runs and free processors is shared with it.
     beliefs : Beliefs
-    kept : callable
-        Run to the processors that it keeps.
     cost : CostModel
         Of starts and changes.
     """
 
-    def __init__(
-        self, view: View, beliefs: Beliefs, kept: Callable[[Run], int], cost: CostModel
-    ) -> None:
+    def __init__(self, view: View, beliefs: Beliefs, cost: CostModel) -> None:
+        self.__dict__.update(vars(view))
         self._real = view
         self._state = state = copy(view._state)
         state.tables = idle_state(state.processors, state.jobs, state.tables.found.size)
         self._changes = Changes(self._state)
         self._runs = beliefs
-        self._kept = kept
+        self._kept: Mapping[int, int] = {}
         self._cost = cost
-        self._free = 0
         self._is_laid = False
         self._held_back = np.inf, 0
         self._shown: dict[int, tuple[float, int]] | None = None
         self._keeps_otherwise = False
-
-    def __getattr__(self, name: str) -> Any:
-        """Return what this view does not see otherwise than the real one."""
-        if name == "_real":  # a copy under way has none yet
-            raise AttributeError(name)
-        return getattr(self._real, name)
-
-    @property
-    def free(self) -> int:
-        """How many processors are idle or lent."""
-        return self._free
 
     @property
     def _ends(self) -> BelievedEnds:
@@ -113,30 +88,35 @@ class LendingView(View):
         if self._is_laid:
             return
         self._is_laid, tables, run = True, self._state.tables, self._state.tables.run
-        ends, run["arrived"] = self._all_ends(), self._real._tables.run["arrived"]
+        running = self._real.running.values()
+        rows = [(self._shown_end(one), one.job, self._kept_by(one)) for one in running]
+        if self._held_back[1] > 0:
+            rows.append((self._held_back[0], -1, self._held_back[1]))
+        outages = self._real.machine.outages.items()
+        rows += [(end, -1 - node, width) for node, (end, width) in outages]
+        ends, run["arrived"] = BelievedEnds.of(rows), self._real._tables.run["arrived"]
         run["holders"] = ends.end.size
         tables.holder_end[: ends.end.size] = ends.end
         tables.holder_job[: ends.end.size] = ends.job
         tables.holder_processors[: ends.end.size] = ends.processors
 
-    def take_in(self, arrived: Sequence[int], lent: int, held_back: float) -> None:
+    def take_in(self, arrived: Sequence[int], kept: Mapping[int, int], held_back: float) -> None:
         """Take in what has happened.
 
         Parameters
         ----------
         arrived : list of int
             Who may queue now, in queue order.
-        lent : int
-            How many processors malleable runs hold beyond what they keep.
+        kept : mapping of int to int
+            How many processors runs keep that keep fewer than they hold, by job.
         held_back : float
             Until when nothing counts as free, seconds; infinity if all does.
         """
-        state = self._state
+        state, running, self._kept = self._state, self._real.running, kept
         state.now, state.arrived = self._real.now, [*arrived]
-        self._free = self._real.free + lent
-        self._held_back = held_back, self._free if held_back < np.inf else 0
-        self._free -= self._held_back[1]
-        state.tables.run["now"], state.tables.run["free"] = state.now, self._free
+        free = self._real.free + sum(running[job].processors - kept[job] for job in kept)
+        self._held_back = held_back, free if held_back < np.inf else 0
+        state.tables.run["now"], state.tables.run["free"] = state.now, free - self._held_back[1]
         state.disturbed = True
         state.moved_ends, state.ended = {}, []
         state.outages_changed = self._shown is not None or self._real.changes.outages_changed
@@ -153,23 +133,17 @@ class LendingView(View):
         seconds += self._cost.start(processors)
         return seconds if self._shown is None else seconds + _margin(self.submit_time[job])
 
+    def _kept_by(self, run: Run) -> int:
+        return self._kept.get(run.job, run.processors)
+
     def end_of(self, run: Run) -> float:
         """Return when a run would end that held what it keeps from now on."""
-        held, kept, relative = run.processors, self._kept(run), self._runs.relative
+        held, kept, relative = run.processors, self._kept_by(run), self._runs.relative
         if kept == held:
             return run.believed_end
         since, pause = max(self.now, run.resumes), self._cost.change(held, kept)
         before, after = relative(run.job, held), relative(run.job, kept)
         return lent_end(run.believed_end, since, pause, before, after)
-
-    def _all_ends(self) -> BelievedEnds:
-        running = self._real.running.values()
-        ends = [(self._shown_end(run), run.job, self._kept(run)) for run in running]
-        if self._held_back[1] > 0:
-            ends.append((self._held_back[0], -1, self._held_back[1]))
-        outages = self._real.machine.outages.items()
-        ends += [(end, -1 - node, width) for node, (end, width) in outages]
-        return BelievedEnds.of(ends)
 
     # For schedulers that remember reservations between passes
 
@@ -196,7 +170,7 @@ class LendingView(View):
         return self._keeps_otherwise
 
     def _shown_end(self, run: Run) -> float:
-        end, kept = self.end_of(run), self._kept(run)
+        end, kept = self.end_of(run), self._kept_by(run)
         if self._shown is None or not self.malleable[run.job]:
             return end
         shown, before = self._shown.get(run.job, (-np.inf, run.processors))
@@ -206,75 +180,3 @@ class LendingView(View):
             shown = end + margin
         self._shown[run.job] = shown, kept
         return shown
-
-
-class Deferral:
-    """Keeps malleable jobs back whose share of the machine rounds to nothing.
-
-    A job that runs cannot be taken off its least count, so this must be settled
-    before a job starts: the rule shares out all that malleable jobs hold and all
-    that is free among those that run and those that would start, and who gets
-    nothing waits in front of the queue until the next pass.
-
-    Parameters
-    ----------
-    beliefs : Beliefs
-    share : callable
-        The rule: members and a total to the processors of each.
-    limits : callable
-        Job to the count below which it never falls and its largest.
-
-    Attributes
-    ----------
-    jobs : list of int
-        Who is kept back, in order of arrival.
-    """
-
-    def __init__(
-        self, beliefs: Beliefs, share: Callable[[Members, int], IntArray], limits: Limits
-    ) -> None:
-        self._beliefs = beliefs
-        self._share = share
-        self._limits = limits
-        self._before: Shared | None = None
-        self.jobs: list[int] = []
-
-    def admit(self, running: Members) -> Sequence[int]:
-        """Return the jobs that may queue now: all arrivals but those that are kept back.
-
-        Parameters
-        ----------
-        running : Members
-            The malleable jobs that run.
-        """
-        view, self._before = self._beliefs.view, None
-        everybody = [*self.jobs, *view.arrived]
-        candidates = [job for job in everybody if view.malleable[job]]
-        if not candidates:
-            return everybody
-        total, asked = view.free + int(running.held.sum()), self._with(running, candidates)
-        shares = self._share(asked, total)
-        self._before = shared_among(np.array(asked.job), asked.largest, shares, total)
-        got = set(self._before.jobs.tolist())
-        self.jobs = [job for job in candidates if job not in got]
-        return [job for job in everybody if job in got or not view.malleable[job]]
-
-    def share(self, members: Members, total: int) -> IntArray:
-        """Return the shares of the members, among whom nobody is who is kept back.
-
-        Those who are kept back count among the jobs that are there.
-        """
-        before, jobs = self._before, np.array(members.job)
-        if before is not None and stands(before, jobs, members.least, members.largest, total):
-            return before.shares
-        if self.jobs:
-            shares = self._share(self._with(members, self.jobs), total)
-            if not shares[len(members) :].any():
-                return shares[: len(members)]
-        return self._share(members, total)
-
-    def _with(self, running: Members, candidates: list[int]) -> Members:
-        """Return the runs and the candidates, which may get nothing."""
-        everybody = running.joined_by(candidates, [0] * len(candidates), self._limits)
-        leave_room_among(everybody, self._beliefs)
-        return everybody

@@ -16,17 +16,23 @@ from sim.policies.allocation.rigid import Request
 from sim.policies.backfill.easy import EasyScheduler
 from sim.policies.base import Allocation, Backfill, Outlook
 from sim.policies.order import Order
-from sim.policies.passes.malleable import decide, decide_deferring
+from sim.policies.passes.malleable import (
+    Shared,
+    decide,
+    decide_deferring,
+    leave_room,
+    shared_among,
+    stands,
+)
 from sim.policies.passes.queue_rule import QueueKeeper
 from sim.policies.passes.sharing import Claims, CompiledSharingRule, equal_counts, prepare
 from sim.policies.reallocation.beliefs import Beliefs, Members
 from sim.policies.reallocation.costs import FREE, CostModel
-from sim.policies.reallocation.lending import Deferral, LendingView, leave_room_among
+from sim.policies.reallocation.lending import LendingView
 from sim.policies.reallocation.shares import snap
 from sim.policies.reallocation.weighing import Weighing
 from sim.state.columns import padded
 from sim.state.decisions import Decision, Resize, Start, WakeAt
-from sim.state.machine_state import Run
 from sim.state.view import View
 
 
@@ -174,6 +180,8 @@ class ReallocatingScheduler:
     lends_otherwise : bool
         Whether runs keep other counts in this pass than in the last, because room
         is made where that is worth it; reservations may then move.
+    deferred : list of int
+        Jobs whose share rounds to nothing, in order of arrival.
     """
 
     promise: Promise = "lent"
@@ -189,20 +197,18 @@ class ReallocatingScheduler:
         self.view = view
         self.rule, self.allocation = rule, allocation
         self.beliefs = Beliefs(view)
-        self.lending = LendingView(view, self.beliefs, self._kept, rule.cost)
+        self.lending = LendingView(view, self.beliefs, rule.cost)
         self.inner = backfill.begin(self.lending, order, self)
         if getattr(self.inner, "keeps_reservations", False):
             self.lending.track()
         self._strict = getattr(self.inner, "strict", False)
         self._is_held_back = False
         self._waking = -np.inf
-        self._snaps = False  # whether some job has counts that are not feasible in between
-        self._weighing = Weighing(self.beliefs, rule.cost, rule.gain_factor, self._limits)
+        self._weighing = Weighing(self.beliefs, rule.cost, rule.gain_factor)
         self.lends_otherwise = False
-        self._given: dict[int, int] = {}  # what shrinks that are worth it would leave
-        self._deferral: Deferral | None = None
-        if rule.defers and rule.reclaim:
-            self._deferral = Deferral(self.beliefs, self._share, self._limits)
+        self._keeps: dict[int, int] = {}  # what runs keep that lend the rest
+        self.deferred: list[int] = []
+        self._before: Shared | None = None
 
     def compiled_rule(self, engine: Engine) -> CompiledRule | None:
         """Return the compiled rule where nothing in Python has a say in a pass.
@@ -216,7 +222,7 @@ class ReallocatingScheduler:
         if (
             not acts_as(rule, kind)
             or not (rule.cost.free and rule.cost.start(1) == rule.distance == 0)
-            or rule.grows_only
+            or not (rule.reclaim or (rule.shrinks_unasked and not rule.defers))
             or self.view.predictor.learns
             or engine.kills
             or not foresees(engine.predictor)
@@ -236,29 +242,16 @@ class ReallocatingScheduler:
         `inner` asks it, as the allocation that it is given.
         """
         if view.malleable[job] and not self.rule.grows_only:
-            return self.rule.queue_count(self.beliefs, job)
+            return self._limits(job)[0]
         return self.allocation.choose(job, view, outlook)
 
-    def _share(self, members: Members, total: int) -> IntArray:
-        """Return what the rule gives each member."""
-        return self.rule.share(self.beliefs, members, total)
-
     def _limits(self, job: int) -> tuple[int, int]:
-        """Return the count below which a job need not fall, and its largest."""
+        """Return the count with which a job starts, below which it need not fall, and its most."""
         limits: tuple[int, int] = self.beliefs.keep(job, "limits", self._read_limits)
         return limits
 
     def _read_limits(self, job: int) -> tuple[int, int]:
-        self._snaps = self._snaps or self.view._feasible.special(job) is not None
         return self.rule.queue_count(self.beliefs, job), self.view.extremes(job)[1]
-
-    def _kept(self, run: Run) -> int:
-        """Return the processors that a run cannot be asked to give up."""
-        if self.rule.weighs_shrinks:
-            return self._given.get(run.job, run.processors)
-        if self.rule.reclaim and self.view.malleable[run.job]:
-            return min(self._limits(run.job)[0], run.processors)
-        return run.processors
 
     def decide(self) -> list[Decision]:
         """Decide who starts, and who grows and shrinks."""
@@ -267,47 +260,42 @@ class ReallocatingScheduler:
         for run in view.ended:
             self.beliefs.forget(run.job)
         running = self._running()
-        lent = self._lent(running)
-        deferral, arrived = self._deferral, view.arrived
-        if deferral is not None:
-            arrived = deferral.admit(running)
-        decisions = self._starts(arrived, lent)
+        kept = running.least if self.rule.reclaim else running.held
+        if self.rule.weighs_shrinks:
+            kept = self._weighing.kept(running, self._wanted())
+        rows = zip(running.job, running.held.tolist(), kept.tolist(), strict=True)
+        keeps = {job: least for job, held, least in rows if least < held}
+        self.lends_otherwise = self.rule.weighs_shrinks and keeps != self._keeps
+        self._keeps = keeps
+        arrived, until = self.admit(running), self.rule.hold_back(self.beliefs)
+        self._is_held_back = until < np.inf
+        self.lending.take_in(arrived, keeps, until)
+        decisions = self.inner.decide()
+        self.lending.expect(decisions)
         starts = [d for d in decisions if type(d) is Start]
-        others: list[Decision] = [d for d in decisions if type(d) is not Start]
+        others = [d for d in decisions if type(d) is not Start]
         members = self._members(running, starts)
         total = view.free + int(members.held.sum())
         total -= sum(d.processors for d in starts if not view.malleable[d.job])
+        changes: Iterable[Decision] = starts
+        later = np.inf
         if len(members):
             waiting = self.inner.queue.waiting if isinstance(self.inner, QueueKeeper) else 0
-            if waiting or (deferral is not None and deferral.jobs):
-                keeps_all = not (self.rule.reclaim or self._is_held_back)
-                strict = self._strict and not self.rule.grows_only
-                leave_room_among(members, self.beliefs, keeps_all, strict)
-            share = self._share if deferral is None else deferral.share
-            shares = share(members, total)
-            shares = self._snapped(members, shares, total)
+            if waiting or self.deferred:
+                self._leave_room(members)
+            shares = self._snapped(members, self.share(members, total), total)
             shares, later = self._guarded(members, shares, total)
-            others += self._wakes(later)
-            return [*self._changes(members, shares, starts), *others]
-        return [*starts, *others, *self._wakes(np.inf)]
+            changes = self._changes(members, shares, starts)
+        return [*changes, *others, *self._wakes(later)]
 
     def _running(self) -> Members:
         """Return the malleable runs between what each keeps and the most it can use."""
         runs = [run for run in self.view.running.values() if self.view.malleable[run.job]]
         job = [run.job for run in runs]
         held = np.array([run.processors for run in runs], np.int64)
-        limits = np.array([self._limits(j) for j in job], np.int64).reshape(-1, 2)
+        limits = np.array([*map(self._limits, job)], np.int64).reshape(-1, 2)
         least, largest = np.minimum(limits[:, 0], held), np.maximum(limits[:, 1], held)
         return Members(job, [*runs], held, least, largest)
-
-    def _lent(self, running: Members) -> int:
-        """Return how many processors running jobs could give up, where they may be asked."""
-        if not self.rule.weighs_shrinks:
-            return int((running.held - running.least).sum()) if self.rule.reclaim else 0
-        runs = [run for run in running.run if run is not None]
-        given = self._weighing.kept(runs, self._wanted())
-        self.lends_otherwise, self._given = given != self._given, given
-        return sum(run.processors - self._given.get(run.job, run.processors) for run in runs)
 
     def _wanted(self) -> Iterator[int]:
         """Yield the counts for which jobs wait, in queue order, then those of the arrivals."""
@@ -316,32 +304,27 @@ class ReallocatingScheduler:
             queue = self.inner.queue
             for place in queue.places().tolist():
                 yield queue.processors.item(place)
-        late = [] if self._deferral is None else self._deferral.jobs
-        for job in [*late, *view.arrived]:
+        for job in [*self.deferred, *view.arrived]:
             yield self._limits(job)[0] if view.malleable[job] else view.requested_processors[job]
-
-    def _starts(self, arrived: Sequence[int], lent: int) -> list[Decision]:
-        """Let backfilling decide on the view of what malleable jobs keep."""
-        until = self.rule.hold_back(self.beliefs)
-        self._is_held_back = until < np.inf
-        self.lending.take_in(arrived, lent, until)
-        decisions = list(self.inner.decide())
-        self.lending.expect(decisions)
-        return decisions
 
     def _members(self, running: Members, starts: list[Start]) -> Members:
         """Return the malleable jobs, now with those that start, and what each may hold."""
         least = running.held if self.rule.grows_only else running.least
-        new = [start for start in starts if self.view.malleable[start.job]]
-        jobs, counts = [start.job for start in new], [start.processors for start in new]
-        return replace(running, least=least).joined_by(jobs, counts, self._limits)
+        new = {one.job: one.processors for one in starts if self.view.malleable[one.job]}
+        return replace(running, least=least).joined_by(new, self.view)
+
+    def _leave_room(self, members: Members) -> None:
+        """Lower what members may hold while others wait, as `leave_room` says."""
+        keeps_all = not (self.rule.reclaim or self._is_held_back)
+        strict = self._strict and not self.rule.grows_only
+        request = np.array([self.beliefs.request(job) for job in members.job], np.int64)
+        leave_room(members.held, members.least, members.largest, request, keeps_all, strict)
 
     def _snapped(self, members: Members, shares: IntArray, total: int) -> IntArray:
         """Lower the shares to feasible counts."""
-        if not self._snaps:
+        allowed = [*map(self.view._feasible.special, members.job)]
+        if all(counts is None for counts in allowed):
             return shares
-        special = self.view._feasible.special
-        allowed = [special(job) for job in members.job]
         usable = [
             None if counts is None else counts[(counts >= low) & (counts <= high)]
             for counts, low, high in zip(
@@ -349,6 +332,50 @@ class ReallocatingScheduler:
             )
         ]
         return snap(shares, total, usable)
+
+    # Jobs whose share of the machine rounds to nothing wait. A job that runs cannot be taken off
+    # its least count, so this must be settled before it starts.
+
+    def admit(self, running: Members) -> Sequence[int]:
+        """Return the jobs that may queue now: all that have arrived but those that are deferred.
+
+        All that malleable jobs hold and all that is free is shared out among those that run and
+        those that would start; who gets nothing waits in front of the queue until the next pass.
+
+        Parameters
+        ----------
+        running : Members
+            The malleable jobs that run.
+        """
+        view, self._before = self.view, None
+        everybody, defers = [*self.deferred, *view.arrived], self.rule.defers and self.rule.reclaim
+        candidates = [job for job in everybody if defers and view.malleable[job]]
+        if not candidates:
+            return everybody
+        asked, total = self._beside(running, candidates), view.free + int(running.held.sum())
+        shares = self.rule.share(self.beliefs, asked, total)
+        self._before = shared_among(np.array(asked.job), asked.largest, shares, total)
+        got = set(self._before.jobs.tolist())
+        self.deferred = [job for job in candidates if job not in got]
+        return [job for job in everybody if job in got or not view.malleable[job]]
+
+    def share(self, members: Members, total: int) -> IntArray:
+        """Return the shares of the members; those who are deferred count among who is there."""
+        before, jobs = self._before, np.array(members.job)
+        if before is not None and stands(before, jobs, members.least, members.largest, total):
+            return before.shares
+        if self.deferred:
+            asked = self._beside(members, self.deferred)
+            shares = self.rule.share(self.beliefs, asked, total)
+            if not shares[len(members) :].any():
+                return shares[: len(members)]
+        return self.rule.share(self.beliefs, members, total)
+
+    def _beside(self, members: Members, candidates: list[int]) -> Members:
+        """Return members and candidates, which may get nothing."""
+        everybody = members.joined_by(dict.fromkeys(candidates, 0), self.view)
+        self._leave_room(everybody)
+        return everybody
 
     # The guard
 

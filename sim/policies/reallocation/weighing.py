@@ -1,17 +1,19 @@
 """Whether changes of running jobs are worth what they cost, to those who change and to all."""
 
 from collections.abc import Iterable
+from dataclasses import dataclass
 
 import numpy as np
 
 from predictors.base import IntArray
-from sim.policies.reallocation.beliefs import Beliefs, Limits, Members
+from sim.policies.reallocation.beliefs import Beliefs, Members
 from sim.policies.reallocation.costs import CostModel
 from sim.policies.ties import is_less
 from sim.state.availability import shadow_time
 from sim.state.machine_state import Run
 
 
+@dataclass(frozen=True)
 class Weighing:
     """Weighs what changes are believed to save against κ times what they cost, in seconds.
 
@@ -28,102 +30,91 @@ class Weighing:
     cost : CostModel
     gain_factor : float
         κ.
-    limits : callable
-        Job to the count below which it need not fall, and its largest.
     """
 
-    def __init__(
-        self, beliefs: Beliefs, cost: CostModel, gain_factor: float, limits: Limits
-    ) -> None:
-        self._beliefs = beliefs
-        self._view = beliefs.view
-        self._cost = cost
-        self._factor = gain_factor
-        self._limits = limits
+    beliefs: Beliefs
+    cost: CostModel
+    gain_factor: float
 
     def pays(self, run: Run, processors: int) -> bool:
         """Say whether a growth is believed to save more than κ times its pause."""
-        seconds = self._view.seconds_left(run)
-        saved = seconds - self._beliefs.seconds_left(run, processors)
-        return self._is_more(saved, self._cost.change(run.processors, processors))
+        seconds = self.beliefs.view.seconds_left(run)
+        saved = seconds - self.beliefs.seconds_left(run, processors)
+        return self._is_more(saved, self.cost.change(run.processors, processors))
 
     def _is_more(self, gain: float, loss: float) -> bool:
-        return bool(is_less(self._factor * loss, gain))
+        return bool(is_less(self.gain_factor * loss, gain))
 
     def _seconds(self, job: int, run: Run | None, processors: int) -> float:
         """Return the believed seconds until a job ends that holds so many from now on."""
         if run is None:
-            seconds = self._beliefs.serial(job) * self._beliefs.relative(job, processors)
-            return seconds + self._cost.start(processors)
-        seconds = self._beliefs.seconds_left(run, processors)
+            seconds = self.beliefs.serial(job) * self.beliefs.relative(job, processors)
+            return seconds + self.cost.start(processors)
+        seconds = self.beliefs.seconds_left(run, processors)
         if processors != run.processors:
-            seconds += self._cost.change(run.processors, processors)
+            seconds += self.cost.change(run.processors, processors)
         return seconds
 
     # Room for those who wait
 
-    def kept(self, runs: Iterable[Run], wanted: Iterable[int]) -> dict[int, int]:
-        """Return what runs keep that give up processors for waiting jobs, by job.
+    def kept(self, running: Members, wanted: Iterable[int]) -> IntArray:
+        """Return what runs keep that may give up processors for waiting jobs.
 
         Parameters
         ----------
-        runs : iterable of Run
-            The malleable ones.
+        running : Members
         wanted : iterable of int
             Processors for which jobs wait, in the order in which they may start.
         """
-        view = self._view
-        free, held = view.free, {run.job: run.processors for run in runs}
-        able = [run for run in runs if self._limits(run.job)[0] < run.processors]
-        given: dict[int, int] = {}
+        view, free, kept = self.beliefs.view, self.beliefs.view.free, running.held
         for count in wanted:
             if count > free:
-                found = self._cheapest(able, {**held, **given}, count - free)
-                if found is None:
+                left = self._lowered(running, kept, count - free)
+                if left is None:
                     break
-                losses = [self._loss(run, given, left) for run, left in found]
-                start, _ = shadow_time(self._view._ends.rows(), free, count, self._view.now)
-                wait = max(start - self._view.now, 0.0)
-                if not self._is_more(wait, sum(losses)):
+                start, _ = shadow_time(view._ends.rows(), free, count, view.now)
+                losses = self._losses(running, kept, left)
+                if not self._is_more(max(start - view.now, 0.0), sum(losses)):
                     break
-                for run, left in found:
-                    free += given.get(run.job, run.processors) - left
-                    given[run.job] = left
+                free, kept = free + int((kept - left).sum()), left
             free -= count
-        return given
+        return kept
 
-    def _loss(self, run: Run, given: dict[int, int], left: int) -> float:
-        """Return the seconds that a run loses by falling to a count."""
-        before = self._seconds(run.job, run, given.get(run.job, run.processors))
-        return self._seconds(run.job, run, left) - before
+    def _loss(self, job: int, run: Run | None, have: int, left: int) -> float:
+        """Return the seconds that a job loses that gets a count in place of another."""
+        if left == have:
+            return 0.0
+        return self._seconds(job, run, left) - self._seconds(job, run, have)
 
-    def _cheapest(
-        self, able: list[Run], held: dict[int, int], needed: int
-    ) -> list[tuple[Run, int]] | None:
-        """Return who should give up processors, and down to which counts; None if too few can.
+    def _losses(self, members: Members, have: IntArray, left: IntArray) -> list[float]:
+        rows = members.job, members.run, have.tolist(), left.tolist()
+        return [*map(self._loss, *rows)]
+
+    def _lowered(self, members: Members, counts: IntArray, needed: int) -> IntArray | None:
+        """Return counts of members where runs give up processors; None if too few can.
 
         Those who lose least come first, each giving what is needed of what it can.
         """
         options = []
-        for place, run in enumerate(able):
-            have = held[run.job]
-            left = self._down_to(run.job, have - needed)
+        for place, run in enumerate(members.run):
+            have = counts.item(place)
+            left = have if run is None else self._down_to(members, place, have - needed)
             if left < have:
-                loss = self._seconds(run.job, run, left) - self._seconds(run.job, run, have)
-                options.append((loss, place, run, have))
-        found = []
-        for _, _, run, have in sorted(options, key=lambda option: option[:2]):
-            left = self._down_to(run.job, have - needed)
-            found.append((run, left))
-            needed -= have - left
+                options.append((self._loss(members.job[place], run, have, left), place))
+        lowered = counts.copy()
+        for _, place in sorted(options):
+            lowered[place] = self._down_to(members, place, counts.item(place) - needed)
+            needed -= int(counts[place] - lowered[place])
             if needed <= 0:
-                return found
+                return lowered
         return None
 
-    def _down_to(self, job: int, wanted: int) -> int:
+    def _down_to(self, members: Members, place: int, wanted: int) -> int:
         """Return the largest count up to `wanted` to which a job may fall, else its least."""
-        least = self._limits(job)[0]
-        return max(self._view._feasible.up_to(job, wanted), least) if wanted > least else least
+        least = members.least.item(place)
+        if wanted <= least:
+            return least
+        return max(self.beliefs.view._feasible.up_to(members.job[place], wanted), least)
 
     # What a rule shares out
 
@@ -143,12 +134,8 @@ class Weighing:
         least = self._least_change(members, shares, total)
         if least is None:
             return shares
-        gain = loss = 0.0
-        rows = zip(members.job, members.run, shares.tolist(), least.tolist(), strict=True)
-        for job, run, share, other in rows:
-            if share != other:
-                saved = self._seconds(job, run, other) - self._seconds(job, run, share)
-                gain, loss = gain + max(saved, 0.0), loss + max(-saved, 0.0)
+        saved = self._losses(members, shares, least)
+        gain, loss = sum(max(one, 0.0) for one in saved), sum(max(-one, 0.0) for one in saved)
         return shares if self._is_more(gain, loss) else least
 
     def _least_change(self, members: Members, shares: IntArray, total: int) -> IntArray | None:
@@ -156,24 +143,17 @@ class Weighing:
 
         What is free goes to those who would get more. None where there is no room.
         """
-        found = np.where(members.held > 0, members.held, members.least)
+        found: IntArray = np.where(members.held > 0, members.held, members.least)
         over = int(found.sum()) - total
         if over > 0:
-            able = [
-                run
-                for run, least in zip(members.run, members.least.tolist(), strict=True)
-                if run is not None and least < run.processors
-            ]
-            victims = self._cheapest(able, {run.job: run.processors for run in able}, over)
-            if victims is None:
+            lowered = self._lowered(members, found, over)
+            if lowered is None:
                 return None
-            place = {job: k for k, job in enumerate(members.job)}
-            for run, left in victims:
-                found[place[run.job]] = left
+            found = lowered
         left_over = total - int(found.sum())
         for k, job in enumerate(members.job):
             if shares[k] > found[k] and left_over > 0:
-                most = self._view._feasible.up_to(
+                most = self.beliefs.view._feasible.up_to(
                     job, min(int(shares[k]), int(found[k]) + left_over)
                 )
                 left_over -= max(most - int(found[k]), 0)
