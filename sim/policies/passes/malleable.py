@@ -137,14 +137,14 @@ def _claims(
     if waits:
         keeps_all = not (sharing.reclaims or tally.held_back)
         leave_room(held, least, largest, own["request"][jobs], keeps_all, strict)
-    work = stretch = np.empty(0)
+    work = relative = np.empty(0)
     if sharing.weighs_work and jobs.size > 0:
-        work, stretch = _work_left(state, sharing, jobs, equal_counts(largest, total))
+        work, relative = _work_left(state, sharing, jobs, equal_counts(largest, total))
     readings, searches = sharing.readings[jobs], sharing.searches
     if searches.size > 0:
         searches = searches[jobs]
-    limits, given = (held, least, largest, total), (work, stretch, sharing.parameters)
-    return Claims(readings, *limits, *given, searches, state.run[0].now)
+    limits, now = (held, least, largest, total), state.run[0].now
+    return Claims(readings, *limits, work, relative, sharing.parameters, searches, now)
 
 
 @compiled
@@ -152,15 +152,15 @@ def _work_left(
     state: State, sharing: SharingMemory, jobs: IntArray, counts: IntArray
 ) -> tuple[FloatArray, FloatArray]:
     """Return each job's believed work left, and its T(n)/T(1) on a count."""
-    work, stretch = np.empty(jobs.size), np.empty(jobs.size)
+    work, relative = np.empty(jobs.size), np.empty(jobs.size)
     members, now = sharing.tally[0].members, state.run[0].now
     for k in range(jobs.size):
         job = jobs[k]
-        work[k], stretch[k] = sharing.jobs[job].serial, _relative(sharing, job, counts[k])
+        work[k], relative[k] = sharing.jobs[job].serial, _relative(sharing, job, counts[k])
         if k < members:
             seconds = max(state.believed_end[job] - now, 0.0)
             work[k] = seconds_on(seconds, _relative(sharing, job, state.processors[job]), 1.0)
-    return work, stretch
+    return work, relative
 
 
 @compiled(forceinline=True)

@@ -88,7 +88,7 @@ class Claims(NamedTuple):
         come first, oldest first.
     total : int
         What they may hold together; at least the sum of `least`.
-    work, stretch : numpy.ndarray of float, shape (n,)
+    work, relative : numpy.ndarray of float, shape (n,)
         If the rule weighs work: each job's believed work left in seconds on one processor, and
         its believed T(n)/T(1) on an equal share n of the total; else empty.
     parameters : numpy.ndarray of float, shape (p,)
@@ -105,7 +105,7 @@ class Claims(NamedTuple):
     largest: IntArray
     total: int
     work: FloatArray
-    stretch: FloatArray
+    relative: FloatArray
     parameters: FloatArray
     searches: NDArray[Any] = np.zeros(0, SEARCH)
     now: float = 0.0

@@ -112,11 +112,11 @@ class Reallocation:
         """Return what members claim; the parameters are those of `share`."""
         limits = members.held, members.least, members.largest
         readings = padded([beliefs.read_off(job, self.read_off) for job in members.job])
-        work = stretch = np.zeros(0)
+        work = relative = np.zeros(0)
         if self.weighs_work:
             work, counts = beliefs.work_left(members), equal_counts(members.largest, total).tolist()
-            stretch = np.array([*map(beliefs.relative, members.job, counts)])
-        return Claims(readings, *limits, total, work, stretch, np.array(self.parameters, float))
+            relative = np.array([*map(beliefs.relative, members.job, counts)])
+        return Claims(readings, *limits, total, work, relative, np.array(self.parameters, float))
 
     def read_off(self, beliefs: Beliefs, job: int) -> FloatArray:
         """Return what `shares` needs of a job's believed curve, shape (r,)."""
