@@ -5,6 +5,7 @@ it is; parts of this project are not touched, and an object that calls a method 
 past the guard.
 """
 
+import sys
 import traceback
 from collections.abc import Callable
 from inspect import getattr_static, isclass
@@ -324,7 +325,8 @@ def let_in(part: Any) -> Door | None:
         return held
     if is_own(kind) or isinstance(part, Policy | Wrapper):
         for inner in getattr(part, "__dict__", {}).values():
-            if any(fits_as(inner, key) for key in NEEDED):
+            is_pythons = type(inner).__module__.partition(".")[0] in sys.stdlib_module_names
+            if not is_pythons and any(fits_as(inner, key) for key in NEEDED):  # a path opens, too
                 let_in(inner)
     if is_own(kind):
         return None

@@ -46,7 +46,7 @@ CONFIGURATIONS = [
     (["cluster=shared", "cluster.cpu.duration=[1e-9,1e-9]"], "cluster.cpu.duration", "0.01 <"),
     (["evolving=adaptive", "evolving.cycles=99999999999999999999"], "cycles", "1 to 10,000,000"),
     (["predictor.calibration=99999999999999999999"], "predictor.calibration", "at most 10,000"),
-    (["policy=lpa", "policy.allocation.counts=-inf", "menu=all"], "counts", "'powers_of_two'"),
+    (["policy=lpa", "policy.allocation.counts=-inf", "menu=all"], "counts", "powers_of_two, all"),
     (
         ["policy=conservative", "policy.backfill.replan=perhaps"],
         "policy.backfill.replan=perhaps",
