@@ -83,25 +83,6 @@ def follow_changes(memory: RuleMemory, now: float, changes: FloatArray) -> tuple
     return early, is_broken
 
 
-@compiled(forceinline=True)
-def _begin_earlier(memory: RuleMemory, now: float, freed: Freed, k: int) -> bool:
-    """Move the reservation at a place to the earliest hole that reaches into `freed`, if earlier.
-
-    Returns whether there is one.
-    """
-    counts, runtimes, starts = waiting_in(memory.queue)
-    wanted, runtime, old = counts[k], runtimes[k], starts[k]
-    begin, end, most = freed
-    after, limit = max(now, begin - runtime - 1.0), min(old, end)
-    if wanted > most or old <= begin or after >= limit:
-        return False
-    start = earliest(memory.profile, wanted, runtime, after, limit, old)
-    if start < old:
-        move_up(memory.profile, old, start, runtime, wanted)
-        starts[k] = start
-    return bool(start < old)
-
-
 @compiled
 def _end_earlier(memory: RuleMemory, now: float, freed: Freed, k: int) -> bool:
     """Move the reservation at a place to the allowed candidate that ends earliest, if earlier.
@@ -111,8 +92,6 @@ def _end_earlier(memory: RuleMemory, now: float, freed: Freed, k: int) -> bool:
     processors, seconds, starts = waiting_in(memory.queue)
     held, old, (begin, end, most) = processors[k], starts[k], freed
     old_end, profile = old + seconds[k], memory.profile
-    if old_end <= begin:
-        return False
     counts, runtimes = memory.menu_counts, memory.menu_runtimes
     allowed = memory.menu_spans[memory.queue.job[k]]
     reach = most + held if old < end else most
@@ -154,8 +133,9 @@ def compress(memory: RuleMemory, now: float) -> None:
     looked for. Afterwards that time is what this very pass freed, for the jobs that it had
     already passed by.
     """
-    queue, at, profile = memory.queue, memory.queue.at[0], memory.profile
-    counts, runtimes, starts = waiting_in(queue)
+    at, profile, jobs = memory.queue.at[0], memory.profile, memory.queue.job
+    spans = memory.menu_spans
+    counts, runtimes, starts = waiting_in(memory.queue)
     while at.first < at.last and counts[at.first] == 0:
         at.first += 1
     if at.first == at.last:
@@ -165,14 +145,21 @@ def compress(memory: RuleMemory, now: float) -> None:
     if most < 0:
         return
     for k in range(at.first, at.last):
-        old, old_end = starts[k], starts[k] + runtimes[k]
-        if counts[k] == 0 or old == np.inf:
+        wanted, runtime, old = counts[k], runtimes[k], starts[k]
+        old_end = old + runtime
+        if wanted == 0 or old == np.inf or old_end <= begin:
             continue
-        freed = begin, end, most
-        if memory.menu_spans[queue.job[k]].high > 0:
-            is_moved = _end_earlier(memory, now, freed, k)
+        if spans[jobs[k]].high > 0:
+            is_moved = _end_earlier(memory, now, (begin, end, most), k)
         else:
-            is_moved = _begin_earlier(memory, now, freed, k)
+            after, limit = max(now, begin - runtime - 1.0), min(old, end)
+            if wanted > most or old <= begin or after >= limit:
+                continue
+            start = earliest(profile, wanted, runtime, after, limit, old)
+            is_moved = start < old
+            if is_moved:
+                move_up(profile, old, start, runtime, wanted)
+                starts[k] = start
         if is_moved:
             begin, end = min(begin, old), max(end, old_end)
             most = max(most, free_between(profile, old, old_end)[1])
@@ -314,9 +301,13 @@ def take_in(state: State, memory: RuleMemory, changes: FloatArray, is_moved: boo
 def prepare(state: State, memory: RuleMemory) -> None:
     """Bring profile and reservations up to date."""
     run, is_revised = state.run[0], memory.revised_places.size > 0
-    is_shorter = believe(state, memory)
-    if take_in(state, memory, _changes(state), is_revised) or is_shorter:
-        compress(memory, run.now)
+    if run.ended_now + run.expired_now + is_revised > 0:
+        is_shorter = believe(state, memory)
+        if take_in(state, memory, _changes(state), is_revised) or is_shorter:
+            compress(memory, run.now)
+    else:
+        make_room_for_all(state, memory)
+        advance(memory.profile, run.now)
     if run.arrived - run.newcomer > 1 or memory.start_bounds.size > 0:
         memory.start_bounds = no_start_bounds(run.arrived - run.newcomer)
 
