@@ -75,7 +75,7 @@ def _run(composed: DictConfig, folder: Path, multirun: bool) -> float | None:
 
 def _objective(config: dict[str, Any], results: Any) -> float | None:
     """Return what a sweeper that searches minimises; None, with a warning, if undefined."""
-    from sim.simulation.replay import Objective
+    from sim.simulation.precision import Objective
 
     try:
         return Objective(config["objective"], config["objective_of"]).value(results)

@@ -19,8 +19,9 @@ from sim.library.call import Call, called, keyword, several
 from sim.library.result import REPLICATIONS, Kept, Result
 from sim.results.artefacts import BASELINE, RUN, STEP, foreign
 from sim.results.durable import write_failure
+from sim.simulation.precision import Results
 from sim.simulation.progress import Names, Show
-from sim.simulation.replay import Carried, Results, Simulated, run_in
+from sim.simulation.replay import Carried, Simulated, run_in
 from sim.simulation.replay import run as replay
 from sim.sweeps.callback import folder_name
 from sim.sweeps.configurations import HOW

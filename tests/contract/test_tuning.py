@@ -11,7 +11,7 @@ import yaml
 from sim.app import _objective
 from sim.errors import ConfigError
 from sim.results.artefacts import BASELINE, RUN, read_results
-from sim.simulation.replay import Objective
+from sim.simulation.precision import Objective
 
 ROOT = Path(__file__).resolve().parents[2]
 TINY = ("workload.jobs=40", "predictor=oracle")

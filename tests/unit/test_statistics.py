@@ -9,7 +9,7 @@ from sim.errors import ConfigError, StatisticsError
 from sim.results.artefacts import RUN
 from sim.results.metrics import batch_figures
 from sim.results.steady_state import batch_means
-from sim.simulation.replay import Objective, Precision
+from sim.simulation.precision import Objective, Precision
 from sim.statistics import (
     compare,
     log_ratios,

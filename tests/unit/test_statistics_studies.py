@@ -6,7 +6,7 @@ import pytest
 from known_queue import Study, draw, expected_waits
 from scipy import stats
 
-from sim.simulation.replay import Precision
+from sim.simulation.precision import Precision
 from sim.statistics import t_interval
 
 

@@ -20,7 +20,7 @@ from sim.policies.passes.memory import (
     note_freed,
     take_freed,
 )
-from sim.policies.passes.queue_rule import OF_QUEUES, QueueKeeper
+from sim.policies.passes.queue_rule import QUEUE_FUNCTIONS, QueueKeeper
 from sim.policies.ties import is_less
 from sim.state.availability import (
     advance,
@@ -372,9 +372,9 @@ class ConservativeScheduler(QueueKeeper):
     later, and only one that no longer fits.
     """
 
-    by_key, keeps_reservations = False, True
+    compiles_keys, keeps_reservations = False, True
     promise: Promise = "starts"
-    functions = OF_QUEUES | {"prepare": prepare, "admit": admit, "decide": decide}
+    functions = QUEUE_FUNCTIONS | {"prepare": prepare, "admit": admit, "decide": decide}
 
     def prepare(self) -> None:
         """Bring profile and reservations up to date."""
@@ -434,7 +434,7 @@ class OpenConservativeScheduler(OpenKeeper, ConservativeScheduler):
     """
 
     promise = "ends"
-    functions = OF_QUEUES | {"decide": decide}
+    functions = QUEUE_FUNCTIONS | {"decide": decide}
 
     def _take_in_arrivals(self) -> None:
         """Queue all arrivals, then let the rule narrow the candidates, once in this pass."""

@@ -22,7 +22,7 @@ from sim.policies.passes.memory import (
     lay_running,
     profile_of,
 )
-from sim.policies.passes.queue_rule import OF_QUEUES, QueueKeeper
+from sim.policies.passes.queue_rule import QUEUE_FUNCTIONS, QueueKeeper
 from sim.state.availability import BelievedEnds, reserve_earliest
 from sim.state.run_state import State
 from sim.state.run_steps import holders_in
@@ -213,7 +213,7 @@ class EasyScheduler(QueueKeeper):
         What stands in the memory at first.
     """
 
-    by_key = True
+    compiles_keys = True
 
     def __init__(
         self,
@@ -229,7 +229,7 @@ class EasyScheduler(QueueKeeper):
         if anew is not None and not acts_as(allocation, Request):
             self.chooses_anew, known["refutation_factor"] = True, float(anew)
         self.decides = decides or (decide_deep if reservations > 1 else decide)
-        self.functions = OF_QUEUES | {"decide": self.decides}
+        self.functions = QUEUE_FUNCTIONS | {"decide": self.decides}
         super().__init__(view, order, allocation, reservations, strict, **known)
         self.reservations, self.strict = reservations, strict
 

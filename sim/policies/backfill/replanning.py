@@ -218,7 +218,7 @@ class ReplanningScheduler(EasyScheduler):
     more gets the others then.
     """
 
-    by_key = True
+    compiles_keys = True
 
     def __init__(self, view: View, order: Order, allocation: Allocation) -> None:
         super().__init__(view, order, allocation, reservations=0, decides=decide)

@@ -105,7 +105,7 @@ class OpenKeeper(QueueKeeper):
 class OpenScheduler(OpenKeeper):
     """Plans anew in every pass: a number of reservations, and who may overtake a blocked job."""
 
-    by_key = False
+    compiles_keys = False
     promise: Promise = "fit"
 
     def find_starts(self) -> int:

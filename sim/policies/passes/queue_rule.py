@@ -35,7 +35,7 @@ from sim.state.run_state import State
 from sim.state.view import View
 from sim.state.waiting_queue import WaitingQueue
 
-OF_QUEUES: dict[str, Any] = {"admit": admit, "decide": start_nobody}
+QUEUE_FUNCTIONS: dict[str, Any] = {"admit": admit, "decide": start_nobody}
 """What rules of queues do that say nothing else."""
 JOBS_AT_ONCE = 65_536
 """Jobs whose counts to choose from are put down together."""
@@ -66,7 +66,7 @@ class QueueKeeper:
         What compiled code keeps of the run.
     functions : mapping of str to callable
         Those of `sim.engine.loop.BoundRule` that are the rule's own.
-    by_key : bool
+    compiles_keys : bool
         Whether its compiled rule may rank jobs by keys that stay; a class that says so is of a
         kind of its own: what overrides a part of it is not compiled.
     keeps_reservations : bool
@@ -79,11 +79,11 @@ class QueueKeeper:
         Lets them; returns the places of those who chose otherwise.
     """
 
-    by_key = keeps_reservations = False
+    compiles_keys = keeps_reservations = False
     candidates: Candidates | None = None
     chooses_anew = False
     choose_anew: Callable[[], list[int]]
-    functions: dict[str, Any] = OF_QUEUES
+    functions: dict[str, Any] = QUEUE_FUNCTIONS
 
     def __init__(
         self,
@@ -121,14 +121,14 @@ class QueueKeeper:
         Jobs queue by arrival, or by keys that stay where the rule allows that, with limits that
         are known at submit; open counts stay as they were offered.
         """
-        kind = next(one for one in type(self).__mro__ if "by_key" in vars(one))
+        kind = next(one for one in type(self).__mro__ if "compiles_keys" in vars(one))
         learns, is_limited = self.view.predictor.learns, engine.kills
         is_settled = acts_as(self.allocation, Request) or not is_limited
         is_settled = is_settled or not (learns or self.chooses_anew)
         if self.candidates is not None:
             is_settled = self.candidates.compiled_pass is not None and not (learns or is_limited)
             is_settled = is_settled and foresees(engine.predictor)
-        is_ranked = self.by_arrival or (self.by_key and not self.order.recomputed)
+        is_ranked = self.by_arrival or (self.compiles_keys and not self.order.recomputed)
         is_compiled = acts_as(self, kind) and is_ranked and is_settled
         return CompiledQueueRule(engine, self) if is_compiled else None
 

@@ -96,17 +96,17 @@ class Beliefs:
         self._known.pop(job, None)
         self.notes.pop(job, None)
 
-    def keep(self, job: int, what: str, read: Callable[[int], Any]) -> Any:
+    def keep(self, job: int, what: str, read: Callable[[int], Found]) -> Found:
         """Return something of a job, which is read once until beliefs about it change."""
         known = self._known.setdefault(job, {})
         if what not in known:
             known[what] = read(job)
-        return known[what]
+        found: Found = known[what]
+        return found
 
     def serial(self, job: int) -> float:
         """Return the believed T(1) in seconds."""
-        serial: float = self.keep(job, "serial", self._read_serial)
-        return serial
+        return self.keep(job, "serial", self._read_serial)
 
     def _read_serial(self, job: int) -> float:
         view = self.view
@@ -117,8 +117,7 @@ class Beliefs:
 
     def table(self, job: int) -> FloatArray:
         """Return the believed T(n)/T(1) by n, from 0 (infinite) to the job's largest count."""
-        table: FloatArray = self.keep(job, "table", self._read_table)
-        return table
+        return self.keep(job, "table", self._read_table)
 
     def _read_table(self, job: int) -> FloatArray:
         counts = np.arange(1, self.view.extremes(job)[1] + 1)
@@ -142,8 +141,7 @@ class Beliefs:
         reading : callable
             Beliefs and job to what the rule needs; one for a run.
         """
-        found: Found = self.keep(job, "reading", partial(reading, self))
-        return found
+        return self.keep(job, "reading", partial(reading, self))
 
     def relative(self, job: int, processors: int) -> float:
         """Return the believed T(n)/T(1)."""

@@ -247,8 +247,7 @@ class ReallocatingScheduler:
 
     def _limits(self, job: int) -> tuple[int, int]:
         """Return the count with which a job starts, below which it need not fall, and its most."""
-        limits: tuple[int, int] = self.beliefs.keep(job, "limits", self._read_limits)
-        return limits
+        return self.beliefs.keep(job, "limits", self._read_limits)
 
     def _read_limits(self, job: int) -> tuple[int, int]:
         return self.rule.queue_count(self.beliefs, job), self.view.extremes(job)[1]

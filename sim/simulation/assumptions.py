@@ -1,0 +1,128 @@
+"""What would come of a run otherwise: under other assumptions, and at lower loads."""
+
+from bisect import bisect_left
+from collections.abc import Iterator
+from dataclasses import replace
+from math import expm1, inf, log
+from typing import Any
+
+import yaml
+
+from predictors.cli.display import SILENT, Display
+from sim.config import CONFIG_FOLDER, Settings
+from sim.results.job_metrics import Figures
+from sim.results.metrics import summarise, whole_figures
+from sim.results.rows import number_of
+from sim.results.steady_state import STEADY
+from sim.simulation.precision import RESPONSE
+from sim.simulation.recorded_schedule import is_recorded
+from sim.simulation.scene import Scene, play, set_scene
+from workloads.arrivals import offered_load, scale_load
+from workloads.truth.options import TRUTH_KEYS
+
+ASSUMPTION, CHANGE = "assumption", "assumption_change"
+OTHERS: tuple[tuple[str, str, Settings], ...] = (
+    ("requests independent of the curves", "moldability", {"requests": "independent"}),
+    ("efficiencies of 0.5 in the median at the request", "moldability", {"efficiency": 0.5}),
+    ("efficiencies of 0.8 in the median at the request", "moldability", {"efficiency": 0.8}),
+    ("hidden sizes", "workload", {"size": "hidden"}),
+    ("exact requested times", "workload", {"estimates": "exact"}),
+)
+"""What else may be true: in words, the group of the configuration, and its keys."""
+
+
+def others(config: Settings) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Yield configurations whose jobs differ in one assumption, each with its name in words."""
+    curves = config["moldability"]
+    for name, group, keys in OTHERS:
+        if any(key in config[group] and config[group][key] != keys[key] for key in keys):
+            yield name, {**config, group: {**config[group], **keys}}
+    if "share" in curves:
+        half = {**curves, "share": curves["share"] / 2}
+        yield "half as many moldable jobs", {**config, "moldability": half}
+        amdahl = yaml.safe_load((CONFIG_FOLDER / "moldability" / "amdahl.yaml").read_text())
+        kept = {key: curves[key] for key in TRUTH_KEYS if key in curves}
+        if amdahl["_target_"] != curves["_target_"]:
+            yield "curves by Amdahl's law", {**config, "moldability": amdahl | kept}
+
+
+def change(config: Settings, progress: Display, name: str) -> float | None:
+    """Return ln of the mean response over the baseline's; None where a queue does not settle."""
+    scene = set_scene(config, 0)
+    means = []
+    for parts in (config, config["baseline"]):
+        if progress.is_due():
+            progress.show(name, 0.0)
+        figures = summarise(play(config, parts, scene).outcome)
+        response = number_of(figures, RESPONSE)
+        if figures[STEADY] is False or not response:
+            return None
+        means.append(response)
+    return log(means[0] / means[1])
+
+
+def decisive(config: Settings, progress: Display = SILENT) -> Figures:
+    """Return which of `others` changes the first replication of a run most, and what it makes it.
+
+    Parameters
+    ----------
+    config : mapping
+        The run's whole configuration, with a baseline.
+    progress : Display, optional
+
+    Returns
+    -------
+    dict
+        ``assumption``, in words, and ``assumption_change``: the change of the mean response
+        against the baseline under it, a fraction, None where a queue does not settle then.
+        Empty where the run's own queue or its baseline's does not.
+    """
+    own = change(config, progress, "as assumed")
+    if own is None:
+        return {}
+    found, every = {}, list(others(config))
+    for place, (name, other) in enumerate(every):
+        with progress.part(place, len(every)):
+            found[name] = change(other, progress, name)
+    most = max(found, key=lambda name: abs((inf if (c := found[name]) is None else c) - own))
+    told = found[most]
+    return {ASSUMPTION: most, CHANGE: None if told is None else expm1(told)}
+
+
+LOADS = tuple(tenth / 10 for tenth in range(1, 10))
+
+
+def steady_load(
+    config: Settings,
+    parts: Settings,
+    scene: Scene,
+    progress: Display = SILENT,
+) -> float | None:
+    """Return the largest load of `LOADS` at which the jobs of a scene settle; None if none is.
+
+    Parameters
+    ----------
+    config : mapping
+        The run's whole configuration.
+    parts : mapping
+        The ``policy`` and ``predictor`` that do not settle them as they come.
+    scene : Scene
+    progress : Display, optional
+
+    Notes
+    -----
+    It is sought by bisection: a load below one that settles is taken to settle too.
+    """
+    jobs, machine = scene.trace.jobs, scene.machine.processors
+    below = [load for load in LOADS if load < offered_load(jobs, machine)]
+
+    def grows(load: float) -> bool:
+        """Say whether the queue does not settle."""
+        slower = replace(scene.trace, jobs=scale_load(jobs, machine, load))
+        if progress.is_due():
+            progress.show(f"does the queue settle at load {load:g}?", 1.0)
+        played = play(config, parts, replace(scene, trace=slower))
+        return not whole_figures(played.outcome)[STEADY]
+
+    steady = 0 if is_recorded(parts["policy"]) else bisect_left(below, True, key=grows)
+    return below[steady - 1] if steady else None
