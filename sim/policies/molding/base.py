@@ -6,6 +6,7 @@ who can and should starts.
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 
@@ -185,6 +186,9 @@ class Candidates:
     """
 
     looks_ahead = False
+    compiled_pass: Callable[..., int] | None = None
+    keeps = CLOSED
+    _allows: Any = staticmethod(direct(allow_all))
 
     def __init__(
         self,
