@@ -14,7 +14,7 @@ from predictors.in_loop.learned import CurvePerApplication
 from sim.engine.invariants import Checker
 from sim.engine.watcher import Watcher
 from sim.policies.backfill.easy import EasyScheduler
-from sim.policies.passes.sharing import SEARCH
+from sim.policies.passes.malleable import SEARCH
 from sim.policies.reallocation.beliefs import Members
 from sim.policies.reallocation.costs import FREE, Constant, Phases, Redistribution
 from sim.policies.reallocation.equi import DynamicEquipartition, Equipartition, GreedyExpansion

@@ -6,7 +6,7 @@ from malleables import beliefs_of, members_of, play, power_truth, stretches_of
 from toys import ToyEstimate, ToyTruth
 
 from sim.engine.invariants import Checker
-from sim.policies.passes.sharing import Claims
+from sim.policies.passes.malleable import Claims
 from sim.policies.reallocation.equi import DynamicEquipartition, Equipartition, GreedyExpansion
 from sim.policies.reallocation.hesrpt import HeSrpt
 from sim.policies.reallocation.marginal import MarginalEfficiency, concave_gains, largest_gains

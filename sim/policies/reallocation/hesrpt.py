@@ -8,7 +8,7 @@ import numpy as np
 from predictors.base import FloatArray, IntArray
 from predictors.compiling import compiled
 from sim.errors import BETWEEN_0_AND_1, check_choice
-from sim.policies.passes.sharing import Claims, equal_counts
+from sim.policies.passes.malleable import Claims, equal_counts
 from sim.policies.reallocation.beliefs import Beliefs
 from sim.policies.reallocation.rule import Reallocation
 from sim.policies.reallocation.shares import apportion

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from predictors.base import FloatArray, IntArray
 from predictors.compiling import compiled
-from sim.policies.passes.sharing import SEARCH, Claims, SharingMemory, prepare
+from sim.policies.passes.malleable import SEARCH, Claims, SharingMemory, prepare
 from sim.policies.reallocation.beliefs import Beliefs, Members
 from sim.policies.reallocation.rule import Reallocation
 from sim.policies.reallocation.shares import hand_out, make_room

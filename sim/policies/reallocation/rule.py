@@ -17,15 +17,16 @@ from sim.policies.backfill.easy import EasyScheduler
 from sim.policies.base import Allocation, Backfill, Outlook
 from sim.policies.order import Order
 from sim.policies.passes.malleable import (
+    Claims,
+    CompiledSharingRule,
     Shared,
-    decide,
-    decide_deferring,
+    equal_counts,
     leave_room,
+    prepare,
     shared_among,
     stands,
 )
 from sim.policies.passes.queue_rule import QueueKeeper
-from sim.policies.passes.sharing import Claims, CompiledSharingRule, equal_counts, prepare
 from sim.policies.reallocation.beliefs import Beliefs, Members
 from sim.policies.reallocation.costs import FREE, CostModel
 from sim.policies.reallocation.lending import LendingView
@@ -232,8 +233,7 @@ class ReallocatingScheduler:
             or not acts_as(self.allocation, Request)
         ):
             return None
-        decides = decide_deferring if rule.defers else decide
-        compiled = CompiledSharingRule(engine, rule, self.beliefs, inner, decides)
+        compiled = CompiledSharingRule(engine, rule, self.beliefs, inner)
         return compiled if compiled.is_supported else None
 
     def choose(self, job: int, view: View, outlook: Outlook) -> int:
