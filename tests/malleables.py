@@ -13,7 +13,7 @@ from sim.policies.allocation.rigid import Request
 from sim.policies.backfill.easy import Easy
 from sim.policies.base import Policy
 from sim.policies.order import FirstComeFirstServed
-from sim.policies.reallocation.beliefs import Beliefs, Members
+from sim.policies.reallocation.beliefs import BelievedCurves, Members
 from sim.policies.reallocation.rule import Reallocation
 from sim.state.feasible_counts import FeasibleCounts
 from sim.state.machine_state import MachineState, Run
@@ -31,7 +31,7 @@ def power_truth(work: Sequence[float], powers: Sequence[float], largest: int) ->
     )
 
 
-def beliefs_of(truth: ToyTruth, processors: int) -> Beliefs:
+def beliefs_of(truth: ToyTruth, processors: int) -> BelievedCurves:
     """Return what an oracle believes of the jobs of a truth, at time 0."""
     number = len(truth.reference)
     labels, sizes = np.zeros(number, np.int64), np.full(number, np.nan)
@@ -49,10 +49,10 @@ def beliefs_of(truth: ToyTruth, processors: int) -> Beliefs:
             "malleable": np.ones(number, np.bool_),
         },
     )
-    return Beliefs(view)
+    return BelievedCurves(view)
 
 
-def members_of(beliefs: Beliefs, held: Sequence[int], least: int = 1) -> Members:
+def members_of(beliefs: BelievedCurves, held: Sequence[int], least: int = 1) -> Members:
     """Return jobs that run since 0 on so many processors each; 0 starts now."""
     view = beliefs.view
     runs: list[Run | None] = []

@@ -8,7 +8,7 @@ import numpy as np
 
 from predictors.base import FloatArray, IntArray
 from sim.errors import POSITIVE
-from sim.policies.reallocation.beliefs import Beliefs, Members
+from sim.policies.reallocation.beliefs import BelievedCurves, Members
 from sim.policies.reallocation.rule import Reallocation
 from sim.policies.reallocation.shares import hand_out
 from sim.policies.ties import TIE, first_least, is_less, ranks
@@ -27,7 +27,7 @@ class Hell(Reallocation):
 
     defers = True
 
-    def share(self, beliefs: Beliefs, members: Members, total: int) -> IntArray:
+    def share(self, beliefs: BelievedCurves, members: Members, total: int) -> IntArray:
         """Return each winner's best count, in turn."""
         work = np.maximum(beliefs.work_left(members), 1e-12).tolist()
         prices = [beliefs.read_off(job, _price) for job in members.job]
@@ -55,7 +55,7 @@ Price = tuple[FloatArray, int]
 of what they are worth; and the first count of the least."""
 
 
-def _price(beliefs: Beliefs, job: int) -> Price:
+def _price(beliefs: BelievedCurves, job: int) -> Price:
     table = beliefs.table(job)
     price = np.full(table.size, np.inf)
     price[1:] = table[1:] ** 2 * np.arange(1, table.size)
@@ -106,7 +106,7 @@ class KneeFirst(Reallocation):
         super().__post_init__()
         POSITIVE.check(threshold=self.threshold)
 
-    def share(self, beliefs: Beliefs, members: Members, total: int) -> IntArray:
+    def share(self, beliefs: BelievedCurves, members: Members, total: int) -> IntArray:
         """Return the knees in order of remaining work; leftovers go to the last."""
         left_over = beliefs.work_left(members)
         order, work = np.argsort(ranks(left_over), kind="stable").tolist(), left_over.tolist()
@@ -131,7 +131,7 @@ class KneeFirst(Reallocation):
         return bisect_right(losses, -least / work) + 1 if work > 0 else 1
 
 
-def _losses(beliefs: Beliefs, job: int) -> list[float]:
+def _losses(beliefs: BelievedCurves, job: int) -> list[float]:
     """Return what T(n)/T(1) gains by the best processor after each, below 0, ascending."""
     gains = -np.diff(beliefs.table(job)[1:])
     falling = np.maximum.accumulate(gains[::-1])[::-1]

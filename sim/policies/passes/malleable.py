@@ -24,7 +24,7 @@ from sim.engine.engine import Engine
 from sim.engine.loop import queue_nobody
 from sim.engine.protocols import CompiledRule
 from sim.policies.backfill.easy import find_backfills, find_heads
-from sim.policies.reallocation.beliefs import TABLED, Beliefs, seconds_on
+from sim.policies.reallocation.beliefs import TABLED, BelievedCurves, seconds_on
 from sim.state.availability import BelievedEnds
 from sim.state.columns import Explanations, by_job, padded, runtime_on
 from sim.state.feasible_counts import one_by_one
@@ -239,7 +239,7 @@ def admit(state: State, sharing: SharingMemory, job: int) -> None:
 
 @compiled
 def _relative(sharing: SharingMemory, job: int, count: int) -> float:
-    """Return the believed T(n)/T(1), as `Beliefs` does; without a curve speedup is perfect."""
+    """Return the believed T(n)/T(1), as `BelievedCurves` does; no curve means perfect speedup."""
     own, tally = sharing.jobs[job], sharing.tally[0]
     if own.read == 0 and count != 1:
         own.read = own.most <= TABLED
@@ -404,7 +404,7 @@ def begin_pass(state: State, sharing: SharingMemory) -> tuple[IntArray, Claims]:
 # Where a job may get nothing, it is deferred
 
 
-class Shared(NamedTuple):
+class SharedOut(NamedTuple):
     """What was shared out before anybody started, among those who got something.
 
     Attributes
@@ -422,14 +422,16 @@ class Shared(NamedTuple):
 
 
 @compiled
-def shared_among(jobs: IntArray, largest: IntArray, shares: IntArray, total: int) -> Shared:
+def shared_among(jobs: IntArray, largest: IntArray, shares: IntArray, total: int) -> SharedOut:
     """Return what was shared out; jobs that got nothing are deferred."""
     got = shares > 0
-    return Shared(jobs[got], largest[got], shares[got], total)
+    return SharedOut(jobs[got], largest[got], shares[got], total)
 
 
 @compiled
-def stands(before: Shared, jobs: IntArray, least: IntArray, largest: IntArray, total: int) -> bool:
+def stands(
+    before: SharedOut, jobs: IntArray, least: IntArray, largest: IntArray, total: int
+) -> bool:
     """Say whether the shares stand after the starts: among the same jobs with the same limits."""
     if total != before.total or not np.array_equal(jobs, before.jobs):
         return False
@@ -606,14 +608,14 @@ class CompiledSharingRule(CompiledRule):
     ----------
     engine : Engine
     rule : Reallocation
-    beliefs : Beliefs
+    beliefs : BelievedCurves
     easy : EasyScheduler
         Whose queue it is.
     """
 
     changes_counts = True
 
-    def __init__(self, engine: Engine, rule: Any, beliefs: Beliefs, easy: Any) -> None:
+    def __init__(self, engine: Engine, rule: Any, beliefs: BelievedCurves, easy: Any) -> None:
         self._engine, self._view, self._predictor = engine, engine.view, engine.predictor
         self._queue, self._backfilling = easy.queue.tables, easy.backfilling
         self._rule, self._beliefs = rule, beliefs

@@ -61,7 +61,7 @@ class Members:
         )
 
 
-class Beliefs:
+class BelievedCurves:
     """Believed work and relative runtimes, read off the predictor and kept until it changes.
 
     Where the predictor has no curve for a job, its work counts in
@@ -132,14 +132,14 @@ class Beliefs:
         has_curve = self.keep(job, "has_curve", self.view.predictor.has_curve)
         return 0 if has_curve else self.view.requested_processors[job]
 
-    def read_off(self, job: int, reading: Callable[["Beliefs", int], Found]) -> Found:
+    def read_off(self, job: int, reading: Callable[["BelievedCurves", int], Found]) -> Found:
         """Return what a rule reads off a job's table, kept as long as the table holds.
 
         Parameters
         ----------
         job : int
         reading : callable
-            Beliefs and job to what the rule needs; one for a run.
+            Believed curves and job to what the rule needs; one for a run.
         """
         return self.keep(job, "reading", partial(reading, self))
 

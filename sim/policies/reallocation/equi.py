@@ -9,7 +9,7 @@ from predictors.base import FloatArray, IntArray
 from predictors.compiling import compiled
 from sim.errors import check_choice
 from sim.policies.passes.malleable import Claims
-from sim.policies.reallocation.beliefs import Beliefs
+from sim.policies.reallocation.beliefs import BelievedCurves
 from sim.policies.reallocation.rule import Reallocation
 from sim.policies.reallocation.shares import hand_out, in_equal_parts, make_room
 from sim.policies.ties import TIE, first_least
@@ -84,7 +84,7 @@ class DynamicEquipartition(Reallocation):
         super().__post_init__()
         check_choice(("average", "useful"), parallelism=self.parallelism)
 
-    def read_off(self, beliefs: Beliefs, job: int) -> FloatArray:
+    def read_off(self, beliefs: BelievedCurves, job: int) -> FloatArray:
         """Return how many processors a job is believed to put to use, shape (1,)."""
         table = beliefs.table(job)
         if self.parallelism == "average":

@@ -9,7 +9,7 @@ from predictors.base import FloatArray, IntArray
 from predictors.compiling import compiled
 from sim.errors import BETWEEN_0_AND_1, check_choice
 from sim.policies.passes.malleable import Claims, equal_counts
-from sim.policies.reallocation.beliefs import Beliefs
+from sim.policies.reallocation.beliefs import BelievedCurves
 from sim.policies.reallocation.rule import Reallocation
 from sim.policies.reallocation.shares import apportion
 from sim.policies.ties import ranks
@@ -118,6 +118,6 @@ class HeSrpt(Reallocation):
         """The exponent, 0 if it is read off, and whether slowdowns count."""
         return (self.exponent or 0.0, self.objective == "slowdown")
 
-    def read_off(self, beliefs: Beliefs, job: int) -> FloatArray:
+    def read_off(self, beliefs: BelievedCurves, job: int) -> FloatArray:
         """Return the work of a job where slowdowns count, seconds on one processor, shape (1,)."""
         return np.array([beliefs.serial(job)] if self.objective == "slowdown" else [])

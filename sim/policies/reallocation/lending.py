@@ -7,7 +7,7 @@ import numpy as np
 
 from predictors.compiling import direct
 from sim.policies.passes.malleable import lent_end
-from sim.policies.reallocation.beliefs import Beliefs
+from sim.policies.reallocation.beliefs import BelievedCurves
 from sim.policies.reallocation.costs import CostModel
 from sim.state.availability import BelievedEnds
 from sim.state.decisions import Decision, Start
@@ -52,12 +52,12 @@ class LendingView(View):
     ----------
     view : View
         The real one; everything but runs and free processors is shared with it.
-    beliefs : Beliefs
+    beliefs : BelievedCurves
     cost : CostModel
         Of starts and changes.
     """
 
-    def __init__(self, view: View, beliefs: Beliefs, cost: CostModel) -> None:
+    def __init__(self, view: View, beliefs: BelievedCurves, cost: CostModel) -> None:
         self.__dict__.update(vars(view))
         self._real = view
         self._state = state = copy(view._state)

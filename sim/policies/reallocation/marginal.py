@@ -9,7 +9,7 @@ from predictors.base import FloatArray, IntArray
 from predictors.compiling import compiled
 from sim.errors import SHARE, check_choice
 from sim.policies.passes.malleable import Claims
-from sim.policies.reallocation.beliefs import Beliefs
+from sim.policies.reallocation.beliefs import BelievedCurves
 from sim.policies.reallocation.rule import Reallocation
 from sim.policies.ties import TIE, is_less
 
@@ -124,7 +124,7 @@ class MarginalEfficiency(Reallocation):
         """Whether they do."""
         return (self.weighs_work,)
 
-    def read_off(self, beliefs: Beliefs, job: int) -> FloatArray:
+    def read_off(self, beliefs: BelievedCurves, job: int) -> FloatArray:
         """Return the predicted gain in speedup by each processor worth having, falling."""
         gains = concave_gains(1.0 / beliefs.table(job)[1:])
         return gains[: int(np.searchsorted(-gains, -self.minimum - TIE, side="left"))]

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from predictors.base import FloatArray, IntArray
 from predictors.compiling import compiled
 from sim.policies.passes.malleable import SEARCH, Claims, SharingMemory, prepare
-from sim.policies.reallocation.beliefs import Beliefs, Members
+from sim.policies.reallocation.beliefs import BelievedCurves, Members
 from sim.policies.reallocation.rule import Reallocation
 from sim.policies.reallocation.shares import hand_out, make_room
 from sim.state.run_state import State
@@ -171,21 +171,21 @@ class PerformanceDriven(Reallocation):
         bounds = self.high_efficiency, self.low_efficiency, self.step
         return (*bounds, self.interval, self.stable_interval, self.tolerance)
 
-    def read_off(self, beliefs: Beliefs, job: int) -> FloatArray:
+    def read_off(self, beliefs: BelievedCurves, job: int) -> FloatArray:
         """Return a job's request and its largest count, shape (2,)."""
         view = beliefs.view
         return np.array([view.requested_processors[job], view.extremes(job)[1]], float)
 
-    def hold_back(self, beliefs: Beliefs) -> float:
+    def hold_back(self, beliefs: BelievedCurves) -> float:
         """Return when the search goes on, infinity if all are stable or one performs badly."""
         searches = np.array([*beliefs.notes.values()], SEARCH)
         return held_until(searches, beliefs.view.now, self.low_efficiency)
 
-    def wake(self, beliefs: Beliefs) -> float:
+    def wake(self, beliefs: BelievedCurves) -> float:
         """Return when the next measurement is due."""
         return float(np.array([*beliefs.notes.values()], SEARCH)["due"].min(initial=inf))
 
-    def share(self, beliefs: Beliefs, members: Members, total: int) -> IntArray:
+    def share(self, beliefs: BelievedCurves, members: Members, total: int) -> IntArray:
         """Return each job's count by its own measurements, as far as there is room."""
         view, notes = beliefs.view, beliefs.notes
         searches = np.zeros(len(members), SEARCH)

@@ -9,7 +9,7 @@ from predictors.base import FloatArray, IntArray
 from predictors.compiling import compiled
 from sim.errors import check_choice
 from sim.policies.passes.malleable import Claims
-from sim.policies.reallocation.beliefs import Beliefs
+from sim.policies.reallocation.beliefs import BelievedCurves
 from sim.policies.reallocation.rule import Reallocation
 from sim.policies.reallocation.shares import hand_out, level, make_room
 from sim.policies.ties import TIE
@@ -139,7 +139,7 @@ class Pools(Reallocation):
         """The place of the strategy."""
         return (STRATEGIES.index(self.strategy),)
 
-    def read_off(self, beliefs: Beliefs, job: int) -> FloatArray:
+    def read_off(self, beliefs: BelievedCurves, job: int) -> FloatArray:
         """Return a job's minimum, preferred and maximum count, shape (3,)."""
         least, largest = beliefs.view.extremes(job)
         table = beliefs.table(job)
@@ -153,6 +153,6 @@ class Pools(Reallocation):
             found[:2] = (max(min(count, request), least) for count in found[:2])
         return np.array(found, float)
 
-    def queue_count(self, beliefs: Beliefs, job: int) -> int:
+    def queue_count(self, beliefs: BelievedCurves, job: int) -> int:
         """Return the largest feasible count up to the job's minimum."""
         return beliefs.view._feasible.up_to(job, int(beliefs.read_off(job, self.read_off)[0]))

@@ -19,7 +19,7 @@ from sim.policies.order import Order
 from sim.policies.passes.malleable import (
     Claims,
     CompiledSharingRule,
-    Shared,
+    SharedOut,
     equal_counts,
     leave_room,
     prepare,
@@ -27,7 +27,7 @@ from sim.policies.passes.malleable import (
     stands,
 )
 from sim.policies.passes.queue_rule import QueueKeeper
-from sim.policies.reallocation.beliefs import Beliefs, Members
+from sim.policies.reallocation.beliefs import BelievedCurves, Members
 from sim.policies.reallocation.costs import FREE, CostModel
 from sim.policies.reallocation.lending import LendingView
 from sim.policies.reallocation.shares import snap
@@ -97,19 +97,19 @@ class Reallocation:
         AT_LEAST_0.check(gain_factor=self.gain_factor)
         FINITE.check(distance=self.distance)
 
-    def share(self, beliefs: Beliefs, members: Members, total: int) -> IntArray:
+    def share(self, beliefs: BelievedCurves, members: Members, total: int) -> IntArray:
         """Return the processors of each member: by default what `shares` gives.
 
         Parameters
         ----------
-        beliefs : Beliefs
+        beliefs : BelievedCurves
         members : Members
         total : int
             What they may hold together; at least the sum of ``members.least``.
         """
         return np.asarray(self.shares(self.claims(beliefs, members, total)))
 
-    def claims(self, beliefs: Beliefs, members: Members, total: int) -> Claims:
+    def claims(self, beliefs: BelievedCurves, members: Members, total: int) -> Claims:
         """Return what members claim; the parameters are those of `share`."""
         limits = members.held, members.least, members.largest
         readings = padded([beliefs.read_off(job, self.read_off) for job in members.job])
@@ -119,7 +119,7 @@ class Reallocation:
             relative = np.array([*map(beliefs.relative, members.job, counts)])
         return Claims(readings, *limits, total, work, relative, np.array(self.parameters, float))
 
-    def read_off(self, beliefs: Beliefs, job: int) -> FloatArray:
+    def read_off(self, beliefs: BelievedCurves, job: int) -> FloatArray:
         """Return what `shares` needs of a job's believed curve, shape (r,)."""
         return np.zeros(0)
 
@@ -133,15 +133,15 @@ class Reallocation:
         """By which `shares` tells how the rule is set."""
         return ()
 
-    def queue_count(self, beliefs: Beliefs, job: int) -> int:
+    def queue_count(self, beliefs: BelievedCurves, job: int) -> int:
         """Return with how many processors a job starts, and below which it never falls."""
         return beliefs.view.extremes(job)[0]
 
-    def hold_back(self, beliefs: Beliefs) -> float:
+    def hold_back(self, beliefs: BelievedCurves) -> float:
         """Return until when nobody may start, infinity if jobs may."""
         return np.inf
 
-    def wake(self, beliefs: Beliefs) -> float:
+    def wake(self, beliefs: BelievedCurves) -> float:
         """Return when the rule wants to share anew, infinity if only when something happens."""
         return np.inf
 
@@ -197,7 +197,7 @@ class ReallocatingScheduler:
     ) -> None:
         self.view = view
         self.rule, self.allocation = rule, allocation
-        self.beliefs = Beliefs(view)
+        self.beliefs = BelievedCurves(view)
         self.lending = LendingView(view, self.beliefs, rule.cost)
         self.inner = backfill.begin(self.lending, order, self)
         if getattr(self.inner, "keeps_reservations", False):
@@ -209,7 +209,7 @@ class ReallocatingScheduler:
         self.lends_otherwise = False
         self._keeps: dict[int, int] = {}  # what runs keep that lend the rest
         self.deferred: list[int] = []
-        self._before: Shared | None = None
+        self._before: SharedOut | None = None
 
     def compiled_rule(self, engine: Engine) -> CompiledRule | None:
         """Return the compiled rule where nothing in Python has a say in a pass.

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from predictors.base import IntArray
-from sim.policies.reallocation.beliefs import Beliefs, Members
+from sim.policies.reallocation.beliefs import BelievedCurves, Members
 from sim.policies.reallocation.costs import CostModel
 from sim.policies.ties import is_less
 from sim.state.availability import shadow_time
@@ -26,13 +26,13 @@ class Weighing:
 
     Parameters
     ----------
-    beliefs : Beliefs
+    beliefs : BelievedCurves
     cost : CostModel
     gain_factor : float
         κ.
     """
 
-    beliefs: Beliefs
+    beliefs: BelievedCurves
     cost: CostModel
     gain_factor: float
 
