@@ -11,15 +11,12 @@ import scipy
 from numpy.typing import ArrayLike
 
 from predictors.adept.anomalies import AnomalousPoint, Metric
-from predictors.adept.curve import DowneyCurve
-from predictors.adept.envelope import Envelope
-from predictors.adept.fit import CODES, NOTE, NOTHING, SEVERITY, phases_of
-from predictors.adept.layout import Layout, read_layout
-from predictors.adept.patterns import Feasible
-from predictors.adept.phase import Answers, FitOptions, Phase, SearchName, fit_phases
+from predictors.adept.fit import CODES, EXACT, LEAST, NOTE, NOTHING, SEVERITY, phases_of
+from predictors.adept.grid import Envelope
+from predictors.adept.layout import Feasible, Layout, read_layout
+from predictors.adept.phase import Answers, DowneyCurve, FitOptions, Phase, SearchName, fit_phases
 from predictors.adept.reliability import curve_remarks, open_remarks, phase_remarks, point_remarks
 from predictors.adept.search import SERIAL_TIMES, Scale
-from predictors.adept.selection import EXACT, LEAST
 from predictors.base import BoolArray, FloatArray, IntArray, Remark
 from predictors.curves.laws import CurveEstimator
 from predictors.curves.measured import Evidence

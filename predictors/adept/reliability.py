@@ -16,8 +16,7 @@ from predictors.adept.fit import (
     WARNING,
     open_severities,
 )
-from predictors.adept.layout import Layout
-from predictors.adept.patterns import Feasible
+from predictors.adept.layout import Feasible, Layout
 from predictors.adept.phase import Answers, Phase
 from predictors.base import FloatArray, Grade, IntArray, Remark
 from predictors.curves.measured import Evidence

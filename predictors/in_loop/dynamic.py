@@ -4,11 +4,10 @@ from typing import Literal
 
 from numpy.typing import ArrayLike
 
-from predictors.base import Observation, RuntimePredictor, VisibleJobs
+from predictors.base import Observation, RuntimePredictor, VisibleJobs, Wrapper
 from predictors.cycles.offline import OfflineCyclePredictor
-from predictors.cycles.remaining import Remaining, RemainingTime
+from predictors.cycles.online import Remaining, RemainingTime
 from predictors.errors import AT_LEAST_0, AT_LEAST_1, BETWEEN_0_AND_1, check_choice
-from predictors.in_loop.wrapper import Wrapper
 
 Believe = Literal["median", "high"]
 

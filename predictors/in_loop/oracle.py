@@ -15,9 +15,11 @@ from predictors.base import (
     Observation,
     RuntimePredictor,
     VisibleJobs,
+    Wrapper,
+    has_curves,
+    provider,
 )
 from predictors.errors import NotFittedError, PredictorError
-from predictors.in_loop.wrapper import Wrapper, has_curves, provider
 from predictors.under_load.load_aware import ExpectedLoad, LoadForm, NeedsLoad, Parts
 
 TrueRuntimes = Callable[[int, IntArray], FloatArray]

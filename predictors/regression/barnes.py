@@ -19,7 +19,14 @@ from predictors.errors import (
 )
 from predictors.observations import observed_curve
 from predictors.regression import validation as checks
-from predictors.regression.inputs import InputEstimator, target_rows
+from predictors.regression.inputs import (
+    OPTIONAL_INPUT,
+    InputEstimator,
+    TrainingRuns,
+    counts_of,
+    target_rows,
+    without_constants,
+)
 from predictors.regression.loglog import (
     Choice,
     Form,
@@ -28,12 +35,6 @@ from predictors.regression.loglog import (
     choose_model,
     ideal_model,
     is_single,
-)
-from predictors.regression.training_runs import (
-    OPTIONAL_INPUT,
-    TrainingRuns,
-    counts_of,
-    without_constants,
 )
 from predictors.remarks import refuse_unusable, single_remarks
 

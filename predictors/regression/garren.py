@@ -12,15 +12,14 @@ from predictors.base import FloatArray, Remark
 from predictors.errors import POSITIVE_AND_FINITE, NotFittedError, PredictorError, check_choice
 from predictors.least_squares import cooks_distance
 from predictors.regression.barnes import LogLogPredictor
-from predictors.regression.focal_kernels import ROUNDING, linear_parts, region
+from predictors.regression.inputs import OPTIONAL_INPUT, TrainingRuns, without_constants
 from predictors.regression.loglog import (
     Choice,
     model_of,
     note_on_parts,
     refusal,
 )
-from predictors.regression.loglog_kernels import DETERMINED
-from predictors.regression.training_runs import OPTIONAL_INPUT, TrainingRuns, without_constants
+from predictors.regression.loglog_kernels import DETERMINED, ROUNDING, linear_parts, region
 from predictors.regression.validation import choice_remarks, fit_remarks, focal_tolerance
 
 Influence = Literal["flag", "drop"]

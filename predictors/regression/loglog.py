@@ -19,7 +19,7 @@ from predictors.base import FloatArray
 from predictors.errors import PredictorError, UndeterminedError
 from predictors.least_squares import LeastSquares
 from predictors.regression import loglog_kernels as kernels
-from predictors.regression.training_runs import TrainingRuns
+from predictors.regression.inputs import TrainingRuns
 
 PartName = Literal["total", "computation", "communication"]
 FormName = Literal["linear", "quadratic"]

@@ -9,6 +9,7 @@ from numpy.typing import ArrayLike
 
 from predictors.base import FloatArray, Grade, Remark
 from predictors.errors import AT_LEAST_0, PredictorError
+from predictors.regression.inputs import TrainingRuns, counts_of
 from predictors.regression.loglog import (
     Choice,
     Form,
@@ -29,7 +30,6 @@ from predictors.regression.loglog_kernels import (
     error_at,
     work_by_level,
 )
-from predictors.regression.training_runs import TrainingRuns, counts_of
 from predictors.remarks import FAR_FACTOR, ignored_remarks, measure_between, outlier_remarks
 
 FAR_INPUT = 4.0

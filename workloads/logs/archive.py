@@ -24,8 +24,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import BinaryIO, NamedTuple
 
-from workloads.errors import WorkloadError
-from workloads.limits import USUAL
+from workloads.errors import USUAL, WorkloadError
 from workloads.logs.cache import cache_folder
 
 _log = logging.getLogger(__name__)

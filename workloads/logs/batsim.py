@@ -18,11 +18,17 @@ import numpy as np
 import pandas as pd
 
 from workloads.base import Trace
-from workloads.errors import WorkloadError
-from workloads.limits import ABOVE_0, LARGEST, beyond, check_choice, check_number, is_number
+from workloads.errors import (
+    ABOVE_0,
+    LARGEST,
+    WorkloadError,
+    beyond,
+    check_choice,
+    check_number,
+    is_number,
+)
 from workloads.logs.log import FileWorkload
-from workloads.logs.swf import Comment, SwfLog
-from workloads.logs.swf_text import FIELDS, check_jobs_held, pack, unpack
+from workloads.logs.swf import FIELDS, Comment, SwfLog, check_jobs_held, pack, unpack
 
 Communication = Literal["error", "ignore"]
 COMPOSED = ("composed", "sequence", "sequential_composition")

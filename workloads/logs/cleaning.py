@@ -9,8 +9,7 @@ import numpy as np
 import pandas as pd
 
 from workloads.base import COLUMNS, BoolArray, FloatArray, IntArray, most_held
-from workloads.errors import WorkloadError
-from workloads.limits import check_mapping
+from workloads.errors import WorkloadError, check_mapping
 from workloads.logs.swf import SwfLog
 
 
@@ -256,7 +255,7 @@ def screen(
 
     Examples
     --------
-    >>> from workloads.logs.swf_text import FIELDS
+    >>> from workloads.logs.swf import FIELDS
     >>> row = dict.fromkeys(FIELDS, -1) | {"job_number": 1, "submit_time": 0, "run_time": 60}
     >>> log = SwfLog(pd.DataFrame([row | {"requested_processors": 4}]))
     >>> screen(log).take(0, None).repaired

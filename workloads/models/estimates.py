@@ -18,8 +18,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from workloads.base import LONGEST_TIME, FloatArray, IntArray
-from workloads.errors import WorkloadError
-from workloads.limits import ABOVE_0, check_choice, check_number
+from workloads.errors import ABOVE_0, WorkloadError, check_choice, check_number
 
 _log = logging.getLogger(__name__)
 

@@ -15,8 +15,7 @@ import pandas as pd
 
 from workloads.arrivals import arrivals_in_cycle
 from workloads.base import FloatArray, IntArray
-from workloads.errors import WorkloadError
-from workloads.limits import ABOVE_0, check_choice, check_mapping, check_number
+from workloads.errors import ABOVE_0, WorkloadError, check_choice, check_mapping, check_number
 from workloads.models.model import ModelWorkload, job_table
 from workloads.streams import Streams
 
