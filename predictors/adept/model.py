@@ -18,8 +18,8 @@ from predictors.adept.phase import Answers, DowneyCurve, FitOptions, Phase, Sear
 from predictors.adept.reliability import curve_remarks, open_remarks, phase_remarks, point_remarks
 from predictors.adept.search import SERIAL_TIMES, Scale
 from predictors.base import BoolArray, FloatArray, IntArray, Remark
+from predictors.curves.estimator import Evidence
 from predictors.curves.laws import CurveEstimator
-from predictors.curves.measured import Evidence
 from predictors.errors import PredictorError, check_choice
 from predictors.observations import SAME, ObservedCurve, merged_curve
 from predictors.remarks import UNUSABLE, graded, gravest

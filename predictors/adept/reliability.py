@@ -19,7 +19,7 @@ from predictors.adept.fit import (
 from predictors.adept.layout import Feasible, Layout
 from predictors.adept.phase import Answers, Phase
 from predictors.base import FloatArray, Grade, IntArray, Remark
-from predictors.curves.measured import Evidence
+from predictors.curves.estimator import Evidence
 from predictors.observations import RISE, ObservedCurve
 from predictors.remarks import (
     CONTRADICTED,

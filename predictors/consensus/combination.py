@@ -18,7 +18,7 @@ from numpy.typing import ArrayLike
 from predictors.base import FloatArray, Grade, IntArray, Remark
 from predictors.compiling import direct
 from predictors.consensus import member_kernels as kernels
-from predictors.curves.measured import Evidence
+from predictors.curves.estimator import Evidence
 from predictors.errors import PredictorError
 from predictors.observations import ObservedCurve, checked_targets, merged_curve, observed_curve
 from predictors.regression.garren import FocusedRegression

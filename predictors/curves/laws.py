@@ -13,8 +13,7 @@ import pandas as pd
 from numpy.typing import ArrayLike
 
 from predictors.base import FloatArray, Remark, asked_of
-from predictors.curves.estimator import RuntimeEstimator
-from predictors.curves.measured import Evidence
+from predictors.curves.estimator import Evidence, RuntimeEstimator
 from predictors.downey import check_parameters, normalised_time
 from predictors.errors import PredictorError, check_choice
 from predictors.least_squares import (

@@ -10,7 +10,7 @@ import pandas as pd
 from numpy.typing import ArrayLike
 
 from predictors.base import FloatArray, Remark
-from predictors.curves.measured import Evidence
+from predictors.curves.estimator import Evidence
 from predictors.errors import (
     BETWEEN_0_AND_1,
     PredictorError,
