@@ -1,12 +1,16 @@
-"""``moldsim predict``: from a file of measurements to predictions."""
+"""``moldsim predict``: from a file of measurements to predictions.
+
+What an option says wrong is a `PredictorError` that names it.
+"""
 
 import argparse
 import os
 import sys
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -27,43 +31,27 @@ from predictors.regression.barnes import LogLogPredictor
 
 
 class AtInputs:
-    """A fitted model asked at fixed inputs, so that it answers for counts alone.
+    """A fitted model at fixed inputs, with a note on these if there is one: it answers for counts.
 
-    Parameters
-    ----------
-    model : Predictor
-    inputs : dict of str to float
-        Values of every input that the model has.
-    note : str
-        What to say of how the values were chosen; empty for nothing.
+    Attributes that are not its own are the model's, so that its parameters are reported.
     """
 
-    def __init__(self, model: Predictor, inputs: dict[str, Any], note: str = "") -> None:
-        self.model, self.inputs, self.note = model, inputs, note
+    def __init__(self, model: Predictor, inputs: dict[str, Any], note: str) -> None:
+        self._model, self._inputs = model, inputs
+        self._first = [Remark("note", "at_inputs", note)] if note else []
+        self.predict = partial(model.predict, **inputs)
+        self.predict_range = partial(model.predict_range, **inputs)
 
     def __getattr__(self, name: str) -> Any:
-        """Return the model's own attribute, so that its parameters are reported."""
-        return getattr(self.model, name)
+        return getattr(self._model, name)
 
-    def fit(self, observations: pd.DataFrame) -> Self:
-        """Fit the model."""
-        self.model.fit(observations)
-        return self
-
-    def predict(self, nprocs: ArrayLike, **inputs: Any) -> FloatArray:
-        """Return seconds at the fixed inputs."""
-        return self.model.predict(nprocs, **self.inputs, **inputs)
-
-    def predict_range(
-        self, nprocs: ArrayLike, level: float = 0.8, **inputs: Any
-    ) -> tuple[FloatArray, FloatArray]:
-        """Return the ends of ranges at the fixed inputs."""
-        return self.model.predict_range(nprocs, level, **self.inputs, **inputs)
-
-    def reliability(self, nprocs: ArrayLike, **inputs: Any) -> list[Remark]:
+    def reliability(self, nprocs: ArrayLike) -> list[Remark]:
         """Return the model's remarks, with the note on the inputs first."""
-        first = [Remark("note", "at_inputs", self.note)] if self.note else []
-        return first + self.model.reliability(nprocs, **self.inputs, **inputs)
+        return self._first + self._model.reliability(nprocs, **self._inputs)
+
+
+def _listed(inputs: dict[str, float]) -> str:
+    return ", ".join(f"{name} = {value:g}" for name, value in inputs.items())
 
 
 def input_names(options: argparse.Namespace) -> tuple[str, ...]:
@@ -74,13 +62,7 @@ def input_names(options: argparse.Namespace) -> tuple[str, ...]:
 
 
 def fixed_inputs(options: argparse.Namespace, frame: pd.DataFrame) -> tuple[dict[str, float], str]:
-    """Return the inputs to predict at: those of ``--at``, else each one's largest value.
-
-    Raises
-    ------
-    PredictorError
-        If ``--at`` is not NAME=VALUE of an input in the file.
-    """
+    """Return the inputs to predict at: those of ``--at``, else each one's largest value."""
     names = [name for name in input_names(options) if name in frame]
     values = {name: float(frame[name].max()) for name in names if frame[name].nunique() > 1}
     chosen = {}
@@ -94,8 +76,7 @@ def fixed_inputs(options: argparse.Namespace, frame: pd.DataFrame) -> tuple[dict
             )
         chosen[name] = number
     largest = {name: value for name, value in values.items() if name not in chosen}
-    listed = ", ".join(f"{name} = {value:g}" for name, value in largest.items())
-    note = f"predicted at the largest {listed}; --at chooses another" if largest else ""
+    note = f"predicted at the largest {_listed(largest)}; --at chooses another" if largest else ""
     return {**largest, **chosen}, note
 
 
@@ -107,13 +88,7 @@ def alike(frame: pd.DataFrame, inputs: dict[str, float]) -> pd.DataFrame:
 
 
 def conditions(options: argparse.Namespace) -> tuple[dict[str, float], dict[str, float]]:
-    """Return the values that ``--condition`` names, and the bands around them, by column.
-
-    Raises
-    ------
-    PredictorError
-        If one is not NAME=VALUE or NAME=VALUE~BAND.
-    """
+    """Return the values that ``--condition`` names, and the bands around them, by column."""
     values, bands = {}, {}
     for text in options.condition:
         name, _, rest = text.partition("=")
@@ -134,13 +109,6 @@ def answer_size(
 
     Beside it stands the size of weak scaling, in proportion to the count, from the run on
     the largest count whose time is nearest to the wanted one.
-
-    Raises
-    ------
-    PredictorError
-        If the method has no size to solve for.
-    UndeterminedError
-        If the runs do not support one.
     """
     if not isinstance(model, LogLogPredictor):
         raise PredictorError("--size-for-time needs --method regression or focused")
@@ -151,8 +119,8 @@ def answer_size(
     low, high = model.size_range(seconds, targets, options.level, of=of, **others)
     remarks = list(dict.fromkeys(model.size_reliability(seconds, targets, of=of, **others)))
     if others:
-        listed = ", ".join(f"{name} = {value:g}" for name, value in others.items())
-        remarks.insert(0, Remark("note", "at_inputs", f"solved at {listed}; --at chooses another"))
+        text = f"solved at {_listed(others)}; --at chooses another"
+        remarks.insert(0, Remark("note", "at_inputs", text))
     rows = pd.DataFrame({"nprocs": targets, of: solved, "low": low, "high": high})
     like = alike(frame, others)
     top = like[like["nprocs"] == like["nprocs"].max()]
@@ -169,11 +137,6 @@ def answer_focal(
 
     The first row on each of the two largest counts is the client's run. The forecast is
     for `target` processors, twice the largest count if None.
-
-    Raises
-    ------
-    PredictorError
-        If the file has no sizes, or counts do not fit together.
     """
     if "size" not in frame:
         raise PredictorError("--focal-levels needs a column size in the measurements")
@@ -373,7 +336,7 @@ def _reported(
     options: argparse.Namespace, frame: pd.DataFrame, targets: FloatArray | None
 ) -> Report:
     """Fit the method to a curve, ask it everything, and draw it where that is wanted."""
-    model = METHODS[options.method](options).fit(_fitting_columns(frame, options))
+    model: Any = METHODS[options.method](options).fit(_fitting_columns(frame, options))
     at, note = fixed_inputs(options, frame) if options.method in WITH_INPUTS else ({}, "")
     if at:
         model = AtInputs(model, at, note)
@@ -385,8 +348,7 @@ def _reported(
     question = Question(counts, targets, most, options.level, options.free, known)
     report = build_report(options.method, model, observed, runtime, question)
     if at:
-        listed = ", ".join(f"{name} = {value:g}" for name, value in at.items())
-        said = f"All {len(frame)} runs are one curve, asked at {listed}. {report.answer}"
+        said = f"All {len(frame)} runs are one curve, asked at {_listed(at)}. {report.answer}"
         report = replace(report, answer=said, observations=len(frame))
     if options.plot:
         drawn = save_plot(options.plot, model, observed, runtime, report)
@@ -395,13 +357,7 @@ def _reported(
 
 
 def _chosen(curves: dict[str, pd.DataFrame], wanted: str | None) -> dict[str, pd.DataFrame]:
-    """Return the curve of a number, all without one.
-
-    Raises
-    ------
-    PredictorError
-        If there is no such number.
-    """
+    """Return the curve of a number, all without one."""
     if wanted is None:
         return curves
     if not wanted.isdigit() or not 1 <= int(wanted) <= len(curves):
@@ -435,13 +391,7 @@ def _console() -> Console:
 
 
 def _check_belonging(options: argparse.Namespace) -> None:
-    """Refuse options that the method does not read, and a wanted time that is none.
-
-    Raises
-    ------
-    PredictorError
-        Naming the option and the methods that read it.
-    """
+    """Refuse options that the method does not read, and a wanted time that is none."""
     usual = vars(_parser().parse_args([str(options.measurements)]))
     owned = ((name, methods) for methods, names in READ_BY.items() for name in names)
     for name, methods in owned:

@@ -407,6 +407,7 @@ def has_curves(predictor: RuntimePredictor) -> bool:
     return bool(vars(type(predictor)).get("has_curves", True))
 
 
+@dataclass(eq=False, repr=False)
 class Wrapper:
     """Another predictor, to begin with unchanged.
 
@@ -420,8 +421,7 @@ class Wrapper:
         What is wrapped; it may be a wrapper itself.
     """
 
-    def __init__(self, before: RuntimePredictor) -> None:
-        self.before = before
+    before: RuntimePredictor
 
     @property
     def learns(self) -> bool:

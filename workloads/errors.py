@@ -1,4 +1,7 @@
-"""Errors of the workloads package, and checks of what configurations and files hand over."""
+"""Errors of the workloads package, and checks of what configurations and files hand over.
+
+A check refuses by a `WorkloadError` that names the key, and what is wanted.
+"""
 
 import math
 from collections.abc import Collection, Mapping
@@ -43,13 +46,7 @@ class Limits:
 
     @classmethod
     def of(cls, given: Mapping[str, int] | None) -> "Limits":
-        """Return the limits that a configuration gives, the others as they are.
-
-        Raises
-        ------
-        WorkloadError
-            Naming the key of ``workload.limits``.
-        """
+        """Return the limits that a configuration gives, the others as they are."""
         check_mapping("limits", given, [one.name for one in fields(cls)], "limit")
         for name, value in (given or {}).items():
             if isinstance(value, bool) or not isinstance(value, int) or value < 1:
@@ -84,13 +81,7 @@ def is_number(value: object) -> TypeGuard[float]:
 
 
 def check_count(key: str, value: object, least: int = 1, otherwise: str = "") -> None:
-    """Refuse what is not a whole number from `least` on, and at most `MOST`.
-
-    Raises
-    ------
-    WorkloadError
-        Naming the key, and what else it may be.
-    """
+    """Refuse what is not a whole number from `least` on, and at most `MOST`."""
     if (
         isinstance(value, bool)
         or not isinstance(value, Integral)
@@ -107,13 +98,7 @@ ABOVE_0 = math.ulp(0.0)
 def check_number(
     key: str, value: object, wanted: str, least: float, most: float = math.inf
 ) -> None:
-    """Refuse what is no number of a range, and None where it is not said to be wanted.
-
-    Raises
-    ------
-    WorkloadError
-        Naming the key, and what is wanted.
-    """
+    """Refuse what is no number of a range, and None where it is not said to be wanted."""
     if value is None and wanted.endswith("or null"):
         return
     if not (is_number(value) and least <= value <= most):
@@ -121,13 +106,7 @@ def check_number(
 
 
 def check_choice(key: str, value: object, *allowed: str) -> None:
-    """Refuse what is none of a few values.
-
-    Raises
-    ------
-    WorkloadError
-        Naming the key, and what is allowed.
-    """
+    """Refuse what is none of a few values."""
     if value not in allowed:
         either = f"must be {' or '.join(allowed)}"
         said = either if len(allowed) == 2 else f"allowed are {', '.join(allowed)}"
@@ -140,13 +119,7 @@ def check_load(load: object) -> None:
 
 
 def check_mapping(key: str, value: object, known: Collection[str], what: str) -> None:
-    """Refuse what is neither None nor a mapping, or has other names than those that are known.
-
-    Raises
-    ------
-    WorkloadError
-        Naming ``workload.<key>``, and what there is.
-    """
+    """Refuse what is neither None nor a mapping, or has other names than those that are known."""
     if value is None:
         return
     if not isinstance(value, Mapping):

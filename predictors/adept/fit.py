@@ -10,7 +10,7 @@ from predictors.adept.search import REACH, Instances, Problem, search, terms
 from predictors.base import BoolArray, FloatArray, IntArray
 from predictors.compiling import compiled
 from predictors.observations import RISE, decline_place, is_measured
-from predictors.remarks import DECLINING, FAR_FACTOR, GRADES
+from predictors.remarks import DECLINING, FAR_FACTOR, GRADES, HIGH_ERROR
 
 RUNNER_UP = 1.1
 """WSSRE within this factor of the best is as good (ADEPT paper, Table 3)."""
@@ -136,11 +136,6 @@ class Selection(NamedTuple):
 
 
 @compiled
-def _comes_first(runtime: FloatArray, i: int, j: int) -> bool:
-    return runtime[i] < runtime[j] or (runtime[i] == runtime[j] and i < j)
-
-
-@compiled
 def _lower_median(runtime: FloatArray, weight: FloatArray, places: IntArray, half: float) -> int:
     """Return the first of `places`, by runtime, up to which the weights sum to `half`."""
     first, last, before = 0, places.size - 1, 0.0
@@ -151,7 +146,8 @@ def _lower_median(runtime: FloatArray, weight: FloatArray, places: IntArray, hal
         split, sum_ = first, 0.0
         for i in range(first, last):
             place = places[i]
-            if _comes_first(runtime, place, pivot):
+            is_same = runtime[place] == runtime[pivot]
+            if runtime[place] < runtime[pivot] or (is_same and place < pivot):
                 places[i] = places[split]
                 places[split] = place
                 sum_ += weight[place]
@@ -291,8 +287,6 @@ def select(
 
 AHEAD = 2.0
 """The curve as a whole is settled for this many times the last count."""
-HIGH_ERROR = 0.10
-"""Relative fitting error that is high, as printed in section IX."""
 DIFFERENT = 1.5
 """Two instances as good as each other differ if one A is this many times the other."""
 ALIKE = 0.10

@@ -69,13 +69,6 @@ class Envelope:
         return np.asarray(np.any([box.holds(A, sigma, slack) for box in self.boxes], axis=0), bool)
 
 
-class _Corners(NamedTuple):
-    """Slope and intercept of a pair's work at the four corners of its runtimes."""
-
-    m: FloatArray
-    k: FloatArray
-
-
 def derive_envelope(
     nprocs: FloatArray, runtime: FloatArray, scale: Scale, reach: float, misfit: float
 ) -> Envelope:
@@ -137,8 +130,7 @@ def unit_boxes(
     A = k + m; L2 sigma = 2(1 - m), A = 1/2 + k/sigma; H1 sigma = m,
     A = (k + sigma)/(1 + sigma); L3 and H2 leave A (L3 sigma too) free.
     """
-    corners = _corners(n_i, t_i, n_j, t_j, delta)
-    m, k = corners
+    m, k = _corners(n_i, t_i, n_j, t_j, delta)
     shortest, longest = min(t_i, t_j) * (1 + delta), max(t_i, t_j) * (1 - delta)
     sigma_two = np.clip(2.0 * (1.0 - m), 0.0, None)
     with np.errstate(divide="ignore", invalid="ignore"):
@@ -166,8 +158,7 @@ def free_boxes(
     2 kappa A; L2 sigma = 2k/(m(2A - 1) + k); H1 A = sigma/(kappa(1 + sigma));
     kappa = m/(k + m). L3 and H2 need equal runtimes.
     """
-    corners = _corners(n_i, t_i, n_j, t_j, delta)
-    m, k = np.maximum(corners.m, 0.0), np.maximum(corners.k, 0.0)
+    m, k = (np.maximum(ends, 0.0) for ends in _corners(n_i, t_i, n_j, t_j, delta))
     kappa = m / (k + m)
     kappa_low, kappa_high = float(kappa.min()), float(kappa.max())
     steepest = np.inf if kappa_low == 0.0 else 1.0 / kappa_low
@@ -207,11 +198,14 @@ def serial_sigma(piece: str, n: float, u: float, A: float) -> float:
     return A * (u - 1.0) / ((n - 1.0) - A * (u - 1.0))
 
 
-def _corners(n_i: float, t_i: float, n_j: float, t_j: float, delta: float) -> _Corners:
+def _corners(
+    n_i: float, t_i: float, n_j: float, t_j: float, delta: float
+) -> tuple[FloatArray, FloatArray]:
+    """Return slope and intercept of a pair's work at the four corners of its runtimes."""
     first = n_i * t_i * (1.0 + delta * np.array([-1.0, -1.0, 1.0, 1.0]))
     second = n_j * t_j * (1.0 + delta * np.array([-1.0, 1.0, -1.0, 1.0]))
     m = (second - first) / (n_j - n_i)
-    return _Corners(m, first - m * n_i)
+    return m, first - m * n_i
 
 
 def _clipped(values: FloatArray, least: float, most: float) -> tuple[float, float]:
@@ -259,29 +253,19 @@ def grid_search(problem: Problem, targets: FloatArray) -> Instances:
 def _one_target(problem: Problem, target: float) -> Instances:
     """Search for one target, which need be no observation."""
     reach = float(problem.reach[0])
-    nearest = _nearest(problem.nprocs, target)
-    misfit = 0.0
+    away = np.abs(problem.nprocs - target)  # of equally near observations the larger count
+    nearest, misfit = int(len(away) - 1 - np.argmin(away[::-1])), 0.0
     scale: Scale = "unit" if problem.serial == 0.0 else "free"
     while True:
         envelope = derive_envelope(problem.nprocs, problem.runtime, scale, reach, misfit)
         found = _two_passes(problem, envelope, nearest)
-        error = _largest_error(problem, found)
-        if error <= envelope.delta or not envelope.found:
+        best = int(np.argmin(found.wssre[0]))
+        errors = residuals_of(found, best, 1.0, problem.nprocs, problem.runtime)
+        if np.abs(errors).max() <= envelope.delta or not envelope.found:
             return found
         misfit = max(FIRST_DELTA, envelope.delta) + DELTA_STEP
         if misfit > LAST_DELTA:
             misfit = np.inf
-
-
-def _nearest(nprocs: FloatArray, target: float) -> int:
-    """Return the place of the observation nearest to the target, ties to the larger count."""
-    distance = np.abs(nprocs - target)
-    return int(len(nprocs) - 1 - np.argmin(distance[::-1]))
-
-
-def _largest_error(problem: Problem, found: Instances) -> float:
-    best = int(np.argmin(found.wssre[0]))
-    return float(np.abs(residuals_of(found, best, 1.0, problem.nprocs, problem.runtime)).max())
 
 
 def _two_passes(problem: Problem, envelope: Envelope, nearest: int) -> Instances:

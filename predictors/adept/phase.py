@@ -156,6 +156,7 @@ class Answers(NamedTuple):
     unbent: FloatArray
 
 
+@dataclass(eq=False, repr=False)
 class Phase:
     """Observations that one curve is to explain.
 
@@ -170,21 +171,16 @@ class Phase:
         The fit to all observations, whose shape a phase of one or two borrows.
     """
 
-    def __init__(
-        self,
-        curve: ObservedCurve,
-        kept_weight: FloatArray,
-        options: FitOptions,
-        lender: "Phase | None" = None,
-    ) -> None:
-        self.lender = lender
-        self.curve = curve
-        self.kept_weight = kept_weight
-        self._observed = curve.nprocs, curve.runtime, kept_weight
-        self.options = options
-        self._serial = SERIAL_TIMES[options.scale]
-        self._plain = options.search == "grid"
-        self.is_sparse = len(curve.nprocs) <= _TOO_FEW[options.scale]
+    curve: ObservedCurve
+    kept_weight: FloatArray
+    options: FitOptions
+    lender: "Phase | None" = None
+
+    def __post_init__(self) -> None:
+        self._observed = self.curve.nprocs, self.curve.runtime, self.kept_weight
+        self._serial = SERIAL_TIMES[self.options.scale]
+        self._plain = self.options.search == "grid"
+        self.is_sparse = len(self.curve.nprocs) <= _TOO_FEW[self.options.scale]
 
     @cached_property
     def fit(self) -> Fit:

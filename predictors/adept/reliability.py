@@ -7,7 +7,6 @@ import numpy as np
 from predictors.adept.fit import (
     ALIKE,
     CODES,
-    HIGH_ERROR,
     LINEAR,
     NOTHING,
     OTHERS,
@@ -24,6 +23,7 @@ from predictors.observations import RISE, ObservedCurve
 from predictors.remarks import (
     CONTRADICTED,
     GRADES,
+    HIGH_ERROR,
     INFEASIBLE,
     SINGLE,
     data_remarks,

@@ -1,4 +1,8 @@
-"""What a column of measurements holds: its name and unit by the heading, and its numbers."""
+"""What a column of measurements holds: its name and unit by the heading, and its numbers.
+
+What can be read in two ways, or in none, is a `PredictorError`, to which whoever reads the file
+adds where that stands.
+"""
 
 import re
 from collections.abc import Iterable
@@ -113,13 +117,7 @@ def repeat_unit(cell: str) -> str:
 
 
 def decimal_mark(cells: Iterable[str]) -> str:
-    """Return the mark that numbers prove to be the decimal one, empty if none does.
-
-    Raises
-    ------
-    PredictorError
-        If some prove a comma and others a point.
-    """
+    """Return the mark that numbers prove to be the decimal one, empty if none does."""
     proofs: dict[str, str] = {}
     for cell in cells:
         found = _proof(re.sub(r"[^\d.,]", "", cell))
@@ -147,13 +145,7 @@ def _proof(digits: str) -> str:
 
 
 def count(cell: str, mark: str) -> float:
-    """Return a processor count; marks in front of three digits are of thousands.
-
-    Raises
-    ------
-    PredictorError
-        If it is no number, or not whole.
-    """
+    """Return a processor count; marks in front of three digits are of thousands."""
     text = re.sub(r"[ '’\u00a0]", "", cell)
     thousands = "," if mark != "," else "."
     if re.fullmatch(rf"\d{{1,3}}(\{thousands}\d{{3}})+", text):
@@ -167,13 +159,7 @@ def count(cell: str, mark: str) -> float:
 
 
 def number(cell: str, mark: str) -> float:
-    """Return a number with a decimal point or comma, and perhaps marks of thousands.
-
-    Raises
-    ------
-    PredictorError
-        If it is none, or could be either.
-    """
+    """Return a number with a decimal point or comma, and perhaps marks of thousands."""
     text = re.sub(r"(?<=\d)[ '’\u00a0](?=\d{3})", "", cell.strip())
     if mark == ",":
         text = text.replace(".", "").replace(",", ".")
@@ -189,13 +175,7 @@ def number(cell: str, mark: str) -> float:
 
 
 def seconds(cell: str, unit: str, mark: str) -> float:
-    """Return a time in seconds: a number in the column's unit or its own, or a clock time.
-
-    Raises
-    ------
-    PredictorError
-        If it is no time, or the unit is not known or certain.
-    """
+    """Return a time in seconds: a number in the column's unit or its own, or a clock time."""
     if parts := _parts(cell):
         if unit:
             raise PredictorError(f"is {cell!r} in a column of {unit}; write one unit")
@@ -243,13 +223,7 @@ def _clock_seconds(cell: str, unit: str, clock: "re.Match[str]") -> float:
 
 
 def named_by_hand(text: str) -> tuple[str, str]:
-    """Return a heading in small letters, and the name and unit that it stands for.
-
-    Raises
-    ------
-    PredictorError
-        If it is not ``name=heading`` with a name that is known.
-    """
+    """Return a heading in small letters, and the name and unit, from ``name=heading``."""
     name, _, title = (part.strip() for part in text.partition("="))
     if name not in SPELLINGS or not title:
         raise PredictorError(

@@ -5,6 +5,7 @@ import csv
 import logging
 import re
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 
 import numpy as np
@@ -212,7 +213,8 @@ def _table(path: Path, columns: Sequence[str]) -> tuple[pd.DataFrame, dict[str, 
     cells = [
         (line, row)
         for line, row in rows[header + 1 :]
-        if not _is_rule(row) and not row[0].startswith(("#", "//"))
+        if not all(re.fullmatch(r":?-+:?|=+", cell) for cell in row)
+        and not row[0].startswith(("#", "//"))
     ]
     if not cells:
         raise PredictorError(f"{path}: there is no row below the header")
@@ -263,8 +265,9 @@ def _located(path: Path, text: str, named: dict[str, str]) -> tuple[Rows, int]:
                     f"{path}: no column {', '.join(sorted(unknown))}, which --columns names; "
                     f"the columns are {', '.join(row)}"
                 )
-            if "nprocs" in names and has_time:
-                return _without_empty_ends(rows, place), place
+            if "nprocs" in names and has_time:  # without empty cells behind the last heading
+                end = max(k for k, cell in enumerate(row, 1) if cell)
+                return [(k, one if any(one[end:]) else one[:end]) for k, one in rows], place
             if "nprocs" in names and _is_transposed(rows, place):
                 turned = zip(*(row for _, row in rows[place:]), strict=True)
                 return [(rows[place][0], list(cells)) for cells in turned], 0
@@ -309,17 +312,6 @@ def _split(lines: list[str], delimiter: str) -> Rows:
         if any(stripped):
             found.append((line, stripped))
     return found
-
-
-def _is_rule(row: list[str]) -> bool:
-    return all(re.fullmatch(r":?-+:?|=+", cell) for cell in row)
-
-
-def _without_empty_ends(rows: Rows, place: int) -> Rows:
-    """Drop empty cells behind the last heading, and behind it in every row."""
-    titles = rows[place][1]
-    width = max(k for k, cell in enumerate(titles, 1) if cell)
-    return [(line, row[:width] if not any(row[width:]) else row) for line, row in rows]
 
 
 def _name(
@@ -441,8 +433,11 @@ def _in_numbers(path: Path, frame: pd.DataFrame, units: dict[str, str]) -> pd.Da
                 for line, cell in frame[name].items()
             ]
             frame[name] = pd.Series(values, index=frame.index, dtype=float)
-        else:
-            frame[name] = _perhaps_numbers(frame[name], mark)
+            continue
+        with suppress(PredictorError):  # then they stay text
+            cells = frame[name].tolist()
+            values = [np.nan if cell.lower() in MISSING else number(cell, mark) for cell in cells]
+            frame[name] = pd.Series(values, index=frame.index, dtype=float)
     return frame
 
 
@@ -458,11 +453,3 @@ def _value(place: str, name: str, cell: str, unit: str, mark: str) -> float:
         wanted = f"at least {least:g}" if least in (0.0, 1.0) else "above 0"
         raise PredictorError(f"{place} is {value:g}; it must be finite and {wanted}")
     return value
-
-
-def _perhaps_numbers(column: pd.Series, mark: str) -> pd.Series:
-    try:
-        values = [np.nan if cell.lower() in MISSING else number(cell, mark) for cell in column]
-    except PredictorError:
-        return column
-    return pd.Series(values, index=column.index, dtype=float)

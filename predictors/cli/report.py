@@ -309,16 +309,7 @@ def default_targets(observed: FloatArray, most: float | None = None) -> FloatArr
 def build_report(
     method: str, model: Predictor, observed: FloatArray, runtime: FloatArray, question: Question
 ) -> Report:
-    """Ask a fitted model for everything that is reported.
-
-    Parameters
-    ----------
-    method : str
-    model : Predictor
-    observed, runtime : numpy.ndarray of float
-        Measured counts and seconds.
-    question : Question
-    """
+    """Ask a model fitted to measured counts and seconds for everything that is reported."""
     asked, given = question.targets, question.counts
     named = given if asked is None else asked
     targets = default_targets(observed, question.most) if named is None else named

@@ -79,11 +79,9 @@ def fitting_tables(
 
     Parameters
     ----------
-    head : sequence of str
-        Those of columns of words first.
-    rows : sequence of sequence of (str or rich.text.Text)
-        A cell with a digit stays in one line; others, and headings, break between words
-        where room is short.
+    head, rows : sequence
+        Columns of words come first. A cell with a digit stays in one line; others, and
+        headings, break between words where room is short.
     width : int
         Of the terminal, in characters.
     words : int

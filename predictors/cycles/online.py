@@ -3,6 +3,7 @@
 The next cycle, and how long the run will still take, each with an interval.
 """
 
+from dataclasses import dataclass
 from numbers import Integral
 from typing import NamedTuple, Self
 
@@ -18,15 +19,6 @@ from predictors.errors import AT_LEAST_1, BETWEEN_0_AND_1, NotFittedError, Predi
 
 KEPT_ERRORS = 64
 """How many of the latest errors the range of a prediction is taken from."""
-
-
-@compiled
-def _running_sum(values: FloatArray) -> FloatArray:
-    """Return the sum of all values before each, and of all."""
-    total = np.zeros(values.size + 1)
-    for k in range(values.size):
-        total[k + 1] = total[k] + values[k]
-    return total
 
 
 @compiled
@@ -56,7 +48,8 @@ def rates(
         for end in range(known, seconds.size):
             found[end - known] = seconds[end - 1] / cells[end - 1] if end > 0 else np.nan
         return found
-    time, size = _running_sum(seconds), _running_sum(cells)
+    time, size = np.zeros(seconds.size + 1), np.zeros(seconds.size + 1)
+    time[1:], size[1:] = np.cumsum(seconds), np.cumsum(cells)
     for end in range(known, seconds.size):
         start = max(end - window, 0) if window > 0 else 0
         if end > start or before[0] > 0.0:
@@ -366,6 +359,7 @@ class CellTrend:
         return float(self.variance * (walk + drift))
 
 
+@dataclass(eq=False, repr=False)
 class RemainingTime:
     """Remaining time of a run from both modes and the trend of its cells.
 
@@ -397,20 +391,16 @@ class RemainingTime:
     100.0
     """
 
-    def __init__(
-        self,
-        cycles: int,
-        offline: OfflineCyclePredictor | None = None,
-        nprocs: int = 1,
-        window: int = 32,
-    ) -> None:
-        AT_LEAST_1.check(cycles=cycles)
-        if window is None:
+    cycles: int
+    offline: OfflineCyclePredictor | None = None
+    nprocs: int = 1
+    window: int = 32
+
+    def __post_init__(self) -> None:
+        AT_LEAST_1.check(cycles=self.cycles)
+        if self.window is None:
             raise PredictorError("window must be at least 1 cycle, whole, got None")
-        self.cycles = cycles
-        self.offline = offline
-        self.nprocs = nprocs
-        self.online = OnlineCyclePredictor(window, fallback=offline, nprocs=nprocs)
+        self.online = OnlineCyclePredictor(self.window, self.offline, self.nprocs)
         self.online.check_parameters()
         self.trend = CellTrend()
         self._shape = np.nan

@@ -5,6 +5,7 @@ tests extrapolation too.
 """
 
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 from functools import partial
 from itertools import product
 from typing import Self
@@ -319,6 +320,7 @@ MOST_SIZES = 1000
 """Single sizes at which terms are remembered."""
 
 
+@dataclass(eq=False, repr=False)
 class RationalPolynomial(Estimator):
     """t = init(z) + computation(z) / cpu + communication(z) / bandwidth, for size z under load.
 
@@ -390,25 +392,14 @@ class RationalPolynomial(Estimator):
     1093.0
     """
 
-    def __init__(
-        self,
-        init: object,
-        computation: object,
-        communication: object,
-        method: Method = "nnls",
-        weights: Weights = "absolute",
-        load: LoadForm = "effective",
-        growth: str = "auto",
-        messages: object = None,
-    ) -> None:
-        self.init = init
-        self.computation = computation
-        self.communication = communication
-        self.method = method
-        self.weights = weights
-        self.load = load
-        self.growth = growth
-        self.messages = messages
+    init: object
+    computation: object
+    communication: object
+    method: Method = "nnls"
+    weights: Weights = "absolute"
+    load: LoadForm = "effective"
+    growth: str = "auto"
+    messages: object = None
 
     def check_parameters(self) -> None:
         """Refuse complexities and choices that are none; see `Estimator`."""

@@ -71,14 +71,7 @@ class EvolvingApplication:
     def benchmark(
         self, machine: CycleMachine, cells: Sequence[float], rng: np.random.Generator
     ) -> pd.DataFrame:
-        """Measure cycles on a single node, as an offline model wants them.
-
-        Parameters
-        ----------
-        machine : CycleMachine
-        cells : sequence of float
-            Cells per processor to measure at.
-        rng : numpy.random.Generator
+        """Measure cycles with so many cells per processor on a node, for an offline model.
 
         Returns
         -------
@@ -251,14 +244,9 @@ class EvolvingRun:
         Parameters
         ----------
         nprocs : int
-            Processors of the run, at least 1.
+            At least 1.
         total : float, optional
-            Stretch the run to take so many seconds, to the bit.
-
-        Raises
-        ------
-        WorkloadError
-            If `nprocs` is below 1 or `total` not positive.
+            Stretch the run to take so many seconds, above 0, to the bit.
         """
         if nprocs < 1:
             raise WorkloadError(f"nprocs must be at least 1, got {nprocs}")
@@ -283,8 +271,7 @@ class EvolvingRun:
         """Return the end of each cycle after the start, seconds, shape (cycles,).
 
         Draws the shares of the cycles on the first call and keeps them.
-        Parameters and errors are those of `piece_ends`, with which the ends of
-        the pieces agree.
+        Parameters are those of `piece_ends`, with which the ends of the pieces agree.
         """
         ends = self.piece_ends(nprocs, total)
         lengths = np.diff(self.edges)
@@ -342,13 +329,7 @@ class EvolvingRuns:
     cycles: int | None = None
 
     def run(self, job: int) -> EvolvingRun:
-        """Build the run of a job index; the same at every call.
-
-        Raises
-        ------
-        WorkloadError
-            If the job does not evolve.
-        """
+        """Build the run of a job index that evolves; the same at every call."""
         if not self.evolving[job]:
             raise WorkloadError(f"job index {job} does not evolve")
         application = self.applications[self.deck[job]]

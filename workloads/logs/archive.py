@@ -72,11 +72,6 @@ def fetch(
     What has arrived of a broken transfer stays beside it as ``NAME.part`` and is
     taken up again, by this call or a later one. A gzip file is unpacked once to
     check it. Beyond `most` bytes nothing is taken.
-
-    Raises
-    ------
-    WorkloadError
-        If the file cannot be had; the message says why, in one line.
     """
     part = target.with_name(target.name + ".part")
     reason = ""
@@ -300,11 +295,6 @@ KNOWN = {
 
 def find_log(name: str) -> ArchiveLog:
     """Return the log of that name, or of that file name; case does not matter.
-
-    Raises
-    ------
-    WorkloadError
-        If there is none; the message names the closest ones.
 
     Examples
     --------

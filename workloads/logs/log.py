@@ -108,13 +108,7 @@ class LogWorkload(ABC):
 
     @abstractmethod
     def read(self) -> SwfLog:
-        """Return the log as it stands.
-
-        Raises
-        ------
-        WorkloadError
-            If it cannot be had, or is malformed.
-        """
+        """Return the log as it stands; a `WorkloadError` says why it cannot be had."""
 
     def read_part(self) -> SwfLog:
         """Return the log, or what of it was for the partition that is asked for."""

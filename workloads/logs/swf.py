@@ -90,7 +90,6 @@ def unpack(
     wanted, holds : str
         What the file should be, with its article, and what is in such a file; for messages.
     limits : Limits
-        Of its size.
 
     Raises
     ------
@@ -134,12 +133,7 @@ def read_lines(file: Path, wanted: str = "an SWF log", limits: Limits = USUAL) -
 
 
 def check_lines(text: bytes, file: Path, limits: Limits) -> None:
-    """Refuse text with a line that is too long, or with more lines of jobs than is allowed.
-
-    Raises
-    ------
-    WorkloadError
-    """
+    """Refuse text with a line that is too long, or with more lines of jobs than is allowed."""
     start = 0
     while len(text) - start > limits.line:
         end = text.rfind(b"\n", start, start + limits.line + 1)
@@ -153,12 +147,7 @@ def check_lines(text: bytes, file: Path, limits: Limits) -> None:
 
 
 def check_jobs_held(jobs: int, file: Path, limits: Limits) -> None:
-    """Refuse a file of more jobs than the limit.
-
-    Raises
-    ------
-    WorkloadError
-    """
+    """Refuse a file of more jobs than the limit."""
     if jobs > limits.jobs:
         raise beyond(file, f"holds more than {limits.jobs:,} jobs", "jobs")
 
@@ -179,13 +168,7 @@ def _decompress(stored: bytes, file: Path, most: int) -> bytes:
 
 
 def pack(file: Path, text: bytes) -> None:
-    """Write text under a temporary name beside `file`, then move it into place.
-
-    Raises
-    ------
-    WorkloadError
-        If the folder cannot be written.
-    """
+    """Write text under a temporary name beside `file`, then move it into place."""
     content = gzip.compress(text, mtime=0) if file.suffix == ".gz" else text
     try:
         handle, name = tempfile.mkstemp(dir=file.parent, prefix=f".{file.name}.")
@@ -203,31 +186,10 @@ def pack(file: Path, text: bytes) -> None:
         temporary.unlink(missing_ok=True)
 
 
-def parse_rows(rows: bytes, text: bytes, file: Path) -> pd.DataFrame:
-    """Parse job lines by column.
-
-    Parameters
-    ----------
-    rows : bytes
-        The job lines alone.
-    text : bytes
-        The whole file, to find the line of a defect.
-    file : pathlib.Path
-        For messages.
-
-    Raises
-    ------
-    WorkloadError
-        If a line has not 18 finite numbers.
-    """
+def _parse_fast(rows: bytes) -> pd.DataFrame | None:
+    """Parse job lines with the C engine; None where anything looks odd."""
     if not rows.strip():
         return pd.DataFrame({name: np.empty(0, np.int64) for name in FIELDS})
-    table = _parse_fast(rows)
-    return table if table is not None else _parse_slow(text, file)
-
-
-def _parse_fast(rows: bytes) -> pd.DataFrame | None:
-    """Parse with the C engine; None where anything looks odd."""
     try:
         with warnings.catch_warnings():  # of surplus fields, seen below; of float_precision,
             warnings.simplefilter("ignore")  # which pandas 3 has by default and deprecates
@@ -485,10 +447,6 @@ def read_swf(path: str | os.PathLike[str], limits: Limits = USUAL) -> SwfLog:
     limits : Limits
         How much the file may hold.
 
-    Returns
-    -------
-    SwfLog
-
     Raises
     ------
     WorkloadError
@@ -508,7 +466,9 @@ def read_swf(path: str | os.PathLike[str], limits: Limits = USUAL) -> SwfLog:
     file = Path(path).expanduser()
     checksum, text = read_lines(file, limits=limits)
     comments, rows = _split(text)
-    jobs = parse_rows(rows, text, file)
+    jobs = _parse_fast(rows)
+    if jobs is None:
+        jobs = _parse_slow(text, file)
     return SwfLog(jobs, tuple(comments), file.name, checksum)
 
 
@@ -581,7 +541,7 @@ def log_of_trace(trace: Trace, notes: tuple[str, ...] = ()) -> SwfLog:
     ----------
     trace : Trace
     notes : tuple of str
-        Lines for the header.
+        For the header.
 
     Examples
     --------

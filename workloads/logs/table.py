@@ -30,11 +30,6 @@ _DURATION = re.compile(r"(?:(?:(\d+)-)?(\d+):)?(\d+):(\d+)(?:\.\d+)?")
 def zone_of(timezone: str) -> datetime.tzinfo:
     """Return a time zone by its name.
 
-    Raises
-    ------
-    WorkloadError
-        Naming ``workload.timezone``.
-
     Examples
     --------
     >>> zone_of("Mars/Base")
@@ -52,19 +47,9 @@ such as Europe/Berlin or UTC
 
 
 def instant(text: str, zone: datetime.tzinfo) -> float:
-    """Return seconds since 1970.
+    """Return seconds since 1970 of a text in ISO 8601, or that is such seconds; else a ValueError.
 
-    Parameters
-    ----------
-    text : str
-        ISO 8601, or whole seconds since 1970.
-    zone : datetime.tzinfo
-        Of times without an offset.
-
-    Raises
-    ------
-    ValueError
-        If the text is neither.
+    The zone is that of times without an offset.
     """
     if text.isdecimal():
         return float(text)
@@ -73,12 +58,7 @@ def instant(text: str, zone: datetime.tzinfo) -> float:
 
 
 def duration(text: str) -> float:
-    """Return the seconds of ``[[days-]hours:]minutes:seconds``.
-
-    Raises
-    ------
-    ValueError
-        If the text is no duration.
+    """Return the seconds of ``[[days-]hours:]minutes:seconds``; others are a ValueError.
 
     Examples
     --------
@@ -189,20 +169,8 @@ def rows_of(
 ) -> list[tuple[int, list[str]]]:
     """Return the number and the cells of each line that is not empty.
 
-    Parameters
-    ----------
-    text : str
-    file : pathlib.Path
-        For messages.
-    delimiter : str, optional
-        By default the one of comma, semicolon, tab and bar that the first line has most.
-    header : int
-        Lines above the first job.
-
-    Raises
-    ------
-    WorkloadError
-        If there is no delimiter, or no job.
+    The delimiter is by default the one of comma, semicolon, tab and bar that the first line has
+    most; `header` lines stand above the first job.
     """
     if delimiter is None:
         head = text.lstrip("\n").split("\n", 1)[0]

@@ -135,11 +135,6 @@ def generate_histogram(
         Share of the jobs that estimate the limit, below 0.89; by default 0.217, that of
         the authors' program. The other popular times share what is left of the head's 0.89.
 
-    Raises
-    ------
-    WorkloadError
-        If `jobs` or `limit` is too small for the model, or `limit` too large.
-
     Examples
     --------
     >>> histogram = generate_histogram(10_000, 18 * 3600, np.random.default_rng(1))
@@ -361,11 +356,6 @@ class Estimates:
         """Return an estimate for each runtime, both in seconds, shape (n,).
 
         Estimates are no shorter than the runtime unless `limit` is.
-
-        Raises
-        ------
-        WorkloadError
-            If `method` is ``recorded``: there is nothing to draw.
         """
         estimates = METHODS[self.method](self, np.asarray(runtimes, float), rng)
         if self.limit is None:

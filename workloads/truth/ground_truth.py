@@ -40,16 +40,8 @@ def disturbed(share: float, job: int, count: int, key: np.uint64, spread: float)
 def disturb(share, jobs, counts, key, spread):  # type: ignore[no-untyped-def]
     """Give both parts of each time a log-normal factor; change `share` to what comes out.
 
-    The factors are addressed by job and count, so that the order of asking does not matter.
-
-    Parameters
-    ----------
-    share : numpy.ndarray of float, shape (n,)
-        Share of communication, changed in place.
-    jobs, counts : numpy.ndarray of int, shape (n,)
-    key : numpy.uint64
-    spread : float
-        Standard deviation of the logarithm of each factor.
+    The factors are addressed by job and count, so that the order of asking does not matter; the
+    logarithm of each has `spread` as its standard deviation. Arrays are of shape (n,).
     """
     for i in range(len(share)):
         share[i] = disturbed(share[i], jobs[i], counts[i], key, spread)
