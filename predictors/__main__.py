@@ -19,8 +19,7 @@ from rich.console import Console
 
 import predictors
 from predictors.base import FloatArray, Predictor, Remark
-from predictors.cli.columns import as_number
-from predictors.cli.measurements import read_curves
+from predictors.cli.measurements import as_number, read_curves
 from predictors.cli.output import print_curves, print_report, save_plot, write_json, write_table
 from predictors.cli.report import Question, Report, build_report, default_targets
 from predictors.cli.terminal import Display, PlainConsole

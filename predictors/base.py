@@ -109,22 +109,10 @@ class Estimator:
         return self
 
     def check_parameters(self) -> None:
-        """Refuse constructor arguments out of range; nothing to refuse by default.
-
-        Raises
-        ------
-        PredictorError
-            Naming the argument, its value and what is accepted.
-        """
+        """Refuse constructor arguments out of range, by name, value and what is accepted."""
 
     def check_fitted(self, attribute: str) -> None:
-        """Refuse to answer before `fit`, which sets an attribute.
-
-        Raises
-        ------
-        NotFittedError
-            If it is not there.
-        """
+        """Refuse to answer before `fit`, which sets an attribute."""
         if not hasattr(self, attribute):
             raise NotFittedError(f"{type(self).__name__} was asked before fit")
 
@@ -167,13 +155,7 @@ class Estimator:
 def run_table(
     model: Estimator, observations: pd.DataFrame | ArrayLike, runtime: ArrayLike | None
 ) -> pd.DataFrame:
-    """Return runs as a table, given as one or as counts (and inputs) with runtimes beside them.
-
-    Raises
-    ------
-    PredictorError
-        If there are no runtimes, or rows or columns do not match.
-    """
+    """Return runs as a table, given as one or as counts (and inputs) with runtimes beside them."""
     if runtime is None and isinstance(observations, pd.DataFrame):
         if "runtime" not in observations:
             return observations
@@ -199,13 +181,7 @@ def run_table(
 
 
 def numbers(column: pd.Series, name: str) -> FloatArray:
-    """Return a column as float64, seconds of time spans; numbers as text are none.
-
-    Raises
-    ------
-    PredictorError
-        Naming the first row that holds no number.
-    """
+    """Return a column as float64, seconds of time spans; numbers as text are refused, by row."""
     if column.dtype.kind == "m":
         return np.asarray(column.dt.total_seconds(), float)
     for row, value in enumerate(() if column.dtype.kind in "iuf" else column):
@@ -220,11 +196,6 @@ def asked_of(
     """Return counts and inputs; a table's column nprocs, and its columns of these names.
 
     An array of one column, as scikit-learn has it, is that column.
-
-    Raises
-    ------
-    PredictorError
-        If a table has no column nprocs.
     """
     if not isinstance(nprocs, pd.DataFrame):
         is_column = isinstance(nprocs, np.ndarray) and nprocs.ndim == 2 and nprocs.shape[1] == 1
@@ -460,12 +431,8 @@ def layers(predictor: Any) -> list[Any]:
 def provider(predictor: Any, capability: type[Capability]) -> Capability | None:
     """Return who of a predictor and those that it wraps has a capability, None if nobody.
 
-    Parameters
-    ----------
-    predictor : RuntimePredictor
-    capability : type
-        A protocol that can be checked at run time, such as
-        `predictors.under_load.load_aware.NeedsLoad`.
+    It is a protocol that can be checked at run time, such as
+    `predictors.under_load.load_aware.NeedsLoad`.
 
     Examples
     --------

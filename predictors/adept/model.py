@@ -1,7 +1,7 @@
 """The ADEPT predictor."""
 
 from collections.abc import Iterable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import cached_property
 from math import inf, isinf
 from typing import Any, Literal
@@ -27,6 +27,7 @@ from predictors.remarks import UNUSABLE, graded, gravest
 _NOTHING = np.empty((9, 0))
 
 
+@dataclass(eq=False, repr=False)
 class Adept(CurveEstimator):
     """Downey's curve through a handful of runs, fitted anew for each target.
 
@@ -88,20 +89,12 @@ class Adept(CurveEstimator):
     (16.0, 0.5, [731.25, 90.0])
     """
 
-    _asked: FloatArray
-    _told: FloatArray
-
-    def __init__(
-        self,
-        q: float = 2.0,
-        search: SearchName = "exact",
-        scale: Scale = "free",
-        floor: float | Literal["auto"] = "auto",
-        allowed: Iterable[int] | str | None = None,
-        metric: Metric = "doubling",
-    ) -> None:
-        self.q, self.search, self.scale, self.metric = q, search, scale, metric
-        self.floor, self.allowed = floor, allowed
+    q: float = 2.0
+    search: SearchName = "exact"
+    scale: Scale = "free"
+    floor: float | Literal["auto"] = "auto"
+    allowed: Iterable[int] | str | None = None
+    metric: Metric = "doubling"
 
     def check_parameters(self) -> None:
         """Refuse constructor arguments out of range; see `Estimator`."""

@@ -32,7 +32,6 @@ class Evidence:
 
     Parameters
     ----------
-    curve : ObservedCurve
     exempt : sequence of int
         Places in the curve of points that answers need not keep to: anomalous ones.
     alone : sequence of int
@@ -122,7 +121,7 @@ class Evidence:
         Parameters
         ----------
         targets : numpy.ndarray of float, shape (t,)
-        answers : tuple of numpy.ndarray of float, shape (t,), seconds
+        answers : tuple of numpy.ndarray
             What `answers` returned.
         ends : tuple of numpy.ndarray of float, shape (t,), seconds
             Low and high around the model's own answers.

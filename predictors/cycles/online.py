@@ -76,6 +76,7 @@ def _rows(cells: ArrayLike, seconds: ArrayLike) -> tuple[FloatArray, FloatArray]
     return size.ravel(), time.ravel()
 
 
+@dataclass(eq=False, repr=False)
 class OnlineCyclePredictor(Estimator):
     """Time per cell over a window of past cycles, times the cells of the next.
 
@@ -115,21 +116,12 @@ class OnlineCyclePredictor(Estimator):
     [3.3, 6.6]
     """
 
-    cycles_: int = 0
-    _cells: FloatArray = np.empty(0)
-    _seconds: FloatArray = np.empty(0)
-    _before: tuple[float, float] = (0.0, 0.0)
-    _errors: FloatArray = np.empty(0)
-
-    def __init__(
-        self,
-        window: int | None = None,
-        fallback: OfflineCyclePredictor | None = None,
-        nprocs: int = 1,
-    ) -> None:
-        self.window = window
-        self.fallback = fallback
-        self.nprocs = nprocs
+    window: int | None = None
+    fallback: OfflineCyclePredictor | None = None
+    nprocs: int = 1
+    cycles_ = 0
+    _cells = _seconds = _errors = np.empty(0)
+    _before = (0.0, 0.0)
 
     def check_parameters(self) -> None:
         """Refuse a window or count that is none; see `Estimator`."""

@@ -87,13 +87,7 @@ class LogLogPredictor(InputEstimator):
         self.choice_, self.runs_ = ideal_model(runs), runs
 
     def _large_enough(self, runs: TrainingRuns) -> TrainingRuns:
-        """Return the runs on `smallest` processors or more.
-
-        Raises
-        ------
-        PredictorError
-            If there is none.
-        """
+        """Return the runs on `smallest` processors or more, of which there must be one."""
         if self.smallest == 1.0:
             return runs
         if self.smallest == "auto":

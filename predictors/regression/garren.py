@@ -59,12 +59,8 @@ def within_bands(
     A mapping gives each column a band of its own; one without is to be equal.
 
     With the ratio of two processor dimensions as the column and band 1 this is
-    the thesis's region k ± 1 (GARREN section 3.4.3); with band 0, equality.
-
-    Raises
-    ------
-    PredictorError
-        If a conditioned column is missing or not positive.
+    the thesis's region k ± 1 (GARREN section 3.4.3); with band 0, equality. A column that is
+    missing or not positive is refused.
     """
     inside: np.ndarray | None = None
     for name, value in condition.items():
@@ -215,13 +211,7 @@ class FocusedRegression(LogLogPredictor):
         check_choice(("region", "weights"), focus=self.focus)
 
     def _fit_table(self, table: pd.DataFrame) -> Self:
-        """Fit to the rows that meet the condition.
-
-        Raises
-        ------
-        PredictorError
-            If there is none.
-        """
+        """Fit to the rows that meet the condition, of which there must be one."""
         if self.condition:
             table = table[within_bands(table, self.condition, self.band)]
             if table.empty:

@@ -93,13 +93,7 @@ def runs_from_arrays(
     splits: Mapping[str, tuple[FloatArray, FloatArray]] = NO_SPLITS,
     ignored: tuple[str, ...] = (),
 ) -> TrainingRuns:
-    """Check arrays and take logarithms; inputs with one value throughout are set apart.
-
-    Raises
-    ------
-    PredictorError
-        On a value that has no logarithm, or arrays of different lengths.
-    """
+    """Check arrays and take logarithms; inputs with one value throughout are set apart."""
     counts = checked_column("nprocs", nprocs)
     times = checked_column("runtime", runtime)
     columns: dict[str, FloatArray] = {}
@@ -122,13 +116,7 @@ def runs_from_arrays(
 def _frame_splits(
     frame: pd.DataFrame, runtime: FloatArray
 ) -> tuple[dict[str, tuple[FloatArray, FloatArray]], list[str]]:
-    """Read the split times, a missing part as the runtime minus the other; name incomplete ones.
-
-    Raises
-    ------
-    PredictorError
-        If a part is negative or exceeds the runtime it is to be subtracted from.
-    """
+    """Read the split times, a missing part as the runtime minus the other; name incomplete ones."""
     splits: dict[str, tuple[FloatArray, FloatArray]] = {}
     incomplete: list[str] = []
     for way, names in SPLITS.items():
@@ -157,17 +145,8 @@ def _frame_splits(
 def runs_from_frame(observations: pd.DataFrame, inputs: tuple[str, ...]) -> TrainingRuns:
     """Read a table of observations, a row a run.
 
-    Parameters
-    ----------
-    observations : pandas.DataFrame
-        Columns ``nprocs``, ``runtime``, the inputs, and split times where known.
-    inputs : tuple of str
-        Named inputs; the default, ``("size",)``, is used where the table has it.
-
-    Raises
-    ------
-    PredictorError
-        If a needed column is missing or a value has no logarithm.
+    Its columns are ``nprocs``, ``runtime``, the inputs (the default, ``("size",)``, where the
+    table has it), and split times where known.
     """
     needed = ["nprocs", "runtime"]
     if inputs != OPTIONAL_INPUT:
@@ -231,11 +210,8 @@ def target_rows(
 ) -> tuple[FloatArray, tuple[int, ...]]:
     """Return log2 counts and inputs in the order `wanted`, and the shape to answer in.
 
-    Raises
-    ------
-    PredictorError
-        If an input is missing or unknown, shapes do not match, or a value is not
-        finite and positive (a count: at least 1).
+    Inputs missing or unknown, shapes that do not match, and values that are not finite and
+    positive (a count: at least 1) are refused.
     """
     nprocs, inputs = asked_of(nprocs, inputs, (*wanted, *constants))
     missing = [name for name in wanted if name not in inputs]

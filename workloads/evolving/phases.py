@@ -337,6 +337,7 @@ class EvolvingRuns:
         return EvolvingRun(application, self.machine, count, self.key, job, self.cycles)
 
 
+@dataclass(eq=False, repr=False)
 class EvolvingJobs:
     """Makes a share of the jobs of any workload evolve.
 
@@ -365,27 +366,23 @@ class EvolvingJobs:
     1000
     """
 
-    def __init__(
-        self,
-        share: float = 1.0,
-        decks: Sequence[str] = ("timing_a", "timing_b", "timing_c"),
-        machine: str = "itanium2",
-        cycles: int | None = None,
-        deal: Deal = "draw",
-    ) -> None:
-        if not 0.0 <= share <= 1.0:
-            raise WorkloadError(f"share must lie between 0 and 1, got {share}")
-        if not decks:
+    share: float = 1.0
+    decks: Sequence[str] = ("timing_a", "timing_b", "timing_c")
+    machine: str = "itanium2"
+    cycles: int | None = None
+    deal: Deal = "draw"
+
+    def __post_init__(self) -> None:
+        if not 0.0 <= self.share <= 1.0:
+            raise WorkloadError(f"share must lie between 0 and 1, got {self.share}")
+        if not self.decks:
             raise WorkloadError(f"decks must name at least one of {', '.join(DECKS)}")
-        if cycles is not None and not 1 <= cycles <= MOST_CYCLES:
-            raise WorkloadError(f"cycles must be 1 to {MOST_CYCLES:,}, got {cycles}")
-        if deal not in ("draw", "in_turn"):
-            raise WorkloadError(f"deal must be draw or in_turn, got {deal!r}")
-        self.share = share
-        self.deal = deal
-        self.applications = tuple(_named(DECKS, "deck", name) for name in decks)
-        self.machine = _named(CYCLE_MACHINES, "cycle machine", machine)
-        self.cycles = cycles
+        if self.cycles is not None and not 1 <= self.cycles <= MOST_CYCLES:
+            raise WorkloadError(f"cycles must be 1 to {MOST_CYCLES:,}, got {self.cycles}")
+        if self.deal not in ("draw", "in_turn"):
+            raise WorkloadError(f"deal must be draw or in_turn, got {self.deal!r}")
+        self.applications = tuple(_named(DECKS, "deck", name) for name in self.decks)
+        self._machine = _named(CYCLE_MACHINES, "cycle machine", self.machine)
 
     def assign(self, processors: IntArray, streams: Streams) -> EvolvingRuns:
         """Draw which jobs evolve and their decks, from their reference counts."""
@@ -397,7 +394,7 @@ class EvolvingJobs:
             deck = np.arange(processors.size) % decks
         key = streams.key("evolving runs")
         return EvolvingRuns(
-            self.applications, self.machine, processors, evolving, deck, key, self.cycles
+            self.applications, self._machine, processors, evolving, deck, key, self.cycles
         )
 
 
