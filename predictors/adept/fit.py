@@ -487,12 +487,10 @@ def settle(
     if np.isnan(floor):
         floor = noise_of(repeats, spread, degrees, residual, used)
     balanced = floor > 0.0 and used > PARAMETERS and residual < WELL_MET
-    fit, worst = Fit(instances, unit_of(runtime, serial), floor, balanced, 0.0), 0.0
+    fit = Fit(instances, unit_of(runtime, serial), floor, balanced, 0.0)
     chosen = settled(fit, plain, nprocs[-1]).chosen[0]
     residuals = residuals_of(instances, chosen, fit.unit, nprocs, runtime)
-    for i in range(residuals.size):
-        if kept_weight[i] > 0.0:
-            worst = max(worst, abs(residuals[i]))
+    worst = np.max(np.where(kept_weight > 0.0, np.abs(residuals), 0.0))
     return Fit(instances, fit.unit, floor, balanced, worst)
 
 

@@ -323,13 +323,10 @@ class Adept(CurveEstimator):
         if known.keys() >= {*targets.tolist()}:
             return self._told[:, [known[target] for target in targets.tolist()]]
         self._asked = asked = targets.astype(float)
-        (phase, places), *others = self._by_phase(asked)
-        self._told = self._said_by(phase, asked[places])
-        if others:
-            first, self._told = self._told, np.empty((len(self._told), targets.size))
-            self._told[:, places] = first
-            for phase, places in others:
-                self._told[:, places] = self._said_by(phase, asked[places])
+        parts = [(at, self._said_by(phase, asked[at])) for phase, at in self._by_phase(asked)]
+        self._told = np.empty((len(parts[0][1]), targets.size))
+        for places, said in parts:
+            self._told[:, places] = said
         return self._told
 
     def _said_by(self, phase: Phase, targets: FloatArray) -> FloatArray:

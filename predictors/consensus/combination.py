@@ -193,7 +193,7 @@ class Members:
         """Return ln seconds of every method, shape (methods, m)."""
         if self.kept is None:
             return np.array([voice(known) for voice in self.voices])
-        return kernels.voices_of(self.kept.fits, counts_of(known[0]))
+        return kernels.voices_of(self.kept.coefficients, self.kept.present, counts_of(known[0]))
 
 
 def on_curve(coefficients: FloatArray, scaling: InputScaling, known: FloatArray) -> FloatArray:
@@ -262,7 +262,7 @@ def members_of(
     evidence, told = Evidence(curve), (curve.reach, bool(curve.dropped), columns)
     kept = kernels.fit_measured(curve.nprocs, curve.runtime, *told)
     names = law_of(evidence.ordinary), LINE, CURVED
-    present = tuple(names[row] for row in kept.fits.present.tolist())
+    present = tuple(names[row] for row in kept.present.tolist())
     return Members(present, evidence.ordinary, (), constants, NO_INPUTS, evidence, kept)
 
 

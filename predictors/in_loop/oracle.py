@@ -183,12 +183,8 @@ class NoisyOracle(Oracle):
     def curve(self, job: int, counts: IntArray) -> FloatArray:
         """Return the believed runtimes of job index `job` at each count, seconds."""
         true = super().curve(job, counts)
-        factor = normal_draws(self._key, job, counts)
-        factor *= self.spread
-        np.exp(factor, out=factor)
-        factor *= self.bias
-        factor *= true
-        return factor
+        draws = normal_draws(self._key, job, counts)
+        return np.asarray(np.exp(draws * self.spread) * self.bias * true)
 
     def explain(self, job: int, nprocs: int) -> Explanation:
         """Say that the belief is the truth with an error of known spread."""

@@ -160,10 +160,8 @@ class Truth:
         row = self._row.item(job)
         if not self._filled[row]:
             self._fill(np.array([row]))
-        runtimes: FloatArray = self._table[row].take(counts)
-        runtimes /= self._reference_g.item(job)
-        runtimes *= self._recorded.runtime.item(job)
-        return runtimes
+        ratios: FloatArray = self._table[row].take(counts) / self._reference_g.item(job)
+        return ratios * self._recorded.runtime.item(job)
 
     def runtime_on(self, job: int, count: int) -> float:
         """Return T(count) of job index `job`, seconds, to the bit of `runtimes`."""
