@@ -22,7 +22,7 @@ import sim
 from benchmarks.floor import show
 from predictors.errors import PredictorError
 from predictors.regression.garren import FocusedRegression
-from predictors.regression.training_runs import TrainingRuns, runs_from_arrays, without_constants
+from predictors.regression.inputs import TrainingRuns, runs_from_arrays, without_constants
 from predictors.remarks import gravest
 from scripts.composing import composed
 from sim.simulation.scene import Scene, set_scene

@@ -19,8 +19,8 @@ from predictors.least_squares import (
 )
 from predictors.remarks import refuse_unusable
 from predictors.under_load.complexity import Term, complexity_terms
-from predictors.under_load.judgement import range_from_folds
 from predictors.under_load.load_aware import LoadedRuns, Targets, loaded_runs, targets
+from predictors.under_load.rational import range_from_folds
 
 NEAR_ZERO = 0.05
 

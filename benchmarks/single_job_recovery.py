@@ -11,7 +11,7 @@ from math import inf
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from predictors.cycles.plan import CyclePlan, plan_cycles
+from predictors.cycles.checkpointing import CyclePlan, plan_cycles
 from sim.errors import SimError
 
 FloatArray = NDArray[np.float64]
@@ -92,7 +92,7 @@ def recover(
     failures : iterable of float, seconds
         Times of failures since the first start, rising; may have no end.
     interval, cost, predicted, margin
-        As in `predictors.cycles.plan.plan_cycles`, for each cycle of the run.
+        As in `predictors.cycles.checkpointing.plan_cycles`, for each cycle of the run.
     restart : float, seconds
         Reading the last checkpoint at the start of every attempt but the first;
         part of the attempt's limit.

@@ -1,43 +1,200 @@
-"""``moldsim predict``: from a file of measurements to predictions."""
+"""``moldsim predict``: from a file of measurements to predictions.
+
+What an option says wrong is a `PredictorError` that names it.
+"""
 
 import argparse
 import os
 import sys
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
+from numpy.typing import ArrayLike
 from rich.console import Console
 
 import predictors
-from predictors import PredictorError
-from predictors.base import FloatArray, Predictor
-from predictors.cli import size_answers as sizes
-from predictors.cli.columns import as_number
-from predictors.cli.display import Display
-from predictors.cli.measurements import read_curves
-from predictors.cli.output import print_curves, print_report, save_plot, write_json
+from predictors.base import FloatArray, Predictor, Remark
+from predictors.cli.measurements import as_number, read_curves
+from predictors.cli.output import print_curves, print_report, save_plot, write_json, write_table
 from predictors.cli.report import Question, Report, build_report, default_targets
-from predictors.cli.terminal import PlainConsole
+from predictors.cli.terminal import Display, PlainConsole
 from predictors.compiling import kernel_folder
+from predictors.errors import PredictorError
+from predictors.regression import focal_training as focal
+from predictors.regression.barnes import LogLogPredictor
+
+
+class AtInputs:
+    """A fitted model at fixed inputs, with a note on these if there is one: it answers for counts.
+
+    Attributes that are not its own are the model's, so that its parameters are reported.
+    """
+
+    def __init__(self, model: Predictor, inputs: dict[str, Any], note: str) -> None:
+        self._model, self._inputs = model, inputs
+        self._first = [Remark("note", "at_inputs", note)] if note else []
+        self.predict = partial(model.predict, **inputs)
+        self.predict_range = partial(model.predict_range, **inputs)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._model, name)
+
+    def reliability(self, nprocs: ArrayLike) -> list[Remark]:
+        """Return the model's remarks, with the note on the inputs first."""
+        return self._first + self._model.reliability(nprocs, **self._inputs)
+
+
+def _listed(inputs: dict[str, float]) -> str:
+    return ", ".join(f"{name} = {value:g}" for name, value in inputs.items())
+
+
+def input_names(options: argparse.Namespace) -> tuple[str, ...]:
+    """Return the names that ``--inputs`` gives; size by default."""
+    if not options.inputs:
+        return ("size",)
+    return tuple(name.strip().lower() for name in options.inputs.split(",") if name.strip())
+
+
+def fixed_inputs(options: argparse.Namespace, frame: pd.DataFrame) -> tuple[dict[str, float], str]:
+    """Return the inputs to predict at: those of ``--at``, else each one's largest value."""
+    names = [name for name in input_names(options) if name in frame]
+    values = {name: float(frame[name].max()) for name in names if frame[name].nunique() > 1}
+    chosen = {}
+    for text in options.at:
+        name, equals, value = text.partition("=")
+        name = name.strip().lower()
+        number = as_number(value)
+        if not equals or name not in names or not np.isfinite(number):
+            raise PredictorError(
+                f"--at {text}: expected NAME=NUMBER with an input of {', '.join(names) or 'none'}"
+            )
+        chosen[name] = number
+    largest = {name: value for name, value in values.items() if name not in chosen}
+    note = f"predicted at the largest {_listed(largest)}; --at chooses another" if largest else ""
+    return {**largest, **chosen}, note
+
+
+def alike(frame: pd.DataFrame, inputs: dict[str, float]) -> pd.DataFrame:
+    """Return the runs with the values of inputs, of each of which there are any."""
+    for name, value in inputs.items():
+        frame = frame[frame[name] == value] if (frame[name] == value).any() else frame
+    return frame
+
+
+def conditions(options: argparse.Namespace) -> tuple[dict[str, float], dict[str, float]]:
+    """Return the values that ``--condition`` names, and the bands around them, by column."""
+    values, bands = {}, {}
+    for text in options.condition:
+        name, _, rest = text.partition("=")
+        value, _, band = rest.partition("~")
+        numbers = as_number(value), as_number(band or "0")
+        if np.isnan(numbers).any():
+            raise PredictorError(
+                f"--condition {text}: expected NAME=VALUE or NAME=VALUE~BAND, numbers both"
+            )
+        values[name.strip().lower()], bands[name.strip().lower()] = numbers
+    return values, bands
+
+
+def answer_size(
+    options: argparse.Namespace, model: Predictor, frame: pd.DataFrame, targets: FloatArray
+) -> None:
+    """Write the size for a wanted time at each target count, with its 80 % interval.
+
+    Beside it stands the size of weak scaling, in proportion to the count, from the run on
+    the largest count whose time is nearest to the wanted one.
+    """
+    if not isinstance(model, LogLogPredictor):
+        raise PredictorError("--size-for-time needs --method regression or focused")
+    seconds, of = float(options.size_for_time), options.solve
+    fixed, _ = fixed_inputs(options, frame)
+    others: dict[str, Any] = {name: value for name, value in fixed.items() if name != of}
+    solved = model.solve_size(seconds, targets, of=of, **others)
+    low, high = model.size_range(seconds, targets, options.level, of=of, **others)
+    remarks = list(dict.fromkeys(model.size_reliability(seconds, targets, of=of, **others)))
+    if others:
+        text = f"solved at {_listed(others)}; --at chooses another"
+        remarks.insert(0, Remark("note", "at_inputs", text))
+    rows = pd.DataFrame({"nprocs": targets, of: solved, "low": low, "high": high})
+    like = alike(frame, others)
+    top = like[like["nprocs"] == like["nprocs"].max()]
+    nearest = top.loc[(np.log(top["runtime"] / seconds)).abs().idxmin()]
+    rows["weak scaling"] = nearest[of] * targets / nearest["nprocs"]
+    title = f"{of} for {seconds:g} s ({options.level:.0%} interval)"
+    write_table(options.json, title, rows, remarks)
+
+
+def answer_focal(
+    options: argparse.Namespace, frame: pd.DataFrame, target: int | None = None
+) -> None:
+    """Write the runs that the focal procedure needs next, or its forecast.
+
+    The first row on each of the two largest counts is the client's run. The forecast is
+    for `target` processors, twice the largest count if None.
+    """
+    if "size" not in frame:
+        raise PredictorError("--focal-levels needs a column size in the measurements")
+    words = options.focal_levels.replace(",", " ").split()
+    if not all(word.isdigit() for word in words):
+        raise PredictorError(
+            f"--focal-levels {options.focal_levels}: processor counts such as 16,32,64 are needed"
+        )
+    levels = [int(word) for word in words]
+    first, second = focal.client_runs(frame)
+    try:
+        training = focal.train_focal(
+            focal.recorded(frame), first, second, levels or None, options.focal_time
+        )
+    except focal.RunsNeededError as needed:
+        _write_plan(options, needed.runs)
+        return
+    nprocs = 2 * first.nprocs if target is None else target
+    rows = focal.forecast_sizes(training, nprocs)
+    remarks = list(training.model.size_reliability(training.focal_time, nprocs))
+    if training.recentred:
+        text = f"levels run again around the focal time: {', '.join(map(str, training.recentred))}"
+        remarks.insert(0, Remark("note", "recentred", text))
+    b0, b1, b2 = training.model.coefficients_
+    title = (
+        f"sizes on {nprocs} processors from {len(training.runs)} runs near "
+        f"{training.focal_time:g} s: log2 T = {b0:.4f} {b1:+.4f} log2 P {b2:+.4f} log2 size, "
+        f"RMSE {training.model.rmse_:.3f} (80 % interval)"
+    )
+    write_table(options.json, title, rows, remarks)
+
+
+def _write_plan(options: argparse.Namespace, runs: tuple[focal.PlannedRun, ...]) -> None:
+    """Write the runs to make as CSV rows to fill in and add to the file."""
+    if options.json:
+        write_json({"runs_needed": [run._asdict() for run in runs]})
+        return
+    sys.stdout.write(
+        f"# runs needed next: {len(runs)}; fill in the seconds, add the rows to "
+        f"{options.measurements} and ask again\nnprocs,size,runtime,purpose\n"
+    )
+    for run in runs:
+        sys.stdout.write(f"{run.nprocs},{run.size:.12g},,{run.purpose}\n")
+
 
 METHODS: dict[str, Callable[[argparse.Namespace], Predictor]] = {
     "adept": lambda arguments: predictors.Adept(allowed=_allowed(arguments.allowed)),
     "amdahl": lambda arguments: predictors.Amdahl(),
     "usl": lambda arguments: predictors.UniversalScalability(),
     "levenberg": lambda arguments: predictors.LevenbergMarquardt(),
-    "regression": lambda arguments: predictors.LogLogRegression(sizes.input_names(arguments)),
+    "regression": lambda arguments: predictors.LogLogRegression(input_names(arguments)),
     "focused": lambda arguments: predictors.FocusedRegression(
-        sizes.input_names(arguments),
+        input_names(arguments),
         arguments.focal_time,
         arguments.tolerance,
-        condition=sizes.conditions(arguments)[0],
-        band=sizes.conditions(arguments)[1],
+        condition=conditions(arguments)[0],
+        band=conditions(arguments)[1],
     ),
-    "consensus": lambda arguments: predictors.Consensus(sizes.input_names(arguments)),
+    "consensus": lambda arguments: predictors.Consensus(input_names(arguments)),
 }
 """Name on the command line and how its model is made from the arguments."""
 
@@ -147,7 +304,7 @@ def _answer(options: argparse.Namespace) -> None:
     _check_belonging(options)
     pooling = (options.inputs, options.at, options.size_for_time, options.focal_levels)
     asked = options.method in WITH_INPUTS and any(pooling)
-    inputs = sizes.input_names(options) if asked else ()
+    inputs = input_names(options) if asked else ()
     found = read_curves(options.measurements, options.where, inputs, options.columns)
     curves = _chosen(found, options.curve)
     console = PlainConsole(stderr=True)
@@ -159,13 +316,13 @@ def _answer(options: argparse.Namespace) -> None:
     frame = next(iter(curves.values()))
     targets = _counts("--target", options.target)
     if options.focal_levels is not None:
-        sizes.answer_focal(options, frame, None if targets is None else int(targets[0]))
+        answer_focal(options, frame, None if targets is None else int(targets[0]))
         return
     if options.size_for_time is not None:
         options.focal_time = options.focal_time or options.size_for_time
         model = METHODS[options.method](options).fit(_fitting_columns(frame, options))
         usual = default_targets(frame["nprocs"].to_numpy(float))
-        sizes.answer_size(options, model, frame, usual if targets is None else targets)
+        answer_size(options, model, frame, usual if targets is None else targets)
         return
     report = _reported(options, frame, targets)
     if options.json:
@@ -178,11 +335,11 @@ def _reported(
     options: argparse.Namespace, frame: pd.DataFrame, targets: FloatArray | None
 ) -> Report:
     """Fit the method to a curve, ask it everything, and draw it where that is wanted."""
-    model = METHODS[options.method](options).fit(_fitting_columns(frame, options))
-    at, note = sizes.fixed_inputs(options, frame) if options.method in WITH_INPUTS else ({}, "")
+    model: Any = METHODS[options.method](options).fit(_fitting_columns(frame, options))
+    at, note = fixed_inputs(options, frame) if options.method in WITH_INPUTS else ({}, "")
     if at:
-        model = sizes.AtInputs(model, at, note)
-    own = sizes.alike(frame, at)
+        model = AtInputs(model, at, note)
+    own = alike(frame, at)
     observed, runtime = (own[name].to_numpy(float) for name in ("nprocs", "runtime"))
     counts = _counts("--counts", options.counts)
     known = all((own[name] == value).all() for name, value in at.items())
@@ -190,8 +347,7 @@ def _reported(
     question = Question(counts, targets, most, options.level, options.free, known)
     report = build_report(options.method, model, observed, runtime, question)
     if at:
-        listed = ", ".join(f"{name} = {value:g}" for name, value in at.items())
-        said = f"All {len(frame)} runs are one curve, asked at {listed}. {report.answer}"
+        said = f"All {len(frame)} runs are one curve, asked at {_listed(at)}. {report.answer}"
         report = replace(report, answer=said, observations=len(frame))
     if options.plot:
         drawn = save_plot(options.plot, model, observed, runtime, report)
@@ -200,13 +356,7 @@ def _reported(
 
 
 def _chosen(curves: dict[str, pd.DataFrame], wanted: str | None) -> dict[str, pd.DataFrame]:
-    """Return the curve of a number, all without one.
-
-    Raises
-    ------
-    PredictorError
-        If there is no such number.
-    """
+    """Return the curve of a number, all without one."""
     if wanted is None:
         return curves
     if not wanted.isdigit() or not 1 <= int(wanted) <= len(curves):
@@ -240,13 +390,7 @@ def _console() -> Console:
 
 
 def _check_belonging(options: argparse.Namespace) -> None:
-    """Refuse options that the method does not read, and a wanted time that is none.
-
-    Raises
-    ------
-    PredictorError
-        Naming the option and the methods that read it.
-    """
+    """Refuse options that the method does not read, and a wanted time that is none."""
     usual = vars(_parser().parse_args([str(options.measurements)]))
     owned = ((name, methods) for methods, names in READ_BY.items() for name in names)
     for name, methods in owned:
@@ -266,7 +410,7 @@ def _fitting_columns(frame: pd.DataFrame, options: argparse.Namespace) -> pd.Dat
     """Return the columns that the method uses."""
     names = ["nprocs", "runtime"]
     if options.method in WITH_INPUTS:
-        named = sizes.input_names(options)
+        named = input_names(options)
         wanted = (*named, "computation", "communication", "computation_cp", "communication_cp")
         absent = [name for name in named if name not in frame and name != "size"]
         if absent:
@@ -274,7 +418,7 @@ def _fitting_columns(frame: pd.DataFrame, options: argparse.Namespace) -> pd.Dat
                 f"{options.measurements}: no column {', '.join(absent)} for --inputs; "
                 f"the columns are {', '.join(frame.columns)}"
             )
-        wanted += tuple(sizes.conditions(options)[0] if options.method == "focused" else ())
+        wanted += tuple(conditions(options)[0] if options.method == "focused" else ())
         names += [name for name in dict.fromkeys(wanted) if name in frame]
     return frame[names]
 

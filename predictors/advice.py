@@ -57,10 +57,8 @@ def measure_next(
     ----------
     model : Predictor
         Fitted, of the processor count alone.
-    counts : numpy.ndarray of float
-        The measured counts.
-    targets : sequence of float
-        The counts whose runtimes matter.
+    counts, targets : numpy.ndarray of float
+        The measured counts, and those whose runtimes matter.
     most : float, optional
         The largest count to be had; if None, all `candidates` are, and powers of two below
         the last target. It is itself measured only if it is a target.

@@ -1,12 +1,12 @@
-"""What a predictor is: on its own (`Predictor`), and in the loop (`RuntimePredictor`)."""
+"""What a predictor is: alone (`Predictor`), in the loop (`RuntimePredictor`), around another."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from importlib import import_module
 from inspect import signature
 from math import nan
 from numbers import Real
-from typing import Any, Literal, NamedTuple, Protocol, Self, runtime_checkable
+from typing import Any, Literal, NamedTuple, Protocol, Self, TypeVar, runtime_checkable
 
 import numpy as np
 import pandas as pd
@@ -109,22 +109,10 @@ class Estimator:
         return self
 
     def check_parameters(self) -> None:
-        """Refuse constructor arguments out of range; nothing to refuse by default.
-
-        Raises
-        ------
-        PredictorError
-            Naming the argument, its value and what is accepted.
-        """
+        """Refuse constructor arguments out of range, by name, value and what is accepted."""
 
     def check_fitted(self, attribute: str) -> None:
-        """Refuse to answer before `fit`, which sets an attribute.
-
-        Raises
-        ------
-        NotFittedError
-            If it is not there.
-        """
+        """Refuse to answer before `fit`, which sets an attribute."""
         if not hasattr(self, attribute):
             raise NotFittedError(f"{type(self).__name__} was asked before fit")
 
@@ -167,13 +155,7 @@ class Estimator:
 def run_table(
     model: Estimator, observations: pd.DataFrame | ArrayLike, runtime: ArrayLike | None
 ) -> pd.DataFrame:
-    """Return runs as a table, given as one or as counts (and inputs) with runtimes beside them.
-
-    Raises
-    ------
-    PredictorError
-        If there are no runtimes, or rows or columns do not match.
-    """
+    """Return runs as a table, given as one or as counts (and inputs) with runtimes beside them."""
     if runtime is None and isinstance(observations, pd.DataFrame):
         if "runtime" not in observations:
             return observations
@@ -199,13 +181,7 @@ def run_table(
 
 
 def numbers(column: pd.Series, name: str) -> FloatArray:
-    """Return a column as float64, seconds of time spans; numbers as text are none.
-
-    Raises
-    ------
-    PredictorError
-        Naming the first row that holds no number.
-    """
+    """Return a column as float64, seconds of time spans; numbers as text are refused, by row."""
     if column.dtype.kind == "m":
         return np.asarray(column.dt.total_seconds(), float)
     for row, value in enumerate(() if column.dtype.kind in "iuf" else column):
@@ -220,11 +196,6 @@ def asked_of(
     """Return counts and inputs; a table's column nprocs, and its columns of these names.
 
     An array of one column, as scikit-learn has it, is that column.
-
-    Raises
-    ------
-    PredictorError
-        If a table has no column nprocs.
     """
     if not isinstance(nprocs, pd.DataFrame):
         is_column = isinstance(nprocs, np.ndarray) and nprocs.ndim == 2 and nprocs.shape[1] == 1
@@ -397,3 +368,83 @@ class RuntimePredictor(Protocol):
 
     def explain(self, job: int, nprocs: int) -> Explanation:
         """Say which method a belief comes from, on how many observations."""
+
+
+Capability = TypeVar("Capability")
+
+
+def has_curves(predictor: RuntimePredictor) -> bool:
+    """Say whether a predictor ever says anything; see `RuntimePredictor`."""
+    return bool(vars(type(predictor)).get("has_curves", True))
+
+
+@dataclass(eq=False, repr=False)
+class Wrapper:
+    """Another predictor, to begin with unchanged.
+
+    A wrapper answers in its own name only for what it changes. Whatever else the wrapped
+    predictor can do or asks for (to be told of load or of the truth, calibration runs, a
+    count to measure next) is found through `provider` and `setting`.
+
+    Parameters
+    ----------
+    before : RuntimePredictor
+        What is wrapped; it may be a wrapper itself.
+    """
+
+    before: RuntimePredictor
+
+    @property
+    def learns(self) -> bool:
+        """Whether the wrapped predictor wants to be told of finished runs."""
+        return self.before.learns
+
+    def attach(self, jobs: VisibleJobs) -> None:
+        """Begin a run with these jobs; forget all observations."""
+        self.before.attach(jobs)
+
+    def curve(self, job: int, counts: IntArray) -> FloatArray | None:
+        """Return the believed runtimes of job index `job` at each count, seconds."""
+        return self.before.curve(job, counts)
+
+    def observe(self, observation: Observation) -> bool:
+        """Pass on a finished run."""
+        return self.before.observe(observation)
+
+    def explain(self, job: int, nprocs: int) -> Explanation:
+        """Say where a belief comes from."""
+        return self.before.explain(job, nprocs)
+
+    def replace(self, change: Callable[[RuntimePredictor], RuntimePredictor]) -> None:
+        """Put in the place of each predictor inside what `change` makes of it."""
+        self.before = change(self.before)
+
+
+def layers(predictor: Any) -> list[Any]:
+    """Return a predictor and those that it wraps, the outermost first."""
+    found = [predictor]
+    while isinstance(found[-1], Wrapper):
+        found.append(found[-1].before)
+    return found
+
+
+def provider(predictor: Any, capability: type[Capability]) -> Capability | None:
+    """Return who of a predictor and those that it wraps has a capability, None if nobody.
+
+    It is a protocol that can be checked at run time, such as
+    `predictors.under_load.load_aware.NeedsLoad`.
+
+    Examples
+    --------
+    >>> from predictors.in_loop.oracle import NeedsTruth, Oracle
+    >>> oracle = Oracle()
+    >>> provider(Wrapper(Wrapper(oracle)), NeedsTruth) is oracle
+    True
+    """
+    return next((one for one in layers(predictor) if isinstance(one, capability)), None)
+
+
+def setting(predictor: Any, name: str, default: Any) -> Any:
+    """Return an attribute of the outermost of a predictor and those that it wraps that has it."""
+    having = (one for one in layers(predictor) if hasattr(one, name))
+    return getattr(next(having, None), name, default)

@@ -158,7 +158,10 @@ def largest_at_efficiency(e: ArrayLike, A: ArrayLike, sigma: ArrayLike) -> Float
     >>> largest_at_efficiency([0.9, 0.7, 0.5], A=60, sigma=1).round(2).tolist()
     [14.33, 52.43, 120.0]
     """
-    e, A, sigma = _checked_efficiency(e), np.asarray(A, float), np.asarray(sigma, float)
+    e, A, sigma = np.asarray(e, float), np.asarray(A, float), np.asarray(sigma, float)
+    bad = ~((e > 0.0) & (e <= 1.0))
+    if bad.any():
+        raise PredictorError(f"efficiency must be in (0, 1], got {e[bad].flat[0]:g}")
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
         first = np.where(sigma > 0.0, 1.0 + 2.0 * A * (1.0 / e - 1.0) / sigma, np.inf)
         second = (A / e - sigma * (A - 0.5)) / (1.0 - 0.5 * sigma)
@@ -166,14 +169,6 @@ def largest_at_efficiency(e: ArrayLike, A: ArrayLike, sigma: ArrayLike) -> Float
         rising = (A * (sigma + 1.0) / e - A) / sigma - A + 1.0
         high = np.where(rising <= A + A * sigma - sigma, rising, A / e)
     return np.asarray(np.where(sigma <= 1.0, low, high), float)
-
-
-def _checked_efficiency(e: ArrayLike) -> FloatArray:
-    e = np.asarray(e, float)
-    bad = ~((e > 0.0) & (e <= 1.0))
-    if bad.any():
-        raise PredictorError(f"efficiency must be in (0, 1], got {e[bad].flat[0]:g}")
-    return e
 
 
 def _candidates(

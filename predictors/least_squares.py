@@ -187,10 +187,7 @@ class RelativeFit:
 def fit_nonnegative(design: FloatArray, runtime: FloatArray) -> RelativeFit:
     """Minimise the sum of squared relative errors over coefficients >= 0.
 
-    Parameters
-    ----------
-    design : numpy.ndarray of float, shape (m, p)
-    runtime : numpy.ndarray of float, shape (m,), seconds
+    The design is of shape (m, p), runtimes are seconds of shape (m,).
     """
     rows = design / runtime[:, None]
     coefficients = solve_scaled(*unit_columns(rows), np.ones(len(runtime)), "nnls")
@@ -211,14 +208,9 @@ def pooled_error(residuals: FloatArray, parameters: int) -> tuple[float, float]:
 def fit_range(
     fit: RelativeFit, design: FloatArray, predicted: FloatArray, level: float
 ) -> tuple[FloatArray, FloatArray]:
-    """Return the log-symmetric prediction range of a linear fit.
+    """Return the log-symmetric prediction range of a linear fit, which holds `level` of new runs.
 
-    Parameters
-    ----------
-    design : numpy.ndarray of float, shape (k, p)
-    predicted : numpy.ndarray of float, shape (k,), seconds
-    level : float
-        Share of new runs that the range should hold.
+    The design is of shape (k, p), what is predicted are seconds of shape (k,).
     """
     scaled = design / predicted[:, None]
     leverage = np.einsum("kp,pq,kq->k", scaled, fit.covariance, scaled)
@@ -285,7 +277,7 @@ class LinearFit:
 
 
 def check_method(method: str, weights: str) -> None:
-    """Raise a `PredictorError` unless both are known."""
+    """Refuse what is not known."""
     check_choice(("nnls", "ols"), method=method)
     check_choice(("absolute", "relative"), weights=weights)
 

@@ -139,13 +139,9 @@ class Merged(NamedTuple):
 
 @compiled
 def merge_repeats(runtimes: FloatArray) -> Merged:
-    """Drop obvious outliers among a few runs at one count and average the rest.
+    """Drop obvious outliers among a few runs at one count, seconds, and average the rest.
 
     The rule is that of `observed_curve`.
-
-    Parameters
-    ----------
-    runtimes : numpy.ndarray of float, shape (n,), seconds
 
     Examples
     --------
@@ -189,8 +185,8 @@ def merge_runs(
 ) -> tuple[FloatArray, FloatArray, tuple[float, int, float]]:
     """Merge good runs by count; parameters are those of `merged_curve`.
 
-    Returns the counts as float64; a column a count with the first six figures of
-    `merge_repeats`; and scatter, its degrees of freedom, and scatter of the logarithm.
+    Returns the counts as float64; a column a count with the first six figures of `Merged`; and
+    scatter, its degrees of freedom, and scatter of the logarithm.
     """
     figures, kept, squares, log_squares = np.empty((6, numbers.size)), 0, 0.0, 0.0
     for k in range(numbers.size):
@@ -270,18 +266,7 @@ def decline_place(runtime: FloatArray, reach: float) -> int:
 
 
 def observed_frame(observations: pd.DataFrame) -> ObservedCurve:
-    """Read columns ``nprocs`` and ``runtime``; other columns are ignored and named.
-
-    Parameters
-    ----------
-    observations : pandas.DataFrame
-        A row a run.
-
-    Raises
-    ------
-    PredictorError
-        If a column is missing, or as in `observed_curve`.
-    """
+    """Read columns ``nprocs`` and ``runtime``, a row a run; others are ignored and named."""
     missing = [name for name in ("nprocs", "runtime") if name not in observations.columns]
     if missing:
         have = ", ".join(map(str, observations.columns)) or "none"
@@ -294,13 +279,7 @@ def observed_frame(observations: pd.DataFrame) -> ObservedCurve:
 
 
 def checked_targets(nprocs: ArrayLike) -> FloatArray:
-    """Return target processor counts as float64.
-
-    Raises
-    ------
-    PredictorError
-        If one is below 1 or not finite.
-    """
+    """Return target processor counts as float64, or refuse one below 1 or not finite."""
     try:
         targets = np.asarray(nprocs, float)
     except (TypeError, ValueError):
@@ -314,13 +293,9 @@ def checked_targets(nprocs: ArrayLike) -> FloatArray:
 
 
 def checked_column(name: str, values: ArrayLike) -> FloatArray:
-    """Return a column of runs as float64 of its own.
+    """Return a column of runs as float64 of its own, finite and above 0 (a count: at least 1).
 
-    Raises
-    ------
-    PredictorError
-        If there is no run, or a value is not finite and above 0 (a count: at least 1); the
-        row is named.
+    What it is not is refused, by its row.
     """
     array = np.array(values, dtype=np.float64)
     if not array.size:

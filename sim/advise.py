@@ -10,8 +10,7 @@ import numpy as np
 import pandas as pd
 from rich.console import Console
 
-from predictors.cli.display import SILENT, Display
-from predictors.cli.terminal import PlainConsole, fitting_tables, warnings_last
+from predictors.cli.terminal import SILENT, Display, PlainConsole, fitting_tables, warnings_last
 from sim.composition import options_below
 from sim.errors import ConfigError, SimError
 from sim.results.durable import answering, as_json, table_console, write_csv, write_whole

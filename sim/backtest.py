@@ -9,8 +9,7 @@ from typing import Any
 import numpy as np
 from rich.console import Console
 
-from predictors.cli.display import SILENT, Display
-from predictors.cli.terminal import PlainConsole, fitting_tables, warnings_last
+from predictors.cli.terminal import SILENT, Display, PlainConsole, fitting_tables, warnings_last
 from sim.composition import options_below
 from sim.errors import ConfigError
 from sim.help.interrupts import goes_on

@@ -9,8 +9,7 @@ import pandas as pd
 from rich.console import Console
 from rich.markup import escape
 
-from predictors.cli.display import Display
-from predictors.cli.terminal import PlainConsole, fitting_tables
+from predictors.cli.terminal import Display, PlainConsole, fitting_tables
 from sim.report.answer_tables import BY_WHAT, INFORMATION
 from sim.report.gathering import LEFT_OUT, NOT_THERE, distinct, gather
 from sim.report.samples import Group

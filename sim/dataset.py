@@ -16,8 +16,7 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from predictors.cli.display import SILENT, Display
-from predictors.cli.terminal import PlainConsole
+from predictors.cli.terminal import SILENT, Display, PlainConsole
 from sim.errors import SimError
 from sim.report.gathering import gather
 from sim.report.samples import Group, Sample, groups_of

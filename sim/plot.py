@@ -8,8 +8,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from predictors.cli.display import SILENT, Display
-from predictors.cli.terminal import PlainConsole
+from predictors.cli.terminal import SILENT, Display, PlainConsole
 from sim.config import BASELINE_PREDICTOR
 from sim.errors import SimError
 from sim.results.artefacts import BASELINE, place_of, read_summary, read_tables, tables_folder

@@ -5,8 +5,7 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from predictors.cli.display import Display
-from predictors.cli.terminal import PlainConsole
+from predictors.cli.terminal import Display, PlainConsole
 from predictors.plain import shown_plainly
 from sim.errors import SimError
 from sim.report.gathering import find_runs, missing_runs

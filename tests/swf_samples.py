@@ -3,8 +3,7 @@
 from pathlib import Path
 
 from workloads.logs.cleaning import Cleaned, screen
-from workloads.logs.swf import SwfLog
-from workloads.logs.swf_text import FIELDS
+from workloads.logs.swf import FIELDS, SwfLog
 
 UNKNOWN = dict.fromkeys(FIELDS, -1)
 

@@ -10,11 +10,9 @@ from dataclasses import fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from predictors.cli.display import Display
-from predictors.cli.terminal import PlainConsole
+from predictors.cli.terminal import Display, PlainConsole
 from predictors.plain import shown_plainly
-from workloads.errors import WorkloadError
-from workloads.limits import check_count
+from workloads.errors import WorkloadError, check_count
 
 if TYPE_CHECKING:
     from workloads.base import Trace
@@ -47,7 +45,7 @@ class _Pairs(argparse.Action):
 def _describe(asked: argparse.Namespace, shown: Display) -> str:
     from workloads.logs.description import describe
     from workloads.logs.log import tell_remarks
-    from workloads.logs.swf_text import log_file
+    from workloads.logs.swf import log_file
 
     source = _source(asked)
     shown.show(f"reads {asked.file.name}", 0.0)

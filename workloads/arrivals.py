@@ -71,12 +71,6 @@ def scale_load(jobs: pd.DataFrame, processors: int, target: float) -> pd.DataFra
 
     A single job, which offers no load over no time, is returned as it is.
 
-    Raises
-    ------
-    WorkloadError
-        If `target` is not positive and finite, or the jobs have no distances to
-        scale.
-
     Examples
     --------
     >>> jobs = pd.DataFrame({"submit_time": [50.0, 100.0], "requested_processors": [2, 1],

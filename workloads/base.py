@@ -8,8 +8,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from workloads.errors import WorkloadError
-from workloads.limits import MOST
+from workloads.errors import MOST, WorkloadError
 from workloads.streams import Streams
 
 FloatArray = NDArray[np.float64]

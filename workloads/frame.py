@@ -9,9 +9,9 @@ import pandas as pd
 
 from workloads.base import LONGEST_TIME, FloatArray
 from workloads.errors import WorkloadError
-from workloads.logs.cells import fields_of, words
 from workloads.logs.log import LogWorkload
-from workloads.logs.swf import SwfLog
+from workloads.logs.swf import SwfLog, fields_of
+from workloads.logs.table import words
 
 NEEDED = ("submit_time", "runtime", "requested_processors")
 NUMBERS = {

@@ -1,10 +1,12 @@
 """Named random streams: every stream derives from one seed by its name."""
 
 import zlib
+from dataclasses import dataclass
 
 import numpy as np
 
 
+@dataclass(eq=False, repr=False)
 class Streams:
     """Independent random streams of one replication, one for each purpose.
 
@@ -29,12 +31,13 @@ class Streams:
     False
     """
 
-    def __init__(self, seed: int, replication: int = 0) -> None:
-        for name, value in (("seed", seed), ("replication", replication)):
+    seed: int
+    replication: int = 0
+
+    def __post_init__(self) -> None:
+        for name, value in vars(self).items():
             if value < 0:
                 raise ValueError(f"{name} must be at least 0, got {value}")
-        self.seed = seed
-        self.replication = replication
 
     def _sequence(self, name: str) -> np.random.SeedSequence:
         key = (self.replication, zlib.crc32(name.encode()))

@@ -1,7 +1,7 @@
 """The ADEPT predictor."""
 
 from collections.abc import Iterable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import cached_property
 from math import inf, isinf
 from typing import Any, Literal
@@ -11,18 +11,15 @@ import scipy
 from numpy.typing import ArrayLike
 
 from predictors.adept.anomalies import AnomalousPoint, Metric
-from predictors.adept.curve import DowneyCurve
-from predictors.adept.envelope import Envelope
-from predictors.adept.fit import CODES, NOTE, NOTHING, SEVERITY, phases_of
-from predictors.adept.layout import Layout, read_layout
-from predictors.adept.patterns import Feasible
-from predictors.adept.phase import Answers, FitOptions, Phase, SearchName, fit_phases
+from predictors.adept.fit import CODES, EXACT, LEAST, NOTE, NOTHING, SEVERITY, phases_of
+from predictors.adept.grid import Envelope
+from predictors.adept.layout import Feasible, Layout, read_layout
+from predictors.adept.phase import Answers, DowneyCurve, FitOptions, Phase, SearchName, fit_phases
 from predictors.adept.reliability import curve_remarks, open_remarks, phase_remarks, point_remarks
 from predictors.adept.search import SERIAL_TIMES, Scale
-from predictors.adept.selection import EXACT, LEAST
 from predictors.base import BoolArray, FloatArray, IntArray, Remark
+from predictors.curves.estimator import Evidence
 from predictors.curves.laws import CurveEstimator
-from predictors.curves.measured import Evidence
 from predictors.errors import PredictorError, check_choice
 from predictors.observations import SAME, ObservedCurve, merged_curve
 from predictors.remarks import UNUSABLE, graded, gravest
@@ -30,6 +27,7 @@ from predictors.remarks import UNUSABLE, graded, gravest
 _NOTHING = np.empty((9, 0))
 
 
+@dataclass(eq=False, repr=False)
 class Adept(CurveEstimator):
     """Downey's curve through a handful of runs, fitted anew for each target.
 
@@ -91,20 +89,12 @@ class Adept(CurveEstimator):
     (16.0, 0.5, [731.25, 90.0])
     """
 
-    _asked: FloatArray
-    _told: FloatArray
-
-    def __init__(
-        self,
-        q: float = 2.0,
-        search: SearchName = "exact",
-        scale: Scale = "free",
-        floor: float | Literal["auto"] = "auto",
-        allowed: Iterable[int] | str | None = None,
-        metric: Metric = "doubling",
-    ) -> None:
-        self.q, self.search, self.scale, self.metric = q, search, scale, metric
-        self.floor, self.allowed = floor, allowed
+    q: float = 2.0
+    search: SearchName = "exact"
+    scale: Scale = "free"
+    floor: float | Literal["auto"] = "auto"
+    allowed: Iterable[int] | str | None = None
+    metric: Metric = "doubling"
 
     def check_parameters(self) -> None:
         """Refuse constructor arguments out of range; see `Estimator`."""
@@ -333,13 +323,10 @@ class Adept(CurveEstimator):
         if known.keys() >= {*targets.tolist()}:
             return self._told[:, [known[target] for target in targets.tolist()]]
         self._asked = asked = targets.astype(float)
-        (phase, places), *others = self._by_phase(asked)
-        self._told = self._said_by(phase, asked[places])
-        if others:
-            first, self._told = self._told, np.empty((len(self._told), targets.size))
-            self._told[:, places] = first
-            for phase, places in others:
-                self._told[:, places] = self._said_by(phase, asked[places])
+        parts = [(at, self._said_by(phase, asked[at])) for phase, at in self._by_phase(asked)]
+        self._told = np.empty((len(parts[0][1]), targets.size))
+        for places, said in parts:
+            self._told[:, places] = said
         return self._told
 
     def _said_by(self, phase: Phase, targets: FloatArray) -> FloatArray:

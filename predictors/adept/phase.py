@@ -1,43 +1,91 @@
 """Curve fitting on the observations of one phase, for any targets at once."""
 
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import pairwise
-from math import isinf, isnan, nan
+from math import inf, isinf, isnan, nan
 from typing import Literal, NamedTuple
 
 import numpy as np
+from numpy.typing import ArrayLike
 
-from predictors.adept.curve import DowneyCurve
-from predictors.adept.envelope import Envelope, derive_envelope
+from predictors import downey
 from predictors.adept.fit import (
     AHEAD,
+    LARGEST,
+    LEAST,
     Fit,
+    Selection,
     answered,
+    distance_weights,
     fit_phase,
     graded,
+    noise_of,
     problem_of,
     residuals_of,
+    select,
     settle,
     settled,
     spreads_of,
 )
-from predictors.adept.grid import grid_search
+from predictors.adept.grid import Envelope, derive_envelope, grid_search
 from predictors.adept.layout import Layout
 from predictors.adept.search import REACH, SERIAL_TIMES, Instances, Scale, search
-from predictors.adept.selection import (
-    LARGEST,
-    LEAST,
-    Selection,
-    distance_weights,
-    noise_of,
-    select,
-)
 from predictors.base import BoolArray, FloatArray, IntArray
 from predictors.compiling import direct
 from predictors.curves.laws import Amdahl
 from predictors.observations import ObservedCurve
+
+
+@dataclass(frozen=True)
+class DowneyCurve:
+    """A Downey instance whose times are seconds.
+
+    Attributes
+    ----------
+    A, sigma : float
+        Average parallelism and its variance.
+    serial_time : float
+        Runtime on one processor, seconds.
+    declines_after : float
+        Count beyond which measured runtimes rise: what is useful ends there.
+
+    Examples
+    --------
+    >>> curve = DowneyCurve(A=60, sigma=1, serial_time=1200)
+    >>> curve.runtime([1, 200]).tolist(), curve.knee, round(curve.largest_at_efficiency(0.9), 2)
+    ([1200.0, 20.0], 119.0, 14.33)
+    """
+
+    A: float
+    sigma: float
+    serial_time: float
+    declines_after: float = inf
+
+    def runtime(self, nprocs: ArrayLike) -> FloatArray:
+        """Return seconds at each count."""
+        return np.asarray(self.serial_time * downey.relative_time(nprocs, self.A, self.sigma))
+
+    def speedup(self, nprocs: ArrayLike) -> FloatArray:
+        """Return T(1)/T(n)."""
+        return downey.speedup(nprocs, self.A, self.sigma)
+
+    @property
+    def largest_useful(self) -> float:
+        """Count beyond which nothing is gained, real-valued."""
+        return min(float(downey.largest_useful(self.A, self.sigma)), self.declines_after)
+
+    @property
+    def knee(self) -> float:
+        """Processor working set: the count that maximises S(n)^2/n, real-valued."""
+        return min(float(downey.knee(self.A, self.sigma)), self.declines_after)
+
+    def largest_at_efficiency(self, least: float) -> float:
+        """Return the largest count, real-valued, with at least this efficiency."""
+        largest = float(downey.largest_at_efficiency(least, self.A, self.sigma))
+        return min(largest, self.declines_after)
+
 
 _fit_phase, _graded = direct(fit_phase), direct(graded)
 _FAR = 4.0
@@ -108,6 +156,7 @@ class Answers(NamedTuple):
     unbent: FloatArray
 
 
+@dataclass(eq=False, repr=False)
 class Phase:
     """Observations that one curve is to explain.
 
@@ -122,21 +171,16 @@ class Phase:
         The fit to all observations, whose shape a phase of one or two borrows.
     """
 
-    def __init__(
-        self,
-        curve: ObservedCurve,
-        kept_weight: FloatArray,
-        options: FitOptions,
-        lender: "Phase | None" = None,
-    ) -> None:
-        self.lender = lender
-        self.curve = curve
-        self.kept_weight = kept_weight
-        self._observed = curve.nprocs, curve.runtime, kept_weight
-        self.options = options
-        self._serial = SERIAL_TIMES[options.scale]
-        self._plain = options.search == "grid"
-        self.is_sparse = len(curve.nprocs) <= _TOO_FEW[options.scale]
+    curve: ObservedCurve
+    kept_weight: FloatArray
+    options: FitOptions
+    lender: "Phase | None" = None
+
+    def __post_init__(self) -> None:
+        self._observed = self.curve.nprocs, self.curve.runtime, self.kept_weight
+        self._serial = SERIAL_TIMES[self.options.scale]
+        self._plain = self.options.search == "grid"
+        self.is_sparse = len(self.curve.nprocs) <= _TOO_FEW[self.options.scale]
 
     @cached_property
     def fit(self) -> Fit:

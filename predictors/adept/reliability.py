@@ -7,7 +7,6 @@ import numpy as np
 from predictors.adept.fit import (
     ALIKE,
     CODES,
-    HIGH_ERROR,
     LINEAR,
     NOTHING,
     OTHERS,
@@ -16,15 +15,15 @@ from predictors.adept.fit import (
     WARNING,
     open_severities,
 )
-from predictors.adept.layout import Layout
-from predictors.adept.patterns import Feasible
+from predictors.adept.layout import Feasible, Layout
 from predictors.adept.phase import Answers, Phase
 from predictors.base import FloatArray, Grade, IntArray, Remark
-from predictors.curves.measured import Evidence
+from predictors.curves.estimator import Evidence
 from predictors.observations import RISE, ObservedCurve
 from predictors.remarks import (
     CONTRADICTED,
     GRADES,
+    HIGH_ERROR,
     INFEASIBLE,
     SINGLE,
     data_remarks,

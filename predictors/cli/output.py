@@ -11,9 +11,8 @@ import pandas as pd
 from rich.console import Console, Group
 
 from predictors.base import FloatArray, Predictor, Remark
-from predictors.cli.report import Report
+from predictors.cli.report import EFFICIENT, Report, number
 from predictors.cli.terminal import fitting_tables
-from predictors.cli.uses import EFFICIENT, number
 from predictors.plain import shown_plainly
 from predictors.remarks import UNUSABLE
 

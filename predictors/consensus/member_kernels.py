@@ -21,7 +21,7 @@ from predictors.regression.loglog_kernels import (
 from predictors.remarks import DECLINING, FAR_FACTOR
 
 LAW, LINE, CURVED = range(3)
-"""Rows of `CountFits.coefficients`: a law, a straight and a curved log-log line."""
+"""Rows of `KeptFit.coefficients`: a law, a straight and a curved log-log line."""
 TINY = np.finfo(np.float64).tiny
 ENOUGH = 3
 """Counts that the constants below hold for: ranges narrow with the root of their number."""
@@ -52,21 +52,6 @@ STRONGEST = 4.0
 LARGEST_ERROR = 2.0
 RECENT, RECENT_ERRORS, RUNS, ERRORS = range(4)
 """Places of the sums of a method: runs and their errors, faded and not."""
-
-
-class CountFits(NamedTuple):
-    """What was fitted to times by count.
-
-    Attributes
-    ----------
-    coefficients : numpy.ndarray, shape (3, 3)
-        Of 1/n, 1 and n in seconds for the law; of 1, log2 n and its square for log2 seconds.
-    present : numpy.ndarray of int, shape (k,)
-        The rows that could be fitted.
-    """
-
-    coefficients: FloatArray
-    present: IntArray
 
 
 @compiled
@@ -123,7 +108,7 @@ def fit_law(nprocs, runtime):  # type: ignore[no-untyped-def]
 
 @compiled
 def fit_counts(nprocs, runtime):  # type: ignore[no-untyped-def]
-    """Fit every method to times by count, ascending, that the counts allow."""
+    """Fit every method to times by count, ascending; return coefficients and the rows fitted."""
     coefficients, is_there = np.zeros((3, 3)), np.zeros(3, np.bool_)
     coefficients[LAW], is_there[LAW] = fit_law(nprocs, runtime), True
     known, splits = np.log2(nprocs).reshape(1, -1), np.empty((0, 2, nprocs.size))
@@ -132,7 +117,7 @@ def fit_counts(nprocs, runtime):  # type: ignore[no-untyped-def]
         if failed == DETERMINED:
             own = coefficients_of(uppers, columns, 1)[0]
             coefficients[row, : own.size], is_there[row] = own, True
-    return CountFits(coefficients, np.flatnonzero(is_there))
+    return coefficients, np.flatnonzero(is_there)
 
 
 @compiled
@@ -143,16 +128,15 @@ def law_seconds(coefficients, counts):  # type: ignore[no-untyped-def]
 
 
 @compiled
-def voices_of(fits: CountFits, counts: FloatArray) -> FloatArray:
+def voices_of(coefficients: FloatArray, present: IntArray, counts: FloatArray) -> FloatArray:
     """Return ln seconds of every method that was fitted, shape (k, m)."""
-    found = np.empty((fits.present.size, counts.size))
+    found = np.empty((present.size, counts.size))
     known = np.log2(counts).reshape(1, -1)
-    for k in range(fits.present.size):
-        row = fits.present[k]
+    for k, row in enumerate(present):
         if row == LAW:
-            found[k] = np.log(law_seconds(fits.coefficients[row], counts))
+            found[k] = np.log(law_seconds(coefficients[row], counts))
         else:
-            found[k] = np.log(2.0) * log_times(fits.coefficients[row], known)
+            found[k] = np.log(2.0) * log_times(coefficients[row], known)
     return found
 
 
@@ -225,21 +209,6 @@ def spread_of(voices, middle, weights, doublings, shape):  # type: ignore[no-unt
 
 
 @compiled
-def severities(fits, weights, nprocs, runtime, counts):  # type: ignore[no-untyped-def]
-    """Return how severe the widths of ranges are at counts (`predictors.remarks.GRADES`)."""
-    voices, doublings = voices_of(fits, counts), doublings_of(nprocs, counts)
-    middle = weighted_median(voices, weights)
-    shape = nprocs.size, flattening_of(nprocs, runtime), 0.0
-    below, above, _ = spread_of(voices, middle, weights, doublings, shape)
-    found = np.zeros(counts.size, np.int64)
-    for i in range(counts.size):
-        wide = (below[i] + above[i]) / np.sqrt(max(doublings[i], 1.0))
-        for k in range(3):
-            found[i] += wide > WIDE[k]
-    return found
-
-
-@compiled
 def record_errors(sums, row, columns, errors):  # type: ignore[no-untyped-def]
     """Add a run's errors, as logarithms, of the methods in some columns."""
     for k in range(columns.size):
@@ -292,7 +261,10 @@ class KeptFit(NamedTuple):
         All measured counts, and the mean time at each.
     ordinary : int
         How many of them come before a declining end.
-    fits : CountFits
+    coefficients : numpy.ndarray, shape (3, 3)
+        Of 1/n, 1 and n in seconds for the law; of 1, log2 n and its square for log2 seconds.
+    present : numpy.ndarray of int, shape (k,)
+        The rows that could be fitted.
     severity : int
         How severe what holds for all counts is.
     columns : numpy.ndarray of int, shape (k,)
@@ -302,7 +274,8 @@ class KeptFit(NamedTuple):
     nprocs: FloatArray
     runtime: FloatArray
     ordinary: int
-    fits: CountFits
+    coefficients: FloatArray
+    present: IntArray
     severity: int
     columns: IntArray
 
@@ -325,14 +298,12 @@ def fit_measured(
     """
     place = decline_place(runtime, reach)
     end = place + 1 if place >= 0 else nprocs.size
-    fits = fit_counts(nprocs[:end], runtime[:end])
+    coefficients, present = fit_counts(nprocs[:end], runtime[:end])
     rises = end > 1 and runtime[end - 1] > runtime[end - 2]
-    columns = np.empty(fits.present.size, np.int64)
-    for k in range(columns.size):
-        row = fits.present[k]
-        columns[k] = known[(1 if rises else 0) if row == LAW else row + 1]
+    law = known[1 if rises else 0]
+    columns = np.where(present == LAW, law, known[present + 1])
     severity = WARNING if end < ENOUGH else 1 if dropped else 0
-    return KeptFit(nprocs, runtime, end, fits, severity, columns)
+    return KeptFit(nprocs, runtime, end, coefficients, present, severity, columns)
 
 
 @compiled
@@ -350,7 +321,7 @@ def seconds_of(kept: KeptFit, sums: FloatArray, row: int, counts: FloatArray) ->
     `sums` and `row` are those of the memory of errors.
     """
     weights = weight_factors(sums, row)[kept.columns]
-    middle = weighted_median(voices_of(kept.fits, counts), weights)
+    middle = weighted_median(voices_of(kept.coefficients, kept.present, counts), weights)
     seconds: FloatArray = np.exp(np.minimum(np.maximum(middle, -600.0), 600.0))
     return seconds
 
@@ -368,7 +339,7 @@ def fit_and_ask(
 @compiled
 def record_run(kept, sums, row, nprocs, runtime):  # type: ignore[no-untyped-def]
     """Take in how far each method was off a run that it has not seen."""
-    voices = voices_of(kept.fits, np.array([float(nprocs)]))[:, 0]
+    voices = voices_of(kept.coefficients, kept.present, np.array([float(nprocs)]))[:, 0]
     record_errors(sums, row, kept.columns, voices - np.log(runtime))
 
 
@@ -377,7 +348,15 @@ def judge(kept, sums, row, counts):  # type: ignore[no-untyped-def]
     """Return the worst severity of a remark about each count, and the place of its code."""
     nprocs, end = kept.nprocs, kept.ordinary
     weights = weight_factors(sums, row)[kept.columns]
-    found = severities(kept.fits, weights, nprocs[:end], kept.runtime[:end], counts)
+    voices = voices_of(kept.coefficients, kept.present, counts)
+    doublings = doublings_of(nprocs[:end], counts)
+    shape = end, flattening_of(nprocs[:end], kept.runtime[:end]), 0.0
+    told = weighted_median(voices, weights), weights, doublings, shape
+    below, above, _ = spread_of(voices, *told)
+    wide = (below + above) / np.sqrt(np.maximum(doublings, 1.0))
+    found = np.zeros(counts.size, np.int64)
+    for least in WIDE:
+        found += wide > least
     codes = np.zeros(counts.size, np.int64)
     for i in range(counts.size):
         if end < nprocs.size and counts[i] > nprocs[end - 1] * (1.0 + SAME):

@@ -5,6 +5,7 @@ Amdahl's law, universal scalability, and Downey's curve by descent are reference
 
 from abc import abstractmethod
 from collections.abc import Mapping
+from dataclasses import dataclass
 from functools import cached_property
 from typing import ClassVar, Literal, Self
 
@@ -13,8 +14,7 @@ import pandas as pd
 from numpy.typing import ArrayLike
 
 from predictors.base import FloatArray, Remark, asked_of
-from predictors.curves.estimator import RuntimeEstimator
-from predictors.curves.measured import Evidence
+from predictors.curves.estimator import Evidence, RuntimeEstimator
 from predictors.downey import check_parameters, normalised_time
 from predictors.errors import PredictorError, check_choice
 from predictors.least_squares import (
@@ -88,12 +88,8 @@ class CurveEstimator(RuntimeEstimator):
     ) -> list[Remark]:
         """Return what the model has to say of distinct targets.
 
-        Parameters
-        ----------
-        ordinary : ObservedCurve
-            The observations that the model can follow, the first ones.
-        end : float or None
-            The fastest count, where those beyond it decline.
+        It can follow the `ordinary` observations, the first ones; `end` is the fastest count,
+        where those beyond it decline.
         """
         keeps = self._evidence is not None
         return [
@@ -158,10 +154,8 @@ class Amdahl(Law):
     ----------
     serial_, parallel_ : float
         Seconds.
-    curve_ : ObservedCurve
-        The observations as used.
-    declines_after_ : float or None
-        The fastest measured count, where those beyond it decline.
+    curve_, declines_after_
+        As of other curves.
 
     Examples
     --------
@@ -199,10 +193,8 @@ class UniversalScalability(Law):
     serial_time_ : float
         T(1), seconds.
     contention_, coherency_ : float
-    curve_ : ObservedCurve
-        The observations as used.
-    declines_after_ : float or None
-        The fastest measured count, where those beyond it decline.
+    curve_, declines_after_
+        As of other curves.
 
     Examples
     --------
@@ -232,6 +224,7 @@ class UniversalScalability(Law):
         return np.asarray(np.maximum(predicted, np.finfo(float).tiny), float)
 
 
+@dataclass(eq=False, repr=False)
 class LevenbergMarquardt(CurveEstimator):
     """Downey's curve by local descent from a given start.
 
@@ -261,16 +254,9 @@ class LevenbergMarquardt(CurveEstimator):
     [1.484]
     """
 
-    A_: float
-    sigma_: float
-    scale_: float
+    start: tuple[float, float] = (50.0, 0.5)
+    scale: Literal["free", "unit"] = "free"
     _needs = 3, "Downey's curve"
-
-    def __init__(
-        self, start: tuple[float, float] = (50.0, 0.5), scale: Literal["free", "unit"] = "free"
-    ) -> None:
-        self.start = start
-        self.scale = scale
 
     def check_parameters(self) -> None:
         """Refuse a start or scale that is none; see `Estimator`."""

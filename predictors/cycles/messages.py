@@ -3,7 +3,6 @@
 from dataclasses import dataclass
 from functools import cached_property
 from math import ceil, inf, log2
-from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -50,28 +49,18 @@ def check_within(
         raise PredictorError(f"{name} must be {wanted}, got {wrong.item(0)}")
 
 
-class Classes(NamedTuple):
-    """What messages cost by size class.
-
-    Attributes
-    ----------
-    first_bytes : numpy.ndarray of float, shape (m,)
-    latency : numpy.ndarray of float, shape (m,), microseconds
-    per_byte : numpy.ndarray of float, shape (m,), nanoseconds
-    """
-
-    first_bytes: FloatArray
-    latency: FloatArray
-    per_byte: FloatArray
+Classes = tuple[FloatArray, FloatArray, FloatArray]
+"""First bytes, latency (microseconds) and time per byte (nanoseconds) of messages by size."""
 
 
 @compiled
 def message(costs: Classes, size: float, slower: float) -> float:
     """Return the seconds of a message of so many bytes, rounded up, each so many times slower."""
-    whole, kind = float(ceil(size)), costs.first_bytes.size - 1
-    while costs.first_bytes[kind] > whole:
+    first_bytes, latency, per_byte = costs
+    whole, kind = float(ceil(size)), first_bytes.size - 1
+    while first_bytes[kind] > whole:
         kind -= 1
-    return float(costs.latency[kind] * 1e-6 + whole * slower * costs.per_byte[kind] * 1e-9)
+    return float(latency[kind] * 1e-6 + whole * slower * per_byte[kind] * 1e-9)
 
 
 @compiled
@@ -87,7 +76,7 @@ def message_seconds(costs: Classes, size: FloatArray, slower: FloatArray) -> Flo
 def exchange_seconds(
     costs: Classes, numbers: FloatArray, face: FloatArray, count: FloatArray
 ) -> FloatArray:
-    """Return what the exchanges of a cycle take.
+    """Return what the exchanges of a cycle take, shape (n,), seconds.
 
     Parameters
     ----------
@@ -100,10 +89,6 @@ def exchange_seconds(
         Bytes of a face.
     count : numpy.ndarray of float, shape (n,)
         Processors.
-
-    Returns
-    -------
-    numpy.ndarray of float, shape (n,), seconds
     """
     messages, sums, bidirectional, nic, node = numbers
     found, small = np.zeros(face.size), message(costs, 8.0, 1.0)
@@ -179,8 +164,10 @@ class MessageCosts:
     @cached_property
     def classes(self) -> Classes:
         """The classes as compiled code takes them."""
-        columns = self.first_bytes, self.latency, self.per_byte
-        return Classes(*(np.asarray(column, dtype=float) for column in columns))
+        first_bytes, latency, per_byte = np.array(
+            [self.first_bytes, self.latency, self.per_byte], dtype=float
+        )
+        return first_bytes, latency, per_byte
 
 
 ALPHASERVER = MessageCosts((0, 33, 512), (5.6, 5.9, 8.1), (0.0, 18.7, 5.0))

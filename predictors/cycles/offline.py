@@ -1,6 +1,7 @@
 """Cycle times from a benchmark made before: the offline mode of Mathis & Kerbyson."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from itertools import combinations
 from typing import Literal, NamedTuple, Self
 
@@ -20,12 +21,6 @@ MOST_CANDIDATES = 40
 _NOISELESS = 1e-9  # relative residual below which a fit is exact
 
 
-def _residual(columns: FloatArray, target: FloatArray) -> float:
-    """Return the residual sum of squares of a least-squares fit."""
-    weights = np.linalg.lstsq(columns, target, rcond=None)[0]
-    return float(np.sum((target - columns @ weights) ** 2))
-
-
 def _best_subset(design: FloatArray, target: FloatArray, knots: int) -> tuple[float, list[int]]:
     """Return the least residual sum over all choices of so many hinge columns."""
     gram, right = design.T @ design, design.T @ target
@@ -34,8 +29,11 @@ def _best_subset(design: FloatArray, target: FloatArray, knots: int) -> tuple[fl
     coefficients = np.linalg.pinv(systems, hermitian=True) @ right[chosen][..., None]
     explained = np.einsum("sk,sk->s", right[chosen], coefficients[..., 0])
     # Normal equations lose digits, so the best few are fitted once more.
-    few = np.argsort(-explained, kind="stable")[:8]
-    again = [(_residual(design[:, chosen[k]], target), chosen[k].tolist()) for k in few]
+    again = []
+    for own in chosen[np.argsort(-explained, kind="stable")[:8]]:
+        weights = np.linalg.lstsq(design[:, own], target, rcond=None)[0]
+        residual = float(np.sum((target - design[:, own] @ weights) ** 2))
+        again.append((residual, own.tolist()))
     return min(again)
 
 
@@ -204,6 +202,7 @@ def _benchmark(observations: pd.DataFrame) -> pd.DataFrame:
     return table.sort_values(["processes_per_node", "cells", "runtime"], kind="stable")
 
 
+@dataclass(eq=False, repr=False)
 class OfflineCyclePredictor(Estimator):
     """Seconds of a cycle from its cells, by a benchmarked curve of seconds per cell.
 
@@ -256,19 +255,11 @@ class OfflineCyclePredictor(Estimator):
     [15.0, 200.0, 400.0]
     """
 
-    def __init__(
-        self,
-        form: Form = "logarithmic",
-        knots: str | Sequence[float] = "auto",
-        breakpoints: int = 3,
-        communication: Exchange | None = None,
-        processors_per_node: int = 1,
-    ) -> None:
-        self.form = form
-        self.knots = knots
-        self.breakpoints = breakpoints
-        self.communication = communication
-        self.processors_per_node = processors_per_node
+    form: Form = "logarithmic"
+    knots: str | Sequence[float] = "auto"
+    breakpoints: int = 3
+    communication: Exchange | None = None
+    processors_per_node: int = 1
 
     def check_parameters(self) -> None:
         """Refuse arguments out of range; see `Estimator`."""

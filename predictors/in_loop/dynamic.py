@@ -1,18 +1,19 @@
 """Beliefs about running adaptive jobs, renewed cycle by cycle, in the loop of the simulator."""
 
+from dataclasses import dataclass
 from typing import Literal
 
 from numpy.typing import ArrayLike
 
-from predictors.base import Observation, RuntimePredictor, VisibleJobs
+from predictors.base import Observation, VisibleJobs, Wrapper
 from predictors.cycles.offline import OfflineCyclePredictor
-from predictors.cycles.remaining import Remaining, RemainingTime
+from predictors.cycles.online import Remaining, RemainingTime
 from predictors.errors import AT_LEAST_0, AT_LEAST_1, BETWEEN_0_AND_1, check_choice
-from predictors.in_loop.wrapper import Wrapper
 
 Believe = Literal["median", "high"]
 
 
+@dataclass(eq=False, repr=False)
 class Dynamic(Wrapper):
     """Another predictor until a job runs; then its own measured cycles.
 
@@ -44,27 +45,18 @@ class Dynamic(Wrapper):
         If a parameter is out of range.
     """
 
-    def __init__(
-        self,
-        before: RuntimePredictor,
-        believe: Believe = "median",
-        level: float = 0.8,
-        window: int = 32,
-        min_cycles: int = 3,
-        renew_every: float = 600.0,
-        tolerance: float = 0.05,
-    ) -> None:
-        check_choice(("median", "high"), believe=believe)
-        BETWEEN_0_AND_1.check(level=level)
-        AT_LEAST_1.check(window=window, min_cycles=min_cycles)
-        AT_LEAST_0.check(renew_every=renew_every, tolerance=tolerance)
-        super().__init__(before)
-        self.renew_every = renew_every
-        self.tolerance = tolerance
-        self.believe = believe
-        self.level = level
-        self.window = window
-        self.min_cycles = min_cycles
+    believe: Believe = "median"
+    level: float = 0.8
+    window: int = 32
+    min_cycles: int = 3
+    renew_every: float = 600.0
+    tolerance: float = 0.05
+
+    def __post_init__(self) -> None:
+        check_choice(("median", "high"), believe=self.believe)
+        BETWEEN_0_AND_1.check(level=self.level)
+        AT_LEAST_1.check(window=self.window, min_cycles=self.min_cycles)
+        AT_LEAST_0.check(renew_every=self.renew_every, tolerance=self.tolerance)
         self._running: dict[int, tuple[tuple[int, int], RemainingTime]] = {}
 
     def attach(self, jobs: VisibleJobs) -> None:

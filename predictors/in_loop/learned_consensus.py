@@ -3,8 +3,7 @@
 import numpy as np
 
 from predictors.base import IntArray, Observation, VisibleJobs
-from predictors.consensus.combination import Consensus
-from predictors.consensus.members import ErrorMemory
+from predictors.consensus.combination import Consensus, ErrorMemory
 from predictors.in_loop.learned import CurveModel, CurvePerApplication, History
 from predictors.in_loop.per_application import or_unit
 
@@ -48,7 +47,7 @@ class ConsensusPerApplication(CurvePerApplication):
 
     Before a finished run joins the runs of its application, every method of the
     standing fit is compared with it. Weights follow these errors (`ErrorMemory` in
-    `predictors.consensus.members`), those of other applications counting where there
+    `predictors.consensus.combination`), those of other applications counting where there
     are few of this one's.
 
     Parameters

@@ -1,30 +1,438 @@
-"""Learning in the loop with the problem size as an input: regressions per application."""
+"""Learning in the loop with the problem size as an input: regressions per application.
+
+One compiled call takes in the runs since the last one, fits, chooses the form and grades the fit
+(`renewed`); one answers for all counts asked (`believe`); one says what a belief rests on
+(`account`). The fits are those of `predictors.regression`.
+"""
 
 from copy import copy
 from math import log2, nan
+from typing import NamedTuple
 
 import numpy as np
 
 from predictors.base import FloatArray, IntArray, Observation
-from predictors.compiling import direct
+from predictors.compiling import compiled, direct
 from predictors.errors import AT_LEAST_0, PredictorError
-from predictors.in_loop import sized_kernels as kernels
 from predictors.in_loop.per_application import PerApplication
-from predictors.in_loop.residuals import with_room
+from predictors.in_loop.residuals import corrected, place_of, with_room
 from predictors.regression.barnes import LogLogRegression
 from predictors.regression.garren import FocusedRegression
-from predictors.regression.loglog_kernels import DETERMINED, FORMS, SPLITTING
-from predictors.regression.training_runs import OPTIONAL_INPUT, SPLITS, TrainingRuns
+from predictors.regression.inputs import OPTIONAL_INPUT, SPLITS, TrainingRuns
+from predictors.regression.loglog_kernels import (
+    DETERMINED,
+    FORMS,
+    LARGEST_LOG,
+    ROUNDING,
+    SPLITTING,
+    choose,
+    coefficients_of,
+    focal_fit,
+    grade_of_fit,
+    prepared,
+)
 from predictors.regression.validation import range_remarks
 from predictors.remarks import GRADES, UNUSABLE, gravest, worse
+
+COUNT, RUNTIME, SIZE, RATIO, LOG_SIZE = 0, 1, 2, 5, 6
+"""Rows of `LatestRuns.table`; before `RATIO` (computation and communication come last) as they
+were seen, from there on logarithms."""
+BEGIN, END, COMPARED, LEVELS, FOCI = range(5)
+"""Places of `LatestRuns.span`."""
+LOW, HIGH, BY_PROPORTION, LEAST, MOST = range(5)
+"""Places of `Fit.limits`."""
+NO_LOGARITHM = -4
+"""A failure to fit: a runtime has no logarithm."""
+FOCUS_STEPS = 4.0
+"""Focal times are told apart by this many steps in a doubling."""
+SPREAD = 4.0
+"""Sizes must differ by this factor before an exponent is fitted to them."""
+LIKE = np.log(2.0)
+"""A run of a size that is off by this much, as a logarithm, counts half."""
+KEPT_RUNS = 400
+_ROOM = 16
+"""For so many runs and foci there is room at first."""
+
+
+class LatestRuns(NamedTuple):
+    """The latest runs of an application, a column each, and how they compare with a fit.
+
+    Attributes
+    ----------
+    table : numpy.ndarray of float, shape (7, room)
+        ln(run / fit to all runs) and ln size are there for the runs that were compared.
+    places : numpy.ndarray of int, shape (room,)
+        Of each compared run's count among those measured; -1 for one that took no time.
+    levels : numpy.ndarray of int, shape (room,)
+        The measured counts, ascending.
+    span : numpy.ndarray of int, shape (5,)
+        Where the runs begin and end; where those that were compared end; how many counts
+        were measured; how many foci are known.
+    """
+
+    table: FloatArray
+    places: IntArray
+    levels: IntArray
+    span: IntArray
+
+
+class Fit(NamedTuple):
+    """A fit to all runs, and what it was made of.
+
+    Attributes
+    ----------
+    known, runtime, log_time, splits : numpy.ndarray
+        As `predictors.regression.loglog_kernels.prepared` returns them.
+    coefficients : numpy.ndarray, shape (parts, columns)
+    limits : numpy.ndarray of float, shape (5,)
+        Least and largest size, 1 where times are in proportion to it, least and largest
+        count.
+    """
+
+    known: FloatArray
+    runtime: FloatArray
+    log_time: FloatArray
+    splits: FloatArray
+    coefficients: FloatArray
+    limits: FloatArray
+
+
+class Foci(NamedTuple):
+    """Fits at focal times, a row each.
+
+    Attributes
+    ----------
+    centres : numpy.ndarray of int, shape (room,)
+        log2 of the focal times, in steps.
+    parts : numpy.ndarray of int, shape (room, 2)
+        How many parts a fit has, 0 where the runs in focus allow none, and how many runs
+        had been seen.
+    table : numpy.ndarray of float, shape (room, 11)
+        Half-width of the region, log2 units; infinite where every run is in focus. log2 of
+        the least and of the largest count and size in focus. Coefficients.
+    """
+
+    centres: IntArray
+    parts: IntArray
+    table: FloatArray
+
+
+def latest_runs(room: int = _ROOM) -> LatestRuns:
+    """Return an empty table of runs.
+
+    Examples
+    --------
+    >>> runs = latest_runs()
+    >>> for nprocs in (1, 2, 4):
+    ...     runs = with_run(runs, (nprocs, 8.0 / nprocs, 1.0, 8.0 / nprocs, 0.0), kept=2)
+    >>> runs.table[COUNT, runs.span[BEGIN] : runs.span[END]].tolist()
+    [2.0, 4.0]
+    """
+    places, levels, span = (np.zeros(size, np.int64) for size in (room, room, 5))
+    return LatestRuns(np.zeros((7, room)), places, levels, span)
+
+
+def with_run(
+    runs: LatestRuns, run: tuple[float, float, float, float, float], kept: int = KEPT_RUNS
+) -> LatestRuns:
+    """Return the runs with one more; the oldest one goes if too many are kept.
+
+    Parameters
+    ----------
+    runs : LatestRuns
+    run : tuple of float
+        Count, runtime, size, computation and communication.
+    kept : int
+    """
+    end = runs.span.item(END)
+    if end == runs.places.size:
+        runs, end = _with_room(runs, kept), runs.span.item(END)
+    runs.table[:RATIO, end] = run
+    runs.span[END] = end + 1
+    runs.span[BEGIN] = max(0, end + 1 - kept)
+    return runs
+
+
+def _with_room(runs: LatestRuns, kept: int) -> LatestRuns:
+    """Return the runs in a table with room for more: a longer one, or one without old runs."""
+    begin, end = runs.span[BEGIN], runs.span[END]
+    if end < 2 * kept:
+        room = min(2 * end, 2 * kept)
+        places, levels = (with_room(one, room) for one in (runs.places, runs.levels))
+        return LatestRuns(with_room(runs.table, room, axis=1), places, levels, runs.span)
+    runs.table[:, : end - begin] = runs.table[:, begin:end].copy()
+    runs.span[[BEGIN, END, COMPARED]] = 0, end - begin, 0
+    return runs
+
+
+def foci(room: int = _ROOM) -> Foci:
+    """Return an empty table of fits at focal times."""
+    return Foci(np.zeros(room, np.int64), np.zeros((room, 2), np.int64), np.zeros((room, 11)))
+
+
+@compiled
+def renewed(latest, form, split):  # type: ignore[no-untyped-def]
+    """Fit to the latest runs and grade the fit.
+
+    Returns
+    -------
+    failed : int
+    fit : Fit
+    grade : int
+        Severity of what is said of the fit (`predictors.remarks.GRADES`).
+    """
+    begin, end = latest.span[BEGIN], latest.span[END]
+    runs = latest.table[:RATIO, begin:end]
+    known, runtime, log_time, splits, low, high = prepared(runs, SPREAD)
+    proportional = 1.0 if high < SPREAD * low else 0.0
+    limits = np.array([low, high, proportional, runs[COUNT].min(), runs[COUNT].max()])
+    latest.span[COMPARED] = begin
+    failed, way, why, _, done, _, uppers, columns = choose(known, runtime, splits, form, split)
+    failed = failed if np.isfinite(log_time.sum()) else NO_LOGARITHM
+    if failed != DETERMINED:
+        return failed, Fit(known, runtime, log_time, splits, np.empty((1, 0)), limits), 0
+    coefficients = coefficients_of(uppers, columns, 1 if way < 0 else 2)
+    grade = grade_of_fit(known, runtime, uppers, columns, coefficients)
+    if why != 0 or done != 0:
+        grade = max(grade, 1)
+    return failed, Fit(known, runtime, log_time, splits, coefficients, limits), grade
+
+
+@compiled
+def seconds_by(coefficients, log_count, log_size, has_size):  # type: ignore[no-untyped-def]
+    """Return what a model says of one count and size; see `loglog_kernels.predicted`."""
+    seconds, inputs = 0.0, 2 if has_size else 1
+    for p in range(coefficients.shape[0]):
+        value = coefficients[p, 0] + coefficients[p, 1] * log_count
+        if has_size:
+            value += coefficients[p, 2] * log_size
+        if coefficients.shape[1] > 1 + inputs:
+            value += coefficients[p, 1 + inputs] * log_count * log_count
+        seconds += 2.0 ** min(max(value, -LARGEST_LOG), LARGEST_LOG)
+    return seconds
+
+
+@compiled
+def inside_of(fit, size) -> tuple[float, float]:  # type: ignore[no-untyped-def]
+    """Return log2 of the size to ask for, and the factor that is left to proportion."""
+    limits = fit.limits
+    if np.isnan(size):
+        return 0.0, 1.0
+    if limits[BY_PROPORTION] > 0.0:
+        return 0.0, size
+    inside = min(max(size, limits[LOW]), limits[HIGH])
+    return np.log2(inside), size / inside
+
+
+@compiled
+def complete_seconds(fit, count, size):  # type: ignore[no-untyped-def]
+    """Return what the fit to all runs says of a job of a size at a count."""
+    log_size, factor = inside_of(fit, size)
+    has_size = fit.known.shape[0] == 2
+    return seconds_by(fit.coefficients, np.log2(count), log_size, has_size) * factor
+
+
+@compiled
+def compare(latest, fit):  # type: ignore[no-untyped-def]
+    """Compare the runs with the fit to all runs, those that were not before."""
+    table, places, levels, span = latest
+    begin, end = span[BEGIN], span[END]
+    if span[COMPARED] == end:
+        return
+    anew = begin > 0 or span[COMPARED] == begin
+    for i in range(span[COMPARED], end):
+        places[i] = -1
+        if table[RUNTIME, i] > 0.0:
+            usual = complete_seconds(fit, table[COUNT, i], table[SIZE, i])
+            table[RATIO, i] = np.log(table[RUNTIME, i] / usual)
+            table[LOG_SIZE, i] = np.log(table[SIZE, i])
+            places[i] = place_of(levels[: span[LEVELS]], int(table[COUNT, i]))
+            anew |= places[i] < 0
+    if anew:
+        counts = table[COUNT, begin:end].astype(np.int64)
+        took = table[RUNTIME, begin:end] > 0.0
+        known = np.unique(counts[took])
+        span[LEVELS] = known.size
+        levels[: known.size] = known
+        places[begin:end] = np.where(took, np.searchsorted(known, counts), -1)
+    span[COMPARED] = end
+
+
+@compiled
+def averages(latest, size):  # type: ignore[no-untyped-def]
+    """Return the mean ratio at each measured count, runs of like size first, and their number.
+
+    Besides, the sum of their squared distances to these means, weighed as the runs are.
+    However far their sizes are, runs at a count are as many runs there.
+
+    Parameters
+    ----------
+    latest : LatestRuns
+        Compared with a fit.
+    size : float
+        Logarithm of the size that is asked about; where sizes are NaN, all runs count alike.
+    """
+    table, places, _, span = latest
+    number = span[LEVELS]
+    means, weights, squares, runs = np.zeros((4, number))
+    for i in range(span[BEGIN], span[END]):
+        place, ratio = places[i], table[RATIO, i]
+        if place < 0:
+            continue
+        off = (table[LOG_SIZE, i] - size) / LIKE
+        weight = 1.0 if np.isnan(off) else 1.0 / (1.0 + off * off)
+        means[place] += weight * ratio
+        weights[place] += weight
+        squares[place] += weight * ratio * ratio
+        runs[place] += 1.0
+    means /= weights
+    return means, runs, np.sum(runs * np.maximum(squares / weights - means * means, 0.0))
+
+
+@compiled
+def focus_row(foci, number, centre) -> int:  # type: ignore[no-untyped-def]
+    """Return the row of a focal time; `number` where it has none."""
+    for row in range(number):
+        if foci.centres[row] == centre:
+            return row
+    return int(number)
+
+
+@compiled
+def stands(foci, row, fit, seen) -> bool:  # type: ignore[no-untyped-def]
+    """Say whether all runs since a focal fit ended outside its region."""
+    known, width = foci.parts[row, 1], foci.table[row, 0]
+    if known != seen:
+        centre = foci.centres[row] / FOCUS_STEPS
+        for i in range(known, fit.log_time.size):
+            if not np.abs(fit.log_time[i] - centre) - ROUNDING > width:
+                return False
+    return True
+
+
+@compiled
+def put_focus(foci, row, coefficients, width, low, high):  # type: ignore[no-untyped-def]
+    """Write down a fit at a focal time; without coefficients there is none."""
+    own, inputs = foci.table[row], low.size
+    foci.parts[row, 0] = coefficients.shape[0]
+    own[0] = width
+    own[1 : 1 + inputs] = low
+    own[3 : 3 + inputs] = high
+    for p in range(coefficients.shape[0]):
+        own[5 + 3 * p : 6 + 3 * p + inputs] = coefficients[p]
+
+
+@compiled
+def fit_foci(latest, fit, foci, wanted, seen, half_width):  # type: ignore[no-untyped-def]
+    """See to it that the fits at focal times are those to the runs of the fit."""
+    span = latest.span
+    for centre in wanted:
+        row = focus_row(foci, span[FOCI], centre)
+        is_new = row == span[FOCI]
+        if is_new:
+            foci.centres[row] = centre
+            span[FOCI] += 1
+        if is_new or not stands(foci, row, fit, seen):
+            failed, coefficients, width, all_kept, low, high = focal_fit(
+                fit.known, fit.runtime, fit.log_time, fit.splits, centre / FOCUS_STEPS, half_width
+            )
+            found = coefficients if failed == DETERMINED else coefficients[:0]
+            put_focus(foci, row, found, np.inf if all_kept else width, low, high)
+        foci.parts[row, 1] = seen
+
+
+@compiled
+def asked_of(latest, fit, counts, size):  # type: ignore[no-untyped-def]
+    """Return counts and then the measured ones in log2, and what the fit to all runs says there.
+
+    It says it of the size inside those seen, of which log2 and the rest's factor come last.
+    """
+    compare(latest, fit)
+    log_counts = np.log2(np.concatenate((counts, latest.levels[: latest.span[LEVELS]])))
+    (log_size, factor), seconds = inside_of(fit, size), np.empty(log_counts.size)
+    has_size = fit.known.shape[0] == 2
+    for i in range(log_counts.size):
+        seconds[i] = seconds_by(fit.coefficients, log_counts[i], log_size, has_size)
+    return log_counts, seconds, log_size, factor
+
+
+@compiled
+def foci_of(seconds):  # type: ignore[no-untyped-def]
+    """Return the focal times, log2 in steps, at which runs of these times are looked at."""
+    return np.rint(np.log2(seconds) * FOCUS_STEPS).astype(np.int64)
+
+
+@compiled
+def focused(latest, fit, foci, asked):  # type: ignore[no-untyped-def]
+    """Return what fits in focus say where they can; `asked` is what `asked_of` returned."""
+    log_counts, seconds, log_size, _ = asked
+    centres, has_size, found = foci_of(seconds), fit.known.shape[0] == 2, seconds.copy()
+    for i in range(found.size):
+        row = focus_row(foci, latest.span[FOCI], centres[i])
+        own, parts = foci.table[row], foci.parts[row, 0]
+        inside = parts > 0 and own[1] <= log_counts[i] <= own[3]
+        if inside and (not has_size or own[2] <= log_size <= own[4]):
+            width = 3 if has_size else 2
+            coefficients = own[5:].reshape(2, 3)[:parts, :width]
+            found[i] = seconds_by(coefficients, log_counts[i], log_size, has_size)
+    return found
+
+
+@compiled
+def as_runs_correct(latest, counts, size, asked, seconds):  # type: ignore[no-untyped-def]
+    """Return the runtimes `seconds` at counts, as the runs correct them.
+
+    Each run is brought to the size by the fit to all runs, of which `asked` tells.
+    """
+    number, factor = counts.size, asked[3]
+    means, runs, squares = averages(latest, np.log(size))
+    for k in range(means.size):
+        if seconds[number + k] != asked[1][number + k]:
+            means[k] += np.log(asked[1][number + k] * factor / (seconds[number + k] * factor))
+    known = latest.levels[: means.size]
+    own, measured = seconds[:number] * factor, seconds[number:] * factor
+    return corrected(own, counts, measured, known, means, runs, squares)
+
+
+@compiled
+def believe(latest, fit, counts, size):  # type: ignore[no-untyped-def]
+    """Return what the fit to all runs says of a job of a size, as the runs correct it."""
+    asked = asked_of(latest, fit, counts, size)
+    return as_runs_correct(latest, counts, size, asked, asked[1])
+
+
+@compiled
+def believe_in_focus(latest, fit, foci, counts, size, seen, half_width):  # type: ignore[no-untyped-def]
+    """Return what fits at the job's own times say, as the runs correct it."""
+    asked = asked_of(latest, fit, counts, size)
+    fit_foci(latest, fit, foci, foci_of(asked[1]), seen, half_width)
+    seconds = focused(latest, fit, foci, asked)
+    return as_runs_correct(latest, counts, size, asked, seconds)
+
+
+@compiled
+def account(latest, fit, nprocs, size) -> tuple[int, float]:  # type: ignore[no-untyped-def]
+    """Return how many runs are kept at a count, and their mean brought to a size; NaN without."""
+    compare(latest, fit)
+    table, places, _, span = latest
+    place, number, total = place_of(latest.levels[: span[LEVELS]], nprocs), 0, 0.0
+    if place >= 0:
+        for i in range(span[BEGIN], span[END]):
+            if places[i] == place:
+                number += 1
+                total += table[RATIO, i]
+    if number == 0:
+        return 0, np.nan
+    return number, np.exp(total / number) * complete_seconds(fit, nprocs, size)
+
 
 WAYS = tuple(SPLITS)[:1]
 """The simulator splits times by the slowest process alone."""
 
 Regression = LogLogRegression | FocusedRegression
 
-_believe, _account = direct(kernels.believe), direct(kernels.account)
-_believe_in_focus = direct(kernels.believe_in_focus)
+_believe, _account = direct(believe), direct(account)
+_believe_in_focus = direct(believe_in_focus)
 
 
 class SizedHistory:
@@ -48,16 +456,16 @@ class SizedHistory:
             self._focal.focus == "region" and self._focal.influence == "flag"
         )
         self._growth = growth
-        self._latest = kernels.latest_runs()
+        self._latest = latest_runs()
         self._counts: set[int] = set()
         self._fitted_at = 0
-        self._fit: kernels.Fit | None = None
+        self._fit: Fit | None = None
         self._failed = True
         self._grade = ""
         self._estimator: Regression | None = None
         self._beyond: dict[int, tuple[str, str]] = {}
         self._kind: tuple[object, ...] = ()
-        self._foci = kernels.foci()
+        self._foci = foci()
         self.number = 0
 
     def add(self, run: Observation) -> bool:
@@ -65,7 +473,7 @@ class SizedHistory:
         more, nprocs = run.more, run.nprocs
         computation, communication = more.get("computation", nan), more.get("communication", nan)
         row = nprocs, run.runtime, run.size, computation, communication
-        self._latest = kernels.with_run(self._latest, row)
+        self._latest = with_run(self._latest, row)
         self.number += 1
         is_new = nprocs not in self._counts
         if is_new:
@@ -100,8 +508,8 @@ class SizedHistory:
             return found
         self._make_room(counts.size)
         if not self._is_plain:
-            asked = kernels.asked_of(self._latest, self._fit, counts, size)
-            self._fit_foci(set(kernels.foci_of(asked[1]).tolist()))
+            asked = asked_of(self._latest, self._fit, counts, size)
+            self._fit_foci(set(foci_of(asked[1]).tolist()))
         half_width = float(self._focal.tolerance)
         found = _believe_in_focus(
             self._latest, self._fit, self._foci, counts, size, self._fitted_at, half_width
@@ -119,7 +527,7 @@ class SizedHistory:
             return None
         assert self._fit is not None
         limits = self._fit.limits
-        if not limits.item(kernels.LEAST) <= nprocs <= limits.item(kernels.MOST):
+        if not limits.item(LEAST) <= nprocs <= limits.item(MOST):
             return self._judged(nprocs)
         return self._grade, ""
 
@@ -137,11 +545,11 @@ class SizedHistory:
 
     def _renew(self) -> None:
         """Fit to the latest runs; keep focal fits if runs were only added to those they know."""
-        failed, fit, grade = kernels.renewed(self._latest, *self._choice)
+        failed, fit, grade = renewed(self._latest, *self._choice)
         self._fit, self._failed, self._grade = fit, failed != DETERMINED, GRADES[grade]
-        kind = len(fit.known), len(fit.splits), fit.limits.item(kernels.BY_PROPORTION)
-        if kind != self._kind or self.number > kernels.KEPT_RUNS:
-            self._latest.span[kernels.FOCI] = 0
+        kind = len(fit.known), len(fit.splits), fit.limits.item(BY_PROPORTION)
+        if kind != self._kind or self.number > KEPT_RUNS:
+            self._latest.span[FOCI] = 0
         self._kind, self._fitted_at = kind, self.number
         self._estimator = None
         self._beyond.clear()
@@ -161,22 +569,22 @@ class SizedHistory:
 
     def _make_room(self, asked: int) -> None:
         """Make room for as many foci as may be asked for."""
-        needed = self._latest.span.item(kernels.FOCI) + asked + len(self._counts)
+        needed = self._latest.span.item(FOCI) + asked + len(self._counts)
         if needed > self._foci.centres.size:
-            self._foci = kernels.Foci(*(with_room(one, 2 * needed) for one in self._foci))
+            self._foci = Foci(*(with_room(one, 2 * needed) for one in self._foci))
 
     def _fit_foci(self, wanted: set[int]) -> None:
         """Fit at focal times as the estimator does, where they have no fit yet that stands."""
         span, seen = self._latest.span, self._fitted_at
         for centre in wanted:
-            row = kernels.focus_row(self._foci, span.item(kernels.FOCI), centre)
-            is_new = row == span[kernels.FOCI]
+            row = focus_row(self._foci, span.item(FOCI), centre)
+            is_new = row == span[FOCI]
             if is_new:
                 self._foci.centres[row] = centre
-                span[kernels.FOCI] += 1
+                span[FOCI] += 1
             if is_new or self._foci.parts[row, 1] != seen:
-                found = self._fitted_focus(centre / kernels.FOCUS_STEPS)
-                kernels.put_focus(self._foci, row, *found)
+                found = self._fitted_focus(centre / FOCUS_STEPS)
+                put_focus(self._foci, row, *found)
             self._foci.parts[row, 1] = seen
 
     def _fitted_focus(self, centre: float) -> tuple[FloatArray, float, FloatArray, FloatArray]:

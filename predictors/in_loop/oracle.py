@@ -1,6 +1,7 @@
 """Predictors that hold a handle on the truth, of all or of some: the yardsticks for all others."""
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
@@ -15,9 +16,11 @@ from predictors.base import (
     Observation,
     RuntimePredictor,
     VisibleJobs,
+    Wrapper,
+    has_curves,
+    provider,
 )
 from predictors.errors import NotFittedError, PredictorError
-from predictors.in_loop.wrapper import Wrapper, has_curves, provider
 from predictors.under_load.load_aware import ExpectedLoad, LoadForm, NeedsLoad, Parts
 
 TrueRuntimes = Callable[[int, IntArray], FloatArray]
@@ -133,6 +136,7 @@ class Oracle:
         return Explanation(method="oracle", observations=0, reliability="exact")
 
 
+@dataclass(eq=False, repr=False)
 class NoisyOracle(Oracle):
     """Know every runtime up to a log-normal error, fixed for each job and count.
 
@@ -161,14 +165,15 @@ class NoisyOracle(Oracle):
     [200.0, 50.0]
     """
 
-    def __init__(self, bias: float = 1.0, spread: float = 0.2) -> None:
-        if not 1e-6 <= bias <= 1e6:
-            raise PredictorError(f"bias must lie between 1e-06 and 1e+06, got {bias}")
-        if not 0 <= spread <= 10:
-            raise PredictorError(f"spread must lie between 0 and 10, got {spread}")
-        self.bias = bias
-        self.spread = spread
-        self._key = 0
+    bias: float = 1.0
+    spread: float = 0.2
+    _key = 0
+
+    def __post_init__(self) -> None:
+        if not 1e-6 <= self.bias <= 1e6:
+            raise PredictorError(f"bias must lie between 1e-06 and 1e+06, got {self.bias}")
+        if not 0 <= self.spread <= 10:
+            raise PredictorError(f"spread must lie between 0 and 10, got {self.spread}")
 
     def bind_truth(self, runtimes: TrueRuntimes, key: int) -> None:
         """Take the handle on the truth and the key of the errors."""
@@ -178,12 +183,8 @@ class NoisyOracle(Oracle):
     def curve(self, job: int, counts: IntArray) -> FloatArray:
         """Return the believed runtimes of job index `job` at each count, seconds."""
         true = super().curve(job, counts)
-        factor = normal_draws(self._key, job, counts)
-        factor *= self.spread
-        np.exp(factor, out=factor)
-        factor *= self.bias
-        factor *= true
-        return factor
+        draws = normal_draws(self._key, job, counts)
+        return np.asarray(np.exp(draws * self.spread) * self.bias * true)
 
     def explain(self, job: int, nprocs: int) -> Explanation:
         """Say that the belief is the truth with an error of known spread."""
@@ -195,6 +196,7 @@ CLASSES = ("narrow_short", "narrow_long", "wide_short", "wide_long")
 """Job classes by requested processors and by runtime on them, as the summaries have them."""
 
 
+@dataclass(eq=False, repr=False)
 class PartialOracle(Wrapper):
     """Believe the truth for some jobs at some counts, and another predictor elsewhere.
 
@@ -235,27 +237,20 @@ class PartialOracle(Wrapper):
     [100.0, 25.0]
     """
 
-    def __init__(
-        self,
-        before: RuntimePredictor,
-        classes: Sequence[str] = CLASSES,
-        counts: Sequence[int] = (1, 2**31),
-        invert: bool = False,
-        narrow: int = 8,
-        short: float = 3600.0,
-    ) -> None:
-        unknown = [name for name in classes if name not in CLASSES]
+    classes: Sequence[str] = CLASSES
+    counts: Sequence[int] = (1, 2**31)
+    invert: bool = False
+    narrow: int = 8
+    short: float = 3600.0
+
+    def __post_init__(self) -> None:
+        unknown = [name for name in self.classes if name not in CLASSES]
         if unknown:
             raise PredictorError(f"classes={unknown[0]}: must be one of {', '.join(CLASSES)}")
-        if len(counts) != 2 or not 1 <= counts[0] <= counts[1]:
-            raise PredictorError(f"counts={list(counts)}: must be the least and the largest count")
-        super().__init__(before)
+        if len(self.counts) != 2 or not 1 <= self.counts[0] <= self.counts[1]:
+            told = f"counts={list(self.counts)}"
+            raise PredictorError(f"{told}: must be the least and the largest count")
         self.truth: RuntimePredictor = Oracle()
-        self.classes = frozenset(classes)
-        self.counts = (int(counts[0]), int(counts[1]))
-        self.invert = invert
-        self.narrow = narrow
-        self.short = short
         self._runtimes: TrueRuntimes | None = None
         self._requested: IntArray = np.zeros(0, np.int64)
         self._chosen: dict[int, bool] = {}

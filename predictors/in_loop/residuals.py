@@ -60,9 +60,7 @@ def prior_runs(raw: FloatArray, numbers: FloatArray, squares: float) -> float:
     [1.5, 0.058]
     """
     noise = (max(squares, 0.0) + PRIOR * NOISE) / (max(numbers.sum() - raw.size, 0.0) + PRIOR)
-    error = 0.0
-    for k in range(raw.size):
-        error += raw[k] * raw[k] - noise / numbers[k]
+    error = np.sum(raw * raw - noise / numbers)
     error = (max(error, 0.0) + PRIOR * ERROR) / (raw.size + PRIOR)
     return float(min(noise / error, MOST_PRIOR_RUNS))
 
@@ -107,11 +105,8 @@ def corrected(
     [64.0, 32.0, 16.0, 16.0, 16.0, 16.0]
     """
     last = known.size - 1
-    weighs_as = prior_runs(raw, numbers, squares)
-    residuals, logs = np.empty(known.size), np.empty(known.size)
-    for k in range(known.size):
-        residuals[k] = raw[k] * numbers[k] / (numbers[k] + weighs_as)
-        logs[k] = log(known[k])
+    residuals = raw * numbers / (numbers + prior_runs(raw, numbers, squares))
+    logs = np.log(known)
     before = last - 1
     while before >= 0 and logs[last] - logs[before] < _DOUBLING:
         before -= 1

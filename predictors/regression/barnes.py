@@ -10,7 +10,7 @@ import pandas as pd
 from numpy.typing import ArrayLike
 
 from predictors.base import FloatArray, Remark
-from predictors.curves.measured import Evidence
+from predictors.curves.estimator import Evidence
 from predictors.errors import (
     BETWEEN_0_AND_1,
     PredictorError,
@@ -19,7 +19,14 @@ from predictors.errors import (
 )
 from predictors.observations import observed_curve
 from predictors.regression import validation as checks
-from predictors.regression.inputs import InputEstimator, target_rows
+from predictors.regression.inputs import (
+    OPTIONAL_INPUT,
+    InputEstimator,
+    TrainingRuns,
+    counts_of,
+    target_rows,
+    without_constants,
+)
 from predictors.regression.loglog import (
     Choice,
     Form,
@@ -28,12 +35,6 @@ from predictors.regression.loglog import (
     choose_model,
     ideal_model,
     is_single,
-)
-from predictors.regression.training_runs import (
-    OPTIONAL_INPUT,
-    TrainingRuns,
-    counts_of,
-    without_constants,
 )
 from predictors.remarks import refuse_unusable, single_remarks
 
@@ -86,13 +87,7 @@ class LogLogPredictor(InputEstimator):
         self.choice_, self.runs_ = ideal_model(runs), runs
 
     def _large_enough(self, runs: TrainingRuns) -> TrainingRuns:
-        """Return the runs on `smallest` processors or more.
-
-        Raises
-        ------
-        PredictorError
-            If there is none.
-        """
+        """Return the runs on `smallest` processors or more, of which there must be one."""
         if self.smallest == 1.0:
             return runs
         if self.smallest == "auto":

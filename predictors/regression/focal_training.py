@@ -257,13 +257,7 @@ def recorded(measurements: pd.DataFrame) -> Experiment:
 
 
 def client_runs(measurements: pd.DataFrame) -> tuple[FocalRun, FocalRun]:
-    """Return the client's two runs from a table: the first row of each of its two largest counts.
-
-    Raises
-    ------
-    PredictorError
-        If the table holds fewer than two processor counts.
-    """
+    """Return the client's two runs from a table: the first on each of its two largest counts."""
     counts = sorted({int(n) for n in measurements["nprocs"]}, reverse=True)
     if len(counts) < 2:
         raise PredictorError("the focal procedure needs a run on each of two processor counts")

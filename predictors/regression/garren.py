@@ -12,15 +12,14 @@ from predictors.base import FloatArray, Remark
 from predictors.errors import POSITIVE_AND_FINITE, NotFittedError, PredictorError, check_choice
 from predictors.least_squares import cooks_distance
 from predictors.regression.barnes import LogLogPredictor
-from predictors.regression.focal_kernels import ROUNDING, linear_parts, region
+from predictors.regression.inputs import OPTIONAL_INPUT, TrainingRuns, without_constants
 from predictors.regression.loglog import (
     Choice,
     model_of,
     note_on_parts,
     refusal,
 )
-from predictors.regression.loglog_kernels import DETERMINED
-from predictors.regression.training_runs import OPTIONAL_INPUT, TrainingRuns, without_constants
+from predictors.regression.loglog_kernels import DETERMINED, ROUNDING, linear_parts, region
 from predictors.regression.validation import choice_remarks, fit_remarks, focal_tolerance
 
 Influence = Literal["flag", "drop"]
@@ -60,12 +59,8 @@ def within_bands(
     A mapping gives each column a band of its own; one without is to be equal.
 
     With the ratio of two processor dimensions as the column and band 1 this is
-    the thesis's region k ± 1 (GARREN section 3.4.3); with band 0, equality.
-
-    Raises
-    ------
-    PredictorError
-        If a conditioned column is missing or not positive.
+    the thesis's region k ± 1 (GARREN section 3.4.3); with band 0, equality. A column that is
+    missing or not positive is refused.
     """
     inside: np.ndarray | None = None
     for name, value in condition.items():
@@ -216,13 +211,7 @@ class FocusedRegression(LogLogPredictor):
         check_choice(("region", "weights"), focus=self.focus)
 
     def _fit_table(self, table: pd.DataFrame) -> Self:
-        """Fit to the rows that meet the condition.
-
-        Raises
-        ------
-        PredictorError
-            If there is none.
-        """
+        """Fit to the rows that meet the condition, of which there must be one."""
         if self.condition:
             table = table[within_bands(table, self.condition, self.band)]
             if table.empty:

@@ -19,7 +19,7 @@ from predictors.base import FloatArray
 from predictors.errors import PredictorError, UndeterminedError
 from predictors.least_squares import LeastSquares
 from predictors.regression import loglog_kernels as kernels
-from predictors.regression.training_runs import TrainingRuns
+from predictors.regression.inputs import TrainingRuns
 
 PartName = Literal["total", "computation", "communication"]
 FormName = Literal["linear", "quadratic"]
@@ -123,10 +123,8 @@ class LogLogModel:
     def solve(self, log_seconds: FloatArray, known: FloatArray, of: str) -> FloatArray:
         """Return log2 of the input at which the model takes the wanted time.
 
-        Raises
-        ------
-        UndeterminedError
-            If the time does not grow with that input, or no size within reach fits.
+        That the time does not grow with it, or no size within reach fits, is an
+        `UndeterminedError`.
         """
         exponents = tuple(self.exponents(of))
         if max(exponents) < MIN_SIZE_EXPONENT:
@@ -276,14 +274,7 @@ def time_part(name: PartName, upper: FloatArray, rows: int, columns: int, linear
 def model_of(runs: TrainingRuns, uppers: FloatArray, columns: np.ndarray, way: int) -> LogLogModel:
     """Return the model of the total (`way` below 0) or of both parts of a split.
 
-    Parameters
-    ----------
-    runs : TrainingRuns
-    uppers : numpy.ndarray of float
-        Triangular factors, one a part.
-    columns : numpy.ndarray of int
-        Their coefficients, one number a part.
-    way : int
+    Of each part there are its triangular factor and the number of its coefficients.
     """
     names: tuple[PartName, ...] = ("total",) if way < 0 else ("computation", "communication")
     parts = tuple(
@@ -311,11 +302,7 @@ def is_single(runs: TrainingRuns) -> bool:
 def choose_model(runs: TrainingRuns, form: Form = "auto", split: Split = "auto") -> Choice:
     """Fit the total, or the split with the lowest weighted RMSE, by the paper's rules.
 
-    Raises
-    ------
-    PredictorError
-        If the runs do not determine the coefficients, or a split is asked for and
-        the runs have none.
+    A `PredictorError` says that the runs do not determine the coefficients, or have no split.
     """
     failed, way, why, share, done, gap, uppers, columns = kernels.choose(
         runs.known, runs.runtime, runs.splits, kernels.FORMS[form], kernels.SPLITTING[split]

@@ -1,5 +1,7 @@
 """Which log-log model, compiled: linear or quadratic, total or in parts (BARNES 2.2, 3, 4.2).
 
+And focused regression (GARREN 3.2): the region around a time, and the fit within it.
+
 Runs come as a table `known`, shape (1 + k, n): log2 of the processor counts, then of
 each of the k inputs, a column a run. Least squares takes one QR factor a fit: the
 triangular factor of a design with the response as its last column holds all that is
@@ -56,19 +58,13 @@ def design_factor(known, response, weights, quadratic):  # type: ignore[no-untyp
     weights : numpy.ndarray, shape (n,), or (0,) for none
         Brought to a mean of one.
     """
-    inputs, total = known.shape[0], 0.0
-    for i in range(weights.size):
-        total += weights[i]
-    last = inputs + (2 if quadratic else 1)
-    table = np.empty((last + 1, response.size))
-    for i in range(response.size):
-        root = (weights[i] * (weights.size / total)) ** 0.5 if weights.size else 1.0
-        table[0, i] = root
-        for j in range(inputs):
-            table[1 + j, i] = root * known[j, i]
-        if quadratic:
-            table[1 + inputs, i] = root * known[0, i] * known[0, i]
-        table[last, i] = root * response[i]
+    inputs, root = known.shape[0], np.ones(response.size)
+    if weights.size:
+        root = (weights * (weights.size / weights.sum())) ** 0.5
+    table = np.empty((inputs + (3 if quadratic else 2), response.size))
+    table[0], table[1 : 1 + inputs], table[-1] = root, root * known, root * response
+    if quadratic:
+        table[1 + inputs] = root * known[0] * known[0]
     return qr_factor(table)
 
 
@@ -76,9 +72,7 @@ def design_factor(known, response, weights, quadratic):  # type: ignore[no-untyp
 def collinear_column(upper) -> int:  # type: ignore[no-untyped-def]
     """Return the first column of the design that those before it make up, or `DETERMINED`."""
     for j in range(1, upper.shape[0] - 1):
-        about_mean = 0.0
-        for i in range(1, j + 1):
-            about_mean += upper[i, j] * upper[i, j]
+        about_mean = np.sum(upper[1 : j + 1, j] ** 2)
         if abs(upper[j, j]) <= COLLINEAR * max(about_mean**0.5, abs(upper[0, j]) * 1e-4):
             return j
     return DETERMINED
@@ -100,9 +94,7 @@ def solve_triangular(upper, columns):  # type: ignore[no-untyped-def]
 @compiled
 def rmse_of(upper, columns, rows) -> float:  # type: ignore[no-untyped-def]
     """Return the RMSE over rows minus coefficients; NaN where none is left."""
-    last, squares = upper.shape[0] - 1, 0.0
-    for i in range(columns, last + 1):
-        squares += upper[i, last] * upper[i, last]
+    squares = np.sum(upper[columns:, -1] ** 2)
     return (squares / (rows - columns)) ** 0.5 if rows > columns else np.nan
 
 
@@ -118,15 +110,11 @@ def coefficients_of(uppers, columns, parts):  # type: ignore[no-untyped-def]
 @compiled
 def log_times(coefficients, known):  # type: ignore[no-untyped-def]
     """Return the fitted log2 time of each run; a coefficient past the inputs' is the square's."""
-    inputs = known.shape[0]
-    values = np.empty(known.shape[1])
-    for i in range(values.size):
-        value = coefficients[0]
-        for j in range(inputs):
-            value += coefficients[1 + j] * known[j, i]
-        if coefficients.size > 1 + inputs:
-            value += coefficients[1 + inputs] * known[0, i] * known[0, i]
-        values[i] = value
+    inputs, values = known.shape[0], np.full(known.shape[1], coefficients[0])
+    for j in range(inputs):
+        values += coefficients[1 + j] * known[j]
+    if coefficients.size > 1 + inputs:
+        values += coefficients[1 + inputs] * known[0] * known[0]
     return values
 
 
@@ -143,8 +131,7 @@ def predicted(coefficients: FloatArray, targets: FloatArray) -> FloatArray:
     seconds = np.zeros(targets.shape[1])
     for p in range(coefficients.shape[0]):
         logs = log_times(coefficients[p], targets)
-        for i in range(seconds.size):
-            seconds[i] += 2.0 ** min(max(logs[i], -LARGEST_LOG), LARGEST_LOG)
+        seconds += 2.0 ** np.minimum(np.maximum(logs, -LARGEST_LOG), LARGEST_LOG)
     return seconds
 
 
@@ -225,13 +212,8 @@ def usable(parts):  # type: ignore[no-untyped-def]
 @compiled
 def logs_of(times):  # type: ignore[no-untyped-def]
     """Return log2 of times; a zero counts as half the smallest positive one."""
-    least, logs = np.inf, np.empty(times.size)
-    for i in range(times.size):
-        if times[i] > 0.0:
-            least = min(least, times[i])
-    for i in range(times.size):
-        logs[i] = np.log2(times[i] if times[i] > 0.0 else 0.5 * least)
-    return logs
+    least = np.where(times > 0.0, times, np.inf).min()
+    return np.log2(np.where(times > 0.0, times, 0.5 * least))
 
 
 @compiled
@@ -414,3 +396,144 @@ def grade_of_fit(known, runtime, uppers, columns, coefficients):  # type: ignore
         if fall > FALLING_WORK:
             grade = max(grade, 2 if fall > STRONG_FALL else 1)
     return grade
+
+
+WIDEN = 0.1
+SPARE_ROWS = 3
+MAX_WIDENINGS = 400
+ROUNDING = 1e-12
+MUCH_COMMUNICATION = 0.5
+
+
+@compiled
+def varying(known):  # type: ignore[no-untyped-def]
+    """Return which rows of the table have several values; the counts' always counts as one."""
+    stays = np.ones(known.shape[0], np.bool_)
+    for j in range(1, known.shape[0]):
+        stays[j] = np.any(known[j] != known[j, 0])
+    return stays
+
+
+@compiled
+def region(known, log_time, centre, half_width):  # type: ignore[no-untyped-def]
+    """Return the runs near the focal time, the half-width taken, and how often it was widened.
+
+    Widening by 0.1 ends with three rows more than coefficients, at two counts or more,
+    and no input collinear with the others; inputs of one value are left out of a fit
+    and do not count. If even all rows do not allow a fit, all are taken, and the
+    half-width is infinite.
+    """
+    distance = np.abs(log_time - centre) - ROUNDING
+    enough = min(known.shape[0] + 1 + SPARE_ROWS, distance.size)
+    nearest, last = np.sort(distance)[enough - 1], distance.max()
+    for widened in range(max(0, int((nearest - half_width) / WIDEN)), MAX_WIDENINGS):
+        width = half_width + widened * WIDEN
+        kept = distance <= width
+        if last <= width:
+            return kept, width, widened
+        if nearest <= width:
+            its_known = known[:, kept]
+            its_known = its_known[varying(its_known)]
+            upper = design_factor(its_known, its_known[0], np.empty(0), False)
+            if collinear_column(upper) == DETERMINED:
+                return kept, width, widened
+    return np.ones(distance.size, np.bool_), np.inf, MAX_WIDENINGS
+
+
+@compiled
+def linear_parts(known, runtime, splits, weights):  # type: ignore[no-untyped-def]
+    """Fit the total, or both parts where communication is over half at the largest count.
+
+    Returns
+    -------
+    failed, way, done : int
+    gap : float
+    uppers : numpy.ndarray, shape (2, columns + 1, columns + 1)
+    """
+    width, way, done, gap = known.shape[0] + 2, -1, 0, 0.0
+    uppers = np.zeros((2, width, width))
+    if not determines(np.unique(known[0]), runtime.size, width - 3, LINEAR):
+        return TOO_FEW, way, done, gap, uppers
+    first, second, top = runtime, runtime, known[0] == known[0].max()
+    for w in range(splits.shape[0]):
+        if not usable(splits[w]):
+            continue
+        done, gap, second = adding_up(runtime, splits[w])
+        computation, communication = np.sum(splits[w, 0][top]), np.sum(second[top])
+        if communication > MUCH_COMMUNICATION * (computation + communication):
+            first, way = splits[w, 0], w
+            break
+    failed = DETERMINED
+    for p in range(2 if way >= 0 else 1):
+        uppers[p] = design_factor(known, logs_of(second if p else first), weights, False)
+        failed = collinear_column(uppers[p])
+        if failed != DETERMINED:
+            break
+    return failed, way, done, gap, uppers
+
+
+@compiled
+def prepared(runs, spread):  # type: ignore[no-untyped-def]
+    """Return the latest runs of an application as regressions take them.
+
+    Parameters
+    ----------
+    runs : numpy.ndarray, shape (5, n)
+        Counts, runtimes, sizes (NaN where hidden), computation and communication (NaN
+        where unknown), seconds.
+    spread : float
+        Where sizes differ by less than this factor all times are for one unit of size.
+
+    Returns
+    -------
+    known : numpy.ndarray, shape (2, n), or (1, n) without the size
+    runtime, log_time : numpy.ndarray, shape (n,)
+    splits : numpy.ndarray, shape (1, 2, n), or (0, 2, n) where parts are unknown
+    low, high : float
+        Smallest and largest size.
+    """
+    sizes = runs[2]
+    low, high = sizes.min(), sizes.max()
+    unit = sizes if high < spread * low else np.ones(sizes.size)
+    known = np.log2(runs[:3:2] if high >= spread * low else runs[:1])
+    are_split = np.all(np.isfinite(runs[3])) and np.any(runs[4] > 0.0)
+    splits = np.empty((1 if are_split else 0, 2, sizes.size))
+    if are_split:
+        splits[0] = runs[3:5] / unit
+    runtime = runs[1] / unit
+    return known, runtime, np.log2(runtime), splits, low, high
+
+
+@compiled
+def focal_fit(known, runtime, log_time, splits, centre, half_width):  # type: ignore[no-untyped-def]
+    """Fit the runs in focus: region and parts at once.
+
+    `log_time` is log2 of `runtime`, which many foci share.
+
+    Returns
+    -------
+    failed : int
+    coefficients : numpy.ndarray, shape (parts, 2 + k)
+        0 for inputs of one value among the runs in focus.
+    width : float
+        Half-width of the region.
+    all_kept : bool
+        Whether every run is in focus.
+    low, high : numpy.ndarray, shape (1 + k,)
+        Least and largest count and inputs in focus, as they come.
+    """
+    kept, width, _ = region(known, log_time, centre, half_width)
+    its_known, its_runtime = known[:, kept], runtime[kept]
+    stays = varying(its_known)
+    fewer = its_known[stays]
+    failed, way, _, _, uppers = linear_parts(fewer, its_runtime, splits[:, :, kept], np.empty(0))
+    coefficients = np.zeros((1 if way < 0 else 2, known.shape[0] + 1))
+    if failed == DETERMINED:
+        places = np.append(0, 1 + np.flatnonzero(stays))
+        for p in range(coefficients.shape[0]):
+            coefficients[p, places] = solve_triangular(uppers[p], fewer.shape[0] + 1)
+    all_kept = its_runtime.size == runtime.size
+    low, high = np.empty(known.shape[0]), np.empty(known.shape[0])
+    for j in range(low.size):
+        low[j], high[j] = its_known[j].min(), its_known[j].max()
+    return failed, coefficients, width, all_kept, low, high

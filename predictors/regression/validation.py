@@ -9,6 +9,7 @@ from numpy.typing import ArrayLike
 
 from predictors.base import FloatArray, Grade, Remark
 from predictors.errors import AT_LEAST_0, PredictorError
+from predictors.regression.inputs import TrainingRuns, counts_of
 from predictors.regression.loglog import (
     Choice,
     Form,
@@ -29,7 +30,6 @@ from predictors.regression.loglog_kernels import (
     error_at,
     work_by_level,
 )
-from predictors.regression.training_runs import TrainingRuns, counts_of
 from predictors.remarks import FAR_FACTOR, ignored_remarks, measure_between, outlier_remarks
 
 FAR_INPUT = 4.0
@@ -109,12 +109,8 @@ class Validation:
 def check_from(levels: FloatArray, doublings: float) -> list[float]:
     """Return the counts (log2) from which the last one may be predicted, best first.
 
-    Parameters
-    ----------
-    levels : numpy.ndarray, shape (m,)
-        log2 of the distinct training counts, towards the target.
-    doublings : float
-        How far beyond the last one the target is: the check is to reach as far.
+    The distinct training counts come towards the target, which is so many doublings beyond the
+    last one: the check is to reach as far.
     """
     reached = np.abs(levels[-1] - levels[1:-1])
     order = np.argsort(np.abs(reached - doublings), kind="stable")
@@ -250,15 +246,9 @@ def constant_remarks(
 def range_remarks(
     model: LogLogModel, targets: FloatArray, measured: tuple[float, float] | None = None
 ) -> list[Remark]:
-    """Say which targets lie far outside the training range.
+    """Say which targets, shape (1 + k, t), lie far outside the training range.
 
-    Parameters
-    ----------
-    model : LogLogModel
-    targets : numpy.ndarray, shape (1 + k, t)
-        As models take them.
-    measured : tuple of float, optional
-        log2 of the smallest and largest count measured, where the fit left some out.
+    `measured` is log2 of the smallest and largest count, where the fit left some out.
     """
     remarks = []
     smallest, largest = measured or (model.low[0], model.high[0])

@@ -232,8 +232,7 @@ class Parts(NamedTuple):
         return Parts(self.fixed * factors, self.computation * factors, self.communication * factors)
 
 
-@compiled
-def _seconds_of_parts(
+def seconds_of_parts(
     spread: tuple[FloatArray, FloatArray], scaled: FloatArray, coefficients: FloatArray,
     part: IntArray,
 ) -> FloatArray:  # fmt: skip
@@ -254,16 +253,11 @@ def _seconds_of_parts(
     numpy.ndarray of float, shape (3, n)
     """
     share, exchange = spread
-    found, one = np.zeros((4, share.size)), scaled.shape[1] == 1
-    for i in range(share.size):
-        for k in range(part.size):
-            factor = (1.0, share[i], exchange[i], exchange[i])[part[k]]
-            found[part[k], i] += scaled[k, 0 if one else i] * factor * coefficients[k]
-        found[0, i] += found[3, i]
+    factors, found = (1.0, share, exchange, exchange), np.zeros((4, share.size))
+    for place, term, value in zip(part.tolist(), scaled, coefficients.tolist(), strict=True):
+        found[place] += term * factors[place] * value
+    found[0] += found[3]
     return found[:3]
-
-
-seconds_of_parts: Any = direct(_seconds_of_parts)
 
 
 class ExpectedLoad(Protocol):

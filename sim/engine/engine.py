@@ -7,8 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from predictors.base import Observation
-from predictors.in_loop.wrapper import setting
+from predictors.base import Observation, setting
 from sim.engine.clock import ARRIVAL, END, Clock, Occurrence
 from sim.engine.collaborator import Collaborator
 from sim.engine.compiled_passes import CompiledPasses

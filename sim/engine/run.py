@@ -1,6 +1,6 @@
 """A run, by the engine in Python or in compiled steps of which Python sees what it needs."""
 
-from predictors.in_loop.wrapper import setting
+from predictors.base import setting
 from sim.engine.clock import collect_after, gc_paused
 from sim.engine.compiled_passes import CompiledPasses
 from sim.engine.engine import Engine

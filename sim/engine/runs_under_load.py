@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
-from predictors.in_loop.wrapper import provider
+from predictors.base import provider
 from predictors.under_load.load_aware import LoadForm, NeedsLoad, Parts
 from sim.engine.collaborator import Collaborator
 from sim.state.machine_state import Run

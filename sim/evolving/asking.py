@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from predictors.cycles.remaining import CellTrend, RemainingTime
+from predictors.cycles.online import CellTrend, RemainingTime
 from sim.engine.clock import FAILURE, WAKE, Occurrence
 from sim.engine.engine import Engine
 from sim.engine.runs_under_load import RENEWAL_SHARE

@@ -17,14 +17,14 @@ from typing import NamedTuple
 import numpy as np
 
 from predictors.base import FloatArray
-from predictors.cycles.online import OnlineCyclePredictor
-from predictors.cycles.plan import (
+from predictors.cycles.checkpointing import (
     CyclePlan,
     Outcome,
     place_checkpoints,
     plan_cycles,
     stopped_in_time,
 )
+from predictors.cycles.online import OnlineCyclePredictor
 from sim.errors import ConfigError
 from sim.evolving.settings import Evolving
 from workloads.evolving.phases import EvolvingRun

@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
+from predictors.base import provider
 from predictors.in_loop.dynamic import Dynamic
-from predictors.in_loop.wrapper import provider
 from sim.engine.clock import FAILURE, Occurrence, gc_paused
 from sim.engine.collaborator import Collaborator
 from sim.engine.engine import Engine

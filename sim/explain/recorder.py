@@ -8,9 +8,8 @@ from typing import Any
 import pandas as pd
 from rich.console import Console
 
-from predictors.base import FloatArray, IntArray
-from predictors.cli.display import Display
-from predictors.in_loop.wrapper import Wrapper
+from predictors.base import FloatArray, IntArray, Wrapper
+from predictors.cli.terminal import Display
 from sim.engine.protocols import acts_as
 from sim.engine.setup import Setup
 from sim.engine.watcher import Watched, Watcher

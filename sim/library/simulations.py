@@ -11,7 +11,7 @@ from typing import Any
 
 import pandas as pd
 
-from predictors.cli.display import SILENT, Display
+from predictors.cli.terminal import SILENT, Display
 from sim.composition import combinations, compose
 from sim.errors import BAD_INPUT, ConfigError, SimError, SweepWarning, one_line
 from sim.help.interrupts import noting_interrupts

@@ -5,9 +5,8 @@ from typing import Any, Literal
 
 import numpy as np
 
-from predictors.base import FloatArray, IntArray, RuntimePredictor
+from predictors.base import FloatArray, IntArray, RuntimePredictor, Wrapper
 from predictors.in_loop.oracle import NeedsTruth
-from predictors.in_loop.wrapper import Wrapper
 from predictors.under_load.forecast import Selection
 from predictors.under_load.load_aware import ExpectedLoad, LoadForm, Parts
 from sim.background.background import CPU_ROUNDS, NETWORK_ROUNDS, BackgroundLoad

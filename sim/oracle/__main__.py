@@ -13,8 +13,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from predictors.cli.display import SILENT, Display
-from predictors.cli.terminal import PlainConsole
+from predictors.cli.terminal import SILENT, Display, PlainConsole
 from predictors.plain import shown_plainly
 from sim.errors import SimError
 from sim.library.result import Result

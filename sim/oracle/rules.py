@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from itertools import accumulate
 from math import inf
 
-from predictors.cli.display import SILENT, Display
+from predictors.cli.terminal import SILENT, Display
 from sim.errors import SimError
 
 RULES: Mapping[str, str] = {

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import pandas as pd
 
-from predictors.cli.display import SILENT, Display
+from predictors.cli.terminal import SILENT, Display
 from sim.errors import SimError
 from sim.results.artefacts import STEP, figures_of, read_results
 from sim.results.durable import (

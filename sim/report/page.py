@@ -11,7 +11,7 @@ from typing import Any
 import pandas as pd
 import yaml
 
-from predictors.cli.display import Display
+from predictors.cli.terminal import Display
 from sim.report.answer_tables import (
     BY_WHAT,
     LOSES,

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pandas as pd
 
-from predictors.cli.display import Display
+from predictors.cli.terminal import Display
 from sim.errors import SimError
 from sim.report.answer_tables import changed, difference_figures
 from sim.report.answers import Difference, differences, load_curves, losers, regrets

@@ -24,7 +24,7 @@ from sim.results.durable import (
 )
 from workloads.errors import WorkloadError
 from workloads.logs.cache import cache_folder
-from workloads.logs.swf_text import log_file
+from workloads.logs.swf import log_file
 
 DIGEST = "config_sha256"
 """Under this key the manifest has the digest of the configuration."""

@@ -8,7 +8,7 @@ from typing import Any
 
 import yaml
 
-from predictors.cli.display import SILENT, Display
+from predictors.cli.terminal import SILENT, Display
 from sim.config import CONFIG_FOLDER, Settings
 from sim.results.job_metrics import Figures
 from sim.results.metrics import summarise, whole_figures

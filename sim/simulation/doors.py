@@ -16,8 +16,7 @@ from typing import Any, NamedTuple, NoReturn
 
 import numpy as np
 
-from predictors.base import BoolArray, FloatArray, IntArray
-from predictors.in_loop.wrapper import Wrapper
+from predictors.base import BoolArray, FloatArray, IntArray, Wrapper
 from predictors.under_load.load_aware import Parts
 from sim.errors import PluginError
 from sim.policies.advice import Reading

@@ -9,8 +9,7 @@ from typing import Any
 import numpy as np
 from rich.console import Console
 
-from predictors.cli.display import SILENT, Display
-from predictors.cli.terminal import PlainConsole
+from predictors.cli.terminal import SILENT, Display, PlainConsole
 from sim.config import BASELINE_PREDICTOR, Settings
 from sim.engine.watcher import Watched, Watcher
 from sim.errors import SimError

@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 
 from predictors.base import FloatArray, IntArray
-from predictors.cli.display import SILENT, Display
+from predictors.cli.terminal import SILENT, Display
 from sim.composition import recorded, recorded_command
 from sim.config import Settings, digest
 from sim.engine.setup import Setup

@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import yaml
 
-from predictors.cli.display import SILENT, Display
+from predictors.cli.terminal import SILENT, Display
 from sim.config import CONFIG_FOLDER, Settings, digest
 from sim.errors import ConfigError
 from sim.results.artefacts import (

@@ -7,10 +7,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
-from predictors.base import Observation, RuntimePredictor
-from predictors.cli.display import SILENT, Display
+from predictors.base import Observation, RuntimePredictor, provider, setting
+from predictors.cli.terminal import SILENT, Display
 from predictors.in_loop.oracle import NeedsTruth
-from predictors.in_loop.wrapper import provider, setting
 from sim.config import Settings, check_sizes
 from sim.engine.protocols import acts_as
 from sim.engine.run import simulate

@@ -13,8 +13,9 @@ from predictors.base import (
     IntArray,
     RuntimePredictor,
     Selective,
+    provider,
+    setting,
 )
-from predictors.in_loop.wrapper import provider, setting
 from predictors.under_load.load_aware import NeedsLoad, Parts
 from sim.state.decisions import Preferences
 from sim.state.feasible_counts import (

@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple, Self
 
-from predictors.cli.display import duration
+from predictors.cli.terminal import duration
 from sim.errors import SimError
 from sim.help.interrupts import goes_on
 from sim.results.artefacts import foreign

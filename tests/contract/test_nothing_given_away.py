@@ -17,8 +17,8 @@ from hydra import compose, initialize_config_dir
 from omegaconf import OmegaConf
 from walking import COLUMNS, attributes_of, numbers_in, reachable
 
+from predictors.base import Wrapper
 from predictors.in_loop.oracle import NeedsTruth
-from predictors.in_loop.wrapper import Wrapper
 from sim.composition import prepare
 from sim.config import CONFIG_FOLDER
 from sim.engine.engine import Engine

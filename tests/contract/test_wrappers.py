@@ -5,9 +5,8 @@ import functools
 import pandas as pd
 import pytest
 
-from predictors.base import Inquisitive, Selective
+from predictors.base import Inquisitive, Selective, Wrapper, layers, provider, setting
 from predictors.in_loop.oracle import NeedsTruth
-from predictors.in_loop.wrapper import Wrapper, layers, provider, setting
 from predictors.under_load.load_aware import NeedsLoad
 from scripts.composing import composed
 from sim.config import CONFIG_FOLDER

@@ -5,13 +5,13 @@ import pytest
 
 from predictors import Adept, downey
 from predictors.adept.anomalies import paper_metric
-from predictors.adept.envelope import (
+from predictors.adept.fit import anomaly_factor, distance_weights
+from predictors.adept.grid import (
     envelope_boxes,
     free_boxes,
     serial_sigma,
     unit_boxes,
 )
-from predictors.adept.selection import anomaly_factor, distance_weights
 
 pytestmark = pytest.mark.fast
 

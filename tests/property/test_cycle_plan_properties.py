@@ -4,7 +4,7 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from predictors.cycles.plan import place_checkpoints, plan_cycles
+from predictors.cycles.checkpointing import place_checkpoints, plan_cycles
 
 SECONDS = st.floats(0.5, 50.0)
 

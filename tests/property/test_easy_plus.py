@@ -10,7 +10,7 @@ from toys import ToyEstimate, rigid_truth, trace_of
 
 from predictors.base import Observation, VisibleJobs
 from predictors.errors import PredictorError
-from predictors.in_loop.last_two import CORRECTIONS, LastTwo
+from predictors.in_loop.user_estimate import CORRECTIONS, LastTwo
 from sim.engine.invariants import Checker
 from sim.engine.run import simulate
 from sim.engine.setup import Setup

@@ -10,7 +10,7 @@ from workloads.errors import WorkloadError
 from workloads.logs.batsim import BatsimWorkload
 from workloads.logs.log import SwfWorkload
 from workloads.logs.sacct import SacctWorkload
-from workloads.logs.swf_text import FIELDS
+from workloads.logs.swf import FIELDS
 from workloads.streams import Streams
 
 pytestmark = [pytest.mark.fast, pytest.mark.filterwarnings("ignore")]

@@ -2,8 +2,7 @@ import pandas as pd
 from hypothesis import given
 from hypothesis import strategies as st
 
-from workloads.logs.swf import Comment, SwfLog, read_swf, write_swf
-from workloads.logs.swf_text import FIELDS, NAMES
+from workloads.logs.swf import FIELDS, NAMES, Comment, SwfLog, read_swf, write_swf
 
 whole = st.integers(-1, 2**62)
 fraction = st.floats(-1e15, 1e15, allow_nan=False)

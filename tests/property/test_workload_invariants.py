@@ -11,8 +11,7 @@ from swf_samples import clean
 from workloads.arrivals import offered_load, scale_load
 from workloads.base import check_jobs
 from workloads.logs.log import LogWorkload
-from workloads.logs.swf import SwfLog
-from workloads.logs.swf_text import FIELDS
+from workloads.logs.swf import FIELDS, SwfLog
 from workloads.models.estimates import generate_histogram, tsafrir_estimates
 from workloads.streams import Streams
 

@@ -5,7 +5,7 @@ import pytest
 
 from predictors import Adept, UndeterminedError, downey
 from predictors.adept.anomalies import anomalies_of
-from predictors.adept.patterns import Feasible, special_family
+from predictors.adept.layout import Feasible, special_family
 
 DOUBLINGS = 2.0 ** np.arange(1, 9)
 TENS = np.arange(10.0, 130, 10)

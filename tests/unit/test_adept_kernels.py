@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from predictors import Adept, downey
+from predictors.adept.fit import EXACT, RUNNER_UP, distance_weights, select
 from predictors.adept.search import LARGEST_SIGMA, Problem, search
-from predictors.adept.selection import EXACT, RUNNER_UP, distance_weights, select
 from predictors.remarks import gravest
 
 pytestmark = pytest.mark.fast

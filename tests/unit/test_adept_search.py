@@ -2,9 +2,9 @@ import numpy as np
 import pytest
 
 from predictors import Adept, downey
+from predictors.adept.fit import distance_weights, noise_of, select
 from predictors.adept.grid import grid_search
 from predictors.adept.search import Problem, search
-from predictors.adept.selection import distance_weights, noise_of, select
 from predictors.observations import observed_curve
 
 N = np.array([4.0, 16, 32, 64])

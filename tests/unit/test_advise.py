@@ -10,7 +10,7 @@ import pandas as pd
 import pytest
 from rich.console import Console
 
-from predictors.cli.display import Display
+from predictors.cli.terminal import Display
 from sim.advise import advice_frame, advise, main, options, read_jobs
 from sim.site.evidence import (
     COVERAGE,

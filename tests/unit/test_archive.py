@@ -275,6 +275,6 @@ def test_the_cache_is_the_named_folder_else_the_users(monkeypatch, tmp_path):
     monkeypatch.delenv("MOLDSIM_CACHE")
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "xdg"))
     monkeypatch.setattr(
-        "workloads.logs.cache.os.uname", lambda: type("U", (), {"sysname": "Linux"})
+        "workloads.logs.archive.os.uname", lambda: type("U", (), {"sysname": "Linux"})
     )
     assert cache_folder() == tmp_path / "xdg" / "moldsim"

@@ -6,8 +6,7 @@ import json
 import pytest
 from swf_samples import job_line, write_log
 
-from workloads.errors import WorkloadError
-from workloads.limits import Limits
+from workloads.errors import Limits, WorkloadError
 from workloads.logs.batsim import BatsimWorkload
 from workloads.logs.log import SwfWorkload
 from workloads.logs.sacct import SacctWorkload

@@ -7,9 +7,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from predictors.consensus.combination import Consensus
+from predictors.consensus.combination import Consensus, ErrorMemory
 from predictors.consensus.member_kernels import BASE, BEND, REACH, weighted_median
-from predictors.consensus.members import ErrorMemory
 from predictors.errors import NotFittedError, PredictorError, UndeterminedError
 
 pytestmark = pytest.mark.fast

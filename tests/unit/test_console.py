@@ -11,8 +11,7 @@ from rich.console import Console
 from toys import trace_of
 
 import sim
-from predictors.cli.display import Display
-from predictors.cli.terminal import fitting_tables
+from predictors.cli.terminal import Display, fitting_tables
 from sim.console import Side, print_results
 from sim.results.metrics import summarise
 from sim.results.outcome import outcome
@@ -228,7 +227,7 @@ def test_names_are_no_markup():
 
 def progress_text(monkeypatch, seconds, *, terminal):
     clock = [seconds[0]]
-    monkeypatch.setattr("predictors.cli.display.time.monotonic", lambda: clock[0])
+    monkeypatch.setattr("predictors.cli.terminal.time.monotonic", lambda: clock[0])
     console = Console(file=io.StringIO(), width=120, force_terminal=terminal)
     with Display(console, "sa") as display:
         watcher = ProgressWatcher(display, trace_of([(100.0, 1, 3.0)] * 10))
@@ -251,7 +250,7 @@ def test_terminal_shows_date_jobs_queue_and_time_left(monkeypatch):
 
 def test_time_left_comes_from_work_not_from_jobs(monkeypatch):
     clock = iter([0.0, 30.0, 40.0])
-    monkeypatch.setattr("predictors.cli.display.time.monotonic", lambda: next(clock))
+    monkeypatch.setattr("predictors.cli.terminal.time.monotonic", lambda: next(clock))
     console = Console(file=io.StringIO(), width=120, force_terminal=True)
     with Display(console, "sa") as display:
         watcher = ProgressWatcher(display, trace_of([(0.0, 1, work) for work in (1, 1, 2, 36)]))
@@ -262,7 +261,7 @@ def test_time_left_comes_from_work_not_from_jobs(monkeypatch):
 
 def test_time_left_is_of_all_that_is_to_be_simulated(monkeypatch):
     clock = iter([0.0, 30.0, 40.0])
-    monkeypatch.setattr("predictors.cli.display.time.monotonic", lambda: next(clock))
+    monkeypatch.setattr("predictors.cli.terminal.time.monotonic", lambda: next(clock))
     console = Console(file=io.StringIO(), width=120, force_terminal=True)
     over = np.array([True, False])
     with Display(console) as display, display.part(1, 4, "2 of 4"), display.part(0, 2, "sa"):

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from predictors.cycles.plan import place_checkpoints, plan_cycles, stop_before
+from predictors.cycles.checkpointing import place_checkpoints, plan_cycles, stop_before
 from predictors.errors import PredictorError
 
 

@@ -5,7 +5,7 @@ import pyarrow.parquet as pq
 import pytest
 from test_compare import fabricate, figures
 
-from predictors.cli import display
+from predictors.cli import terminal
 from sim.dataset import main
 from sim.verify import main as verify
 
@@ -51,8 +51,8 @@ def test_partitions_and_rows(sweep, tmp_path, capsys):
 
 def test_a_terminal_is_told_what_is_read_and_written(sweep, tmp_path, capsys, monkeypatch):
     monkeypatch.setenv("FORCE_COLOR", "1")
-    monkeypatch.setattr(display, "PATIENCE_SECONDS", 0.0)
-    monkeypatch.setattr(display, "TERMINAL_SECONDS", 0.0)
+    monkeypatch.setattr(terminal, "PATIENCE_SECONDS", 0.0)
+    monkeypatch.setattr(terminal, "TERMINAL_SECONDS", 0.0)
     assert main([str(sweep), str(tmp_path / "data")]) == 0
     told = capsys.readouterr().err
     assert re.search(r"reads the runs, 2 of \d+ · 0:00:0\d left", told)

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from predictors.cycles.plan import place_checkpoints
+from predictors.cycles.checkpointing import place_checkpoints
 from workloads.errors import WorkloadError
 from workloads.evolving.cycle_costs import CYCLE_MACHINES, CycleMachine, Network
 from workloads.evolving.phases import BLOCK, DECKS, EvolvingApplication, EvolvingJobs, EvolvingRun

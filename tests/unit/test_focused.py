@@ -5,13 +5,13 @@ import pandas as pd
 import pytest
 
 from predictors.errors import PredictorError, UndeterminedError
-from predictors.regression.focal_kernels import region
 from predictors.regression.garren import (
     FocusedRegression,
     distance_weights,
     within_bands,
     within_time,
 )
+from predictors.regression.loglog_kernels import region
 
 LEVELS = (16, 32, 64, 128, 256)
 

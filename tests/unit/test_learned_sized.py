@@ -8,13 +8,14 @@ from toys import rigid, trace_of
 
 from predictors.base import Observation, VisibleJobs
 from predictors.errors import PredictorError
-from predictors.in_loop.learned_sized import RegressionPerApplication, SizedHistory
-from predictors.in_loop.sized_kernels import (
+from predictors.in_loop.learned_sized import (
     BEGIN,
     COUNT,
     END,
     FOCI,
     Fit,
+    RegressionPerApplication,
+    SizedHistory,
     as_runs_correct,
     asked_of,
     compare,

@@ -12,7 +12,7 @@ from predictors import (
     LogLogRegression,
     UniversalScalability,
 )
-from predictors.curves.measured import Evidence
+from predictors.curves.estimator import Evidence
 from predictors.errors import UndeterminedError
 from predictors.observations import merged_curve, observed_curve
 from predictors.remarks import gravest

@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from predictors.cli import display
+from predictors.cli import terminal
 from sim.errors import SimError
 from sim.oracle.__main__ import (
     TINY,
@@ -105,8 +105,8 @@ def test_tiny_example_by_hand():
 
 def test_a_terminal_is_told_how_much_is_checked(pack, capsys, monkeypatch):
     monkeypatch.setenv("FORCE_COLOR", "1")
-    monkeypatch.setattr(display, "PATIENCE_SECONDS", 0.0)
-    monkeypatch.setattr(display, "TERMINAL_SECONDS", 0.0)
+    monkeypatch.setattr(terminal, "PATIENCE_SECONDS", 0.0)
+    monkeypatch.setattr(terminal, "TERMINAL_SECONDS", 0.0)
     files = ["--workload", str(pack / "tiny.swf"), "--schedule", str(pack / "tiny.easy.csv")]
     assert main(["check", "--rule", "easy", *files]) == 0
     assert re.search(r"checks the jobs · 0:00:00 left", capsys.readouterr().err)

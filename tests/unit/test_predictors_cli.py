@@ -7,7 +7,7 @@ import sys
 import pytest
 
 from predictors.__main__ import METHODS, main
-from predictors.cli import display
+from predictors.cli import terminal
 
 pytestmark = pytest.mark.fast
 
@@ -60,8 +60,8 @@ def test_a_terminal_is_told_what_takes_long(runs, capsys, monkeypatch, tmp_path)
     several.write_text("app,cores,seconds\n" + "a,1,9\na,2,5\nb,1,8\nb,2,6\n", encoding="utf-8")
     monkeypatch.setattr("predictors.__main__.kernel_folder", lambda: tmp_path)
     monkeypatch.setenv("FORCE_COLOR", "1")
-    monkeypatch.setattr(display, "PATIENCE_SECONDS", 0.0)
-    monkeypatch.setattr(display, "TERMINAL_SECONDS", 0.0)
+    monkeypatch.setattr(terminal, "PATIENCE_SECONDS", 0.0)
+    monkeypatch.setattr(terminal, "TERMINAL_SECONDS", 0.0)
     assert main([str(several)]) == 0
     told = capsys.readouterr().err
     assert told.startswith("compiling, which is done once and takes some seconds\n")

@@ -7,10 +7,9 @@ import pandas as pd
 import pytest
 from toys import ToyEstimate
 
-from predictors.base import Observation, VisibleJobs
+from predictors.base import Observation, VisibleJobs, setting
 from predictors.errors import NotFittedError, PredictorError
 from predictors.in_loop.oracle import CLASSES, NoisyOracle, PartialOracle
-from predictors.in_loop.wrapper import setting
 from sim.errors import StatisticsError
 from sim.report.answers import regret_by, regret_of_jobs
 from sim.report.winners import winners

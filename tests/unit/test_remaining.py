@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 from predictors.cycles.offline import OfflineCyclePredictor
-from predictors.cycles.remaining import CellTrend, RemainingTime
+from predictors.cycles.online import CellTrend, RemainingTime
 from predictors.errors import NotFittedError, PredictorError
 from workloads.evolving.cycle_costs import CYCLE_MACHINES
 from workloads.evolving.phases import DECKS, EvolvingRun

@@ -8,7 +8,7 @@ import pytest
 from matplotlib.figure import Figure
 from test_compare import fabricate, figures
 
-from predictors.cli import display
+from predictors.cli import terminal
 from sim.compare import main
 from sim.report.answers import Curve
 from sim.report.figures import COUNT_BINS, details, in_turn, losses_of, plots_of, save
@@ -180,8 +180,8 @@ def test_what_no_run_has_is_refused(sweep, capsys, asked, problem):
 
 def test_the_time_left_of_a_page_counts_its_schedules(sweep, capsys, monkeypatch):
     monkeypatch.setenv("FORCE_COLOR", "1")
-    monkeypatch.setattr(display, "PATIENCE_SECONDS", 0.0)
-    monkeypatch.setattr(display, "TERMINAL_SECONDS", 0.0)
+    monkeypatch.setattr(terminal, "PATIENCE_SECONDS", 0.0)
+    monkeypatch.setattr(terminal, "TERMINAL_SECONDS", 0.0)
     assert main([str(sweep)]) == 0
     told = capsys.readouterr().err
     assert re.search(r"reads the runs, 2 of \d+ .* left", told)

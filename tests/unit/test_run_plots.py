@@ -13,7 +13,7 @@ import pytest
 from random_schedules import random_run
 from test_compare import fabricate
 
-from predictors.cli import display
+from predictors.cli import terminal
 from sim.compare import main as compare
 from sim.errors import SimError
 from sim.plot import main, read_run
@@ -55,7 +55,7 @@ def test_a_terminal_is_told_what_is_drawn(run, tmp_path, capsys, monkeypatch):
 
 def test_time_left_counts_what_is_drawn_and_what_is_written(run, tmp_path, capsys, monkeypatch):
     monkeypatch.setenv("FORCE_COLOR", "1")
-    monkeypatch.setattr(display, "PATIENCE_SECONDS", 0.0)
+    monkeypatch.setattr(terminal, "PATIENCE_SECONDS", 0.0)
     assert main([str(run), "load", "--out", str(tmp_path)]) == 0
     shown = re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", capsys.readouterr().err)
     assert "draws load · -:--:-- left" in shown

@@ -14,8 +14,7 @@ from sim.backtest import main as backtest
 from sim.results.steady_state import STEADY
 from workloads.__main__ import main as describe
 from workloads.logs.log import SwfWorkload
-from workloads.logs.swf import read_swf
-from workloads.logs.swf_text import log_file, unpack
+from workloads.logs.swf import log_file, read_swf, unpack
 from workloads.streams import Streams
 
 pytestmark = pytest.mark.fast

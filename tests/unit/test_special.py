@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from predictors import Adept
-from predictors.adept.patterns import Feasible
+from predictors.adept.layout import Feasible
 from predictors.base import Observation, VisibleJobs
 from predictors.in_loop.learned import CurvePerApplication
 from scripts.composing import composed

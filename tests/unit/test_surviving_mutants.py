@@ -10,10 +10,10 @@ from scipy.special import ndtr, stdtrit
 from toys import ToyEstimate, ToyOracle, in_python, replay, rigid, rigid_truth, trace_of
 
 from predictors import downey
+from predictors.adept.fit import distance_weights
 from predictors.adept.search import Problem, search
-from predictors.adept.selection import distance_weights
 from predictors.least_squares import PRIOR_ERROR, fit_nonnegative, fit_range
-from predictors.under_load.judgement import simplest_good
+from predictors.under_load.rational import simplest_good
 from sim.engine.run import simulate
 from sim.engine.setup import Setup
 from sim.machine.base import Dedicated

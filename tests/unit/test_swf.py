@@ -7,8 +7,7 @@ import pytest
 from swf_samples import job_line, write_log
 
 from workloads.errors import WorkloadError
-from workloads.logs.swf import Comment, SwfLog, read_swf, write_swf
-from workloads.logs.swf_text import FIELDS
+from workloads.logs.swf import FIELDS, Comment, SwfLog, read_swf, write_swf
 
 pytestmark = pytest.mark.fast
 

@@ -6,8 +6,7 @@ import sys
 import pytest
 from toys import replay, rigid, trace_of
 
-from predictors.cli.display import SILENT
-from predictors.cli.terminal import warnings_last
+from predictors.cli.terminal import SILENT, warnings_last
 from sim.engine.loop import INSTANTS
 from sim.simulation.progress import ProgressWatcher
 

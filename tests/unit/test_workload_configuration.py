@@ -7,7 +7,7 @@ from hydra.utils import get_class, instantiate
 from omegaconf import OmegaConf
 
 import conf
-from workloads.limits import Limits
+from workloads.errors import Limits
 from workloads.logs.cleaning import RULES
 
 pytestmark = pytest.mark.fast

@@ -6,13 +6,12 @@ import pandas as pd
 import pytest
 from swf_samples import job_line, write_log
 
-from predictors.cli import display
+from predictors.cli import terminal
 from workloads.__main__ import main
 from workloads.logs.batsim import BatsimWorkload
 from workloads.logs.description import describe
 from workloads.logs.formats import guess_format
-from workloads.logs.swf import Comment, SwfLog, read_swf
-from workloads.logs.swf_text import FIELDS
+from workloads.logs.swf import FIELDS, Comment, SwfLog, read_swf
 
 ROW = dict.fromkeys(FIELDS, -1) | {"status": 1}
 
@@ -141,7 +140,7 @@ def test_formats_are_guessed(tmp_path):
 
 def test_a_terminal_is_told_what_is_read_and_written(tmp_path, capsys, monkeypatch):
     monkeypatch.setenv("FORCE_COLOR", "1")
-    monkeypatch.setattr(display, "PATIENCE_SECONDS", 0.0)
+    monkeypatch.setattr(terminal, "PATIENCE_SECONDS", 0.0)
     swf = tmp_path / "a.swf"
     for asked, told in (
         (["generate", "lublin", str(swf), "--jobs", "20"], ["draws jobs", "writes a.swf"]),

@@ -34,11 +34,7 @@ class Network:
     def seconds(self, size: ArrayLike, slower: float = 1.0) -> FloatArray:
         """Return the time of a message of so many bytes (rounded up), seconds.
 
-        Parameters
-        ----------
-        size : array_like of float
-        slower : float
-            How many times as long a byte takes as alone on the network.
+        A byte takes `slower` times as long as alone on the network.
         """
         whole = np.ceil(np.asarray(size, dtype=float))
         kind = (whole > 32).astype(int) + (whole >= 512)
@@ -125,13 +121,8 @@ class CycleMachine:
     def communication(self, cells: ArrayLike, nprocs: int, deviate: float = 0.0) -> FloatArray:
         """Return the time of a cycle's messages, 0 on one processor, seconds.
 
-        Parameters
-        ----------
-        cells : array_like of float
-            On each processor.
-        nprocs : int
-        deviate : float
-            Standard normal number of the run: how well its nodes lie.
+        Cells are those on each processor. `deviate` is a standard normal number of the run: how
+        well its nodes lie.
         """
         size = np.asarray(cells, dtype=float)
         if nprocs == 1:

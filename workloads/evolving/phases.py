@@ -71,14 +71,7 @@ class EvolvingApplication:
     def benchmark(
         self, machine: CycleMachine, cells: Sequence[float], rng: np.random.Generator
     ) -> pd.DataFrame:
-        """Measure cycles on a single node, as an offline model wants them.
-
-        Parameters
-        ----------
-        machine : CycleMachine
-        cells : sequence of float
-            Cells per processor to measure at.
-        rng : numpy.random.Generator
+        """Measure cycles with so many cells per processor on a node, for an offline model.
 
         Returns
         -------
@@ -251,14 +244,9 @@ class EvolvingRun:
         Parameters
         ----------
         nprocs : int
-            Processors of the run, at least 1.
+            At least 1.
         total : float, optional
-            Stretch the run to take so many seconds, to the bit.
-
-        Raises
-        ------
-        WorkloadError
-            If `nprocs` is below 1 or `total` not positive.
+            Stretch the run to take so many seconds, above 0, to the bit.
         """
         if nprocs < 1:
             raise WorkloadError(f"nprocs must be at least 1, got {nprocs}")
@@ -283,8 +271,7 @@ class EvolvingRun:
         """Return the end of each cycle after the start, seconds, shape (cycles,).
 
         Draws the shares of the cycles on the first call and keeps them.
-        Parameters and errors are those of `piece_ends`, with which the ends of
-        the pieces agree.
+        Parameters are those of `piece_ends`, with which the ends of the pieces agree.
         """
         ends = self.piece_ends(nprocs, total)
         lengths = np.diff(self.edges)
@@ -342,13 +329,7 @@ class EvolvingRuns:
     cycles: int | None = None
 
     def run(self, job: int) -> EvolvingRun:
-        """Build the run of a job index; the same at every call.
-
-        Raises
-        ------
-        WorkloadError
-            If the job does not evolve.
-        """
+        """Build the run of a job index that evolves; the same at every call."""
         if not self.evolving[job]:
             raise WorkloadError(f"job index {job} does not evolve")
         application = self.applications[self.deck[job]]
@@ -356,6 +337,7 @@ class EvolvingRuns:
         return EvolvingRun(application, self.machine, count, self.key, job, self.cycles)
 
 
+@dataclass(eq=False, repr=False)
 class EvolvingJobs:
     """Makes a share of the jobs of any workload evolve.
 
@@ -384,27 +366,23 @@ class EvolvingJobs:
     1000
     """
 
-    def __init__(
-        self,
-        share: float = 1.0,
-        decks: Sequence[str] = ("timing_a", "timing_b", "timing_c"),
-        machine: str = "itanium2",
-        cycles: int | None = None,
-        deal: Deal = "draw",
-    ) -> None:
-        if not 0.0 <= share <= 1.0:
-            raise WorkloadError(f"share must lie between 0 and 1, got {share}")
-        if not decks:
+    share: float = 1.0
+    decks: Sequence[str] = ("timing_a", "timing_b", "timing_c")
+    machine: str = "itanium2"
+    cycles: int | None = None
+    deal: Deal = "draw"
+
+    def __post_init__(self) -> None:
+        if not 0.0 <= self.share <= 1.0:
+            raise WorkloadError(f"share must lie between 0 and 1, got {self.share}")
+        if not self.decks:
             raise WorkloadError(f"decks must name at least one of {', '.join(DECKS)}")
-        if cycles is not None and not 1 <= cycles <= MOST_CYCLES:
-            raise WorkloadError(f"cycles must be 1 to {MOST_CYCLES:,}, got {cycles}")
-        if deal not in ("draw", "in_turn"):
-            raise WorkloadError(f"deal must be draw or in_turn, got {deal!r}")
-        self.share = share
-        self.deal = deal
-        self.applications = tuple(_named(DECKS, "deck", name) for name in decks)
-        self.machine = _named(CYCLE_MACHINES, "cycle machine", machine)
-        self.cycles = cycles
+        if self.cycles is not None and not 1 <= self.cycles <= MOST_CYCLES:
+            raise WorkloadError(f"cycles must be 1 to {MOST_CYCLES:,}, got {self.cycles}")
+        if self.deal not in ("draw", "in_turn"):
+            raise WorkloadError(f"deal must be draw or in_turn, got {self.deal!r}")
+        self.applications = tuple(_named(DECKS, "deck", name) for name in self.decks)
+        self._machine = _named(CYCLE_MACHINES, "cycle machine", self.machine)
 
     def assign(self, processors: IntArray, streams: Streams) -> EvolvingRuns:
         """Draw which jobs evolve and their decks, from their reference counts."""
@@ -416,7 +394,7 @@ class EvolvingJobs:
             deck = np.arange(processors.size) % decks
         key = streams.key("evolving runs")
         return EvolvingRuns(
-            self.applications, self.machine, processors, evolving, deck, key, self.cycles
+            self.applications, self._machine, processors, evolving, deck, key, self.cycles
         )
 
 

@@ -24,8 +24,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import BinaryIO, NamedTuple
 
-from workloads.errors import WorkloadError
-from workloads.limits import USUAL
+from workloads.errors import USUAL, WorkloadError
 from workloads.logs.cache import cache_folder
 
 _log = logging.getLogger(__name__)
@@ -73,11 +72,6 @@ def fetch(
     What has arrived of a broken transfer stays beside it as ``NAME.part`` and is
     taken up again, by this call or a later one. A gzip file is unpacked once to
     check it. Beyond `most` bytes nothing is taken.
-
-    Raises
-    ------
-    WorkloadError
-        If the file cannot be had; the message says why, in one line.
     """
     part = target.with_name(target.name + ".part")
     reason = ""
@@ -301,11 +295,6 @@ KNOWN = {
 
 def find_log(name: str) -> ArchiveLog:
     """Return the log of that name, or of that file name; case does not matter.
-
-    Raises
-    ------
-    WorkloadError
-        If there is none; the message names the closest ones.
 
     Examples
     --------

@@ -18,11 +18,17 @@ import numpy as np
 import pandas as pd
 
 from workloads.base import Trace
-from workloads.errors import WorkloadError
-from workloads.limits import ABOVE_0, LARGEST, beyond, check_choice, check_number, is_number
+from workloads.errors import (
+    ABOVE_0,
+    LARGEST,
+    WorkloadError,
+    beyond,
+    check_choice,
+    check_number,
+    is_number,
+)
 from workloads.logs.log import FileWorkload
-from workloads.logs.swf import Comment, SwfLog
-from workloads.logs.swf_text import FIELDS, check_jobs_held, pack, unpack
+from workloads.logs.swf import FIELDS, Comment, SwfLog, check_jobs_held, pack, unpack
 
 Communication = Literal["error", "ignore"]
 COMPOSED = ("composed", "sequence", "sequential_composition")
@@ -32,16 +38,7 @@ COMPOSED = ("composed", "sequence", "sequential_composition")
 def write_batsim(path: str | os.PathLike[str], trace: Trace) -> None:
     """Write a trace as a workload of Batsim: one ``delay`` profile for each runtime.
 
-    Parameters
-    ----------
-    path : path-like
-        Compressed where the name ends in ``.gz``.
-    trace : Trace
-
-    Raises
-    ------
-    WorkloadError
-        If the file cannot be written.
+    The file is compressed where its name ends in ``.gz``.
     """
     jobs = trace.jobs
     names = [f"delay_{runtime!r}" for runtime in map(float, jobs["reference_runtime"])]
@@ -118,12 +115,7 @@ class _Profiles:
     def runtime(self, name: str, count: float, where: str) -> float:
         """Return the seconds that a profile takes on so many processors.
 
-        Parameters
-        ----------
-        name : str
-        count : float
-        where : str
-            The file and the job, for messages.
+        `where` names the file and the job for messages.
         """
         waiting = {} if name in self.known else {name: where}
         while waiting:

@@ -9,8 +9,7 @@ import numpy as np
 import pandas as pd
 
 from workloads.base import COLUMNS, BoolArray, FloatArray, IntArray, most_held
-from workloads.errors import WorkloadError
-from workloads.limits import check_mapping
+from workloads.errors import WorkloadError, check_mapping
 from workloads.logs.swf import SwfLog
 
 
@@ -101,13 +100,7 @@ class Cleaned:
 def check_actions(
     actions: Mapping[str, str] | None, usual: Mapping[str, str] = MappingProxyType({})
 ) -> dict[str, str]:
-    """Return the action for every rule: as given, else usual in a format, else the default.
-
-    Raises
-    ------
-    WorkloadError
-        If a rule is unknown or an action not one of the rule's.
-    """
+    """Return the action for every rule: as given, else usual in a format, else the default."""
     check_mapping("cleaning", actions, RULES, "rule")
     chosen = {name: rule.actions[0] for name, rule in RULES.items()}
     for name, action in {**usual, **(actions or {})}.items():
@@ -227,11 +220,7 @@ def size_by_use(records: pd.DataFrame) -> int:
     """Return the most processors that a log's jobs held at once, at least those of the widest.
 
     Jobs without a recorded wait, of which nobody knows when they ran, count by their width alone.
-
-    Parameters
-    ----------
-    records : pandas.DataFrame
-        Those that can run, with the fields of the Standard Workload Format.
+    `records` are those that can run, with the fields of the Standard Workload Format.
     """
     submit, wait, runtime = (
         records[name].to_numpy(float) for name in ("submit_time", "wait_time", "run_time")
@@ -256,7 +245,7 @@ def screen(
 
     Examples
     --------
-    >>> from workloads.logs.swf_text import FIELDS
+    >>> from workloads.logs.swf import FIELDS
     >>> row = dict.fromkeys(FIELDS, -1) | {"job_number": 1, "submit_time": 0, "run_time": 60}
     >>> log = SwfLog(pd.DataFrame([row | {"requested_processors": 4}]))
     >>> screen(log).take(0, None).repaired

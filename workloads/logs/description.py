@@ -41,11 +41,6 @@ def describe(
     mapping
         Figures by section and name; times in seconds, shares plain numbers.
 
-    Raises
-    ------
-    WorkloadError
-        If no job of the log can run.
-
     Examples
     --------
     >>> from workloads.logs.swf import log_of_trace

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from workloads.logs.batsim import BatsimWorkload
 from workloads.logs.log import FileWorkload, SwfWorkload
 from workloads.logs.sacct import NEEDED, SacctWorkload, delimiter_of, is_reckoned
-from workloads.logs.swf_text import FIELDS, log_file, unpack
+from workloads.logs.swf import FIELDS, log_file, unpack
 from workloads.logs.table import DELIMITERS, TableWorkload
 
 FORMATS: Mapping[str, type[FileWorkload]] = {

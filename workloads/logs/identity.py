@@ -122,14 +122,9 @@ def identify(jobs: pd.DataFrame, identity: str, source: str) -> tuple[str, IntAr
     identity : str
         Of `IDENTITIES`. ``auto`` takes the first of `KEYS` under which at least
         half of the jobs belong to an application that came three times before,
-        and ``none`` where there is none.
+        and ``none`` where there is none. The log must say what it asks for.
     source : str
         Name of the log, for messages.
-
-    Raises
-    ------
-    WorkloadError
-        If the log does not say what the identity asks for.
     """
     there = offered(jobs)
     if identity == "auto":

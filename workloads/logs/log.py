@@ -13,8 +13,7 @@ import pandas as pd
 from predictors.plain import told_plainly
 from workloads.arrivals import resample, scale_load, window_of
 from workloads.base import Trace, check_jobs
-from workloads.errors import WorkloadError
-from workloads.limits import Limits, check_choice, check_count, check_load
+from workloads.errors import Limits, WorkloadError, check_choice, check_count, check_load
 from workloads.logs.archive import fetch_log, find_log, terminal_progress
 from workloads.logs.cleaning import RULES, Cleaned, Screened, check_actions, screen
 from workloads.logs.identity import (
@@ -24,8 +23,7 @@ from workloads.logs.identity import (
     identify,
     request_classes,
 )
-from workloads.logs.swf import SwfLog, read_swf
-from workloads.logs.swf_text import log_file
+from workloads.logs.swf import SwfLog, log_file, read_swf
 from workloads.models.estimates import (
     HEAD_SHARE,
     HOUR,
@@ -70,7 +68,7 @@ class LogWorkload(ABC):
     partition : str, int or None
         Take the jobs for one partition, or queue, alone; None takes all.
     limits : mapping of str to int, optional
-        Of `workloads.limits.Limits`, where not its default.
+        Of `workloads.errors.Limits`, where not its default.
 
     Raises
     ------
@@ -110,13 +108,7 @@ class LogWorkload(ABC):
 
     @abstractmethod
     def read(self) -> SwfLog:
-        """Return the log as it stands.
-
-        Raises
-        ------
-        WorkloadError
-            If it cannot be had, or is malformed.
-        """
+        """Return the log as it stands; a `WorkloadError` says why it cannot be had."""
 
     def read_part(self) -> SwfLog:
         """Return the log, or what of it was for the partition that is asked for."""

@@ -17,13 +17,20 @@ import numpy as np
 import pandas as pd
 
 from workloads.base import BoolArray, FloatArray
-from workloads.errors import WorkloadError
-from workloads.limits import check_choice
-from workloads.logs.cells import codes, duration, fields_of, instant, parsed, words, zone_of
+from workloads.errors import WorkloadError, check_choice
 from workloads.logs.log import FileWorkload
-from workloads.logs.swf import Comment, SwfLog
-from workloads.logs.swf_text import read_lines
-from workloads.logs.table import DELIMITERS, body, rows_of
+from workloads.logs.swf import Comment, SwfLog, fields_of, read_lines
+from workloads.logs.table import (
+    DELIMITERS,
+    body,
+    codes,
+    duration,
+    instant,
+    parsed,
+    rows_of,
+    words,
+    zone_of,
+)
 
 SACCT = (
     "sacct --allusers --allocations --parsable2 --noconvert --starttime=2024-01-01 "

@@ -1,13 +1,15 @@
 """Any delimited table of jobs: what PBS, LSF, Cobalt, Flux and spreadsheets export, as a log.
 
-Which column says what, and how, is given by keys, or known by its usual name.
+Which column says what, and how, is given by keys, or known by its usual name. Cells are
+instants, durations, counts and names, in Slurm's accounting as here.
 """
 
 import csv
 import datetime
 import io
 import re
-from collections.abc import Callable, Iterator, Mapping
+import zoneinfo
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import KW_ONLY, dataclass
 from pathlib import Path
@@ -15,12 +17,123 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from workloads.errors import WorkloadError
-from workloads.limits import check_choice, check_count, check_mapping
-from workloads.logs.cells import codes, duration, fields_of, instant, parsed, words, zone_of
+from workloads.base import FloatArray
+from workloads.errors import LARGEST, WorkloadError, check_choice, check_count, check_mapping
 from workloads.logs.log import FileWorkload
-from workloads.logs.swf import Comment, SwfLog
-from workloads.logs.swf_text import read_lines
+from workloads.logs.swf import Comment, SwfLog, fields_of, read_lines
+
+UNKNOWN = ("", "Unknown", "None", "N/A", "INVALID", "-", "NA", "NaN", "nan", "null", "NULL")
+"""Texts that say nothing."""
+_DURATION = re.compile(r"(?:(?:(\d+)-)?(\d+):)?(\d+):(\d+)(?:\.\d+)?")
+
+
+def zone_of(timezone: str) -> datetime.tzinfo:
+    """Return a time zone by its name.
+
+    Examples
+    --------
+    >>> zone_of("Mars/Base")
+    Traceback (most recent call last):
+    ...
+    workloads.errors.WorkloadError: workload.timezone=Mars/Base: no such zone; give a name \
+such as Europe/Berlin or UTC
+    """
+    try:
+        return datetime.UTC if timezone == "UTC" else zoneinfo.ZoneInfo(timezone)
+    except (zoneinfo.ZoneInfoNotFoundError, ValueError, OSError, TypeError):
+        raise WorkloadError(
+            f"workload.timezone={timezone}: no such zone; give a name such as Europe/Berlin or UTC"
+        ) from None
+
+
+def instant(text: str, zone: datetime.tzinfo) -> float:
+    """Return seconds since 1970 of a text in ISO 8601, or that is such seconds; else a ValueError.
+
+    The zone is that of times without an offset.
+    """
+    if text.isdecimal():
+        return float(text)
+    when = datetime.datetime.fromisoformat(text)
+    return (when if when.tzinfo else when.replace(tzinfo=zone)).timestamp()
+
+
+def duration(text: str) -> float:
+    """Return the seconds of ``[[days-]hours:]minutes:seconds``; others are a ValueError.
+
+    Examples
+    --------
+    >>> duration("1-02:03:04"), duration("05:06")
+    (93784.0, 306.0)
+    """
+    match = _DURATION.fullmatch(text)
+    if not match:
+        raise ValueError(text)
+    days, hours, minutes, seconds = (int(part or 0) for part in match.groups())
+    return float(((days * 24 + hours) * 60 + minutes) * 60 + seconds)
+
+
+def parsed(
+    cells: pd.Series, parse: Callable[[str], float], file: Path, said: Callable[[str, str], str]
+) -> FloatArray:
+    """Return the numbers of a column, each distinct text parsed once; -1 where unknown.
+
+    Parameters
+    ----------
+    cells : pandas.Series of str
+        By line of the file.
+    parse : callable
+        Raises a ValueError where a text says no number.
+    file : Path
+    said : callable
+        What is said of a wrong cell, from its text and from what is wrong.
+    """
+    values = {}
+    for text in cells.unique():
+        try:
+            values[text] = -1.0 if text in UNKNOWN else parse(text)
+            why = "it is too large"
+        except (ValueError, OverflowError) as error:
+            values[text], why = np.inf, str(error)
+        if not abs(values[text]) <= LARGEST:
+            line = int(cells.index[cells == text][0])
+            raise WorkloadError(
+                f"{file}, line {line}, column {cells.name}{said(repr(text[:40]), why)}"
+            )
+    return cells.map(values).to_numpy(float)
+
+
+def codes(cells: pd.Series) -> FloatArray:
+    """Return a number for each distinct name from 1 on, whole numbers as they are; -1 unknown.
+
+    Examples
+    --------
+    >>> codes(pd.Series(["bob", "ann", "", "bob"])).tolist(), codes(pd.Series(["7", ""])).tolist()
+    ([2.0, 1.0, -1.0, 2.0], [7.0, -1.0])
+    """
+    cells = cells.fillna("")
+    if cells.str.fullmatch(r"(-1|\d{0,15})").all():
+        return cells.replace("", "-1").to_numpy().astype(float)
+    names = cells.where(~cells.isin(UNKNOWN), "")
+    order = {text: code for code, text in enumerate(sorted(set(names) - {""}), start=1)}
+    return names.map(order).fillna(-1).to_numpy(float)
+
+
+def words(codes: Iterable[float], cells: Iterable[str]) -> dict[int, str]:
+    r"""Return the name behind each code as the log has it, signs that show nothing as escapes.
+
+    Examples
+    --------
+    >>> words([2, 1, -1], ["b\x7fb", "ann", ""])
+    {2: 'b\\x7fb', 1: 'ann'}
+    """
+    known = {int(code): str(text) for code, text in zip(codes, cells, strict=True) if code >= 0}
+    return {
+        code: "".join(
+            one if one.isprintable() else one.encode("unicode_escape").decode() for one in text
+        )
+        for code, text in known.items()
+    }
+
 
 ROLES: Mapping[str, tuple[str, ...]] = {
     "job": ("job", "jobid", "id", "jobnumber", "jobname_id", "cobaltjobid"),
@@ -56,20 +169,8 @@ def rows_of(
 ) -> list[tuple[int, list[str]]]:
     """Return the number and the cells of each line that is not empty.
 
-    Parameters
-    ----------
-    text : str
-    file : pathlib.Path
-        For messages.
-    delimiter : str, optional
-        By default the one of comma, semicolon, tab and bar that the first line has most.
-    header : int
-        Lines above the first job.
-
-    Raises
-    ------
-    WorkloadError
-        If there is no delimiter, or no job.
+    The delimiter is by default the one of comma, semicolon, tab and bar that the first line has
+    most; `header` lines stand above the first job.
     """
     if delimiter is None:
         head = text.lstrip("\n").split("\n", 1)[0]

@@ -1,6 +1,7 @@
 """The paper's own runs as a workload: each input deck on each number of processors."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -12,6 +13,7 @@ from workloads.models.model import finish, job_table
 from workloads.streams import Streams
 
 
+@dataclass(eq=False, repr=False)
 class Decks:
     """One run of every deck on every count, submitted together.
 
@@ -42,21 +44,19 @@ class Decks:
     [1, 1, 1, 16, 16, 16]
     """
 
-    def __init__(
-        self,
-        decks: Sequence[str] = ("timing_a", "timing_b", "timing_c"),
-        counts: Sequence[int] = (1, 16),
-        machine: str = "itanium2",
-        cycles: int | None = None,
-        estimate_factor: float = 1.5,
-    ) -> None:
-        if not counts or not all(type(n) is int and n >= 1 for n in counts):
-            raise WorkloadError(f"counts must be whole numbers, at least 1, got {list(counts)}")
-        if not estimate_factor >= 1.0:
-            raise WorkloadError(f"estimate_factor must be at least 1, got {estimate_factor}")
-        self.jobs = EvolvingJobs(1.0, decks, machine, cycles, "in_turn")
-        self.counts = tuple(counts)
-        self.estimate_factor = estimate_factor
+    decks: Sequence[str] = ("timing_a", "timing_b", "timing_c")
+    counts: Sequence[int] = (1, 16)
+    machine: str = "itanium2"
+    cycles: int | None = None
+    estimate_factor: float = 1.5
+
+    def __post_init__(self) -> None:
+        if not self.counts or not all(type(n) is int and n >= 1 for n in self.counts):
+            said = f"got {list(self.counts)}"
+            raise WorkloadError(f"counts must be whole numbers, at least 1, {said}")
+        if not self.estimate_factor >= 1.0:
+            raise WorkloadError(f"estimate_factor must be at least 1, got {self.estimate_factor}")
+        self.jobs = EvolvingJobs(1.0, self.decks, self.machine, self.cycles, "in_turn")
 
     def trace(self, streams: Streams, processors: int | None = None) -> Trace:
         """Return the runs, those of the first count first."""

@@ -19,8 +19,7 @@ import pandas as pd
 from predictors.downey import relative_time
 from workloads.arrivals import arrivals_in_cycle
 from workloads.base import FloatArray, IntArray
-from workloads.errors import WorkloadError
-from workloads.limits import ABOVE_0, check_count, check_number, is_number
+from workloads.errors import ABOVE_0, WorkloadError, check_count, check_number, is_number
 from workloads.models.model import ModelWorkload, job_table
 from workloads.streams import Streams
 

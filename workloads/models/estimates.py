@@ -18,8 +18,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from workloads.base import LONGEST_TIME, FloatArray, IntArray
-from workloads.errors import WorkloadError
-from workloads.limits import ABOVE_0, check_choice, check_number
+from workloads.errors import ABOVE_0, WorkloadError, check_choice, check_number
 
 _log = logging.getLogger(__name__)
 
@@ -135,11 +134,6 @@ def generate_histogram(
     at_limit : float, optional
         Share of the jobs that estimate the limit, below 0.89; by default 0.217, that of
         the authors' program. The other popular times share what is left of the head's 0.89.
-
-    Raises
-    ------
-    WorkloadError
-        If `jobs` or `limit` is too small for the model, or `limit` too large.
 
     Examples
     --------
@@ -362,11 +356,6 @@ class Estimates:
         """Return an estimate for each runtime, both in seconds, shape (n,).
 
         Estimates are no shorter than the runtime unless `limit` is.
-
-        Raises
-        ------
-        WorkloadError
-            If `method` is ``recorded``: there is nothing to draw.
         """
         estimates = METHODS[self.method](self, np.asarray(runtimes, float), rng)
         if self.limit is None:

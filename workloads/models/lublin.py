@@ -15,8 +15,7 @@ import pandas as pd
 
 from workloads.arrivals import arrivals_in_cycle
 from workloads.base import FloatArray, IntArray
-from workloads.errors import WorkloadError
-from workloads.limits import ABOVE_0, check_choice, check_mapping, check_number
+from workloads.errors import ABOVE_0, WorkloadError, check_choice, check_mapping, check_number
 from workloads.models.model import ModelWorkload, job_table
 from workloads.streams import Streams
 
@@ -186,13 +185,7 @@ def draw_sizes(
     rng: np.random.Generator,
     widest: int | None = None,
 ) -> IntArray:
-    """Draw job sizes, shape (count,), again where above `widest`; `table` is for that machine.
-
-    Raises
-    ------
-    WorkloadError
-        If the law has no such sizes.
-    """
+    """Draw job sizes, shape (count,), again where above `widest`; `table` is for that machine."""
     most = processors if widest is None else widest
     rounded = 2 ** math.floor(table.u_low + 0.5) if table.power_of_two > 0 else math.inf
     other = math.floor(2**table.u_low + 0.5) if table.power_of_two < 1 else math.inf

@@ -10,8 +10,7 @@ from numpy.typing import ArrayLike
 
 from workloads.arrivals import scale_load
 from workloads.base import Trace, check_jobs
-from workloads.errors import WorkloadError
-from workloads.limits import ABOVE_0, check_count, check_load, check_number
+from workloads.errors import ABOVE_0, WorkloadError, check_count, check_load, check_number
 from workloads.models.estimates import METHODS, Estimates, estimates_of
 from workloads.streams import Streams
 

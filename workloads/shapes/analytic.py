@@ -61,8 +61,7 @@ class Downey(DrawnFamily):
     sigma_min, sigma_max : float
         Range of the variance of parallelism.
     counts : str or sequence of str
-        Feasible counts: ``any``, ``powers_of_two``, ``squares``, ``even``,
-        ``multiples_of_K``, or several to draw from.
+        Of `DrawnFamily`.
 
     References
     ----------

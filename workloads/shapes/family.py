@@ -22,18 +22,8 @@ _MULTIPLES = re.compile(r"multiples_of_([1-9]\d*)")
 def parse_counts(counts: str | Sequence[str], key: str = "counts") -> tuple[str, ...]:
     """Return the names of the count rules that applications draw from.
 
-    Parameters
-    ----------
-    counts : str or sequence of str
-        ``any``, ``powers_of_two``, ``squares``, ``even`` or ``multiples_of_K``;
-        of several, each application draws one with equal chances.
-    key : str
-        Of ``moldability``, for messages.
-
-    Raises
-    ------
-    WorkloadError
-        If a name is none of these.
+    They are ``any``, ``powers_of_two``, ``squares``, ``even`` or ``multiples_of_K``; of several,
+    each application draws one with equal chances. `key` is that of ``moldability``, for messages.
     """
     names = (counts,) if isinstance(counts, str) else tuple(counts)
     known = ("any", "powers_of_two", "squares", "even")
@@ -174,7 +164,7 @@ class Shapes:
 
     def allowed(self, application: int) -> IntArray | None:
         """Return the sorted counts up to the machine's size it can run on; None if all."""
-        return self._of_rule(int(self.rule[application]))
+        return self._of_rule(self.rule.item(application))
 
     def _of_rule(self, rule: int) -> IntArray | None:
         if rule not in self._allowed:
@@ -291,13 +281,7 @@ class Range:
     above: bool = False
 
     def check(self, key: str, low: float, high: float | None) -> None:
-        """Refuse a range that is not within the bounds; an upper end of None is the machine's size.
-
-        Raises
-        ------
-        WorkloadError
-            Naming the key.
-        """
+        """Refuse a range that is not within the bounds; no upper end is the machine's size."""
         key = f"moldability.{key}"
         is_low = low <= self.least if self.above else low < self.least
         if is_low or not (low <= self.most and low < np.inf):

@@ -40,13 +40,7 @@ class MeasuredCurve:
 
 
 def find_files(path: str) -> list[Path]:
-    """Return the CSV files that `path` (a file, a folder or a glob pattern) names, sorted.
-
-    Raises
-    ------
-    WorkloadError
-        If there is none.
-    """
+    """Return the CSV files that `path` (a file, a folder or a glob pattern) names, sorted."""
     whole = Path(path).expanduser()
     if whole.is_file():
         return [whole]

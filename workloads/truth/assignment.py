@@ -99,7 +99,7 @@ class _Ranking:
 def assign_classes(
     log_runtime: FloatArray, count_index: IntArray, predicted: FloatArray, quotas: IntArray
 ) -> IntArray:
-    """Give each job, in the order given, to the class with free quota that predicts it best.
+    """Return each job's class: in the order given, the one with free quota that predicts it best.
 
     Parameters
     ----------
@@ -111,11 +111,6 @@ def assign_classes(
         Logarithms of the runtimes that each class predicts at each count.
     quotas : numpy.ndarray of int, shape (classes,)
         How many jobs each class takes; at least as many as there are jobs.
-
-    Returns
-    -------
-    numpy.ndarray of int, shape (jobs,)
-        Class of each job.
 
     Notes
     -----
@@ -247,8 +242,7 @@ def choose_curves(
         Curves come from the stream ``truth.shapes``.
     processors : int
         Size of the machine.
-    counts : numpy.ndarray of int, shape (applications,)
-    efficiency : numpy.ndarray of float, shape (applications,)
+    counts, efficiency : numpy.ndarray, shape (applications,)
     """
     each = max(min(CANDIDATES, MOST_CANDIDATES // len(counts)), 1)
     rows = np.arange(len(counts) * each)
@@ -368,10 +362,8 @@ class Asked:
 
         Parameters
         ----------
-        shapes : Shapes
         quotas : numpy.ndarray of int, shape (classes,)
             How many jobs each class takes, those of the first application first.
-        streams : Streams
         runtimes : tuple of numpy.ndarray, optional
             Logarithms of the recorded runtimes, shape (jobs,), and of those of each class
             at each count that is asked for, shape (counts, classes): their distance is

@@ -59,9 +59,7 @@ def build_truth(
     processors : int
         Size of the machine.
     **options
-        See `TruthOptions`: applications=50, popularity=1.0, sizes=None,
-        size="known", size_noise=0.1, noise=0.02, share=1.0, malleable=1.0,
-        size_exponent=0.0, min_processors=1, split_noise=0.05.
+        Of `TruthOptions`.
 
     Raises
     ------

@@ -40,16 +40,8 @@ def disturbed(share: float, job: int, count: int, key: np.uint64, spread: float)
 def disturb(share, jobs, counts, key, spread):  # type: ignore[no-untyped-def]
     """Give both parts of each time a log-normal factor; change `share` to what comes out.
 
-    The factors are addressed by job and count, so that the order of asking does not matter.
-
-    Parameters
-    ----------
-    share : numpy.ndarray of float, shape (n,)
-        Share of communication, changed in place.
-    jobs, counts : numpy.ndarray of int, shape (n,)
-    key : numpy.uint64
-    spread : float
-        Standard deviation of the logarithm of each factor.
+    The factors are addressed by job and count, so that the order of asking does not matter; the
+    logarithm of each has `spread` as its standard deviation. Arrays are of shape (n,).
     """
     for i in range(len(share)):
         share[i] = disturbed(share[i], jobs[i], counts[i], key, spread)
@@ -168,10 +160,8 @@ class Truth:
         row = self._row.item(job)
         if not self._filled[row]:
             self._fill(np.array([row]))
-        runtimes: FloatArray = self._table[row].take(counts)
-        runtimes /= self._reference_g.item(job)
-        runtimes *= self._recorded.runtime.item(job)
-        return runtimes
+        ratios: FloatArray = self._table[row].take(counts) / self._reference_g.item(job)
+        return ratios * self._recorded.runtime.item(job)
 
     def runtime_on(self, job: int, count: int) -> float:
         """Return T(count) of job index `job`, seconds, to the bit of `runtimes`."""

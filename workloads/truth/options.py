@@ -7,8 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from workloads.errors import WorkloadError
-from workloads.limits import check_choice, check_count
+from workloads.errors import WorkloadError, check_choice, check_count
 
 TRUTH_KEYS = (
     *("noise", "share", "malleable", "size_exponent", "min_processors", "split_noise"),

@@ -228,30 +228,10 @@ def nearest_unused(wanted: IntArray, feasible: IntArray) -> IntArray:
 
 
 def choose_counts(k: int, largest_reference: int, processors: int, feasible: IntArray) -> IntArray:
-    """Return the processor counts of `k` calibration runs of one application.
+    """Return the processor counts of `k` calibration runs of one application, each once, rising.
 
-    Parameters
-    ----------
-    k : int
-        ``predictor.calibration``, at least 0.
-    largest_reference : int
-        Largest reference count of the application's jobs.
-    processors : int
-        Size of the machine.
-    feasible : numpy.ndarray of int
-        Sorted counts that the application can run on.
-
-    Returns
-    -------
-    numpy.ndarray of int, shape (at most k,)
-        Powers of two spread evenly in log between 1 and the largest reference
-        count, that being at least 8 and at most the machine; or the nearest
-        feasible counts. Each comes once.
-
-    Raises
-    ------
-    WorkloadError
-        If `k` is negative.
+    They are powers of two spread evenly in log between 1 and the largest reference count of its
+    jobs, that being at least 8 and at most the machine, or the nearest feasible counts.
     """
     if k < 0:
         raise WorkloadError(f"predictor.calibration must be at least 0, got {k}")
@@ -280,11 +260,9 @@ class Calibration:
     options: TruthOptions
 
     def counts(self, application: int, k: int, processors: int) -> IntArray:
-        """Return the counts of `k` calibration runs of an application, rising.
+        """Return the counts of `k` calibration runs of an application, see `choose_counts`.
 
-        Powers of two spread evenly in log between 1 and the largest reference
-        count of its jobs, that being at least 8 and at most the machine, or
-        the nearest feasible counts; fewer than `k` where no more are feasible.
+        They are fewer where no more are feasible.
 
         Raises
         ------
@@ -370,8 +348,7 @@ class Calibration:
     @cached_property
     def _medians(self) -> FloatArray:
         """Return the median nominal scale of each application."""
-        scales = self.scales
-        return median_by(scales.nominal, scales.application, len(self.shapes))
+        return median_by(self.scales.nominal, self.scales.application, len(self.shapes))
 
     @cached_property
     def _class_medians(self) -> Mapping[tuple[int, int], float]:

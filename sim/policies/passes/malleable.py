@@ -17,9 +17,8 @@ from numba import typeof, types
 from numba.experimental import structref
 from numpy.typing import NDArray
 
-from predictors.base import FloatArray, IntArray
+from predictors.base import FloatArray, IntArray, has_curves
 from predictors.compiling import compiled, record
-from predictors.in_loop.wrapper import has_curves
 from sim.engine.engine import Engine
 from sim.engine.loop import queue_nobody
 from sim.engine.protocols import CompiledRule

@@ -5,10 +5,9 @@ from typing import Any
 
 import numpy as np
 
-from predictors.base import FloatArray, IntArray
+from predictors.base import FloatArray, IntArray, has_curves
 from predictors.compiling import direct
 from predictors.in_loop.oracle import foresees
-from predictors.in_loop.wrapper import has_curves
 from sim.engine.engine import Engine
 from sim.engine.loop import ask, keep_request, never_ask, start_nobody
 from sim.engine.protocols import acts_as
