@@ -148,7 +148,7 @@ class Wfp3(_Formula):
     formula = staticmethod(lambda w, n, r: -((w / r) ** 3) * n)
 
 
-class Unicep:
+class Unicep(_Formula):
     """UNICEP: largest w / (log2(n) · r) first.
 
     Parameters
@@ -164,15 +164,10 @@ class Unicep:
         check_choice(("first", "as_two"), serial=serial)
         self.serial = serial
 
-    def keys(
-        self, now: float, submit: FloatArray, processors: IntArray, runtime: FloatArray
-    ) -> FloatArray:
+    def formula(self, w: FloatArray, n: IntArray, r: FloatArray) -> FloatArray:
         """Return -w / (log2(n) · r)."""
-        if self.serial == "first":
-            width = np.log2(processors) + 1e-15
-        else:
-            width = np.log2(np.maximum(processors, 2))
-        return -(now - submit) / (width * runtime)
+        width = np.log2(n) + 1e-15 if self.serial == "first" else np.log2(np.maximum(n, 2))
+        return -w / (width * r)
 
 
 class Learned:
