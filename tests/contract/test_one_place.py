@@ -53,12 +53,12 @@ HEADS = "queue.processors[at.first] <= free"
 BEST = "    best = first_least(turnarounds)\n"
 EARLIER = "is_less(start - now + runtime, least)"
 DUE = "found[number] = k\n                        number += 1"
-FOUND = "holders, window, own.heads)\n    return number"
+FOUND = "at.first + 1, at.last, window, own.heads)\n    return number"
 EDITS = {
     "easy": ("backfill/easy.py", FOUND, FOUND.replace("number", "int(own.heads)")),
     "fcfs": ("backfill/easy.py", HEADS, HEADS.replace("free", "free // 2")),
     "conservative": ("backfill/conservative.py", DUE, DUE.replace("1", "0")),
-    "easy_sjbf": ("backfill/queue_search.py", "runtime[k] < shortest)", "runtime[k] > shortest)"),
+    "easy_sjbf": ("backfill/easy.py", "runtime[k] < shortest)", "runtime[k] > shortest)"),
     "easy_plus": ("backfill/easy.py", FOUND, FOUND.replace("number", "int(own.heads)")),
     "easy_fastest": ("placement.py", "np.argsort(-cpu[free]", "np.argsort(cpu[free]"),
     "sa": ("allocation/sa.py", BEST, "    best = 0\n"),

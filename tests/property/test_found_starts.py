@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from profiles import Profile
 
-from sim.policies.backfill.replanning import make_bounds, replan_soonest
+from sim.policies.backfill.conservative import make_bounds, replan_soonest
 from sim.policies.passes.memory import reserve_rest
 from sim.state.availability import BelievedEnds, move_up, reserve_earliest
 from sim.state.waiting_queue import Waiting, summaries_of

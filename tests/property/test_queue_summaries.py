@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sim.policies.backfill.queue_search import BackfillWindow, fill_window
+from sim.policies.backfill.easy import BackfillWindow, fill_window
 from sim.state.waiting_queue import BLOCK, GROUP, WaitingQueue, forget, push, summaries_in
 
 pytestmark = pytest.mark.fast
