@@ -19,26 +19,52 @@ from sim.policies.molding.base import (
 from sim.policies.passes.memory import OpenMemory, RuleMemory
 from sim.policies.ties import is_less, is_less_on
 from sim.state.availability import FIRST, LAST, Profile, lay, reserve_earliest
-from sim.state.run_state import State
+from sim.state.run_state import State, shift
 from sim.state.run_steps import holders_in
 from sim.state.view import View
 from sim.state.waiting_queue import Waiting
 
 
-@compiled
+@compiled(forceinline=True)
 def copy_into(copy: Profile, profile: Profile) -> None:
     """Write a profile over another one, from its begin on."""
     times, free, span = profile
     first, number = span[FIRST], span[LAST] - span[FIRST]
-    copy.times[:number] = times[first : first + number]
-    copy.free[:number] = free[first : first + number]
+    for k in range(number):
+        copy.times[k], copy.free[k] = times[first + k], free[first + k]
     copy.span[FIRST], copy.span[LAST] = 0, number
 
 
-@compiled
+@compiled(forceinline=True)
 def plan_in(plans: Profile, row: int) -> Profile:
     """Return one of several plans, which share tables."""
     return Profile(plans.times[row], plans.free[row], plans.span[row])
+
+
+@compiled(forceinline=True)
+def add_job(plan: Profile, before: Profile, processors: int, runtime: float) -> float:
+    """Write a plan with one more job, in its earliest hole, over another; return its start.
+
+    Faster than `reserve_earliest`: a plan begins at 0, and the hole is found on the way.
+    """
+    copy_into(plan, before)
+    times, free, span = plan
+    number, first, i, end = span[LAST], 0, 0, runtime
+    while i < number and times[i] < end:
+        if free[i] < processors:
+            first = i + 1
+            end = times[first] + runtime if first < number else np.inf
+        i += 1
+    if first == number:
+        return np.inf
+    for k in range(first, i):
+        free[k] -= processors
+    if i == number or times[i] > end:
+        shift(times, i, number, 1)
+        shift(free, i, number, 1)
+        times[i], free[i] = end, free[i - 1] + processors
+        span[LAST] += 1
+    return float(times[first])
 
 
 @compiled
@@ -89,7 +115,7 @@ def next_step(losses: FloatArray, scales: FloatArray, counts: IntArray, pick: In
     return place
 
 
-@compiled
+@compiled(forceinline=True)
 def try_from(
     plans: Profile, half: IntArray, first: int, jobs: Waiting, total: float, best: float
 ) -> float:
@@ -122,8 +148,7 @@ def try_from(
         if not is_less(total + left, best):
             return np.inf
         plan = plan_in(plans, i + 1 + (1 - half[i + 1]) * half.size)
-        copy_into(plan, before)
-        starts[i] = reserve_earliest(plan, 0.0, counts[i], runtimes[i])
+        starts[i] = add_job(plan, before, counts[i], runtimes[i])
         total += starts[i] + runtimes[i]
         left -= runtimes[i]
         before = plan
