@@ -223,10 +223,8 @@ class Recorder(Watcher):
             wanted = least = queue.processors.item(place)
             reserved, is_held = keeper.reserved_starts(), False
             if isinstance(keeper, OpenKeeper):
-                spans, considered = (
-                    keeper.memory.menu_spans[job],
-                    keeper.memory.kept["search_end"].item(),
-                )
+                memory = keeper.memory
+                spans, considered = memory.menu_spans[job], memory.kept["search_end"].item()
                 first = spans["low"] if spans["high"] else spans["begin"]
                 least = menu_of(memory)[0].item(first)
                 reserved, is_held = reserved if considered else {}, place >= considered
