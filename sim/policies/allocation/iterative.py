@@ -293,7 +293,7 @@ def plan_first(state: State, memory: RuleMemory) -> int:
     ends = holders_in(state)
     size = ends.end.size + 1
     profile = Profile(np.empty(size), np.empty(size, np.int64), np.empty(2, np.int64))
-    lay(profile, run.now, run.free + ends.processors.sum(), ends.end, ends.processors)
+    lay(profile, run.now, run.free, ends.end, ends.processors)
     given = profile, memory.menu_counts, memory.menu_runtimes, spans, own.serial[jobs]
     pick = fill_idle(*given) if own.fills_idle else iterate(*given, own.by_time)
     for i in range(number):
@@ -329,7 +329,7 @@ class WholeQueue(OpenCounts):
     def planner(self, view: View, how: OpenMemory) -> Candidates:
         """Begin a run of a rule that plans so."""
         keeps = how._replace(depth=self.depth)
-        return Candidates(view, self.advice, self.counts, decide, plan_first, keeps)
+        return Candidates(view, self, decide, plan_first, keeps)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -1,7 +1,7 @@
 """Queue-time-aware choice: some processors now or more of them later (Downey, JSSPP'97)."""
 
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 
@@ -40,16 +40,12 @@ class CappedCounts(OpenCounts):
 class CappedCandidates(Candidates):
     """Candidates that end at a cap, every count settled in every pass."""
 
-    def __init__(self, view: View, rule: CappedCounts, *how: Any) -> None:
-        super().__init__(view, rule.advice, rule.counts, *how)
-        self._cap = rule.cap
-
     def of(self, job: int) -> Reading:
         """Return the job's candidates up to its cap."""
         counts, runtimes, serial = super().of(job)
-        if self._cap == "knee":
+        if self.rule.cap == "knee":
             last = knee(counts, runtimes)
-        elif self._cap == "average":
+        elif self.rule.cap == "average":
             last = average(counts, runtimes, serial)
         else:
             last = first_least(runtimes)
@@ -121,62 +117,41 @@ def predicted_end(
 
 
 @compiled
-def believed_best(
-    counts: IntArray, runtimes: FloatArray, free: int, held: FloatArray, left: FloatArray
-) -> int:
-    """Return the place that minimises q(n) + T(n) by the believed ends, ties to the smaller count.
-
-    Parameters
-    ----------
-    held, left : numpy.ndarray
-        Processors of the running jobs, and believed seconds until they end, ascending.
-    """
-    ended, wait, now_free = 0, 0.0, free
-    best, least = 0, np.inf
-    for pick in range(counts.size):
-        while now_free < counts[pick] and ended < held.size:
-            now_free += int(held[ended])
-            wait = left[ended]
-            ended += 1
-        if now_free < counts[pick]:
-            break
-        if is_less(wait + runtimes[pick], least):
-            best, least = pick, wait + runtimes[pick]
-    return best
-
-
-@compiled
-def predicted_best(
-    counts: IntArray,
-    runtimes: FloatArray,
-    free: int,
-    held: FloatArray,
-    age: FloatArray,
-    median: bool,
-    longest: float,
-) -> int:
-    """Return the candidate that minimises q(n) + T(n) by the ages, ties to the smaller count.
+def preferred(
+    counts: IntArray, runtimes: FloatArray, free: int, held: FloatArray, clock: FloatArray,
+    queue_time: int, longest: float,
+) -> int:  # fmt: skip
+    """Return the place that minimises q(n) + T(n), ties to the smaller count.
 
     More processors are never there sooner, as long as they are predicted the
     same way: what is too short a wait for one candidate is so for the next.
+
+    Parameters
+    ----------
+    counts, runtimes : numpy.ndarray, shape (c,)
+    free : int
+    held, clock : numpy.ndarray, shape (n,)
+        Processors of the running jobs; the seconds that they still take by belief, ascending,
+        else their ages.
+    queue_time : int
+        Which of `QUEUE_TIMES`.
+    longest : float, seconds
     """
-    old, widest = np.maximum(age, 1.0), held.max() if held.size else 0
-    runs = held, old, np.log(longest / old), longest
-    best, least = 0, np.inf
-    low = bound = 0.0
-    alone = True
+    by_belief, freed, old = queue_time == 0, held.cumsum(), np.maximum(clock, 1.0)
+    runs = held, old, old if by_belief else np.log(longest / old), longest
+    widest = held.max() if queue_time == 1 and held.size else 0
+    best, least, low, alone = 0, np.inf, 0.0, True
     for pick in range(counts.size):
-        runtime, needed = runtimes[pick], counts[pick] - free
+        runtime, needed, wait = runtimes[pick], counts[pick] - free, 0.0
         if not is_less(runtime, least):
             continue
-        wait = 0.0
-        if needed > 0:
-            if alone and not (median and needed <= widest):
-                alone, low, bound = False, 0.0, 0.0
-            if not is_less(bound + runtime, least):
-                continue
-            low, bound = predicted_end(runs, needed, alone, low, runtime, least)
-            wait = bound
+        if needed > 0 and by_belief:
+            place = np.searchsorted(freed, needed)
+            wait = clock[place] if place < clock.size else np.inf
+        elif needed > 0:
+            if alone and needed > widest:
+                alone, low = False, 0.0
+            low, wait = predicted_end(runs, needed, alone, low, runtime, least)
         if is_less(wait + runtime, least):
             best, least = pick, wait + runtime
     return best
@@ -212,10 +187,7 @@ def settle_heads(state: State, memory: RuleMemory) -> int:
             continue
         counts, runtimes = memory.menu_counts[begin:end], memory.menu_runtimes[begin:end]
         runs = held[:number], clock[:number]
-        if by_belief:
-            pick = believed_best(counts, runtimes, free, *runs)
-        else:
-            pick = predicted_best(counts, runtimes, free, *runs, queue_time == 1, longest)
+        pick = preferred(counts, runtimes, free, *runs, queue_time, longest)
         own.low, own.high = begin + pick, begin + pick + 1
         waits = counts[pick] > free
         free -= counts[pick]

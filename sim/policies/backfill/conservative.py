@@ -371,14 +371,6 @@ class Bounds(NamedTuple):
     summaries: Summaries
 
 
-@compiled
-def make_bounds(jobs: int, summaries: Summaries) -> Bounds:
-    """Return room for what a pass finds out about so many jobs."""
-    shortest = np.zeros((2, SIZES))
-    pending = np.zeros(jobs, np.int64)
-    return Bounds(np.zeros(jobs), shortest[0], shortest[1], pending, summaries)
-
-
 @compiled(inline="always")
 def _begins_before(
     profile: Profile, waiting: Waiting, bounds: Bounds, shortest: FloatArray, k: int, limit: float
@@ -445,7 +437,7 @@ def _reserve_before(
 
 @compiled
 def replan_soonest(
-    profile: Profile, now: float, waiting: Waiting, first: int, last: int, bounds: Bounds,
+    profile: Profile, now: float, waiting: Waiting, first: int, last: int, summaries: Summaries,
     found: IntArray,
 ) -> tuple[int, float]:  # fmt: skip
     """Reserve in queue order as far as it tells who starts now, and when the next job does.
@@ -460,11 +452,12 @@ def replan_soonest(
         reservation begins, in seconds.
     """
     counts, runtimes, starts = waiting
-    shortest, summaries, number = bounds.shortest, bounds.summaries, 0
+    shortest, shortest_ahead = np.full(SIZES, np.inf), np.empty(SIZES)
+    pending = np.empty(last, np.int64)
+    bounds = Bounds(np.full(last, now), shortest, shortest_ahead, pending, summaries)
     starts[first:last] = np.inf
     summarise(summaries, counts, runtimes, first, last)
-    bounds.starts[first:last], shortest[:] = now, np.inf
-    soonest, most = np.inf, free_between(profile, now, np.inf)[1]
+    number, soonest, most = 0, np.inf, free_between(profile, now, np.inf)[1]
     for block in range(first // BLOCK, (last - 1) // BLOCK + 1):
         if is_hopeless(summaries, block, shortest):
             continue
@@ -499,11 +492,10 @@ def replan(state: State, memory: RuleMemory) -> int:
     if at.waiting > 0:
         lay_running(state, memory)
         follow(queue)
-        waiting, bounds = waiting_in(queue), make_bounds(at.last, summaries_in(queue))
-        told = memory.profile, state.run[0].now, waiting, at.first, at.last, bounds, queue.found
-        number, following = replan_soonest(*told)
+        told = memory.profile, state.run[0].now, waiting_in(queue), at.first, at.last
+        number, following = replan_soonest(*told, summaries_in(queue), queue.found)
         for place in queue.found[:number]:
-            forget(bounds.summaries, place, place)
+            forget(summaries_in(queue), place, place)
     before, end = kept.wake_time, np.searchsorted(ends, following)
     if end < ends.size and ends[end] == following:
         following = np.inf

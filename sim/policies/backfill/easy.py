@@ -5,7 +5,7 @@ A queue is searched for jobs that may start before a reservation by summaries of
 
 from dataclasses import dataclass
 from math import frexp
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -41,25 +41,6 @@ from sim.state.waiting_queue import (
     forget_all,
     row,
 )
-
-
-class BackfillWindow(NamedTuple):
-    """What is free for jobs behind the reservation.
-
-    Attributes
-    ----------
-    free, extra_nodes : int
-        Free processors, and how many of them beyond the shadow time.
-    now, shadow_time : float, seconds
-    shortest : bool
-        Whether the shortest jobs by belief are tried first, else the first in the queue.
-    """
-
-    free: int
-    extra_nodes: int
-    now: float
-    shadow_time: float
-    shortest: bool
 
 
 @compiled(forceinline=True)
@@ -144,46 +125,41 @@ def _is_summarised(queue: Queue, group: int) -> bool:
     """Say whether a group has its summary, or can have it now from those of its blocks."""
     shortest, summarised = queue.shortest, queue.summarised
     if not summarised[group]:
-        for own in range(group + 1, group + 1 + GROUP):
-            if not summarised[own]:
-                return False
-        shortest[group] = np.inf
-        for own in range(group + 1, group + 1 + GROUP):
-            for size in range(SIZES):
-                shortest[group, size] = min(shortest[group, size], shortest[own, size])
+        blocks = slice(group + 1, group + 1 + GROUP)
+        if not summarised[blocks].all():
+            return False
+        for size in range(SIZES):
+            shortest[group, size] = shortest[blocks, size].min()
         summarised[group] = True
     return True
 
 
 @compiled
 def _fill_shortest(
-    queue: Queue, first: int, last: int, window: BackfillWindow, number: int
-) -> tuple[int, int]:
+    queue: Queue, first: int, free: int, now: float, backfilling: NDArray[Any]
+) -> int:
     """Do what `fill_window` does, the shortest first by belief, of equal ones the first in line."""
-    counts, runtime = queue.processors, queue.runtime
-    free, spare, now, shadow, _ = window
-    best, shortest = -1, -np.inf
+    counts, runtime, own = queue.processors, queue.runtime, backfilling[0]
+    number, best, shortest = own.heads, -1, -np.inf
     while True:
         before, longest, best = best, shortest, -1
-        for k in range(first, last):
-            wanted, is_late = counts[k], now + runtime[k] > shadow
+        for k in range(first, queue.at[0].last):
+            wanted, is_late = counts[k], now + runtime[k] > own.shadow_time
             is_new = runtime[k] > longest or (runtime[k] == longest and k > before)
-            may = 0 < wanted <= free and (not is_late or wanted <= spare) and is_new
+            may = 0 < wanted <= free and (not is_late or wanted <= own.extra_nodes) and is_new
             if may and (best < 0 or runtime[k] < shortest):
                 best, shortest = k, runtime[k]
         if best < 0:
-            return number, spare
-        if now + shortest > shadow:
-            spare -= counts[best]
+            return int(number)
+        if now + shortest > own.shadow_time:
+            own.extra_nodes -= counts[best]
         free -= counts[best]
         queue.found[number] = best
         number += 1
 
 
 @compiled
-def fill_window(
-    queue: Queue, first: int, last: int, window: BackfillWindow, number: int
-) -> tuple[int, int]:
+def fill_window(queue: Queue, first: int, free: int, now: float, backfilling: NDArray[Any]) -> int:
     """Find the jobs that may start ahead of the reservation, in queue order or the shortest first.
 
     Blocks of the queue, and groups of blocks, are passed over whose summary shows that
@@ -193,20 +169,26 @@ def fill_window(
     Parameters
     ----------
     queue : Queue
-    first, last : int
-        Places between which is searched.
-    window : BackfillWindow
-    number : int
-        So many places stand in `found` already.
+    first : int
+        The place from which on is searched.
+    free : int
+        Processors.
+    now : float
+        Seconds.
+    backfilling : numpy.ndarray of BACKFILLING, shape (1,)
+        So many places stand in `found` already as there are heads; of extra nodes it says what
+        is left over.
 
     Returns
     -------
-    tuple of (int, int)
-        How many places stand in `found`, and what the reservation leaves over now.
+    int
+        How many places stand in `found`.
     """
-    if window.shortest:
-        return _fill_shortest(queue, first, last, window, number)
-    free, spare, now, shadow, _ = window
+    follow(queue)
+    rule, last = backfilling[0], queue.at[0].last
+    if rule.shortest:
+        return _fill_shortest(queue, first, free, now, backfilling)
+    spare, shadow, number = rule.extra_nodes, rule.shadow_time, rule.heads
     processors = queue.processors
     runtime = queue.runtime
     k, whole = first, first == queue.at[0].first + 1
@@ -239,7 +221,8 @@ def fill_window(
         if whole and k == end and number == before and last - first > BLOCK:
             _summarise(processors, runtime, begin, end, queue.shortest[own])
             queue.summarised[own], queue.summarised[group] = True, False
-    return number, spare
+    rule.extra_nodes = spare
+    return int(number)
 
 
 @compiled(forceinline=True)
@@ -307,7 +290,6 @@ def find_backfills(
     int
         How many places `found` holds now, those of heads among them.
     """
-    follow(queue)
     at, own = queue.at[0], backfilling[0]
     own.shadow_time, own.extra_nodes = np.inf, 0
     if own.reservations > 0:
@@ -315,40 +297,26 @@ def find_backfills(
             holders = _with_heads(queue, holders, own.heads, now)
         found = shadow_and_extra(holders, free, queue.processors[at.first])
         own.shadow_time, own.extra_nodes = found
-    window = BackfillWindow(free, own.extra_nodes, now, own.shadow_time, own.shortest != 0)
-    number, own.extra_nodes = fill_window(queue, at.first + 1, at.last, window, own.heads)
-    return number
-
-
-@compiled(inline="always")
-def find_newcomers(
-    queue: Queue, free: int, now: float, backfilling: NDArray[Any], newcomers: int
-) -> int:
-    """Find who has just arrived and does not delay the head.
-
-    While nothing but arrivals happens, free processors and the reservation stay as they are,
-    and who could not start before cannot start now.
-    """
-    at, own = queue.at[0], backfilling[0]
-    own.heads = 0
-    if own.strict or free == 0:
-        return 0
-    follow(queue)
-    window = BackfillWindow(free, own.extra_nodes, now, own.shadow_time, own.shortest != 0)
-    number, own.extra_nodes = fill_window(queue, at.last - newcomers, at.last, window, own.heads)
-    return number
+    return fill_window(queue, at.first + 1, free, now, backfilling)
 
 
 @compiled
 def decide(state: State, memory: RuleMemory) -> int:
-    """Find who starts, with a reservation for the first that is blocked, or without any."""
+    """Find who starts, with a reservation for the first that is blocked, or without any.
+
+    While nothing but arrivals happens, free processors and the reservation stay as they are, and
+    who could not start before cannot start now.
+    """
     run, queue, kept = state.run[0], memory.queue, memory.backfilling
-    waiting, newcomers = queue.at[0].waiting, run.arrived - run.newcomer
-    if waiting == 0:
+    at, own, newcomers = queue.at[0], kept[0], run.arrived - run.newcomer
+    if at.waiting == 0:
         return 0
-    only_arrivals = waiting > newcomers and run.ended_now + run.expired_now == 0
-    if only_arrivals and kept[0].searches_anew == 0:
-        return int(find_newcomers(queue, run.free, run.now, kept, newcomers))
+    only_arrivals = at.waiting > newcomers and run.ended_now + run.expired_now == 0
+    if only_arrivals and own.searches_anew == 0:
+        own.heads = 0
+        if own.strict or run.free == 0:
+            return 0
+        return fill_window(queue, at.last - newcomers, run.free, run.now, kept)
     number, free, is_blocked = find_heads(queue, run.free, kept)
     if is_blocked:
         number = find_backfills(queue, holders_in(state), free, run.now, kept)

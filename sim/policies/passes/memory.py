@@ -269,9 +269,8 @@ def make_room_for_all(state: State, memory: RuleMemory) -> None:
 def lay_running(state: State, memory: RuleMemory) -> None:
     """Begin the profile anew from the believed ends of running jobs, with room for all."""
     make_room_for_all(state, memory)
-    ends = holders_in(state)
-    processors = state.run[0].free + ends.processors.sum()
-    lay(memory.profile, state.run[0].now, processors, ends.end, ends.processors)
+    run, ends = state.run[0], holders_in(state)
+    lay(memory.profile, run.now, run.free, ends.end, ends.processors)
 
 
 @compiled
