@@ -31,7 +31,8 @@ class Profile:
     def lay(self, now, ends):
         """Begin anew from what is held now."""
         self.grow(ends.end.size)
-        lay(self.holes, now, self.processors, ends.end, ends.processors)
+        idle = self.processors - ends.processors.sum()
+        lay(self.holes, now, idle, ends.end, ends.processors)
 
     def occupy(self, start, end, processors):
         """Take processors in [start, end); a negative number gives them back."""

@@ -134,8 +134,8 @@ class BlockedHeads(EasyScheduler):
 
     def predicted(self, held: Any, age: Any, needed: int) -> float:
         """Return the mean of the wait by the ages of running jobs (predictor B), seconds."""
-        runs = np.array([held, age, np.log(self.longest / age)])
-        return float(predicted_end(runs, needed, self.longest, False, 0.0, 0.0, np.inf)[1])
+        runs = held, age, np.log(self.longest / age), self.longest
+        return float(predicted_end(runs, needed, False, 0.0, 0.0, np.inf)[1])
 
 
 class Noting:

@@ -128,3 +128,4 @@ class CompiledRule(Protocol):
 
     def stretches(self, end_time: FloatArray) -> Stretches | None:
         """Return the stretches of all runs, of which the ends are given, if they are not whole."""
+        return None

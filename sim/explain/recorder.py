@@ -222,9 +222,10 @@ class Recorder(Watcher):
             wanted = least = queue.processors.item(place)
             reserved, is_held = keeper.reserved_starts(), False
             if isinstance(keeper, OpenKeeper):
-                spans, considered = keeper.memory.menu_spans[job], keeper.memory.search_end.item()
+                memory = keeper.memory
+                spans, considered = memory.menu_spans[job], memory.kept["search_end"].item()
                 first = spans["low"] if spans["high"] else spans["begin"]
-                least = menu_of(keeper.memory)[0].item(first)
+                least = menu_of(memory)[0].item(first)
                 reserved, is_held = reserved if considered else {}, place >= considered
             own, until = reserved.get(job), view.now + queue.runtime.item(place)
             others = set(reserved) - {job} if own is not None else set(ahead) & set(reserved)

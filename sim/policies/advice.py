@@ -13,7 +13,7 @@ from predictors.base import FloatArray, IntArray
 from predictors.compiling import compiled, direct
 from predictors.remarks import ELSEWHERE, UNUSABLE
 from sim.errors import AT_LEAST_0, AT_LEAST_1, check_choice
-from sim.policies.ties import TIE, first_least
+from sim.policies.ties import first_least
 from sim.state.feasible_counts import Support
 from sim.state.view import View
 
@@ -106,15 +106,6 @@ def useful(runtimes: FloatArray, begin: int) -> FloatArray:
 
 
 _inside, _useful = direct(inside), direct(useful)
-
-
-def round_down(counts: IntArray, wanted: float) -> int:
-    """Return the place of the largest count up to `wanted`, else of the first.
-
-    A real number that misses an integer by a rounding error counts as that integer.
-    """
-    place = int(counts.searchsorted(wanted * (1 + TIE), side="right")) - 1
-    return max(place, 0)
 
 
 def check_counts(counts: str) -> Counts:

@@ -8,8 +8,7 @@ import numpy as np
 
 from sim.engine.protocols import AroundScheduler, Scheduler
 from sim.errors import POSITIVE_AND_FINITE
-from sim.policies.backfill.conservative import ConservativeScheduler
-from sim.policies.backfill.replanning import ReplanningScheduler
+from sim.policies.backfill.conservative import ConservativeScheduler, ReplanningScheduler
 from sim.policies.molding.scheduler import OpenScheduler
 from sim.policies.passes.queue_rule import QueueKeeper
 from sim.policies.reallocation.costs import FREE, CostModel

@@ -5,7 +5,7 @@ arrival. Scores that papers maximise are negated here. Figures: policies.md 2.4;
 WFP3: Tang et al. 2009; F1 to F4: Carastan-Santos & de Camargo, SC'17.
 """
 
-from typing import Protocol
+from typing import Any, ClassVar, Protocol
 
 import numpy as np
 
@@ -39,13 +39,20 @@ class Order(Protocol):
         """
 
 
-class _FixedOrder:
-    """An order whose keys do not change while a job waits."""
+class _Formula:
+    """An order by a formula of wait so far, processors and believed runtime."""
 
     recomputed = False
+    formula: ClassVar[Any]
+
+    def keys(
+        self, now: float, submit: FloatArray, processors: IntArray, runtime: FloatArray
+    ) -> FloatArray:
+        """Return what the formula gives, a key a job."""
+        return np.asarray(self.formula(now - submit, processors, runtime))
 
 
-class FirstComeFirstServed(_FixedOrder):
+class FirstComeFirstServed:
     """In order of arrival.
 
     Examples
@@ -55,13 +62,15 @@ class FirstComeFirstServed(_FixedOrder):
     True
     """
 
+    recomputed = False
+
     def keys(
         self, now: float, submit: FloatArray, processors: IntArray, runtime: FloatArray
     ) -> None:
         """Keep the order of arrival."""
 
 
-class ShortestFirst(_FixedOrder):
+class ShortestFirst(_Formula):
     """SJF: least believed runtime first.
 
     Examples
@@ -71,14 +80,10 @@ class ShortestFirst(_FixedOrder):
     [60.0, 30.0]
     """
 
-    def keys(
-        self, now: float, submit: FloatArray, processors: IntArray, runtime: FloatArray
-    ) -> FloatArray:
-        """Return r."""
-        return runtime
+    formula = staticmethod(lambda w, n, r: r)
 
 
-class LongestFirst(_FixedOrder):
+class LongestFirst(_Formula):
     """LJF: largest believed runtime first.
 
     Examples
@@ -88,34 +93,22 @@ class LongestFirst(_FixedOrder):
     [-60.0, -30.0]
     """
 
-    def keys(
-        self, now: float, submit: FloatArray, processors: IntArray, runtime: FloatArray
-    ) -> FloatArray:
-        """Return -r."""
-        return -runtime
+    formula = staticmethod(lambda w, n, r: -r)
 
 
-class SmallestAreaFirst(_FixedOrder):
+class SmallestAreaFirst(_Formula):
     """SAF: least processors times believed runtime first."""
 
-    def keys(
-        self, now: float, submit: FloatArray, processors: IntArray, runtime: FloatArray
-    ) -> FloatArray:
-        """Return r·n."""
-        return runtime * processors
+    formula = staticmethod(lambda w, n, r: r * n)
 
 
-class LargestAreaFirst(_FixedOrder):
+class LargestAreaFirst(_Formula):
     """LAF: largest processors times believed runtime first."""
 
-    def keys(
-        self, now: float, submit: FloatArray, processors: IntArray, runtime: FloatArray
-    ) -> FloatArray:
-        """Return -r·n."""
-        return -runtime * processors
+    formula = staticmethod(lambda w, n, r: -r * n)
 
 
-class SmallestFirst(_FixedOrder):
+class SmallestFirst(_Formula):
     """Fewest processors first.
 
     Examples
@@ -125,14 +118,10 @@ class SmallestFirst(_FixedOrder):
     [4.0, 8.0]
     """
 
-    def keys(
-        self, now: float, submit: FloatArray, processors: IntArray, runtime: FloatArray
-    ) -> FloatArray:
-        """Return n."""
-        return processors.astype(np.float64)
+    formula = staticmethod(lambda w, n, r: n.astype(np.float64))
 
 
-class LargestFirst(_FixedOrder):
+class LargestFirst(_Formula):
     """Most processors first.
 
     Examples
@@ -142,38 +131,24 @@ class LargestFirst(_FixedOrder):
     [-4.0, -8.0]
     """
 
-    def keys(
-        self, now: float, submit: FloatArray, processors: IntArray, runtime: FloatArray
-    ) -> FloatArray:
-        """Return -n."""
-        return -processors.astype(np.float64)
+    formula = staticmethod(lambda w, n, r: -n.astype(np.float64))
 
 
-class LargestExpansionFactor:
+class LargestExpansionFactor(_Formula):
     """LXF: largest (w + r) / r first, w the wait so far."""
 
     recomputed = True
-
-    def keys(
-        self, now: float, submit: FloatArray, processors: IntArray, runtime: FloatArray
-    ) -> FloatArray:
-        """Return -(w + r) / r."""
-        return -(now - submit + runtime) / runtime
+    formula = staticmethod(lambda w, n, r: -(w + r) / r)
 
 
-class Wfp3:
+class Wfp3(_Formula):
     """WFP3: largest (w / r)^3 · n first (Tang et al. 2009)."""
 
     recomputed = True
-
-    def keys(
-        self, now: float, submit: FloatArray, processors: IntArray, runtime: FloatArray
-    ) -> FloatArray:
-        """Return -(w / r)^3 · n."""
-        return -(((now - submit) / runtime) ** 3) * processors
+    formula = staticmethod(lambda w, n, r: -((w / r) ** 3) * n)
 
 
-class Unicep:
+class Unicep(_Formula):
     """UNICEP: largest w / (log2(n) · r) first.
 
     Parameters
@@ -189,18 +164,13 @@ class Unicep:
         check_choice(("first", "as_two"), serial=serial)
         self.serial = serial
 
-    def keys(
-        self, now: float, submit: FloatArray, processors: IntArray, runtime: FloatArray
-    ) -> FloatArray:
+    def formula(self, w: FloatArray, n: IntArray, r: FloatArray) -> FloatArray:
         """Return -w / (log2(n) · r)."""
-        if self.serial == "first":
-            width = np.log2(processors) + 1e-15
-        else:
-            width = np.log2(np.maximum(processors, 2))
-        return -(now - submit) / (width * runtime)
+        width = np.log2(n) + 1e-15 if self.serial == "first" else np.log2(np.maximum(n, 2))
+        return -w / (width * r)
 
 
-class Learned(_FixedOrder):
+class Learned:
     """F1 to F4: nonlinear functions that were regressed on simulated Lublin queues.
 
     The score is f(r, n) + c · log10(s), s the absolute submit time in seconds:
@@ -212,6 +182,7 @@ class Learned(_FixedOrder):
     """
 
     FUNCTIONS = ("F1", "F2", "F3", "F4")
+    recomputed = False
 
     def __init__(self, function: str = "F1") -> None:
         check_choice(self.FUNCTIONS, function=function)

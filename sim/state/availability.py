@@ -183,13 +183,13 @@ def advance(profile: Profile, now: float) -> None:
 
 
 @compiled
-def lay(profile: Profile, now: float, processors: int, ends: FloatArray, counts: IntArray) -> None:
-    """Begin a profile anew from running jobs, their believed ends ascending."""
+def lay(profile: Profile, now: float, idle: int, ends: FloatArray, counts: IntArray) -> None:
+    """Begin a profile anew from what is idle and from running jobs, believed ends ascending."""
     times, free, span = profile
     span[FIRST] = 0
     span[LAST] = 1
     times[0] = now
-    free[0] = processors - counts.sum()
+    free[0] = idle
     for k in range(ends.size):
         last = span[LAST] - 1
         if times[last] == ends[k]:

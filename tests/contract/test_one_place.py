@@ -53,13 +53,13 @@ HEADS = "queue.processors[at.first] <= free"
 BEST = "    best = first_least(turnarounds)\n"
 EARLIER = "is_less(start - now + runtime, least)"
 DUE = "found[number] = k\n                        number += 1"
-FOUND = "holders, window, own.heads)\n    return number"
+FOUND = "number = find_backfills("
 EDITS = {
-    "easy": ("backfill/easy.py", FOUND, FOUND.replace("number", "int(own.heads)")),
+    "easy": ("backfill/easy.py", FOUND, FOUND.replace("number", "unused")),
     "fcfs": ("backfill/easy.py", HEADS, HEADS.replace("free", "free // 2")),
     "conservative": ("backfill/conservative.py", DUE, DUE.replace("1", "0")),
-    "easy_sjbf": ("backfill/queue_search.py", "runtime[k] < shortest)", "runtime[k] > shortest)"),
-    "easy_plus": ("backfill/easy.py", FOUND, FOUND.replace("number", "int(own.heads)")),
+    "easy_sjbf": ("backfill/easy.py", "runtime[k] < shortest)", "runtime[k] > shortest)"),
+    "easy_plus": ("backfill/easy.py", FOUND, FOUND.replace("number", "unused")),
     "easy_fastest": ("placement.py", "np.argsort(-cpu[free]", "np.argsort(cpu[free]"),
     "sa": ("allocation/sa.py", BEST, "    best = 0\n"),
     "sa_easy": ("allocation/sa.py", BEST, "    best = 0\n"),
@@ -92,7 +92,7 @@ EDITS = {
     "utilization": ("allocation/iterative.py", "while idle > 0:", "while idle > 10**9:"),
     "queue_time": (
         "allocation/queue_time.py",
-        "is_less(wait + runtimes[pick], least)",
+        "is_less(wait + runtime, least)",
         "best == 0",
     ),
     "greedy": ("molding/base.py", EARLIER, "best < 0"),

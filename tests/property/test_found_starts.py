@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from profiles import Profile
 
-from sim.policies.backfill.replanning import make_bounds, replan_soonest
+from sim.policies.backfill.conservative import replan_soonest
 from sim.policies.passes.memory import reserve_rest
 from sim.state.availability import BelievedEnds, move_up, reserve_earliest
 from sim.state.waiting_queue import Waiting, summaries_of
@@ -56,9 +56,9 @@ def test_what_matters_now_is_reserved_as_in_the_whole_plan(processors, powers, n
         first = int(rng.integers(0, 2))
         expected, starts = np.full(jobs, np.inf), np.full(jobs, np.inf)
         reserve_rest(whole.holes, now, Waiting(counts, runtimes, expected), first, jobs)
-        bounds = make_bounds(jobs, summaries_of(jobs))
         found, plan = np.zeros(jobs, np.int64), Waiting(counts, runtimes, starts)
-        number, soonest = replan_soonest(soon.holes, now, plan, first, jobs, bounds, found)
+        summaries = summaries_of(jobs)
+        number, soonest = replan_soonest(soon.holes, now, plan, first, jobs, summaries, found)
         assert found[:number].tolist() == np.flatnonzero(expected <= now).tolist()
         assert soonest == expected[expected > now].min(initial=np.inf)
         made = starts < np.inf

@@ -5,8 +5,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sim.policies.backfill.queue_search import BackfillWindow, fill_window
-from sim.state.waiting_queue import BLOCK, GROUP, WaitingQueue, forget, push, summaries_in
+from sim.policies.backfill.easy import fill_window
+from sim.policies.passes.memory import BACKFILLING
+from sim.state.waiting_queue import BLOCK, GROUP, WaitingQueue, push, summaries_in
 
 pytestmark = pytest.mark.fast
 JOBS = 3 * BLOCK * GROUP
@@ -35,22 +36,21 @@ def test_summaries_of_blocks_and_groups_hide_nobody(seed, least):
         push(tables.tables, job, processors[job], runtime[job], 0.0)
     tables.see()
     queue, processors, found = tables.tables, tables.processors, tables.found
-    summaries = summaries_in(queue)
+    backfilling = np.zeros(1, BACKFILLING)
     first, last, seen, passes = 0, JOBS - BLOCK * GROUP, [], 0
     while last < JOBS:
         first += rng.integers(0, 3 * BLOCK) if passes % 4 == 3 else 0
         arrivals = int(rng.integers(0, BLOCK)) if passes % 2 else 0
-        forget(summaries, last, last + arrivals)
         last += arrivals
         free, now = int(rng.integers(1, 40)), float(passes)
         spare, shadow = int(rng.integers(0, free + 1)), now + float(rng.integers(0, 60))
         state = (first, min(last, JOBS), free, spare, now, shadow)
         expected = plainly(processors, runtime, *state)
-        window = BackfillWindow(*state[2:], False)
-        queue.at["first"] = first - 1
-        number, _ = fill_window(queue, *state[:2], window, 0)
+        backfilling["extra_nodes"], backfilling["shadow_time"] = spare, shadow
+        queue.at["first"], queue.at["last"] = first - 1, min(last, JOBS)
+        number = fill_window(queue, first, free, now, backfilling)
         assert found[:number].tolist() == expected
         processors[found[:number]] = 0
-        seen.append((number, summaries.summarised[:: GROUP + 1].sum()))
+        seen.append((number, summaries_in(queue).summarised[:: GROUP + 1].sum()))
         passes += 1
     assert np.max(seen, axis=0).all()  # somebody was found, and a group was passed over

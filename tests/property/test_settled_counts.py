@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from sim.policies.advice import Reading
 from sim.policies.allocation.curve import average, efficient, knee
 from sim.policies.allocation.local import balanced
-from sim.policies.allocation.queue_time import believed_best, predicted_best
+from sim.policies.allocation.queue_time import preferred
 
 
 @st.composite
@@ -46,9 +46,8 @@ def test_the_believed_choice_is_the_least_of_all(head):
         return float(freed[0]) if freed else inf
 
     if counts[0] <= free + held.sum():
-        assert believed_best(counts, runtimes, free, held, left) == least_end(
-            counts, runtimes, free, wait
-        )
+        found = preferred(counts, runtimes, free, held, left, 0, 1.0)
+        assert found == least_end(counts, runtimes, free, wait)
 
 
 @settings(max_examples=300)
@@ -74,7 +73,7 @@ def test_the_predicted_choice_is_the_least_of_all(head, median, longest):
             low, high = (low, middle) if is_over(needed, middle) else (middle, high)
         return high
 
-    found = predicted_best(counts, runtimes, free, held, age, median, longest)
+    found = preferred(counts, runtimes, free, held, age, 1 if median else 2, longest)
     best = least_end(counts, runtimes, free, wait)
     ends = [(0.0 if counts[k] <= free else wait(counts[k] - free)) + runtimes[k]
             for k in (found, best)]  # fmt: skip

@@ -11,10 +11,10 @@ from predictors.base import Explanation
 from sim.engine.engine import Engine
 from sim.engine.setup import Setup
 from sim.machine.base import Dedicated
-from sim.policies.advice import Advice, Reading, raised, round_down, tried
+from sim.policies.advice import Advice, Reading, raised, tried
 from sim.policies.allocation.local import Fair, LocalAllocation
 from sim.policies.allocation.sa import SmallestTurnaround
-from sim.state.feasible_counts import FeasibleCounts
+from sim.state.feasible_counts import FeasibleCounts, place_up_to
 
 
 class Fitted:
@@ -166,7 +166,7 @@ def test_the_curve_decides_unless_the_request_stands_whatever_it_says():
 
 def test_counts_are_rounded_down_but_not_below_the_first():
     counts = np.array([2, 4, 8])
-    assert [round_down(counts, x) for x in (1, 2, 3.9, 4 - 1e-13, 100)] == [0, 0, 0, 1, 2]
+    assert [place_up_to(counts, x) for x in (1, 2, 3, 4, 100)] == [0, 0, 0, 1, 2]
     view, _ = view_of(bent)
     assert tried(0, view, "powers_of_two").tolist() == [1, 2, 3, 4, 8, 16]
 

@@ -78,7 +78,7 @@ class BatchScheduler(OpenKeeper):
         """Begin a batch if nothing runs, then start its jobs whose time has come."""
         view, queue = self.view, self.queue
         self.candidates.watch()
-        self.refresh()
+        self.revise()
         for job in view.arrived:
             self.admit(job)
         if queue.waiting == 0:

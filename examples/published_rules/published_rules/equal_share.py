@@ -163,10 +163,6 @@ _take_free = direct(take_free)
 class WhatIsFree(CappedCandidates):
     """Gives heads what is free, in queue order."""
 
-    def __init__(self, view: View, rule: Available) -> None:
-        super().__init__(view, rule)
-        self._share = float(rule.share)
-
     def narrow(self, memory: RuleMemory) -> int:
         """Fix the counts of the heads that take what is free; the next waits for its cap."""
-        return int(_take_free(memory, self.view.free, self._share))
+        return int(_take_free(memory, self.view.free, float(self.rule.share)))

@@ -131,8 +131,7 @@ class AdaptiveCandidates(Candidates):
     """Reads the load once a pass."""
 
     def __init__(self, view: View, rule: LoadAdaptive) -> None:
-        super().__init__(view, rule.advice, rule.counts)
-        self._rule = rule
+        super().__init__(view, rule)
         self._meter = rule.meter(view)
 
     def watch(self) -> None:
@@ -141,7 +140,7 @@ class AdaptiveCandidates(Candidates):
 
     def narrow(self, memory: RuleMemory) -> int:
         """Aim at the efficiency for this load."""
-        rule = self._rule
+        rule = self.rule
         x = min(max(self._meter.read(jobs_in(memory.queue)), 0.0), 1.0)
         efficiency = rule.light + x * (rule.heavy - rule.light)
         return int(_aim_at_efficiency(memory, efficiency, float(rule.tolerance)))
@@ -184,14 +183,13 @@ class PredictiveCandidates(Candidates):
     """Remembers, of each waiting job, its reference and its two efficient counts."""
 
     def __init__(self, view: View, rule: LoadPredictive) -> None:
-        super().__init__(view, rule.advice, rule.counts)
-        self._rule = rule
+        super().__init__(view, rule)
         self._meter = ForecastMeter(view, rule.window)
         self._known: FloatArray = np.zeros((len(view.submit_time), 4))
 
     def of(self, job: int) -> Reading:
         """Return the job's candidates, and remember its reference and efficient counts."""
-        reading, rule = super().of(job), self._rule
+        reading, rule = super().of(job), self.rule
         if rule.reference > 0:
             pick = efficient(reading, rule.reference)
         else:
@@ -217,4 +215,4 @@ class PredictiveCandidates(Candidates):
         targets = forecast_counts(
             queue, self._known, ends, held, view.now, view.processors, arriving
         )
-        return int(aim(memory, targets, float(self._rule.tolerance)))
+        return int(aim(memory, targets, float(self.rule.tolerance)))

@@ -77,7 +77,7 @@ class Interpolator(Candidates):
     """Remembers the three counts of every waiting job."""
 
     def __init__(self, view: View, rule: LoadInterpolated) -> None:
-        super().__init__(view, rule.advice, rule.counts)
+        super().__init__(view, rule)
         self._meter = rule.meter(view)
         self._points: FloatArray = np.zeros((len(view.submit_time), 3))
 

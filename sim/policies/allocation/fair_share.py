@@ -103,22 +103,22 @@ class ShareLimit(Candidates):
 
     def __init__(self, view: View, rule: FairShare) -> None:
         self._shares: FloatArray = np.full((len(view.submit_time), 2), np.nan)
-        self._rule, self.looks_ahead = rule, rule.when == "submit"
+        self.looks_ahead = rule.when == "submit"
         keeps = OpenMemory(
             scale=float(rule.factor * view.processors),
             shares=self._shares,
             counts_running=rule.sum == "queued_and_running",
             keeps_shares=self.looks_ahead,
         )
-        super().__init__(view, rule.advice, rule.counts, decide, cut_at_shares, keeps)
+        super().__init__(view, rule, decide, cut_at_shares, keeps)
 
     def of(self, job: int) -> Reading:
         """Return the job's candidates, and remember what its share is reckoned by."""
         reading = super().of(job)
         weight = reading.serial
-        if self._rule.efficiency > 0:
+        if self.rule.efficiency > 0:
             pick = np.abs(reading.counts - self.view.requested_processors[job]).argmin()
             used = reading.serial / float(reading.counts[pick] * reading.runtimes[pick])
-            weight *= used**self._rule.efficiency
+            weight *= used**self.rule.efficiency
         self._shares[job, WEIGHT] = weight
         return reading

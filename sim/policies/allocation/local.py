@@ -16,12 +16,13 @@ import numpy as np
 from predictors.base import FloatArray, IntArray
 from predictors.compiling import compiled, direct
 from sim.errors import check_choice
-from sim.policies.advice import Advice, Counts, Reading, raised, round_down
+from sim.policies.advice import Advice, Counts, Reading, raised
 from sim.policies.allocation.curve import CurveRule
 from sim.policies.base import Outlook
 from sim.policies.molding.base import Candidates, OpenCounts, settle
 from sim.policies.passes.memory import RuleMemory
 from sim.policies.ties import TIE, first_least, is_less
+from sim.state.feasible_counts import place_up_to
 from sim.state.view import View
 
 _settle = direct(settle)
@@ -105,7 +106,7 @@ class LocalAllocation(CurveRule):
 
     def pick(self, reading: Reading) -> int:
         """Return the place of min(p, ceil(μP)), rounded down to a feasible count."""
-        return min(self._unlimited(reading), round_down(reading.counts, self._limit))
+        return min(self._unlimited(reading), place_up_to(reading.counts, self._limit))
 
     def _unlimited(self, reading: Reading) -> int:
         counts, runtimes, serial = raised(reading)
@@ -146,14 +147,14 @@ class Fair(OpenCounts):
 
     def open(self, view: View) -> Candidates:
         """Begin a run."""
-        return FairCandidates(view, self.advice, self.counts)
+        return FairCandidates(view, self)
 
 
 class FairCandidates(Candidates):
     """Remembers R, and p of each waiting job."""
 
-    def __init__(self, view: View, advice: Advice, counts: Counts) -> None:
-        super().__init__(view, advice, counts)
+    def __init__(self, view: View, rule: Fair) -> None:
+        super().__init__(view, rule)
         self.ratio = 1.0
         self._balanced: FloatArray = np.zeros(len(view.submit_time))
 

@@ -1,7 +1,7 @@
 """Queue-time-aware choice: some processors now or more of them later (Downey, JSSPP'97)."""
 
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 
@@ -40,29 +40,24 @@ class CappedCounts(OpenCounts):
 class CappedCandidates(Candidates):
     """Candidates that end at a cap, every count settled in every pass."""
 
-    def __init__(self, view: View, rule: CappedCounts, *how: Any) -> None:
-        super().__init__(view, rule.advice, rule.counts, *how)
-        self._cap = rule.cap
-
     def of(self, job: int) -> Reading:
         """Return the job's candidates up to its cap."""
         counts, runtimes, serial = super().of(job)
-        if self._cap == "knee":
+        if self.rule.cap == "knee":
             last = knee(counts, runtimes)
-        elif self._cap == "average":
+        elif self.rule.cap == "average":
             last = average(counts, runtimes, serial)
         else:
             last = first_least(runtimes)
         return Reading(counts[: last + 1], runtimes[: last + 1], serial)
 
 
-HELD, CLOCK, WHOLE = range(3)
-"""Rows of a table of running jobs: processors; the seconds that each still takes by belief,
-ascending, else its age; and ln(longest / age)."""
+Lifetimes = tuple[FloatArray, FloatArray, FloatArray, float]
+"""Processors of running jobs; their ages in seconds, 1 at least; ln(longest / age); the longest."""
 
 
 @compiled
-def _is_over(runs: FloatArray, needed: int, longest: float, wait: float, alone: bool) -> bool:
+def _is_over(runs: Lifetimes, needed: int, wait: float, alone: bool) -> bool:
     """Say whether a predicted wait is over after so many seconds.
 
     With `alone`, whether one of the jobs that would free enough processors has
@@ -70,16 +65,17 @@ def _is_over(runs: FloatArray, needed: int, longest: float, wait: float, alone: 
     processors reaches `needed`. Both sums go one way only, so that they may be
     left as soon as the answer is known.
     """
+    held, age, whole, longest = runs
     still, freed, enough = 1.0, 0.0, needed - 1e-9
-    for k in range(runs.shape[1]):
-        if alone and runs[HELD, k] < needed:
+    for k in range(age.size):
+        if alone and held[k] < needed:
             continue
-        instant = runs[CLOCK, k] + wait
-        lasts = 0.0 if instant >= longest else np.log(longest / instant) / runs[WHOLE, k]
+        instant = age[k] + wait
+        lasts = 0.0 if instant >= longest else np.log(longest / instant) / whole[k]
         if alone:
             still *= lasts
         else:
-            freed += runs[HELD, k] * (1.0 - lasts)
+            freed += held[k] * (1.0 - lasts)
         if still <= 0.5 or freed >= enough:
             return True
     return False
@@ -87,17 +83,14 @@ def _is_over(runs: FloatArray, needed: int, longest: float, wait: float, alone: 
 
 @compiled
 def predicted_end(
-    runs: FloatArray, needed: int, longest: float, alone: bool, too_short: float,
-    runtime: float, least: float,
-) -> tuple[float, float]:  # fmt: skip
+    runs: Lifetimes, needed: int, alone: bool, too_short: float, runtime: float, least: float
+) -> tuple[float, float]:
     """Return when enough processors are predicted to be free, in seconds from now.
 
     Parameters
     ----------
-    runs : numpy.ndarray of float, shape (3, n)
-        The running jobs; rows `HELD`, `CLOCK` (1 s at least) and `WHOLE`.
+    runs : Lifetimes
     needed : int
-    longest : float, seconds
     alone : bool
         See `_is_over`.
     too_short : float
@@ -111,12 +104,12 @@ def predicted_end(
         A wait that is too short, and the answer; a lower bound of it where the
         search was given up.
     """
-    low, high = 0.0, longest
+    low, high = 0.0, runs[3]
     for _ in range(40):
         if low + runtime >= least:
             return low, low
         middle = 0.5 * (low + high)
-        if middle > too_short and _is_over(runs, needed, longest, middle, alone):
+        if middle > too_short and _is_over(runs, needed, middle, alone):
             high = middle
         else:
             low = middle
@@ -124,67 +117,41 @@ def predicted_end(
 
 
 @compiled
-def believed_best(
-    counts: IntArray, runtimes: FloatArray, free: int, held: FloatArray, left: FloatArray
-) -> int:
-    """Return the place that minimises q(n) + T(n) by the believed ends, ties to the smaller count.
-
-    Parameters
-    ----------
-    held, left : numpy.ndarray
-        Processors of the running jobs, and believed seconds until they end, ascending.
-    """
-    ended, wait, now_free = 0, 0.0, free
-    best, least = 0, np.inf
-    for pick in range(counts.size):
-        while now_free < counts[pick] and ended < held.size:
-            now_free += int(held[ended])
-            wait = left[ended]
-            ended += 1
-        if now_free < counts[pick]:
-            break
-        if is_less(wait + runtimes[pick], least):
-            best, least = pick, wait + runtimes[pick]
-    return best
-
-
-@compiled
-def predicted_best(
-    counts: IntArray,
-    runtimes: FloatArray,
-    free: int,
-    held: FloatArray,
-    age: FloatArray,
-    median: bool,
-    longest: float,
-) -> int:
-    """Return the candidate that minimises q(n) + T(n) by the ages, ties to the smaller count.
+def preferred(
+    counts: IntArray, runtimes: FloatArray, free: int, held: FloatArray, clock: FloatArray,
+    queue_time: int, longest: float,
+) -> int:  # fmt: skip
+    """Return the place that minimises q(n) + T(n), ties to the smaller count.
 
     More processors are never there sooner, as long as they are predicted the
     same way: what is too short a wait for one candidate is so for the next.
+
+    Parameters
+    ----------
+    counts, runtimes : numpy.ndarray, shape (c,)
+    free : int
+    held, clock : numpy.ndarray, shape (n,)
+        Processors of the running jobs; the seconds that they still take by belief, ascending,
+        else their ages.
+    queue_time : int
+        Which of `QUEUE_TIMES`.
+    longest : float, seconds
     """
-    widest = 0
-    runs = np.empty((3, age.size))
-    for k in range(age.size):
-        widest = max(widest, int(held[k]))
-        runs[HELD, k] = held[k]
-        runs[CLOCK, k] = max(age[k], 1.0)
-        runs[WHOLE, k] = np.log(longest / runs[CLOCK, k])
-    best, least = 0, np.inf
-    low = bound = 0.0
-    alone = True
+    by_belief, freed, old = queue_time == 0, held.cumsum(), np.maximum(clock, 1.0)
+    runs = held, old, old if by_belief else np.log(longest / old), longest
+    widest = held.max() if queue_time == 1 and held.size else 0
+    best, least, low, alone = 0, np.inf, 0.0, True
     for pick in range(counts.size):
-        runtime, needed = runtimes[pick], counts[pick] - free
+        runtime, needed, wait = runtimes[pick], counts[pick] - free, 0.0
         if not is_less(runtime, least):
             continue
-        wait = 0.0
-        if needed > 0:
-            if alone and not (median and needed <= widest):
-                alone, low, bound = False, 0.0, 0.0
-            if not is_less(bound + runtime, least):
-                continue
-            low, bound = predicted_end(runs, needed, longest, alone, low, runtime, least)
-            wait = bound
+        if needed > 0 and by_belief:
+            place = np.searchsorted(freed, needed)
+            wait = clock[place] if place < clock.size else np.inf
+        elif needed > 0:
+            if alone and needed > widest:
+                alone, low = False, 0.0
+            low, wait = predicted_end(runs, needed, alone, low, runtime, least)
         if is_less(wait + runtime, least):
             best, least = pick, wait + runtime
     return best
@@ -193,29 +160,23 @@ def predicted_best(
 QUEUE_TIMES = ("believed", "median", "mean")
 
 
-@compiled(forceinline=True)
-def _running(state: State, runs: FloatArray, by_belief: bool) -> int:
-    """Write down the running jobs in rows `HELD` and `CLOCK`; return how many they are."""
-    run, number = state.run[0], 0
-    for k in range(run.holders):
-        job = state.holder_job[k]
-        if job >= 0:
-            clock = state.holder_end[k] - run.now if by_belief else run.now - state.start_time[job]
-            runs[HELD, number], runs[CLOCK, number] = state.holder_processors[k], clock
-            number += 1
-    return number
-
-
 @compiled
 def settle_heads(state: State, memory: RuleMemory) -> int:
     """Settle heads on the count they prefer, until one prefers to wait; all others get their cap.
 
     Returns one past the last place that is considered.
     """
-    queue, at, free, waits = memory.queue, memory.queue.at[0], state.run[0].free, False
+    run, queue, at, free = state.run[0], memory.queue, memory.queue.at[0], state.run[0].free
     queue_time, longest = memory.open.queue_time, memory.open.longest
-    runs = np.empty((2, state.run[0].holders + at.last - at.first))
-    number = _running(state, runs, queue_time == 0)
+    by_belief, waits, number = queue_time == 0, False, 0
+    room = run.holders + at.last - at.first
+    held, clock = np.empty(room), np.empty(room)  # what is still to come by belief, else the age
+    for k in range(run.holders):
+        job = state.holder_job[k]
+        if job >= 0:
+            left, age = state.holder_end[k] - run.now, run.now - state.start_time[job]
+            held[number], clock[number] = state.holder_processors[k], left if by_belief else age
+            number += 1
     for k in range(at.first, at.last):
         if queue.processors[k] == 0:
             continue
@@ -224,20 +185,17 @@ def settle_heads(state: State, memory: RuleMemory) -> int:
         own.low, own.high = end - 1, end
         if waits:
             continue
-        offered, seconds = memory.menu_counts[begin:end], memory.menu_runtimes[begin:end]
-        held, clock = runs[HELD, :number], runs[CLOCK, :number]
-        if queue_time == 0:
-            pick = believed_best(offered, seconds, free, held, clock)
-        else:
-            pick = predicted_best(offered, seconds, free, held, clock, queue_time == 1, longest)
+        counts, runtimes = memory.menu_counts[begin:end], memory.menu_runtimes[begin:end]
+        runs = held[:number], clock[:number]
+        pick = preferred(counts, runtimes, free, *runs, queue_time, longest)
         own.low, own.high = begin + pick, begin + pick + 1
-        waits = offered[pick] > free
-        free -= offered[pick]
-        place, instant = number, seconds[pick] if queue_time == 0 else 0.0
-        while queue_time == 0 and place > 0 and runs[CLOCK, place - 1] > instant:
-            runs[:, place] = runs[:, place - 1]
+        waits = counts[pick] > free
+        free -= counts[pick]
+        place, instant = number, runtimes[pick] if by_belief else 0.0
+        while by_belief and place > 0 and clock[place - 1] > instant:
+            held[place], clock[place] = held[place - 1], clock[place - 1]
             place -= 1
-        runs[HELD, place], runs[CLOCK, place] = offered[pick], instant
+        held[place], clock[place] = counts[pick], instant
         number += 1
     return int(at.last)
 

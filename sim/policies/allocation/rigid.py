@@ -1,8 +1,8 @@
 """Allocations that consult no prediction: the request, a fixed count."""
 
 from sim.errors import AT_LEAST_1
-from sim.policies.advice import round_down
 from sim.policies.base import Outlook
+from sim.state.feasible_counts import place_up_to
 from sim.state.view import View
 
 
@@ -47,4 +47,4 @@ class Fixed:
     def choose(self, job: int, view: View, outlook: Outlook) -> int:
         """Return the largest feasible count up to `processors`, else the least one."""
         counts = view.counts(job)
-        return int(counts[round_down(counts, self.processors)])
+        return int(counts[place_up_to(counts, self.processors)])

@@ -1,7 +1,7 @@
 """SA: the smallest predicted turnaround, chosen at submit (Cirne & Berman); its load-blind twin."""
 
 from contextlib import nullcontext
-from typing import Literal, NamedTuple
+from typing import Literal
 
 import numpy as np
 
@@ -13,24 +13,6 @@ from sim.policies.advice import Advice, Counts, check_counts, last_up_to, tried
 from sim.policies.base import Allocation, Outlook
 from sim.policies.ties import first_least, is_less
 from sim.state.view import View
-
-
-class Offers(NamedTuple):
-    """What a job may choose from when it settles its count.
-
-    Attributes
-    ----------
-    counts : numpy.ndarray of int, shape (c,), ascending
-    runtimes : numpy.ndarray of float, shape (c,), or None
-        Believed, in seconds; None where there is but one count, whose belief is asked for.
-    at_once : bool
-        Whether only counts on which it could start at once, and the last one, count; all take
-        the same processor time then.
-    """
-
-    counts: IntArray
-    runtimes: FloatArray | None = None
-    at_once: bool = False
 
 
 @compiled
@@ -171,16 +153,24 @@ class SmallestTurnaround:
             return np.array([view.requested_processors[job]])
         return tried(job, view, self.counts)
 
-    def offers(self, job: int, view: View) -> Offers:
-        """Return what a job may choose from now: counts, believed runtimes, and how it chooses."""
+    def offers(self, job: int, view: View) -> tuple[IntArray, FloatArray | None, bool]:
+        """Return what a job may choose from now.
+
+        Returns
+        -------
+        tuple of (array of int, array of float or None, bool)
+            Counts, ascending; believed runtimes there in seconds, None where there is but one
+            count, whose belief is asked for; and whether only counts on which it could start at
+            once, and the last one, count: all take the same processor time then.
+        """
         tries, request = self.tries(job, view), view.requested_processors[job]
         counts, reading = self.advice.offer(job, view, tries)
         if reading is not None:
-            return Offers(counts, reading.runtimes)
+            return counts, reading.runtimes, False
         if self.without_curve == "request" or tries.size == 1:
-            return Offers(counts)
+            return counts, None, False
         counts = np.union1d(tries[tries <= request], [request])
-        return Offers(counts, view.belief(job, request) * request / counts, at_once=True)
+        return counts, view.belief(job, request) * request / counts, True
 
     def choose(self, job: int, view: View, outlook: Outlook) -> int:
         """Return the count with the least turnaround, ties to the smaller one."""

@@ -34,4 +34,4 @@ class BestTurnaround(OpenCounts):
 
     def open(self, view: View) -> Candidates:
         """Begin a run."""
-        return Candidates(view, self.advice, self.counts, decide)
+        return Candidates(view, self, decide)

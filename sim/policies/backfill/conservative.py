@@ -1,28 +1,32 @@
 """Conservative backfilling: every waiting job holds a reservation (Feitelson & Weil 1998)."""
 
 from collections.abc import Sequence
+from math import frexp
+from typing import NamedTuple
 
 import numpy as np
 
-from predictors.base import FloatArray
+from predictors.base import FloatArray, IntArray
 from predictors.compiling import compiled, direct
 from sim.engine.protocols import Promise, Scheduler
-from sim.policies.backfill.replanning import ReplanningScheduler
+from sim.policies.backfill.easy import EasyScheduler, is_hopeless, summarise
 from sim.policies.base import Allocation, OpenAllocation
 from sim.policies.molding.base import best_candidate
 from sim.policies.molding.scheduler import ALL, OpenKeeper, OpenScheduler
 from sim.policies.order import Order
 from sim.policies.passes.memory import (
     RuleMemory,
-    believe,
     lay_running,
     make_room_for_all,
     note_freed,
+    profile_of,
+    reserve_rest,
     take_freed,
 )
 from sim.policies.passes.queue_rule import QUEUE_FUNCTIONS, QueueKeeper
 from sim.policies.ties import is_less
 from sim.state.availability import (
+    Profile,
     advance,
     earliest,
     free_between,
@@ -33,9 +37,19 @@ from sim.state.availability import (
     reserve_next,
 )
 from sim.state.run_state import State
-from sim.state.run_steps import ask_to_wake
+from sim.state.run_steps import ask_to_wake, holders_in, withdraw_wake
 from sim.state.view import View
-from sim.state.waiting_queue import BLOCK, push, waiting_in
+from sim.state.waiting_queue import (
+    BLOCK,
+    SIZES,
+    Summaries,
+    Waiting,
+    follow,
+    forget,
+    push,
+    summaries_in,
+    waiting_in,
+)
 
 Freed = tuple[float, float, int]
 """Where processors became free: begin and end, seconds, and the most that are free there."""
@@ -45,7 +59,7 @@ Freed = tuple[float, float, int]
 def look_again(memory: RuleMemory, now: float) -> None:
     """See to it that this pass looks at all reservations for those that begin now."""
     memory.queue.soonest[:] = -np.inf
-    memory.reserving[0].next_start = now
+    memory.kept[0].next_start = now
 
 
 @compiled(forceinline=True)
@@ -194,7 +208,7 @@ def repair(memory: RuleMemory, now: float) -> None:
 @compiled(forceinline=True)
 def reserve_at(memory: RuleMemory, k: int, start: float) -> None:
     """Note the reservation of the job at a place."""
-    queue, own = memory.queue, memory.reserving[0]
+    queue, own = memory.queue, memory.kept[0]
     queue.start[k] = start
     queue.soonest[k // BLOCK] = min(queue.soonest[k // BLOCK], start)
     own.next_start = min(own.next_start, start)
@@ -217,7 +231,7 @@ def wake_for_next(state: State, memory: RuleMemory) -> None:
 
     Most begin when a running job is believed to end, when there is one anyway.
     """
-    own, ends = memory.reserving[0], state.holder_end[: state.run[0].holders]
+    own, ends = memory.kept[0], state.holder_end[: state.run[0].holders]
     following = own.next_start
     place = np.searchsorted(ends, following)
     is_due = following < np.inf and following != own.wake_time
@@ -238,7 +252,7 @@ def find_due(memory: RuleMemory, now: float) -> int:
     int
         How many places were written to `found`.
     """
-    queue, own, at = memory.queue, memory.reserving[0], memory.queue.at[0]
+    queue, own, at = memory.queue, memory.kept[0], memory.queue.at[0]
     counts, _, starts = waiting_in(queue)
     soonest, number, following = queue.soonest, 0, np.inf
     if own.next_start > now:
@@ -278,7 +292,7 @@ def _changes(state: State) -> FloatArray:
 
 @compiled
 def take_in(state: State, memory: RuleMemory, changes: FloatArray, is_moved: bool) -> bool:
-    """Bring profile and reservations up to date; say whether processors became free early.
+    """Bring profile and reservations up to date; say whether some may begin earlier.
 
     Parameters
     ----------
@@ -290,20 +304,22 @@ def take_in(state: State, memory: RuleMemory, changes: FloatArray, is_moved: boo
         Whether the profile is to be laid anew, as more has changed.
     """
     make_room_for_all(state, memory)
-    early, is_broken = follow_changes(memory, state.run[0].now, changes)
-    if is_broken or is_moved:
+    now, kept = state.run[0].now, memory.kept[0]
+    early, is_broken = follow_changes(memory, now, changes)
+    if is_broken or is_moved or kept.is_revised:
         lay_running(state, memory)
-        repair(memory, state.run[0].now)
+        repair(memory, now)
+    early |= is_moved or kept.is_shorter != 0
+    kept.is_revised = kept.is_shorter = 0
     return early
 
 
 @compiled
 def prepare(state: State, memory: RuleMemory) -> None:
     """Bring profile and reservations up to date."""
-    run, is_revised = state.run[0], memory.revised_places.size > 0
-    if run.ended_now + run.expired_now + is_revised > 0:
-        is_shorter = believe(state, memory)
-        if take_in(state, memory, _changes(state), is_revised) or is_shorter:
+    run = state.run[0]
+    if run.ended_now + run.expired_now + memory.kept[0].is_revised > 0:
+        if take_in(state, memory, _changes(state), False):
             compress(memory, run.now)
     else:
         make_room_for_all(state, memory)
@@ -329,8 +345,168 @@ def decide(state: State, memory: RuleMemory) -> int:
     return int(number)
 
 
-_take_in, _compress, _believe = direct(take_in), direct(compress), direct(believe)
-_reserve_best = direct(reserve_best)
+# All reservations made anew, as far as it matters
+
+
+class Bounds(NamedTuple):
+    """What a pass finds out about jobs that have no reservation yet.
+
+    Attributes
+    ----------
+    starts : numpy.ndarray of float, shape (n,), seconds
+        No job starts earlier: it could not in a profile with fewer reservations.
+    shortest, shortest_ahead : numpy.ndarray of float, shape (32,), seconds
+        Jobs of `2 ** i` processors or more that take so long, or longer, do not begin in time:
+        for the pass, and for those ahead of one that may.
+    pending : numpy.ndarray of int, shape (n,)
+        Room for the places of those that are to be reserved for first.
+    summaries : Summaries
+        Of the blocks of the queue.
+    """
+
+    starts: FloatArray
+    shortest: FloatArray
+    shortest_ahead: FloatArray
+    pending: IntArray
+    summaries: Summaries
+
+
+@compiled(inline="always")
+def _begins_before(
+    profile: Profile, waiting: Waiting, bounds: Bounds, shortest: FloatArray, k: int, limit: float
+) -> bool:
+    """Raise a job's bound to the earliest hole in the profile; say whether it is below a limit.
+
+    ``shortest`` is what is known of the same limit, or of a later one.
+    """
+    counts, runtimes, _ = waiting
+    least = bounds.starts
+    fraction, size = frexp(counts[k])
+    if runtimes[k] < shortest[size - 1]:
+        least[k] = earliest(profile, counts[k], runtimes[k], least[k], limit, np.inf)
+        if least[k] < limit:
+            return True
+        size -= fraction == 0.5
+        while size < shortest.size and runtimes[k] < shortest[size]:
+            shortest[size] = runtimes[k]
+            size += 1
+    least[k] = limit
+    return False
+
+
+@compiled
+def _reserve_before(
+    profile: Profile, waiting: Waiting, bounds: Bounds, first: int, k: int, limit: float
+) -> bool:
+    """Reserve for a job if it starts before a limit, and first for those ahead that matter.
+
+    A job ahead without a reservation matters where it might start before this one ends, or
+    before another that matters and is behind it ends. Where one that matters turns out to
+    start later than its bound, others may matter, and all is looked at again.
+    """
+    counts, runtimes, starts = waiting
+    least, pending, shortest = bounds.starts, bounds.pending, bounds.shortest_ahead
+    while _begins_before(profile, waiting, bounds, bounds.shortest, k, limit):
+        pending[0], number, until = k, 1, least[k] + runtimes[k]
+        shortest[:] = np.inf
+        for block in range((k - 1) // BLOCK, first // BLOCK - 1, -1):
+            if is_hopeless(bounds.summaries, block, shortest):
+                continue
+            for j in range(min(k, (block + 1) * BLOCK) - 1, max(first, block * BLOCK) - 1, -1):
+                if counts[j] == 0 or starts[j] < np.inf or least[j] >= until:
+                    continue
+                if _begins_before(profile, waiting, bounds, shortest, j, until):
+                    pending[number] = j
+                    number += 1
+                    if least[j] + runtimes[j] > until:
+                        until = least[j] + runtimes[j]
+                        shortest[:] = np.inf
+        while number > 0:
+            j = pending[number - 1]
+            start = earliest(profile, counts[j], runtimes[j], least[j], np.inf, np.inf)
+            if start > least[j]:
+                least[j] = start
+                break
+            occupy(profile, start, start + runtimes[j], counts[j])
+            starts[j] = start
+            number -= 1
+        if number == 0:
+            return True
+    return False
+
+
+@compiled
+def replan_soonest(
+    profile: Profile, now: float, waiting: Waiting, first: int, last: int, summaries: Summaries,
+    found: IntArray,
+) -> tuple[int, float]:  # fmt: skip
+    """Reserve in queue order as far as it tells who starts now, and when the next job does.
+
+    Every start that is finite on return is what reserving for all would give, and `reserve_rest`
+    gives the others theirs after this.
+
+    Returns
+    -------
+    tuple of (int, float)
+        How many places of jobs that start now were written to `found`, and when the next
+        reservation begins, in seconds.
+    """
+    counts, runtimes, starts = waiting
+    shortest, shortest_ahead = np.full(SIZES, np.inf), np.empty(SIZES)
+    pending = np.empty(last, np.int64)
+    bounds = Bounds(np.full(last, now), shortest, shortest_ahead, pending, summaries)
+    starts[first:last] = np.inf
+    summarise(summaries, counts, runtimes, first, last)
+    number, soonest, most = 0, np.inf, free_between(profile, now, np.inf)[1]
+    for block in range(first // BLOCK, (last - 1) // BLOCK + 1):
+        if is_hopeless(summaries, block, shortest):
+            continue
+        for k in range(max(first, block * BLOCK), min(last, (block + 1) * BLOCK)):
+            if counts[k] == 0 or counts[k] > most:
+                continue
+            if starts[k] == np.inf and not (
+                _begins_before(profile, waiting, bounds, shortest, k, soonest)
+                and _reserve_before(profile, waiting, bounds, first, k, soonest)
+            ):
+                continue
+            if starts[k] > now:
+                soonest = min(soonest, starts[k])
+            else:
+                found[number] = k
+                number += 1
+            if soonest < np.inf:
+                most = free_between(profile, now, soonest)[1]
+                shortest[frexp(most)[1] :] = -np.inf
+    return number, soonest
+
+
+@compiled
+def replan(state: State, memory: RuleMemory) -> int:
+    """Find who starts now where all reservations are made anew; ask for a pass when the next does.
+
+    There is one anyway when a job is believed to end. One that was asked for by a plan that is no
+    more is withdrawn: orders of which keys change with time would plan otherwise then.
+    """
+    queue, at, kept, ends = memory.queue, memory.queue.at[0], memory.kept[0], holders_in(state).end
+    number, following = 0, np.inf
+    if at.waiting > 0:
+        lay_running(state, memory)
+        follow(queue)
+        told = memory.profile, state.run[0].now, waiting_in(queue), at.first, at.last
+        number, following = replan_soonest(*told, summaries_in(queue), queue.found)
+        for place in queue.found[:number]:
+            forget(summaries_in(queue), place, place)
+    before, end = kept.wake_time, np.searchsorted(ends, following)
+    if end < ends.size and ends[end] == following:
+        following = np.inf
+    if before != following:
+        kept.wake_time = following
+        withdraw_wake(state, before)
+        ask_to_wake(state, following)
+    return int(number)
+
+
+_take_in, _compress, _reserve_best = direct(take_in), direct(compress), direct(reserve_best)
 
 
 class Conservative:
@@ -378,18 +554,12 @@ class ConservativeScheduler(QueueKeeper):
 
     def prepare(self) -> None:
         """Bring profile and reservations up to date."""
-        changes, is_moved = self._changes()
-        is_revised, state, memory = self.revise(), self.view._tables, self.memory
-        is_early = is_moved | bool(_believe(state, memory))
+        super().prepare()
         self.rank()
-        is_early |= bool(_take_in(state, memory, changes, is_moved or is_revised))
+        is_early = _take_in(self.view._tables, self.memory, *self._changes())
         self._take_in_arrivals()
         if is_early:
-            _compress(memory, self.view.now)
-
-    def refresh(self) -> None:
-        """Leave it to the next pass to plan with what is believed now."""
-        self.revise()
+            _compress(self.memory, self.view.now)
 
     def newcomers(self) -> Sequence[int]:
         """Return the jobs that have just arrived, in the policy's order by what they ask for."""
@@ -447,3 +617,27 @@ class OpenConservativeScheduler(OpenKeeper, ConservativeScheduler):
     def admit(self, job: int) -> None:
         """Reserve the hole in which a job that was taken in ends earliest."""
         _reserve_best(self.view._tables, self.memory, self._places[job])
+
+
+class ReplanningScheduler(EasyScheduler):
+    """EASY with a reservation for every waiting job.
+
+    A pass makes those that tell who starts now and when the next one begins; whoever asks for
+    more gets the others then.
+    """
+
+    compiles_keys = True
+
+    def __init__(self, view: View, order: Order, allocation: Allocation) -> None:
+        super().__init__(view, order, allocation, reservations=0, decides=replan)
+
+    def find_starts(self) -> int:
+        """Find whose reservation begins now, in the order as it is now."""
+        self.rank()
+        return int(self._decide(self.view._tables, self.memory))
+
+    def reserved_starts(self) -> dict[int, tuple[float, int, float]]:
+        """Return start, processors and believed runtime of every reservation of this pass."""
+        first, last, *_ = self.queue.tables.at[0].item()
+        reserve_rest(profile_of(self.memory), self.view.now, self.queue.table, first, last)
+        return super().reserved_starts()

@@ -1,16 +1,20 @@
-"""EASY backfilling: reservations for the first k blocked jobs (Lifka 1995)."""
+"""EASY backfilling: reservations for the first k blocked jobs (Lifka 1995).
+
+A queue is searched for jobs that may start before a reservation by summaries of its blocks.
+"""
 
 from dataclasses import dataclass
+from math import frexp
 from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
+from predictors.base import FloatArray, IntArray
 from predictors.compiling import compiled, direct
 from sim.engine.protocols import Promise, Scheduler, acts_as
 from sim.errors import AT_LEAST_1, PolicyError, check_choice
 from sim.policies.allocation.rigid import Request
-from sim.policies.backfill.queue_search import BackfillWindow, backfill, fill_window
 from sim.policies.base import Allocation, OpenAllocation
 from sim.policies.molding.base import may_start, mold_first
 from sim.policies.molding.scheduler import OpenScheduler
@@ -24,10 +28,201 @@ from sim.policies.passes.memory import (
 )
 from sim.policies.passes.queue_rule import QUEUE_FUNCTIONS, QueueKeeper
 from sim.state.availability import BelievedEnds, reserve_earliest
-from sim.state.run_state import State
+from sim.state.run_state import State, longer
 from sim.state.run_steps import holders_in
 from sim.state.view import View
-from sim.state.waiting_queue import Queue, follow, forget_all
+from sim.state.waiting_queue import (
+    BLOCK,
+    GROUP,
+    SIZES,
+    Queue,
+    Summaries,
+    follow,
+    forget_all,
+    row,
+)
+
+
+@compiled(forceinline=True)
+def shadow_and_extra(holders: BelievedEnds, free: int, wanted: int) -> tuple[float, int]:
+    """Return the shadow time of the head of the queue, and what it will leave over.
+
+    Parameters
+    ----------
+    holders : BelievedEnds
+    free, wanted : int
+        Processors that are free now, and those that the head wants.
+
+    Returns
+    -------
+    shadow : float
+        Seconds; below 0 if there are never enough.
+    spare : int
+        Below 0 if there are never enough.
+    """
+    shadow = -1.0
+    for k in range(holders.end.size):
+        if shadow >= 0.0 and holders.end[k] > shadow:
+            break
+        free += holders.processors[k]
+        if free >= wanted and shadow < 0.0:
+            shadow = holders.end[k]
+    return shadow, free - wanted
+
+
+@compiled
+def _promising(queue: Queue, own: int, free: int, spare: int, now: float, shadow: float) -> bool:
+    """Say whether a row's jobs may hold one that may start, going by its shortest."""
+    size = 0
+    least = 1
+    while least <= free and size < SIZES:
+        shortest = queue.shortest[own, size]
+        if now + shortest <= shadow or (least <= spare and shortest < np.inf):
+            return True
+        size += 1
+        least *= 2
+    return False
+
+
+@compiled
+def _summarise(
+    processors: IntArray, runtime: FloatArray, first: int, last: int, shortest: FloatArray
+) -> None:
+    """Note the shortest runtime of each size of job: 1, 2 to 3, 4 to 7 processors, …."""
+    shortest[:] = np.inf
+    for k in range(first, last):
+        if processors[k] > 0:
+            size = frexp(processors[k])[1] - 1
+            shortest[size] = min(shortest[size], runtime[k])
+
+
+@compiled
+def summarise(
+    summaries: Summaries, processors: IntArray, runtime: FloatArray, first: int, last: int
+) -> None:
+    """Give all blocks a summary that have none."""
+    shortest, summarised = summaries
+    for block in range(first // BLOCK, (last - 1) // BLOCK + 1):
+        own = row(block)
+        if not summarised[own]:
+            begin, end = max(first, block * BLOCK), min(last, (block + 1) * BLOCK)
+            _summarise(processors, runtime, begin, end, shortest[own])
+            summarised[own] = True
+
+
+@compiled(inline="always")
+def is_hopeless(summaries: Summaries, block: int, shortest: FloatArray) -> bool:
+    """Say whether no job of a block is shorter than what is given for its size."""
+    own = row(block)
+    for size in range(SIZES):  # noqa: SIM110 (compiled)
+        if summaries.shortest[own, size] < shortest[size]:
+            return False
+    return True
+
+
+@compiled
+def _is_summarised(queue: Queue, group: int) -> bool:
+    """Say whether a group has its summary, or can have it now from those of its blocks."""
+    shortest, summarised = queue.shortest, queue.summarised
+    if not summarised[group]:
+        blocks = slice(group + 1, group + 1 + GROUP)
+        if not summarised[blocks].all():
+            return False
+        for size in range(SIZES):
+            shortest[group, size] = shortest[blocks, size].min()
+        summarised[group] = True
+    return True
+
+
+@compiled
+def _fill_shortest(
+    queue: Queue, first: int, free: int, now: float, backfilling: NDArray[Any]
+) -> int:
+    """Do what `fill_window` does, the shortest first by belief, of equal ones the first in line."""
+    counts, runtime, own = queue.processors, queue.runtime, backfilling[0]
+    number, best, shortest = own.heads, -1, -np.inf
+    while True:
+        before, longest, best = best, shortest, -1
+        for k in range(first, queue.at[0].last):
+            wanted, is_late = counts[k], now + runtime[k] > own.shadow_time
+            is_new = runtime[k] > longest or (runtime[k] == longest and k > before)
+            may = 0 < wanted <= free and (not is_late or wanted <= own.extra_nodes) and is_new
+            if may and (best < 0 or runtime[k] < shortest):
+                best, shortest = k, runtime[k]
+        if best < 0:
+            return int(number)
+        if now + shortest > own.shadow_time:
+            own.extra_nodes -= counts[best]
+        free -= counts[best]
+        queue.found[number] = best
+        number += 1
+
+
+@compiled
+def fill_window(queue: Queue, first: int, free: int, now: float, backfilling: NDArray[Any]) -> int:
+    """Find the jobs that may start ahead of the reservation, in queue order or the shortest first.
+
+    Blocks of the queue, and groups of blocks, are passed over whose summary shows that
+    none of their jobs may; a block in which nobody was found is summarised (if the search
+    began behind the head of a queue longer than a block), and a group once all its blocks are.
+
+    Parameters
+    ----------
+    queue : Queue
+    first : int
+        The place from which on is searched.
+    free : int
+        Processors.
+    now : float
+        Seconds.
+    backfilling : numpy.ndarray of BACKFILLING, shape (1,)
+        So many places stand in `found` already as there are heads; of extra nodes it says what
+        is left over.
+
+    Returns
+    -------
+    int
+        How many places stand in `found`.
+    """
+    follow(queue)
+    rule, last = backfilling[0], queue.at[0].last
+    if rule.shortest:
+        return _fill_shortest(queue, first, free, now, backfilling)
+    spare, shadow, number = rule.extra_nodes, rule.shadow_time, rule.heads
+    processors = queue.processors
+    runtime = queue.runtime
+    k, whole = first, first == queue.at[0].first + 1
+    while k < last and free > 0:
+        block = k // BLOCK
+        own, group = row(block), block // GROUP * (GROUP + 1)
+        beyond = (block // GROUP + 1) * GROUP * BLOCK
+        if (
+            (k == first or block % GROUP == 0)
+            and beyond <= last
+            and _is_summarised(queue, group)
+            and not _promising(queue, group, free, spare, now, shadow)
+        ):
+            k = beyond
+            continue
+        end = min(last, (block + 1) * BLOCK)
+        if queue.summarised[own] and not _promising(queue, own, free, spare, now, shadow):
+            k = end
+            continue
+        begin, before = k, number
+        while k < end and free > 0:
+            wanted = processors[k]
+            if 0 < wanted <= free and (now + runtime[k] <= shadow or wanted <= spare):
+                if now + runtime[k] > shadow:
+                    spare -= wanted
+                free -= wanted
+                queue.found[number] = k
+                number += 1
+            k += 1
+        if whole and k == end and number == before and last - first > BLOCK:
+            _summarise(processors, runtime, begin, end, queue.shortest[own])
+            queue.summarised[own], queue.summarised[group] = True, False
+    rule.extra_nodes = spare
+    return int(number)
 
 
 @compiled(forceinline=True)
@@ -59,6 +254,21 @@ def find_heads(queue: Queue, free: int, backfilling: NDArray[Any]) -> tuple[int,
     return number, free, not own.strict and at.first < at.last
 
 
+@compiled
+def _with_heads(queue: Queue, holders: BelievedEnds, heads: int, now: float) -> BelievedEnds:
+    """Return who holds processors once heads have started, whose places are in `found`."""
+    size = holders.end.size
+    ends, held = longer(holders.end, size + heads), longer(holders.processors, size + heads)
+    for k in range(heads):
+        head, place = queue.found[k], size + k
+        end = now + queue.runtime[head]
+        while place > 0 and ends[place - 1] > end:
+            ends[place], held[place] = ends[place - 1], held[place - 1]
+            place -= 1
+        ends[place], held[place] = end, queue.processors[head]
+    return BelievedEnds(ends, holders.job, held)
+
+
 @compiled(inline="always")
 def find_backfills(
     queue: Queue, holders: BelievedEnds, free: int, now: float, backfilling: NDArray[Any]
@@ -80,47 +290,33 @@ def find_backfills(
     int
         How many places `found` holds now, those of heads among them.
     """
-    follow(queue)
     at, own = queue.at[0], backfilling[0]
-    window = BackfillWindow(free, 0, now, np.inf, own.shortest != 0)
-    if own.reservations == 0:
-        number, _ = fill_window(queue, at.first + 1, at.last, window, own.heads)
-    else:
-        number, own.shadow_time, own.extra_nodes = backfill(queue, holders, window, own.heads)
-    return number
-
-
-@compiled(inline="always")
-def find_newcomers(
-    queue: Queue, free: int, now: float, backfilling: NDArray[Any], newcomers: int
-) -> int:
-    """Find who has just arrived and does not delay the head.
-
-    While nothing but arrivals happens, free processors and the reservation stay as they are,
-    and who could not start before cannot start now.
-    """
-    at, own = queue.at[0], backfilling[0]
-    own.heads = 0
-    if own.strict or free == 0:
-        return 0
-    follow(queue)
-    extra_nodes = 0 if own.reservations == 0 else own.extra_nodes
-    shadow_time = np.inf if own.reservations == 0 else own.shadow_time
-    window = BackfillWindow(free, extra_nodes, now, shadow_time, own.shortest != 0)
-    number, own.extra_nodes = fill_window(queue, at.last - newcomers, at.last, window, own.heads)
-    return number
+    own.shadow_time, own.extra_nodes = np.inf, 0
+    if own.reservations > 0:
+        if own.heads > 0:
+            holders = _with_heads(queue, holders, own.heads, now)
+        found = shadow_and_extra(holders, free, queue.processors[at.first])
+        own.shadow_time, own.extra_nodes = found
+    return fill_window(queue, at.first + 1, free, now, backfilling)
 
 
 @compiled
 def decide(state: State, memory: RuleMemory) -> int:
-    """Find who starts, with a reservation for the first that is blocked, or without any."""
+    """Find who starts, with a reservation for the first that is blocked, or without any.
+
+    While nothing but arrivals happens, free processors and the reservation stay as they are, and
+    who could not start before cannot start now.
+    """
     run, queue, kept = state.run[0], memory.queue, memory.backfilling
-    waiting, newcomers = queue.at[0].waiting, run.arrived - run.newcomer
-    if waiting == 0:
+    at, own, newcomers = queue.at[0], kept[0], run.arrived - run.newcomer
+    if at.waiting == 0:
         return 0
-    only_arrivals = waiting > newcomers and run.ended_now + run.expired_now == 0
-    if only_arrivals and kept[0].searches_anew == 0:
-        return int(find_newcomers(queue, run.free, run.now, kept, newcomers))
+    only_arrivals = at.waiting > newcomers and run.ended_now + run.expired_now == 0
+    if only_arrivals and own.searches_anew == 0:
+        own.heads = 0
+        if own.strict or run.free == 0:
+            return 0
+        return fill_window(queue, at.last - newcomers, run.free, run.now, kept)
     number, free, is_blocked = find_heads(queue, run.free, kept)
     if is_blocked:
         number = find_backfills(queue, holders_in(state), free, run.now, kept)
@@ -260,10 +456,9 @@ class EasyScheduler(QueueKeeper):
     def prepare(self) -> None:
         """Plan with what is believed now; let those choose again who have to."""
         super().prepare()
-        if self.chooses_anew and self.queue.waiting > 0:
-            is_refuted = _is_refuted(self.view._tables, self.memory.refutation_factor)
-            if is_refuted and self.choose_anew():
-                self.rank(force=True)
+        is_asked = self.chooses_anew and self.queue.waiting > 0
+        if is_asked and _is_refuted(self.view._tables, self.memory.refutation_factor):
+            self.choose_anew()
 
     def find_starts(self) -> int:
         """Find who starts, in the order as it is now; ends matter if the head may be blocked."""
@@ -274,7 +469,7 @@ class EasyScheduler(QueueKeeper):
         return int(self._decide(view._without_ends if is_open else view._tables, self.memory))
 
     def choose_anew(self) -> list[int]:
-        """Let each waiting job choose given those ahead; return the places of other choices.
+        """Let each waiting job choose given those ahead; return who chose otherwise.
 
         SA's jobs choose once, by the ends that are believed when they arrive. A job that
         asked for most of the machine, behind one that should soon end, may have chosen
@@ -295,7 +490,9 @@ class EasyScheduler(QueueKeeper):
             reserve_earliest(profile_of(memory), view.now, count, seconds)
             if (count, seconds) != (queue.processors.item(place), queue.runtime.item(place)):
                 queue.processors[place], queue.runtime[place] = count, seconds
-                changed.append(place)
+                self.settle(job, count, seconds)
+                changed.append(job)
         if changed:
             forget_all(queue.tables)
+            self.rank(force=True)
         return changed

@@ -104,7 +104,7 @@ def mold_first(state: State, memory: RuleMemory, last: int) -> int:
     now without moving any of them. A job that may choose from nothing has its count already.
     With ``strict`` nobody passes a blocked job. Returns how many places were written to `found`.
     """
-    memory.search_end[0] = last
+    memory.kept[0].search_end = last
     if last == 0:
         return 0
     lay_running(state, memory)
@@ -168,9 +168,7 @@ class Candidates:
     Parameters
     ----------
     view : View
-    advice : Advice
-    counts : {"powers_of_two", "all"}
-        Which counts are candidates, besides the request.
+    rule : OpenCounts
     compiled_pass : callable, optional
         A pass that narrows as `narrow` does.
     allows : callable
@@ -193,19 +191,18 @@ class Candidates:
     def __init__(
         self,
         view: View,
-        advice: Advice,
-        counts: Counts,
+        rule: Any,
         compiled_pass: Callable[..., int] | None = None,
         allows: Callable[..., int] = allow_all,
         keeps: OpenMemory = CLOSED,
     ) -> None:
-        self.view, self.advice, self.counts = view, advice, counts
-        self.compiled_pass, self.keeps = compiled_pass, keeps
-        self._allows = direct(allows)
+        self.view, self.rule = view, rule
+        self.advice: Advice = rule.advice
+        self.compiled_pass, self.keeps, self._allows = compiled_pass, keeps, direct(allows)
 
     def tries(self, job: int, view: View) -> IntArray:
         """Return the counts that a job tries."""
-        return tried(job, view, self.counts)
+        return tried(job, view, self.rule.counts)
 
     def of(self, job: int) -> Reading:
         """Return the counts and runtimes that a job may choose from."""

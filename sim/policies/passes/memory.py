@@ -20,7 +20,7 @@ from sim.state.availability import (
 )
 from sim.state.run_state import State, longer, maker, struct_type, structure
 from sim.state.run_steps import give_count, holders_in
-from sim.state.waiting_queue import Queue, Waiting, forget_all, push, waiting_in
+from sim.state.waiting_queue import Queue, Waiting, push, waiting_in
 
 ENDED = record([("job", "i8"), ("started", "i8")])
 """Who ended, and how many had started before that."""
@@ -52,12 +52,25 @@ whether the shortest are tried first, and whether every pass tries all who wait,
 and arrivals may have happened; and what it keeps from pass to pass: how many heads it started,
 when the head that is blocked will start, and how many processors will be left then."""
 
-RESERVING = record(
-    [("next_start", "f8"), ("wake_time", "f8"), ("freed_from", "f8"), ("freed_until", "f8")]
+KEPT = record(
+    [
+        ("is_revised", "i8"),
+        ("is_shorter", "i8"),
+        ("plan_version", "i8"),
+        ("ends_told", "i8"),
+        ("search_end", "i8"),
+        ("next_start", "f8"),
+        ("wake_time", "f8"),
+        ("freed_from", "f8"),
+        ("freed_until", "f8"),
+    ]
 )
-"""What conservative backfilling keeps from pass to pass, in seconds: when the next reservation
-begins, for when a pass was asked for last, and from when until when processors became free since
-the last compression."""
+"""What is kept from pass to pass: whether beliefs about who waits have changed since the profile
+was laid, and whether any became shorter; how much had happened when all that wait were given
+reservations in it, -1 if they were not; how many had ended when the predictor was told last; one
+past the last place that the last pass considered, 0 if it planned nothing; and in seconds when the
+next reservation begins, for when a pass was asked for last, and from when until when processors
+became free since the last compression."""
 
 
 class OpenMemory(NamedTuple):
@@ -103,15 +116,10 @@ class RuleMemory(structref.StructRefProxy):
     queue : Queue
         Who waits, by key.
     backfilling : numpy.ndarray of BACKFILLING, shape (1,)
-    revised_places : numpy.ndarray of int, shape (r,)
-    revised_beliefs : numpy.ndarray of float, shape (r,), seconds
-        Of `revise`.
-    reserving : numpy.ndarray of RESERVING, shape (1,)
+    kept : numpy.ndarray of KEPT, shape (1,)
     start_bounds : numpy.ndarray of float
         Of `sim.state.availability.reserve_next`, at this instant.
     profile : Profile
-    plan_version : int
-        How much had happened when all that wait were given reservations in it; -1: they are not.
     menu_spans : numpy.ndarray of SPAN, shape (n,)
         What each job may choose from when it settles its count, or while that is open.
     menu_counts : numpy.ndarray of int, shape (c,)
@@ -127,8 +135,6 @@ class RuleMemory(structref.StructRefProxy):
         Waiting jobs choose anew when a running one has taken so many times its belief.
     open : OpenMemory
         Of a rule for open counts.
-    search_end : numpy.ndarray of int, shape (1,)
-        One past the last place that it considered in its last pass; 0 if it planned nothing.
     ended : numpy.ndarray of ENDED, shape (n,)
         In turn.
     application : numpy.ndarray of int, shape (n,)
@@ -137,20 +143,15 @@ class RuleMemory(structref.StructRefProxy):
         Of each job that has arrived; -1 if that is not known.
     key : numpy.ndarray of float, shape (n,)
         By which each job that has arrived ranks in the queue, the least first.
-    ends_told : numpy.ndarray of int, shape (1,)
-        How many had ended when the predictor was told last.
     own : numpy.ndarray of float, shape (k, m)
         What a rule of another package keeps.
     """
 
     queue: Queue
     backfilling: NDArray[Any]
-    revised_places: IntArray
-    revised_beliefs: FloatArray
-    reserving: NDArray[Any]
+    kept: NDArray[Any]
     start_bounds: FloatArray
     profile: Profile
-    plan_version: int
     menu_spans: NDArray[Any]
     menu_counts: IntArray
     menu_runtimes: FloatArray
@@ -159,21 +160,17 @@ class RuleMemory(structref.StructRefProxy):
     most_area: tuple[float, float]
     refutation_factor: float
     open: OpenMemory
-    search_end: IntArray
     ended: NDArray[Any]
     application: IntArray
     user: IntArray
     key: FloatArray
-    ends_told: IntArray
     own: FloatArray
 
 
 FIRST_BREAKPOINTS = 256
 """Breakpoints that a profile has room for at first."""
-GROWING = (
-    "profile", "plan_version", "menu_counts", "menu_runtimes", "revised_places", "revised_beliefs",
-    "start_bounds",
-)  # fmt: skip
+GROWING = "profile", "menu_counts", "menu_runtimes", "start_bounds"
+EVERY_PLACE = np.iinfo(np.int64).max
 RuleMemoryType = struct_type(RuleMemory)
 
 
@@ -195,12 +192,9 @@ def make_memory(
     fields = {
         "queue": queue,
         "backfilling": np.zeros(1, BACKFILLING),
-        "revised_places": np.zeros(0, np.int64),
-        "revised_beliefs": np.zeros(0),
-        "reserving": np.array([(np.inf, np.inf, np.inf, -np.inf)], RESERVING),
+        "kept": np.array([(0, 0, -1, 0, EVERY_PLACE, *(np.inf,) * 3, -np.inf)], KEPT),
         "start_bounds": np.zeros((0, 0)),
         "profile": Profile(np.zeros(room), np.full(room, processors), np.array([0, 1])),
-        "plan_version": -1,
         "menu_spans": np.zeros(jobs, SPAN),
         "menu_counts": np.zeros(0, np.int64),
         "menu_runtimes": np.zeros(0),
@@ -209,12 +203,10 @@ def make_memory(
         "most_area": (np.inf, np.inf),
         "refutation_factor": np.inf,
         "open": CLOSED,
-        "search_end": np.full(1, np.iinfo(np.int64).max),
         "ended": np.zeros(learning, ENDED),
         "application": np.zeros(learning, np.int64),
         "user": np.full(jobs, -1),
         "key": np.zeros(jobs),
-        "ends_told": np.zeros(1, np.int64),
         "own": np.zeros((0, 0)),
     }
     fields |= known
@@ -246,8 +238,8 @@ def set_menu(memory: RuleMemory, counts: IntArray, runtimes: FloatArray) -> None
 @compiled(forceinline=True)
 def note_freed(memory: RuleMemory, begin: float, end: float) -> None:
     """Note that processors became free in this time."""
-    own = memory.reserving[0]
-    own.freed_from, own.freed_until = min(own.freed_from, begin), max(own.freed_until, end)
+    kept = memory.kept[0]
+    kept.freed_from, kept.freed_until = min(kept.freed_from, begin), max(kept.freed_until, end)
 
 
 @compiled(forceinline=True)
@@ -256,16 +248,16 @@ def take_freed(memory: RuleMemory, now: float) -> tuple[float, float, int]:
 
     The last is below 0 if none did.
     """
-    own = memory.reserving[0]
-    begin, end = max(own.freed_from, now), own.freed_until
-    own.freed_from, own.freed_until = np.inf, -np.inf
+    kept = memory.kept[0]
+    begin, end = max(kept.freed_from, now), kept.freed_until
+    kept.freed_from, kept.freed_until = np.inf, -np.inf
     return begin, end, free_between(memory.profile, begin, end)[1] if end > now else -1
 
 
 @compiled
 def make_room_for_all(state: State, memory: RuleMemory) -> None:
     """Let the profile hold all who wait and run; none of its reservations count as laid then."""
-    run, memory.plan_version = state.run[0], -1
+    run, memory.kept[0].plan_version = state.run[0], -1
     breakpoints = 4 * (run.arrived - run.started + run.holders + run.ended_now + 1) + 64
     times, free, span = memory.profile
     if times.size < breakpoints:
@@ -277,37 +269,8 @@ def make_room_for_all(state: State, memory: RuleMemory) -> None:
 def lay_running(state: State, memory: RuleMemory) -> None:
     """Begin the profile anew from the believed ends of running jobs, with room for all."""
     make_room_for_all(state, memory)
-    ends = holders_in(state)
-    processors = state.run[0].free + ends.processors.sum()
-    lay(memory.profile, state.run[0].now, processors, ends.end, ends.processors)
-
-
-@compiled
-def revise(memory: RuleMemory, places: IntArray, beliefs: FloatArray) -> None:
-    """Let the next pass plan with other beliefs about waiting jobs.
-
-    Parameters
-    ----------
-    memory : RuleMemory
-    places : numpy.ndarray of int, shape (r,)
-        In queue order.
-    beliefs : numpy.ndarray of float, shape (r,), seconds
-        On the counts that they chose.
-    """
-    memory.revised_places, memory.revised_beliefs = places, beliefs
-
-
-@compiled
-def believe(state: State, memory: RuleMemory) -> bool:
-    """Plan with revised beliefs; say whether any became shorter."""
-    queue, is_shorter = memory.queue, False
-    for k in range(memory.revised_places.size):
-        at, belief = memory.revised_places[k], memory.revised_beliefs[k]
-        is_shorter |= belief < queue.runtime[at]
-        queue.runtime[at] = state.belief[queue.job[at]] = belief
-    memory.revised_places, memory.plan_version = memory.revised_places[:0], -1
-    forget_all(queue)
-    return is_shorter
+    run, ends = state.run[0], holders_in(state)
+    lay(memory.profile, run.now, run.free, ends.end, ends.processors)
 
 
 @compiled
@@ -361,7 +324,7 @@ def _lay_reservations(state: State, memory: RuleMemory) -> None:
     While nothing but arrivals happens, those that should not have begun yet stay as they are.
     """
     run, at, waiting = state.run[0], memory.queue.at[0], waiting_in(memory.queue)
-    stays = memory.plan_version == run.sequence + run.ended
+    stays = memory.kept[0].plan_version == run.sequence + run.ended
     for k in range(at.first, at.last if stays else at.first):
         stays &= waiting.counts[k] == 0 or waiting.starts[k] >= run.now
     if stays:
@@ -371,7 +334,7 @@ def _lay_reservations(state: State, memory: RuleMemory) -> None:
         lay_running(state, memory)
         waiting.starts[at.first : at.last] = np.inf
     reserve_rest(memory.profile, run.now, waiting, at.first, at.last)
-    memory.plan_version = run.sequence + run.ended
+    memory.kept[0].plan_version = run.sequence + run.ended
 
 
 @compiled
@@ -389,9 +352,9 @@ def foresee_laid_anew(
     It is laid in queue order, and the queue stays as it is.
     """
     starts = memory.queue.start.copy()
-    memory.plan_version = -1
+    memory.kept[0].plan_version = -1
     _lay_reservations(state, memory)
-    memory.plan_version, memory.queue.start[:] = -1, starts
+    memory.kept[0].plan_version, memory.queue.start[:] = -1, starts
     return foresee(state, memory, counts, runtimes)
 
 
@@ -427,7 +390,7 @@ def _note_ended(state: State, memory: RuleMemory) -> bool:
     """Write down who ended at this instant; say whether a job of the same application waits."""
     run, queue, at, concerns = state.run[0], memory.queue, memory.queue.at[0], False
     for i in range(run.ended_now):
-        job, place = state.ended_jobs[i], run.ended - run.ended_now + i - memory.ends_told[0]
+        job, place = state.ended_jobs[i], run.ended - run.ended_now + i - memory.kept[0].ends_told
         memory.ended[place].job, memory.ended[place].started = job, run.started
         for k in range(at.first, at.last):
             if concerns:

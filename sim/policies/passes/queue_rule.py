@@ -10,21 +10,19 @@ from predictors.compiling import direct
 from predictors.in_loop.oracle import foresees
 from sim.engine.engine import Engine
 from sim.engine.loop import ask, keep_request, never_ask, start_nobody
-from sim.engine.protocols import acts_as
+from sim.engine.protocols import CompiledRule, acts_as
 from sim.policies.allocation.rigid import Request
 from sim.policies.allocation.sa import chooses_by_offers
 from sim.policies.molding.base import Candidates
 from sim.policies.order import Order
 from sim.policies.passes.memory import (
     admit,
-    believe,
     choose,
     choose_by_reservations,
     foreseen,
     is_refuted,
     make_memory,
     must_ask,
-    revise,
     set_menu,
 )
 from sim.state.columns import Explanations
@@ -32,13 +30,12 @@ from sim.state.decisions import Decision, Start
 from sim.state.predicted import LEAST_BELIEF
 from sim.state.run_state import State
 from sim.state.view import View
-from sim.state.waiting_queue import WaitingQueue
+from sim.state.waiting_queue import WaitingQueue, forget_all
 
 QUEUE_FUNCTIONS: dict[str, Any] = {"admit": admit, "decide": start_nobody}
 """What rules of queues do that say nothing else."""
 JOBS_AT_ONCE = 65_536
 """Jobs whose counts to choose from are put down together."""
-_believe, _revise = direct(believe), direct(revise)
 
 
 class QueueKeeper:
@@ -75,7 +72,7 @@ class QueueKeeper:
     chooses_anew : bool
         Whether jobs that wait choose again when a running one has refuted its belief.
     choose_anew : callable
-        Lets them; returns the places of those who chose otherwise.
+        Lets them; returns who chose otherwise.
     """
 
     compiles_keys = keeps_reservations = False
@@ -148,12 +145,7 @@ class QueueKeeper:
 
     def prepare(self) -> None:
         """Bring up to date what the rule keeps."""
-        self.refresh()
-
-    def refresh(self) -> None:
-        """Plan with what is believed now."""
-        if self.revise():
-            _believe(self.view._without_ends, self.memory)
+        self.revise()
 
     def find_starts(self) -> int:
         """Find who starts; return how many places were written to the queue's ``found``."""
@@ -170,19 +162,27 @@ class QueueKeeper:
 
     def admit(self, job: int) -> None:
         """Choose the count of a job that has just arrived, and queue it."""
+        self.enqueue(job, *self.choose(job))
+
+    def choose(self, job: int) -> tuple[int, float]:
+        """Return the count for a job that has just arrived, and its belief in seconds."""
         view = self.view
         view._state.others_wait = self.queue.waiting > 0
         processors = self.allocation.choose(job, view, self.outlook)
-        self.enqueue(job, processors, view.belief(job, processors))
+        return processors, view.belief(job, processors)
 
     def enqueue(self, job: int, processors: int, runtime: float) -> None:
         """Let a job wait on a count, with a belief in seconds."""
-        view, state, memory = self.view, self.view._without_ends, self.memory
-        state.processors[job], state.belief[job] = processors, runtime
-        memory.user[job] = view.jobs.user[job]
-        memory.key[job] = self.key_of(job, processors, runtime)
-        self._admit(state, memory, job)
+        self.settle(job, processors, runtime)
+        self.memory.user[job] = self.view.jobs.user[job]
+        self._admit(self.view._without_ends, self.memory, job)
         self.queue.see()
+
+    def settle(self, job: int, processors: int, runtime: float) -> None:
+        """Put down which count a job has chosen, and its belief in seconds."""
+        state = self.view._without_ends
+        state.processors[job], state.belief[job] = processors, runtime
+        self.memory.key[job] = self.key_of(job, processors, runtime)
 
     def key_of(self, job: int, processors: int, runtime: float) -> float:
         """Return by which a job ranks that waits for a count, with a belief in seconds."""
@@ -211,23 +211,21 @@ class QueueKeeper:
         submit = np.array([self.view.submit_time[job] for job in jobs])
         queue.rank(self._keys(jobs, queue.processors[places], queue.runtime[places]), submit)
 
-    def revise(self) -> bool:
-        """Ask again about waiting jobs whose application is seen differently now.
-
-        Returns whether any belief changed; `believe` lets the rule plan with them.
-        """
-        view, queue, revised = self.view, self.queue, self.view.changes.revised
-        places, beliefs = [], []
+    def revise(self) -> None:
+        """Ask again about waiting jobs whose application is seen differently now."""
+        view, queue, kept = self.view, self.queue, self.memory.kept
+        revised, is_changed = view.changes.revised, False
         for place in queue.places().tolist() if revised else ():
-            job = queue.job.item(place)
-            if view.jobs.application[job] in revised:
-                belief = self.believe_anew(place, job)
-                if belief != queue.runtime.item(place):
-                    places.append(place)
-                    beliefs.append(belief)
-        if places:
-            _revise(self.memory, np.array(places, np.int64), np.array(beliefs))
-        return bool(places)
+            job, before = queue.job.item(place), queue.runtime.item(place)
+            if view.jobs.application[job] not in revised:
+                continue
+            if (belief := self.believe_anew(place, job)) != before:
+                queue.runtime[place] = view._without_ends.belief[job] = belief
+                kept["is_shorter"] |= belief < before
+                is_changed = True
+        if is_changed:
+            kept["is_revised"], kept["plan_version"] = 1, -1
+            forget_all(queue.tables)
 
     def believe_anew(self, place: int, job: int) -> float:
         """Ask again about the waiting job at a place."""
@@ -235,7 +233,7 @@ class QueueKeeper:
         return self.view.belief(job, self.queue.processors.item(place))
 
 
-class CompiledQueueRule:
+class CompiledQueueRule(CompiledRule):
     """A compiled rule under which jobs settle their counts as they arrive, or keep them open.
 
     Jobs that get what they request, and those that choose by offers (SA), do so in compiled
@@ -249,9 +247,6 @@ class CompiledQueueRule:
     keeper : QueueKeeper
         Whose queue, memory and allocation these are.
     """
-
-    offered: tuple[IntArray, IntArray] | None = None
-    changes_counts = False
 
     def __init__(self, engine: Engine, keeper: QueueKeeper) -> None:
         self._engine, self._keeper, self._candidates = engine, keeper, keeper.candidates
@@ -274,32 +269,25 @@ class CompiledQueueRule:
 
     def begin(self, state: State) -> None:
         """Begin a run whose jobs stand here; ask for all beliefs, if none is asked for later."""
-        self._state, jobs = state, self._engine.jobs
-        counters = (state.run[name] for name in ("awaits_count", "admitted", "newcomer", "arrived"))
-        self._is_asked, self._asking, self._newcomer, self._arrived = counters
-        memory = self.memory
+        self._state, engine, memory = state, self._engine, self.memory
+        jobs, all_jobs = engine.jobs, np.arange(state.processors.size)
         memory.requested[:], memory.user[:] = jobs.requested_processors, jobs.user
         if self._learns:
             memory.application[:] = jobs.application
         memory.backfilling["searches_anew"] = not self._keeper.by_arrival
-        if not self.asks_at_arrivals:
-            self._take_beliefs(np.arange(state.processors.size))
-
-    def _take_beliefs(self, jobs: IntArray) -> None:
-        """Ask what is believed of all jobs, and what each may choose from."""
-        state, engine, view = self._state, self._engine, self._engine.view
-        is_asked = self._rule is not None or has_curves(engine.predictor)
-        if is_asked:
-            engine.shown.arrive(jobs.tolist())
-        if self._rule is not None:
-            self._offer(jobs)
+        if self.asks_at_arrivals:
             return
-        if is_asked:
+        curved = has_curves(engine.predictor)
+        if self._rule is not None or curved:
+            engine.shown.arrive(all_jobs.tolist())
+        if self._rule is not None:
+            self._offer(all_jobs)
+        elif curved:
             pairs = enumerate(state.processors.tolist())
-            state.belief[:] = [view.belief(job, count) for job, count in pairs]
+            state.belief[:] = [engine.view.belief(job, count) for job, count in pairs]
         else:
-            view._beliefs.count(jobs.size)
-            state.belief[:] = np.maximum(engine.jobs.requested_time, LEAST_BELIEF)
+            engine.beliefs.count(all_jobs.size)
+            state.belief[:] = np.maximum(jobs.requested_time, LEAST_BELIEF)
 
     def _offer(self, jobs: IntArray) -> None:
         """Put down what jobs choose from."""
@@ -347,51 +335,30 @@ class CompiledQueueRule:
 
     def answer(self) -> None:
         """Tell the predictor who ended, and let who arrives, or has to choose again, do so."""
-        if self._learns:
-            self._tell()
-        if self._is_asked.item():
-            self._choose(self._asking.item())
-        elif is_refuted(self._state, self.memory.refutation_factor):
-            self._choose_anew()
-
-    def _choose(self, job: int) -> None:
-        """Let the allocation say how many processors a job gets that has just arrived."""
-        engine, view = self._engine, self._engine.view
-        if job == self._newcomer.item():
-            engine.shown.arrive(range(job, self._arrived.item()))
-        engine.state.others_wait = self._keeper.queue.waiting > 0
-        count = self._keeper.allocation.choose(job, view, self._keeper.outlook)
-        self._settle(job, count, engine.beliefs.belief(job, count))
-
-    def _settle(self, job: int, processors: int, belief: float) -> None:
-        """Put down which count a job has chosen."""
-        self._state.processors[job], self._state.belief[job] = processors, belief
-        if not self._keeper.by_arrival:
-            self.memory.key[job] = self._keeper.key_of(job, processors, belief)
-        self._engine.set_true_runtime(job, processors)
-
-    def _choose_anew(self) -> None:
-        """Let all that wait choose again, by what is believed now."""
-        queue = self._keeper.queue
-        queue.see()
-        for place in self._keeper.choose_anew():
-            job, processors = queue.job.item(place), queue.processors.item(place)
-            self._settle(job, processors, queue.runtime.item(place))
-        self._keeper.rank(force=True)
+        self.finish()
+        engine, keeper, state = self._engine, self._keeper, self._state
+        if state.run["awaits_count"].item():
+            job = state.run["admitted"].item()
+            if job == state.run["newcomer"].item():
+                engine.shown.arrive(range(job, state.run["arrived"].item()))
+            processors, belief = keeper.choose(job)
+            keeper.settle(job, processors, belief)
+            engine.set_true_runtime(job, processors)
+        elif is_refuted(state, self.memory.refutation_factor):
+            keeper.queue.see()
+            for job in keeper.choose_anew():
+                engine.set_true_runtime(job, state.processors.item(job))
 
     def finish(self) -> None:
-        """Tell the predictor who ended last."""
-        if self._learns:
-            self._tell()
-
-    def _tell(self) -> None:
         """Tell the predictor who ended; plan with what it believes differently of who waits.
 
         Ask it what the beliefs rest on of those who started, before it is told of later ends.
         """
-        state, engine, memory = self._state, self._engine, self.memory
-        new = int(state.run["ended"].item() - memory.ends_told[0])
-        for job, before in memory.ended[:new].tolist():
+        if not self._learns:
+            return
+        state, engine, keeper, kept = self._state, self._engine, self._keeper, self.memory.kept
+        new = int(state.run["ended"].item() - kept["ends_told"].item())
+        for job, before in self.memory.ended[:new].tolist():
             self._explain_started(before)
             processors = state.processors.item(job)
             start, end = state.start_time.item(job), engine.event_list.end_of(job)
@@ -399,17 +366,13 @@ class CompiledQueueRule:
                 engine.learn(job, processors, end - start, end, {}, {})
             engine.beliefs.forget([job])
             engine.shown.leave(job)
-        memory.ends_told[0] += new
+        kept["ends_told"] += new
         self._explain_started(state.run["started"].item())
-        self._revise()
-
-    def _revise(self) -> None:
-        """Plan anew with who of those waiting is believed to run for another time than before."""
-        if self._engine.state.revised:
-            self._keeper.queue.see()
-            self._keeper.refresh()
-            self._keeper.rank()
-            self._engine.state.revised.clear()
+        if engine.state.revised:
+            keeper.queue.see()
+            keeper.revise()
+            keeper.rank()
+            engine.state.revised.clear()
 
     def _explain_started(self, until: int) -> None:
         """Ask what the beliefs rest on of those who started, up to this one of them."""
@@ -419,6 +382,3 @@ class CompiledQueueRule:
             for job in state.start_order[done:until].tolist():
                 self.explanations.add(explain(job, state.processors.item(job)))
             self._explained = until
-
-    def stretches(self, end_time: FloatArray) -> None:
-        """Return None: runs keep what they start on."""
