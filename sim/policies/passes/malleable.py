@@ -18,9 +18,9 @@ from sim.policies.passes.sharing import Claims, SharingMemory, admit, equal_coun
 from sim.policies.reallocation.beliefs import TABLED, seconds_on
 from sim.state.availability import BelievedEnds
 from sim.state.columns import runtime_on
-from sim.state.predicted import LEAST_BELIEF
 from sim.state.run_state import State, make_room
 from sim.state.run_steps import ask_to_wake, holders_in, resize, start
+from sim.state.view import LEAST_BELIEF
 from sim.state.waiting_queue import pop, tidy
 
 

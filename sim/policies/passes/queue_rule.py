@@ -30,9 +30,8 @@ from sim.policies.passes.memory import (
 )
 from sim.state.columns import Explanations
 from sim.state.decisions import Decision, Start
-from sim.state.predicted import LEAST_BELIEF
 from sim.state.run_state import State
-from sim.state.view import View
+from sim.state.view import LEAST_BELIEF, View
 from sim.state.waiting_queue import WaitingQueue
 
 QUEUE_FUNCTIONS: dict[str, Any] = {"admit": admit, "decide": start_nobody}
@@ -299,7 +298,7 @@ class CompiledQueueRule:
             pairs = enumerate(state.processors.tolist())
             state.belief[:] = [view.belief(job, count) for job, count in pairs]
         else:
-            view._beliefs.count(jobs.size)
+            view.predictor._queries += jobs.size
             state.belief[:] = np.maximum(engine.jobs.requested_time, LEAST_BELIEF)
 
     def _offer(self, jobs: IntArray) -> None:
@@ -338,7 +337,7 @@ class CompiledQueueRule:
         number, counts = np.array([one.size for one in listed]), np.concatenate(listed)
         runtimes = work.runtimes_at(np.repeat(jobs, number), counts)
         believed = np.maximum(runtimes, LEAST_BELIEF)
-        view._beliefs.count(jobs.size)
+        view.predictor._queries += jobs.size
         if self._candidates is not None:
             serial = np.maximum(work.runtimes_at(jobs, np.ones_like(jobs)), LEAST_BELIEF)
             last = np.cumsum(number) - 1
@@ -391,12 +390,13 @@ class CompiledQueueRule:
         Ask it what the beliefs rest on of those who started, before it is told of later ends.
         """
         state, engine, memory = self._state, self._engine, self.memory
+        calendar = engine.event_list.calendar
         new = int(state.run["ended"].item() - memory.ends_told[0])
         for job, before in memory.ended[:new].tolist():
             self._explain_started(before)
             processors = state.processors.item(job)
-            start, end = state.start_time.item(job), engine.event_list.end_of(job)
-            if end > start and not engine.event_list.is_killed(job):
+            start, end = state.start_time.item(job), calendar.end_time.item(job)
+            if end > start and not calendar.killed.item(job):
                 engine.learn(job, processors, end - start, end, {}, {})
             engine.beliefs.forget([job])
             engine.shown.leave(job)

@@ -17,11 +17,10 @@ from sim.engine.loop import queue_nobody
 from sim.engine.protocols import CompiledRule
 from sim.policies.reallocation.beliefs import TABLED, Beliefs
 from sim.state.columns import Explanations, by_job, padded
-from sim.state.feasible_counts import one_by_one
-from sim.state.predicted import LEAST_BELIEF
 from sim.state.processors import held_ranges
 from sim.state.records import Stretches
 from sim.state.run_state import State, longer, struct_type, structure
+from sim.state.view import LEAST_BELIEF, one_by_one
 from sim.state.waiting_queue import Queue, push
 from workloads.base import Tabled
 
@@ -259,13 +258,13 @@ class CompiledSharingRule(CompiledRule):
     @property
     def is_supported(self) -> bool:
         """Whether malleable jobs may have every count up to their largest, and tables room."""
-        rule, processors, counts = self._rule, self._view.processors, self._engine.counts
+        rule, processors, special = self._rule, self._view.processors, self._engine.shown.special
         malleable = np.flatnonzero(self._engine.malleable).tolist()
         jobs = len(self._engine.submit)
         wide = processors if rule.reads_curves or not self._is_tabled else 1
         has_room = jobs * wide <= MOST_RUNTIMES and (processors <= TABLED or not rule.weighs_work)
         is_read = self._curved or not rule.reads_beliefs
-        return has_room and is_read and all(counts.special(job) is None for job in malleable)
+        return has_room and is_read and all(special(job) is None for job in malleable)
 
     def begin(self, state: State) -> None:
         """Begin a run whose jobs stand here, and wait for the least that they can use."""
@@ -313,7 +312,7 @@ class CompiledSharingRule(CompiledRule):
     def _believed_on(self, counts: IntArray) -> FloatArray:
         """Return what is believed of all jobs on these counts, by an oracle what is true."""
         if self._tabled is not None:
-            self._engine.beliefs.count(counts.size)
+            self._view.predictor._queries += counts.size
             runtimes = self._engine.work.runtimes_at(np.arange(counts.size), counts)
             return np.maximum(runtimes, LEAST_BELIEF)
         pairs = enumerate(counts.tolist())
@@ -343,7 +342,7 @@ class CompiledSharingRule(CompiledRule):
     def stretches(self, end_time: FloatArray) -> Stretches:
         """Return the stretches of all runs, in the order of their begins, when all have ended."""
         sharing, state, tally = self.memory, self._state, self.memory.tally[0]
-        self._engine.beliefs.count(int(tally["queries"]))
+        self._view.predictor._queries += int(tally["queries"])
         made = _stretches_of(sharing)[: tally["stretches"]]
         made["over"][sharing.jobs["stretch"]] = end_time
         nodes = held_ranges(state, made["first_range"])
