@@ -15,10 +15,9 @@ from sim.policies.base import Policy
 from sim.policies.order import FirstComeFirstServed
 from sim.policies.reallocation.beliefs import BelievedCurves, Members
 from sim.policies.reallocation.rule import Reallocation
-from sim.state.feasible_counts import FeasibleCounts
 from sim.state.machine_state import MachineState, Run
 from sim.state.records import Records
-from sim.state.view import View
+from sim.state.view import FeasibleCounts, View
 
 
 def power_truth(work: Sequence[float], powers: Sequence[float], largest: int) -> ToyTruth:
@@ -37,7 +36,7 @@ def beliefs_of(truth: ToyTruth, processors: int) -> BelievedCurves:
     labels, sizes = np.zeros(number, np.int64), np.full(number, np.nan)
     requested = np.array([truth.runtime(j, int(truth.reference[j])) for j in range(number)])
     jobs = VisibleJobs(labels, labels - 1, sizes, labels, truth.reference, requested)
-    counts = FeasibleCounts(truth.min_processors, truth.largest, truth.feasible, processors)
+    counts = FeasibleCounts(truth.min_processors, truth.largest, {}, processors)
     view = View(
         MachineState(processors, number),
         jobs,

@@ -9,7 +9,7 @@ import numpy as np
 from predictors.base import FloatArray, IntArray
 from predictors.compiling import direct
 from predictors.under_load import forecast
-from sim.background.kernels import LoadedLinks
+from sim.background.background import LoadedLinks
 from sim.background.load_sensors import LoadPast, LoadSensors
 from sim.errors import POSITIVE, check_choice
 

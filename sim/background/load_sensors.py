@@ -8,8 +8,7 @@ from numpy.typing import ArrayLike
 
 from predictors.base import BoolArray, FloatArray, IntArray
 from predictors.compiling import compiled
-from sim.background.background import BackgroundLoad
-from sim.background.kernels import LoadedLinks
+from sim.background.background import BackgroundLoad, LoadedLinks
 from workloads.streams import Streams
 from workloads.truth.ground_truth import mixed
 

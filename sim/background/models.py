@@ -4,14 +4,13 @@ import heapq
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from numbers import Integral
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 import numpy as np
 from numpy.random import Generator
 from numpy.typing import NDArray
 
 from predictors.base import FloatArray
-from sim.background.kernels import CpuChunk
 from sim.errors import AT_LEAST_1, POSITIVE_AND_FINITE, POSITIVE_SHARE, SHARE, ConfigError
 
 Pair = tuple[float, float]
@@ -35,6 +34,24 @@ def check_interval(name: str, interval: Pair, low: float, high: float) -> None:
     if not ordered or interval[1] == np.inf:
         limit = f"{low:g} < lower <= upper" + (f" <= {high:g}" if np.isfinite(high) else " < inf")
         raise ConfigError(f"{name} must be a pair with {limit}, got {tuple(interval)}")
+
+
+class CpuChunk(NamedTuple):
+    """Available CPU of every processor over one chunk of time.
+
+    Segment k of processor p lasts from ``times[row, k]`` to ``times[row, k + 1]``, with
+    ``values[k, p]`` of its CPU available; there is a row a processor, or one where all change
+    together.
+
+    Attributes
+    ----------
+    times : numpy.ndarray, shape (1 or processors, segments + 1)
+        Ascending; the last is infinite, whatever comes after the chunk.
+    values : numpy.ndarray, shape (segments, processors)
+    """
+
+    times: FloatArray
+    values: FloatArray
 
 
 class BatchedCpu:

@@ -65,9 +65,6 @@ class Clock(simpy.Environment):
             then(now)
 
 
-_LARGE = 100_000
-
-
 @contextmanager
 def gc_paused() -> Iterator[None]:
     """Put off the search for reference cycles: an event loop makes records, not cycles."""
@@ -78,9 +75,3 @@ def gc_paused() -> Iterator[None]:
     finally:
         if was_enabled:
             gc.enable()
-
-
-def collect_after(jobs: int) -> None:
-    """Free a large run's engine at once: its parts know each other, so it does not go by itself."""
-    if jobs >= _LARGE:
-        gc.collect()

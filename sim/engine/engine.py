@@ -9,25 +9,21 @@ import numpy as np
 
 from predictors.base import Observation, setting
 from sim.engine.clock import ARRIVAL, END, Clock, Occurrence
-from sim.engine.collaborator import Collaborator
-from sim.engine.compiled_passes import CompiledPasses
-from sim.engine.event_list import EventList
+from sim.engine.event_list import CompiledPasses, EventList
 from sim.engine.loop import INSTANTS, NoRule, always_ask
+from sim.engine.protocols import Collaborator
 from sim.engine.resizing import Resizer
 from sim.engine.run_log import RunLog
 from sim.engine.runs_under_load import RunsUnderLoad
 from sim.engine.setup import Setup
 from sim.engine.watcher import Watched
-from sim.engine.work import Work, followers, refuse_misfits, visible
+from sim.engine.work import EfficiencySensor, Work, followers, refuse_misfits, visible
 from sim.errors import PolicyError
-from sim.state.calendar import make_calendar
 from sim.state.decisions import Preferences, Resize, Start, WakeAt
-from sim.state.feasible_counts import FeasibleCounts
 from sim.state.machine_state import MachineState, Run
 from sim.state.records import Records
-from sim.state.sensors import EfficiencySensor
-from sim.state.shown import ShownJobs
-from sim.state.view import View
+from sim.state.run_steps import make_calendar
+from sim.state.view import ShownJobs, View
 from sim.state.waiting_queue import WaitingQueue
 
 
@@ -117,7 +113,6 @@ class Engine:
         }
         self.malleable = more["malleable"]
         self.shown = shown = ShownJobs(self.jobs, more, truth.feasible, processors)
-        self.counts = FeasibleCounts(more["least"], more["largest"], truth.feasible, processors)
         self.predictor.attach(shown.jobs)
         told = shown.jobs, self.predictor, shown.counts, shown.more
         return View(self.state, *told, self.preferences)
@@ -136,12 +131,11 @@ class Engine:
         records = book.records(self.predictor, self.submit)
         for watcher in self.watchers:
             watcher.finished(self._watched()._replace(records=records))
-        self.beliefs.close()
         counters = {
             **records.counters,
             "events": float(self._run["events"].item()),
             "looks": float(self._run["passes"].item()),
-            "predictor_queries": float(self.beliefs.queries),
+            "predictor_queries": float(self.view.predictor._queries),
             **self.resizer.counters(),
         }
         records = replace(records, counters=counters)

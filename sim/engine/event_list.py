@@ -1,16 +1,24 @@
-"""The books of a run: who comes, and what really happens to whom when; the engine's alone."""
+"""The books of a run: who comes, and what really happens to whom when; the engine's alone.
+
+And the same where all passes of a run are compiled, with what is asked of Python then.
+"""
 
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
+from predictors.base import FloatArray, RuntimePredictor
 from predictors.compiling import direct
-from sim.engine.loop import advance, bind
+from sim.engine.loop import INSTANTS, advance, bind
+from sim.engine.protocols import CompiledRule
 from sim.state import run_steps
-from sim.state.calendar import Calendar
 from sim.state.machine_state import MachineState, Run
-from sim.state.run_state import State
+from sim.state.processors import held_ranges
+from sim.state.records import Consultations, Records, Stretches
+from sim.state.run_state import State, idle_state
+from sim.state.run_steps import Calendar
 
 _begin_run, _plan_end = direct(run_steps.begin_run), direct(run_steps.set_true_end)
 _move_believed_end, _take_off = direct(run_steps.move_believed_end), direct(run_steps.take_off)
@@ -77,14 +85,6 @@ class EventList:
         """Let a running job end at another time."""
         _plan_end(self.state.tables, self.calendar, job, end)
 
-    def end_of(self, job: int) -> float:
-        """Return when a running job ends."""
-        return self.calendar.end_time.item(job)
-
-    def is_killed(self, job: int) -> bool:
-        """Say whether a job is, or will be, killed at its limit."""
-        return self.calendar.killed.item(job)
-
     def set_believed_end(self, run: Run, end: float) -> None:
         """Believe that a run ends at another time."""
         _move_believed_end(self.state.tables, self.calendar, run.job, end)
@@ -118,3 +118,125 @@ class EventList:
         state.disturbed |= woken > 0
         jobs = state.tables.expired_jobs[:outlived].tolist()
         return self._ended(ended), [state.running[job] for job in jobs], range(first, last)
+
+
+AT_ONCE = 1 << 19
+"""Runtimes that are asked for together."""
+STATUSES = np.array(["completed", "killed"], object)
+
+
+class CompiledPasses(EventList):
+    """The passes of a run in which all starts and changes are decided by compiled functions.
+
+    Parameters
+    ----------
+    engine : sim.engine.engine.Engine
+        About to begin; its jobs are taken.
+    rule : CompiledRule
+    """
+
+    def __init__(self, engine: Any, rule: CompiledRule) -> None:
+        self._engine, self._rule = engine, rule
+        tables = engine.state.tables
+        if not rule.asks_at_arrivals:  # jobs to come stand in a state that no view leads to
+            tables = idle_state(engine.view.processors, len(engine.submit), tables.found.size)
+            tables.processors[:] = engine.jobs.requested_processors
+        rule.begin(tables)
+        super().__init__(engine.state, tables, engine.make_calendar(**self._known(tables)))
+        self._tells = any(watcher.needs_passes for watcher in engine.watchers)
+        if self._tells:  # no rule in Python looks at a state in which jobs to come stand
+            engine.state.tables = tables
+        else:
+            tables.run["passes_per_return"] = INSTANTS
+        self.bind(self._ask, rule.memory, **rule.functions)
+        engine.event_list = self
+
+    def _known(self, tables: State) -> dict[str, Any]:
+        """Return how long runs really take on what the rule may let jobs have, and may take."""
+        engine, rule, known = self._engine, self._rule, dict[str, Any]()
+        jobs = np.arange(len(engine.submit))
+        if engine.kills:
+            known["limit"] = engine.jobs.requested_time.astype(float)
+        if rule.offered is not None:
+            chosen, counts = rule.offered
+            parts = [slice(k, k + AT_ONCE) for k in range(0, chosen.size, AT_ONCE)]
+            runtimes = [engine.work.runtimes_at(chosen[part], counts[part]) for part in parts]
+            known["offered"] = np.concatenate(runtimes)
+        elif not rule.asks_at_arrivals:
+            known["runtime"] = engine.work.runtimes_at(jobs, tables.processors)
+        if rule.changes_counts:
+            more = engine.shown.more
+            malleable = jobs[engine.malleable]
+            known["by_count"] = engine.work.by_count(malleable, more["least"], more["largest"])
+            known["done"], known["since"] = np.zeros((2, jobs.size))
+        return known
+
+    @property
+    def ended(self) -> int:
+        """How many jobs have ended."""
+        return int(self.tables.run["ended"].item())
+
+    @property
+    def over(self) -> NDArray[np.bool_]:
+        """Which jobs they are."""
+        run = self.tables.run[0]
+        over = np.zeros(self.tables.belief.size, np.bool_)
+        over[self.tables.start_order[: run["started"]]] = True
+        over[self.calendar.event_job[: run["running"]]] = False
+        return over
+
+    def advance(self, instant: float, until: float) -> None:
+        """Do the same, and tell whoever needs that of each pass."""
+        super().advance(instant, until)
+        engine = self._engine
+        if self.following == np.inf:
+            self._rule.finish()
+        if self._tells:
+            engine.state.now, *arrived = self.tables.run[["now", "newcomer", "arrived"]].item()
+            engine.shown.arrive(range(*arrived))
+            engine.state.is_stale = True
+            engine.tell_passed()
+
+    def _ask(self, now: float) -> None:
+        """Ask the rule for what the pass of this instant waits for."""
+        self._engine.state.is_stale = self._rule.asks_at_arrivals
+        self._engine.advance_to(now)
+        self._rule.answer()
+
+    def records(self, predictor: RuntimePredictor, submit: FloatArray) -> Records:
+        """Return what happened; runs and their stretches in the order of the starts."""
+        state, engine, submitted = self.tables, self._engine, len(submit)
+        order = state.start_order.astype(np.min_scalar_type(-submitted))
+        end, start, allocated = self.calendar.end_time, state.start_time, state.processors
+        begun, first_run = start[order], np.broadcast_to(np.int64(0), submitted)
+        stretches = self._rule.stretches(end)
+        if stretches is None:
+            nodes, held = held_ranges(state, state.first_range[order]), allocated[order]
+            stretches = Stretches(order, first_run, begun, end[order], held, nodes)
+        else:
+            allocated = allocated.copy()
+            allocated[stretches.job[::-1]] = stretches.processors[::-1]
+            held = allocated[order]
+        asked = Consultations(
+            job=order,
+            time=begun,
+            nprocs=held,
+            predicted=state.belief[order],
+            **self._rule.explanations.columns(order, held, predictor),
+            decided=~np.isin(order, list(engine.preferences.undecided)),
+            final=np.broadcast_to(np.True_, submitted),
+        )
+        return Records(
+            submit_time=submit,
+            start_time=start,
+            end_time=end,
+            run_start=start,
+            allocated=allocated,
+            believed_runtime=state.belief,
+            status=STATUSES[self.calendar.killed.view(np.int8)].tolist(),
+            restarts=first_run,
+            stretches=stretches,
+            consultations=asked,
+            counters={"starts": float(submitted)},
+            processors=engine.view.processors,
+        )

@@ -17,9 +17,8 @@ from numba.experimental import structref
 
 from predictors.compiling import PACKAGES, compiled
 from sim.errors import PolicyError
-from sim.state.calendar import Calendar
 from sim.state.run_state import State, struct_type
-from sim.state.run_steps import next_event_time, plan_ends, process_instant, start
+from sim.state.run_steps import Calendar, next_event_time, plan_ends, process_instant, start
 from sim.state.waiting_queue import Queue, pop, tidy
 
 INSTANTS = 256

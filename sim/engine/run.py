@@ -1,13 +1,18 @@
 """A run, by the engine in Python or in compiled steps of which Python sees what it needs."""
 
+import gc
+
 from predictors.base import setting
-from sim.engine.clock import collect_after, gc_paused
-from sim.engine.compiled_passes import CompiledPasses
+from sim.engine.clock import gc_paused
 from sim.engine.engine import Engine
+from sim.engine.event_list import CompiledPasses
 from sim.engine.protocols import acts_as
 from sim.engine.setup import Setup
 from sim.machine.base import Dedicated
 from sim.state.records import Records
+
+LARGE = 100_000
+"""Jobs of a run from which on its engine is freed at once."""
 
 
 def simulate(setup: Setup) -> Records:
@@ -39,7 +44,8 @@ def simulate(setup: Setup) -> Records:
         engine.compiled = compiled_passes(engine)
         records = engine.run()
         del engine
-    collect_after(len(setup.trace.jobs))
+    if len(setup.trace.jobs) >= LARGE:
+        gc.collect()  # parts of an engine know each other, so they do not go by themselves
     return records
 
 

@@ -8,11 +8,10 @@ import numpy as np
 
 from predictors.base import provider
 from predictors.under_load.load_aware import LoadForm, NeedsLoad, Parts
-from sim.engine.collaborator import Collaborator
+from sim.engine.protocols import Collaborator
 from sim.state.machine_state import Run
-from sim.state.predicted import LEAST_BELIEF
 from sim.state.processors import as_numbers
-from sim.state.view import View
+from sim.state.view import LEAST_BELIEF, View
 
 if TYPE_CHECKING:
     from sim.background.load_forecast import LoadForecast

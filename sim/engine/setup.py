@@ -7,8 +7,8 @@ from typing import Literal
 from predictors.base import FloatArray, Observation, RuntimePredictor
 from sim.engine.protocols import SchedulingPolicy
 from sim.engine.watcher import Watcher
+from sim.engine.work import USUAL_NOISE, SensorNoise
 from sim.machine.base import Machine
-from sim.state.sensors import USUAL_NOISE, SensorNoise
 from workloads.base import GroundTruth, Trace
 
 Overrun = Literal["extend", "kill"]

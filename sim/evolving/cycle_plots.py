@@ -8,8 +8,8 @@ import numpy as np
 from predictors.base import FloatArray, IntArray
 from predictors.cycles.interference import MedianDetector
 from predictors.cycles.online import OnlineCyclePredictor
-from sim.evolving.attempts import Attempt
 from sim.evolving.settings import EvolvingScene
+from sim.evolving.stages import Attempt
 from sim.machine.base import Machine
 from sim.machine.failing import FailingMachine
 from sim.state.processors import nodes_of

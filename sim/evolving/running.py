@@ -1,27 +1,35 @@
-"""What happens to running jobs besides: nodes that fail, and beliefs renewed by cycles."""
+"""What running evolving jobs do besides: renew what is believed of them, and ask the scheduler.
 
-from collections.abc import Callable, Iterator
-from dataclasses import replace
+A job looks at itself at the end of a cycle, now and then, and before it would stop for its limit.
+It asks for processors, or a longer walltime. What it asks for follows from the cycles that it has
+measured and, for the efficiency of other counts, from the site's predictor; never from the truth.
+Beside the engine's the truth is asked once: for what it cost a job not to get what it asked for.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 from heapq import heappop, heappush
-from math import inf
+from math import ceil, inf
 from typing import Any
 
 import numpy as np
 
+from predictors.cycles.online import CellTrend, RemainingTime
 from predictors.in_loop.dynamic import Dynamic
-from sim.engine.clock import EXPIRY, FAILURE, REPAIR, Occurrence
-from sim.engine.collaborator import Collaborator
+from sim.engine.clock import FAILURE, WAKE, Occurrence
 from sim.engine.engine import Engine
+from sim.engine.protocols import Collaborator
 from sim.engine.runs_under_load import RENEWAL_SHARE
-from sim.errors import SimError
+from sim.errors import PolicyError
 from sim.evolving.settings import EvolvingScene
 from sim.evolving.stages import Stages
-from sim.machine.failing import FailingMachine, NodeEvent
-from sim.state.machine_state import Run
-from sim.state.processors import count_processors
-from sim.state.records import Outages, Records
+from sim.state.decisions import Decision, Grant, Refuse
+from sim.state.machine_state import Request, Run
+from sim.state.records import Asked, Records, Requests
+from sim.state.run_state import rounded
 
-Mover = Callable[[Run, float], None]
+WINDOW = 32
+"""Latest cycles from which a job takes its speed."""
 
 
 class Follower(Collaborator):
@@ -53,16 +61,15 @@ class Renewal(Follower):
     predictor : Dynamic
     work : Stages
     scene : EvolvingScene
-    move : callable
-        Moves the believed end of a run to a time, seconds.
+    engine : Engine
     """
 
-    def __init__(self, predictor: Dynamic, work: Stages, scene: EvolvingScene, move: Mover) -> None:
+    def __init__(
+        self, predictor: Dynamic, work: Stages, scene: EvolvingScene, engine: Engine
+    ) -> None:
         self._renewals = 0
-        self._predictor = predictor
-        self._work = work
-        self._scene = scene
-        self._move = move
+        self._predictor, self._work, self._scene = predictor, work, scene
+        self._move = engine.move_believed_end
         self._due: list[tuple[float, int, int]] = []
         self._running: dict[int, tuple[Run, float]] = {}
 
@@ -125,149 +132,306 @@ class Renewal(Follower):
         return True
 
 
-TRIES, MOST_STARTS = 10, 1000
-"""Of a job that begins from zero: interruptions after which it is asked whether it can be
-expected to end, and the starts that it may be expected to take, unless
-``cluster.max_restarts`` allows more."""
+@dataclass
+class _Self:
+    """What a running job knows of itself.
+
+    Attributes
+    ----------
+    run : Run
+    trend : CellTrend
+        Of the cells of the whole mesh.
+    ahead : RemainingTime
+        On the processors that it holds.
+    seen : float
+        Seconds at full speed of the present attempt up to which cycles were taken in.
+    mean : float
+        Seconds of a cycle lately.
+    look : Occurrence or None
+        When it looks at itself next; any other that was planned is out of date.
+    """
+
+    run: Run
+    trend: CellTrend
+    ahead: RemainingTime
+    seen: float = 0.0
+    mean: float = inf
+    look: Occurrence | None = None
 
 
-class NodeOutages(Collaborator):
-    """Lets the nodes of a machine fail and come back, and keeps when they did.
+class Asker(Follower):
+    """Lets evolving jobs ask, carries out what the policy grants, and keeps the books of it.
 
     Parameters
     ----------
-    engine : Engine
-    machine : FailingMachine
+    scene : EvolvingScene
     work : Stages
-    interrupt : callable
-        Ends a run before its time.
+    engine : Engine
+        Only where it kills jobs at their limits do they ask for time; whatever is asked is
+        refused at once where its policy answers nobody.
+    expect : callable
+        Lets an evolving run end at a time with an outcome, whatever was expected before.
     """
 
     def __init__(
         self,
-        engine: Engine,
-        machine: FailingMachine,
+        scene: EvolvingScene,
         work: Stages,
-        interrupt: Callable[[Run], None],
+        engine: Engine,
+        expect: Callable[[Run, float, str], None],
     ) -> None:
-        self._failures = self._shrunk = 0
-        self._engine, self._machine, self._work = engine, machine, work
-        self._interrupt = interrupt
-        self._ended: list[tuple[int, float, float]] = []
-        self._failed_at: dict[int, float] = {}
-        failures = machine.failures
-        self._events: Iterator[NodeEvent] = iter(()) if failures is None else failures.events()
-        self._expect_next()
+        self._engine, self._expect = engine, expect
+        self._asked: list[Asked] = []
+        self._denied_wait = 0.0
+        self._asks, self._scene, self._work = scene.saving.asks, scene, work
+        self._clock, self._view, self._requests = engine.clock, engine.view, engine.state.requests
+        self._jobs: dict[int, _Self] = {}
+        self._standing: dict[tuple[int, str], Asked] = {}
+        self._denied: dict[int, tuple[Asked, float, float]] = {}
+        """What is asked and not granted, since when, and what a second without it costs."""
+        self._short_of_time: set[int] = set()
+        self._cut_short: dict[int, float] = {}
 
-    def started(self, run: Run, planned: float, predicted: float) -> float:
-        """Refuse to begin a job once more, and from zero, that cannot be expected to end."""
-        job, processors, again, machine = run.job, run.processors, run.number, self._machine
-        if again < TRIES or self._work.evolves(job):
-            return predicted
-        if machine.shrink_off_failed and self._engine.malleable[job]:
-            return predicted
-        runtime = self._work.runtime(job, processors)
-        starts = machine.expected_starts(runtime, processors)
-        if starts > machine.max_restarts >= MOST_STARTS:
-            raise SimError(
-                f"job {self._engine.trace.jobs['job_id'].iat[job]} cannot be expected to end: it "
-                f"takes {runtime:,.0f} s on {processors} processors without checkpoints, where "
-                f"cluster.mtbf={machine.mtbf:.15g} lets it begin {starts:.2g} times on average "
-                f"({again} so far); change cluster.mtbf, evolving or the policy, raise "
-                f"cluster.max_restarts={machine.max_restarts}, or set it below {MOST_STARTS:,} to "
-                "give such jobs up"
-            )
-        return predicted
+    # Looks
+
+    def begin(self, run: Run, now: float) -> None:
+        """Follow a run that begins, or goes on in another way, at `now`."""
+        job, own = run.job, self._jobs.get(run.job)
+        if own is None or own.run is not run:
+            self._short_of_time.discard(job)
+            self._denied_wait += now - self._cut_short.pop(job, now)
+            trend = CellTrend() if own is None else own.trend
+            own = self._jobs[job] = _Self(run, trend, self._model(run))
+        elif own.ahead.nprocs != run.processors:
+            own.ahead = self._model(run)
+        own.seen = 0.0
+        self._plan(own, now)
+
+    def _model(self, run: Run) -> RemainingTime:
+        offline = self._scene.benchmark(run.job)
+        return RemainingTime(self._work.cycles(run.job), offline, run.processors, WINDOW)
+
+    def _pause(self, run: Run, now: float) -> float:
+        """Return the least time between two looks of a job at itself, seconds."""
+        return max(self._asks.every, RENEWAL_SHARE * (now - run.start))
+
+    def _plan(self, own: _Self, now: float) -> None:
+        """Look next at the end of a cycle: at the latest before the attempt stops for its limit."""
+        own.look = None
+        found = self._work.next_cycle_end(own.run, now + self._pause(own.run, now), own.seen)
+        if found is not None:
+            time, seconds = found
+            own.look = Occurrence(self._clock, max(time, now), WAKE, self._look, (own, seconds))
+
+    def _look(self, occurrence: Any) -> None:
+        """Let a job look at itself, and ask."""
+        own: _Self = occurrence.subject[0]
+        run, now, until = own.run, self._clock._now, occurrence.subject[1]
+        if own.look is not occurrence:
+            return
+        cells, seconds = self._work.measured(run, own.seen, until)
+        own.seen = until
+        if cells.size:
+            own.trend.update(cells * run.processors)
+            own.ahead.update(cells, seconds)
+            own.mean = float(seconds[-WINDOW:].mean())
+        self._ask_processors(own, now)
+        self._ask_walltime(own, now)
+        self._plan(own, now)
+
+    def end(self, run: Run) -> None:
+        """Follow a run no longer; what it asked for it needs no more."""
+        own = self._jobs.get(run.job)
+        if own is None or own.run is not run:
+            return
+        own.look = None
+        for kind in ("processors", "walltime"):
+            self._answer(run.job, kind, "withdrawn")
+        self._settle(run.job, self._clock._now)
+
+    def stopped(self, run: Run, now: float) -> None:
+        """Note that a run ended for its limit: if it had asked for more, its wait is the price."""
+        if run.job in self._short_of_time:
+            self._cut_short[run.job] = now
+
+    def ended(self, run: Run, status: str) -> None:
+        """Forget a job that will not run again."""
+        self.end(run)
+        self._jobs.pop(run.job, None)
+        self._cut_short.pop(run.job, None)
 
     def complete(self, records: Records) -> Records:
-        """Add what failed, and who went on without it."""
-        assert records.recoveries is not None
-        counters = {**records.counters, "node_failures": float(self._failures)}
-        if self._machine.shrink_off_failed:
-            counters["shrunk_runs"] = float(self._shrunk)
-        end = float(records.end_time.max(initial=0.0))  # of outages that still last too
-        lasting = [(node, begin, end) for node, begin in self._failed_at.items() if begin < end]
-        nodes, start, stop = np.array([*self._ended, *lasting], float).reshape(-1, 3).T.copy()
-        ranges = (self._machine.processors_of(int(node)) for node in nodes)
-        width = np.array([count_processors((one,)) for one in ranges], np.int64)
-        outages = Outages(start, np.minimum(stop, end), width)
-        recoveries = replace(records.recoveries, outages=outages)
-        return replace(records, counters=counters, recoveries=recoveries)
+        """Add all that was asked for."""
+        return replace(records, requests=Requests(tuple(self._asked), self._denied_wait))
 
-    def _expect_next(self) -> None:
-        """Wait for the next failure or repair."""
-        event = next(self._events, None)
-        if event is not None:
-            priority = FAILURE if event.kind == "failure" else REPAIR
-            Occurrence(self._engine.clock, event.time, priority, self._take_in, event)
+    # Requests
+
+    def _ask_processors(self, own: _Self, now: float) -> None:
+        run, view = own.run, self._view
+        if not (self._asks.for_processors and view.malleable[run.job]):
+            return
+        wanted = self._wanted(own)
+        self._settle(run.job, now)
+        if wanted == run.processors:
+            self._answer(run.job, "processors", "withdrawn")
+            return
+        asked = self._ask(run, "more" if wanted > run.processors else "fewer", wanted)
+        self._denied[run.job] = asked, now, self._price(own, wanted)
+
+    def _wanted(self, own: _Self) -> int:
+        """Return the count that a job would have by its own predictions."""
+        run, asks = own.run, self._asks
+        bound = asks.efficiency
+        count = run.processors if bound is None else self._efficient(run, bound)
+        memory = self._scene.saving.memory
+        if asks.memory and memory is not None and own.trend.count:
+            cells = own.trend.ahead(
+                np.array([0.0, self._pause(run, self._clock._now) / own.mean])
+            ).max()
+            count = max(count, ceil(cells / memory))
+        counts = self._view.counts(run.job)
+        place = int(np.searchsorted(counts, count, side="left"))
+        return int(counts[min(place, counts.size - 1)])
+
+    def _efficient(self, run: Run, bound: float) -> int:
+        """Return the most processors that are predicted to keep an efficiency."""
+        counts = self._view.counts(run.job)
+        curve = self._view.curve(run.job, np.concatenate(([1], counts)))
+        if curve is None:
+            return run.processors
+        good = counts[curve[0] >= bound * counts * curve[1:]]
+        return int(good[-1]) if good.size else int(counts[0])
+
+    def _ask_walltime(self, own: _Self, now: float) -> None:
+        """Ask for time if the rest is predicted not to fit, checkpoints and load included."""
+        run, engine = own.run, self._engine
+        if not (self._asks.walltime and engine.kills):
+            return
+        left, slower = self._work.ahead_of(run, own.seen, now)
+        if left == 0 or own.ahead.online.cycles_ == 0:
+            return
+        remaining = own.ahead.predict(left=left)
+        until = now + remaining.seconds * slower * self._scene.saving.margin
+        limit = engine.resizer.kill_time(run)
+        if until <= limit:
+            self._answer(run.job, "walltime", "withdrawn")
+            return
+        self._short_of_time.add(run.job)
+        self._ask(run, "walltime", run.processors, until, until - limit)
+
+    def _ask(
+        self, run: Run, kind: str, wanted: int, until: float = 0.0, seconds: float = 0.0
+    ) -> Asked:
+        """Put a request before the policy, or bring a standing one up to date; return its row."""
+        key = run.job, kind if kind == "walltime" else "processors"
+        asked = self._standing.get(key)
+        if asked is None or asked.kind != kind:
+            self._answer(*key, "withdrawn")
+            now, held = self._clock._now, run.processors
+            asked = Asked(run.job, run.number, now, kind, held, wanted, seconds)
+            self._asked.append(asked)
+            self._standing[key] = asked
+        asked.held, asked.wanted, asked.seconds = run.processors, wanted, seconds
+        self._requests[key] = Request(*key, wanted, until, asked.time)
+        if self._engine.preferences.answers:
+            self._engine.ask_for_pass()
+        else:
+            self._answer(*key, "refused")
+        return asked
+
+    def _answer(self, job: int, kind: str, outcome: str) -> None:
+        """Note what became of a request, if one stands, and take it from the policy's view."""
+        asked, now = self._standing.pop((job, kind), None), self._clock._now
+        if asked is None:
+            return
+        del self._requests[job, kind]
+        asked.outcome, asked.answered = outcome, now
+        if outcome == "granted":
+            if kind == "processors":
+                self._settle(job, now)
+            else:
+                self._short_of_time.discard(job)
+
+    # What a policy says to requests
+
+    def carried_out(self, decision: Decision, now: float) -> bool:
+        """Carry out what a policy says to a request; say whether it says that.
+
+        A grant is taken in at once, but after the pass that decided it, which has not
+        seen it: there is another at the same instant.
+
+        Raises
+        ------
+        PolicyError
+            If no such request stands, or the cost is below 0.
+        """
+        if not isinstance(decision, Grant | Refuse):
+            return False
+        engine = self._engine
+        if (decision.job, decision.kind) not in self._requests:
+            raise PolicyError(f"{decision!r} answers a request that is not pending")
+        if isinstance(decision, Refuse):
+            self._answer(decision.job, decision.kind, "refused")
+            return True
+        if not decision.cost >= 0:
+            raise PolicyError(f"{decision!r}: a cost must be at least 0 seconds")
+        run = engine.view.running[decision.job]
+        Occurrence(engine.clock, now, FAILURE, self._take_in, (run, decision))
+        return True
 
     def _take_in(self, occurrence: Any) -> None:
-        """Let a node fail or come back; stop when no job is left, or none can start."""
-        engine = self._engine
-        all_ended = engine.log.ended == len(engine.submit)
-        down, following = engine.state.outages, engine.event_list.following
-        nothing_else = not (engine.clock._queue or down or following < inf)
-        if all_ended or nothing_else:
-            return
-        event: NodeEvent = occurrence.subject
-        engine.happened()
-        if event.kind == "failure":
-            self._fail(event.node)
+        """Take in what is granted, if its run still goes on and still wants it."""
+        run: Run = occurrence.subject[0]
+        grant: Grant = occurrence.subject[1]
+        asked = self._requests.get((run.job, grant.kind))
+        if asked is not None and self._view.running.get(run.job) is run:
+            over = self._lengthen if grant.kind == "walltime" else self._give_processors
+            over(run, grant, asked)
+
+    def _give_processors(self, run: Run, grant: Grant, asked: Request) -> None:
+        """Let a run go on with the processors that it asked for, from its next cycle on."""
+        engine, now = self._engine, self._clock._now
+        pending = self._work.until_cycle_end(run, now)
+        if pending is None:
+            self._reply(grant, "withdrawn")
+        elif pending > 0.0 and asked.processors < run.processors:
+            # Until then it needs what it gives back.
+            Occurrence(engine.clock, now + pending, FAILURE, self._take_in, (run, grant))
         else:
-            self._repair(event.node)
-        self._disturb()
-        self._expect_next()
+            self._reply(grant, "granted")
+            self._work.finish_cycle(run, now)
+            engine.resizer.grant(run, asked.processors, grant.cost, pending, now)
 
-    def _disturb(self) -> None:
-        state = self._engine.state
-        state.disturbed = state.outages_changed = True
-        self._engine.ask_for_pass()
+    def _lengthen(self, run: Run, grant: Grant, asked: Request) -> None:
+        """Let a run go on for as long as it asked for before it is killed."""
+        engine, now = self._engine, self._clock._now
+        self._reply(grant, "granted")
+        engine.resizer.extend(run, asked.until)
+        end, outcome = self._work.extend(run, asked.until)
+        self._expect(run, end, outcome)
+        self._plan(self._jobs[run.job], now)
+        later = max(run.believed_end, asked.until)
+        engine.move_believed_end(run, rounded(later, end, now))
 
-    def _fail(self, node: int) -> None:
-        """End what runs on a node, and take its processors out of service."""
-        engine, now = self._engine, self._engine.clock._now
-        self._failures += 1
-        first, last = self._machine.processors_of(node)
-        self._lose(first, last)
-        self._failed_at[node] = now
-        engine.state.allocate_named(((first, last),))
-        self._believe(node, now, max(self._machine.repair, 1.0))
+    def _reply(self, grant: Grant, outcome: str) -> None:
+        self._answer(grant.job, grant.kind, outcome)
+        engine = self._engine
+        engine.happened()
+        engine.state.disturbed = True
 
-    def _lose(self, first: int, last: int) -> None:
-        """End what runs on processors from first to last, or let it go on without them."""
-        engine, seconds = self._engine, self._machine.shrink_seconds
-        shrink = engine.resizer.shrink_off if self._machine.shrink_off_failed else None
-        for run in sorted(engine.state.running.values(), key=lambda run: run.job):
-            spans = [(max(low, first), min(high, last)) for low, high in run.nodes]
-            lost = tuple((low, high) for low, high in spans if low <= high)
-            if lost and shrink is not None and shrink(run, lost, seconds, engine.clock._now):
-                engine.state.release(lost)
-                self._shrunk += 1
-            elif lost:
-                self._interrupt(run)
+    # What it costs not to get what one asked for
 
-    def _repair(self, node: int) -> None:
-        engine, state = self._engine, self._engine.state
-        self._ended.append((node, self._failed_at.pop(node), engine.clock._now))
-        state.repair(node)
-        state.release((self._machine.processors_of(node),))
+    def _price(self, own: _Self, wanted: int) -> float:
+        """Return the true share of its time that a job would be spared on the count it wants."""
+        saving, cells = self._scene.saving, own.trend.last
 
-    def _believe(self, node: int, began: float, seconds: float) -> None:
-        """Believe that a node is back after so many seconds."""
-        # Once every job has ended nobody asks any more, and time may stop.
-        engine, state = self._engine, self._engine.state
-        is_over = engine.log.ended == len(engine.submit)
-        end = inf if is_over else began + seconds
-        state.fail(node, end, count_processors((self._machine.processors_of(node),)))
-        if not is_over:
-            Occurrence(engine.clock, end, EXPIRY, self._prolong, (node, began, end))
+        def pace(count: int) -> float:
+            pages = saving.memory is not None and cells / count > saving.memory
+            return (saving.paging if pages else 1.0) * self._work.runtime(own.run.job, count)
 
-    def _prolong(self, occurrence: Any) -> None:
-        """Double the believed length of an outage that has outlived it."""
-        node, began, believed = occurrence.subject
-        state = self._engine.state
-        if node not in state.outages or state.outages[node][0] != believed:
-            return
-        state.repair(node)
-        self._believe(node, began, 2.0 * (believed - began))
-        self._disturb()
+        return max(1.0 - pace(wanted) / pace(own.run.processors), 0.0)
+
+    def _settle(self, job: int, now: float) -> None:
+        if job in self._denied:
+            asked, since, rate = self._denied.pop(job)
+            asked.denied_time += rate * (now - since)

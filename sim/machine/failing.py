@@ -1,7 +1,11 @@
-"""The machine whose nodes fail and are repaired, and on which foreign processes may run."""
+"""The machine whose nodes fail and are repaired, and on which foreign processes may run.
+
+Each node is quiet and disturbed by them in turn; a tightly coupled job runs at the speed of its
+slowest node.
+"""
 
 import heapq
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from math import ceil, exp, gamma, inf, log, nextafter
 from typing import Literal, NamedTuple
@@ -12,10 +16,113 @@ from numpy.typing import ArrayLike
 from predictors.base import FloatArray
 from sim.errors import Bounds, between, check_choice
 from sim.machine.base import Dedicated
-from sim.machine.disturbed import NodeInterference
 from sim.state.processors import nodes_of
 from sim.state.records import Ranges
 from workloads.streams import Streams
+
+PHASES_AT_ONCE = 8
+"""Quiet and disturbed phases that are drawn together for a node."""
+
+
+class Slowdown(NamedTuple):
+    """How a set of nodes is slowed from a time on.
+
+    Attributes
+    ----------
+    times : numpy.ndarray of float, shape (k,), seconds
+        Where the factor changes; the first is the time asked for.
+    factors : numpy.ndarray of float, shape (k,)
+        From each time on, cycles take so many times as long.
+    """
+
+    times: FloatArray
+    factors: FloatArray
+
+    def work(self, elapsed_until: float) -> float:
+        """Return the undisturbed seconds of work done from the start until a time."""
+        ends = np.append(self.times[1:], inf)
+        spent = np.clip(np.minimum(ends, elapsed_until) - self.times, 0.0, None)
+        return float(np.sum(spent / self.factors))
+
+    def wall(self, work: FloatArray) -> FloatArray:
+        """Return the times at which so many undisturbed seconds of work are done.
+
+        Work beyond the last change goes on at its factor.
+        """
+        done = np.concatenate(([0.0], np.cumsum(np.diff(self.times) / self.factors[:-1])))
+        at = np.searchsorted(done, work, side="right") - 1
+        return np.asarray(self.times[at] + (work - done[at]) * self.factors[at])
+
+
+@dataclass(eq=False)
+class NodeInterference:
+    """Quiet and disturbed phases of every node, both exponential.
+
+    They depend on the seed, the replication and the node's number alone, never on the schedule.
+
+    Parameters
+    ----------
+    quiet, disturbed : float
+        Mean lengths of the phases, seconds. A node starts quiet.
+    factor : float
+        How many times as long work takes while disturbed, above 1; 2 is one
+        process that shares the processor (the paper's Figure 5).
+    share : float
+        Share of the nodes that is ever disturbed, 0 to 1.
+    key : int
+        Key of the random stream (``Streams.key("interference")``).
+    start : float
+        When the phases start, seconds.
+
+    Examples
+    --------
+    >>> phases = NodeInterference(quiet=100.0, disturbed=50.0, key=1)
+    >>> slowdown = phases.slowdown([0, 1], 0.0, 1000.0)
+    >>> float(slowdown.factors[0]), float(slowdown.factors.max())
+    (1.0, 2.0)
+    """
+
+    quiet: float = 86400.0
+    disturbed: float = 3600.0
+    factor: float = 2.0
+    share: float = 1.0
+    key: int = 0
+    start: float = 0.0
+    _draws: dict[int, np.random.Generator | None] = field(default_factory=dict, init=False)
+    _changes: dict[int, FloatArray] = field(default_factory=dict, init=False)
+
+    def changes(self, node: int, until: float) -> FloatArray:
+        """Return the times at which a node's phases change, at least up to `until`.
+
+        Disturbed phases begin at even positions.
+        """
+        if node not in self._draws:
+            rng = np.random.Generator(np.random.Philox(key=self.key, counter=[0, 0, node, 0]))
+            ever = rng.random() < self.share
+            self._draws[node] = rng if ever else None
+            self._changes[node] = np.empty(0)
+        draw, known = self._draws[node], self._changes[node]
+        while draw is not None and (known.size == 0 or known[-1] <= until):
+            means = np.tile([self.quiet, self.disturbed], PHASES_AT_ONCE)
+            lengths = means * draw.standard_exponential(means.size)
+            base = known[-1] if known.size else self.start
+            known = np.concatenate((known, base + np.cumsum(lengths)))
+        self._changes[node] = known
+        return known
+
+    def slowdown(self, nodes: Sequence[int], start: float, until: float) -> Slowdown:
+        """Return how a job on these nodes is slowed from `start` to `until`.
+
+        The job waits for its slowest node: it is slowed while any is disturbed.
+        """
+        known = [self.changes(node, until) for node in nodes]
+        inside = [row[(row > start) & (row <= until)] for row in known]
+        times = np.unique(np.concatenate([[start], *inside]))
+        counts = sum(np.searchsorted(row, times, side="right") % 2 for row in known)
+        factors = np.where(np.asarray(counts) > 0, self.factor, 1.0)
+        kept = np.append(True, np.diff(factors) != 0.0)
+        return Slowdown(times[kept], np.broadcast_to(factors, times.shape)[kept])
+
 
 DRAWN_AT_ONCE = 8
 """Lives and repairs that are drawn together for a node."""
@@ -102,27 +209,6 @@ class NodeEvent(NamedTuple):
     kind: Literal["failure", "repair"]
 
 
-class _NodeClock:
-    """Failures and repairs of one node, drawn as far as anyone has looked."""
-
-    def __init__(
-        self, rng: np.random.Generator, lifetimes: Lifetimes, repairs: Repairs, start: float
-    ) -> None:
-        self._rng, self._lifetimes, self._repairs = rng, lifetimes, repairs
-        self.failures = np.array([start + lifetimes.draw_first(rng)])
-        self.repairs = self.failures + repairs.draw(rng, 1)
-
-    def at(self, index: int) -> tuple[float, float]:
-        """Return the failure of that index and the repair that ends it."""
-        while index >= self.failures.size:
-            lives = self._lifetimes.draw(self._rng, DRAWN_AT_ONCE)
-            away = self._repairs.draw(self._rng, DRAWN_AT_ONCE)
-            ends = self.repairs[-1] + np.cumsum(lives + away)
-            self.repairs = np.concatenate((self.repairs, ends))
-            self.failures = np.concatenate((self.failures, ends - away))
-        return float(self.failures[index]), float(self.repairs[index])
-
-
 @dataclass(eq=False)
 class NodeFailures:
     """Failures and repairs of all nodes, the same whatever is asked first.
@@ -154,13 +240,19 @@ class NodeFailures:
     repairs: Repairs
     key: int
     start: float = 0.0
-    _clocks: dict[int, _NodeClock] = field(default_factory=dict, init=False)
 
-    def _clock(self, node: int) -> _NodeClock:
-        if node not in self._clocks:
-            rng = np.random.Generator(np.random.Philox(key=self.key, counter=[0, 0, node, 0]))
-            self._clocks[node] = _NodeClock(rng, self.lifetimes, self.repairs, self.start)
-        return self._clocks[node]
+    def _clock(self, node: int) -> Iterator[tuple[float, int]]:
+        """Yield when a node fails (0) and is back (1), in turn, without end."""
+        rng = np.random.Generator(np.random.Philox(key=self.key, counter=[0, 0, node, 0]))
+        failures = np.array([self.start + self.lifetimes.draw_first(rng)])
+        ends = failures + self.repairs.draw(rng, 1)
+        while True:
+            for times in zip(failures.tolist(), ends.tolist(), strict=True):
+                yield from zip(times, (0, 1), strict=True)
+            lives = self.lifetimes.draw(rng, DRAWN_AT_ONCE)
+            away = self.repairs.draw(rng, DRAWN_AT_ONCE)
+            ends = ends[-1] + np.cumsum(lives + away)
+            failures = ends - away
 
     def _first_failures(self) -> list[float]:
         """Return when each node first fails, without clocks of their own.
@@ -181,13 +273,16 @@ class NodeFailures:
 
         At one instant failures come before repairs, then nodes in their order.
         """
-        pending = [(time, 0, node, 0) for node, time in enumerate(self._first_failures())]
+        clocks: dict[int, Iterator[tuple[float, int]]] = {}
+        pending = [(time, 0, node) for node, time in enumerate(self._first_failures())]
         heapq.heapify(pending)
         while True:
-            time, back, node, index = heapq.heappop(pending)
+            time, back, node = heapq.heappop(pending)
             yield NodeEvent(time, node, "repair" if back else "failure")
-            index += back  # after a repair comes the next failure, after that its repair
-            heapq.heappush(pending, (self._clock(node).at(index)[1 - back], 1 - back, node, index))
+            if node not in clocks:
+                clocks[node] = self._clock(node)
+                next(clocks[node])  # its first failure
+            heapq.heappush(pending, (*next(clocks[node]), node))
 
 
 Requeueing = Literal["head", "tail"]

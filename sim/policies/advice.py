@@ -14,8 +14,7 @@ from predictors.compiling import compiled, direct
 from predictors.remarks import ELSEWHERE, UNUSABLE
 from sim.errors import AT_LEAST_0, AT_LEAST_1, check_choice
 from sim.policies.ties import first_least
-from sim.state.feasible_counts import Support
-from sim.state.view import View
+from sim.state.view import Support, View
 
 Repair = Literal["fitted", "always", "never"]
 Counts = Literal["powers_of_two", "all"]

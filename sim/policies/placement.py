@@ -13,7 +13,7 @@ from sim.state.processors import as_ranges
 from sim.state.view import View
 
 if TYPE_CHECKING:
-    from sim.background.kernels import LoadedLinks
+    from sim.background.background import LoadedLinks
     from sim.background.load_forecast import LoadForecast
 
 

@@ -15,6 +15,7 @@ from sim.engine.protocols import acts_as
 from sim.engine.run import simulate
 from sim.engine.setup import Setup
 from sim.engine.watcher import Watcher
+from sim.engine.work import SensorNoise
 from sim.errors import PolicyError
 from sim.machine.base import Machine
 from sim.machine.failing import Failing, FailingMachine
@@ -25,7 +26,6 @@ from sim.simulation.parts import OBJECT, is_own
 from sim.simulation.progress import DAY, ProgressGuard, ProgressWatcher
 from sim.simulation.recorded_schedule import RecordedSchedule, is_recorded
 from sim.state.records import Records
-from sim.state.sensors import SensorNoise
 from workloads.base import GroundTruth, Trace
 from workloads.streams import Streams
 from workloads.truth.build import build_truth, with_users

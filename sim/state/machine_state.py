@@ -140,7 +140,7 @@ class MachineState:
         that is neither granted nor refused stands.
     efficiency : dict of int to float
         Of running jobs on the processors they hold, as measured now; see
-        `sim.state.sensors.EfficiencySensor`.
+        `sim.engine.work.EfficiencySensor`.
     measured : set of int
         Running jobs of which a policy has read that.
     load : LoadForecast or None

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from itertools import chain
-from typing import TYPE_CHECKING, overload
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -99,13 +99,7 @@ class NodeSets(Sequence[Ranges]):
     def __len__(self) -> int:
         return self.first.size - 1
 
-    @overload
-    def __getitem__(self, place: int) -> Ranges: ...
-    @overload
-    def __getitem__(self, place: slice) -> list[Ranges]: ...
-    def __getitem__(self, place: int | slice) -> Ranges | list[Ranges]:
-        if isinstance(place, slice):
-            return [self[k] for k in range(*place.indices(len(self)))]
+    def __getitem__(self, place: int) -> Ranges:  # type: ignore[override]
         if not -len(self) <= place < len(self):
             raise IndexError(f"set {place} of {len(self)}")
         here = slice(*self.first[place % len(self) :][:2])

@@ -1,6 +1,6 @@
 """The state of a run by name, and the compiled steps of its books: who runs, believed how long.
 
-When runs really end stands in `sim.state.calendar` alone. Compiled code and Python read and
+When runs really end stands in `sim.state.run_steps` alone. Compiled code and Python read and
 write the same arrays; with Numba switched off the compiled steps run as plain Python.
 """
 
@@ -289,14 +289,10 @@ def rounded(believed: float, end: float, now: float) -> float:
 @compiled
 def _move_holder(state: State, before: int, after: int) -> None:
     """Close the gap at one place of the table of holders, and open one at another."""
-    end, job, held = state.holder_end, state.holder_job, state.holder_processors
-    step = 1 if after > before else -1
-    for k in range(before, after, step):
-        end[k] = end[k + step]
-    for k in range(before, after, step):
-        job[k] = job[k + step]
-    for k in range(before, after, step):
-        held[k] = held[k + step]
+    first, last, by = (before + 1, after + 1, -1) if after > before else (after, before, 1)
+    shift(state.holder_end, first, last, by)
+    shift(state.holder_job, first, last, by)
+    shift(state.holder_processors, first, last, by)
 
 
 @compiled

@@ -1,30 +1,473 @@
-"""What a policy sees of the machine: live, read-only, and never a true runtime."""
+"""What a policy sees of a run: live, read-only, and never a true runtime.
 
-from collections.abc import Mapping, Sequence
+Of jobs what has arrived, of the machine its state, and of runtimes what is believed.
+"""
+
+from collections.abc import Callable, Mapping, Sequence, Set
 from dataclasses import dataclass
-from functools import cached_property
-from operator import attrgetter
+from functools import lru_cache
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
-from predictors.base import FloatArray, IntArray, RuntimePredictor, VisibleJobs
+from predictors.base import (
+    BoolArray,
+    Explanation,
+    FloatArray,
+    Inquisitive,
+    IntArray,
+    RuntimePredictor,
+    Selective,
+    VisibleJobs,
+    provider,
+    setting,
+)
+from predictors.under_load.load_aware import NeedsLoad, Parts
 from sim.errors import PolicyError
 from sim.state.availability import BelievedEnds
 from sim.state.decisions import Preferences
-from sim.state.feasible_counts import FeasibleCounts, one_by_one, sealed
 from sim.state.machine_state import MachineState, Request, Run
-from sim.state.predicted import LEAST_BELIEF, Beliefs, SeenPredictor
+from sim.state.records import Ranges
 from sim.state.run_state import State
-from sim.state.shown import Changes, OfRuns, OfState, ReadAlone, SeenMachine
 
 if TYPE_CHECKING:
     from sim.background.load_forecast import LoadForecast
 
-ONE_BY_ONE = "application", "requested_processors", "requested_time", "malleable", "submit_time"
+GradeOf = Callable[[int, int], tuple[str, str]]
+Value = TypeVar("Value")
+MANY = 8
+"""Jobs that are shown column by column."""
+LEAST_BELIEF = 1e-3
+"""No runtime is believed shorter, in seconds: the clock must tell its end from its start."""
+ONE_BY_ONE = "requested_processors", "requested_time", "malleable", "submit_time"
 """What is shown of each job as Python's own numbers."""
+_LISTED = 1 << 20
+"""Largest count up to which feasible counts are views of one listed range."""
+
+
+def sealed(values: NDArray[Any]) -> NDArray[Any]:
+    """Return the same numbers as they change, which cannot be written by what is returned.
+
+    Nor by what it is a view of: no attribute leads there.
+
+    Examples
+    --------
+    >>> own = np.zeros(2)
+    >>> shown = sealed(own)
+    >>> own[1] = 3.0
+    >>> shown.tolist(), shown.flags.writeable
+    ([0.0, 3.0], False)
+    """
+    shown = values.view()
+    shown.flags.writeable = False
+    return np.from_dlpack(shown)
+
+
+def one_by_one(values: NDArray[Any]) -> Sequence[Any]:
+    """Return the same numbers as they change, one by one as Python's own."""
+    column: Any = memoryview(cast("Any", values))
+    shown: Sequence[Any] = column
+    return shown
+
+
+@lru_cache(1 << 16)
+def _powers_between(least: int, largest: int, request: int) -> IntArray:
+    """Return the powers of two between two counts, and the request, if it is there, ascending."""
+    powers = 2 ** np.arange(63)
+    wanted = np.union1d(powers, [request])
+    return sealed(wanted[(least <= wanted) & (wanted <= largest)])
+
+
+def place_up_to(counts: IntArray, wanted: int) -> int:
+    """Return the place of the largest count up to `wanted`, else of the first."""
+    return max(int(counts.searchsorted(wanted, side="right")) - 1, 0)
+
+
+class Support(NamedTuple):
+    """What a belief rests on: least and largest count that was seen, and in how many runs.
+
+    Endless runs say that nothing rests on what was seen: the belief has no doubt.
+    """
+
+    least: float
+    most: float
+    runs: float
+
+
+NOTHING_SEEN, NO_DOUBT = Support(0, 0, 0), Support(0.0, np.inf, np.inf)
+
+
+class FeasibleCounts:
+    """Which counts each job can run on; known to policies, unlike how long it takes there.
+
+    Parameters
+    ----------
+    least, largest : numpy.ndarray of int, shape (n,)
+    special : mapping of int to numpy.ndarray
+        The feasible counts, ascending, of each job that cannot run on every count in between.
+    processors : int
+        Size of the machine.
+    """
+
+    def __init__(
+        self,
+        least: IntArray,
+        largest: IntArray,
+        special: Mapping[int, IntArray],
+        processors: int,
+    ) -> None:
+        self._least: Sequence[int] = one_by_one(least)
+        self._largest: Sequence[int] = one_by_one(largest)
+        self._special = special
+        self._all = sealed(np.arange(1, min(processors, _LISTED) + 1))
+
+    def counts(self, job: int) -> IntArray:
+        """Return every feasible count of the job, ascending."""
+        if (special := self.special(job)) is not None:
+            return special
+        least, largest = self._least[job], self._largest[job]
+        if largest > self._all.size:
+            return sealed(np.arange(least, largest + 1))
+        return self._all[least - 1 : largest]
+
+    def powers_of_two(self, job: int, request: int) -> IntArray:
+        """Return the feasible counts that are powers of two, or the request; all if at most two."""
+        least, largest, special = self._least[job], self._largest[job], self.special(job)
+        if special is None and largest - least > 1:
+            return _powers_between(least, largest, request)
+        counts = self.counts(job)
+        is_power = (counts & (counts - 1)) == 0
+        return counts if counts.size <= 2 else sealed(counts[is_power | (counts == request)])
+
+    def special(self, job: int) -> IntArray | None:
+        """Return the job's feasible counts, None where every count between its extremes is."""
+        return self._special.get(job)
+
+    def up_to(self, job: int, wanted: int) -> int:
+        """Return the largest special count of a job up to `wanted`, else its least special one.
+
+        Of a job without any, what is wanted, which is to lie between its extremes.
+        """
+        counts = self.special(job)
+        return wanted if counts is None else int(counts[place_up_to(counts, wanted)])
+
+    def extremes(self, job: int) -> tuple[int, int]:
+        """Return the least and the largest feasible count of the job."""
+        counts = self.special(job)
+        if counts is None:
+            return self._least[job], self._largest[job]
+        return counts.item(0), counts.item(-1)
+
+
+class ReadAlone:
+    """What is handed out: its public names cannot be written."""
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        if not name.startswith("_"):
+            raise AttributeError(f"{name} of a view cannot be written")
+        object.__setattr__(self, name, value)
+
+
+class OfState(Generic[Value]):
+    """What a view shows of the state under the same name.
+
+    Parameters
+    ----------
+    sealed : callable, optional
+        Makes of it what cannot be written.
+    """
+
+    def __init__(self, sealed: Callable[[Any], Value] | None = None) -> None:
+        self._sealed = sealed
+
+    def __set_name__(self, owner: type, name: str) -> None:
+        self._name = name
+
+    def __get__(self, view: Any, owner: type) -> Value:
+        found: Any = getattr(view._state, self._name)
+        return found if self._sealed is None else self._sealed(found)
+
+
+class OfRuns(OfState[Value]):
+    """The same of runs, and of what is new, which the state may have to catch up with."""
+
+    def __get__(self, view: Any, owner: type) -> Value:
+        view._state.name_runs()
+        return super().__get__(view, owner)
+
+
+class ShownJobs:
+    """The jobs that have arrived; of all others everything is 0.
+
+    Parameters
+    ----------
+    jobs : VisibleJobs
+        All jobs.
+    more : mapping of str to numpy.ndarray
+        What policies may know besides, ``least`` and ``largest`` count among it.
+    feasible : callable
+        Job index to the counts that it can run on, None where every count in between is.
+    processors : int
+        Size of the machine.
+
+    Attributes
+    ----------
+    jobs : VisibleJobs
+    more : dict of str to numpy.ndarray
+        What is shown; nothing leads from there to who has not arrived.
+    counts : FeasibleCounts
+        Of jobs that have arrived.
+    """
+
+    def __init__(
+        self,
+        jobs: VisibleJobs,
+        more: Mapping[str, NDArray[Any]],
+        feasible: Callable[[int], IntArray | None],
+        processors: int,
+    ) -> None:
+        self._known = {**vars(jobs), **more}
+        self._written = {name: np.zeros_like(column) for name, column in self._known.items()}
+        self._feasible, self._special = feasible, dict[int, IntArray]()
+        self._columns: Any = [
+            (one_by_one(self._written[name]), one_by_one(known))
+            for name, known in self._known.items()
+        ]
+        self._least, self._largest = one_by_one(more["least"]), one_by_one(more["largest"])
+        shown = {name: sealed(column) for name, column in self._written.items()}
+        self.jobs = VisibleJobs(**{name: shown[name] for name in vars(jobs)})
+        self.more = {name: shown[name] for name in more}
+        self.counts = FeasibleCounts(shown["least"], shown["largest"], self._special, processors)
+
+    def arrive(self, jobs: Sequence[int]) -> None:
+        """Show jobs that have arrived."""
+        if len(jobs) > MANY:
+            places = np.array(jobs)
+            for name, column in self._written.items():
+                column[places] = self._known[name][places]
+        for job in jobs:
+            for written, known in self._columns if len(jobs) <= MANY else ():
+                written[job] = known[job]
+            if (special := self.special(job)) is not None:
+                self._special[job] = special
+
+    def special(self, job: int) -> IntArray | None:
+        """Return any job's feasible counts, None where every count between its extremes is."""
+        least, largest = self._least[job], self._largest[job]
+        counts = None if least == largest else self._feasible(job)
+        return None if counts is None else sealed(counts[(counts >= least) & (counts <= largest)])
+
+    def leave(self, job: int) -> None:
+        """Keep no counts of a job that has ended."""
+        self._special.pop(job, None)
+
+
+class Changes(ReadAlone):
+    """What happened since the last pass, besides arrivals and ends."""
+
+    def __init__(self, state: MachineState) -> None:
+        self._state = state
+
+    moved_ends = OfRuns[Mapping[Run, float]](MappingProxyType)
+    """Runs whose believed end changed, with the former one."""
+    revised = OfState[Set[int]](frozenset)
+    """Applications about which the predictor changed its mind."""
+    resized = OfState[Set[Run]](frozenset)
+    """Runs whose processors a policy has changed behind a scheduler's back."""
+    outages_changed = OfState[bool]()
+    """Whether nodes failed or came back, or are believed back otherwise."""
+    disturbed = OfRuns[bool]()
+    """Whether anything else happened (a wake-up, a failure)."""
+    ahead = OfState[Set[int]](frozenset)
+    """Jobs that go to the head of the queue when they arrive again."""
+
+
+class SeenMachine(ReadAlone):
+    """Processors, nodes, and what is measured of them."""
+
+    def __init__(self, state: MachineState) -> None:
+        self._state = state
+
+    processors_per_node = OfState[int]()
+    """Processors of a node."""
+    outages = OfState[Mapping[int, tuple[float, int]]](MappingProxyType)
+    """Failed nodes: when each is believed to be repaired, and its processors."""
+
+    def idle(self) -> Ranges:
+        """Return the free processors."""
+        return self._state.idle()
+
+    def health(self, job: int, after: float) -> FloatArray:
+        """Return measured over benchmarked times of a running job's cycles since an instant.
+
+        Empty where nothing is measured of it.
+        """
+        told = (self._state.health or {}).get(job, [])
+        return np.concatenate([np.empty(0), *(ratios for time, ratios in told if time > after)])
+
+
+class SeenPredictor(ReadAlone):
+    """What the predictor says besides curves, and what its beliefs rest on.
+
+    Parameters
+    ----------
+    predictor : RuntimePredictor
+    columns : mapping of str to sequence
+        ``application``, ``requested_processors``, ``requested_time`` and ``malleable`` of each
+        job that has arrived.
+    feasible : FeasibleCounts
+    left : mapping of int to float
+        Share of its work that a job that was interrupted still has to do.
+    preferences : Preferences of the policy
+    """
+
+    def __init__(
+        self,
+        predictor: RuntimePredictor,
+        columns: Mapping[str, Sequence[Any]],
+        feasible: FeasibleCounts,
+        left: Mapping[int, float],
+        preferences: Preferences,
+    ) -> None:
+        self._predictor, self._feasible, self._left = predictor, feasible, left
+        self._preferences, self._columns = preferences, columns
+        self._application: Sequence[int] = columns["application"]
+        self._grade: GradeOf | None = getattr(predictor, "grade_of", None)
+        asking = provider(predictor, NeedsLoad)
+        self._parts = None if asking is None else asking.parts
+        self._selective = provider(predictor, Selective)
+        self._known_counts = setting(predictor, "known_counts", None)
+        self._single: dict[int, IntArray] = {}
+        self._seen: dict[int, Support] = {}
+        self._queries = 0
+
+    @property
+    def learns(self) -> bool:
+        """Whether beliefs change as runs end."""
+        return self._predictor.learns
+
+    def _ask(self, job: int, counts: IntArray) -> FloatArray | None:
+        """Return what the predictor says, which may not write into the counts."""
+        self._queries += 1
+        if counts.flags.writeable:
+            counts = sealed(counts)
+        return self._predictor.curve(job, counts)
+
+    def runtime(self, job: int, processors: int) -> float:
+        """Return the believed runtime of what is left of a job at any count, in seconds.
+
+        It is not stretched by past errors.
+        """
+        count = self._single.get(processors)
+        if count is None:
+            count = self._single[processors] = sealed(np.array([processors]))
+        curve = self._ask(job, count)
+        seconds = self._requested(job, processors) if curve is None else float(curve[0])
+        return max(seconds * self._left.get(job, 1.0), LEAST_BELIEF)
+
+    def _requested(self, job: int, processors: int) -> float:
+        columns, seconds = self._columns, float(self._columns["requested_time"][job])
+        if self._preferences.scales_requests and columns["malleable"][job]:
+            return float(seconds * columns["requested_processors"][job] / processors)
+        return seconds
+
+    def caution(self, job: int) -> float:
+        """Return by what beliefs about a job are stretched to plan with: 1 unless wanted."""
+        errors = self._preferences.past_errors
+        return 1.0 if errors is None else errors.factor(self._application[job])
+
+    def has_curve(self, job: int) -> bool:
+        """Return whether it says anything of the job's largest count."""
+        largest = self._feasible.extremes(job)[1]
+        curve = self._predictor.curve(job, sealed(np.array([largest])))
+        return curve is not None and not np.isnan(curve[0])
+
+    def known_counts(self, job: int, counts: IntArray) -> BoolArray | None:
+        """Return at which counts it knows anything; None if at all."""
+        return None if self._known_counts is None else self._known_counts(job, counts)
+
+    def offered(self, job: int, counts: IntArray) -> BoolArray | None:
+        """Return which counts the job's application is made for, as learned; None if all are."""
+        return None if self._selective is None else self._selective.offered(job, counts)
+
+    def wanted(self, job: int, processors: int) -> int | None:
+        """Return the count that it would have measured next, if it says so."""
+        asked = provider(self._predictor, Inquisitive)
+        return None if asked is None else asked.wanted(job, processors)
+
+    def parts(self, job: int, counts: IntArray) -> Parts | None:
+        """Return what of a job load slows down, as predicted; None if nobody says."""
+        if self._parts is None:
+            return None
+        self._queries += 1
+        return self._parts(job, counts)
+
+    def support(self, job: int) -> Support:
+        """Return which counts of the job's application its belief rests on, and how many runs.
+
+        `NO_DOUBT` where the predictor does not go by runs.
+        """
+        return self._seen.get(self._application[job], NOTHING_SEEN) if self.learns else NO_DOUBT
+
+    def explain(self, job: int, processors: int) -> Explanation:
+        """Return what its belief rests on, for what is left of the job."""
+        found = self._predictor.explain(job, processors)
+        left = self._left.get(job)
+        return found if left is None else found._replace(mean_at_count=found.mean_at_count * left)
+
+    def reliability(self, job: int, processors: int) -> tuple[str, str]:
+        """Return how it grades its belief, and the code of why."""
+        if self._grade is not None:
+            return self._grade(job, processors)
+        found = self._predictor.explain(job, processors)
+        return found.reliability, found.code
+
+
+class Beliefs:
+    """What is planned with in a run, kept until the predictor changes its mind or the job ends.
+
+    Parameters
+    ----------
+    predictor : SeenPredictor
+    """
+
+    def __init__(self, predictor: SeenPredictor) -> None:
+        self.predictor = predictor
+        self._kept: dict[int, tuple[int, float]] = {}
+        self._curve_is_belief = setting(predictor._predictor, "curve_is_belief", True)
+
+    def belief(self, job: int, processors: int) -> float:
+        """Return the runtime to plan with, in seconds; see `sim.state.view.View.belief`."""
+        known = self._kept.get(job)
+        if known is not None and known[0] == processors:
+            return known[1]
+        predictor = self.predictor
+        seconds = predictor.runtime(job, processors) * predictor.caution(job)
+        self._kept[job] = (processors, seconds)
+        return seconds
+
+    def keep(self, job: int, processors: int, seconds: float) -> None:
+        """Keep a belief that was just read off the job's curve."""
+        if self._curve_is_belief:
+            self._kept[job] = (processors, seconds)
+
+    def forget(self, jobs: Sequence[int]) -> None:
+        """Ask the predictor again about these jobs when next needed."""
+        for job in jobs:
+            self._kept.pop(job, None)
+
+    def note(self, application: int, processors: int) -> None:
+        """Note that the predictor was told of a run of an application at a count."""
+        seen = self.predictor._seen
+        least, most, runs = seen.get(application, (processors, processors, 0))
+        seen[application] = Support(min(least, processors), max(most, processors), runs + 1)
+
+    def say(self, job: int, decided: bool) -> None:
+        """Say whether a curve decided a job's count, or its request stood for another reason."""
+        undecided = self.predictor._preferences.undecided
+        (undecided.discard if decided else undecided.add)(job)
 
 
 @dataclass(frozen=True)
@@ -38,16 +481,6 @@ class SeenJobs(VisibleJobs):
     """
 
     adopter_draws: FloatArray
-
-
-def _column(name: str) -> Any:
-    """Return what looks up a column of a view once."""
-    return cached_property(lambda view: view._columns[name])
-
-
-def _kept(name: str) -> Any:
-    """Return what shows something that a view keeps under another name."""
-    return property(attrgetter(name))
 
 
 class View(ReadAlone):
@@ -77,12 +510,18 @@ class View(ReadAlone):
         preferences: Preferences | None = None,
     ) -> None:
         self._state, self._feasible = state, feasible
-        self._changes, self._machine = Changes(state), SeenMachine(state)
-        self._jobs = SeenJobs(**vars(jobs), adopter_draws=more["adopter_draws"])
         columns = {**vars(jobs), **more}
-        self._columns = {name: one_by_one(columns[name]) for name in ONE_BY_ONE}
-        about = self._columns, feasible, state.left, preferences or Preferences()
+        singly = {name: one_by_one(columns[name]) for name in ONE_BY_ONE}
+        known = {**singly, "application": one_by_one(jobs.application)}
+        about = known, feasible, state.left, preferences or Preferences()
         self._beliefs = Beliefs(SeenPredictor(predictor, *about))
+        vars(self).update(
+            singly,
+            machine=SeenMachine(state),
+            changes=Changes(state),
+            jobs=SeenJobs(**vars(jobs), adopter_draws=more["adopter_draws"]),
+            predictor=self._beliefs.predictor,
+        )
 
     # The state of the machine
 
@@ -100,17 +539,18 @@ class View(ReadAlone):
     """Whether any other job waits while one chooses its count."""
     requests = OfState[Mapping[tuple[int, str], Request]](MappingProxyType)
     """What running jobs ask for, by job and kind, in the order of asking."""
-    load: "LoadForecast | None" = _kept("_state.load")
-    """What is believed of the load, on a shared machine."""
-    machine: SeenMachine = _kept("_machine")
+    free = OfState[int]()
+    """How many processors are idle."""
+    machine: SeenMachine
     """Its processors and nodes."""
-    changes: Changes = _kept("_changes")
+    changes: Changes
     """What happened since the last pass, besides arrivals and ends."""
 
     @property
-    def free(self) -> int:
-        """How many processors are idle."""
-        return self._state.free
+    def load(self) -> "LoadForecast | None":
+        """What is believed of the load, on a shared machine."""
+        forecast: LoadForecast | None = self._state.load
+        return forecast
 
     @property
     def believed_ends(self) -> BelievedEnds:
@@ -159,17 +599,17 @@ class View(ReadAlone):
 
     # Jobs, and what is believed of them
 
-    jobs: SeenJobs = _kept("_jobs")
+    jobs: SeenJobs
     """What may be known of the jobs that have arrived."""
-    predictor: SeenPredictor = _kept("_beliefs.predictor")
+    predictor: SeenPredictor
     """What the predictor says besides curves, and what its beliefs rest on."""
-    requested_processors: Sequence[int] = _column("requested_processors")
+    requested_processors: Sequence[int]
     """Of each job."""
-    malleable: Sequence[bool] = _column("malleable")
+    malleable: Sequence[bool]
     """Whether the processors of each job may change while it runs."""
-    requested_time: Sequence[float] = _column("requested_time")
+    requested_time: Sequence[float]
     """Of each job, seconds."""
-    submit_time: Sequence[float] = _column("submit_time")
+    submit_time: Sequence[float]
     """Of each job, seconds."""
 
     def counts(self, job: int) -> IntArray:

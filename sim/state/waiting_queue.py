@@ -209,14 +209,7 @@ def _rank_of(queue: Queue, key: float) -> int:
     at = queue.at[0]
     if at.last == at.first or key >= queue.key[at.last - 1]:
         return int(at.last)
-    low, high = at.first, at.last
-    while low < high:
-        middle = (low + high) // 2
-        if queue.key[middle] <= key:
-            low = middle + 1
-        else:
-            high = middle
-    return int(low)
+    return int(at.first + np.searchsorted(queue.key[at.first : at.last], key, "right"))
 
 
 @compiled(forceinline=True)

@@ -15,8 +15,8 @@ from toys import BACKFILLS, ToyEstimate, ToyOracle, ToyTruth, in_python, replay,
 
 from predictors.in_loop.oracle import Oracle
 from scripts.composing import composed
-from sim.engine.compiled_passes import CompiledPasses
 from sim.engine.engine import Engine
+from sim.engine.event_list import CompiledPasses
 from sim.engine.invariants import Checker
 from sim.engine.run import compiled_passes, simulate
 from sim.engine.setup import Setup

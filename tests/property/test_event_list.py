@@ -7,10 +7,9 @@ from hypothesis import strategies as st
 
 from sim.engine.event_list import EventList
 from sim.errors import PolicyError
-from sim.state.calendar import make_calendar
 from sim.state.machine_state import MachineState, Run, rewrite
 from sim.state.processors import as_numbers, as_ranges
-from sim.state.run_steps import process_instant
+from sim.state.run_steps import make_calendar, process_instant
 
 pytestmark = pytest.mark.fast
 MACHINE, JOBS, NODE = 12, 8, 3

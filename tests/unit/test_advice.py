@@ -14,7 +14,7 @@ from sim.machine.base import Dedicated
 from sim.policies.advice import Advice, Reading, raised, tried
 from sim.policies.allocation.local import Fair, LocalAllocation
 from sim.policies.allocation.sa import SmallestTurnaround
-from sim.state.feasible_counts import FeasibleCounts, place_up_to
+from sim.state.view import FeasibleCounts, place_up_to
 
 
 class Fitted:
@@ -174,7 +174,11 @@ def test_counts_are_rounded_down_but_not_below_the_first():
 @pytest.mark.parametrize("special", [None, np.array([3, 4, 6, 7, 8, 12])])
 def test_powers_of_two_and_the_request_are_those_of_each_job(special):
     least, largest = np.array([1, 1, 3, 7, 1]), np.array([16, 16, 16, 8, 8])
-    feasible = FeasibleCounts(least, largest, lambda job: special if job > 1 else None, 16)
+    inside = {
+        job: special[(special >= least[job]) & (special <= largest[job])]
+        for job in (() if special is None else (2, 3, 4))
+    }
+    feasible = FeasibleCounts(least, largest, inside, 16)
     for job, request in ((0, 3), (1, 5), (2, 6), (3, 7), (4, 3), (0, 3), (2, 12), (2, 6)):
         counts = feasible.counts(job).tolist()
         expected = [n for n in counts if n == request or n & (n - 1) == 0]

@@ -9,8 +9,7 @@ from toys import ToyEstimate, rigid, rigid_truth, trace_of
 from sim.engine.run import simulate
 from sim.engine.setup import Setup
 from sim.machine.base import Dedicated
-from sim.machine.disturbed import NodeInterference
-from sim.machine.failing import FailingMachine
+from sim.machine.failing import FailingMachine, NodeInterference
 
 
 def machine(processors=8, width=2, **more):

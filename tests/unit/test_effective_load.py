@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 
 from predictors.under_load.load_aware import Parts
-from sim.background.background import BackgroundLoad, LoadAhead
-from sim.background.kernels import LoadedLinks
+from sim.background.background import BackgroundLoad, LoadAhead, LoadedLinks
 from sim.background.load_beliefs import LoadBeliefs
 from sim.background.load_forecast import LoadForecast
 from sim.background.load_sensors import LoadPast, LoadSensors

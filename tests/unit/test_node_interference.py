@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sim.machine.disturbed import NodeInterference, Slowdown
+from sim.machine.failing import NodeInterference, Slowdown
 
 pytestmark = pytest.mark.fast
 

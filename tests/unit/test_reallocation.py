@@ -13,6 +13,7 @@ from predictors.curves.laws import Amdahl
 from predictors.in_loop.learned import CurvePerApplication
 from sim.engine.invariants import Checker
 from sim.engine.watcher import Watcher
+from sim.engine.work import SensorNoise
 from sim.policies.backfill.easy import EasyScheduler
 from sim.policies.passes.malleable import SEARCH
 from sim.policies.reallocation.beliefs import Members
@@ -23,7 +24,6 @@ from sim.policies.reallocation.marginal import MarginalEfficiency
 from sim.policies.reallocation.pdpa import STABLE, PerformanceDriven
 from sim.policies.reallocation.pools import Pools
 from sim.policies.reallocation.rule import ReallocatingScheduler
-from sim.state.sensors import SensorNoise
 
 RULES = {
     "equi": Equipartition,

@@ -21,9 +21,9 @@ from sim.engine.invariants import Checker
 from sim.engine.setup import Setup
 from sim.engine.watcher import Watcher
 from sim.errors import ConfigError, PolicyError
-from sim.evolving.attempts import Attempt
 from sim.evolving.recovery import simulate_recovering
 from sim.evolving.settings import Evolving
+from sim.evolving.stages import Attempt
 from sim.machine.failing import Failing
 from sim.results.outcome import machine_figures, steps_of
 from workloads.evolving.cycle_costs import CYCLE_MACHINES

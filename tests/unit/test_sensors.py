@@ -5,8 +5,8 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
+from sim.engine.work import EfficiencySensor, SensorNoise
 from sim.state.machine_state import Run
-from sim.state.sensors import EfficiencySensor, SensorNoise
 
 pytestmark = pytest.mark.fast
 RUN = Run(3, 0, ((0, 3),), 4, 0.0, 100.0)

@@ -10,7 +10,7 @@ from predictors.in_loop.learned import CurvePerApplication
 from scripts.composing import composed
 from sim.policies.advice import Advice, tried
 from sim.simulation.scene import play, set_scene
-from sim.state.feasible_counts import Support
+from sim.state.view import Support
 from tests.former import WORLD
 from workloads.errors import WorkloadError
 from workloads.shapes.family import allowed_counts, is_allowed

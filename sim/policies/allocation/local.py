@@ -22,8 +22,7 @@ from sim.policies.base import Outlook
 from sim.policies.molding.base import Candidates, OpenCounts, settle
 from sim.policies.passes.memory import RuleMemory
 from sim.policies.ties import TIE, first_least, is_less
-from sim.state.feasible_counts import place_up_to
-from sim.state.view import View
+from sim.state.view import View, place_up_to
 
 _settle = direct(settle)
 Model = Literal["roofline", "communication", "amdahl", "general"]

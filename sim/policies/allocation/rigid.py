@@ -2,8 +2,7 @@
 
 from sim.errors import AT_LEAST_1
 from sim.policies.base import Outlook
-from sim.state.feasible_counts import place_up_to
-from sim.state.view import View
+from sim.state.view import View, place_up_to
 
 
 class Request:

@@ -11,9 +11,8 @@ from sim.policies.order import Order
 from sim.policies.passes.memory import set_menu
 from sim.policies.passes.queue_rule import QueueKeeper
 from sim.state.decisions import Start
-from sim.state.feasible_counts import place_up_to
 from sim.state.run_state import longer
-from sim.state.view import View
+from sim.state.view import View, place_up_to
 
 _mold_first, _set_menu = direct(mold_first), direct(set_menu)
 ALL = np.iinfo(np.int64).max

@@ -26,12 +26,11 @@ from sim.policies.backfill.easy import find_backfills, find_heads
 from sim.policies.reallocation.beliefs import TABLED, BelievedCurves, seconds_on
 from sim.state.availability import BelievedEnds
 from sim.state.columns import Explanations, by_job, padded, runtime_on
-from sim.state.feasible_counts import one_by_one
-from sim.state.predicted import LEAST_BELIEF
 from sim.state.processors import held_ranges
 from sim.state.records import Stretches
 from sim.state.run_state import State, longer, make_room, struct_type, structure
 from sim.state.run_steps import ask_to_wake, holders_in, resize, start
+from sim.state.view import LEAST_BELIEF, one_by_one
 from sim.state.waiting_queue import Queue, pop, push, tidy
 from workloads.base import Tabled
 
@@ -631,13 +630,13 @@ class CompiledSharingRule(CompiledRule):
     @property
     def is_supported(self) -> bool:
         """Whether malleable jobs may have every count up to their largest, and tables room."""
-        rule, processors, counts = self._rule, self._view.processors, self._engine.counts
+        rule, processors, special = self._rule, self._view.processors, self._engine.shown.special
         malleable = np.flatnonzero(self._engine.malleable).tolist()
         jobs = len(self._engine.submit)
         wide = processors if rule.reads_curves or not self._is_tabled else 1
         has_room = jobs * wide <= MOST_RUNTIMES and (processors <= TABLED or not rule.weighs_work)
         is_read = self._curved or not rule.reads_beliefs
-        return has_room and is_read and all(counts.special(job) is None for job in malleable)
+        return has_room and is_read and all(special(job) is None for job in malleable)
 
     def begin(self, state: State) -> None:
         """Begin a run whose jobs stand here, and wait for the least that they can use."""
@@ -685,7 +684,7 @@ class CompiledSharingRule(CompiledRule):
     def _believed_on(self, counts: IntArray) -> FloatArray:
         """Return what is believed of all jobs on these counts, by an oracle what is true."""
         if self._tabled is not None:
-            self._engine.beliefs.count(counts.size)
+            self._view.predictor._queries += counts.size
             runtimes = self._engine.work.runtimes_at(np.arange(counts.size), counts)
             return np.maximum(runtimes, LEAST_BELIEF)
         pairs = enumerate(counts.tolist())
@@ -715,7 +714,7 @@ class CompiledSharingRule(CompiledRule):
     def stretches(self, end_time: FloatArray) -> Stretches:
         """Return the stretches of all runs, in the order of their begins, when all have ended."""
         sharing, state, tally = self.memory, self._state, self.memory.tally[0]
-        self._engine.beliefs.count(int(tally["queries"]))
+        self._view.predictor._queries += int(tally["queries"])
         made = _stretches_of(sharing)[: tally["stretches"]]
         made["over"][sharing.jobs["stretch"]] = end_time
         nodes = held_ranges(state, made["first_range"])

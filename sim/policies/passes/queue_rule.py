@@ -27,9 +27,8 @@ from sim.policies.passes.memory import (
 )
 from sim.state.columns import Explanations
 from sim.state.decisions import Decision, Start
-from sim.state.predicted import LEAST_BELIEF
 from sim.state.run_state import State
-from sim.state.view import View
+from sim.state.view import LEAST_BELIEF, View
 from sim.state.waiting_queue import WaitingQueue, forget_all
 
 QUEUE_FUNCTIONS: dict[str, Any] = {"admit": admit, "decide": start_nobody}
@@ -286,7 +285,7 @@ class CompiledQueueRule(CompiledRule):
             pairs = enumerate(state.processors.tolist())
             state.belief[:] = [engine.view.belief(job, count) for job, count in pairs]
         else:
-            engine.beliefs.count(all_jobs.size)
+            engine.view.predictor._queries += all_jobs.size
             state.belief[:] = np.maximum(jobs.requested_time, LEAST_BELIEF)
 
     def _offer(self, jobs: IntArray) -> None:
@@ -325,7 +324,7 @@ class CompiledQueueRule(CompiledRule):
         number, counts = np.array([one.size for one in listed]), np.concatenate(listed)
         runtimes = work.runtimes_at(np.repeat(jobs, number), counts)
         believed = np.maximum(runtimes, LEAST_BELIEF)
-        view._beliefs.count(jobs.size)
+        view.predictor._queries += jobs.size
         if self._candidates is not None:
             serial = np.maximum(work.runtimes_at(jobs, np.ones_like(jobs)), LEAST_BELIEF)
             last = np.cumsum(number) - 1
@@ -357,12 +356,13 @@ class CompiledQueueRule(CompiledRule):
         if not self._learns:
             return
         state, engine, keeper, kept = self._state, self._engine, self._keeper, self.memory.kept
+        calendar = engine.event_list.calendar
         new = int(state.run["ended"].item() - kept["ends_told"].item())
         for job, before in self.memory.ended[:new].tolist():
             self._explain_started(before)
             processors = state.processors.item(job)
-            start, end = state.start_time.item(job), engine.event_list.end_of(job)
-            if end > start and not engine.event_list.is_killed(job):
+            start, end = state.start_time.item(job), calendar.end_time.item(job)
+            if end > start and not calendar.killed.item(job):
                 engine.learn(job, processors, end - start, end, {}, {})
             engine.beliefs.forget([job])
             engine.shown.leave(job)

@@ -14,8 +14,7 @@ from sim.state.decisions import Decision, Start
 from sim.state.machine_state import Run
 from sim.state.run_state import State, idle_state
 from sim.state.run_steps import hand_over_wakes
-from sim.state.shown import Changes
-from sim.state.view import View
+from sim.state.view import Changes, View
 
 _hand_over_wakes = direct(hand_over_wakes)
 _ROUNDING, _CLOCK_ROUNDING = 1e-9, 1e-13
@@ -58,11 +57,10 @@ class LendingView(View):
     """
 
     def __init__(self, view: View, beliefs: BelievedCurves, cost: CostModel) -> None:
-        self.__dict__.update(vars(view))
-        self._real = view
         self._state = state = copy(view._state)
+        vars(self).update(vars(view) | {"_state": state, "changes": Changes(state)})
+        self._real = view
         state.tables = idle_state(state.processors, state.jobs, state.tables.found.size)
-        self._changes = Changes(self._state)
         self._runs = beliefs
         self._kept: Mapping[int, int] = {}
         self._cost = cost

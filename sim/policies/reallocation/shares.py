@@ -6,7 +6,7 @@ import numpy as np
 
 from predictors.base import FloatArray, IntArray
 from predictors.compiling import compiled
-from sim.state.feasible_counts import place_up_to
+from sim.state.view import place_up_to
 
 
 @compiled
