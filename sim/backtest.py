@@ -27,11 +27,18 @@ from sim.results.durable import (
 from sim.results.sentences import BACKTEST, backtest_folder, distance
 from sim.site.candidate_schedules import MOST_WORK, Candidate, kept_starts, work_of_conservative
 from sim.site.causes import changes, reasons
-from sim.site.comparison import Compared, compare
-from sim.site.distances import Backtest, jobs_frame
-from sim.site.log_schedule import Recorded, beginning, recorded_schedule, steady_begin
+from sim.site.comparison import Backtest, Compared, compare, jobs_frame
 from sim.site.outages import outages_of
-from sim.site.site_logs import answered, composed, of_log, read_source
+from sim.site.site_logs import (
+    Recorded,
+    answered,
+    beginning,
+    composed,
+    of_log,
+    read_source,
+    recorded_schedule,
+    steady_begin,
+)
 from sim.site.site_pages import HEAD, candidate_rows, change_lines, write_backtest_page
 from sim.sweeps.callback import folder_name
 from workloads.base import FloatArray, Trace

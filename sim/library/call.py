@@ -19,8 +19,7 @@ from sim.config import Config
 from sim.errors import ConfigError
 from sim.help.pages import no_such_key
 from sim.simulation.build import build
-from sim.simulation.doors import raised
-from sim.simulation.parts import OBJECT, fits_as, given_object
+from sim.simulation.parts import OBJECT, fits_as, given_object, raised
 from sim.simulation.progress import Show, names_of
 from sim.simulation.scene import REPETITION
 from sim.sweeps.configurations import key_of, parse_override

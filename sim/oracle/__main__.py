@@ -17,8 +17,7 @@ from predictors.cli.display import SILENT, Display
 from predictors.cli.terminal import PlainConsole
 from predictors.plain import shown_plainly
 from sim.errors import SimError
-from sim.library.result import Result
-from sim.library.simulations import run
+from sim.library.simulations import Result, run
 from sim.oracle.rules import RULES, RigidJob, Violation, check_schedule
 from sim.results.durable import answering
 from sim.results.formats import batsim_table

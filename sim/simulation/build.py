@@ -17,8 +17,16 @@ from predictors.base import Estimator
 from sim.config import check_sizes
 from sim.errors import ConfigError, PluginError
 from sim.policies.advice import check_counts
-from sim.simulation.doors import let_in, raised
-from sim.simulation.parts import OBJECT, PACKAGES, check_class, check_object, is_own, needs_of
+from sim.simulation.parts import (
+    OBJECT,
+    PACKAGES,
+    check_class,
+    check_object,
+    is_own,
+    let_in,
+    needs_of,
+    raised,
+)
 
 _PART = "a part"
 _PLAIN: Mapping[object, tuple[str, Any]] = {

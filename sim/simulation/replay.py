@@ -50,7 +50,7 @@ from sim.simulation.precision import Results, replicated, stopping_rule
 from sim.simulation.progress import Show
 from sim.simulation.recorded_schedule import is_recorded
 from sim.simulation.scene import Played, Scene, play, set_scene
-from sim.sweeps.marks import mark_finished
+from sim.sweeps.resume import mark_finished
 from workloads.truth.options import TruthOptions
 
 logger = logging.getLogger(__name__)

@@ -13,8 +13,8 @@ from sim.policies.backfill.conservative import Conservative
 from sim.results.durable import PARTIAL, replaced
 from sim.results.provenance import checked_inputs, code_checksum, input_files
 from sim.simulation.scene import play, set_scene
-from sim.site.log_schedule import Beginning, Recorded, levels, stand_ins
 from sim.site.outages import Outage, OutagesFirst, with_outages
+from sim.site.site_logs import Beginning, Recorded, levels, stand_ins
 from workloads.base import FloatArray, Trace
 
 MOST_WORK = 100_000.0

@@ -5,7 +5,7 @@ changed.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -14,9 +14,9 @@ import pandas as pd
 from predictors.base import FloatArray, IntArray
 from sim.results.outcome import Levels
 from sim.site.candidate_schedules import Candidate, starts, with_order
-from sim.site.comparison import Compared, compare
-from sim.site.log_schedule import WEEK, Recorded, beginning
+from sim.site.comparison import Compared, Reason, compare
 from sim.site.outages import FULL, Outage, Weeks, gaps, low_weeks, outages_of, weeks_of
+from sim.site.site_logs import WEEK, Recorded, beginning
 from workloads.base import BoolArray
 
 HOUR = 3600.0
@@ -28,27 +28,6 @@ BACK = 1000
 """So many jobs before a job are looked at for those that it passed."""
 SHOWN = 3
 """Users and partitions, weeks and gaps that are named."""
-
-
-@dataclass(frozen=True)
-class Reason:
-    """Something in the log that a simulated scheduler does not do.
-
-    Attributes
-    ----------
-    code : str
-    text : str
-        A sentence with figures.
-    evidence : dict
-        What of the log shows it.
-    weight : float
-        Share of the recorded waiting, of jobs or of the machine that it concerns.
-    """
-
-    code: str
-    text: str
-    evidence: Mapping[str, object]
-    weight: float
 
 
 def percent(share: float, digits: int = 0) -> str:

@@ -7,12 +7,16 @@ import pytest
 from sim.results.artefacts import replacing
 from sim.results.durable import FAILURE, LOCK, SUMMARY, read_failure, write_failure
 from sim.results.provenance import code_checksum
-from sim.sweeps.marks import fingerprint, is_marked, mark_finished
-from sim.sweeps.packing import BATCH, batch_size, spread
 from sim.sweeps.resume import (
+    BATCH,
     State,
     Sweep,
     SweepProgress,
+    batch_size,
+    fingerprint,
+    is_marked,
+    mark_finished,
+    spread,
 )
 
 HYDRA = {
