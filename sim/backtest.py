@@ -15,15 +15,7 @@ from sim.composition import options_below
 from sim.errors import ConfigError
 from sim.help.interrupts import goes_on
 from sim.help.pages import CONFIG_FOLDER
-from sim.results.durable import (
-    answering,
-    as_json,
-    clear_partial,
-    known_object,
-    replaced,
-    table_console,
-    write_whole,
-)
+from sim.results import durable
 from sim.results.sentences import BACKTEST, backtest_folder, distance
 from sim.site.candidate_schedules import MOST_WORK, Candidate, kept_starts, work_of_conservative
 from sim.site.causes import changes, reasons
@@ -247,7 +239,8 @@ def folder_of(own: Options, trace: Trace, given: Sequence[str]) -> Path:
     usual = backtest_folder(trace.source, trace.checksum)
     words = [usual.name, *(one.replace("=", "-") for one in sorted(given))]  # = is for columns
     place = usual.with_name(folder_name(",".join(words)) if given else usual.name) / ",".join(trial)
-    there = {one["name"] for one in (known_object(place / BACKTEST) or {}).get("candidates", ())}
+    known = durable.known_object(place / BACKTEST) or {}
+    there = {one["name"] for one in known.get("candidates", ())}
     if set(own.candidates) < there:
         place /= f"candidates={','.join(own.candidates)}"
     return place
@@ -257,12 +250,12 @@ def write(done: Backtest, folder: Path) -> list[Path]:
     """Write the results of a backtest, ``backtest.json`` last; what was kept for them goes."""
     folder.mkdir(parents=True, exist_ok=True)
     (folder / BACKTEST).unlink(missing_ok=True)
-    with replaced(folder / JOBS) as path:
+    with durable.replaced(folder / JOBS) as path:
         jobs_frame(done.found, done.candidates).to_parquet(path, index=False)
     figures = done.figures()
     write_backtest_page(folder / PAGE, figures, done)
-    write_whole(folder / BACKTEST, as_json(figures))
-    clear_partial(folder)
+    durable.write_whole(folder / BACKTEST, durable.as_json(figures))
+    durable.clear_partial(folder)
     return [folder / name for name in (BACKTEST, JOBS, PAGE)]
 
 
@@ -280,7 +273,7 @@ def main(given: Sequence[str] | None = None) -> int:
 
 
 @warnings_last()
-@answering
+@durable.answering
 def _answer(words: Sequence[str]) -> int:
     own = options([one for one in words if one.startswith("backtest.")])
     rest = of_log([one for one in words if not one.startswith("backtest.")])
@@ -290,7 +283,7 @@ def _answer(words: Sequence[str]) -> int:
     with Display(PlainConsole(stderr=True), "backtest") as shown:
         done = backtest(rest, own, shown, keep=True)
     written = write(done, folder_of(own, done.found.trace, done.given))
-    show(table_console(), done, written)
+    show(durable.table_console(), done, written)
     return 0
 
 

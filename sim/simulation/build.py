@@ -17,16 +17,7 @@ from predictors.base import Estimator
 from sim.config import check_sizes
 from sim.errors import ConfigError, PluginError
 from sim.policies.advice import check_counts
-from sim.simulation.parts import (
-    OBJECT,
-    PACKAGES,
-    check_class,
-    check_object,
-    is_own,
-    let_in,
-    needs_of,
-    raised,
-)
+from sim.simulation import parts
 
 _PART = "a part"
 _PLAIN: Mapping[object, tuple[str, Any]] = {
@@ -99,14 +90,14 @@ def allowed(hint: Any) -> str:
 
 def _located(target: object, key: str) -> Any:
     """Return the class that a ``_target_`` names; those of others must be fit for their part."""
-    own, said = str(target).partition(".")[0] in PACKAGES, f"{key}._target_={target}"
-    if not own and needs_of(key) is None:
-        raise ConfigError(f"{said}: must be a class of one of {', '.join(PACKAGES)}")
+    own, said = str(target).partition(".")[0] in parts.PACKAGES, f"{key}._target_={target}"
+    if not own and parts.needs_of(key) is None:
+        raise ConfigError(f"{said}: must be a class of one of {', '.join(parts.PACKAGES)}")
     found = imported(str(target), said)
-    if own and (not callable(found) or found.__module__.partition(".")[0] not in PACKAGES):
+    if own and (not callable(found) or found.__module__.partition(".")[0] not in parts.PACKAGES):
         raise ConfigError(f"{said}: there is no such class")
     if not own:
-        check_class(found, key, said)
+        parts.check_class(found, key, said)
     return found
 
 
@@ -217,17 +208,17 @@ def build(node: Any, key: str, **more: Any) -> Any:
         return [build(item, f"{key}[{i}]") for i, item in enumerate(node)]
     if not isinstance(node, Mapping):
         return node
-    if OBJECT in node:
+    if parts.OBJECT in node:
         try:
-            made = copy.deepcopy(node[OBJECT])
+            made = copy.deepcopy(node[parts.OBJECT])
         except Exception as error:  # whatever somebody's object dies of
-            said = f"{key}={node['_target_']}: cannot be copied, raised {raised(error)}"
+            said = f"{key}={node['_target_']}: cannot be copied, raised {parts.raised(error)}"
             raise PluginError(said) from error
-        let_in(made)
+        parts.let_in(made)
         return made
     arguments = {name: build(v, f"{key}.{name}") for name, v in node.items() if name != "_target_"}
     if "_target_" not in node:
-        if needs_of(key) is not None:
+        if parts.needs_of(key) is not None:
             raise ConfigError(f"{key}: _target_, its class, is missing; it has {', '.join(node)}")
         return arguments
     arguments |= more
@@ -243,13 +234,15 @@ def build(node: Any, key: str, **more: Any) -> Any:
             check_sizes(key, node)
         raise ConfigError(said) from error
     except (Exception, SystemExit) as error:
-        if is_own(factory):
+        if parts.is_own(factory):
             raise
-        raise PluginError(f"{key}._target_={node['_target_']}: raised {raised(error)}") from error
+        raise PluginError(
+            f"{key}._target_={node['_target_']}: raised {parts.raised(error)}"
+        ) from error
     check_sizes(key, node)  # after what the class itself has to say
-    if needs_of(key) is not None and not is_own(factory):
-        check_object(made, key, f"{key}._target_={node['_target_']}")
-        let_in(made)
+    if parts.needs_of(key) is not None and not parts.is_own(factory):
+        parts.check_object(made, key, f"{key}._target_={node['_target_']}")
+        parts.let_in(made)
     return made
 
 

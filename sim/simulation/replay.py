@@ -20,22 +20,8 @@ import yaml
 from predictors.cli.display import SILENT, Display
 from sim.config import CONFIG_FOLDER, Settings, digest
 from sim.errors import ConfigError
-from sim.results.artefacts import (
-    BASELINE,
-    RUN,
-    STEP,
-    Artefacts,
-    finish,
-    is_finished,
-    manifest,
-    mean_of_replications,
-    mean_summary,
-    read_results,
-    replacing,
-    replication_folder,
-    write_ends,
-    write_run,
-)
+from sim.results import artefacts
+from sim.results.artefacts import BASELINE, RUN, STEP, Artefacts
 from sim.results.durable import FAILURE, SUMMARY
 from sim.results.formats import check_formats, write_formats
 from sim.results.job_metrics import Figures
@@ -203,7 +189,9 @@ def perform(
         for name, one in scene.figures(run).items():
             write_svg(one, folder / name)
 
-    return Artefacts(run.tables, figures, manifest(run.trace, seconds) | {**identity}, write_more)
+    return Artefacts(
+        run.tables, figures, artefacts.manifest(run.trace, seconds) | {**identity}, write_more
+    )
 
 
 MOST_STEP_JOBS = 100_000
@@ -273,7 +261,7 @@ def replicate(
             more |= decisive(config, show.display)
     made[RUN] = replace(made[RUN], summary=dict(sorted((made[RUN].summary | more).items())))
     if folder is not None:
-        write_run(folder, made)
+        artefacts.write_run(folder, made)
     return made
 
 
@@ -322,9 +310,9 @@ def run(
     several = number > 1 or rule is not None
 
     def one(replication: int) -> Results:
-        place = replication_folder(folder, replication) if folder and several else folder
-        if several and place is not None and is_finished(place):
-            return read_results(place)
+        place = artefacts.replication_folder(folder, replication) if folder and several else folder
+        if several and place is not None and artefacts.is_finished(place):
+            return artefacts.read_results(place)
         named = f"{replication + 1} of {number}" if number > 1 else ""
         with show.display.part(min(replication, number - 1), number, named):
             simulated = replicate(config, replication, place, identity, show)
@@ -339,13 +327,13 @@ def run(
             return Carried(one(0))
         every = replicated(one, number, rule)
     more = {} if rule is None else rule.figures(every)
-    means = {RUN: mean_of_replications([results[RUN] for results in every], more)}
+    means = {RUN: artefacts.mean_of_replications([results[RUN] for results in every], more)}
     for role in (BASELINE, STEP):
         if known := [results[role] for results in every if role in results]:
-            means[role] = mean_summary(known)
+            means[role] = artefacts.mean_summary(known)
     if folder is not None:
-        places = [replication_folder(folder, k) for k in range(len(every))]
-        write_ends(folder, means[RUN], identity, places)
+        places = [artefacts.replication_folder(folder, k) for k in range(len(every))]
+        artefacts.write_ends(folder, means[RUN], identity, places)
     return Carried(means, every)
 
 
@@ -383,22 +371,22 @@ def run_in(
     """
     files = input_files(config)
     identity = identity_of(digest(config), files)
-    finish(folder)
+    artefacts.finish(folder)
     (folder / FAILURE).unlink(missing_ok=True)
     again = partial(why_again, identity=identity, keep_code=config["reuse"] == KEEP)
     why = "" if anew else again(folder)
     if why is None:
         logger.info("already finished: %s", folder.name)
-        results = read_results(folder)
+        results = artefacts.read_results(folder)
         number = int(results[RUN].get("replications") or 0)
-        places = [replication_folder(folder, k) for k in range(number)]
-        done = Carried(results, [*map(read_results, places)])
+        places = [artefacts.replication_folder(folder, k) for k in range(number)]
+        done = Carried(results, [*map(artefacts.read_results, places)])
     else:
         if why:
             logger.warning("done again: %s", why)
         if not (folder / SUMMARY).exists():
             save(folder)
-        with replacing(folder, goes_on=goes_on) as new:
+        with artefacts.replacing(folder, goes_on=goes_on) as new:
             for part in new.iterdir():
                 if part.is_file():
                     part.unlink()
