@@ -37,6 +37,7 @@ from sim.simulation.progress import Show
 from sim.simulation.recorded_schedule import is_recorded
 from sim.simulation.scene import Played, Scene, play, set_scene
 from sim.sweeps.resume import mark_finished
+from workloads.base import Trace
 from workloads.truth.options import TruthOptions
 
 logger = logging.getLogger(__name__)
@@ -96,27 +97,18 @@ def given_figures(config: Settings, scene: Scene, played: Played) -> Figures:
         "given_identity": ("request" if nobody else trace.identity) if recorded else None,
         "given_curves": CURVES.get(str(curves["_target_"]).rpartition(".")[2], "invented"),
         "given_requests": curves.get("requests", TruthOptions.requests) if asks else None,
-        "given_requested_times": _requested_times(
-            workload.get("estimates", "recorded"),
-            trace.repaired.get(FILLED, 0),
-            len(jobs),
-            (workload.get("cleaning") or {}).get(FILLED, "exact"),
-        ),
+        "given_requested_times": _requested_times(workload, trace),
     }
 
 
-def _requested_times(estimates: str, filled: int, jobs: int, how: str) -> str:
-    """Return where requested times are from.
-
-    Examples
-    --------
-    >>> _requested_times("recorded", 3, 10, "model"), _requested_times("recorded", 9, 9, "repair")
-    ('recorded and modelled', 'exact')
-    """
+def _requested_times(workload: Settings, trace: Trace) -> str:
+    """Return where requested times are from."""
+    estimates, filled = workload.get("estimates", "recorded"), trace.repaired.get(FILLED, 0)
     if estimates != "recorded" or not filled:
-        return estimates
+        return str(estimates)
+    how = (workload.get("cleaning") or {}).get(FILLED, "exact")
     made = "modelled" if how == "model" else "exact"
-    return made if filled >= jobs else f"recorded and {made}"
+    return made if filled >= len(trace.jobs) else f"recorded and {made}"
 
 
 def summary_of(config: Settings, scene: Scene, played: Played) -> Figures:

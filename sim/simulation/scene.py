@@ -52,16 +52,7 @@ USUAL_RUNS = 3
 
 @dataclass(frozen=True)
 class Scene:
-    """What run and baseline of one replication share.
-
-    Attributes
-    ----------
-    trace : Trace
-    truth : Truth
-    machine : Machine
-    streams : Streams
-    evolving : EvolvingScene or None
-    """
+    """What run and baseline of one replication share."""
 
     trace: Trace
     truth: Truth

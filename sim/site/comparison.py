@@ -154,7 +154,7 @@ def class_labels(found: Recorded) -> Mapping[str, pd.Series]:
     width = np.ceil(np.log2(np.maximum(found.count, 1))).astype(int)
     length = np.searchsorted([limit for limit, _ in LENGTHS], found.runtime)
     every = {
-        "width": pd.Series([_between(w) for w in width]),
+        "width": pd.Series([str(2**w) if w < 2 else f"{2 ** (w - 1) + 1}–{2**w}" for w in width]),
         "length": pd.Series([LENGTHS[place][1] for place in length]),
         "month": dates(found),
     }
@@ -164,10 +164,6 @@ def class_labels(found: Recorded) -> Mapping[str, pd.Series]:
             usual = names[found.judged].value_counts().index[:MOST_CLASSES]
             every[name] = names.where(names.isin([*usual, "unknown"]), "others")
     return every
-
-
-def _between(width: int) -> str:
-    return str(2**width) if width < 2 else f"{2 ** (width - 1) + 1}–{2**width}"
 
 
 def class_tables(found: Recorded, nearest: Compared) -> dict[str, list[dict[Hashable, Any]]]:

@@ -17,7 +17,6 @@ import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from types import MappingProxyType
 from typing import Any, NamedTuple, Self
 
 from predictors.cli.display import duration
@@ -81,10 +80,7 @@ def fingerprint(overrides: Combination) -> str:
 
 
 def mark_finished(
-    folder: Path,
-    overrides: Combination,
-    files: Mapping[str, Path] = MappingProxyType({}),
-    config: Mapping[str, Any] = MappingProxyType({}),
+    folder: Path, overrides: Combination, files: Mapping[str, Path], config: Mapping[str, Any]
 ) -> None:
     """Note in a finished run's folder what it was, for `is_marked`.
 
