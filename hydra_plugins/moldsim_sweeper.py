@@ -56,8 +56,7 @@ class MoldsimSweeper(BasicSweeper):
         """Run every combination that is not finished yet; return nothing."""
         from sim.app import BAD_STATUS
         from sim.errors import ConfigError
-        from sim.sweeps.packing import packed
-        from sim.sweeps.resume import Sweep, samples_to_validate
+        from sim.sweeps.resume import Sweep, packed, samples_to_validate
         from sim.sweeps.shapes import split
 
         assert self.config is not None

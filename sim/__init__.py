@@ -18,8 +18,8 @@ if TYPE_CHECKING:
     from sim.errors import StatisticsError as StatisticsError
     from sim.errors import SweepWarning as SweepWarning
     from sim.library.checking import check_plugin as check_plugin
-    from sim.library.result import Result as Result
-    from sim.library.result import changes as changes
+    from sim.library.simulations import Result as Result
+    from sim.library.simulations import changes as changes
     from sim.library.simulations import run as run
     from sim.library.simulations import sweep as sweep
     from sim.machine.base import Dedicated as Dedicated

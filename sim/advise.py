@@ -10,10 +10,10 @@ import numpy as np
 import pandas as pd
 from rich.console import Console
 
-from predictors.cli.terminal import SILENT, Display, PlainConsole, fitting_tables, warnings_last
+from predictors.cli.terminal import SILENT, Display, PlainConsole, fitting_tables
 from sim.composition import options_below
 from sim.errors import ConfigError, SimError
-from sim.results.durable import answering, as_json, table_console, write_csv, write_whole
+from sim.results.durable import as_json, table_console, write_csv, write_whole
 from sim.results.job_metrics import mean
 from sim.results.sentences import backtest_folder, backtest_sentence
 from sim.site.candidate_schedules import expected_wait
@@ -52,13 +52,7 @@ class Options:
 
 
 def options(given: Sequence[str]) -> Options:
-    """Return the keys below ``advise.`` of a command line.
-
-    Raises
-    ------
-    ConfigError
-        If there is no such key, or a value is none of its own.
-    """
+    """Return the keys below ``advise.`` of a command line."""
     found: Options = options_below("advise.", Options(), given)
     if not 0 < found.until <= 1:
         raise ConfigError(f"advise.until={found.until:g}: must be above 0 and at most 1")
@@ -329,8 +323,6 @@ def main(given: Sequence[str] | None = None) -> int:
     return answered("moldsim advise", about, keys, logs, given, _answer)
 
 
-@warnings_last()
-@answering
 def _answer(words: Sequence[str]) -> int:
     own = options([one for one in words if one.startswith("advise.")])
     with Display(PlainConsole(stderr=True), "advise") as shown:

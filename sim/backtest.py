@@ -9,28 +9,19 @@ from typing import Any
 import numpy as np
 from rich.console import Console
 
-from predictors.cli.terminal import SILENT, Display, PlainConsole, fitting_tables, warnings_last
+from predictors.cli.terminal import SILENT, Display, PlainConsole, fitting_tables
 from sim.composition import options_below
 from sim.errors import ConfigError
 from sim.help.interrupts import goes_on
 from sim.help.pages import CONFIG_FOLDER
-from sim.results.durable import (
-    answering,
-    as_json,
-    clear_partial,
-    known_object,
-    replaced,
-    table_console,
-    write_whole,
-)
+from sim.results import durable
 from sim.results.sentences import BACKTEST, backtest_folder, distance
+from sim.site import site_logs
 from sim.site.candidate_schedules import MOST_WORK, Candidate, kept_starts, work_of_conservative
 from sim.site.causes import changes, reasons
-from sim.site.comparison import Compared, compare
-from sim.site.distances import Backtest, jobs_frame
-from sim.site.log_schedule import Recorded, beginning, recorded_schedule, steady_begin
+from sim.site.comparison import Backtest, Compared, compare, jobs_frame
 from sim.site.outages import outages_of
-from sim.site.site_logs import answered, composed, of_log, read_source
+from sim.site.site_logs import Recorded
 from sim.site.site_pages import HEAD, candidate_rows, change_lines, write_backtest_page
 from sim.sweeps.callback import folder_name
 from workloads.base import FloatArray, Trace
@@ -76,13 +67,7 @@ class Options:
 
 
 def options(given: Sequence[str]) -> Options:
-    """Return the keys below ``backtest.`` of a command line.
-
-    Raises
-    ------
-    ConfigError
-        If there is no such key, or a value is none of its own.
-    """
+    """Return the keys below ``backtest.`` of a command line."""
     names = "backtest.candidates="
     listed = [
         f"{names}[{one.removeprefix(names)}]" if one.startswith(names) and "[" not in one else one
@@ -141,14 +126,14 @@ def read_log(config: Mapping[str, Any]) -> tuple[Recorded, float, FloatArray | N
     SimError, WorkloadError
         As `read_source`, or if it records no waits.
     """
-    trace, asked = read_source(config, waits=True)
-    found = recorded_schedule(trace, asked)
+    trace, asked = site_logs.read_source(config, waits=True)
+    found = site_logs.recorded_schedule(trace, asked)
     missing = trace.repaired.get(MISSING, 0) / len(trace.jobs)
     exact = None
     if missing >= FEW:
         workload = dict(config["workload"])
         workload["cleaning"] = {**(workload.get("cleaning") or {}), MISSING: "exact"}
-        twin, _ = read_source({**config, "workload": workload}, quiet=True)
+        twin, _ = site_logs.read_source({**config, "workload": workload}, quiet=True)
         exact = twin.jobs["requested_time"].to_numpy(float)
     return found, missing, exact
 
@@ -174,8 +159,9 @@ def backtest(
         If the input is at fault.
     """
     shown.show("reads the log")
-    found, without_limit, exact = read_log(composed(overrides))
-    begin = steady_begin(found) if own.begin == "steady" else found.begin + float(own.begin)
+    found, without_limit, exact = read_log(site_logs.composed(overrides))
+    steady = own.begin == "steady"
+    begin = site_logs.steady_begin(found) if steady else found.begin + float(own.begin)
     found = replace(found, begin=begin)
     if not found.judged.any():
         raise ConfigError(f"backtest.begin={own.begin}: no job with a recorded wait starts later")
@@ -215,13 +201,13 @@ def _candidates(
     names: Sequence[str], overrides: Sequence[str], exact: FloatArray | None, found: Recorded
 ) -> list[Candidate]:
     """Return what is to be played; with exact and with modelled limits where many are missing."""
-    first = beginning(found)
+    first = site_logs.beginning(found)
     if exact is not None:
         jobs = found.trace.jobs.assign(requested_time=exact)
-        known = beginning(replace(found, trace=replace(found.trace, jobs=jobs)))
+        known = site_logs.beginning(replace(found, trace=replace(found.trace, jobs=jobs)))
     every = []
     for name in names:
-        config = composed([*overrides, *_scheduler(name)])
+        config = site_logs.composed([*overrides, *_scheduler(name)])
         if exact is None or name == STRICT:
             every.append(Candidate(name, config, first))
             continue
@@ -239,7 +225,8 @@ def folder_of(own: Options, trace: Trace, given: Sequence[str]) -> Path:
     usual = backtest_folder(trace.source, trace.checksum)
     words = [usual.name, *(one.replace("=", "-") for one in sorted(given))]  # = is for columns
     place = usual.with_name(folder_name(",".join(words)) if given else usual.name) / ",".join(trial)
-    there = {one["name"] for one in (known_object(place / BACKTEST) or {}).get("candidates", ())}
+    known = durable.known_object(place / BACKTEST) or {}
+    there = {one["name"] for one in known.get("candidates", ())}
     if set(own.candidates) < there:
         place /= f"candidates={','.join(own.candidates)}"
     return place
@@ -249,12 +236,12 @@ def write(done: Backtest, folder: Path) -> list[Path]:
     """Write the results of a backtest, ``backtest.json`` last; what was kept for them goes."""
     folder.mkdir(parents=True, exist_ok=True)
     (folder / BACKTEST).unlink(missing_ok=True)
-    with replaced(folder / JOBS) as path:
+    with durable.replaced(folder / JOBS) as path:
         jobs_frame(done.found, done.candidates).to_parquet(path, index=False)
     figures = done.figures()
     write_backtest_page(folder / PAGE, figures, done)
-    write_whole(folder / BACKTEST, as_json(figures))
-    clear_partial(folder)
+    durable.write_whole(folder / BACKTEST, durable.as_json(figures))
+    durable.clear_partial(folder)
     return [folder / name for name in (BACKTEST, JOBS, PAGE)]
 
 
@@ -268,21 +255,19 @@ def main(given: Sequence[str] | None = None) -> int:
         "distance is made of: the nearest candidate with one thing changed), backtest.folder=DIR"
     )
     logs = "SWF, sacct, Batsim or a table, plain or .gz"
-    return answered("moldsim backtest", about, keys, logs, given, _answer)
+    return site_logs.answered("moldsim backtest", about, keys, logs, given, _answer)
 
 
-@warnings_last()
-@answering
 def _answer(words: Sequence[str]) -> int:
     own = options([one for one in words if one.startswith("backtest.")])
-    rest = of_log([one for one in words if not one.startswith("backtest.")])
+    rest = site_logs.of_log([one for one in words if not one.startswith("backtest.")])
     if not rest:
         raise ConfigError("no log is given: moldsim backtest LOG")
     goes_on(["moldsim", "backtest", *words])
     with Display(PlainConsole(stderr=True), "backtest") as shown:
         done = backtest(rest, own, shown, keep=True)
     written = write(done, folder_of(own, done.found.trace, done.given))
-    show(table_console(), done, written)
+    show(durable.table_console(), done, written)
     return 0
 
 

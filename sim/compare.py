@@ -27,17 +27,7 @@ SHOWN = 15
 def print_comparison(
     console: Console, table: pd.DataFrame, groups: Sequence[Group], said: Sequence[str] = ()
 ) -> None:
-    """Print a row for each group of runs, what else must be known of it, a line for the rest.
-
-    Parameters
-    ----------
-    console : rich.console.Console
-    table : pandas.DataFrame
-        As `gather` returns it.
-    groups : sequence of Group
-    said : sequence of str
-        Sentences below the table: names that all runs share, what predictors were given.
-    """
+    """Print a row for each group of runs, the sentences below the table, a line for the rest."""
     if groups:
         console.print(fitting_tables(*key_table(groups[:LISTED]), console.width))
     cut = [f"The first {LISTED} of {len(groups)} groups; all are in {COMPARISON}."]
@@ -74,8 +64,9 @@ def print_answers(
             console.print(BY_WHAT, style="dim", markup=False, highlight=False)
 
 
-def arguments() -> argparse.ArgumentParser:
-    """Return the parser of the command line."""
+@answering
+def main(given: Sequence[str] | None = None) -> int:
+    """Compare the runs below a folder; return the exit status."""
     parser = argparse.ArgumentParser(
         prog="moldsim compare",
         description="Tables, plots and one page of all runs below a folder.",
@@ -107,13 +98,7 @@ def arguments() -> argparse.ArgumentParser:
         "--subject", metavar="LABEL",
         help="group whose losers (jobs, users) are named first (default: the best)",
     )  # fmt: skip
-    return parser
-
-
-@answering
-def main(given: Sequence[str] | None = None) -> int:
-    """Compare the runs below a folder; return the exit status."""
-    wanted = arguments().parse_args(given)
+    wanted = parser.parse_args(given)
     folder: Path = wanted.folder
     former = {*folder.glob("*")}
     with Display(PlainConsole(stderr=True), "compare") as progress:

@@ -11,41 +11,10 @@ from rich.markup import escape
 from rich.text import Text
 
 from predictors.cli.terminal import Cell, fitting_tables
+from sim.results import rows, sentences
 from sim.results.job_metrics import Figures
-from sim.results.rows import (
-    BEYOND,
-    EASY_PLUS,
-    ERROR,
-    MOLDED,
-    ONE_PAIR,
-    POINTS,
-    REQUEST_SECTION,
-    ROWS,
-    SECONDS,
-    SECTIONS,
-    SHARES,
-    Row,
-    bound_notes,
-    change_text,
-    molded_text,
-    read_together,
-    reasons,
-    texts,
-    weighing_notes,
-)
-from sim.results.sentences import (
-    NOBODY,
-    backtest_sentences,
-    distrusted,
-    few_predictions,
-    is_recorded,
-    killed_sentence,
-    notes,
-    precision_reached,
-    recorded_sentences,
-    rests_sentence,
-    treated_sentence,
-)
+from sim.results.rows import BEYOND, EASY_PLUS, ERROR, Row, change_text, read_together, texts
+from sim.results.sentences import NOBODY
 from sim.results.steady_state import partly_unsteady, unsteady_sentence, windows_sentences
 
 
@@ -104,7 +73,7 @@ def recorded(sides: Sequence[Side]) -> list[Side]:
     run = sides[0].figures
     if run.get("recorded_times_kept") is not True or any(s.policy == NOBODY for s in sides):
         return []
-    found = {row.key: run.get(f"recorded_{row.key}") for row in ROWS}
+    found = {row.key: run.get(f"recorded_{row.key}") for row in rows.ROWS}
     known: Figures = {key: value for key, value in found.items() if value is not None}
     return [Side(known, NOBODY)] if known else []
 
@@ -133,7 +102,7 @@ class Difference:
         part = read_together(own, other, [row.key]).comparisons[0].change.mean
         if np.isnan(part) or (row.kind == ERROR and BEYOND in texts(values, ERROR)):
             return "–"
-        text = f"{100 * part:+.1f} {POINTS if row.key in SHARES else '%'}"
+        text = f"{100 * part:+.1f} {rows.POINTS if row.key in rows.SHARES else '%'}"
         if row.better == 0 or abs(part) < 0.0005:
             return text
         return Text(text, "green" if part * row.better > 0 else "red")
@@ -160,20 +129,7 @@ def compared(sides: Sequence[Side]) -> list[Difference]:
 
 
 def result_table(sides: Sequence[Side], width: int) -> Group:
-    """Return the final table.
-
-    Parameters
-    ----------
-    sides : sequence of Side
-        As `compared` takes them.
-    width : int
-        Of the terminal.
-
-    Returns
-    -------
-    rich.console.Group
-        Lower bounds stand in a column of their own where there is room for it.
-    """
+    """Return the final table; lower bounds stand in a column of their own where there is room."""
     columns = [*sides, *easy_plus(sides), *recorded(sides)]
     apart = compared(sides)
     bounds = len(columns) < 3
@@ -183,25 +139,25 @@ def result_table(sides: Sequence[Side], width: int) -> Group:
         *(one.heading for one in apart),
         *(["lower bound"] if bounds else []),
     ]
-    rows: list[Sequence[Cell]] = [
+    body: list[Sequence[Cell]] = [
         [*cells, *[""] * (len(head) - len(cells))]
         for cells in _named(columns, len(columns) > 2 and width < ROOMY)
     ]
     ends = []
     may_ask = any("requests" in side.figures for side in sides)
-    for section in (*SECTIONS, *([REQUEST_SECTION] if may_ask else [])):
-        ends.append(len(rows) - 1)
-        rows += [_cells(row, columns, apart, bounds) for row in section]
-    return fitting_tables(head, rows, width, ends=ends)
+    for section in (*rows.SECTIONS, *([rows.REQUEST_SECTION] if may_ask else [])):
+        ends.append(len(body) - 1)
+        body += [_cells(row, columns, apart, bounds) for row in section]
+    return fitting_tables(head, body, width, ends=ends)
 
 
 def _named(columns: Sequence[Side], briefly: bool) -> list[list[str]]:
     """Return how many jobs of each column were molded, and lines that name predictor and menu."""
-    molded = [molded_text(side.samples) for side in columns]
+    molded = [rows.molded_text(side.samples) for side in columns]
     of = {text.partition(" of ")[2] for text in molded} - {""}
-    lines = [[MOLDED, *molded]]
+    lines = [[rows.MOLDED, *molded]]
     if briefly and len(of) == 1:
-        lines = [[f"{MOLDED} of {of.pop()}", *(text.partition(" of ")[0] for text in molded)]]
+        lines = [[f"{rows.MOLDED} of {of.pop()}", *(text.partition(" of ")[0] for text in molded)]]
     if any(side.predictor for side in columns):
         lines.append(["predictor", *(_words(side.predictor) or "–" for side in columns)])
     menus = [str(side.figures.get("menu") or "–") for side in columns]
@@ -240,15 +196,15 @@ easy by adept against easy by user_estimate. Shares and errors differ by percent
     unlike = first.policy != last.policy and first.predictor != last.predictor
     if unlike and len(sides) == 2 and last.predictor:
         said.append("Both differ: baseline_predictor=true simulates the step between.")
-    said.append(f"Shares and errors differ by percentage points ({POINTS}).")
+    said.append(f"Shares and errors differ by percentage points ({rows.POINTS}).")
     return [" ".join(said)]
 
 
 def _counted(run: Figures, prefix: str) -> str:
     parts = [
         f"{_words(key.removeprefix(prefix))}: {_number(count)}"
-        for key, count in run.items()
-        if key.startswith(prefix) and isinstance(count, int | float) and count
+        for key in run
+        if key.startswith(prefix) and (count := rows.number_of(run, key))
     ]
     return f" ({'; '.join(parts)})" if parts else ""
 
@@ -268,8 +224,7 @@ def warnings(run: Figures) -> list[str]:
     """Return what a reader must know before believing a summary, a sentence each."""
     lines = []
     for key, text in (("dropped_jobs", "Jobs dropped"), ("repaired_values", "Values repaired")):
-        count = run.get(key)
-        if isinstance(count, int | float) and count:
+        if count := rows.number_of(run, key):
             mean = " on average" if isinstance(run.get("replications"), int) else ""
             lines.append(f"{text}{mean}: {_number(count)}{_counted(run, f'{key}_')}.")
     if run.get("replications_identical"):
@@ -278,33 +233,21 @@ def warnings(run: Figures) -> list[str]:
         )
     if run.get("precision_met") is False:
         lines.append(
-            f"The precision asked for was not reached: ± {precision_reached(run)} after "
+            f"The precision asked for was not reached: ± {sentences.precision_reached(run)} after "
             f"{run.get('replications')} replications, as many as most_replications allows."
         )
     if run.get("steady_batches_correlated"):
         lines.append("Batches of jobs are correlated: the run is too short for its intervals.")
-    share = run.get("share_assumed_serial_time")
-    if isinstance(share, float) and share > 0:
+    if share := rows.number_of(run, "share_assumed_serial_time"):
         lines.append(f"T(1) was not measured, but assumed, for {100 * share:.1f} % of the jobs.")
     return lines
 
 
 def verdict_lines(sides: Sequence[Side]) -> list[str]:
-    """Return what changed, which jobs were treated how, and on what that rests.
-
-    Parameters
-    ----------
-    sides : sequence of Side
-        As `compared` takes them.
-
-    Returns
-    -------
-    list of str
-        Three lines at most.
-    """
+    """Return what changed, how jobs were treated, and on what that rests: three lines at most."""
     run, base = sides[0], sides[-1]
-    treated = treated_sentence(run.samples, base.samples if base is not run else ())
-    rests = "" if run.policy == NOBODY else rests_sentence(run.figures)
+    treated = sentences.treated_sentence(run.samples, base.samples if base is not run else ())
+    rests = "" if run.policy == NOBODY else sentences.rests_sentence(run.figures)
     return [line for line in (*_changed(sides), treated, rests) if line]
 
 
@@ -319,7 +262,7 @@ def _changed(sides: Sequence[Side]) -> list[str]:
     )
     if np.isnan(found.change.mean):
         return []
-    told, _ = texts([side.figures.get(RESPONSE) for side in (run, base)], SECONDS)
+    told, _ = texts([side.figures.get(RESPONSE) for side in (run, base)], rows.SECONDS)
     other = median.change.mean * found.change.mean < 0
     change = change_text(found) + (f" (median {100 * median.change.mean:+.1f} %)" if other else "")
     said = f"{run.name}: mean response {told}, {change} against {base.name}."
@@ -358,43 +301,37 @@ def _losers(sides: Sequence[Side]) -> list[str]:
 def print_results(console: Console, sides: Sequence[Side], folder: Path | None = None) -> None:
     """Print the verdict, the final table, reasons for its dashes, warnings, where artefacts lie.
 
-    Parameters
-    ----------
-    console : rich.console.Console
-    sides : sequence of Side
-        As `compared` takes them.
-    folder : pathlib.Path, optional
-        Where the artefacts are; shown from the working folder on where they lie below it.
+    That is shown from the working folder on where they lie below it.
     """
     run, base = sides[0].figures, sides[-1].figures
     named = {side.name: side.samples for side in sides}
     alone = run.get(RESPONSE) != base.get(RESPONSE) and len(sides[0].samples) == 1
-    doubts = [f"({ONE_PAIR.capitalize()}.)"] if alone else []
-    doubts += [] if folder is None else backtest_sentences([folder])
-    first = distrusted(doubts)
+    doubts = [f"({rows.ONE_PAIR.capitalize()}.)"] if alone else []
+    doubts += [] if folder is None else sentences.backtest_sentences([folder])
+    first = sentences.distrusted(doubts)
     for line in [*first, *verdict_lines(sides)]:
         console.print(line, style="bold", markup=False, highlight=False)
     for line in [one for one in doubts if one not in first]:
         console.print(line, markup=False, highlight=False)
     console.print(result_table(sides, console.width))
-    bounds = bound_notes(run) if len(sides) > 2 or recorded(sides) else []
-    weighed = weighing_notes(len(sides[0].samples) if len(sides) > 1 else 0)
-    said = [*compared_notes(sides), *weighed, *few_predictions(named)]
+    bounds = rows.bound_notes(run) if len(sides) > 2 or recorded(sides) else []
+    weighed = rows.weighing_notes(len(sides[0].samples) if len(sides) > 1 else 0)
+    said = [*compared_notes(sides), *weighed, *sentences.few_predictions(named)]
     if run.get("given_charged") and not all(side.figures.get("given_runs") for side in sides[1:]):
         said += ["The baseline replays no runs before the start: the run alone bears their cost."]
-    said += [*notes(run), *bounds, *reasons(run)]
+    said += [*sentences.notes(run), *bounds, *rows.reasons(run)]
     for line in [*_without_molding(sides), *_losers(sides), *said]:
         console.print(f"[dim]{escape(line)}[/]")
-    shown = [side.figures for side in sides if is_recorded(side.figures)]
+    shown = [side.figures for side in sides if sentences.is_recorded(side.figures)]
     told = bool(recorded(sides)) or any(side.policy == NOBODY for side in sides)
     told = told and isinstance(run.get("replications"), int)
-    warned = [*killed_sentence(named), *partly_unsteady(named)]
+    warned = [*sentences.killed_sentence(named), *partly_unsteady(named)]
     if len(sides) < 2:
         warned += windows_sentences(named)
     else:
         family = read_together(sides[0].samples, sides[-1].samples, [RESPONSE])
         warned += windows_sentences(named, family.block, family.correlation)
-    for line in [*warned, *recorded_sentences(shown, told), *warnings(run)]:
+    for line in [*warned, *sentences.recorded_sentences(shown, told), *warnings(run)]:
         console.print(f"[yellow]Warning:[/] {escape(line)}")
     if folder is not None:
         here = Path.cwd()

@@ -9,17 +9,9 @@ from predictors.cli.terminal import Display, PlainConsole
 from predictors.plain import shown_plainly
 from sim.errors import SimError
 from sim.report.gathering import find_runs, missing_runs
+from sim.results import durable
 from sim.results.artefacts import is_finished
-from sim.results.durable import (
-    CHECKSUMS,
-    FAILURE,
-    MANIFEST,
-    SUMMARY,
-    answering,
-    damage,
-    read_failure,
-    read_object,
-)
+from sim.results.durable import MANIFEST
 from sim.sweeps.configurations import read_configuration
 
 STATES = ("finished", "missing", "damaged", "failed", "foreign")
@@ -31,14 +23,14 @@ def state(run: Path) -> tuple[str, str]:
     Missing is a run that was begun and wrote no summary; foreign one that has a summary
     but nothing by which its files could be checked, or no configuration beside it.
     """
-    if (run / FAILURE).exists():
-        return "failed", read_failure(run)
-    if not (run / SUMMARY).exists():
-        return "missing", f"it has no {SUMMARY}"
-    wrong = damage(run)
+    if (run / durable.FAILURE).exists():
+        return "failed", durable.read_failure(run)
+    if not (run / durable.SUMMARY).exists():
+        return "missing", f"it has no {durable.SUMMARY}"
+    wrong = durable.damage(run)
     try:
         configured = read_configuration(run).values
-        checked = is_finished(run) and CHECKSUMS in read_object(run / MANIFEST)
+        checked = is_finished(run) and durable.CHECKSUMS in durable.read_object(run / MANIFEST)
     except (SimError, ValueError) as error:
         return "damaged", wrong or str(error)
     if wrong is not None:
@@ -48,7 +40,7 @@ def state(run: Path) -> tuple[str, str]:
     return ("finished", "") if checked else ("foreign", f"{MANIFEST} has no checksums")
 
 
-@answering
+@durable.answering
 def main(given: Sequence[str] | None = None) -> int:
     """Print every run that is not whole, and how many there are of each state.
 

@@ -13,8 +13,6 @@ from sim.results.durable import answering
 
 JOBS = '"workload.jobs=20", '
 """What the test of a part says, but for that of a workload, which has jobs of its own."""
-
-
 KINDS = {
     "policy": ("policy", ""),
     "allocation": ("policy/allocation", "share: 0.5  # of the request\n"),
@@ -39,13 +37,7 @@ ENTRY = """Its options are known by name wherever {top} is installed, if its pyp
 
 
 def package_at(here: Path) -> Path:
-    """Return the folder of the package here.
-
-    Raises
-    ------
-    SimError
-        If there is none, or several.
-    """
+    """Return the folder of the one package here."""
     if (here / "__init__.py").is_file():
         return here
     inside = [path.parent for part in ("", "src") for path in (here / part).glob("*/__init__.py")]

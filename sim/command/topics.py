@@ -7,22 +7,8 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from sim.command.main import MORE_HELP, SUBCOMMANDS, carry_out, overview, refuse, subcommands
 from sim.errors import ConfigError
+from sim.help import pages
 from sim.help.meanings import column_names, meanings
-from sim.help.pages import (
-    WIDTH,
-    Option,
-    columns,
-    default_parts,
-    every_line,
-    group_lines,
-    groups,
-    known_keys,
-    meant,
-    options,
-    page,
-    read_option,
-    words_of,
-)
 from sim.results.durable import answering
 from sim.results.rows import REQUEST_SECTION, ROWS
 
@@ -52,22 +38,23 @@ WHAT = {
 
 def topics() -> list[str]:
     """Return what help there is: groups, keys, subcommands and columns."""
-    words = [*groups(), *known_keys(), *SUBCOMMANDS, "keys", "subcommands", *column_names()]
-    return list(dict.fromkeys(words))
+    more = ("keys", "subcommands")
+    every = (pages.groups(), pages.known_keys(), SUBCOMMANDS, more, column_names())
+    return list(dict.fromkeys(word for words in every for word in words))
 
 
 def text_of(topic: str) -> str | None:
     """Return the help on a group, an option or a key; None where there is none."""
     if topic == "keys":
-        return page()
+        return pages.page()
     if topic == "subcommands":
         return subcommands()
     if topic in WHAT:
         return RUN.format(name=topic, what=WHAT[topic], more=MORE_HELP)
-    if topic in groups():
-        return _lines(group_lines(topic))
+    if topic in pages.groups():
+        return _lines(pages.group_lines(topic))
     group, _, name = topic.rpartition("=")
-    named = (one_of(one, name) for one in groups() if group in ("", one))
+    named = (one_of(one, name) for one in pages.groups() if group in ("", one))
     if options_of_a_name := [one for one in named if one is not None]:
         return "\n".join(options_of_a_name)
     found = list(_keys(topic)) or list(meanings(topic))
@@ -76,11 +63,11 @@ def text_of(topic: str) -> str | None:
     return _lines(found) if found else None
 
 
-def kind(group: str, option: Option) -> str:
+def kind(group: str, option: pages.Option) -> str:
     """Return whether a policy's jobs are rigid, moldable or malleable; else what the file says."""
     if group != "policy" or "kind" in option.facts:
         return option.facts.get("kind", "")
-    parts = default_parts(option.path)
+    parts = pages.default_parts(option.path)
     made = (word for part, word in KINDS.items() if parts.get(part, "none") not in PLAIN)
     return next(made, "rigid")
 
@@ -93,7 +80,7 @@ def table(group: str, kinds: Sequence[str] = ()) -> str:
     ConfigError
         If there is no such kind.
     """
-    found = [(option, kind(group, option)) for option in options(group)]
+    found = [(option, kind(group, option)) for option in pages.options(group)]
     known = list(dict.fromkeys(one for _, one in found))
     for asked in kinds:
         if asked not in known:
@@ -105,7 +92,7 @@ def table(group: str, kinds: Sequence[str] = ()) -> str:
         if not kinds or own in kinds:
             rows.append((option.name, own, *(option.facts.get(f, "") for f in facts), option.about))
     sizes = [max(map(len, column)) + 2 for column in zip(*rows, strict=True)][:-1]
-    width = shutil.get_terminal_size((WIDTH, 24)).columns if sys.stdout.isatty() else None
+    width = shutil.get_terminal_size((pages.WIDTH, 24)).columns if sys.stdout.isatty() else None
     if width is not None and width < sum(sizes) + LEAST_RULE:
         rows = [(*row[:-1], "") for row in rows]
     lines = []
@@ -118,15 +105,15 @@ def table(group: str, kinds: Sequence[str] = ()) -> str:
 
 def one_of(group: str, name: str) -> str | None:
     """Return what an option is: rule, kind, source, page, and keys with those of its parts."""
-    option = next((one for one in options(group) if one.name == name), None)
+    option = next((one for one in pages.options(group) if one.name == name), None)
     if option is None:
         return None
-    parts = default_parts(option.path)
+    parts = pages.default_parts(option.path)
     named = {part.partition("@")[0].strip("/"): own for part, own in parts.items()}
     facts = {"kind": kind(group, option), **option.facts, **named}
-    keys = {key.name: key for key in read_option(option.path).keys if key.comment}
+    keys = {key.name: key for key in pages.read_option(option.path).keys if key.comment}
     for part, chosen in parts.items():
-        inner = next((o.keys for o in options(f"{group}/{part}") if o.name == chosen), ())
+        inner = next((o.keys for o in pages.options(f"{group}/{part}") if o.name == chosen), ())
         for key in inner:
             if key.default:
                 keys.setdefault(f"{part}.{key.name}", key)
@@ -139,7 +126,7 @@ def one_of(group: str, name: str) -> str | None:
 
 def _keys(topic: str) -> Iterator[tuple[str, str]]:
     """Yield keys of a name."""
-    for label, text in every_line():
+    for label, text in pages.every_line():
         key = label.partition("=")[0]
         if not label.startswith(" ") and text and (key == topic or key.startswith(f"{topic}.")):
             yield label, text
@@ -149,19 +136,19 @@ def _mentions(words: str) -> Iterator[tuple[str, str]]:
     """Yield rows of tables, keys, columns and figures in whose name or meaning words stand."""
     rows = (*ROWS, *REQUEST_SECTION)
     labels = [(row.label, text) for row in rows for _, text in meanings(row.key)]
-    for label, text in (*labels, *every_line(), *meanings("columns")):
+    for label, text in (*labels, *pages.every_line(), *meanings("columns")):
         if words in f"{label} {text}".replace("_", " "):
             yield label.strip(), text
 
 
 def _lines(found: Iterable[tuple[str, str]]) -> str:
-    return "\n".join(columns(*line) for line in found) + "\n"
+    return "\n".join(pages.columns(*line) for line in found) + "\n"
 
 
 @answering
 def main(given: Sequence[str]) -> int:
     """Show help on a topic; return the exit status."""
-    words = words_of("moldsim help", given)
+    words = pages.words_of("moldsim help", given)
     if not words or words[0] in ("--help", "-h"):
         show(overview())
         return 0
@@ -169,13 +156,13 @@ def main(given: Sequence[str]) -> int:
     if topic in TABLES and all(one.startswith("--") for one in rest):
         text: str | None = table(topic, [one.removeprefix("--") for one in rest])
     else:
-        topic = ("=" if topic in groups() else " ").join(words)
+        topic = ("=" if topic in pages.groups() else " ").join(words)
         text = text_of(topic)
     verb = topic.partition(".")[0]  # keys of a subcommand stand in its own help
     if text is None and verb in SUBCOMMANDS:
         return carry_out(verb, SUBCOMMANDS[verb], ["--help"])
     if text is None:
-        hint = meant(topic, topics(), "moldsim help lists topics")
+        hint = pages.meant(topic, topics(), "moldsim help lists topics")
         return refuse(f"help {topic}: there is no such topic; {hint}")
     show(text)
     return 0

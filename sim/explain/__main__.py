@@ -1,4 +1,7 @@
-"""Why a job waited: ``moldsim explain RUN JOB``."""
+"""Why a job waited: ``moldsim explain RUN JOB``.
+
+Its run is replayed, with somebody who looks on in each scheduling pass.
+"""
 
 import argparse
 import datetime
@@ -7,17 +10,342 @@ import logging
 import re
 import sys
 import textwrap
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import replace
 from itertools import groupby
 from pathlib import Path
+from typing import Any
 
-from predictors.cli.terminal import PlainConsole
+import pandas as pd
+from rich.console import Console
+
+from predictors.base import FloatArray, IntArray, Wrapper
+from predictors.cli.terminal import Display, PlainConsole
 from predictors.plain import shown_plainly
+from sim.engine.protocols import acts_as
+from sim.engine.setup import Setup
+from sim.engine.watcher import Watched, Watcher
 from sim.errors import SimError
-from sim.explain.recorder import KEPT_BACK, ORDER, PROCESSORS, RESERVATION, RULE, Account, explained
+from sim.policies.allocation.rigid import Request
+from sim.policies.backfill.easy import EasyScheduler
+from sim.policies.base import OpenAllocation, Outlook, Policy
+from sim.policies.molding.scheduler import OpenKeeper
+from sim.policies.passes.memory import menu_of
+from sim.policies.passes.queue_rule import QueueKeeper
 from sim.results.durable import answering
+from sim.results.metrics import plain
 from sim.results.rows import BEYOND, MOST_ERROR, PERCENT, duration, texts
-from sim.simulation.progress import simulated_date
+from sim.simulation.progress import beginning, simulated_date
+from sim.simulation.recorded_run import recorded_run
+from sim.state.availability import shadow_time
+from sim.state.view import View
+
+PROCESSORS, RESERVATION, ORDER, RULE, KEPT_BACK = (
+    "processors", "reservation", "order", "rule", "kept back",
+)  # fmt: skip
+"""Why a job does not start in a pass.
+
+So many are not free as it waits for; they are, and others are promised them; nobody
+passes a blocked job; the rule has it wait for a better start; the rule keeps it out of
+the queue.
+"""
+Beliefs = dict[int, tuple[float, float | None]]
+"""Counts to believed runtime and predicted start, seconds; None where none was asked for."""
+Account = dict[str, Any]
+"""Plain values by name; times in seconds, jobs by their numbers, node k as ``node k``."""
+
+TOLD = (
+    *("submit_time", "start_time", "end_time", "wait_time", "requested_processors"),
+    *("requested_time", "allocated_processors", "believed_runtime", "runtime", "status"),
+    *("restarts", "application"),
+)
+"""Columns of the table of jobs that an account has."""
+
+
+class _NotedAllocation:
+    """An allocation that is asked as ever, and passes on what it weighed for one job."""
+
+    def __init__(self, allocation: Any, recorder: "Recorder") -> None:
+        self._allocation, self._recorder = allocation, recorder
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._allocation, name)
+
+    def choose(self, job: int, view: View, outlook: Outlook) -> int:
+        """Return the count for a job, and note which starts were predicted on the way."""
+        foreseen: Beliefs = {}
+
+        def noting(counts: IntArray, runtimes: FloatArray) -> FloatArray:
+            starts = outlook(counts, runtimes)
+            found = zip(runtimes.tolist(), starts.tolist(), strict=True)
+            foreseen.update(zip(counts.tolist(), found, strict=True))
+            return starts
+
+        chosen = int(self._allocation.choose(job, view, noting))
+        if job == self._recorder.job:
+            self._recorder.chose(view.now, chosen, foreseen)
+        return chosen
+
+
+class _NotedPredictor(Wrapper):
+    """A predictor that is asked as ever, and passes on what it said of one job."""
+
+    def __init__(self, before: Any, recorder: "Recorder") -> None:
+        super().__init__(before)
+        self._recorder = recorder
+
+    def curve(self, job: int, counts: IntArray) -> FloatArray | None:
+        """Return the believed runtimes, and note those of the job."""
+        found = self.before.curve(job, counts)
+        if job == self._recorder.job and found is not None:
+            for count, runtime in zip(counts.tolist(), found.tolist(), strict=True):
+                self._recorder.said[count] = runtime, None
+        return found
+
+
+class Recorder(Watcher):
+    """Notes what becomes of one job. It asks nobody anything that was not asked without it.
+
+    Attributes
+    ----------
+    job : int
+        Its index among `names`, the numbers of all jobs.
+    waits : list of dict
+        One for each time that it queued: its ``begin`` and ``start`` (None where it never
+        started), the ``processors``, how many jobs ahead of it in the queue did not start then
+        (``overtook``), jobs whose ends were taken in then (``ended_at_start``), and a row for
+        each pass that left it waiting (``refused``); see `_refusal`.
+    weighed : list of dict
+        What was believed of its ``counts`` when it chose (``chosen``), or, where counts stay
+        open (None), from when on: ``runtimes``, and ``starts`` where they were predicted.
+    said : Beliefs
+        What the predictor has said since.
+    resized : list of dict
+        When its processors changed while it ran, seconds, and from how many to how many.
+    """
+
+    needs_passes = True
+
+    def __init__(self, job_id: int) -> None:
+        self._job_id, self.job = job_id, -1
+        self.names: list[int] = []
+        self.waits: list[Account] = []
+        self.weighed: list[Account] = []
+        self.resized: list[dict[str, float]] = []
+        self.said: Beliefs = {}
+        self._known: Beliefs = {}
+        self._open, self._reads, self._held = False, False, 0
+
+    def around(self, setup: Setup) -> Setup:
+        """Return a setup of which this is told.
+
+        Raises
+        ------
+        SimError
+            If there is no such job, or the policy is not made of the usual parts.
+        """
+        self.names = setup.trace.jobs["job_id"].tolist()
+        if self._job_id not in self.names:
+            said = f"job {self._job_id}: the replay has no such job"
+            raise SimError(f"{said}; the run is of another version")
+        self.job = self.names.index(self._job_id)
+        policy = setup.policy
+        if not isinstance(policy, Policy):
+            raise SimError(
+                f"policy={type(policy).__name__}: only policies of order, backfill and allocation "
+                "(sim.policies.base.Policy) can be explained"
+            )
+        rule: Any = policy.reallocation
+        self._open = isinstance(policy.allocation, OpenAllocation)
+        self._reads = getattr(rule, "decide", None) is None or rule.reads_beliefs
+        if not (self._open or acts_as(policy.allocation, Request)):
+            policy = replace(policy, allocation=_NotedAllocation(policy.allocation, self))
+        predictor: Any = _NotedPredictor(setup.predictor, self)
+        return replace(setup, policy=policy, predictor=predictor, watchers=(*setup.watchers, self))
+
+    def chose(self, now: float, chosen: int, foreseen: Beliefs) -> None:
+        """Note which count was chosen, 0 for none, by which beliefs and predicted starts."""
+        if beliefs := foreseen or self.said:
+            counts = sorted(beliefs)
+            runtimes, starts = zip(*(beliefs[count] for count in counts), strict=True)
+            self.weighed.append(
+                {
+                    "time": now,
+                    "chosen": chosen or None,
+                    "counts": counts,
+                    "runtimes": [*runtimes],
+                    "starts": [*map(plain, starts)],
+                }
+            )
+            self._known = beliefs
+        self.said = {}
+
+    def passed(self, engine: Watched) -> None:
+        """Note what a pass did to the job."""
+        view, job, before = engine.view, self.job, self._held
+        held = {holder: count for _, holder, count in view.believed_ends.rows()}
+        self._held = held.get(job, 0)
+        if job in view.arrived:
+            begun: Account = {"begin": view.now, "start": None, "processors": 0, "overtook": 0}
+            self.waits.append({**begun, "ended_at_start": [], "refused": []})
+        if not self.waits or self.waits[-1]["start"] is not None:
+            if self._held and before not in (0, self._held):
+                self.resized.append({"time": view.now, "before": before, "after": self._held})
+            return
+        if len(self.said) > 1 and (self._open or (self._reads and view.malleable[job])):
+            if not self.said.items() <= self._known.items():
+                self.chose(view.now, 0, self.said)
+            self.said = {}
+        wait, keeper = self.waits[-1], _keeper(engine.scheduler)
+        if not self._held:
+            wait["refused"].append(self._refusal(view, keeper))
+            return
+        wait |= {"start": view.now, "processors": self._held}
+        wait["overtook"] = len(_ahead(keeper, view, job))
+        wait["ended_at_start"] = self._named(run.job for run in view.ended)
+        self.said = {}
+
+    def _refusal(self, view: View, keeper: QueueKeeper | None) -> Account:
+        """Return why a job did not start in this pass.
+
+        Returns
+        -------
+        dict
+            ``time``; ``reason``; ``wanted``, the processors that it waits for, 0 where nothing is
+            settled; ``free``, those left by all that starts or is resized in this pass;
+            ``out_of_service``, processors; ``jobs_ahead``, how many wait ahead of it;
+            ``first_ahead`` of them, with ``first_ahead_wants``; ``own_reservation``, where the rule
+            gives it one; ``must_not_move``, the first reservation that it must not move;
+            ``enough_free_at``, when so many are believed to be free, nobody else asking, None where
+            they are; ``once_these_end``, who is believed to end until then; ``passed_by``, who is
+            behind it and starts in this pass.
+        """
+        free, ahead, job = view.free, _ahead(keeper, view, self.job), self.job
+        place_of = {} if keeper is None else keeper.queue.place_of()
+        reason, wanted, own, room = KEPT_BACK, 0, None, view.now
+        promises: list[tuple[float, int, int]] = []
+        taken: list[tuple[Any, ...]] = []
+        if keeper is not None and job in place_of:
+            queue, place = keeper.queue, place_of[job]
+            wanted = least = queue.processors.item(place)
+            reserved, is_held = keeper.reserved_starts(), False
+            if isinstance(keeper, OpenKeeper):
+                memory = keeper.memory
+                spans, considered = memory.menu_spans[job], memory.kept["search_end"].item()
+                first = spans["low"] if spans["high"] else spans["begin"]
+                least = menu_of(memory)[0].item(first)
+                reserved, is_held = reserved if considered else {}, place >= considered
+            own, until = reserved.get(job), view.now + queue.runtime.item(place)
+            others = set(reserved) - {job} if own is not None else set(ahead) & set(reserved)
+            starts = [(reserved[one][0], one, reserved[one][1]) for one in others]
+            promises = [each for each in starts if each[1] in ahead or each[0] < until]
+            room, taken = shadow_time(view.believed_ends.rows(), free, least, view.now)
+            reason = PROCESSORS
+            if least <= free:
+                reason = RULE if is_held or not promises else RESERVATION
+                is_strict = isinstance(keeper, EasyScheduler) and keeper.strict
+                reason = ORDER if is_strict and ahead else reason
+        row: Account = {
+            "time": view.now,
+            "reason": reason,
+            "wanted": wanted,
+            "free": free,
+            "out_of_service": sum(width for _, width in view.machine.outages.values()),
+            "jobs_ahead": len(ahead),
+            "first_ahead": None,
+            "first_ahead_wants": 0,
+            "own_reservation": own and plain(own[0]),
+            "must_not_move": None,
+            "enough_free_at": plain(room) if taken else None,
+            "once_these_end": self._named(holder[1] for holder in taken),
+            "passed_by": self._named(_started_behind(view, job)),
+        }
+        if ahead and reason != KEPT_BACK:
+            row["first_ahead"] = self._named(ahead)[0]
+            row["first_ahead_wants"] = queue.processors.item(place_of[ahead[0]])
+        if promises:
+            start, first, processors = min(promises)
+            promise = {"job": self._named([first])[0], "start": plain(start)}
+            row["must_not_move"] = {**promise, "processors": processors}
+        return row
+
+    def _named(self, jobs: Iterable[int]) -> list[int | str]:
+        """Return what jobs are called; those below 0 are nodes."""
+        return [self.names[one] if one >= 0 else f"node {-1 - one}" for one in jobs]
+
+
+def _keeper(scheduler: Any) -> QueueKeeper | None:
+    """Return who keeps the queue, behind all that add to what it decides."""
+    while scheduler is not None and not isinstance(scheduler, QueueKeeper):
+        scheduler = getattr(scheduler, "inner", None)
+    if scheduler is not None:
+        scheduler.queue.see()
+    return scheduler
+
+
+def _ahead(keeper: QueueKeeper | None, view: View, job: int) -> list[int]:
+    """Return the waiting jobs that stand before a job, or came before one that is not queued."""
+    queued = [] if keeper is None else list(keeper.queue)
+    if job in queued:
+        return queued[: queued.index(job)]
+    submit = view.submit_time
+    return [one for one in queued if (submit[one], one) < (submit[job], job)]
+
+
+def _started_behind(view: View, job: int) -> list[int]:
+    """Return who started now and was submitted after a job, in the order of the starts."""
+    state, submit, holders = view._tables, view.submit_time, view.believed_ends.job
+    jobs = holders[holders >= 0]
+    started = jobs[state.start_time[jobs] == view.now].tolist()
+    behind = [one for one in started if (submit[one], one) > (submit[job], job)]
+    return sorted(behind, key=state.end_sequence.item)
+
+
+def explained(folder: Path, job: int, console: Console | None = None) -> Account:
+    """Replay a run, of several replications the first, and return what became of a job.
+
+    Returns
+    -------
+    dict
+        Of plain values, as ``--json`` prints it; times in seconds on the trace's clock.
+
+    Raises
+    ------
+    SimError
+        If there is no such run or job, or the run cannot be replayed.
+    """
+    run = recorded_run(folder)
+    jobs = pd.read_parquet(run.place / "jobs.parquet")
+    own = jobs[jobs["job_id"] == job]
+    if not len(own):
+        known = jobs["job_id"][jobs["job_id"] >= 0]
+        raise SimError(
+            f"job {job}: {run.place} has no such job; its {len(known):,} jobs have numbers from "
+            f"{known.min()} to {known.max()}"
+        )
+    scene = run.scene()
+    origin, start = beginning(scene.trace)
+    recorder = Recorder(job)
+    with Display(console or Console(quiet=True), "replay") as shown:
+        records = scene.replay(recorder.around(run.setup(scene, shown)))
+    place, recorded = recorder.job, jobs["start_time"].to_numpy()
+    same = recorded.size == records.start_time.size
+    other = int((recorded != records.start_time).sum()) if same else max(recorded.size, 1)
+    return {
+        "job": job,
+        "run": run.place.as_posix(),
+        "notes": list(run.notes),
+        "origin": origin,
+        "epoch": None if start is None else scene.trace.epoch,
+        **{key: plain(own.iloc[0][key]) for key in TOLD},
+        "replayed_start_time": plain(records.start_time[place]),
+        "agrees": bool(same and recorded[place] == records.start_time[place]),
+        "other_starts": other,
+        "weighed": recorder.weighed,
+        "waits": recorder.waits,
+        "resized": recorder.resized,
+    }
+
 
 MOST_TOLD = 12
 """Parts of a wait that are told; all are in ``--json``."""
@@ -32,48 +360,28 @@ BECAUSE = {
     RULE: "the rule had it wait for a better start",
     KEPT_BACK: "the rule held it out of the queue",
 }
-
-
 Clock = Callable[[float], str]
 """Says an instant in words."""
 
 
-def _clock(told: Account) -> Clock:
-    """Return what says the instants of an account."""
-    start = None
-    if told["epoch"] is not None:
-        start = datetime.datetime.fromtimestamp(told["epoch"] + told["origin"], datetime.UTC)
-    return lambda time: simulated_date(time - told["origin"], start, to_the_second=True)
-
-
-def _job(number: int | str) -> str:
-    """Return what a job is called; negative numbers are calibration runs, nodes have names.
+def _jobs(*jobs: int | str) -> str:
+    """Return what jobs are called; negative numbers are calibration runs, nodes have names.
 
     Examples
     --------
-    >>> _job(3), _job(-2), _job("node 3")
-    ('job 3', 'calibration run 2', 'node 3')
-    """
-    if isinstance(number, str):
-        return number
-    return f"job {number}" if number >= 0 else f"calibration run {-number}"
-
-
-def _jobs(jobs: Sequence[int | str]) -> str:
-    """Return several in a row.
-
-    Examples
-    --------
-    >>> _jobs([4, 7]), _jobs([4]), _jobs([-1, -2, 4, "node 3"])
+    >>> _jobs(4, 7), _jobs(4), _jobs(-1, -2, 4, "node 3")
     ('jobs 4, 7', 'job 4', 'job 4, calibration runs 1, 2 and node 3')
     """
-    named = [_job(one).rsplit(" ", 1) for one in jobs]
-    parts = []
-    for kind in ("job", "calibration run", "node"):
-        names = [name for own, name in named if own == kind]
-        if names:
-            plural = "s" if len(names) > 1 else ""
-            parts.append(f"{kind}{plural} {_first(names, ', ')}")
+    named = {
+        "job": [str(one) for one in jobs if isinstance(one, int) and one >= 0],
+        "calibration run": [str(-one) for one in jobs if isinstance(one, int) and one < 0],
+        "node": [one.removeprefix("node ") for one in jobs if isinstance(one, str)],
+    }
+    parts = [
+        f"{kind}{'s' * (len(names) > 1)} {_first(names, ', ')}"
+        for kind, names in named.items()
+        if names
+    ]
     return " and ".join([", ".join(parts[:-1]), parts[-1]]) if len(parts) > 1 else parts[0]
 
 
@@ -93,7 +401,13 @@ def _counted(number: int, what: str, plural: str = "s") -> str:
 
 def sentences(told: Account) -> Iterator[str]:
     """Yield what is to be said of a job, the answer first."""
-    at = _clock(told)
+    origin, start = told["origin"], None
+    if told["epoch"] is not None:
+        start = datetime.datetime.fromtimestamp(told["epoch"] + origin, datetime.UTC)
+
+    def at(time: float) -> str:
+        return simulated_date(time - origin, start, to_the_second=True)
+
     yield from _answer(told, at)
     if told["agrees"]:
         others = told["other_starts"]
@@ -196,13 +510,13 @@ def _wait(wait: Account, number: int, at: Clock) -> Iterator[str]:
             yield f"  ... and {len(parts) - MOST_TOLD:,} shorter parts (--json has every pass)"
         passed = list(dict.fromkeys(job for one in refused for job in one["passed_by"]))
         if passed:
-            yield f"Started before it although submitted later: {_jobs(passed)}."
+            yield f"Started before it although submitted later: {_jobs(*passed)}."
     if wait["start"] is None:
         yield "It never started."
         return
     what = f"It started at {at(wait['start'])} on {_counted(wait['processors'], 'processor')}"
     if refused and wait["ended_at_start"]:
-        what += f", when {_jobs(wait['ended_at_start'])} had ended"
+        what += f", when {_jobs(*wait['ended_at_start'])} had ended"
     if wait["overtook"]:
         what += f", ahead of jobs that waited before it in the queue: {wait['overtook']:,}"
     yield f"{what}."
@@ -229,17 +543,17 @@ def _part(part: Sequence[tuple[Account, str, float]], at: Clock) -> str:
         head, wants = first["first_ahead"], first["first_ahead_wants"]
         said += f"; behind {_counted(most, 'waiting job')}"
         if head is not None:
-            said += f", first {_job(head)} ({_counted(wants, 'processor')})"
+            said += f", first {_jobs(head)} ({_counted(wants, 'processor')})"
     promise, own = last["must_not_move"], last["own_reservation"]
     if promise is not None:
         promised = _counted(promise["processors"], "processor")
-        said += f"; {_job(promise['job'])} was promised {promised} from {at(promise['start'])}"
+        said += f"; {_jobs(promise['job'])} was promised {promised} from {at(promise['start'])}"
     if own is not None:
         said += f"; its own turn was expected at {at(own)}"
     if reason == PROCESSORS and last["enough_free_at"] is not None:
         said += (
             f"; enough were to be free at {at(last['enough_free_at'])}, once "
-            f"{_jobs(last['once_these_end'])} no longer held them"
+            f"{_jobs(*last['once_these_end'])} no longer held them"
         )
     return said
 
@@ -261,13 +575,6 @@ def _course(told: Account, at: Clock) -> Iterator[str]:
             f"{one['before']:,} to {one['after']:,} at {at(one['time'])}" for one in told["resized"]
         ]
         yield f"Its processors changed {_times(len(changes))}: {_first(changes, '; ')}."
-
-
-def _folded(line: str, width: int) -> str:
-    """Return a sentence in lines that fit, a row of a table as it is."""
-    if line.startswith("  ") and not line.startswith(("  from", "  ...")):
-        return line
-    return textwrap.fill(line, max(width, 40), subsequent_indent="    ", break_on_hyphens=False)
 
 
 @answering
@@ -300,9 +607,12 @@ def main(given: Sequence[str] | None = None) -> int:
     if asked.json:
         sys.stdout.write(json.dumps(told, indent=1) + "\n")
     else:
-        width = PlainConsole().width
-        for one in sentences(told):
-            sys.stdout.write(f"{_folded(shown_plainly(one), width)}\n")
+        folds = textwrap.TextWrapper(
+            max(PlainConsole().width, 40), subsequent_indent="    ", break_on_hyphens=False
+        )
+        for line in map(shown_plainly, sentences(told)):
+            is_row = line.startswith("  ") and not line.startswith(("  from", "  ..."))
+            sys.stdout.write(f"{line if is_row else folds.fill(line)}\n")
     return 0 if told["agrees"] else 1
 
 

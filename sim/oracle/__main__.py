@@ -16,8 +16,7 @@ import pandas as pd
 from predictors.cli.terminal import SILENT, Display, PlainConsole
 from predictors.plain import shown_plainly
 from sim.errors import SimError
-from sim.library.result import Result
-from sim.library.simulations import run
+from sim.library.simulations import Result, run
 from sim.oracle.rules import RULES, RigidJob, Violation, check_schedule
 from sim.results.durable import answering
 from sim.results.formats import batsim_table
@@ -103,23 +102,15 @@ def schedule(trace: Trace, rule: str) -> Result:
     if rule not in RULES or trace.processors is None:
         told = f"rule={rule}, processors={trace.processors}"
         raise SimError(f"{told}: rule must be one of {', '.join(RULES)}, processors a number")
-    policy = ["policy=conservative", "policy.backfill.replan=true"]
-    policy = policy if rule == "replan" else [f"policy={rule}"]
+    replan = ["policy=conservative", "policy.backfill.replan=true"]
+    policy = replan if rule == "replan" else [f"policy={rule}"]
     jobs = trace.jobs.rename(columns={"reference_runtime": "runtime"})
     rigid = {"predictor": "user_estimate", "moldability": "none", "baseline": None}
     return run(*policy, "sim.progress=false", jobs=jobs, processors=trace.processors, **rigid)
 
 
 def write_pack(folder: Path, seed: int = 1, shown: Display = SILENT) -> pd.DataFrame:
-    """Write a pack of workloads with their schedules, and return its index.
-
-    Parameters
-    ----------
-    folder : pathlib.Path
-        Made if missing.
-    seed : int
-    shown : Display, optional
-    """
+    """Write a pack of workloads with their schedules, and return its index."""
     folder.mkdir(parents=True, exist_ok=True)
     rows = []
     for trace in shown.each(pack_traces(seed), "writes schedules"):
@@ -204,19 +195,9 @@ def check_files(
     processors: int | None = None,
     shown: Display = SILENT,
 ) -> list[Violation]:
-    """Return every violation of a rule by another scheduler's schedule.
+    """Return every violation of a rule by another scheduler's schedule; see `read_schedule`.
 
-    Parameters
-    ----------
-    workload : pathlib.Path
-        SWF or Batsim JSON.
-    schedule_file : pathlib.Path
-        As for `read_schedule`.
-    rule : str
-        One of `RULES`.
-    processors : int, optional
-        Size of the machine, where the workload does not say.
-    shown : Display, optional
+    The workload is SWF or Batsim JSON, and may leave it to `processors` how large the machine is.
 
     Raises
     ------
@@ -235,9 +216,8 @@ def check_files(
     return check_schedule(jobs, read_schedule(schedule_file), machine, rule, shown)
 
 
-def _check(asked: argparse.Namespace) -> int:
-    with Display(PlainConsole(stderr=True), "oracle") as shown:
-        found = check_files(asked.workload, asked.schedule, asked.rule, asked.processors, shown)
+def _told(found: Sequence[Violation], asked: argparse.Namespace) -> int:
+    """Print violations, as many as asked for, and how many there are; return the exit status."""
     for one in found[: asked.most]:
         sys.stdout.write(
             f"job {one.job_id} at {one.time:.12g}: {one.rule}: {shown_plainly(one.text)}\n"
@@ -251,13 +231,6 @@ def _check(asked: argparse.Namespace) -> int:
     return 1 if found else 0
 
 
-def _write(asked: argparse.Namespace) -> int:
-    with Display(PlainConsole(stderr=True), "oracle") as shown:
-        index = write_pack(asked.folder, asked.seed, shown)
-    sys.stdout.write(f"{len(index)} schedules in {asked.folder}\n")
-    return 0
-
-
 @answering
 def main(given: Sequence[str] | None = None) -> int:
     """Run the command; return its exit status."""
@@ -267,11 +240,10 @@ def main(given: Sequence[str] | None = None) -> int:
         description=f"Schedules by exact rules; check your own by them.\n\n{rules}",
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    commands = parser.add_subparsers(required=True, metavar="COMMAND")
+    commands = parser.add_subparsers(required=True, metavar="COMMAND", dest="command")
     write = commands.add_parser("write", help="workloads with their schedules under every rule")
     write.add_argument("folder", type=Path)
     write.add_argument("--seed", type=int, default=1)
-    write.set_defaults(act=_write)
     check = commands.add_parser("check", help="which job breaks which rule; status 1 if one does")
     check.add_argument("--rule", required=True, choices=tuple(RULES))
     check.add_argument("--workload", type=Path, required=True, help="SWF or Batsim JSON")
@@ -280,9 +252,16 @@ def main(given: Sequence[str] | None = None) -> int:
     )
     check.add_argument("--processors", type=int, help="size of the machine")
     check.add_argument("--most", type=int, default=50, help="violations to print (default 50)")
-    check.set_defaults(act=_check)
     asked = parser.parse_args(given)
-    return int(asked.act(asked))
+    with Display(PlainConsole(stderr=True), "oracle") as shown:
+        if asked.command == "write":
+            index = write_pack(asked.folder, asked.seed, shown)
+        else:
+            found = check_files(asked.workload, asked.schedule, asked.rule, asked.processors, shown)
+    if asked.command == "check":
+        return _told(found, asked)
+    sys.stdout.write(f"{len(index)} schedules in {asked.folder}\n")
+    return 0
 
 
 if __name__ == "__main__":

@@ -64,12 +64,6 @@ def change(config: Settings, progress: Display, name: str) -> float | None:
 def decisive(config: Settings, progress: Display = SILENT) -> Figures:
     """Return which of `others` changes the first replication of a run most, and what it makes it.
 
-    Parameters
-    ----------
-    config : mapping
-        The run's whole configuration, with a baseline.
-    progress : Display, optional
-
     Returns
     -------
     dict
@@ -99,15 +93,6 @@ def steady_load(
     progress: Display = SILENT,
 ) -> float | None:
     """Return the largest load of `LOADS` at which the jobs of a scene settle; None if none is.
-
-    Parameters
-    ----------
-    config : mapping
-        The run's whole configuration.
-    parts : mapping
-        The ``policy`` and ``predictor`` that do not settle them as they come.
-    scene : Scene
-    progress : Display, optional
 
     Notes
     -----

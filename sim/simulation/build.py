@@ -3,22 +3,19 @@
 import contextlib
 import copy
 import importlib
-import importlib.util
 import inspect
 import os
 import types
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from functools import partial
-from operator import eq
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 
 from predictors.base import Estimator
 from sim.config import check_sizes
 from sim.errors import ConfigError, PluginError
+from sim.help.pages import package_spec
 from sim.policies.advice import check_counts
-from sim.simulation.doors import let_in, raised
-from sim.simulation.parts import OBJECT, PACKAGES, check_class, check_object, is_own, needs_of
+from sim.simulation import parts
 
 _PART = "a part"
 _PLAIN: Mapping[object, tuple[str, Any]] = {
@@ -33,35 +30,7 @@ _PLAIN: Mapping[object, tuple[str, Any]] = {
 _PLURALS: Mapping[object, str] = {int: " of whole numbers", float: " of numbers", str: " of texts"}
 _ORIGINS: Mapping[object, str] = {Mapping: "keys and values", os.PathLike: "a path"}
 _LISTS = (list, tuple, Sequence, Iterable)
-
-
-def _accepted(hint: Any) -> Iterator[tuple[str, Callable[[Any], bool]]]:
-    """Yield in words what fits a type hint, and how that is known of a value."""
-    origin, inside = get_origin(hint), get_args(hint)
-    word, kind = _PLAIN.get(hint, ("", ()))
-
-    def is_plain(value: object) -> bool:
-        return isinstance(value, kind) and (kind is bool or not isinstance(value, bool))
-
-    def is_part(value: object) -> bool:
-        return hint is Any or not isinstance(value, str | int | float | None)
-
-    def is_list(value: object) -> bool:
-        if not isinstance(value, list | tuple):
-            return is_part(value)
-        return all(any(fits(each, part) for part in inside) for each in value)
-
-    if origin in (Union, types.UnionType):
-        for part in inside:
-            yield from _accepted(part)
-    elif origin is Literal:
-        yield from ((str(choice), partial(eq, choice)) for choice in inside)
-    elif word:
-        yield word, is_plain
-    elif origin in _LISTS:
-        yield "a list" + _PLURALS.get(inside[0], ""), is_list
-    else:
-        yield _ORIGINS.get(origin, _PART), is_part
+_UNIONS = (Union, types.UnionType)
 
 
 def fits(value: object, hint: Any) -> bool:
@@ -74,7 +43,33 @@ def fits(value: object, hint: Any) -> bool:
     >>> fits([1, 8], Sequence[int]), fits([1, "b"], Sequence[int])
     (True, False)
     """
-    return any(is_one(value) for _, is_one in _accepted(hint))
+    origin, inside = get_origin(hint), get_args(hint)
+    if origin in _UNIONS:
+        return any(fits(value, part) for part in inside)
+    if origin is Literal:
+        return value in inside
+    if hint in _PLAIN:
+        kind = _PLAIN[hint][1]
+        return isinstance(value, kind) and (kind is bool or not isinstance(value, bool))
+    if origin in _LISTS and isinstance(value, list | tuple):
+        return all(any(fits(each, part) for part in inside) for each in value)
+    return hint is Any or not isinstance(value, str | int | float | None)
+
+
+def _words(hint: Any) -> Iterator[str]:
+    """Yield in words what fits a type hint."""
+    origin, inside = get_origin(hint), get_args(hint)
+    if origin in _UNIONS:
+        for part in inside:
+            yield from _words(part)
+    elif origin is Literal:
+        yield from map(str, inside)
+    elif hint in _PLAIN:
+        yield _PLAIN[hint][0]
+    elif origin in _LISTS:
+        yield "a list" + _PLURALS.get(inside[0], "")
+    else:
+        yield _ORIGINS.get(origin, _PART)
 
 
 def allowed(hint: Any) -> str:
@@ -85,20 +80,20 @@ def allowed(hint: Any) -> str:
     >>> allowed(Literal["recorded", "exact"] | None)
     'recorded, exact or null'
     """
-    *words, last = dict.fromkeys(word for word, _ in _accepted(hint))
+    *words, last = dict.fromkeys(_words(hint))
     return f"{', '.join(words)} or {last}" if words else last
 
 
 def _located(target: object, key: str) -> Any:
     """Return the class that a ``_target_`` names; those of others must be fit for their part."""
-    own, said = str(target).partition(".")[0] in PACKAGES, f"{key}._target_={target}"
-    if not own and needs_of(key) is None:
-        raise ConfigError(f"{said}: must be a class of one of {', '.join(PACKAGES)}")
+    own, said = str(target).partition(".")[0] in parts.PACKAGES, f"{key}._target_={target}"
+    if not own and parts.needs_of(key) is None:
+        raise ConfigError(f"{said}: must be a class of one of {', '.join(parts.PACKAGES)}")
     found = imported(str(target), said)
-    if own and (not callable(found) or found.__module__.partition(".")[0] not in PACKAGES):
+    if own and (not callable(found) or found.__module__.partition(".")[0] not in parts.PACKAGES):
         raise ConfigError(f"{said}: there is no such class")
     if not own:
-        check_class(found, key, said)
+        parts.check_class(found, key, said)
     return found
 
 
@@ -136,12 +131,8 @@ def imported(dotted: str, said: str) -> Any:
 
 def _where(module: str) -> str:
     package = module.partition(".")[0]
-    try:
-        known = importlib.util.find_spec(package) is not None
-    except (ImportError, ValueError):
-        known = False
     way = f"its package must be installed, or the folder that holds {package} must be in PYTHONPATH"
-    return "" if known else f"; {way}"
+    return "" if package_spec(package) else f"; {way}"
 
 
 def accepted(target: object, key: str) -> Mapping[str, inspect.Parameter]:
@@ -209,17 +200,17 @@ def build(node: Any, key: str, **more: Any) -> Any:
         return [build(item, f"{key}[{i}]") for i, item in enumerate(node)]
     if not isinstance(node, Mapping):
         return node
-    if OBJECT in node:
+    if parts.OBJECT in node:
         try:
-            made = copy.deepcopy(node[OBJECT])
+            made = copy.deepcopy(node[parts.OBJECT])
         except Exception as error:  # whatever somebody's object dies of
-            said = f"{key}={node['_target_']}: cannot be copied, raised {raised(error)}"
+            said = f"{key}={node['_target_']}: cannot be copied, raised {parts.raised(error)}"
             raise PluginError(said) from error
-        let_in(made)
+        parts.let_in(made)
         return made
     arguments = {name: build(v, f"{key}.{name}") for name, v in node.items() if name != "_target_"}
     if "_target_" not in node:
-        if needs_of(key) is not None:
+        if parts.needs_of(key) is not None:
             raise ConfigError(f"{key}: _target_, its class, is missing; it has {', '.join(node)}")
         return arguments
     arguments |= more
@@ -235,13 +226,15 @@ def build(node: Any, key: str, **more: Any) -> Any:
             check_sizes(key, node)
         raise ConfigError(said) from error
     except (Exception, SystemExit) as error:
-        if is_own(factory):
+        if parts.is_own(factory):
             raise
-        raise PluginError(f"{key}._target_={node['_target_']}: raised {raised(error)}") from error
+        raise PluginError(
+            f"{key}._target_={node['_target_']}: raised {parts.raised(error)}"
+        ) from error
     check_sizes(key, node)  # after what the class itself has to say
-    if needs_of(key) is not None and not is_own(factory):
-        check_object(made, key, f"{key}._target_={node['_target_']}")
-        let_in(made)
+    if parts.needs_of(key) is not None and not parts.is_own(factory):
+        parts.check_object(made, key, f"{key}._target_={node['_target_']}")
+        parts.let_in(made)
     return made
 
 
@@ -255,14 +248,7 @@ def has_menu(policy: Mapping[str, Any]) -> bool:
 
 
 def with_menu(policy: Mapping[str, Any], menu: str | None) -> dict[str, Any]:
-    """Return a policy's configuration whose allocation chooses among the counts of one menu.
-
-    Parameters
-    ----------
-    policy : mapping
-        The ``policy`` part of a configuration.
-    menu : {"powers_of_two", "all"} or None
-        None leaves each rule its own.
+    """Return a ``policy`` whose allocation chooses among the counts of a menu; None: of its own.
 
     Raises
     ------
@@ -292,13 +278,6 @@ def menu_name(policy: Mapping[str, Any], menu: str | None = None) -> str | None:
     """Return the menu that a policy's allocation chooses from, None where it has none.
 
     Malleable jobs under a reallocation, which are given counts by that alone, have none.
-
-    Parameters
-    ----------
-    policy : mapping
-        The ``policy`` part of a configuration.
-    menu : {"powers_of_two", "all"} or None
-        The run's top-level key.
 
     Examples
     --------

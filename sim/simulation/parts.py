@@ -1,10 +1,31 @@
-"""What the parts of a run must have, so that anybody's classes and objects can be parts."""
+"""Parts of a run, which anybody's classes and objects can be: what they must have and answer.
+
+`let_in` guards the methods of an object by a class derived from its own, so that it stays what
+it is; parts of this project are not touched, and an object that calls a method of its own goes
+past the guard.
+"""
 
 import inspect
-from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple
+import sys
+import traceback
+from collections.abc import Callable, Mapping, Sequence
+from inspect import getattr_static, isclass
+from numbers import Integral, Real
+from reprlib import Repr
+from types import new_class
+from typing import Any, NamedTuple, NoReturn
 
-from sim.errors import ConfigError
+import numpy as np
+
+from predictors.base import BoolArray, FloatArray, IntArray, Wrapper
+from predictors.under_load.load_aware import Parts
+from sim.errors import ConfigError, PluginError
+from sim.policies.advice import Reading
+from sim.policies.base import Policy
+from sim.state.decisions import Decision, Preferences
+from sim.state.view import View
+from workloads.base import Trace, check_jobs
+from workloads.shapes.family import Shapes
 
 PACKAGES = ("sim", "predictors", "workloads")
 """Where this project's own parts are."""
@@ -47,8 +68,6 @@ NEEDED: Mapping[str, Needs] = {
 """What the parts of a configuration must have, by key; a test holds it against the protocols."""
 _WRAPPED = ("predictor.before", "policy.predictor")
 """Predictors within predictors and policies need what these need."""
-
-
 _OF_PYTHON = 1 << 9
 """The flag of classes that are written in Python; numpy's arrays have a method ``choose``, too."""
 
@@ -151,3 +170,323 @@ def given_object(made: object, key: str) -> dict[str, Any]:
     kind = type(made)
     check_object(made, key, f"{key}={kind.__name__}")
     return {"_target_": f"{kind.__module__}.{kind.__qualname__}", OBJECT: made}
+
+
+SHOWN = Repr()
+"""How much of an answer a message has."""
+SHOWN.maxother = SHOWN.maxstring = 80
+
+
+class Door:
+    """What the guards of one object share.
+
+    Attributes
+    ----------
+    kind : type
+        The object's class, with its guards.
+    inside : bool
+        Whether a guarded method is at work.
+    requests : numpy.ndarray of int, shape (n,)
+        The requested processors of the jobs that a predictor is attached to.
+    has_gaps : bool
+        Whether a predictor has said that it knows nothing of some count.
+    view : View
+        Of the run that a scheduler or candidates are for.
+    """
+
+    kind: type
+    inside = False
+    requests: IntArray = np.zeros(0, np.int64)
+    has_gaps = False
+    view: View
+
+
+class Call(NamedTuple):
+    """A call of a guarded method: the door, the name, the arguments, and the method itself."""
+
+    door: Door
+    name: str
+    args: tuple[Any, ...]
+    method: Callable[..., Any]
+
+    @property
+    def where(self) -> str:
+        """The class and the method, and the job where there is one."""
+        place = 1 if self.name == "queue_count" else 0
+        job = next((getattr(one, "job", one) for one in self.args[place:]), None)
+        said = f", job index {job}" if type(job) is int else ""
+        return f"{self.door.kind.__name__}.{self.name}{said}"
+
+    def refuse(self, answer: object, accepted: str) -> NoReturn:
+        """Refuse an answer, in words on what would be accepted."""
+        shown = " ".join(SHOWN.repr(answer).split())
+        raise PluginError(f"{self.where}: answered {shown}; must be {accepted}")
+
+
+def _array(call: Call, answer: object, kinds: str, shape: tuple[int, ...], accepted: str) -> Any:
+    """Return an answer as an array, if it is one of such types and of that shape."""
+    try:
+        found = np.asarray(answer)
+    except Exception:  # whatever it dies of when it is made an array
+        call.refuse(answer, accepted)
+    if found.dtype.kind not in kinds or found.shape != shape:
+        call.refuse(answer, accepted)
+    return found
+
+
+def _count(call: Call, answer: Any, counts: IntArray) -> int:
+    """Return one of these counts."""
+    is_whole = isinstance(answer, Integral) and not isinstance(answer, bool)
+    if not is_whole or answer not in counts:
+        known = " ".join(SHOWN.repr(counts.tolist()).split())
+        call.refuse(answer, f"a whole number, one of the job's counts {known}")
+    return int(answer)
+
+
+def _queue_count(call: Call, answer: object) -> int:
+    beliefs, job = call.args
+    return _count(call, answer, np.arange(1, beliefs.view.extremes(job)[1] + 1))
+
+
+def _seconds(call: Call, answer: object, counts: IntArray, but: str = "") -> FloatArray:
+    """Return a runtime for each count; some may be NaN if `but` says which may not."""
+    accepted = f"positive, finite seconds in an array of shape {np.shape(counts)}{but}"
+    found: FloatArray = _array(call, answer, "fiu", np.shape(counts), accepted).astype(float)
+    if not ((found > 0) & (found < np.inf) | (np.isnan(found) & bool(but))).all():
+        call.refuse(answer, accepted)
+    return found
+
+
+def _known(call: Call, answer: object) -> FloatArray | None:
+    """Return a curve with NaN where nothing is known, which the request may not be."""
+    (job, counts), requests = call.args, call.door.requests
+    but = f", NaN where unknown (not at the requested count, {requests[job]}), or None"
+    found = None if answer is None else _seconds(call, answer, counts, but)
+    if found is not None and np.isnan(found[counts == requests[job]]).any():
+        call.refuse(answer, f"a number, not NaN, at the requested count ({requests[job]})")
+    return found
+
+
+def _curve(call: Call, answer: object) -> FloatArray | None:
+    """Return a curve; where nothing is known, work counts in processor-seconds, as without one."""
+    found = _known(call, answer)
+    if found is None or not np.isnan(found).any():
+        return found
+    job, counts = call.args
+    call.door.has_gaps = True
+    request = call.door.requests[job : job + 1]
+    again = call._replace(args=(job, request))
+    work = _seconds(again, call.method(job, request), request) * request
+    return np.where(np.isnan(found), work / counts, found)
+
+
+def _has_answer(call: Call, answer: object) -> BoolArray | None:
+    found = _known(call, answer)
+    return None if found is None else ~np.isnan(found)
+
+
+def _attached(call: Call, answer: object) -> None:
+    call.door.requests = call.args[0].requested_processors
+
+
+def _offered(call: Call, answer: object) -> BoolArray | None:
+    words = "True or False for each count, or None"
+    return None if answer is None else _array(call, answer, "b", np.shape(call.args[1]), words)
+
+
+def _keys(call: Call, answer: object) -> FloatArray | None:
+    submit, words = call.args[1], "a number for each job, none of them NaN, or None"
+    if answer is None:
+        return None
+    found: FloatArray = _array(call, answer, "fiub", np.shape(submit), words).astype(float)
+    return call.refuse(answer, words) if np.isnan(found).any() else found
+
+
+def _shares(call: Call, answer: object) -> IntArray:
+    """Return the processors of each member."""
+    _, members, total = call.args
+    words = f"{len(members)} whole numbers, each up to the member's largest, at most {total} in all"
+    found: IntArray = _array(call, answer, "iu", (len(members),), words).astype(np.int64)
+    if (found < 0).any() or (found > members.largest).any() or found.sum() > total:
+        call.refuse(answer, words)
+    return found
+
+
+def _decisions(call: Call, answer: Any) -> Any:
+    """Return decisions on jobs and processors that there are, at times to come."""
+    view = call.door.view
+    most: dict[str, float] = dict.fromkeys(("cost", "time"), float(np.finfo(float).max))
+    most |= {"job": len(view.submit_time) - 1, "processors": view.processors}
+    words = f"a list of sim.state.decisions, on 1 to {view.processors} processors, after {view.now}"
+    for one in answer if isinstance(answer, list | tuple) else [answer]:
+        if not isinstance(one, Decision):
+            call.refuse(one, words)
+        for name, number in one._asdict().items():
+            kind = Integral if name in ("job", "processors") else Real
+            least = {"processors": 1, "time": np.nextafter(view.now, np.inf)}.get(name, 0)
+            is_number = isinstance(number, kind) and not isinstance(number, bool)
+            if name in most and not (is_number and least <= number <= most[name]):
+                call.refuse(one, words)
+    return answer
+
+
+def _begun(call: Call, answer: Any) -> Any:
+    """Return a scheduler, or candidates, at whose door the view is known."""
+    if not callable(getattr(answer, "decide", getattr(answer, "of", None))):
+        call.refuse(answer, "a scheduler, with decide(), or for open counts Candidates")
+    door = let_in(answer)
+    if door is not None:
+        door.view = call.args[0]
+    return answer
+
+
+def _reading(call: Call, answer: object) -> Reading:
+    """Return counts of the job and its runtimes there."""
+    if not isinstance(answer, Reading):
+        call.refuse(answer, "a Reading, see sim.policies.advice")
+    feasible = call.door.view.counts(call.args[0])
+    counts = np.array([_count(call, one, feasible) for one in answer.counts])
+    serial = _seconds(call, answer.serial, np.array(1)).item()
+    return Reading(counts, _seconds(call, answer.runtimes, counts), serial)
+
+
+def _trace(call: Call, answer: object) -> Trace:
+    if not isinstance(answer, Trace):
+        call.refuse(answer, "a workloads.Trace")
+    check_jobs(answer.jobs, answer.source)
+    return answer
+
+
+def _shapes(call: Call, answer: object) -> Shapes:
+    """Return shapes whose relative times are positive at every count."""
+    if not isinstance(answer, Shapes):
+        call.refuse(answer, "workloads.shapes.family.Shapes")
+    for one in range(len(answer)):
+        allowed = answer.allowed(one)
+        counts = np.arange(1, answer.processors + 1) if allowed is None else allowed
+        _seconds(call, answer.g(np.full(counts.size, one), counts), counts)
+    return answer
+
+
+def _is(accepted: str, *kinds: Any) -> Callable[[Call, Any], Any]:
+    """Return a check that an answer is of one of some types, or a tuple of one each."""
+
+    def check(call: Call, answer: Any) -> Any:
+        parts = answer if len(kinds) > 1 and isinstance(answer, tuple) else (answer,)
+        if len(parts) != len(kinds) or not all(map(isinstance, parts, kinds)):
+            call.refuse(answer, accepted)
+        return answer
+
+    return check
+
+
+CHECKS: dict[str, Callable[[Call, Any], Any]] = {
+    "attach": _attached,
+    "curve": _curve,
+    "offered": _offered,
+    "wanted": _is("a count, or None", Integral | None),
+    "observe": _is("True or False", bool | np.bool_ | None),
+    "grade_of": _is("a grade and a code, both text", str, str),
+    "explain": _is("an Explanation, see predictors.base", str, Integral, str, str, Integral, Real),
+    "parts": _is("predictors.under_load.load_aware.Parts, or None", Parts | None),
+    "predict_model": lambda call, answer: _seconds(call, answer, call.args[0]),
+    "keys": _keys,
+    "choose": lambda call, answer: _count(call, answer, call.args[1].counts(call.args[0])),
+    "queue_count": _queue_count,
+    "share": _shares,
+    "begin": _begun,
+    "open": _begun,
+    "of": _reading,
+    "decide": _decisions,
+    "preferences": _is("sim.state.decisions.Preferences", Preferences),
+    "trace": _trace,
+    "draw": _shapes,
+}
+
+
+def _guarded(door: Door, name: str, check: Callable[[Call, Any], Any] | None) -> Any:
+    """Return a method that asks the object's own, and checks what it answers.
+
+    Whatever that raises, `SystemExit` too, becomes one line; only the user interrupts.
+    """
+
+    def guarded(self: Any, *args: Any, **named: Any) -> Any:
+        own = getattr(super(door.kind, self), name)
+        if door.inside:
+            return own(*args, **named)
+        call = Call(door, name, args, own)
+        door.inside = True
+        try:
+            answer = own(*args, **named)
+            return answer if check is None else check(call, answer)
+        except (KeyboardInterrupt, PluginError):
+            raise
+        except BaseException as error:
+            raise PluginError(f"{call.where}: raised {raised(error)}") from error
+        finally:
+            door.inside = False
+
+    return guarded
+
+
+def raised(error: BaseException) -> str:
+    """Return an exception in a line, and where it was raised."""
+    *_, (file, line, *_) = traceback.extract_tb(error.__traceback__)
+    said = " ".join(str(error).split())
+    return f"{type(error).__name__}: {said} ({file}, line {line})"
+
+
+def let_in(part: Any) -> Door | None:
+    """Guard the methods of a part of somebody else's, and of such parts in what holds parts.
+
+    Parameters
+    ----------
+    part : object
+        It is changed; what stands for it in a configuration is a copy.
+
+    Returns
+    -------
+    Door or None
+        None for a part of this project's own.
+
+    Examples
+    --------
+    >>> class Narrow:
+    ...     __module__ = "my.rules"
+    ...
+    ...     def choose(self, job, view, outlook):
+    ...         return 0
+    >>> import sim
+    >>> policy = sim.Policy(sim.FirstComeFirstServed(), sim.Easy(), Narrow())
+    >>> sim.run("workload.jobs=5", policy=policy)
+    Traceback (most recent call last):
+    ...
+    sim.errors.PluginError: Narrow.choose, job index 0: answered 0; must be a whole number, one ...
+    """
+    kind = type(part)
+    held: Door | None = getattr_static(kind, "door_of_moldsim", None)
+    if held is not None:
+        return held
+    if is_own(kind) or isinstance(part, Policy | Wrapper):
+        for inner in getattr(part, "__dict__", {}).values():
+            is_pythons = type(inner).__module__.partition(".")[0] in sys.stdlib_module_names
+            if not is_pythons and any(fits_as(inner, key) for key in NEEDED):  # a path opens, too
+                let_in(inner)
+    if is_own(kind):
+        return None
+    door = Door()
+    own = [name for one in kind.__mro__ if not is_own(one) for name in vars(one)]
+    public = {name: getattr(kind, name, None) for name in {*own, *CHECKS} if name[0] != "_"}
+    plain = (name for name, one in public.items() if not (isclass(one) or hasattr(one, "py_func")))
+    names = [name for name in plain if callable(public[name])]
+    body: dict[str, Any] = {name: _guarded(door, name, CHECKS.get(name)) for name in names}
+    if "curve" in body:
+        asked = _guarded(door, "curve", _has_answer)
+        body["known_counts"] = lambda *args: asked(*args) if door.has_gaps else None
+    if "has_curves" in vars(kind):
+        body["has_curves"] = kind.has_curves
+    names_of = {"__module__": kind.__module__, "__qualname__": kind.__qualname__}
+    body |= {"__slots__": (), "__doc__": kind.__doc__, "door_of_moldsim": door, **names_of}
+    door.kind = new_class(kind.__name__, (kind,), {}, lambda space: space.update(body))
+    object.__setattr__(part, "__class__", door.kind)
+    return door

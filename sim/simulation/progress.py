@@ -3,13 +3,13 @@
 import contextlib
 import datetime
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from rich.console import Console
 
-from predictors.cli.terminal import SILENT, Display, PlainConsole
+from predictors.cli.terminal import SILENT, Display
 from sim.config import BASELINE_PREDICTOR, Settings
 from sim.engine.watcher import Watched, Watcher
 from sim.errors import SimError
@@ -61,15 +61,7 @@ class Names:
 
 
 def names_of(chosen: Mapping[str, Any], baseline: Settings | None) -> dict[str, Names]:
-    """Return by role what the parts of a run and of what it is compared with are called.
-
-    Parameters
-    ----------
-    chosen : mapping
-        The option of each configuration group.
-    baseline : mapping or None
-        Of a run's configuration.
-    """
+    """Return by role what parts are called, by the options of a run and its baseline's name."""
     policy, predictor, workload = (str(chosen[key]) for key in ("policy", "predictor", "workload"))
     base = "" if baseline is None else str(baseline["name"])
     return {
@@ -85,27 +77,19 @@ class Show:
 
     Attributes
     ----------
-    progress : bool
-        How far it is, on runs longer than a second.
     names : mapping of str to Names
         Of the run's parts, by role.
-    messages : rich.console.Console
-        Standard error.
     display : Display
-        What shows it, where that is of more than this run.
+        Shows how far it is, on runs longer than a second.
     """
 
-    progress: bool = False
-    names: Mapping[str, Names] = field(
-        default_factory=lambda: dict.fromkeys((RUN, BASELINE, STEP), Names("run", "", ""))
-    )
-    messages: Console = field(default_factory=lambda: PlainConsole(stderr=True))
+    names: Mapping[str, Names]
     display: Display = SILENT
 
-    @property
-    def is_seen(self) -> bool:
-        """Whether messages come to a terminal or a notebook."""
-        return self.messages.is_terminal or self.messages.is_jupyter
+
+def is_seen(messages: Console) -> bool:
+    """Return whether messages come to a terminal or a notebook."""
+    return messages.is_terminal or messages.is_jupyter
 
 
 def beginning(trace: Trace) -> tuple[float, datetime.datetime | None]:
@@ -151,8 +135,6 @@ class ProgressWatcher(Watcher):
 TIMES_LONGEST = 100.0
 """By default a run is given up after so many times the longest job's runtime on one processor."""
 DAY = 86400.0
-
-
 INTERRUPTIONS_A_JOB, EVENTS_AN_INTERRUPTION = 100, 100
 """How often jobs may be interrupted for each that ends; what any interruption beyond weighs."""
 CHANGE = (
@@ -187,13 +169,7 @@ class ProgressGuard(Watcher):
         self._ended, self._events, self._since = -1, 0, 0.0
 
     def decided(self, engine: Watched, decisions: Sequence[Decision]) -> None:
-        """Look at how long ago the last job ended.
-
-        Raises
-        ------
-        SimError
-            If that was too long ago.
-        """
+        """Look at how long ago the last job ended, and end a run where that is too long."""
         view, ended = engine.view, engine.log.completed
         now, happened = view.now, int(view._tables.run["events"].item())
         in_vain = engine.log.interruptions - INTERRUPTIONS_A_JOB * ended

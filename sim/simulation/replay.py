@@ -4,7 +4,6 @@ A run is played more than once: in replications (`sim.simulation.precision`), at
 its queue does not settle, and under other assumptions (`sim.simulation.assumptions`).
 """
 
-import contextlib
 import logging
 import shutil
 import time
@@ -17,25 +16,10 @@ from typing import Any, NamedTuple
 import numpy as np
 import yaml
 
-from predictors.cli.terminal import SILENT, Display
 from sim.config import CONFIG_FOLDER, Settings, digest
 from sim.errors import ConfigError
-from sim.results.artefacts import (
-    BASELINE,
-    RUN,
-    STEP,
-    Artefacts,
-    finish,
-    is_finished,
-    manifest,
-    mean_of_replications,
-    mean_summary,
-    read_results,
-    replacing,
-    replication_folder,
-    write_ends,
-    write_run,
-)
+from sim.results import artefacts
+from sim.results.artefacts import BASELINE, RUN, STEP, Artefacts
 from sim.results.durable import FAILURE, SUMMARY
 from sim.results.formats import check_formats, write_formats
 from sim.results.job_metrics import Figures
@@ -50,7 +34,8 @@ from sim.simulation.precision import Results, replicated, stopping_rule
 from sim.simulation.progress import Show
 from sim.simulation.recorded_schedule import is_recorded
 from sim.simulation.scene import Played, Scene, play, set_scene
-from sim.sweeps.marks import mark_finished
+from sim.sweeps.resume import mark_finished
+from workloads.base import Trace
 from workloads.truth.options import TruthOptions
 
 logger = logging.getLogger(__name__)
@@ -62,13 +47,6 @@ CURVES = {"NoMoldability": "none", "Measured": "measured"}
 
 def given_figures(config: Settings, scene: Scene, played: Played) -> Figures:
     """Return what predictors knew of a run's jobs before they ran.
-
-    Parameters
-    ----------
-    config : mapping
-        The run's whole configuration.
-    scene : Scene
-    played : Played
 
     Returns
     -------
@@ -110,27 +88,18 @@ def given_figures(config: Settings, scene: Scene, played: Played) -> Figures:
         "given_identity": ("request" if nobody else trace.identity) if recorded else None,
         "given_curves": CURVES.get(str(curves["_target_"]).rpartition(".")[2], "invented"),
         "given_requests": curves.get("requests", TruthOptions.requests) if asks else None,
-        "given_requested_times": _requested_times(
-            workload.get("estimates", "recorded"),
-            trace.repaired.get(FILLED, 0),
-            len(jobs),
-            (workload.get("cleaning") or {}).get(FILLED, "exact"),
-        ),
+        "given_requested_times": _requested_times(workload, trace),
     }
 
 
-def _requested_times(estimates: str, filled: int, jobs: int, how: str) -> str:
-    """Return where requested times are from.
-
-    Examples
-    --------
-    >>> _requested_times("recorded", 3, 10, "model"), _requested_times("recorded", 9, 9, "repair")
-    ('recorded and modelled', 'exact')
-    """
+def _requested_times(workload: Settings, trace: Trace) -> str:
+    """Return where requested times are from."""
+    estimates, filled = workload.get("estimates", "recorded"), trace.repaired.get(FILLED, 0)
     if estimates != "recorded" or not filled:
-        return estimates
+        return str(estimates)
+    how = (workload.get("cleaning") or {}).get(FILLED, "exact")
     made = "modelled" if how == "model" else "exact"
-    return made if filled >= jobs else f"recorded and {made}"
+    return made if filled >= len(trace.jobs) else f"recorded and {made}"
 
 
 def summary_of(config: Settings, scene: Scene, played: Played) -> Figures:
@@ -203,7 +172,9 @@ def perform(
         for name, one in scene.figures(run).items():
             write_svg(one, folder / name)
 
-    return Artefacts(run.tables, figures, manifest(run.trace, seconds) | {**identity}, write_more)
+    return Artefacts(
+        run.tables, figures, artefacts.manifest(run.trace, seconds) | {**identity}, write_more
+    )
 
 
 MOST_STEP_JOBS = 100_000
@@ -273,7 +244,7 @@ def replicate(
             more |= decisive(config, show.display)
     made[RUN] = replace(made[RUN], summary=dict(sorted((made[RUN].summary | more).items())))
     if folder is not None:
-        write_run(folder, made)
+        artefacts.write_run(folder, made)
     return made
 
 
@@ -322,9 +293,9 @@ def run(
     several = number > 1 or rule is not None
 
     def one(replication: int) -> Results:
-        place = replication_folder(folder, replication) if folder and several else folder
-        if several and place is not None and is_finished(place):
-            return read_results(place)
+        place = artefacts.replication_folder(folder, replication) if folder and several else folder
+        if several and place is not None and artefacts.is_finished(place):
+            return artefacts.read_results(place)
         named = f"{replication + 1} of {number}" if number > 1 else ""
         with show.display.part(min(replication, number - 1), number, named):
             simulated = replicate(config, replication, place, identity, show)
@@ -332,20 +303,17 @@ def run(
             keep(simulated)
         return {role: made.summary for role, made in simulated.items()}
 
-    with contextlib.ExitStack() as stack:
-        if show.progress and show.display is SILENT:
-            show = replace(show, display=stack.enter_context(Display(show.messages)))
-        if not several:
-            return Carried(one(0))
-        every = replicated(one, number, rule)
+    if not several:
+        return Carried(one(0))
+    every = replicated(one, number, rule)
     more = {} if rule is None else rule.figures(every)
-    means = {RUN: mean_of_replications([results[RUN] for results in every], more)}
+    means = {RUN: artefacts.mean_of_replications([results[RUN] for results in every], more)}
     for role in (BASELINE, STEP):
         if known := [results[role] for results in every if role in results]:
-            means[role] = mean_summary(known)
+            means[role] = artefacts.mean_summary(known)
     if folder is not None:
-        places = [replication_folder(folder, k) for k in range(len(every))]
-        write_ends(folder, means[RUN], identity, places)
+        places = [artefacts.replication_folder(folder, k) for k in range(len(every))]
+        artefacts.write_ends(folder, means[RUN], identity, places)
     return Carried(means, every)
 
 
@@ -383,22 +351,22 @@ def run_in(
     """
     files = input_files(config)
     identity = identity_of(digest(config), files)
-    finish(folder)
+    artefacts.finish(folder)
     (folder / FAILURE).unlink(missing_ok=True)
     again = partial(why_again, identity=identity, keep_code=config["reuse"] == KEEP)
     why = "" if anew else again(folder)
     if why is None:
         logger.info("already finished: %s", folder.name)
-        results = read_results(folder)
+        results = artefacts.read_results(folder)
         number = int(results[RUN].get("replications") or 0)
-        places = [replication_folder(folder, k) for k in range(number)]
-        done = Carried(results, [*map(read_results, places)])
+        places = [artefacts.replication_folder(folder, k) for k in range(number)]
+        done = Carried(results, [*map(artefacts.read_results, places)])
     else:
         if why:
             logger.warning("done again: %s", why)
         if not (folder / SUMMARY).exists():
             save(folder)
-        with replacing(folder, goes_on=goes_on) as new:
+        with artefacts.replacing(folder, goes_on=goes_on) as new:
             for part in new.iterdir():
                 if part.is_file():
                     part.unlink()

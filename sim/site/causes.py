@@ -5,7 +5,7 @@ changed.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -14,9 +14,9 @@ import pandas as pd
 from predictors.base import FloatArray, IntArray
 from sim.results.outcome import Levels
 from sim.site.candidate_schedules import Candidate, starts, with_order
-from sim.site.comparison import Compared, compare
-from sim.site.log_schedule import WEEK, Recorded, beginning
+from sim.site.comparison import Compared, Reason, compare
 from sim.site.outages import FULL, Outage, Weeks, gaps, low_weeks, outages_of, weeks_of
+from sim.site.site_logs import WEEK, Recorded, beginning
 from workloads.base import BoolArray
 
 HOUR = 3600.0
@@ -28,27 +28,6 @@ BACK = 1000
 """So many jobs before a job are looked at for those that it passed."""
 SHOWN = 3
 """Users and partitions, weeks and gaps that are named."""
-
-
-@dataclass(frozen=True)
-class Reason:
-    """Something in the log that a simulated scheduler does not do.
-
-    Attributes
-    ----------
-    code : str
-    text : str
-        A sentence with figures.
-    evidence : dict
-        What of the log shows it.
-    weight : float
-        Share of the recorded waiting, of jobs or of the machine that it concerns.
-    """
-
-    code: str
-    text: str
-    evidence: Mapping[str, object]
-    weight: float
 
 
 def percent(share: float, digits: int = 0) -> str:
@@ -65,13 +44,7 @@ def percent(share: float, digits: int = 0) -> str:
 def reasons(found: Recorded, candidates: Sequence[Compared], missing_limits: float) -> list[Reason]:
     """Return what the log shows, that of most weight first.
 
-    Parameters
-    ----------
-    found : Recorded
-    candidates : sequence of Compared
-        Those with other limits have the limits in their names.
-    missing_limits : float
-        Share of the jobs without a requested time.
+    Candidates with other limits have the limits in their names.
     """
     weeks = weeks_of(found)
     free = free_over_time(found, weeks)
@@ -364,16 +337,7 @@ class RecordedOrder:
 
 
 def changes(found: Recorded, name: str, config: Mapping[str, Any]) -> list[Compared]:
-    """Return how far a candidate is as it is and with each thing changed alone, by `MEANINGS`.
-
-    Parameters
-    ----------
-    found : Recorded
-    name : str
-        Of the candidate.
-    config : mapping
-        The whole configuration of its run.
-    """
+    """Return how far a candidate is as it is and with each thing changed alone, by `MEANINGS`."""
     plain = Candidate(name, config, beginning(found))
     exact = found.trace.jobs.assign(requested_time=np.maximum(found.runtime, 1.0))
     known = beginning(replace(found, trace=replace(found.trace, jobs=exact)))

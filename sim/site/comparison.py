@@ -1,7 +1,7 @@
-"""How far a simulated schedule is from the recorded one: waits, ranks, utilisation, classes."""
+"""What a backtest finds: how far simulated schedules are from the recorded one, in its files."""
 
 from collections.abc import Hashable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
 import numpy as np
@@ -10,7 +10,9 @@ from scipy.stats import rankdata
 
 from sim.results.job_metrics import Figures, spread
 from sim.results.outcome import Levels
-from sim.site.log_schedule import Recorded, dates, levels
+from sim.results.rows import number_of
+from sim.site.outages import Outage
+from sim.site.site_logs import Recorded, dates, levels
 from workloads.base import FloatArray
 
 QUARTERS = 4
@@ -53,10 +55,8 @@ class Compared:
 
 
 def _within(quarter: Figures, most: float, least: float) -> bool:
-    difference, rank = quarter["mean_wait_difference"], quarter["spearman_wait"]
-    if not isinstance(difference, float) or not isinstance(rank, float):
-        return False
-    return abs(difference) <= most and rank >= least
+    far, rank = (number_of(quarter, key) for key in ("mean_wait_difference", "spearman_wait"))
+    return far is not None and rank is not None and abs(far) <= most and rank >= least
 
 
 def spearman(first: FloatArray, second: FloatArray) -> float | None:
@@ -97,15 +97,7 @@ def held_by(found: Recorded, start: FloatArray) -> Levels:
 
 
 def compare(found: Recorded, name: str, start: FloatArray) -> Compared:
-    """Compare a candidate's starts with the recorded ones.
-
-    Parameters
-    ----------
-    found : Recorded
-    name : str
-    start : numpy.ndarray of float, shape (jobs of the log,), seconds
-        NaN where the candidate did not play the job.
-    """
+    """Compare a candidate's starts with the recorded ones; NaN where it did not play the job."""
     judged = np.flatnonzero(found.judged)
     wait, recorded = (start - found.submit)[judged], found.wait[judged]
     figures: Figures = {
@@ -129,18 +121,6 @@ def distance_figures(wait: FloatArray, recorded: FloatArray) -> Figures:
     }
 
 
-def nearest_of(candidates: Sequence[Compared]) -> Compared:
-    """Return the candidate of the best verdict, among these that of the nearest mean wait."""
-    order = [*VERDICTS, DISTRUST]
-
-    def distance(one: Compared) -> tuple[int, float]:
-        difference = one.figures["mean_wait_difference"]
-        far = abs(np.log1p(difference)) if isinstance(difference, float) and difference > -1 else 99
-        return order.index(one.verdict), float(far)
-
-    return min(candidates, key=distance)
-
-
 def recorded_figures(found: Recorded) -> Figures:
     """Return the figures of the recorded schedule."""
     start = np.where(found.end > found.begin, found.start, np.nan)
@@ -153,7 +133,7 @@ def class_labels(found: Recorded) -> Mapping[str, pd.Series]:
     width = np.ceil(np.log2(np.maximum(found.count, 1))).astype(int)
     length = np.searchsorted([limit for limit, _ in LENGTHS], found.runtime)
     every = {
-        "width": pd.Series([_between(w) for w in width]),
+        "width": pd.Series([str(2**w) if w < 2 else f"{2 ** (w - 1) + 1}–{2**w}" for w in width]),
         "length": pd.Series([LENGTHS[place][1] for place in length]),
         "month": dates(found),
     }
@@ -163,10 +143,6 @@ def class_labels(found: Recorded) -> Mapping[str, pd.Series]:
             usual = names[found.judged].value_counts().index[:MOST_CLASSES]
             every[name] = names.where(names.isin([*usual, "unknown"]), "others")
     return every
-
-
-def _between(width: int) -> str:
-    return str(2**width) if width < 2 else f"{2 ** (width - 1) + 1}–{2**width}"
 
 
 def class_tables(found: Recorded, nearest: Compared) -> dict[str, list[dict[Hashable, Any]]]:
@@ -194,3 +170,107 @@ def _order(kind: str, name: str) -> tuple[float, str]:
         return float([label for _, label in LENGTHS].index(name)), ""
     first = "".join(c for c in name.split("–")[0].split(" to ")[0] if c.isdigit())
     return (np.inf if name in ("others", "unknown") else float(first or 0)), name
+
+
+@dataclass(frozen=True)
+class Reason:
+    """Something in the log that a simulated scheduler does not do.
+
+    Attributes
+    ----------
+    code : str
+    text : str
+        A sentence with figures.
+    evidence : dict
+        What of the log shows it.
+    weight : float
+        Share of the recorded waiting, of jobs or of the machine that it concerns.
+    """
+
+    code: str
+    text: str
+    evidence: Mapping[str, object]
+    weight: float
+
+
+@dataclass(frozen=True)
+class Backtest:
+    """What a backtest found.
+
+    Attributes
+    ----------
+    found : Recorded
+    candidates : tuple of Compared
+    left_out : dict of str to str
+        Candidates that were not played, and why.
+    reasons : tuple of Reason
+    outages : tuple of Outage
+        What replays went without.
+    changes : tuple of Compared
+        The nearest candidate with one thing changed.
+    given : tuple of str
+        Overrides that set something otherwise than the log and the defaults say.
+    """
+
+    found: Recorded
+    candidates: tuple[Compared, ...]
+    left_out: Mapping[str, str]
+    reasons: tuple[Reason, ...]
+    outages: tuple[Outage, ...]
+    changes: tuple[Compared, ...] = ()
+    given: tuple[str, ...] = ()
+
+    @property
+    def nearest(self) -> Compared:
+        """The candidate of the best verdict, among these that of the nearest mean wait."""
+        order = [*VERDICTS, DISTRUST]
+
+        def distance(one: Compared) -> tuple[int, float]:
+            difference = number_of(one.figures, "mean_wait_difference")
+            far = 99 if difference is None or difference <= -1 else abs(np.log1p(difference))
+            return order.index(one.verdict), float(far)
+
+        return min(self.candidates, key=distance)
+
+    def figures(self) -> dict[str, Any]:
+        """Return what ``backtest.json`` holds."""
+        found, nearest = self.found, self.nearest
+        return {
+            "log": found.trace.source,
+            **({"given": list(self.given)} if self.given else {}),
+            "checksum": found.trace.checksum,
+            "jobs": int(found.judged.sum()),
+            "jobs_without_wait": int((~found.known).sum()),
+            "processors": found.processors,
+            "processors_by": found.source_of_size,
+            "begin": found.begin,
+            "running_at_begin": int(found.running_first.sum()),
+            "waiting_at_begin": int(found.waiting_first.sum()),
+            "outages": [asdict(one) for one in self.outages],
+            "dropped_jobs": dict(found.trace.dropped),
+            "recorded": recorded_figures(found),
+            "candidates": [
+                {"name": one.name, **one.figures, "quarters": list(one.quarters),
+                 "verdict": one.verdict}
+                for one in self.candidates
+            ],
+            "left_out": dict(self.left_out),
+            "nearest": nearest.name,
+            "verdict": nearest.verdict,
+            "reasons": [asdict(one) for one in self.reasons],
+            "changes": [
+                {"name": one.name, **one.figures, "verdict": one.verdict}
+                for one in self.changes
+            ],
+            "classes": class_tables(found, nearest),
+        }  # fmt: skip
+
+
+def jobs_frame(found: Recorded, candidates: Sequence[Compared]) -> pd.DataFrame:
+    """Return the table of ``backtest_jobs.parquet``: a row for each job and candidate."""
+    judged = found.judged
+    jobs = found.trace.jobs.loc[judged, ["job_id", "submit_time"]]
+    jobs = jobs.assign(recorded_start_time=found.start[judged])
+    parts = [jobs.assign(candidate=one.name, start_time=one.start[judged]) for one in candidates]
+    columns = ["job_id", "candidate", "submit_time", "recorded_start_time", "start_time"]
+    return pd.concat(parts, ignore_index=True)[columns].astype({"candidate": "str"})

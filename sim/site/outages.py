@@ -8,7 +8,7 @@ import pandas as pd
 
 from predictors.base import BoolArray, FloatArray, IntArray
 from sim.policies.order import Order
-from sim.site.log_schedule import DAY, WEEK, Beginning, Recorded, stand_ins
+from sim.site.site_logs import DAY, WEEK, Beginning, Recorded, stand_ins
 
 QUEUED = 0.05
 """Share of a week with waiting jobs from which on its fullest instant says something."""

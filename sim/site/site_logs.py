@@ -1,16 +1,24 @@
-"""The log that a site's command is given: its format, its configuration, its jobs."""
+"""A site's log: how a command is given it, the schedule it recorded, what a replay begins with."""
 
 import argparse
 import logging
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
-from sim.composition import configuration
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from predictors.cli.terminal import warnings_last
+from sim.composition import configuration, quoted
 from sim.errors import ConfigError, SimError
+from sim.results.durable import answering
+from sim.results.outcome import NOBODY, Levels, least_over
 from sim.simulation.build import build
 from sim.simulation.scene import source_of
-from sim.site.log_schedule import NO_WAITS
-from workloads.base import Trace
+from workloads.base import DIGITS, BoolArray, FloatArray, IntArray, Trace
 from workloads.logs.formats import guess_format
 from workloads.logs.log import LogWorkload
 from workloads.streams import Streams
@@ -23,7 +31,7 @@ def answered(
     prog: str, about: str, keys: str, logs: str, given: Sequence[str] | None,
     answer: Callable[[Sequence[str]], int],
 ) -> int:  # fmt: skip
-    """Answer a command line of a log and overrides; return the exit status.
+    """Answer a command line of a log and overrides, warnings last; return the exit status.
 
     Parameters
     ----------
@@ -42,7 +50,7 @@ def answered(
     words = f"{logs}; overrides"
     parser.add_argument("words", nargs="*", metavar="LOG KEY=VALUE", help=words)
     logging.basicConfig(format="%(levelname)s: %(message)s", level=logging.WARNING)
-    return answer(parser.parse_args(given).words)
+    return warnings_last()(answering(answer))(parser.parse_args(given).words)
 
 
 def composed(overrides: Sequence[str]) -> dict[str, Any]:
@@ -70,8 +78,7 @@ def of_log(given: Sequence[str]) -> list[str]:
     log, rest = given[0], list(given[1:])
     named = any(one.startswith("workload=") for one in rest)
     kind = [] if named else [f"workload={guess_format(log)}"]
-    quoted = str(log).replace("\\", "\\\\").replace("'", "\\'")
-    return [*kind, f"workload.path='{quoted}'", *rest]
+    return [*kind, f"workload.path={quoted(str(log))}", *rest]
 
 
 def read_source(
@@ -106,3 +113,229 @@ def read_source(
         return source.trace_of(log, Streams(config["seed"], 0), asked), asked
     finally:
         teller.disabled = False
+
+
+WEEK, DAY = 7 * 86400.0, 86400.0
+SKIPPED = 0.1
+"""Share of the jobs that may be submitted before an automatic begin."""
+NO_WAITS = "it records no wait of any job, so that no schedule can be compared"
+AHEAD = 1.0
+"""Seconds before the begin at which running jobs are put on the machine."""
+
+
+def levels(begin: FloatArray, end: FloatArray, weight: FloatArray | IntArray) -> Levels:
+    """Return how much is held over time: each weight from its begin to its end.
+
+    Examples
+    --------
+    >>> held = levels(np.array([0.0, 5.0]), np.array([10.0, 10.0]), np.array([2, 3]))
+    >>> held.times.tolist(), held.values.tolist(), held.area(np.array([10.0])).tolist()
+    ([0.0, 5.0, 10.0], [2.0, 5.0, 0.0], [35.0])
+    """
+    instants = np.round(np.concatenate([begin, end]), DIGITS)
+    times, place = np.unique(instants, return_inverse=True)
+    change = np.bincount(place, np.concatenate([weight, -np.asarray(weight)]), len(times))
+    return Levels(times, np.cumsum(change))
+
+
+@dataclass(frozen=True)
+class Recorded:
+    """Jobs of a log with the schedule that it recorded.
+
+    Attributes
+    ----------
+    trace : Trace
+    processors : int
+        Of the machine.
+    source_of_size : str
+        Who says so: ``cluster.processors``, ``log``, or ``recorded`` where the most
+        processors that were held at once stand in.
+    begin : float
+        Seconds on the log's clock from which on schedules are compared.
+    """
+
+    trace: Trace
+    processors: int
+    source_of_size: str
+    begin: float
+
+    def _column(self, name: str) -> NDArray[np.float64]:
+        return self.trace.jobs[name].to_numpy(np.float64)
+
+    @cached_property
+    def submit(self) -> FloatArray:
+        """Submit times, shape (jobs,), seconds."""
+        return self._column("submit_time")
+
+    @cached_property
+    def known(self) -> BoolArray:
+        """Jobs whose wait is recorded."""
+        return self._column("recorded_wait_time") >= 0
+
+    @cached_property
+    def wait(self) -> FloatArray:
+        """Recorded waits, 0 where unknown, seconds."""
+        return np.maximum(self._column("recorded_wait_time"), 0.0)
+
+    @cached_property
+    def start(self) -> FloatArray:
+        """Recorded starts; the submit where the wait is unknown, seconds."""
+        return self.submit + self.wait
+
+    @cached_property
+    def runtime(self) -> FloatArray:
+        """Recorded runtimes, seconds."""
+        return self._column("reference_runtime")
+
+    @cached_property
+    def end(self) -> FloatArray:
+        """Recorded ends, seconds."""
+        return self.start + self.runtime
+
+    @cached_property
+    def count(self) -> IntArray:
+        """Processors of each job."""
+        return self.trace.jobs["requested_processors"].to_numpy(np.int64)
+
+    @cached_property
+    def held(self) -> Levels:
+        """Processors that were held over time."""
+        return levels(self.start, self.end, self.count)
+
+    @cached_property
+    def queued(self) -> Levels:
+        """Jobs that waited over time."""
+        return levels(self.submit, self.start, np.ones(len(self.submit), np.int64))
+
+    @cached_property
+    def widest_waiting(self) -> Levels:
+        """Processors of the widest job that waited, over time."""
+        waits = np.flatnonzero(self.start > self.submit)
+        instants = np.round(np.concatenate([self.submit[waits], self.start[waits]]), DIGITS)
+        times, place = np.unique(instants, return_inverse=True)
+        begin, end = np.split(place, 2)
+        some = end > begin
+        least = least_over(begin[some], end[some], -self.count[waits][some], len(times))
+        return Levels(times, np.where(least == NOBODY, 0.0, -least))
+
+    @cached_property
+    def running_first(self) -> BoolArray:
+        """Jobs that ran at the begin."""
+        return (self.start < self.begin) & (self.end > self.begin)
+
+    @cached_property
+    def waiting_first(self) -> BoolArray:
+        """Jobs that waited at the begin."""
+        return (self.submit < self.begin) & (self.start >= self.begin)
+
+    @cached_property
+    def judged(self) -> BoolArray:
+        """Jobs whose waits are compared: those that started from the begin on."""
+        return self.known & (self.start >= self.begin)
+
+    def weeks(self) -> FloatArray:
+        """Return the borders of weeks from the begin to the last submit, at least one week."""
+        last = max(float(self.submit[-1]), self.begin + 1.0)
+        number = max(1, int(np.ceil((last - self.begin) / WEEK)))
+        return np.asarray(self.begin + WEEK * np.arange(number + 1), float)
+
+
+def recorded_schedule(trace: Trace, asked: int | None) -> Recorded:
+    """Return what a log recorded, from its first submit on; a size that is asked for counts.
+
+    Raises
+    ------
+    SimError
+        If submits are not the log's own, or it records no wait.
+    """
+    if trace.altered is not None:
+        raise SimError(f"{trace.source}: its times are not the log's: {trace.altered}")
+    jobs = trace.jobs
+    if "recorded_wait_time" not in jobs or not (jobs["recorded_wait_time"] >= 0).any():
+        raise SimError(f"{trace.source}: {NO_WAITS}")
+    source = "cluster.processors" if asked else "recorded" if trace.size_by_use else "log"
+    size = asked or trace.processors or 1
+    return Recorded(trace, size, source, float(jobs["submit_time"].iloc[0]))
+
+
+def steady_begin(found: Recorded) -> float:
+    """Return the first instant at which the machine is as full as it is half of the time.
+
+    Before it a log that was cut from a longer one, by the ends of its jobs or by their
+    submits, lacks most of those that ran. It is the first submit where that would pass
+    over more than a tenth of the jobs.
+    """
+    first, last = float(found.submit[0]), float(found.submit[-1])
+    held = found.held
+    inside = (held.times >= first) & (held.times < last)
+    lengths = np.diff(np.append(held.times[inside], last))
+    if not inside.any() or lengths.sum() <= 0:
+        return first
+    values = held.values[inside]
+    order = np.argsort(values, kind="stable")
+    passed = np.cumsum(lengths[order])
+    median = values[order][np.searchsorted(passed, passed[-1] / 2)]
+    begin = float(held.times[inside][np.argmax(values >= median)])
+    return begin if (found.submit < begin).mean() <= SKIPPED else first
+
+
+@dataclass(frozen=True)
+class Beginning:
+    """The jobs that a replay begins with and what they are in the log.
+
+    Attributes
+    ----------
+    trace : Trace
+        Jobs that ran at the begin, with what was left of them; those that waited, in
+        the order of their submits; those that came later.
+    index : numpy.ndarray of int, shape (jobs of the replay,)
+        Which job of the log each is.
+    """
+
+    trace: Trace
+    index: IntArray
+
+
+def beginning(found: Recorded) -> Beginning:
+    """Return the jobs of a replay: the machine in use first, then the queue, then the rest."""
+    parts = (found.running_first, found.waiting_first, found.submit >= found.begin)
+    index = np.concatenate([np.flatnonzero(part) for part in parts])
+    jobs = found.trace.jobs.iloc[index].reset_index(drop=True)
+    ran, asked, put = found.running_first[index], jobs["requested_time"], found.begin - AHEAD
+    runtime = np.where(ran, found.end[index] - put, found.runtime[index])
+    left = np.maximum(asked - (put - found.start[index]), runtime.clip(1))
+    jobs = jobs.assign(
+        submit_time=np.where(ran, put, np.maximum(found.submit[index], found.begin)),
+        reference_runtime=runtime,
+        requested_time=np.where(ran, left, asked),
+        preceding_job=-1,
+        think_time=-1.0,
+    )
+    return Beginning(replace(found.trace, jobs=jobs, feedback=False), index)
+
+
+def stand_ins(
+    jobs: pd.DataFrame, submit: FloatArray, runtime: float | FloatArray, count: int | IntArray
+) -> pd.DataFrame:
+    """Return jobs without numbers of a log that are submitted then, as its columns have them.
+
+    They ask for no more time than they take, seconds.
+    """
+    return jobs.iloc[[0] * len(submit)].assign(
+        job_id=-1 - np.arange(len(submit)),
+        submit_time=submit,
+        reference_runtime=runtime,
+        requested_time=runtime,
+        requested_processors=count,
+    )
+
+
+def dates(found: Recorded) -> pd.Series:
+    """Return the month in which each job was submitted, or 30 days where there are no dates."""
+    if found.trace.epoch is not None:
+        seconds = found.trace.epoch + found.submit
+        when = pd.to_datetime(pd.Series(seconds), unit="s", errors="coerce")
+        if when.notna().all():
+            return when.dt.strftime("%Y-%m")
+    months = ((found.submit - found.submit[0]) // (30 * DAY)).astype(int)
+    return pd.Series([f"days {30 * m} to {30 * (m + 1)}" for m in months])

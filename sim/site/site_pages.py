@@ -14,8 +14,7 @@ from sim.results.plots.style import picture as embedded
 from sim.results.rows import duration, texts
 from sim.results.sentences import distance, quarter_distance, ranks, relative
 from sim.site.causes import HOUR, MEANINGS, percent
-from sim.site.comparison import DISTRUST, held_by
-from sim.site.distances import Backtest
+from sim.site.comparison import DISTRUST, Backtest, held_by
 from sim.site.evidence import Advice, Choice, clock_time
 
 if TYPE_CHECKING:
@@ -30,8 +29,6 @@ MOST_DOTS = 5000
 """Jobs that the plot of waits shows, every so many of them."""
 HEAD = ("", "verdict", "mean wait", "median", "95th percentile", "rank correlation",
         "median |difference|", "utilisation")  # fmt: skip
-
-
 NEXT = (
     "What to do: trust no waits simulated on this log; backtest.changes=true shows what matters "
     "most. If not given yet, these may help: cluster.processors (the machine's own size; records "

@@ -1,8 +1,17 @@
-"""Many runs: leave out what is finished, hand over the rest in parts, go on past crashes."""
+"""Many runs: leave out what is finished, hand over the rest in parts, go on past crashes.
 
+A finished run is known again by a note in its folder, without composing it.
+"""
+
+import functools
+import hashlib
+import json
 import logging
+import math
+import re
 import shlex
 import shutil
+import subprocess
 import sys
 import threading
 import time
@@ -11,16 +20,186 @@ from pathlib import Path
 from typing import Any, NamedTuple, Self
 
 from predictors.cli.terminal import duration
-from sim.errors import SimError
+from sim.errors import AT_LEAST_1, ConfigError, SimError
 from sim.help.interrupts import goes_on
-from sim.results.artefacts import foreign
-from sim.results.durable import FAILURE, LOCK, MANIFEST, SUMMARY, known_object, write_failure
-from sim.results.provenance import CODE, changed_code
+from sim.help.pages import roots
+from sim.help.versions import NAME, installed
+from sim.results.artefacts import MARK, foreign
+from sim.results.durable import (
+    FAILURE,
+    LOCK,
+    MANIFEST,
+    SUMMARY,
+    known_object,
+    write_failure,
+    write_whole,
+)
+from sim.results.provenance import (
+    CODE,
+    INPUTS,
+    KEEP,
+    changed_code,
+    checked_inputs,
+    listed_files,
+    listings,
+    why_again,
+)
 from sim.sweeps.callback import folder_name
-from sim.sweeps.configurations import key_of, load_yaml
+from sim.sweeps.configurations import HOW, key_of, load_yaml
 from sim.sweeps.locks import PAUSE, holder, refuse_foreign
-from sim.sweeps.marks import is_marked
-from sim.sweeps.packing import batch_size, spread
+
+Combination = Sequence[str]
+"""The overrides of a run."""
+LISTED = "listed"
+"""Under this key the mark has what names files by a folder, a pattern or a class."""
+
+
+@functools.cache
+def _configuration_hash() -> str:
+    found = hashlib.sha256()
+    for root in roots():
+        for path in sorted(root.rglob("*.yaml")):
+            found.update(path.relative_to(root).as_posix().encode() + b"\0")
+            found.update(path.read_bytes() + b"\0")
+    found.update((installed(NAME) or "").encode())
+    return found.hexdigest()
+
+
+def fingerprint(overrides: Combination) -> str:
+    """Return what identifies a run without composing it: its overrides and all of conf/.
+
+    The order of overrides is ignored, and those that change no result.
+    """
+    own = [one for one in overrides if key_of(one) not in HOW]
+    text = "\0".join([_configuration_hash(), *sorted(own)])
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def mark_finished(
+    folder: Path, overrides: Combination, files: Mapping[str, Path], config: Mapping[str, Any]
+) -> None:
+    """Note in a finished run's folder what it was, for `is_marked`.
+
+    Parameters
+    ----------
+    folder : pathlib.Path
+    overrides : sequence of str
+    files : mapping of str to pathlib.Path
+        Its input files, by the names that the manifest has.
+    config : mapping
+        Its settings; those of them are noted that name such files by a folder or a pattern.
+    """
+    path = folder / MARK
+    path.parent.mkdir(exist_ok=True)
+    plain = {name: str(file) for name, file in files.items() if "/" not in name}
+    mark = {"overrides_sha256": fingerprint(overrides), INPUTS: plain, LISTED: listings(config)}
+    write_whole(path, json.dumps(mark))
+
+
+def is_marked(folder: Path, overrides: Combination) -> bool:
+    """Return whether this very run is finished and whole in a folder, without composing it."""
+    mark = known_object(folder / MARK)
+    if mark is None or mark.get("overrides_sha256") != fingerprint(overrides):
+        return False
+    files = {name: Path(file) for name, file in mark[INPUTS].items() if Path(file).is_file()}
+    for key, value in mark[LISTED].items():
+        files |= listed_files(key, value)
+    keep_code = any(one.lstrip("+") == f"reuse={KEEP}" for one in overrides)
+    return why_again(folder, {INPUTS: checked_inputs(files)}, keep_code=keep_code) is None
+
+
+_APART = "\x1f"
+"""Stands between the overrides of a run while a launcher takes them for one."""
+BATCH = 500
+"""Runs handed to a launcher at once: it keeps their results until all are back."""
+SLURM_ARRAY = 1000
+"""The same for Slurm where ``scontrol`` does not say; its own default is 1001."""
+GOLDEN = (math.sqrt(5.0) - 1.0) / 2.0
+
+
+def spread(combinations: Sequence[Sequence[str]]) -> list[Sequence[str]]:
+    """Return runs in an order whose beginning is like the whole, and tells how long that takes.
+
+    Combinations next to each other differ in little, and the last key varies fastest: in
+    their own order the first runs may all be of the quickest policy.
+
+    Examples
+    --------
+    >>> [one[0] for one in spread([[str(number)] for number in range(8)])]
+    ['0', '5', '2', '7', '4', '1', '6', '3']
+
+    References
+    ----------
+    The golden ratio's multiples, modulo 1, are spread evenly: Knuth, TAOCP 3, 6.4.
+    """
+    places = sorted(range(len(combinations)), key=lambda place: place * GOLDEN % 1.0)
+    return [combinations[place] for place in places]
+
+
+def batch_size(launcher: str) -> int:
+    """Return how many jobs may be handed to a launcher at once; to Slurm as many as it says."""
+    if "slurm" not in launcher.lower():
+        return BATCH
+    command = ["scontrol", "show", "config"]
+    try:
+        ended = subprocess.run(command, capture_output=True, text=True, timeout=20, check=True)
+    except (OSError, subprocess.SubprocessError):  # there is none, or it does not answer
+        return SLURM_ARRAY
+    limit = re.search(r"^MaxArraySize\s*=\s*(\d+)", ended.stdout, re.MULTILINE)
+    return max(int(limit[1]) - 1, 1) if limit else SLURM_ARRAY
+
+
+def packed(launcher: Any, runs: int) -> Any:
+    """Return a launcher that carries out so many runs in each job, one after the other.
+
+    Parameters
+    ----------
+    launcher : hydra_plugins.hydra_submitit_launcher.submitit_launcher.BaseSubmititLauncher
+        Set up; its settings are those of the whole job.
+    runs : int
+        At least 1.
+
+    Raises
+    ------
+    ConfigError
+        If the launcher has no jobs of its own to share, or `runs` is less than 1.
+    """
+    AT_LEAST_1.check(**{"hydra.sweeper.runs_per_job": runs})
+    kind = type(launcher)
+    if not hasattr(kind, "_EXECUTOR"):
+        raise ConfigError(
+            f"hydra.sweeper.runs_per_job={runs} goes with hydra/launcher=submitit_slurm and "
+            f"submitit_local, whose jobs start Python anew; {kind.__name__} starts it once"
+        )
+
+    class Packed(kind):  # type: ignore[misc, valid-type]
+        """Takes a whole run for one override, and a list of runs for a job."""
+
+        def __call__(
+            self, sweep_overrides: Sequence[str], key: str, number: int, *rest: Any
+        ) -> list[Any]:
+            results = [
+                super(Packed, self).__call__(run.split(_APART), key, number * runs + place, *rest)
+                for place, run in enumerate(sweep_overrides)
+            ]
+            for result in results:
+                _ = result.return_value  # raises what the run raised
+            return []
+
+        def launch(self, job_overrides: Sequence[Sequence[str]], initial_job_idx: int) -> list[Any]:
+            joined = [_APART.join(overrides) for overrides in job_overrides]
+            jobs = [joined[first : first + runs] for first in range(0, len(joined), runs)]
+            super().launch(jobs, initial_job_idx)
+            return []
+
+    copy = Packed(**launcher.params)
+    copy.setup(
+        hydra_context=launcher.hydra_context,
+        task_function=launcher.task_function,
+        config=launcher.config,
+    )
+    return copy
+
 
 SECONDS = 1.0
 """Between two looks at the folders, at least."""
@@ -186,9 +365,6 @@ SWEEP_FOLDER = "hydra.sweep.dir="
 SUBDIR = "${moldsim.folder:${hydra.job.override_dirname}}"
 logger = logging.getLogger(__name__)
 
-Combination = Sequence[str]
-Launch = Callable[[Sequence[Combination], int], None]
-
 
 def override_dirname(overrides: Combination, excluded: Sequence[str]) -> str:
     """Return what Hydra calls ``hydra.job.override_dirname``.
@@ -242,7 +418,7 @@ class Sweep:
         folder: Path,
         hydra: Mapping[str, Any],
         combinations: Sequence[Combination],
-        launch: Launch,
+        launch: Callable[[Sequence[Combination], int], None],
         runs_per_job: int = 1,
     ) -> None:
         self.folder = folder
@@ -356,11 +532,6 @@ def comes_back(hydra: Mapping[str, Any]) -> bool:
     """Return whether a `Sweep` carries out a multirun, in folders that overrides alone name.
 
     It comes back for runs that other processes were at.
-
-    Parameters
-    ----------
-    hydra : mapping
-        The ``hydra`` part of the configuration, not resolved.
     """
     own = str(hydra["sweeper"]["_target_"]).endswith(".MoldsimSweeper")
     return own and hydra["sweep"]["subdir"] == SUBDIR

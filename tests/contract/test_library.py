@@ -20,7 +20,7 @@ import workloads
 from predictors.in_loop.user_estimate import UserEstimate
 from sim.library import simulations
 from sim.library.call import literal, part
-from sim.library.result import COMPARED
+from sim.library.simulations import COMPARED
 from sim.report.gathering import gather
 
 pytestmark = pytest.mark.fast

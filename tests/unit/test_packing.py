@@ -3,7 +3,7 @@ from types import SimpleNamespace
 import pytest
 
 from sim.errors import ConfigError
-from sim.sweeps.packing import packed
+from sim.sweeps.resume import packed
 
 pytestmark = pytest.mark.fast
 

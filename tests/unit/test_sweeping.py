@@ -7,12 +7,16 @@ import pytest
 from sim.results.artefacts import replacing
 from sim.results.durable import FAILURE, LOCK, SUMMARY, read_failure, write_failure
 from sim.results.provenance import code_checksum
-from sim.sweeps.marks import fingerprint, is_marked, mark_finished
-from sim.sweeps.packing import BATCH, batch_size, spread
 from sim.sweeps.resume import (
+    BATCH,
     State,
     Sweep,
     SweepProgress,
+    batch_size,
+    fingerprint,
+    is_marked,
+    mark_finished,
+    spread,
 )
 
 HYDRA = {
@@ -28,7 +32,7 @@ def finish(folder, combination):
     (folder / SUMMARY).write_text("{}")
     (folder / "manifest.json").write_text(json.dumps({"code": code_checksum()}))
     (folder / LOCK).touch()
-    mark_finished(folder, combination)
+    mark_finished(folder, combination, {}, {})
 
 
 class Launcher:
@@ -51,7 +55,7 @@ def test_finished_runs_are_not_launched(tmp_path):
     for combination in RUNS[:3]:
         finish(tmp_path / combination[0], combination)
     (tmp_path / "seed=2" / SUMMARY).unlink()
-    mark_finished(tmp_path / "seed=3", ["seed=3", "policy=easy"])
+    mark_finished(tmp_path / "seed=3", ["seed=3", "policy=easy"], {}, {})
     launcher = Launcher(tmp_path)
     Sweep(tmp_path, HYDRA, RUNS, launcher).run(None)
     assert sorted(launcher.launched) == [f"seed={number}" for number in range(2, 8)]
