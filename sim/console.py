@@ -11,7 +11,6 @@ from rich.markup import escape
 from rich.text import Text
 
 from predictors.cli.terminal import Cell, fitting_tables
-from sim.results.job_metrics import Figures
 from sim.results.rows import (
     BEYOND,
     EASY_PLUS,
@@ -46,7 +45,7 @@ from sim.results.sentences import (
     rests_sentence,
     treated_sentence,
 )
-from sim.results.steady_state import partly_unsteady, unsteady_sentence, windows_sentences
+from sim.results.steady_state import Figures, partly_unsteady, unsteady_sentence, windows_sentences
 
 
 def _words(name: str) -> str:
@@ -345,7 +344,7 @@ def _without_molding(sides: Sequence[Side]) -> list[str]:
 
 def _losers(sides: Sequence[Side]) -> list[str]:
     """Return in a sentence who loses against the baseline, where tables of jobs tell it."""
-    from sim.report.winners import winners
+    from sim.report.answers import winners
 
     run, base = sides[0], sides[-1]
     pairs = list(zip(run.jobs, base.jobs, strict=False)) if base is not run else []

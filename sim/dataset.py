@@ -19,8 +19,7 @@ import pyarrow.parquet as pq
 from predictors.cli.display import SILENT, Display
 from predictors.cli.terminal import PlainConsole
 from sim.errors import SimError
-from sim.report.gathering import gather
-from sim.report.samples import Group, Sample, groups_of
+from sim.report.gathering import Group, Sample, gather, groups_of
 from sim.results.durable import PARTIAL, answering, write_csv
 from sim.results.frames import TABLES
 

@@ -15,15 +15,13 @@ from rich.console import Console
 from sim.config import BASELINE_PREDICTOR
 from sim.console import Side, print_results
 from sim.errors import SimError
-from sim.report.answer_tables import changed
 from sim.report.answers import FIGURE, differences
-from sim.report.gathering import Gathered, Summaries, gather
-from sim.report.samples import REPLICATION, groups_of
+from sim.report.gathering import REPLICATION, Gathered, Summaries, gather, groups_of
+from sim.report.tables import changed
 from sim.results.artefacts import BASELINE, RUN
 from sim.results.frames import Frames, Tables
-from sim.results.job_metrics import Figures
 from sim.results.rows import number_of, read_together
-from sim.results.steady_state import replications_of
+from sim.results.steady_state import Figures, replications_of
 from sim.simulation.progress import Names
 
 if TYPE_CHECKING:

@@ -11,13 +11,25 @@ import numpy as np
 import pandas as pd
 
 from predictors.base import FloatArray
-from sim.report.samples import Group, Sample, estimate
-from sim.results.job_metrics import waiting, with_errors
+from sim.report.answers import Curve, Difference
+from sim.report.gathering import Group, Sample, estimate
+from sim.report.tables import changed
+from sim.results.metrics import waiting, with_errors
 from sim.results.outcome import Levels
 from sim.results.plots.pictures import HISTORY
-from sim.results.plots.style import COLOURS, clock, legend, line, new_figure, tidy, write_svg
+from sim.results.plots.style import (
+    COLOURS,
+    LINE_COLOURS,
+    clock,
+    legend,
+    line,
+    new_figure,
+    tidy,
+    write_svg,
+)
 from sim.results.rows import unit_of
 from sim.results.steady_state import listed
+from sim.statistics import LEAST_PAIRS, Interval
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -371,6 +383,106 @@ def plots_of(groups: Sequence[Group], found: Mapping[str, Details]) -> list[Plot
              "Left: the machine's time. Right: processor-seconds by which estimates were wrong.",
              partial(_losses, drawn), some),
     ]  # fmt: skip
+
+
+Labelled = Sequence[tuple[str, Interval]]
+
+
+def interval_bars(rows: Labelled, label: str, figure: "Figure", mark: float = 0.0) -> None:
+    """Draw means with whiskers in percent, the first at the top, and a line at `mark`.
+
+    Parameters
+    ----------
+    rows : sequence of (str, Interval)
+    label : str
+        Of the axis.
+    figure : matplotlib.figure.Figure
+    mark : float
+        In percent.
+    """
+    axes = figure.add_subplot()
+    places = np.arange(len(rows))
+    means = np.array([interval.mean for _, interval in rows]) / 0.01
+    low = np.nan_to_num(means - [i.low / 0.01 for _, i in rows], posinf=0.0)
+    high = np.nan_to_num([i.high / 0.01 for _, i in rows] - means, posinf=0.0)
+    low, high = np.maximum(low, 0.0), np.maximum(high, 0.0)  # no width, but for rounding
+    axes.errorbar(
+        means, places, xerr=[low, high], fmt="o", markersize=5, color=LINE_COLOURS[0],
+        elinewidth=1.4, capsize=3,
+    )  # fmt: skip
+    axes.axvline(mark, color="#555555", linewidth=1.0, linestyle="--")
+    axes.set_yticks(places, [name for name, _ in rows])
+    axes.set(ylim=(len(rows) - 0.5, -0.5), xlabel=label)
+
+
+def load_lines(curves: Sequence[Curve], label: str, scale: float, figure: "Figure") -> None:
+    """Draw figures over load, each as far as the queue settles."""
+    axes = figure.add_subplot()
+    for number, one in enumerate(curves):
+        loads = list(one.points)
+        means = [interval.mean / scale for interval in one.points.values()]
+        halves = np.nan_to_num([interval.half / scale for interval in one.points.values()])
+        stop = one.unsteady_at
+        name = one.label if stop is None else f"{one.label} (does not settle from {stop:g} on)"
+        axes.errorbar(
+            loads, means, yerr=halves, marker=MARKERS[number % len(MARKERS)], markersize=5,
+            capsize=2.5, label=name, **line(number),
+        )  # fmt: skip
+        if stop is not None:
+            axes.plot(loads[-1], means[-1], marker="|", markersize=18, **line(number))
+    axes.set(xlabel="offered load", ylabel=label, ylim=(0, None))
+    legend(axes)
+
+
+def answer_plots(
+    found: Sequence[Difference], curves: Sequence[Curve], unit: tuple[str, float]
+) -> list[Plot]:
+    """Return the plots of the answers that a comparison has.
+
+    Parameters
+    ----------
+    found : sequence of Difference
+    curves : sequence of Curve
+    unit : (str, float)
+        Name of the figure that is compared with its unit, and one of that in
+        the figure's own.
+    """
+    plots = []
+    paired = "On the same jobs, pair by pair; whiskers are 95 % intervals"
+    paired += f", or, of fewer than {LEAST_PAIRS} pairs, their range."
+    known = [one for one in found if np.isfinite(one.change.mean)]
+    changes = [(one.group.label, one.span) for one in known[:MOST_BARS]]
+    if changes:
+        why = {id(one): changed(one) for one in found if one not in known}
+        why |= {id(one): MANY for one in known[MOST_BARS:]}
+        missing = not_drawn((one.group.label, why.get(id(one), "")) for one in found)
+        against = " or ".join(dict.fromkeys(one.reference.label for one in found))
+        points = "percentage points" if found[0].is_share else "%"
+        draw = partial(interval_bars, changes, f"change of {unit[0].partition(' (')[0]} ({points})")
+        together = f"{paired} The intervals are simultaneous."
+        plots.append(Plot("change", f"Change against {against}", together, draw, missing))
+    kept = [(one.group.label, one.kept) for one in found if one.kept]
+    shares = [(label, share) for label, share in kept if isinstance(share, Interval)]
+    rows = shares[:MOST_BARS]
+    if rows:
+        why_not = [(label, share) for label, share in kept if isinstance(share, str)]
+        missing = not_drawn([*why_not, *((label, MANY) for label, _ in shares[MOST_BARS:])])
+        draw = partial(interval_bars, rows, "share of the oracle's gain (%)", mark=100.0)
+        title = "Share of the oracle's gain"
+        plots.append(Plot("gain_kept", title, f"{paired} 100 % is the oracle.", draw, missing))
+    told = [one for one in curves if one.points]
+    if told:
+        missing = not_drawn(
+            [
+                *((one.label, one.says()) for one in curves if not one.points),
+                *((one.label, MANY) for one in told[MOST_LINES:]),
+            ]
+        )
+        some = told[:MOST_LINES]
+        title = f"{unit[0].partition(' (')[0].capitalize()} over load"
+        caption = "As far as the queue settles: beyond, means depend on the run's length."
+        plots.append(Plot("load_curves", title, caption, partial(load_lines, some, *unit), missing))
+    return plots
 
 
 def save(plot: Plot, folder: Path) -> str:

@@ -1,5 +1,8 @@
 """One self-contained page that works offline: tables, plots, schedules, configuration."""
 
+import base64
+import math
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from html import escape
@@ -12,30 +15,142 @@ import pandas as pd
 import yaml
 
 from predictors.cli.display import Display
-from sim.report.answer_tables import (
+from sim.report.answers import MOST_ROWS, Curve, Difference, Winners, most_affected
+from sim.report.figures import Details, Plot, losses_of
+from sim.report.gathering import LEFT_OUT, NOT_THERE, SUFFIXES, Group, Sample
+from sim.report.tables import (
     BY_WHAT,
     LOSES,
     OVER_LOAD,
     STOPS,
+    changed,
     curve_rows,
     difference_rows,
+    key_figures,
     loss_rows,
+    number,
+    reference_names,
     regret_rows,
+    size,
 )
-from sim.report.answers import Curve, Difference
-from sim.report.figures import Details, Plot, losses_of
-from sim.report.forest import forest
-from sim.report.gathering import LEFT_OUT, NOT_THERE
-from sim.report.html import Cell, fold, image, table, text_table
-from sim.report.samples import SUFFIXES, Group, Sample
-from sim.report.tables import key_figures, number, size
 from sim.report.verdict import Verdict
-from sim.report.winners import MOST_ROWS, Winners, most_affected
 from sim.results.artefacts import has_tables, read_tables
-from sim.results.plots.schedule import schedule_figure
+from sim.results.plots.pictures import schedule_figure
 from sim.results.plots.style import picture
 from sim.results.rows import MOLDED, molded_text
 from sim.results.steady_state import EPOCH
+from sim.statistics import LEAST_PAIRS, Interval
+
+NUMBER = re.compile(r"^\s*[<±]?\s*(-?[\d,]*\.?\d+(?:e[+-]?\d+)?)")
+"""A figure at the begin of a cell, by which its column is sorted."""
+
+
+@dataclass(frozen=True)
+class Cell:
+    """A cell of a table.
+
+    Attributes
+    ----------
+    text : str
+        Plain.
+    small : str
+        What stands below it, smaller; plain.
+    value : str or None
+        By what it is sorted, where that is not the figure that the text begins with.
+    html : str
+        Stands in place of the text where there is some.
+    """
+
+    text: str
+    small: str = ""
+    value: str | None = None
+    html: str = ""
+
+
+def sort_value(text: str) -> str:
+    """Return the figure that a text begins with, else the text; nothing for a dash.
+
+    Examples
+    --------
+    >>> sort_value("-47.0 % [-60.0, -30.0]"), sort_value("1,234"), sort_value("–"), sort_value("sa")
+    ('-47.0', '1234', '', 'sa')
+    """
+    found = NUMBER.match(text)
+    return found[1].replace(",", "") if found else "" if text == "–" else text
+
+
+def breaking(text: str) -> str:
+    """Return a text that may break behind the signs within names and settings.
+
+    Examples
+    --------
+    >>> breaking("user_estimate, workload.load=0.6")
+    'user_<wbr>estimate, workload.<wbr>load=<wbr>0.6'
+    """
+    return re.sub(r"(?<=[A-Za-z])([_.=/])(?=\w)", r"\1<wbr>", escape(text))
+
+
+def _cell(cell: Cell, side: str) -> str:
+    value = sort_value(cell.text) if cell.value is None else cell.value
+    small = f" <small>{escape(cell.small)}</small>" if cell.small else ""
+    inner = cell.html or breaking(cell.text)
+    return f'<td data-value="{escape(value)}"{side}>{inner}{small}</td>'
+
+
+def table(
+    caption: str,
+    head: Sequence[str],
+    rows: Sequence[Sequence[Cell]],
+    words: Sequence[str] = (),
+    name: str = "",
+) -> str:
+    """Return a table that sorts by a click on a heading and scrolls within itself.
+
+    Parameters
+    ----------
+    caption : str
+        What it shows; plain.
+    head : sequence of str
+        Headings, with their units.
+    rows : sequence of sequence of Cell
+    words : sequence of str
+        Headings of columns that hold words, not numbers.
+    name : str
+        Its id.
+    """
+    sides = [' class="text"' if one in words else "" for one in head]
+    heads = "".join(
+        f'<th scope="col"{side}><button type="button">{breaking(one)}</button></th>'
+        for one, side in zip(head, sides, strict=True)
+    )
+    body = "".join(
+        f"<tr>{''.join(_cell(c, side) for c, side in zip(row, sides, strict=True))}</tr>"
+        for row in rows
+    )
+    marked = f' id="{name}"' if name else ""
+    return (
+        f'<div class="scroll" role="region" tabindex="0" aria-label="{escape(caption)}">'
+        f"<table{marked}><caption>{escape(caption)}</caption><thead><tr>{heads}</tr></thead>"
+        f"<tbody>{body}</tbody></table></div>"
+    )
+
+
+def text_table(caption: str, frame: pd.DataFrame, words: Sequence[str] = ()) -> str:
+    """Return a table of text as a table of a page."""
+    rows = [[Cell(str(value)) for value in row] for row in frame.itertuples(index=False)]
+    return table(caption, list(map(str, frame.columns)), rows, words)
+
+
+def image(content: bytes, alternative: str) -> str:
+    """Return a PNG within the page."""
+    data = base64.b64encode(content).decode()
+    return f'<img src="data:image/png;base64,{data}" alt="{escape(alternative)}">'
+
+
+def fold(title: str, content: str) -> str:
+    """Return what is shown when its title is opened."""
+    return f"<details><summary>{escape(title)}</summary>{content}</details>" if content else ""
+
 
 TEMPLATE = Path(__file__).with_name("page.html")
 MOST_GANTT = 8
@@ -62,6 +177,88 @@ DIFFERENCES = (
     "Differences on the same jobs: mean paired log ratio as a change; simultaneous 95 % intervals "
     "from eight pairs on"
 )
+
+
+WIDTH, HEIGHT = 200.0, 12.0
+
+
+def limits(found: Sequence[Difference]) -> tuple[float, float]:
+    """Return the ends of the axis: 0, all means, and the ends of intervals within four spans."""
+    means = [one.change.mean for one in found if math.isfinite(one.change.mean)]
+    low, high = min([0.0, *means]), max([0.0, *means])
+    ends = [v for one in found for v in (one.span.low, one.span.high) if math.isfinite(v)]
+    room = 3.0 * max(high - low, 1e-9)
+    low = max(min([low, *ends]), low - room)
+    high = min(max([high, *ends]), high + room)
+    return (low, high) if high - low > 1e-9 else (-0.01, 0.01)
+
+
+def bar(interval: Interval, ends: tuple[float, float]) -> str:
+    """Return mean and interval as a picture in a line of text, zero dashed."""
+    low, high = ends
+
+    def x(value: float) -> float:
+        share = (min(max(value, low), high) - low) / (high - low)
+        return round(2.0 + share * (WIDTH - 4.0), 1)
+
+    middle = HEIGHT / 2
+    parts = [f'<line class="zero" x1="{x(0.0)}" x2="{x(0.0)}" y1="0" y2="{HEIGHT:g}"/>']
+    if not math.isnan(interval.low):
+        left, right = x(interval.low), x(interval.high)
+        parts.append(
+            f'<line class="span" x1="{left}" x2="{right}" y1="{middle:g}" y2="{middle:g}"/>'
+        )
+        beyond = [(left, 5.0)] * (interval.low < low) + [(right, -5.0)] * (interval.high > high)
+        for at, back in beyond:  # an arrow where the interval goes on
+            parts.append(
+                f'<path fill="none" d="M{at + back:g} {middle - 4:g} '
+                f'L{at:g} {middle:g} L{at + back:g} {middle + 4:g}"/>'
+            )
+    if math.isfinite(interval.mean):
+        at = x(interval.mean)
+        parts.append(f'<line class="mean" x1="{at}" x2="{at}" y1="1" y2="{HEIGHT - 1:g}"/>')
+    return (
+        f'<svg class="bar" viewBox="0 0 {WIDTH:g} {HEIGHT:g}" preserveAspectRatio="none" '
+        f'aria-hidden="true">{"".join(parts)}</svg>'
+    )
+
+
+def forest(order: Sequence[Group], found: Sequence[Difference], figure: str) -> str:
+    """Return the changes as a table with bars, in the order of the groups.
+
+    Parameters
+    ----------
+    order : sequence of Group
+    found : sequence of Difference
+    figure : str
+        What is compared, in words.
+    """
+    by_group = {id(one.group): one for one in found}
+    references = {id(one.reference) for one in found}
+    ends = limits(found)
+    rows = []
+    for group in order:
+        one = by_group.get(id(group))
+        if one is None:
+            if id(group) in references:
+                nothing = Interval(0.0, math.nan, math.nan, 0)
+                rows.append([Cell(group.label), Cell("reference", value="0"),
+                             Cell("", html=bar(nothing, ends), value="0")])  # fmt: skip
+            continue
+        text, _, span = changed(one).partition(" [")
+        mark = (f"[{span}" if span else "") + (" *" if one.comparison.certain else "")
+        rows.append([Cell(group.label), Cell(text, mark),
+                     Cell("", html=bar(one.span, ends), value=str(one.change.mean))])  # fmt: skip
+    if not rows:
+        return ""
+    against = " or ".join(dict.fromkeys(reference_names(found).values()))
+    unit = "pp" if found[0].is_share else "%"
+    spans = "simultaneous 95 % intervals; * excludes 0"
+    if all(math.isnan(one.change.low) for one in found):
+        spans = f"ranges of the pairs (intervals need at least {LEAST_PAIRS})"
+    caption = f"Change of {figure} against {against}: {spans}"
+    axis = f"{100 * ends[0]:.0f} to {100 * ends[1]:.0f} {unit}"
+    return table(caption, ["runs", "change", axis], rows, ["runs"], "forest")
 
 
 @dataclass(frozen=True)

@@ -5,11 +5,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from sim.errors import SimError
-from sim.report.answer_tables import changed
-from sim.report.answers import NO_EFFECT, Difference
-from sim.report.samples import Group, jobs_of, no_such_group, oracle_of, shared
-from sim.report.tables import mean_given, number
-from sim.report.winners import Winners
+from sim.report.answers import NO_EFFECT, Difference, Winners
+from sim.report.gathering import Group, jobs_of, no_such_group, oracle_of, shared
+from sim.report.tables import changed, mean_given, number
 from sim.results.artefacts import same_schedule
 from sim.results.rows import IDENTICAL, JUDGED, ONE_PAIR, ROWS, SECONDS, percent, texts
 from sim.results.sentences import (

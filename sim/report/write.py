@@ -11,14 +11,18 @@ import pandas as pd
 
 from predictors.cli.display import Display
 from sim.errors import SimError
-from sim.report.answer_tables import changed, difference_figures
 from sim.report.answers import Difference, differences, load_curves, losers, regrets
-from sim.report.figures import axis_of, details, plots_of, save
-from sim.report.forest import answer_plots
-from sim.report.gathering import FIXED, Gathered, distinct
+from sim.report.figures import answer_plots, axis_of, details, plots_of, save
+from sim.report.gathering import FIXED, Gathered, Group, distinct, groups_of, shared
 from sim.report.page import Report, page, schedules
-from sim.report.samples import Group, groups_of, shared
-from sim.report.tables import Form, given_sentences, schedule_sentences, text_table
+from sim.report.tables import (
+    Form,
+    changed,
+    difference_figures,
+    given_sentences,
+    schedule_sentences,
+    text_table,
+)
 from sim.report.verdict import best_of, machine_sentence, subject_of, verdict
 from sim.results.artefacts import has_tables, read_tables, write_table
 from sim.results.durable import SUMMARY, real_folder, replaced, write_csv, write_whole

@@ -33,7 +33,7 @@ from sim.results.durable import (
     sync,
 )
 from sim.results.frames import RECOVERY_PARTS, TABLES, Table, Tables
-from sim.results.job_metrics import Figures
+from sim.results.steady_state import Figures
 from workloads.base import Trace
 
 if TYPE_CHECKING:

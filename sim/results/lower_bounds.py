@@ -13,8 +13,8 @@ import numpy as np
 
 from predictors.base import FloatArray, IntArray
 from sim.results.frames import bounded, completed
-from sim.results.job_metrics import Figures
 from sim.results.outcome import Outcome
+from sim.results.steady_state import Figures
 from workloads.base import GroundTruth, Trace
 
 COMPILED_JOBS = 20_000

@@ -8,8 +8,7 @@ from numpy.typing import NDArray
 
 from predictors.base import FloatArray, IntArray
 from sim.results.frames import Columns, Tables, allocations_table, jobs_table, predictions_table
-from sim.results.job_metrics import Figures
-from sim.results.steady_state import STEADY
+from sim.results.steady_state import STEADY, Figures
 from sim.state.records import Records
 from workloads.base import GroundTruth, Trace
 

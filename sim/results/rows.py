@@ -8,11 +8,8 @@ from typing import Any
 import numpy as np
 
 from predictors.base import FloatArray
-from sim.results.steady_state import Summary, in_order, in_windows, is_refused
+from sim.results.steady_state import Summary, Value, in_order, in_windows, is_refused
 from sim.statistics import LEVEL, Comparison, Family, Interval, compare, log_ratios
-
-Value = float | int | bool | str | None
-
 
 TIME_UNITS = (("s", 1.0, 300.0, 1000.0), ("min", 60.0, 10800.0, 2e5), ("h", 3600.0, 432000.0, 4e7))
 """Units of time, their seconds, and up to how many the least and the largest of a line are."""

@@ -7,9 +7,8 @@ from pathlib import Path
 from typing import Any
 
 from sim.results.durable import MANIFEST, SUMMARY, known_object, read_object
-from sim.results.job_metrics import Figures
 from sim.results.rows import SECONDS, molded_text, number_of, numbers_of, texts
-from sim.results.steady_state import Summary, listed
+from sim.results.steady_state import Figures, Summary, listed
 
 TREATED = ("molded_jobs", "resized_jobs", "decisions_by_belief")
 HOUR = 3600.0

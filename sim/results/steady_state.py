@@ -10,6 +10,11 @@ from numpy.typing import ArrayLike
 from sim.errors import ConfigError, StatisticsError
 from sim.statistics import Interval, neighbours, samples, t_interval
 
+Value = float | int | bool | str | None
+Figures = dict[str, Value]
+"""Flat figures by key; None where a figure is undefined."""
+Summary = Mapping[str, Any]
+
 STEADY, STEADY_LOAD = "steady", "steady_load"
 """Keys of the summary: whether the queue settles; where not, up to which load it does."""
 MOST_LISTED, MOST_NAMED = 8, 4
@@ -148,7 +153,6 @@ def batch_means(values: ArrayLike) -> BatchMeans:
     return BatchMeans(t_interval(means), number, probability <= INDEPENDENT)
 
 
-Summary = Mapping[str, Any]
 MOST_UNSTEADY = 0.5
 """Where more than this share of its simulations do not settle, a group does not."""
 

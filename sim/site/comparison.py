@@ -8,8 +8,9 @@ import numpy as np
 import pandas as pd
 from scipy.stats import rankdata
 
-from sim.results.job_metrics import Figures, spread
+from sim.results.metrics import spread
 from sim.results.outcome import Levels
+from sim.results.steady_state import Figures
 from sim.site.log_schedule import Recorded, dates, levels
 from workloads.base import FloatArray
 

@@ -12,8 +12,7 @@ from predictors.errors import NotFittedError, PredictorError
 from predictors.in_loop.oracle import CLASSES, NoisyOracle, PartialOracle
 from predictors.in_loop.wrapper import setting
 from sim.errors import StatisticsError
-from sim.report.answers import regret_by, regret_of_jobs
-from sim.report.winners import winners
+from sim.report.answers import regret_by, regret_of_jobs, winners
 
 pytestmark = pytest.mark.fast
 

@@ -15,8 +15,7 @@ import pandas as pd
 from predictors.base import FloatArray
 from sim.errors import SimError
 from sim.results.outcome import Levels
-from sim.results.plots.pictures import RunFolder
-from sim.results.plots.schedule import rectangles
+from sim.results.plots.pictures import RunFolder, rectangles
 from sim.results.plots.style import clock
 
 TEMPLATE = Path(__file__).with_name("explorer.html")
