@@ -269,7 +269,7 @@ NO_EFFECT = "predictions have no effect"
 """Why no share of it can be told."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Difference:
     """How a group differs from the reference on the same jobs.
 
@@ -382,26 +382,23 @@ def differences(
     orders = {one: _windows([g for g in groups if jobs_of(g) == one]) for one in jobs}
     columns = [_column(*pair, orders[one], figure) for pair, one in zip(pairs, jobs, strict=True)]
     ordered = any(in_windows(group.summaries) for group in groups)
-    shares = [figure in SHARES] * len(columns)
-    family = compare(columns, shares=shares, ordered=ordered, jobs=jobs)
-    told = {
-        (id(own), id(other)): one
-        for (own, other), one in zip(pairs, family.comparisons, strict=True)
-    }
-    made = {}
+    family = compare(columns, shares=[figure in SHARES] * len(jobs), ordered=ordered, jobs=jobs)
+    told = dict(zip(pairs, family.comparisons, strict=True))
+    made: dict[tuple[Group | None, Group], Difference] = {}
     for (group, reference, _), step in zip(found, steps, strict=True):
-        key, order = (id(group), id(reference)), orders[jobs_of(group)]
-        count = sum(own.drawn in order for own, _ in shared(group, reference))
-        is_single = np.isnan(told[key].change.low) or family.intervals == 1
+        own, order = told[group, reference], orders[jobs_of(group)]
+        count = sum(sample.drawn in order for sample, _ in shared(group, reference))
+        is_single = np.isnan(own.change.low) or family.intervals == 1
         named = "" if is_single else f"{family.intervals} intervals of {figure}"
-        alone = told.get((id(group), id(step)))
-        made[key] = Difference(group, reference, figure, count, told[key], named, alone=alone)
+        alone = None if step is None else told[group, step]
+        made[group, reference] = Difference(
+            group, reference, figure, count, own, named, alone=alone
+        )
     whole = []
     for one, (_, base, same), step in zip(made.values(), found, steps, strict=True):
-        oracle = oracle_of(one.group, same)
-        beside, ideal = (made.get((id(other), id(base))) for other in (step, oracle))
+        ideal = made.get((oracle_of(one.group, same), base))
         if one.pairs:
-            whole.append(replace(one, kept=_kept(one, ideal), step=beside))
+            whole.append(replace(one, kept=_kept(one, ideal), step=made.get((step, base))))
     return whole, family
 
 

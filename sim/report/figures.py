@@ -187,13 +187,12 @@ def not_drawn(groups: Iterable[tuple[str, str]]) -> str:
 
     Examples
     --------
-    >>> not_drawn([("sa", "does not settle"), ("easy", ""), ("fcfs", "does not settle")])
+    >>> not_drawn([("sa", "does not settle"), ("fcfs", "does not settle")])
     'Not drawn: sa; fcfs (does not settle).'
     """
     by_reason: dict[str, list[str]] = {}
     for label, why in groups:
-        if why:
-            by_reason.setdefault(why, []).append(label)
+        by_reason.setdefault(why, []).append(label)
     parts = [f"{listed(labels)} ({why})" for why, labels in by_reason.items()]
     return f"Not drawn: {', '.join(parts)}." if parts else ""
 
@@ -329,8 +328,8 @@ def in_turn(groups: Sequence[Group], most: int) -> list[Group]:
         queues.setdefault(f"{group.role} {group.policy}", []).append(group)
     turns = [(place, group) for queue in queues.values() for place, group in enumerate(queue)]
     turns.sort(key=lambda turn: turn[0])
-    chosen = [id(group) for _, group in turns[:most]]
-    return [group for group in groups if id(group) in chosen]
+    chosen = [group for _, group in turns[:most]]
+    return [group for group in groups if group in chosen]
 
 
 def plots_of(groups: Sequence[Group], found: Mapping[str, Details]) -> list[Plot]:
@@ -344,15 +343,14 @@ def plots_of(groups: Sequence[Group], found: Mapping[str, Details]) -> list[Plot
     """
     chosen = in_turn([group for group in groups if group.label in found], MOST_LINES)
     drawn = [(group, found[group.label]) for group in chosen]
-    lines = [id(group) for group in chosen]
     no_line = {
-        id(group): MANY if group.label in found else "no tables of its jobs"
+        group: MANY if group.label in found else "no tables of its jobs"
         for group in groups
-        if id(group) not in lines
+        if group not in chosen
     }
-    some = not_drawn((group.label, no_line.get(id(group), "")) for group in groups)
+    some = not_drawn((group.label, why) for group, why in no_line.items())
     bars_of = in_turn(groups, MOST_BARS)
-    no_bar = not_drawn((one.label, "" if one in bars_of else MANY) for one in groups)
+    no_bar = not_drawn((one.label, MANY) for one in groups if one not in bars_of)
     bars = "Means over all repetitions and all other settings; whiskers are 95 % intervals."
     plots = [
         Plot("response_time", "Response time", bars,
@@ -367,8 +365,8 @@ def plots_of(groups: Sequence[Group], found: Mapping[str, Details]) -> list[Plot
     reads = "Of the first repetition of each group."
     medians = "Median of |predicted − actual| / actual over completed runs."
     asked = [pair for pair in drawn if len(pair[1].by_count)]
-    silent = {id(group): NOBODY for group, details in drawn if not len(details.by_count)}
-    bare = not_drawn((g.label, (no_line | silent).get(id(g), "")) for g in groups)
+    why = no_line | {group: NOBODY for group, details in drawn if not len(details.by_count)}
+    bare = not_drawn((group.label, why[group]) for group in groups if group in why)
     return [
         *plots,
         Plot("load", "Load over time", reads, partial(_load, drawn), some),
@@ -453,9 +451,11 @@ def answer_plots(
     known = [one for one in found if np.isfinite(one.change.mean)]
     changes = [(one.group.label, one.span) for one in known[:MOST_BARS]]
     if changes:
-        why = {id(one): changed(one) for one in found if one not in known}
-        why |= {id(one): MANY for one in known[MOST_BARS:]}
-        missing = not_drawn((one.group.label, why.get(id(one), "")) for one in found)
+        missing = not_drawn(
+            (one.group.label, MANY if one in known else changed(one))
+            for one in found
+            if one not in known[:MOST_BARS]
+        )
         against = " or ".join(dict.fromkeys(one.reference.label for one in found))
         points = "percentage points" if found[0].is_share else "%"
         draw = partial(interval_bars, changes, f"change of {unit[0].partition(' (')[0]} ({points})")

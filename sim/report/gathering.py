@@ -311,9 +311,9 @@ class Sample:
         return self.summary.get("seed"), int(rest.partition("/")[0]) if marked else 0
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Group:
-    """Runs that differ in nothing but their random numbers.
+    """Runs that differ in nothing but their random numbers; each equals itself alone.
 
     Attributes
     ----------

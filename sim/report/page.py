@@ -233,14 +233,14 @@ def forest(order: Sequence[Group], found: Sequence[Difference], figure: str) -> 
     figure : str
         What is compared, in words.
     """
-    by_group = {id(one.group): one for one in found}
-    references = {id(one.reference) for one in found}
+    by_group = {one.group: one for one in found}
+    references = {one.reference for one in found}
     ends = limits(found)
     rows = []
     for group in order:
-        one = by_group.get(id(group))
+        one = by_group.get(group)
         if one is None:
-            if id(group) in references:
+            if group in references:
                 nothing = Interval(0.0, math.nan, math.nan, 0)
                 rows.append([Cell(group.label), Cell("reference", value="0"),
                              Cell("", html=bar(nothing, ends), value="0")])  # fmt: skip

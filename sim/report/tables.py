@@ -25,7 +25,7 @@ from sim.results.rows import (
     texts,
     unit_of,
 )
-from sim.results.sentences import given_lines, recorded_sentences
+from sim.results.sentences import given_line, recorded_sentences
 from sim.results.steady_state import Figures, in_windows, listed, replications_of
 from sim.statistics import Comparison, Interval
 
@@ -78,12 +78,14 @@ def given_sentences(groups: Sequence[Group]) -> list[str]:
     Of several simulations the means are told.
     """
     known = [g for g in groups if g.samples and not g.is_recorded]
-    said = []
-    for line, places in given_lines([mean_given(group) for group in known]).items():
-        some = [known[place].label for place in places]
-        whom = "all" if len(some) == len(known) > 1 else listed(some)
-        said.append(f"Given to {whom}: {line}.")
-    return said
+    named: dict[str, list[str]] = {}
+    for group in known:
+        if line := given_line(mean_given(group)):
+            named.setdefault(line, []).append(group.label)
+    return [
+        f"Given to {'all' if len(some) == len(known) > 1 else listed(some)}: {line}."
+        for line, some in named.items()
+    ]
 
 
 def schedule_sentences(groups: Sequence[Group]) -> list[str]:
@@ -229,18 +231,18 @@ def changed(one: Difference, found: Comparison | None = None) -> str:
 
 def difference_rows(found: Sequence[Difference]) -> pd.DataFrame:
     """Return the differences as text, a row each, the best first among those on the same jobs."""
-    references = list(dict.fromkeys(id(one.reference) for one in found))
+    references = list(dict.fromkeys(one.reference for one in found))
 
     def rank(one: Difference) -> tuple[int, float]:
         change = one.change.mean
-        return references.index(id(one.reference)), math.inf if math.isnan(change) else change
+        return references.index(one.reference), math.inf if math.isnan(change) else change
 
     names, policies = reference_names(found), {one.reference.policy for one in found}
     under = policies.pop() if len(policies) == 1 else "the reference's policy"
     return pd.DataFrame(
         {
             "runs": one.group.label,
-            "against": names[id(one.reference)],
+            "against": names[one.reference],
             "change": changed(one),
             "change by policy": "–" if one.alone is None else changed(one, one.alone),
             f"{INFORMATION} under {under}": "–" if one.step is None else changed(one.step),
@@ -258,13 +260,12 @@ def difference_rows(found: Sequence[Difference]) -> pd.DataFrame:
     )
 
 
-def reference_names(found: Sequence[Difference]) -> dict[int, str]:
-    """Return what references are called, by their id: briefly where each is of the same jobs."""
-    names = {id(one.reference): one.reference.label for one in found}
+def reference_names(found: Sequence[Difference]) -> dict[Group, str]:
+    """Return what references are called: briefly where each is of the same jobs."""
+    names = {one.reference: one.reference.label for one in found}
     alike = all(jobs_of(one.group) == jobs_of(one.reference) for one in found)
     if alike and len(set(names.values())) > 1:
-        both = {id(one.reference): (one.reference.policy, one.reference.predictor) for one in found}
-        names = {key: ", ".join(filter(None, pair)) for key, pair in both.items()}
+        names = {one: ", ".join(filter(None, (one.policy, one.predictor))) for one in names}
     return names
 
 

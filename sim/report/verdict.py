@@ -163,8 +163,8 @@ def verdict(
         first = f"{told} {first}" if nothing else f"{first} {told}"
     if best.figure not in JUDGED:
         first += f" A lower {_name(best.figure)} counts as better here."
-    both = {id(group) for one in found for group in (one.group, one.reference)}
-    if names := [one.label for one in groups if one.role == "run" and id(one) not in both]:
+    both = {group for one in found for group in (one.group, one.reference)}
+    if names := [one.label for one in groups if one.role == "run" and one not in both]:
         first += f" Not compared, as there is no reference for them: {listed(names)}."
     shown = [best, beside if beside is not None and _molds(beside.group) else best, asked or best]
     treated = " ".join(dict.fromkeys(filter(None, (_treated(one, found) for one in shown))))
@@ -213,11 +213,10 @@ def _is_untried(group: Group) -> bool:
 def best_first(groups: Sequence[Group], found: Sequence[Difference]) -> list[Group]:
     """Return the groups, those on the same jobs together, by their change, the best first."""
     places = {jobs: place for place, jobs in enumerate(dict.fromkeys(map(jobs_of, groups)))}
-    losses = {id(one.reference): 0.0 for one in found}
-    losses |= {id(one.group): one.loss for one in found}
+    losses = {one.reference: 0.0 for one in found} | {one.group: one.loss for one in found}
 
     def key(group: Group) -> tuple[int, float]:
-        loss = losses.get(id(group), math.inf)
+        loss = losses.get(group, math.inf)
         return places[jobs_of(group)], loss if math.isfinite(loss) else math.inf
 
     return sorted(groups, key=key)

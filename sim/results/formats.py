@@ -93,15 +93,7 @@ def batsim_table(jobs: pd.DataFrame, allocations: pd.DataFrame) -> pd.DataFrame:
 
 
 def write_formats(folder: Path, run: Outcome, names: Sequence[str]) -> None:
-    """Write a schedule into a folder in each of the formats, and what its jobs asked for.
-
-    Parameters
-    ----------
-    folder : pathlib.Path
-    run : Outcome
-    names : sequence of str
-        Of `FORMATS`.
-    """
+    """Write a schedule into a folder in formats named as in `FORMATS`, and what its jobs asked."""
     if run.records.requests is not None:
         write_table(requests_frame(run.trace, run.records.requests), folder / REQUESTS)
     if "csv" in names:
@@ -109,10 +101,9 @@ def write_formats(folder: Path, run: Outcome, names: Sequence[str]) -> None:
         table.to_csv(folder / FORMATS["csv"], index=False, lineterminator="\n")
     if "swf" in names:
         records = run.records
+        group = run.trace.models.get("group", -1)
         log = log_of_schedule(
-            run.trace.jobs.assign(
-                submit_time=records.submit_time, group=run.trace.models.get("group", -1)
-            ),
+            run.trace.jobs.assign(submit_time=records.submit_time, group=group),
             records.run_start,
             records.end_time,
             records.allocated,

@@ -265,8 +265,8 @@ def belief_figures(predictions: Table) -> Figures:
     total = float(area.sum())
     return {
         "beliefs_at_measured_counts": len(there),
-        "share_beliefs_off": float(off.mean()) if len(there) else None,
-        "area_share_beliefs_off": float(area[off].sum()) / total if total > 0 else None,
+        "share_beliefs_off": mean(off),
+        "area_share_beliefs_off": _ratio(float(area[off].sum()), total),
     }
 
 
@@ -296,19 +296,9 @@ def seen_share(
 ) -> float | None:
     """Return the share of jobs whose application was seen at three counts before they started.
 
-    Parameters
-    ----------
-    truth : GroundTruth
-    records : Records
-    calibration : sequence of Observation
-        Runs before the first submit.
-    counted : numpy.ndarray of int
-        Job indices over which the share runs.
-
-    Notes
-    -----
-    A completed run shows its application, from the instant of its end, at each
-    count on which it spent a twentieth of its time or more.
+    It runs over the job indices `counted`. A completed run shows its application, from the
+    instant of its end, at each count on which it spent a twentieth of its time or more; runs of
+    the calibration are before the first submit.
     """
     if not len(counted):
         return None
@@ -340,17 +330,16 @@ def learning_figures(
     ours[counted] = True
     fitted = ours[asked.job] & (asked.observations >= FITTED_OBSERVATIONS) & ~plain & asked.decided
     runs = int((records.restarts[counted] + 1).sum())
-    assumed = truth.serial_time_assumed[counted]
     return {
         "applications": len(uses),
         "mean_jobs_per_application": float(uses.mean()) if len(uses) else None,
         "median_jobs_per_application": float(np.median(uses)) if len(uses) else None,
         "max_jobs_per_application": int(uses.max(initial=0)),
         "share_seen_at_three_counts": seen_share(truth, records, calibration, counted),
-        "share_fitted_starts": float(fitted.sum()) / runs if runs else None,
-        "share_assumed_serial_time": float(assumed.mean()) if len(counted) else None,
-        "share_moldable": float(truth.moldable[counted].mean()) if len(counted) else None,
-        "share_malleable": float(truth.malleable[counted].mean()) if len(counted) else None,
+        "share_fitted_starts": _ratio(float(fitted.sum()), runs),
+        "share_assumed_serial_time": mean(truth.serial_time_assumed[counted]),
+        "share_moldable": mean(truth.moldable[counted]),
+        "share_malleable": mean(truth.malleable[counted]),
     }
 
 
@@ -398,12 +387,11 @@ def recovery_figures(records: Records) -> Figures:
         return {}
     area = float(held_area(records).sum())
     sums = {name: float(getattr(paid, name).sum()) for name in RECOVERY_PARTS}
-    shares = {f"{name}_share": total / area if area > 0 else None for name, total in sums.items()}
     return {
         "evolving_jobs": int(paid.evolving.sum()),
         "unfinished_jobs": int((np.array(paid.reason) != "").sum()),
         **sums,
-        **shares,
+        **{f"{name}_share": _ratio(total, area) for name, total in sums.items()},
     }
 
 

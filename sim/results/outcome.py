@@ -106,17 +106,8 @@ class Steps:
 def least_over(begin: IntArray, end: IntArray, value: IntArray, length: int) -> Any:
     """Return, for each of `length` steps, the least value among the ranges that cover it.
 
-    Parameters
-    ----------
-    begin, end : numpy.ndarray of int, shape (k,)
-        Range i covers steps begin[i] <= step < end[i]; none is empty.
-    value : numpy.ndarray of int, shape (k,)
-    length : int
-
-    Returns
-    -------
-    numpy.ndarray of int, shape (length,)
-        `NOBODY` where no range covers a step.
+    Range i covers steps begin[i] <= step < end[i]; none is empty. Where no range covers a step
+    it is `NOBODY`.
 
     Notes
     -----
@@ -154,16 +145,7 @@ def _whole(begin: IntArray, end: IntArray, weight: IntArray | None, length: int)
 def steps_of(
     trace: Trace, truth: GroundTruth, records: Records, counted: NDArray[np.bool_]
 ) -> Steps:
-    """Return the state of machine and queue over a run.
-
-    Parameters
-    ----------
-    trace : Trace
-    truth : GroundTruth
-    records : Records
-    counted : numpy.ndarray of bool, shape (n,)
-        Whether the job's waiting counts.
-    """
+    """Return the state of machine and queue over a run; only the waits of some jobs count."""
     held = records.stretches
     busy = _Spans(held.start_time, held.end_time, held.processors)
     job, wait = _waiting(records, counted)
@@ -238,17 +220,8 @@ def _durations(steps: Steps, begin: float, end: float) -> FloatArray:
 
 
 def machine_figures(steps: Steps, processors: int, begin: float, end: float) -> Figures:
-    """Return figures of machine and queue between two instants.
+    """Return figures of machine and queue between two instants, in seconds.
 
-    Parameters
-    ----------
-    steps : Steps
-    processors : int
-        Size of the machine.
-    begin, end : float, seconds
-
-    Notes
-    -----
     Loss of capacity is the share of the machine's time that is idle while some
     waiting job could start on as few processors: on its minimum, and (the
     twin ``_requested``) on its request. Failed nodes are not idle.
@@ -334,11 +307,10 @@ class Outcome:
 
     Attributes
     ----------
-    trace : Trace
-    truth : GroundTruth
-    records : Records
+    trace, truth, records
+        By one job index.
     tables : Tables
-        The run's tables, over all jobs.
+        Over all jobs.
     steps : Steps
         Machine and queue over time; only jobs that count are in the queue.
     counted : numpy.ndarray of bool, shape (n,)
@@ -360,28 +332,9 @@ class Outcome:
 
 
 def outcome(trace: Trace, truth: GroundTruth, records: Records) -> Outcome:
-    """Return a finished simulation with its tables.
+    """Return a finished simulation with its tables; all three arguments have one job index.
 
-    Parameters
-    ----------
-    trace : Trace
-    truth : GroundTruth
-    records : Records
-        All three by the same job index.
-
-    Examples
-    --------
-    >>> import sim, workloads
-    >>> from predictors.in_loop.user_estimate import UserEstimate
-    >>> from workloads.shapes.family import NoMoldability
-    >>> streams = workloads.Streams(seed=1, replication=0)
-    >>> trace = workloads.Lublin(jobs=20).trace(streams, 64)
-    >>> truth = workloads.build_truth(trace, NoMoldability(), streams, 64)
-    >>> policy = sim.Policy(sim.FirstComeFirstServed(), sim.Easy(), sim.Request())
-    >>> setup = sim.Setup(trace, truth, policy, UserEstimate(), sim.Dedicated(64))
-    >>> ended = sim.outcome(trace, truth, sim.simulate(setup))
-    >>> len(ended.tables.jobs)
-    20
+    `sim.summarise` has an example.
     """
     counted = trace.jobs["job_id"].to_numpy() >= 0
     steps = steps_of(trace, truth, records, np.ones(len(counted), np.bool_))

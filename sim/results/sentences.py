@@ -206,15 +206,6 @@ def _identity(identity: object) -> str:
     return " (a job each)" if identity == "none" else f" (by {shared})"
 
 
-def given_lines(summaries: Sequence[Figures]) -> dict[str, list[int]]:
-    """Return each line that summaries have, with the places of those that have it."""
-    places: dict[str, list[int]] = {}
-    for place, figures in enumerate(summaries):
-        if line := given_line(figures):
-            places.setdefault(line, []).append(place)
-    return places
-
-
 FEW = 0.1
 """Share of the starts below which a learning predictor hardly takes part."""
 
