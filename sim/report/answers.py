@@ -145,14 +145,7 @@ def winners(
 ) -> Winners | None:
     """Return who wins and who loses; None without tables of the same jobs.
 
-    Parameters
-    ----------
-    own, base : str
-        Names for sentences.
-    pairs : sequence of (Jobs, Jobs)
-        Of each simulation the jobs of what is asked about, and the same ones of the other.
-    anew, steady : bool
-        See `Winners`.
+    A pair are the jobs of one simulation of what is asked about, and the same ones of the other.
     """
     read: list[pd.DataFrame] = []
     narrow, overruns = 0, []
@@ -489,19 +482,13 @@ def _curve(label: str, by_load: Mapping[float, Group], figure: str) -> Curve:
 
 
 def regret_by(read: Sequence[pd.DataFrame], key: str) -> pd.DataFrame:
-    """Return where regret is felt: sums over groups of jobs, per job of the whole run.
-
-    Parameters
-    ----------
-    read : sequence of pandas.DataFrame
-        Of each simulation, as `regret_of_jobs` returns it.
-    key : {"class", "count"}
+    """Return where regret is felt, of each simulation as `regret_of_jobs` returns it.
 
     Returns
     -------
     pandas.DataFrame
-        By group: ``jobs``, their share; ``regret``, ``waiting``, ``running``,
-        their sums over all jobs of the run, so that the column adds up to the
+        By ``class`` or ``count`` of jobs: ``jobs``, their share; ``regret``, ``waiting``,
+        ``running``, their sums over all jobs of the run, so that the column adds up to the
         difference of mean response times; ``median_error`` of prediction. All are
         means over the simulations; a group that one lacks adds nothing there.
 
@@ -523,19 +510,9 @@ def regret_by(read: Sequence[pd.DataFrame], key: str) -> pd.DataFrame:
 
 
 def regrets(groups: Sequence[Group], most: int) -> dict[str, dict[str, pd.DataFrame]]:
-    """Return where regret against the oracle is felt, by class and by count.
+    """Return where regret against the oracle is felt, by label and by ``class``, ``count``.
 
-    Parameters
-    ----------
-    groups : sequence of Group
-    most : int
-        Simulations of each group whose job tables are read.
-
-    Returns
-    -------
-    dict of str to dict of str to pandas.DataFrame
-        By label and by ``class``, ``count``; means over the simulations read, as
-        `regret_by` has them.
+    They are means, as `regret_by` has them, over at most so many simulations of each group.
     """
     found: dict[str, dict[str, pd.DataFrame]] = {}
     for group in groups:

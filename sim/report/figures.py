@@ -333,14 +333,7 @@ def in_turn(groups: Sequence[Group], most: int) -> list[Group]:
 
 
 def plots_of(groups: Sequence[Group], found: Mapping[str, Details]) -> list[Plot]:
-    """Return the plots of a comparison.
-
-    Parameters
-    ----------
-    groups : sequence of Group
-    found : mapping of str to Details
-        By the groups' labels.
-    """
+    """Return the plots of a comparison, given what tables say of groups by their labels."""
     chosen = in_turn([group for group in groups if group.label in found], MOST_LINES)
     drawn = [(group, found[group.label]) for group in chosen]
     no_line = {
@@ -387,25 +380,13 @@ Labelled = Sequence[tuple[str, Interval]]
 
 
 def interval_bars(rows: Labelled, label: str, figure: "Figure", mark: float = 0.0) -> None:
-    """Draw means with whiskers in percent, the first at the top, and a line at `mark`.
-
-    Parameters
-    ----------
-    rows : sequence of (str, Interval)
-    label : str
-        Of the axis.
-    figure : matplotlib.figure.Figure
-    mark : float
-        In percent.
-    """
+    """Draw means with whiskers in percent, the first at the top, and a line at `mark`."""
     axes = figure.add_subplot()
     places = np.arange(len(rows))
-    means = np.array([interval.mean for _, interval in rows]) / 0.01
-    low = np.nan_to_num(means - [i.low / 0.01 for _, i in rows], posinf=0.0)
-    high = np.nan_to_num([i.high / 0.01 for _, i in rows] - means, posinf=0.0)
-    low, high = np.maximum(low, 0.0), np.maximum(high, 0.0)  # no width, but for rounding
+    means, low, high = np.array([(i.mean, i.low, i.high) for _, i in rows]).T / 0.01
+    ends = np.nan_to_num([means - low, high - means], posinf=0.0)
     axes.errorbar(
-        means, places, xerr=[low, high], fmt="o", markersize=5, color=LINE_COLOURS[0],
+        means, places, xerr=np.maximum(ends, 0.0), fmt="o", markersize=5, color=LINE_COLOURS[0],
         elinewidth=1.4, capsize=3,
     )  # fmt: skip
     axes.axvline(mark, color="#555555", linewidth=1.0, linestyle="--")
@@ -435,16 +416,7 @@ def load_lines(curves: Sequence[Curve], label: str, scale: float, figure: "Figur
 def answer_plots(
     found: Sequence[Difference], curves: Sequence[Curve], unit: tuple[str, float]
 ) -> list[Plot]:
-    """Return the plots of the answers that a comparison has.
-
-    Parameters
-    ----------
-    found : sequence of Difference
-    curves : sequence of Curve
-    unit : (str, float)
-        Name of the figure that is compared with its unit, and one of that in
-        the figure's own.
-    """
+    """Return the plots of the answers that a comparison has; `axis_of` returns its unit."""
     plots = []
     paired = "On the same jobs, pair by pair; whiskers are 95 % intervals"
     paired += f", or, of fewer than {LEAST_PAIRS} pairs, their range."
@@ -472,12 +444,8 @@ def answer_plots(
         plots.append(Plot("gain_kept", title, f"{paired} 100 % is the oracle.", draw, missing))
     told = [one for one in curves if one.points]
     if told:
-        missing = not_drawn(
-            [
-                *((one.label, one.says()) for one in curves if not one.points),
-                *((one.label, MANY) for one in told[MOST_LINES:]),
-            ]
-        )
+        bare = [(one.label, one.says()) for one in curves if not one.points]
+        missing = not_drawn([*bare, *((one.label, MANY) for one in told[MOST_LINES:])])
         some = told[:MOST_LINES]
         title = f"{unit[0].partition(' (')[0].capitalize()} over load"
         caption = "As far as the queue settles: beyond, means depend on the run's length."

@@ -84,16 +84,8 @@ def find_runs(folder: Path) -> list[Path]:
 def missing_runs(folder: Path, begun: Collection[Path]) -> str:
     """Return how many runs that sweeps at or below a folder were asked for are not there.
 
-    Parameters
-    ----------
-    folder : pathlib.Path
-    begun : collection of pathlib.Path
-        Folders of the runs that are there.
-
-    Returns
-    -------
-    str
-        With the names of the files that ask for them; empty if all are there.
+    Those are there whose folders are `begun`. The names of the files that ask for the others are
+    said too; it is empty if all are there.
     """
     from sim.sweeps.resume import asked_of
 
@@ -201,11 +193,6 @@ def _input_of(key: str) -> str:
 
 def gather(folder: Path, progress: Display = SILENT) -> Gathered:
     """Return one row for each run and baseline below a folder, and what tells them apart.
-
-    Parameters
-    ----------
-    folder : pathlib.Path
-    progress : Display, optional
 
     Returns
     -------
@@ -398,22 +385,17 @@ def estimate(values: np.ndarray) -> Interval:
 def groups_of(
     root: Path, table: pd.DataFrame, keys: Sequence[str], known: Summaries
 ) -> list[Group]:
-    """Return the groups of the finished rows of a comparison, in its order.
+    """Return the groups of the finished rows of a comparison, as `gather` returns it, in its order.
 
     Of simulations of one role, setting, seed and replication the first counts.
-
-    Parameters
-    ----------
-    root : pathlib.Path
-    table, keys, known
-        As `gather` returns them.
     """
     own = [key for key in keys if key not in REPEATED]
     rows = table[table["status"] == "finished"].iloc[:, : len(FIXED) + len(keys)]
     groups: dict[str, Group] = {}
     seen: set[tuple[str, tuple[Any, int]]] = set()
     for run, role, _, _, *values in rows.itertuples(index=False, name=None):
-        setting = dict(zip(keys, map(_plain, values), strict=True))
+        plain = ("–" if one is None or one != one else one for one in values)  # NaN differs
+        setting = dict(zip(keys, plain, strict=True))
         mine = {key: setting[key] for key in own}
         name = f"{role} {mine!r}"
         group = groups.setdefault(name, Group(mine, role))
@@ -424,22 +406,18 @@ def groups_of(
     return list(groups.values())
 
 
-def _plain(value: object) -> object:
-    return "–" if value is None or value != value else value  # NaN differs from itself
-
-
 def _samples(root: Path, run: str, role: str, known: Mapping[str, Any]) -> list[Sample]:
+    """Return the simulations of a row, of several replications those that are finished."""
     folder = root / run
-    if "replications" not in known:
-        place = folder if role == "run" else folder / role
-        return [Sample(place, place.relative_to(root).as_posix(), known)]
+    several = "replications" in known
     every = [part for part in folder.glob("replication=*") if part.name[12:].isdecimal()]
-    parts = sorted(every, key=lambda part: int(part.name[12:]))
-    below = [part if role == "run" else part / role for part in parts or [folder]]
+    parts = sorted(every, key=lambda part: int(part.name[12:])) if several else []
     found = []
-    for place in below:
+    for part in parts or [folder]:
+        place = part if role == "run" else part / role
         with suppress(ValueError):  # it is not finished
-            found.append(Sample(place, place.relative_to(root).as_posix(), read_summary(place)))
+            summary = read_summary(place) if several else known
+            found.append(Sample(place, place.relative_to(root).as_posix(), summary))
     return found
 
 
@@ -506,13 +484,9 @@ def references(
 def reference_among(groups: Sequence[Group], named: str | None = None) -> Group | None:
     """Return the group that others are compared with, of those on the same jobs.
 
-    Parameters
-    ----------
-    groups : sequence of Group
-        On the same jobs.
-    named : str, optional
-        A label; without it a baseline, else rigid jobs by users' estimates, else
-        rigid jobs, else users' estimates under the only policy. None if there is none of these.
+    It is the one of a label that is named; without one a baseline, else rigid jobs by users'
+    estimates, else rigid jobs, else users' estimates under the only policy. None if there is none
+    of these.
     """
     if named is not None:
         return next((group for group in groups if group.label == named), None)

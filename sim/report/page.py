@@ -110,9 +110,8 @@ def table(
     ----------
     caption : str
         What it shows; plain.
-    head : sequence of str
-        Headings, with their units.
-    rows : sequence of sequence of Cell
+    head, rows
+        Headings, with their units, and cells.
     words : sequence of str
         Headings of columns that hold words, not numbers.
     name : str
@@ -224,15 +223,7 @@ def bar(interval: Interval, ends: tuple[float, float]) -> str:
 
 
 def forest(order: Sequence[Group], found: Sequence[Difference], figure: str) -> str:
-    """Return the changes as a table with bars, in the order of the groups.
-
-    Parameters
-    ----------
-    order : sequence of Group
-    found : sequence of Difference
-    figure : str
-        What is compared, in words.
-    """
+    """Return the changes of a figure, in words, as a table with bars, in the order of groups."""
     by_group = {one.group: one for one in found}
     references = {one.reference for one in found}
     ends = limits(found)
@@ -261,24 +252,23 @@ def forest(order: Sequence[Group], found: Sequence[Difference], figure: str) -> 
     return table(caption, ["runs", "change", axis], rows, ["runs"], "forest")
 
 
-@dataclass(frozen=True)
+@dataclass
 class Report:
     """What a report wrote and found.
 
     Attributes
     ----------
     written : list of pathlib.Path
-    key : str
-        Key of the summary by which groups are compared.
-    figure : str
-        That in words.
-    differences : list of Difference
-    curves : list of Curve
+    key, figure : str
+        Key of the summary by which groups are compared, and that in words.
+    differences, curves
+        As `sim.report.answers` has them.
     regrets : dict
         Where regret against the oracle is felt, by label and by class and count.
     said : list of str
         Sentences that belong to every table of it.
     verdict : Verdict
+        What is said first.
     winners : sequence of Winners
         Who gains and who loses by each run, the one that is asked about first.
     loses : str
@@ -323,10 +313,8 @@ def page(
 
     Parameters
     ----------
-    report : Report
-        What it found, and the sentences below the key table.
-    title : str
-    groups : sequence of Group
+    report, title, groups
+        What was found of which groups.
     plots : sequence of (Plot, str)
         With the text of their SVG.
     found : mapping of str to Details

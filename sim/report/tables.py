@@ -135,11 +135,7 @@ def key_table(
 ) -> tuple[list[str], list[list[str]]]:
     """Return headings and rows of the key table as text, without columns that nobody has.
 
-    Parameters
-    ----------
-    groups : sequence of Group
-    changes : mapping of str to str
-        Against their reference, by the groups' labels, for a column of them.
+    Changes against the reference, by the groups' labels, are a column of it.
     """
     headings, found = key_figures(groups)
     head = ["runs", MOLDED, "n", "change", *headings, "allocation choices"]
@@ -160,14 +156,7 @@ def text_table(
 ) -> str:
     """Return the key table in LaTeX (booktabs) or Markdown, and below it what must be known.
 
-    Parameters
-    ----------
-    groups : sequence of Group
-    form : {"latex", "markdown"}
-    said : sequence of str
-        Sentences below the table.
-    changes : mapping of str to str
-        Against their reference, by the groups' labels, for a column of them.
+    Changes are as in `key_table`.
 
     Examples
     --------

@@ -26,15 +26,7 @@ NAMES = {row.key: row.label for row in ROWS}
 
 @dataclass(frozen=True)
 class Tile:
-    """One figure of the first screen.
-
-    Attributes
-    ----------
-    name : str
-        What it answers: ``best``, ``foresight``, ``losers``.
-    value, text : str
-        The figure, and what it is.
-    """
+    """One figure of the first screen: what it answers, the figure, and what it is."""
 
     name: str
     value: str
@@ -111,13 +103,10 @@ def verdict(
 
     Parameters
     ----------
-    groups : sequence of Group
-    found : sequence of Difference
-        All differences of the comparison.
-    who : Winners, optional
+    groups, found
+        All groups of the comparison and their differences.
+    who, asked
         Of the run that is asked about, the best unless another one is.
-    asked : Difference, optional
-        That run's.
     distrusted : sequence of str
         Sentences of backtests that are to be distrusted.
     """
