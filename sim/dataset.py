@@ -21,7 +21,7 @@ from predictors.cli.terminal import PlainConsole
 from sim.errors import SimError
 from sim.report.gathering import Group, Sample, gather, groups_of
 from sim.results.durable import PARTIAL, answering, write_csv
-from sim.results.frames import TABLES
+from sim.results.outcome import TABLES
 
 FILE_ROWS = 5_000_000
 """Rows after which a partition goes on in a further file."""

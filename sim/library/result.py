@@ -19,7 +19,7 @@ from sim.report.answers import FIGURE, differences
 from sim.report.gathering import REPLICATION, Gathered, Summaries, gather, groups_of
 from sim.report.tables import changed
 from sim.results.artefacts import BASELINE, RUN
-from sim.results.frames import Frames, Tables
+from sim.results.outcome import Frames, Tables
 from sim.results.rows import number_of, read_together
 from sim.results.steady_state import Figures, replications_of
 from sim.simulation.progress import Names

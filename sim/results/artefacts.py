@@ -32,7 +32,7 @@ from sim.results.durable import (
     real_folder,
     sync,
 )
-from sim.results.frames import RECOVERY_PARTS, TABLES, Table, Tables
+from sim.results.outcome import RECOVERY_PARTS, TABLES, Table, Tables
 from sim.results.steady_state import Figures
 from workloads.base import Trace
 

@@ -12,8 +12,7 @@ import pandas as pd
 
 from sim.errors import ConfigError
 from sim.results.artefacts import REQUESTS, write_table
-from sim.results.frames import requests_frame
-from sim.results.outcome import Outcome
+from sim.results.outcome import Outcome, requests_frame
 from workloads.logs.swf import log_of_schedule, write_swf
 
 FORMATS: Mapping[str, str] = {"csv": "jobs.csv", "swf": "schedule.swf"}

@@ -12,8 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from predictors.base import FloatArray, IntArray
-from sim.results.frames import bounded, completed
-from sim.results.outcome import Outcome
+from sim.results.outcome import Outcome, bounded, completed
 from sim.results.steady_state import Figures
 from workloads.base import GroundTruth, Trace
 

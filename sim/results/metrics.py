@@ -11,9 +11,18 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from predictors.base import FloatArray, IntArray, Observation
-from sim.results.frames import BOUND_SECONDS, RECOVERY_PARTS, Table, bounded, completed, held_area
 from sim.results.lower_bounds import bound_figures, over_bounds
-from sim.results.outcome import Outcome, machine_figures, settling_figures
+from sim.results.outcome import (
+    BOUND_SECONDS,
+    RECOVERY_PARTS,
+    Outcome,
+    Table,
+    bounded,
+    completed,
+    held_area,
+    machine_figures,
+    settling_figures,
+)
 from sim.results.steady_state import (
     EPOCH,
     LEAST_BATCH,

@@ -7,9 +7,8 @@ from matplotlib.figure import Figure
 from random_schedules import random_run
 
 import sim
-from sim.results.frames import TABLES, Tables
 from sim.results.metrics import waiting
-from sim.results.outcome import Levels, outcome
+from sim.results.outcome import TABLES, Levels, Tables, outcome
 from sim.results.plots.pictures import Rectangles, coverage, rectangles, schedule_figure
 from sim.results.plots.style import (
     DARK,

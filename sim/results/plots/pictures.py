@@ -10,9 +10,8 @@ import pandas as pd
 
 from predictors.base import BoolArray, FloatArray, IntArray
 from sim.errors import SimError
-from sim.results.frames import Table, Tables
 from sim.results.metrics import count_bin, job_class, waiting, with_errors
-from sim.results.outcome import Levels
+from sim.results.outcome import Levels, Table, Tables
 from sim.results.plots.style import (
     BLACK,
     COLOURS,

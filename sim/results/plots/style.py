@@ -16,7 +16,7 @@ import numpy as np
 
 from predictors.base import FloatArray
 from sim.results.durable import write_whole
-from sim.results.frames import Table
+from sim.results.outcome import Table
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
