@@ -95,10 +95,11 @@ def details(group: Group, most: int) -> Details | None:
         return None
     slowdowns, errors, losses = [], [], []
     for sample in chosen:
-        jobs = pd.read_parquet(sample.folder / "jobs.parquet")
+        jobs, timeline, predictions = (
+            pd.read_parquet(sample.folder / f"{name}.parquet")
+            for name in ("jobs", "timeline", "predictions")
+        )
         slowdowns.append(jobs.loc[jobs["job_id"] >= 0, "bounded_slowdown"].to_numpy())
-        timeline = pd.read_parquet(sample.folder / "timeline.parquet")
-        predictions = pd.read_parquet(sample.folder / "predictions.parquet")
         errors.append(with_errors(predictions)[["nprocs", "observations", "error"]])
         losses.append(_lost(sample, timeline, predictions))
         if len(losses) == 1:

@@ -140,12 +140,6 @@ def text_table(caption: str, frame: pd.DataFrame, words: Sequence[str] = ()) -> 
     return table(caption, list(map(str, frame.columns)), rows, words)
 
 
-def image(content: bytes, alternative: str) -> str:
-    """Return a PNG within the page."""
-    data = base64.b64encode(content).decode()
-    return f'<img src="data:image/png;base64,{data}" alt="{escape(alternative)}">'
-
-
 def fold(title: str, content: str) -> str:
     """Return what is shown when its title is opened."""
     return f"<details><summary>{escape(title)}</summary>{content}</details>" if content else ""
@@ -342,6 +336,10 @@ def page(
     figures = {plot.name: _figure(plot, svg, drawn) for plot, svg in plots}
     configuration = yaml.safe_dump(dict(common), sort_keys=True, allow_unicode=True, width=100)
     rest = [name for name in figures if name not in (ON_TOP, OF_FORESIGHT, *OF_BELIEFS)]
+    look = report.explorer and (
+        f'<p><a href="{escape(report.explorer)}">Look into the best and its reference on one time '
+        "axis</a>: zoom, brush, hover over a job.</p>"
+    )
     return Template(TEMPLATE.read_text(encoding="utf-8")).substitute(
         title=escape(title),
         subtitle=f"{counted}; simulations: {samples:,}, groups: {len(groups):,}{on}.",
@@ -351,7 +349,7 @@ def page(
         table=_key_table(order, keys),
         said="".join(f"<p>{escape(sentence)}</p>" for sentence in report.said),
         foresight=_foresight(figures.get(OF_FORESIGHT, ""), report),
-        gantt=_explorer(report.explorer) + gantt,
+        gantt=look + gantt,
         winners=_winners(report.winners),
         beliefs="".join(figures.get(name, "") for name in OF_BELIEFS)
         or "<p>No predictor was asked.</p>",
@@ -532,11 +530,9 @@ def _picture(sample: Sample) -> bytes | None:
 
 def schedules(groups: Sequence[Group], asked: Sequence[str], progress: Display) -> str:
     """Return the schedules of the runs that are asked for; without it, the first of each group."""
-    samples = [sample for group in groups for sample in group.samples]
     labels = {sample.name: group.label for group in groups for sample in group.samples}
-    if asked:
-        chosen = [sample for sample in samples if sample.name in asked]
-    else:
+    chosen = [one for group in groups for one in group.samples if one.name in asked]
+    if not asked:
         chosen = [group.samples[0] for group in groups if group.samples]
     each = progress.each(chosen[:MOST_GANTT], "draws schedules")
     drawn = [(sample, _picture(sample)) for sample in each]
@@ -544,25 +540,18 @@ def schedules(groups: Sequence[Group], asked: Sequence[str], progress: Display) 
     if not pictures:
         return "<p>No run has the tables of its schedule.</p>"
     named = [f"{labels[sample.name]}: {sample.name}" for sample, _ in pictures]
-    figures = "".join(
-        f'<figure data-gantt="{place}"{" hidden" if place else ""}>'
-        + image(
-            picture,
-            f"Gantt chart of {sample.name}: processors over time, utilisation and queue below. "
-            f"{sample.summary.get('jobs')} jobs on {sample.summary.get('processors')} processors.",
+    parts = [_picker("pick", "gantt", named)]
+    for place, (sample, png) in enumerate(pictures):
+        jobs, processors = (sample.summary.get(key) for key in ("jobs", "processors"))
+        told = f"Gantt chart of {sample.name}: processors over time, utilisation and queue below. "
+        parts.append(
+            f'<figure data-gantt="{place}"{" hidden" if place else ""}>'
+            f'<img src="data:image/png;base64,{base64.b64encode(png).decode()}" '
+            f'alt="{escape(f"{told}{jobs} jobs on {processors} processors.")}">'
+            f"<figcaption><strong>{escape(labels[sample.name])}</strong> ({escape(sample.name)})"
+            "</figcaption></figure>"
         )
-        + f"<figcaption><strong>{escape(labels[sample.name])}</strong> ({escape(sample.name)})"
-        "</figcaption></figure>"
-        for place, (sample, picture) in enumerate(pictures)
-    )
-    return _picker("pick", "gantt", named) + figures
-
-
-def _explorer(place: str) -> str:
-    if not place:
-        return ""
-    told = "Look into the best and its reference on one time axis"
-    return f'<p><a href="{escape(place)}">{told}</a>: zoom, brush, hover over a job.</p>'
+    return "".join(parts)
 
 
 def _runs(listed: pd.DataFrame) -> str:

@@ -197,13 +197,7 @@ def job_figures(jobs: Table) -> Figures:
 def error_figures(predictions: Table) -> Figures:
     """Return the errors of a predictor's own predictions of completed last runs.
 
-    Parameters
-    ----------
-    predictions : pandas.DataFrame or Columns
-        Those of ``predictions.parquet``; rows whose ``actual`` is null have no error.
-
-    Notes
-    -----
+    Rows of ``predictions.parquet`` whose ``actual`` is null have no error.
     Requests that a predictor fell back on are none of its predictions: they have an error
     of their own, and ``share_own_predictions`` is that of the others among the starts.
     An error is |predicted - actual| / actual. A belief below the actual runtime
@@ -254,13 +248,6 @@ def waiting(timeline: Table, jobs: Table) -> FloatArray:
 def belief_figures(predictions: Table) -> Figures:
     """Return how far beliefs were from runs at the very count they are about.
 
-    Parameters
-    ----------
-    predictions : pandas.DataFrame or Columns
-        Those of ``predictions.parquet``.
-
-    Notes
-    -----
     Counted are beliefs read off a fitted curve at counts with three or more runs;
     off is more than a factor of 1.25 from their geometric mean. The share of the
     area is that of the processor-seconds of those among them that completed.
@@ -282,22 +269,12 @@ def belief_figures(predictions: Table) -> Figures:
 def _shown_counts(records: Records) -> tuple[IntArray, IntArray]:
     """Return the job indices of completed runs and the counts that each of them showed."""
     held = records.stretches
-    is_whole = np.bincount(held.job) == 1
-    done = np.flatnonzero(completed(records) & is_whole)
     last = completed(records)[held.job] & (held.run == records.restarts[held.job])
-    last &= ~is_whole[held.job]
-    spent = pd.DataFrame(
-        {
-            "job": held.job[last],
-            "nprocs": held.processors[last],
-            "seconds": (held.end_time - held.start_time)[last],
-        }
-    )
-    spent = spent.groupby(["job", "nprocs"], as_index=False).agg({"seconds": "sum"})
-    whole = (records.end_time - records.run_start)[spent["job"].to_numpy()]
-    spent = spent[spent["seconds"].to_numpy() >= SHOWN_SHARE * whole]
-    jobs = np.concatenate([done, spent["job"].to_numpy(np.int64)])
-    return jobs, np.concatenate([records.allocated[done], spent["nprocs"].to_numpy(np.int64)])
+    seconds = pd.Series((held.end_time - held.start_time)[last])
+    spent = seconds.groupby([held.job[last], held.processors[last]]).sum()
+    jobs, counts = (spent.index.get_level_values(level).to_numpy() for level in (0, 1))
+    shown = spent.to_numpy() >= SHOWN_SHARE * (records.end_time - records.run_start)[jobs]
+    return jobs[shown], counts[shown]
 
 
 def seen_share(
@@ -570,17 +547,9 @@ def steady_figures(run: Outcome, trim: Trim) -> Figures:
 def batch_figures(jobs: Table) -> Figures:
     """Return how sure the means of one run are, by means of batches of jobs in submit order.
 
-    Parameters
-    ----------
-    jobs : pandas.DataFrame or Columns
-        Those of ``jobs.parquet``, the warm-up left out.
-
-    Returns
-    -------
-    dict
-        Half-widths of 95 % intervals of three means, the least number of
-        batches that they rest on, and whether any batches are still correlated:
-        the run is then too short for its intervals. Nothing below 100 jobs.
+    These are half-widths of 95 % intervals of three means over jobs without the warm-up, the
+    least number of batches that they rest on, and whether any batches are still correlated: the
+    run is then too short for its intervals. Nothing below 100 jobs.
     """
     if len(jobs) < LEAST_BATCH * NUMBERS[-1]:
         return {}

@@ -22,14 +22,7 @@ class Columns:
     """A table by column, each worked out when it is looked at, and not kept.
 
     It is looked at as a data frame is: by a column's name, or by which rows are to
-    stay.
-
-    Parameters
-    ----------
-    rows : slice or numpy.ndarray of int
-        From which row to which, or row numbers in the order of the table.
-    columns : mapping of str to array or callable
-        An array, or what returns the values of a column on the rows that it is handed.
+    stay. Rows are from which to which, or their numbers in the order of the table.
 
     Examples
     --------
@@ -162,14 +155,7 @@ def bounded(response: FloatArray, runtime: FloatArray) -> FloatArray:
 
 
 def recovery_columns(records: Records) -> dict[str, Column]:
-    """Return what failures and limits cost each job; no column where nothing could.
-
-    Returns
-    -------
-    dict
-        ``evolving``, ``lost_work``, ``checkpoint_overhead``, ``restart_overhead``
-        (processor-seconds) and ``reason``, by job index.
-    """
+    """Return what failures and limits cost each job by index; no column where nothing could."""
     paid = records.recoveries
     if paid is None:
         return {}
@@ -204,11 +190,7 @@ def _words(values: Any) -> Column:
 def numbered(trace: Trace, application: IntArray) -> IntArray:
     """Return applications by the log's numbers, which hold for all its windows, where it has any.
 
-    Parameters
-    ----------
-    trace : Trace
-    application : numpy.ndarray of int
-        By the truth's numbers, without gaps among the jobs of the trace.
+    The truth's own have no gaps among the jobs of the trace.
     """
     if "application" not in trace.words:
         return application
@@ -322,15 +304,7 @@ def predictions_table(trace: Trace, truth: GroundTruth, records: Records) -> Col
 
 
 def requests_frame(trace: Trace, requests: Requests) -> pd.DataFrame:
-    """Return the table of ``requests.parquet``: a row a request, in the order of asking.
-
-    Returns
-    -------
-    pandas.DataFrame
-        ``job_id``, ``run``, ``time`` (s), ``kind``, ``held_processors``,
-        ``wanted_processors``, ``wanted_seconds`` (beyond the limit), ``outcome``,
-        ``answered_time`` (s), ``denied_time`` (s).
-    """
+    """Return the table of ``requests.parquet``: a row a request, in the order of asking."""
     asked = requests.asked
     names = trace.jobs["job_id"].to_numpy()
     return pd.DataFrame(

@@ -123,19 +123,8 @@ def treated_sentence(
 ) -> str:
     """Return how many jobs were treated otherwise than they asked, and on what beliefs.
 
-    Parameters
-    ----------
-    own : sequence of dict
-        Summaries of the simulations of a run.
-    other : sequence of dict
-        Those of what it is compared with.
-    is_read : bool
-        Whether predictions change anything, as far as is known.
-
-    Returns
-    -------
-    str
-        Empty where summaries do not say it.
+    It is empty where the summaries of a run's simulations do not say it. Others are of what it
+    is compared with; `is_read` tells whether predictions change anything, as far as is known.
 
     Examples
     --------
@@ -211,12 +200,7 @@ FEW = 0.1
 
 
 def few_predictions(named: Mapping[str, Sequence[Summary]]) -> list[str]:
-    """Return in a sentence whose predictors hardly take part.
-
-    Parameters
-    ----------
-    named : dict of str to sequence of dict
-        Summaries of its simulations by the name of a group.
+    """Return in a sentence whose predictors hardly take part, of the summaries of named groups.
 
     Examples
     --------
@@ -275,15 +259,7 @@ def is_recorded(figures: Mapping[str, object]) -> bool:
 
 
 def recorded_sentences(schedules: Sequence[Mapping[str, Any]], in_windows: bool) -> list[str]:
-    """Return what sets the log's own schedule apart from simulated ones, a sentence each.
-
-    Parameters
-    ----------
-    schedules : sequence of dict
-        Summaries of it.
-    in_windows : bool
-        Whether it is compared in windows of the log.
-    """
+    """Return what sets summaries of the log's own schedule apart, in windows of it or whole."""
     lines = []
     worst = max(schedules, key=lambda one: float(one[EXCESS] or 0), default=None)
     if worst is not None and worst[EXCESS]:
@@ -399,10 +375,7 @@ def backtest_sentence(source: str, checksum: str, size: float | None) -> str:
 def backtest_sentences(runs: Iterable[Path]) -> list[str]:
     """Return a line for each log and machine of runs: its backtest, or that there is none.
 
-    Parameters
-    ----------
-    runs : iterable of pathlib.Path
-        Folders of simulations; those of models say nothing.
+    Of the folders of simulations those of models say nothing.
     """
     logs: dict[tuple[Any, Any, Any], None] = {}
     for run in runs:

@@ -230,11 +230,6 @@ def _settling_load(summaries: Sequence[Summary]) -> str:
 def unsteady_sentence(named: Mapping[str, Sequence[Summary]]) -> str:
     """Return whose queue does not settle, so that nothing is told of its means; else nothing.
 
-    Parameters
-    ----------
-    named : dict of str to sequence of dict
-        Summaries of its simulations by the name of a group.
-
     Examples
     --------
     >>> run = {"steady": False, "steady_load": 0.6}
@@ -249,16 +244,9 @@ def unsteady_sentence(named: Mapping[str, Sequence[Summary]]) -> str:
 def windows_sentences(
     named: Mapping[str, Sequence[Summary]], block: int = 1, correlation: float = math.nan
 ) -> list[str]:
-    """Return what windows of a log are.
+    """Return what windows of a log are, of the summaries of named groups.
 
-    Parameters
-    ----------
-    named : dict of str to sequence of dict
-        Summaries by the name of a group.
-    block : int
-        So many neighbouring windows are read as one.
-    correlation : float
-        Of neighbouring windows' changes.
+    So many neighbouring windows are a block, read as one; their changes may correlate.
 
     Examples
     --------

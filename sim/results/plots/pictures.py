@@ -632,24 +632,17 @@ def _background(figure: "Figure", run: RunFolder, of: Sequence[int]) -> None:
     tidy(whole, errors)
 
 
-@dataclass(frozen=True)
-class Kind:
-    """A kind of picture: what it shows, and what draws it."""
-
-    text: str
-    draw: Callable[[Any, RunFolder, Sequence[int]], None]
-
-
 KINDS = {
-    "load": Kind("utilisation and queue over time", _load),
-    "processors": Kind("given against requested processors", _processors),
-    "runtimes": Kind("runtimes estimated at the start against true ones", _runtimes),
-    "waits": Kind("distribution of waits by class of job", _waits),
-    "errors": Kind("median error of prediction by processors and history", _errors),
-    "resized": Kind("processors over time of the jobs that were resized most often", _resized),
-    "speedups": Kind("speedup curves of applications, predicted and true", _speedups),
-    "background": Kind("load of a shared machine, predicted and true", _background),
+    "load": ("utilisation and queue over time", _load),
+    "processors": ("given against requested processors", _processors),
+    "runtimes": ("runtimes estimated at the start against true ones", _runtimes),
+    "waits": ("distribution of waits by class of job", _waits),
+    "errors": ("median error of prediction by processors and history", _errors),
+    "resized": ("processors over time of the jobs that were resized most often", _resized),
+    "speedups": ("speedup curves of applications, predicted and true", _speedups),
+    "background": ("load of a shared machine, predicted and true", _background),
 }
+"""Kinds of pictures: what each shows, and what draws it."""
 CHOOSING = ("resized", "speedups")
 """Kinds that show chosen jobs or applications."""
 REPLAYED = ("speedups", "background")
@@ -692,7 +685,8 @@ def figure_of(
         raise SimError(f"--of {of[0]}: only {' and '.join(CHOOSING)} take it")
     size = (WIDTHS[columns], WIDTHS[columns] * (HEIGHT if columns == 1 else HEIGHT - 0.2))
     with new_figure(size, 300, {"font.size": 8, "svg.hashsalt": kind}) as figure:
-        KINDS[kind].draw(figure, run, of)
+        _, draw = KINDS[kind]
+        draw(figure, run, of)
         if name:
             figure.suptitle(name, fontsize=7, color=INK)
         figure.draw_without_rendering()
