@@ -432,14 +432,8 @@ def _kept(one: Difference, oracle: Difference | None) -> Interval | str:
 class Curve:
     """A group's figure over the offered load.
 
-    Attributes
-    ----------
-    label : str
-    points : dict of float to Interval
-        By load in rising order, all at which the queue settles.
-    unsteady_at : float or None
-        The first load at which it does not; the curve stops before it. None if
-        it settles at all loads.
+    Points are by load in rising order, all at which the queue settles. At the load
+    `unsteady_at` it does not, so that the curve stops before it; None if it settles at all.
     """
 
     label: str

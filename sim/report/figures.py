@@ -163,17 +163,9 @@ Drawn = Sequence[tuple[Group, Details]]
 
 @dataclass(frozen=True)
 class Plot:
-    """One plot and what it says without a picture.
+    """One plot by the name of its files, and what it says without a picture.
 
-    Attributes
-    ----------
-    name : str
-        Of its files.
-    title, caption : str
-    draw : callable
-        Draws it on a figure.
-    left_out : str
-        Which groups are not drawn and why; stands on the picture.
+    `left_out`, which groups are not drawn and why, stands on the picture.
     """
 
     name: str

@@ -279,12 +279,7 @@ REPEATED = ("seed", REPLICATION, "replications")
 class Sample:
     """One simulation: a replication of a run or of its baseline.
 
-    Attributes
-    ----------
-    folder : pathlib.Path
-    name : str
-        The folder below the compared one.
-    summary : mapping
+    It is named by its folder below the compared one.
     """
 
     folder: Path

@@ -47,18 +47,10 @@ NUMBER = re.compile(r"^\s*[<±]?\s*(-?[\d,]*\.?\d+(?:e[+-]?\d+)?)")
 
 @dataclass(frozen=True)
 class Cell:
-    """A cell of a table.
+    """A cell of a table: plain text, what stands below it, smaller, and by what it is sorted.
 
-    Attributes
-    ----------
-    text : str
-        Plain.
-    small : str
-        What stands below it, smaller; plain.
-    value : str or None
-        By what it is sorted, where that is not the figure that the text begins with.
-    html : str
-        Stands in place of the text where there is some.
+    That is the figure that the text begins with where there is no value. HTML stands in place of
+    the text where there is some.
     """
 
     text: str
@@ -106,16 +98,7 @@ def table(
 ) -> str:
     """Return a table that sorts by a click on a heading and scrolls within itself.
 
-    Parameters
-    ----------
-    caption : str
-        What it shows; plain.
-    head, rows
-        Headings, with their units, and cells.
-    words : sequence of str
-        Headings of columns that hold words, not numbers.
-    name : str
-        Its id.
+    Words are the headings of columns that hold words, not numbers; its name is its id.
     """
     sides = [' class="text"' if one in words else "" for one in head]
     heads = "".join(
@@ -296,7 +279,6 @@ class Report:
 def page(
     report: Report,
     title: str,
-    groups: Sequence[Group],
     plots: Sequence[tuple[Plot, str]],
     found: Mapping[str, Details],
     table: pd.DataFrame,
@@ -307,8 +289,8 @@ def page(
 
     Parameters
     ----------
-    report, title, groups
-        What was found of which groups.
+    report, title
+        What was found, and of what.
     plots : sequence of (Plot, str)
         With the text of their SVG.
     found : mapping of str to Details
@@ -320,6 +302,7 @@ def page(
     gantt : str
         What `schedules` returns.
     """
+    groups = report.verdict.order
     keys = list(dict.fromkeys(key for group in groups for key in group.setting))
     samples = sum(len(group.samples) for group in groups)
     states = table["status"].value_counts()
@@ -331,8 +314,7 @@ def page(
     sizes = sorted({int(size) for group in groups for size in group.values("processors")})
     machine = " or ".join(f"{size:,}" for size in sizes)
     on = f" on {machine} processors" if machine else ""
-    order = report.verdict.order
-    drawn = [(group.label, found[group.label]) for group in order if group.label in found]
+    drawn = [(group.label, found[group.label]) for group in groups if group.label in found]
     figures = {plot.name: _figure(plot, svg, drawn) for plot, svg in plots}
     configuration = yaml.safe_dump(dict(common), sort_keys=True, allow_unicode=True, width=100)
     rest = [name for name in figures if name not in (ON_TOP, OF_FORESIGHT, *OF_BELIEFS)]
@@ -344,9 +326,9 @@ def page(
         title=escape(title),
         subtitle=f"{counted}; simulations: {samples:,}, groups: {len(groups):,}{on}.",
         verdict=_verdict(report.verdict),
-        forest=forest(order, report.differences, report.figure),
-        selects=_selects(order, keys),
-        table=_key_table(order, keys),
+        forest=forest(groups, report.differences, report.figure),
+        selects=_selects(groups, keys),
+        table=_key_table(groups, keys),
         said="".join(f"<p>{escape(sentence)}</p>" for sentence in report.said),
         foresight=_foresight(figures.get(OF_FORESIGHT, ""), report),
         gantt=look + gantt,

@@ -178,7 +178,7 @@ def write_report(gathered: Gathered, wanted: Namespace, progress: Display) -> Re
     title = f"Comparison of {folder.resolve().name}"
     with progress.part(1, 2):
         shown = schedules(said_first.order, wanted.gantt, progress)
-        text = page(report, title, groups, drawn, found, table, common_values(runs), shown)
+        text = page(report, title, drawn, found, table, common_values(runs), shown)
     write_whole(folder / PAGE, text)
     written += [folder / PAGE, plots]
     return report

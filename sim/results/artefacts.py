@@ -77,15 +77,8 @@ baseline's policy with the run's predictor; each is the name of a folder within 
 class Artefacts:
     """Everything that one run writes.
 
-    Attributes
-    ----------
-    tables : Tables
-    summary : dict
-        What `sim.results.metrics.summarise` returned.
-    manifest : mapping
-        What may differ between two runs of the same configuration.
-    write_more : callable, optional
-        Writes pictures and further files (`EXPORTS`) into the folder that it is given.
+    The manifest is what may differ between two runs of the same configuration; `write_more`
+    writes pictures and further files (`EXPORTS`) into the folder that it is given.
     """
 
     tables: Tables

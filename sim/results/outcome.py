@@ -333,9 +333,8 @@ class Levels:
 
     Attributes
     ----------
-    times : numpy.ndarray of float, shape (k,), seconds
-        Ascending, each once.
-    values : numpy.ndarray of float, shape (k,)
+    times, values : numpy.ndarray of float, shape (k,)
+        Seconds, ascending, each once, and what holds from then on.
 
     Examples
     --------
@@ -366,16 +365,9 @@ class Levels:
         return np.asarray(np.diff(self.area(edges)) / np.diff(edges), np.float64)
 
     def extremes(self, edges: FloatArray, of: np.ufunc, *, closed: bool = False) -> FloatArray:
-        """Return the least or greatest value between consecutive edges, shape (k - 1,).
+        """Return `numpy.minimum` or `numpy.maximum` between consecutive edges, shape (k - 1,).
 
-        Parameters
-        ----------
-        edges : numpy.ndarray of float, shape (k,), seconds
-            Ascending.
-        of : numpy.ufunc
-            `numpy.minimum` or `numpy.maximum`.
-        closed : bool
-            Whether a step at the later edge counts.
+        The k edges ascend; a step at the later one counts where the span is closed.
         """
         first = np.searchsorted(self.times, edges[:-1], side="right")
         last = np.searchsorted(self.times, edges[1:], side="right" if closed else "left")

@@ -30,12 +30,9 @@ NEEDS = "moldsim plot RUN explorer needs plotly: pip install 'moldsim[explorer]'
 
 
 def explorer_page(runs: Sequence[RunFolder]) -> str:
-    """Return the page, which needs no network: the script of Plotly's package is part of it.
+    """Return the page of one run, or two on one time axis.
 
-    Parameters
-    ----------
-    runs : sequence of RunFolder
-        One, or two on one time axis.
+    It needs no network: the script of Plotly's package is part of it.
 
     Raises
     ------

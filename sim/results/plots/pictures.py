@@ -51,15 +51,9 @@ _AT_ONCE = 1 << 18
 
 
 class Rectangles(NamedTuple):
-    """Held processors over time: one rectangle for each interval of a stretch.
+    """Held processors over time: one rectangle for each interval of a stretch, shape (k,).
 
-    Attributes
-    ----------
-    stretch : numpy.ndarray of int, shape (k,)
-        Row in the stretches.
-    begin, end : numpy.ndarray of float, shape (k,), seconds
-    low, high : numpy.ndarray of float, shape (k,)
-        Processors low <= p < high.
+    A stretch is told by its row; times are in seconds, processors low <= p < high.
     """
 
     stretch: IntArray
@@ -88,11 +82,7 @@ def parsed(text: str) -> Ranges:
 def rectangles(held: Table, nodes: Sequence[Ranges] | None = None) -> Rectangles:
     """Return the rectangles of stretches, as ``allocations.parquet`` has them.
 
-    Parameters
-    ----------
-    held : pandas.DataFrame or Columns
-    nodes : sequence of Ranges, optional
-        Their processors, where they are at hand.
+    Their nodes are read off the table where they are not at hand.
     """
     if nodes is None:
         nodes = list(map(cache(parsed), held["nodes"].fillna("")))
@@ -105,10 +95,7 @@ def rectangles(held: Table, nodes: Sequence[Ranges] | None = None) -> Rectangles
 def _ramp(low: FloatArray, high: FloatArray) -> list[tuple[IntArray, FloatArray]]:
     """Return the steps whose running sum is how much of each cell [low, high) covers.
 
-    Parameters
-    ----------
-    low, high : numpy.ndarray of float, shape (k,)
-        In units of cells, not below 0.
+    Both are in units of cells, not below 0, shape (k,).
     """
     steps = []
     for edge, sign in ((low, 1.0), (high, -1.0)):
@@ -300,10 +287,8 @@ def schedule_figure(
 
     Parameters
     ----------
-    tables : Tables
-    processors : int
-        Of the machine.
-    title : str
+    tables, processors, title
+        Of the run and its machine.
     nodes : sequence of Ranges, optional
         Processors of each allocation, where they are at hand.
     epoch : float, optional
@@ -382,14 +367,8 @@ LEAST = 5
 class Speedups:
     """Speedups of one application, true and as believed when the run was over.
 
-    Attributes
-    ----------
-    application : int
-    jobs : int
-        How many of the run are of it.
-    counts : numpy.ndarray of int, shape (n,)
-    true, believed : numpy.ndarray of float, shape (n,), or None
-        T(least count) x least count / T(n); None where the predictor has no curve.
+    So many jobs of the run are of it. Speedups at the counts, shape (n,), are
+    T(least count) x least count / T(n), and None where the predictor has no curve.
     """
 
     application: int
@@ -403,14 +382,8 @@ class Speedups:
 class LoadSeries:
     """Background load of a shared machine over a run.
 
-    Attributes
-    ----------
-    time : numpy.ndarray of float, shape (n,), seconds
-    true, believed : numpy.ndarray of float, shape (n, processors)
-        CPU that load leaves to jobs, averaged over what follows each instant for `ahead`
-        seconds; believed then.
-    ahead : float
-        Seconds.
+    True is the CPU that load leaves to jobs, averaged over what follows each of n instants for
+    `ahead` seconds, and believed what was predicted then: both of shape (n, processors).
     """
 
     time: FloatArray
@@ -423,14 +396,8 @@ class LoadSeries:
 class RunFolder:
     """A finished simulation as its artefacts tell it.
 
-    Attributes
-    ----------
-    tables : Tables
-    summary : dict
-    title : str
-    again : callable, optional
-        Returns the run that is to be made again, a `sim.simulation.recorded_run.RecordedRun`,
-        for kinds that need more than the tables.
+    `again` returns the run that is to be made again, a `sim.simulation.recorded_run.RecordedRun`,
+    for kinds that need more than the tables.
     """
 
     tables: Tables

@@ -130,16 +130,7 @@ def clock(begin: float, end: float, epoch: object = None) -> Clock:
 def new_figure(
     size: tuple[float, float], dpi: int, settings: Mapping[Any, Any] = MappingProxyType({})
 ) -> Iterator["Figure"]:
-    """Give an empty figure, drawn by Matplotlib's own settings whatever else is set.
-
-    Parameters
-    ----------
-    size : (float, float)
-        Inches.
-    dpi : int
-    settings : mapping, optional
-        What is otherwise than Matplotlib has it.
-    """
+    """Give an empty figure of a size in inches, drawn by Matplotlib's own settings but for some."""
     import matplotlib
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
