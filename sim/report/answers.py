@@ -372,7 +372,7 @@ def differences(
     pairs = [(group, reference) for group, reference, _ in found]
     pairs += [(one[0], step) for one, step in zip(found, steps, strict=True) if step is not None]
     jobs = [jobs_of(own) for own, _ in pairs]
-    orders = {one: _windows([g for g in groups if jobs_of(g) == one]) for one in jobs}
+    orders = {one: _windows([g for g in groups if jobs_of(g) == one]) for one in {*jobs}}
     columns = [_column(*pair, orders[one], figure) for pair, one in zip(pairs, jobs, strict=True)]
     ordered = any(in_windows(group.summaries) for group in groups)
     family = compare(columns, shares=[figure in SHARES] * len(jobs), ordered=ordered, jobs=jobs)

@@ -4,6 +4,7 @@ import textwrap
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
+from itertools import zip_longest
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -319,10 +320,8 @@ def in_turn(groups: Sequence[Group], most: int) -> list[Group]:
     queues: dict[str, list[Group]] = {}
     for group in groups:
         queues.setdefault(f"{group.role} {group.policy}", []).append(group)
-    turns = [(place, group) for queue in queues.values() for place, group in enumerate(queue)]
-    turns.sort(key=lambda turn: turn[0])
-    chosen = [group for _, group in turns[:most]]
-    return [group for group in groups if group in chosen]
+    turns = [group for turn in zip_longest(*queues.values()) for group in turn if group]
+    return [group for group in groups if group in turns[:most]]
 
 
 def plots_of(groups: Sequence[Group], found: Mapping[str, Details]) -> list[Plot]:

@@ -257,10 +257,8 @@ def _table(rows: Sequence[tuple[_Row, Setting]], keys: Sequence[str]) -> pd.Data
 
 def distinct(table: pd.DataFrame) -> pd.DataFrame:
     """Return the table with a dot behind figures that are named like a key, such as ``seed``."""
-    names: list[str] = []
-    for name in map(str, table.columns):
-        names.append(f"{name}." if name in names else name)
-    return table.set_axis(names, axis="columns")
+    names = table.columns.astype(str)
+    return table.set_axis(names.where(~names.duplicated(), names + "."), axis="columns")
 
 
 SUFFIXES = {BASELINE: "baseline", STEP: "baseline's policy"}
@@ -340,7 +338,7 @@ class Group:
     @property
     def is_recorded(self) -> bool:
         """Whether it is the log's own schedule."""
-        return any(is_recorded(sample.summary) for sample in self.samples)
+        return any(map(is_recorded, self.summaries))
 
     @property
     def summaries(self) -> list[Mapping[str, Any]]:
@@ -355,12 +353,12 @@ class Group:
     @property
     def menu(self) -> str:
         """Name the counts that its rule chose from; empty where it chose none."""
-        names = dict.fromkeys(str(sample.summary.get("menu") or "") for sample in self.samples)
+        names = dict.fromkeys(str(one.get("menu") or "") for one in self.summaries)
         return ", ".join(filter(None, names))
 
     def values(self, key: str) -> np.ndarray:
         """Return a figure of all samples in which it is defined."""
-        found = [sample.summary.get(key) for sample in self.samples]
+        found = (one.get(key) for one in self.summaries)
         return np.array([float(v) for v in found if isinstance(v, int | float)])
 
 

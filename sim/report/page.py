@@ -153,9 +153,8 @@ DIFFERENCES = (
     "Differences on the same jobs: mean paired log ratio as a change; simultaneous 95 % intervals "
     "from eight pairs on"
 )
-
-
 WIDTH, HEIGHT = 200.0, 12.0
+"""Of a bar within a table, in its own units."""
 
 
 def limits(found: Sequence[Difference]) -> tuple[float, float]:

@@ -284,8 +284,8 @@ def sureness(best: Difference) -> str:
 
 def machine_sentence(groups: Sequence[Group]) -> list[str]:
     """Return in a sentence the size of machines that logs do not state."""
-    summaries = [sample.summary for group in groups for sample in group.samples]
-    sizes = {int(s["processors"]) for s in summaries if s.get("processors_by") == "recorded"}
+    every = (one for group in groups for one in group.summaries)
+    sizes = {int(one["processors"]) for one in every if one.get("processors_by") == "recorded"}
     if not sizes:
         return []
     return [

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any, Literal, NamedTuple, overload
+from typing import Any, NamedTuple, overload
 
 import numpy as np
 import pandas as pd
@@ -348,8 +348,8 @@ class Levels:
 
     def at(self, instants: FloatArray, *, before: bool = False) -> FloatArray:
         """Return the values at these instants, or just before them."""
-        side: Literal["left", "right"] = "left" if before else "right"
-        return np.append(0.0, self.values)[np.searchsorted(self.times, instants, side)]
+        place = np.searchsorted(self.times, instants, "left" if before else "right")
+        return np.append(0.0, self.values)[place]
 
     def area(self, instants: FloatArray) -> FloatArray:
         """Return the integral from the first step to each instant."""
