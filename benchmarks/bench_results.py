@@ -18,7 +18,7 @@ from sim.results.durable import checksums
 from sim.results.lower_bounds import least_costs
 from sim.results.metrics import summarise
 from sim.results.outcome import outcome
-from sim.results.plots.schedule import schedule_figure
+from sim.results.plots.pictures import schedule_figure
 from sim.state.records import Consultations, Records, Stretches
 from sim.sweeps.locks import locked
 from workloads.base import Trace

@@ -16,9 +16,9 @@ import numpy as np
 
 from scripts.composing import composed
 from sim.report.answers import differences
-from sim.report.samples import Group, Sample
+from sim.report.gathering import Group, Sample
 from sim.report.verdict import verdict
-from sim.results.job_metrics import Figures
+from sim.results.steady_state import Figures
 from sim.simulation.scene import play, set_scene
 
 ROWS, PAIRS, JOBS, LOAD = 12, 10, 100, 0.5

@@ -22,8 +22,8 @@ from scripts.composing import axes, composed
 from sim.config import CONFIG_FOLDER
 from sim.errors import SimError
 from sim.results.artefacts import write_table
-from sim.results.frames import TABLES
 from sim.results.metrics import summarise
+from sim.results.outcome import TABLES
 from sim.simulation.scene import play, set_scene
 
 PREDICTORS = ("user_estimate", "oracle", "adept")

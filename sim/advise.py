@@ -14,7 +14,7 @@ from predictors.cli.terminal import SILENT, Display, PlainConsole, fitting_table
 from sim.composition import options_below
 from sim.errors import ConfigError, SimError
 from sim.results.durable import as_json, table_console, write_csv, write_whole
-from sim.results.job_metrics import mean
+from sim.results.metrics import mean
 from sim.results.sentences import backtest_folder, backtest_sentence
 from sim.site.candidate_schedules import expected_wait
 from sim.site.evidence import WHY, Advice, advice_of, asked_on, clock_time, walltimes, with_starts

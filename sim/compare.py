@@ -10,10 +10,8 @@ from rich.console import Console
 from rich.markup import escape
 
 from predictors.cli.terminal import Display, PlainConsole, fitting_tables
-from sim.report.answer_tables import BY_WHAT, INFORMATION
-from sim.report.gathering import LEFT_OUT, NOT_THERE, distinct, gather
-from sim.report.samples import Group
-from sim.report.tables import key_table
+from sim.report.gathering import LEFT_OUT, NOT_THERE, Group, distinct, gather
+from sim.report.tables import BY_WHAT, INFORMATION, key_table
 from sim.report.write import PAGE, TABLES, write_report
 from sim.results.durable import answering, table_console, write_csv
 

@@ -12,10 +12,9 @@ from rich.text import Text
 
 from predictors.cli.terminal import Cell, fitting_tables
 from sim.results import rows, sentences
-from sim.results.job_metrics import Figures
 from sim.results.rows import BEYOND, EASY_PLUS, ERROR, Row, change_text, read_together, texts
 from sim.results.sentences import NOBODY
-from sim.results.steady_state import partly_unsteady, unsteady_sentence, windows_sentences
+from sim.results.steady_state import Figures, partly_unsteady, unsteady_sentence, windows_sentences
 
 
 def _words(name: str) -> str:
@@ -288,7 +287,7 @@ def _without_molding(sides: Sequence[Side]) -> list[str]:
 
 def _losers(sides: Sequence[Side]) -> list[str]:
     """Return in a sentence who loses against the baseline, where tables of jobs tell it."""
-    from sim.report.winners import winners
+    from sim.report.answers import winners
 
     run, base = sides[0], sides[-1]
     pairs = list(zip(run.jobs, base.jobs, strict=False)) if base is not run else []

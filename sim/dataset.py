@@ -18,10 +18,9 @@ import pyarrow.parquet as pq
 
 from predictors.cli.terminal import SILENT, Display, PlainConsole
 from sim.errors import SimError
-from sim.report.gathering import gather
-from sim.report.samples import Group, Sample, groups_of
+from sim.report.gathering import Group, Sample, gather, groups_of
 from sim.results.durable import PARTIAL, answering, write_csv
-from sim.results.frames import TABLES
+from sim.results.outcome import TABLES
 
 FILE_ROWS = 5_000_000
 """Rows after which a partition goes on in a further file."""

@@ -82,7 +82,7 @@ def main(given: Sequence[str] | None = None) -> int:
     """Draw a picture of a run; return the exit status."""
     kinds = [f"{SCHEDULE}: processors over time, utilisation and queue below"]
     kinds += [f"{EXPLORER}: a page on which to zoom, hover over jobs and lay two runs side by side"]
-    kinds += [f"{name}: {kind.text}" for name, kind in KINDS.items()]
+    kinds += [f"{name}: {text}" for name, (text, _) in KINDS.items()]
     parser = argparse.ArgumentParser(
         prog="moldsim plot",
         description="A picture of a finished run as SVG, light and dark, and as PNG.",

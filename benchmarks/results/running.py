@@ -19,8 +19,7 @@ import sim
 from benchmarks.results.studies import STUDIES, Study, Sweep
 from sim import app
 from sim.help.versions import commit
-from sim.report.gathering import gather
-from sim.report.samples import groups_of
+from sim.report.gathering import gather, groups_of
 from sim.results.durable import sha256
 from sim.results.provenance import code_checksum
 from sim.study import commands

@@ -21,16 +21,14 @@ from sim.console import Side, print_results
 from sim.errors import BAD_INPUT, ConfigError, SimError, SweepWarning, one_line
 from sim.help.interrupts import noting_interrupts
 from sim.library.call import Call, called, keyword, several
-from sim.report.answer_tables import changed
 from sim.report.answers import FIGURE, differences
-from sim.report.gathering import Gathered, Summaries, gather
-from sim.report.samples import REPLICATION, groups_of
+from sim.report.gathering import REPLICATION, Gathered, Summaries, gather, groups_of
+from sim.report.tables import changed
 from sim.results.artefacts import BASELINE, RUN, STEP, foreign
 from sim.results.durable import write_failure
-from sim.results.frames import Frames, Tables
-from sim.results.job_metrics import Figures
+from sim.results.outcome import Frames, Tables
 from sim.results.rows import number_of, read_together
-from sim.results.steady_state import replications_of
+from sim.results.steady_state import Figures, replications_of
 from sim.simulation.precision import Results
 from sim.simulation.progress import Names, Show, is_seen, names_of
 from sim.simulation.replay import Carried, Simulated, run_in

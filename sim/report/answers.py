@@ -1,5 +1,6 @@
-"""What a comparison answers, and how sure: changes, shares of the oracle's gain, load curves."""
+"""What a comparison answers, and how sure: changes, who loses, regret, load curves."""
 
+import math
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
@@ -11,10 +12,10 @@ import pandas as pd
 
 from predictors.base import FloatArray
 from sim.errors import StatisticsError
-from sim.report.samples import Group, jobs_of, oracle_of, references, shared, step_among
-from sim.report.winners import Winners, regret_of_jobs, winners
+from sim.report.gathering import Group, jobs_of, oracle_of, references, shared, step_among
 from sim.results.artefacts import same_schedule
-from sim.results.rows import MORE, SHARES, TOO_WIDE, changes_of, tells
+from sim.results.metrics import count_bin, job_class, narrow_processors
+from sim.results.rows import MORE, SHARES, TOO_WIDE, changes_of, duration, tells
 from sim.results.steady_state import in_order, in_windows, unsteady
 from sim.statistics import (
     LEAST_PAIRS,
@@ -27,6 +28,233 @@ from sim.statistics import (
     t_interval,
 )
 
+KINDS = ("class", "user", "application")
+"""By what jobs are told apart."""
+CLASSES = ("class", "classes")
+MOST_ROWS = 10
+"""Users, or applications, that a table shows: half that lose most in total, half that gain most."""
+MOST_JOBS = 1_000_000
+"""Jobs after which no further simulation is read."""
+OVERRUN = 0.1
+"""Share of its request that a job runs longer by if it is counted: sites leave a grace period."""
+SAME = 0.5
+"""Seconds by which a response must differ to count as longer or shorter."""
+NEEDED = (
+    *("job_id", "wait_time", "response_time", "requested_processors", "reference_runtime"),
+    *("allocated_processors", "believed_runtime", "runtime"),
+)
+
+Jobs = Path | pd.DataFrame
+"""A table of jobs, or where its ``jobs.parquet`` lies."""
+
+
+@dataclass(frozen=True)
+class Winners:
+    """What happened to whom.
+
+    Attributes
+    ----------
+    own, base : str
+        Names of what is asked about and of what it is compared with.
+    longer, shorter : float
+        Shares of the jobs whose response time is longer, or shorter, than under the reference.
+    tables : dict of str to pandas.DataFrame
+        By ``class``, ``user`` and ``application``, where jobs have several: ``jobs`` and
+        ``longer`` (shares), ``before``, ``change`` and its part ``waiting`` (means over the
+        group's jobs, seconds).
+    read, there : int
+        Simulations that count, and how many there are.
+    anew : bool
+        Whether each draws users and applications of its own, so that tables by these are
+        of the first alone.
+    most : float
+        By how much one job's response is longer at most, seconds.
+    losing : tuple of int
+        Users of each simulation that respond later in the mean.
+    narrow : int
+        Processors above which jobs are wide.
+    overruns : tuple of (int, int)
+        Jobs that ran for much longer than they asked for, in the one and in the other.
+    steady : bool
+        Whether means may be told, as the queue settles.
+    nobody : bool
+        Whether no job has a user.
+    """
+
+    own: str
+    base: str
+    longer: float
+    shorter: float
+    tables: dict[str, pd.DataFrame]
+    read: int
+    there: int
+    anew: bool = False
+    most: float = 0.0
+    losing: tuple[int, ...] = ()
+    narrow: int = 0
+    overruns: tuple[int, int] = (0, 0)
+    steady: bool = True
+    nobody: bool = False
+
+    @property
+    def meaning(self) -> str:
+        """What classes are."""
+        return f" (wide: more than {self.narrow} processors; long: more than an hour)"
+
+    def sentence(self) -> str:
+        """Return who loses in a sentence."""
+        said = (
+            f"Who loses: {100 * self.longer:.3g} % of the jobs respond later under {self.own} "
+            f"than under {self.base}"
+            f"{f' (at most by {duration(self.most)})' if self.longer else ''}, "
+            f"{100 * self.shorter:.3g} % sooner"
+        )
+        for kind, many in (CLASSES,) if self.anew else (("user", "users"), CLASSES):
+            if not self.steady or kind not in self.tables:
+                continue
+            table = self.tables[kind]
+            later = table.loc[table["change"] > SAME, "change"]
+            if later.size:
+                part = 100 * table.loc[later.index[0], "longer"]
+                worst = f"{kind} {later.index[0]}, by {duration(later.iloc[0])} a job"
+                worst += f" ({part:.3g} % of them later){self.meaning * (kind == 'class')}"
+                do = "does" if later.size == 1 else "do"
+                said += f"; so {do} {later.size:,} of {len(table):,} {many} in the mean, "
+                said += f"most in total {worst}"
+                break
+            said += f"; no {kind} does in the mean"
+        if self.steady and self.anew and self.losing:
+            said += f"; in each simulation {min(self.losing)} to {max(self.losing)} users do"
+        said += f" (simulations: {self.read} of {self.there}"
+        if self.read < self.there:
+            said += f", as others have no table of the same jobs, or {MOST_JOBS:,} jobs are enough"
+        said += f").{' The log names no users.' * self.nobody}"
+        more, fewer = self.overruns
+        if more > fewer:
+            said += f" Jobs that exceed the time asked for by more than {100 * OVERRUN:g} %: "
+            said += f"{more:,} under {self.own}, {fewer:,} under {self.base}."
+        return said
+
+
+def winners(
+    own: str,
+    base: str,
+    pairs: Sequence[tuple[Jobs, Jobs]],
+    anew: bool = False,
+    steady: bool = True,
+) -> Winners | None:
+    """Return who wins and who loses; None without tables of the same jobs.
+
+    A pair are the jobs of one simulation of what is asked about, and the same ones of the other.
+    """
+    read: list[pd.DataFrame] = []
+    narrow, overruns = 0, []
+    for pair in pairs:
+        if sum(map(len, read)) >= MOST_JOBS:
+            break
+        with suppress(OSError, StatisticsError):  # no table, one of other columns or jobs
+            mine, theirs = (pd.read_parquet(t) if isinstance(t, Path) else t for t in pair)
+            regret = regret_of_jobs(mine, theirs)
+            kept = mine[mine["job_id"] >= 0].reset_index(drop=True)
+            narrow = narrow or narrow_processors(kept)
+            named = {kind: kept[kind] for kind in KINDS[1:] if kind in kept.columns}
+            named |= {k: kept[f"{k}_name"] for k in named if f"{k}_name" in kept.columns}
+            before = kept["response_time"] - regret["regret"]
+            overruns.append([_overruns(table) for table in (mine, theirs)])
+            read.append(regret.assign(**named, before=before, simulation=len(read)))
+    if not read:
+        return None
+    every = pd.concat(read, ignore_index=True)
+    first = every[every["simulation"] == 0] if anew else every
+    kinds = [kind for kind in KINDS if kind in every.columns]
+    tables = {kind: _by(every if kind == "class" else first, kind) for kind in kinds}
+    return Winners(
+        own,
+        base,
+        float((every["regret"] > SAME).mean()),
+        float((every["regret"] < -SAME).mean()),
+        {kind: table for kind, table in tables.items() if len(table) > 1},
+        len(read),
+        len(pairs),
+        anew and len(read) > 1,
+        float(every["regret"].max()),
+        tuple(int((_by(one, "user")["change"] > SAME).sum()) for one in read if "user" in one),
+        narrow,
+        (sum(own for own, _ in overruns), sum(other for _, other in overruns)),
+        steady,
+        "user" in tables and tables["user"].empty,
+    )
+
+
+def _overruns(jobs: pd.DataFrame) -> int:
+    """Return how many jobs ran for much longer than they asked for."""
+    past = jobs["runtime"] > (1.0 + OVERRUN) * jobs.get("requested_time", math.inf)
+    return int((past & (jobs["job_id"] >= 0)).sum())
+
+
+def most_affected(table: pd.DataFrame) -> pd.DataFrame:
+    """Return the rows of those that lose most, and that gain most, of a table of one kind."""
+    half = MOST_ROWS // 2
+    losing, gaining = table["change"] > SAME, table["change"] < -SAME
+    return pd.concat([table[losing].head(half), table[gaining].tail(half)])
+
+
+def _by(every: pd.DataFrame, kind: str) -> pd.DataFrame:
+    """Return the table of one kind, those that lose most in total first."""
+    parts = every.assign(longer=every["regret"] > SAME).groupby(kind, sort=False)
+    table = parts[["longer", "before", "regret", "waiting"]].mean()
+    table = table.rename(columns={"regret": "change"})
+    table.insert(0, "jobs", parts.size() / len(every))
+    lost = parts["regret"].sum().sort_values(ascending=False, kind="stable")
+    return table.loc[lost.index].drop(index=-1, errors="ignore")  # users unknown
+
+
+def regret_of_jobs(own: pd.DataFrame, oracle: pd.DataFrame) -> pd.DataFrame:
+    """Return by how much each job's times exceed those of the same job under the oracle.
+
+    Parameters
+    ----------
+    own, oracle : pandas.DataFrame
+        ``jobs.parquet`` of two runs of one policy on the same jobs; calibration
+        jobs (negative ``job_id``) are left out.
+
+    Returns
+    -------
+    pandas.DataFrame
+        A row a job in the order of `own`: ``job_id, class, count`` (bin of the
+        allocated processors), ``regret`` of its response time, its parts
+        ``waiting`` and ``running``, in seconds, and ``error``,
+        |believed - actual| / actual of its runtime.
+
+    Raises
+    ------
+    StatisticsError
+        If a column is missing or the jobs are not the same.
+    """
+    for name, frame in (("own", own), ("oracle", oracle)):
+        missing = [column for column in NEEDED if column not in frame.columns]
+        if missing:
+            raise StatisticsError(f"{name}: column {missing[0]} is missing")
+    own = own[own["job_id"] >= 0].reset_index(drop=True)
+    other = oracle[oracle["job_id"] >= 0].set_index("job_id")
+    if len(own) != len(other) or not own["job_id"].isin(other.index).all():
+        raise StatisticsError("regret compares runs of the same jobs; these differ")
+    best = other.loc[own["job_id"]].reset_index(drop=True)
+    regret = own["response_time"] - best["response_time"]
+    waiting = own["wait_time"] - best["wait_time"]
+    return pd.DataFrame(
+        {
+            "job_id": own["job_id"],
+            "class": job_class(own),
+            "count": count_bin(own["allocated_processors"]),
+            "regret": regret,
+            "waiting": waiting,
+            "running": regret - waiting,
+            "error": (own["believed_runtime"] - own["runtime"]).abs() / own["runtime"],
+        }
+    )
+
+
 FIGURE = "mean_response_time"
 LOAD = "workload.load"
 NO_GAIN = "oracle's gain not certain"
@@ -34,7 +262,7 @@ NO_EFFECT = "predictions have no effect"
 """Why no share of it can be told."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Difference:
     """How a group differs from the reference on the same jobs.
 
@@ -126,7 +354,7 @@ def differences(
     figure : str
         Key of the summary, of which less is better.
     against : str, optional
-        See `sim.report.samples.references`.
+        See `sim.report.gathering.references`.
 
     Returns
     -------
@@ -144,29 +372,26 @@ def differences(
     pairs = [(group, reference) for group, reference, _ in found]
     pairs += [(one[0], step) for one, step in zip(found, steps, strict=True) if step is not None]
     jobs = [jobs_of(own) for own, _ in pairs]
-    orders = {one: _windows([g for g in groups if jobs_of(g) == one]) for one in jobs}
+    orders = {one: _windows([g for g in groups if jobs_of(g) == one]) for one in {*jobs}}
     columns = [_column(*pair, orders[one], figure) for pair, one in zip(pairs, jobs, strict=True)]
     ordered = any(in_windows(group.summaries) for group in groups)
-    shares = [figure in SHARES] * len(columns)
-    family = compare(columns, shares=shares, ordered=ordered, jobs=jobs)
-    told = {
-        (id(own), id(other)): one
-        for (own, other), one in zip(pairs, family.comparisons, strict=True)
-    }
-    made = {}
+    family = compare(columns, shares=[figure in SHARES] * len(jobs), ordered=ordered, jobs=jobs)
+    told = dict(zip(pairs, family.comparisons, strict=True))
+    made: dict[tuple[Group | None, Group], Difference] = {}
     for (group, reference, _), step in zip(found, steps, strict=True):
-        key, order = (id(group), id(reference)), orders[jobs_of(group)]
-        count = sum(own.drawn in order for own, _ in shared(group, reference))
-        is_single = np.isnan(told[key].change.low) or family.intervals == 1
+        own, order = told[group, reference], orders[jobs_of(group)]
+        count = sum(sample.drawn in order for sample, _ in shared(group, reference))
+        is_single = np.isnan(own.change.low) or family.intervals == 1
         named = "" if is_single else f"{family.intervals} intervals of {figure}"
-        alone = told.get((id(group), id(step)))
-        made[key] = Difference(group, reference, figure, count, told[key], named, alone=alone)
+        alone = None if step is None else told[group, step]
+        made[group, reference] = Difference(
+            group, reference, figure, count, own, named, alone=alone
+        )
     whole = []
     for one, (_, base, same), step in zip(made.values(), found, steps, strict=True):
-        oracle = oracle_of(one.group, same)
-        beside, ideal = (made.get((id(other), id(base))) for other in (step, oracle))
+        ideal = made.get((oracle_of(one.group, same), base))
         if one.pairs:
-            whole.append(replace(one, kept=_kept(one, ideal), step=beside))
+            whole.append(replace(one, kept=_kept(one, ideal), step=made.get((step, base))))
     return whole, family
 
 
@@ -207,14 +432,8 @@ def _kept(one: Difference, oracle: Difference | None) -> Interval | str:
 class Curve:
     """A group's figure over the offered load.
 
-    Attributes
-    ----------
-    label : str
-    points : dict of float to Interval
-        By load in rising order, all at which the queue settles.
-    unsteady_at : float or None
-        The first load at which it does not; the curve stops before it. None if
-        it settles at all loads.
+    Points are by load in rising order, all at which the queue settles. At the load
+    `unsteady_at` it does not, so that the curve stops before it; None if it settles at all.
     """
 
     label: str
@@ -257,19 +476,13 @@ def _curve(label: str, by_load: Mapping[float, Group], figure: str) -> Curve:
 
 
 def regret_by(read: Sequence[pd.DataFrame], key: str) -> pd.DataFrame:
-    """Return where regret is felt: sums over groups of jobs, per job of the whole run.
-
-    Parameters
-    ----------
-    read : sequence of pandas.DataFrame
-        Of each simulation, as `regret_of_jobs` returns it.
-    key : {"class", "count"}
+    """Return where regret is felt, of each simulation as `regret_of_jobs` returns it.
 
     Returns
     -------
     pandas.DataFrame
-        By group: ``jobs``, their share; ``regret``, ``waiting``, ``running``,
-        their sums over all jobs of the run, so that the column adds up to the
+        By ``class`` or ``count`` of jobs: ``jobs``, their share; ``regret``, ``waiting``,
+        ``running``, their sums over all jobs of the run, so that the column adds up to the
         difference of mean response times; ``median_error`` of prediction. All are
         means over the simulations; a group that one lacks adds nothing there.
 
@@ -291,19 +504,9 @@ def regret_by(read: Sequence[pd.DataFrame], key: str) -> pd.DataFrame:
 
 
 def regrets(groups: Sequence[Group], most: int) -> dict[str, dict[str, pd.DataFrame]]:
-    """Return where regret against the oracle is felt, by class and by count.
+    """Return where regret against the oracle is felt, by label and by ``class``, ``count``.
 
-    Parameters
-    ----------
-    groups : sequence of Group
-    most : int
-        Simulations of each group whose job tables are read.
-
-    Returns
-    -------
-    dict of str to dict of str to pandas.DataFrame
-        By label and by ``class``, ``count``; means over the simulations read, as
-        `regret_by` has them.
+    They are means, as `regret_by` has them, over at most so many simulations of each group.
     """
     found: dict[str, dict[str, pd.DataFrame]] = {}
     for group in groups:

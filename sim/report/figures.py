@@ -4,6 +4,7 @@ import textwrap
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
+from itertools import zip_longest
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -11,13 +12,25 @@ import numpy as np
 import pandas as pd
 
 from predictors.base import FloatArray
-from sim.report.samples import Group, Sample, estimate
-from sim.results.job_metrics import waiting, with_errors
+from sim.report.answers import Curve, Difference
+from sim.report.gathering import Group, Sample, estimate
+from sim.report.tables import changed
+from sim.results.metrics import waiting, with_errors
 from sim.results.outcome import Levels
 from sim.results.plots.pictures import HISTORY
-from sim.results.plots.style import COLOURS, clock, legend, line, new_figure, tidy, write_svg
+from sim.results.plots.style import (
+    COLOURS,
+    LINE_COLOURS,
+    clock,
+    legend,
+    line,
+    new_figure,
+    tidy,
+    write_svg,
+)
 from sim.results.rows import unit_of
 from sim.results.steady_state import listed
+from sim.statistics import LEAST_PAIRS, Interval
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -83,10 +96,11 @@ def details(group: Group, most: int) -> Details | None:
         return None
     slowdowns, errors, losses = [], [], []
     for sample in chosen:
-        jobs = pd.read_parquet(sample.folder / "jobs.parquet")
+        jobs, timeline, predictions = (
+            pd.read_parquet(sample.folder / f"{name}.parquet")
+            for name in ("jobs", "timeline", "predictions")
+        )
         slowdowns.append(jobs.loc[jobs["job_id"] >= 0, "bounded_slowdown"].to_numpy())
-        timeline = pd.read_parquet(sample.folder / "timeline.parquet")
-        predictions = pd.read_parquet(sample.folder / "predictions.parquet")
         errors.append(with_errors(predictions)[["nprocs", "observations", "error"]])
         losses.append(_lost(sample, timeline, predictions))
         if len(losses) == 1:
@@ -150,17 +164,9 @@ Drawn = Sequence[tuple[Group, Details]]
 
 @dataclass(frozen=True)
 class Plot:
-    """One plot and what it says without a picture.
+    """One plot by the name of its files, and what it says without a picture.
 
-    Attributes
-    ----------
-    name : str
-        Of its files.
-    title, caption : str
-    draw : callable
-        Draws it on a figure.
-    left_out : str
-        Which groups are not drawn and why; stands on the picture.
+    `left_out`, which groups are not drawn and why, stands on the picture.
     """
 
     name: str
@@ -175,13 +181,12 @@ def not_drawn(groups: Iterable[tuple[str, str]]) -> str:
 
     Examples
     --------
-    >>> not_drawn([("sa", "does not settle"), ("easy", ""), ("fcfs", "does not settle")])
+    >>> not_drawn([("sa", "does not settle"), ("fcfs", "does not settle")])
     'Not drawn: sa; fcfs (does not settle).'
     """
     by_reason: dict[str, list[str]] = {}
     for label, why in groups:
-        if why:
-            by_reason.setdefault(why, []).append(label)
+        by_reason.setdefault(why, []).append(label)
     parts = [f"{listed(labels)} ({why})" for why, labels in by_reason.items()]
     return f"Not drawn: {', '.join(parts)}." if parts else ""
 
@@ -315,32 +320,22 @@ def in_turn(groups: Sequence[Group], most: int) -> list[Group]:
     queues: dict[str, list[Group]] = {}
     for group in groups:
         queues.setdefault(f"{group.role} {group.policy}", []).append(group)
-    turns = [(place, group) for queue in queues.values() for place, group in enumerate(queue)]
-    turns.sort(key=lambda turn: turn[0])
-    chosen = [id(group) for _, group in turns[:most]]
-    return [group for group in groups if id(group) in chosen]
+    turns = [group for turn in zip_longest(*queues.values()) for group in turn if group]
+    return [group for group in groups if group in turns[:most]]
 
 
 def plots_of(groups: Sequence[Group], found: Mapping[str, Details]) -> list[Plot]:
-    """Return the plots of a comparison.
-
-    Parameters
-    ----------
-    groups : sequence of Group
-    found : mapping of str to Details
-        By the groups' labels.
-    """
+    """Return the plots of a comparison, given what tables say of groups by their labels."""
     chosen = in_turn([group for group in groups if group.label in found], MOST_LINES)
     drawn = [(group, found[group.label]) for group in chosen]
-    lines = [id(group) for group in chosen]
     no_line = {
-        id(group): MANY if group.label in found else "no tables of its jobs"
+        group: MANY if group.label in found else "no tables of its jobs"
         for group in groups
-        if id(group) not in lines
+        if group not in chosen
     }
-    some = not_drawn((group.label, no_line.get(id(group), "")) for group in groups)
+    some = not_drawn((group.label, why) for group, why in no_line.items())
     bars_of = in_turn(groups, MOST_BARS)
-    no_bar = not_drawn((one.label, "" if one in bars_of else MANY) for one in groups)
+    no_bar = not_drawn((one.label, MANY) for one in groups if one not in bars_of)
     bars = "Means over all repetitions and all other settings; whiskers are 95 % intervals."
     plots = [
         Plot("response_time", "Response time", bars,
@@ -355,8 +350,8 @@ def plots_of(groups: Sequence[Group], found: Mapping[str, Details]) -> list[Plot
     reads = "Of the first repetition of each group."
     medians = "Median of |predicted − actual| / actual over completed runs."
     asked = [pair for pair in drawn if len(pair[1].by_count)]
-    silent = {id(group): NOBODY for group, details in drawn if not len(details.by_count)}
-    bare = not_drawn((g.label, (no_line | silent).get(id(g), "")) for g in groups)
+    why = no_line | {group: NOBODY for group, details in drawn if not len(details.by_count)}
+    bare = not_drawn((group.label, why[group]) for group in groups if group in why)
     return [
         *plots,
         Plot("load", "Load over time", reads, partial(_load, drawn), some),
@@ -371,6 +366,83 @@ def plots_of(groups: Sequence[Group], found: Mapping[str, Details]) -> list[Plot
              "Left: the machine's time. Right: processor-seconds by which estimates were wrong.",
              partial(_losses, drawn), some),
     ]  # fmt: skip
+
+
+Labelled = Sequence[tuple[str, Interval]]
+
+
+def interval_bars(rows: Labelled, label: str, figure: "Figure", mark: float = 0.0) -> None:
+    """Draw means with whiskers in percent, the first at the top, and a line at `mark`."""
+    axes = figure.add_subplot()
+    places = np.arange(len(rows))
+    means, low, high = np.array([(i.mean, i.low, i.high) for _, i in rows]).T / 0.01
+    ends = np.nan_to_num([means - low, high - means], posinf=0.0)
+    axes.errorbar(
+        means, places, xerr=np.maximum(ends, 0.0), fmt="o", markersize=5, color=LINE_COLOURS[0],
+        elinewidth=1.4, capsize=3,
+    )  # fmt: skip
+    axes.axvline(mark, color="#555555", linewidth=1.0, linestyle="--")
+    axes.set_yticks(places, [name for name, _ in rows])
+    axes.set(ylim=(len(rows) - 0.5, -0.5), xlabel=label)
+
+
+def load_lines(curves: Sequence[Curve], label: str, scale: float, figure: "Figure") -> None:
+    """Draw figures over load, each as far as the queue settles."""
+    axes = figure.add_subplot()
+    for number, one in enumerate(curves):
+        loads = list(one.points)
+        means = [interval.mean / scale for interval in one.points.values()]
+        halves = np.nan_to_num([interval.half / scale for interval in one.points.values()])
+        stop = one.unsteady_at
+        name = one.label if stop is None else f"{one.label} (does not settle from {stop:g} on)"
+        axes.errorbar(
+            loads, means, yerr=halves, marker=MARKERS[number % len(MARKERS)], markersize=5,
+            capsize=2.5, label=name, **line(number),
+        )  # fmt: skip
+        if stop is not None:
+            axes.plot(loads[-1], means[-1], marker="|", markersize=18, **line(number))
+    axes.set(xlabel="offered load", ylabel=label, ylim=(0, None))
+    legend(axes)
+
+
+def answer_plots(
+    found: Sequence[Difference], curves: Sequence[Curve], unit: tuple[str, float]
+) -> list[Plot]:
+    """Return the plots of the answers that a comparison has; `axis_of` returns its unit."""
+    plots = []
+    paired = "On the same jobs, pair by pair; whiskers are 95 % intervals"
+    paired += f", or, of fewer than {LEAST_PAIRS} pairs, their range."
+    known = [one for one in found if np.isfinite(one.change.mean)]
+    changes = [(one.group.label, one.span) for one in known[:MOST_BARS]]
+    if changes:
+        missing = not_drawn(
+            (one.group.label, MANY if one in known else changed(one))
+            for one in found
+            if one not in known[:MOST_BARS]
+        )
+        against = " or ".join(dict.fromkeys(one.reference.label for one in found))
+        points = "percentage points" if found[0].is_share else "%"
+        draw = partial(interval_bars, changes, f"change of {unit[0].partition(' (')[0]} ({points})")
+        together = f"{paired} The intervals are simultaneous."
+        plots.append(Plot("change", f"Change against {against}", together, draw, missing))
+    kept = [(one.group.label, one.kept) for one in found if one.kept]
+    shares = [(label, share) for label, share in kept if isinstance(share, Interval)]
+    rows = shares[:MOST_BARS]
+    if rows:
+        why_not = [(label, share) for label, share in kept if isinstance(share, str)]
+        missing = not_drawn([*why_not, *((label, MANY) for label, _ in shares[MOST_BARS:])])
+        draw = partial(interval_bars, rows, "share of the oracle's gain (%)", mark=100.0)
+        title = "Share of the oracle's gain"
+        plots.append(Plot("gain_kept", title, f"{paired} 100 % is the oracle.", draw, missing))
+    told = [one for one in curves if one.points]
+    if told:
+        bare = [(one.label, one.says()) for one in curves if not one.points]
+        missing = not_drawn([*bare, *((one.label, MANY) for one in told[MOST_LINES:])])
+        some = told[:MOST_LINES]
+        title = f"{unit[0].partition(' (')[0].capitalize()} over load"
+        caption = "As far as the queue settles: beyond, means depend on the run's length."
+        plots.append(Plot("load_curves", title, caption, partial(load_lines, some, *unit), missing))
+    return plots
 
 
 def save(plot: Plot, folder: Path) -> str:

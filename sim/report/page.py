@@ -1,5 +1,8 @@
 """One self-contained page that works offline: tables, plots, schedules, configuration."""
 
+import base64
+import math
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from html import escape
@@ -12,30 +15,118 @@ import pandas as pd
 import yaml
 
 from predictors.cli.terminal import Display
-from sim.report.answer_tables import (
+from sim.report.answers import MOST_ROWS, Curve, Difference, Winners, most_affected
+from sim.report.figures import Details, Plot, losses_of
+from sim.report.gathering import LEFT_OUT, NOT_THERE, SUFFIXES, Group, Sample
+from sim.report.tables import (
     BY_WHAT,
     LOSES,
     OVER_LOAD,
     STOPS,
+    changed,
     curve_rows,
     difference_rows,
+    key_figures,
     loss_rows,
+    number,
+    reference_names,
     regret_rows,
+    size,
 )
-from sim.report.answers import Curve, Difference
-from sim.report.figures import Details, Plot, losses_of
-from sim.report.forest import forest
-from sim.report.gathering import LEFT_OUT, NOT_THERE
-from sim.report.html import Cell, fold, image, table, text_table
-from sim.report.samples import SUFFIXES, Group, Sample
-from sim.report.tables import key_figures, number, size
 from sim.report.verdict import Verdict
-from sim.report.winners import MOST_ROWS, Winners, most_affected
 from sim.results.artefacts import has_tables, read_tables
-from sim.results.plots.schedule import schedule_figure
+from sim.results.plots.pictures import schedule_figure
 from sim.results.plots.style import picture
 from sim.results.rows import MOLDED, molded_text
 from sim.results.steady_state import EPOCH
+from sim.statistics import LEAST_PAIRS, Interval
+
+NUMBER = re.compile(r"^\s*[<±]?\s*(-?[\d,]*\.?\d+(?:e[+-]?\d+)?)")
+"""A figure at the begin of a cell, by which its column is sorted."""
+
+
+@dataclass(frozen=True)
+class Cell:
+    """A cell of a table: plain text, what stands below it, smaller, and by what it is sorted.
+
+    That is the figure that the text begins with where there is no value. HTML stands in place of
+    the text where there is some.
+    """
+
+    text: str
+    small: str = ""
+    value: str | None = None
+    html: str = ""
+
+
+def sort_value(text: str) -> str:
+    """Return the figure that a text begins with, else the text; nothing for a dash.
+
+    Examples
+    --------
+    >>> sort_value("-47.0 % [-60.0, -30.0]"), sort_value("1,234"), sort_value("–"), sort_value("sa")
+    ('-47.0', '1234', '', 'sa')
+    """
+    found = NUMBER.match(text)
+    return found[1].replace(",", "") if found else "" if text == "–" else text
+
+
+def breaking(text: str) -> str:
+    """Return a text that may break behind the signs within names and settings.
+
+    Examples
+    --------
+    >>> breaking("user_estimate, workload.load=0.6")
+    'user_<wbr>estimate, workload.<wbr>load=<wbr>0.6'
+    """
+    return re.sub(r"(?<=[A-Za-z])([_.=/])(?=\w)", r"\1<wbr>", escape(text))
+
+
+def _cell(cell: Cell, side: str) -> str:
+    value = sort_value(cell.text) if cell.value is None else cell.value
+    small = f" <small>{escape(cell.small)}</small>" if cell.small else ""
+    inner = cell.html or breaking(cell.text)
+    return f'<td data-value="{escape(value)}"{side}>{inner}{small}</td>'
+
+
+def table(
+    caption: str,
+    head: Sequence[str],
+    rows: Sequence[Sequence[Cell]],
+    words: Sequence[str] = (),
+    name: str = "",
+) -> str:
+    """Return a table that sorts by a click on a heading and scrolls within itself.
+
+    Words are the headings of columns that hold words, not numbers; its name is its id.
+    """
+    sides = [' class="text"' if one in words else "" for one in head]
+    heads = "".join(
+        f'<th scope="col"{side}><button type="button">{breaking(one)}</button></th>'
+        for one, side in zip(head, sides, strict=True)
+    )
+    body = "".join(
+        f"<tr>{''.join(_cell(c, side) for c, side in zip(row, sides, strict=True))}</tr>"
+        for row in rows
+    )
+    marked = f' id="{name}"' if name else ""
+    return (
+        f'<div class="scroll" role="region" tabindex="0" aria-label="{escape(caption)}">'
+        f"<table{marked}><caption>{escape(caption)}</caption><thead><tr>{heads}</tr></thead>"
+        f"<tbody>{body}</tbody></table></div>"
+    )
+
+
+def text_table(caption: str, frame: pd.DataFrame, words: Sequence[str] = ()) -> str:
+    """Return a table of text as a table of a page."""
+    rows = [[Cell(str(value)) for value in row] for row in frame.itertuples(index=False)]
+    return table(caption, list(map(str, frame.columns)), rows, words)
+
+
+def fold(title: str, content: str) -> str:
+    """Return what is shown when its title is opened."""
+    return f"<details><summary>{escape(title)}</summary>{content}</details>" if content else ""
+
 
 TEMPLATE = Path(__file__).with_name("page.html")
 MOST_GANTT = 8
@@ -62,26 +153,98 @@ DIFFERENCES = (
     "Differences on the same jobs: mean paired log ratio as a change; simultaneous 95 % intervals "
     "from eight pairs on"
 )
+WIDTH, HEIGHT = 200.0, 12.0
+"""Of a bar within a table, in its own units."""
 
 
-@dataclass(frozen=True)
+def limits(found: Sequence[Difference]) -> tuple[float, float]:
+    """Return the ends of the axis: 0, all means, and the ends of intervals within four spans."""
+    means = [one.change.mean for one in found if math.isfinite(one.change.mean)]
+    low, high = min([0.0, *means]), max([0.0, *means])
+    ends = [v for one in found for v in (one.span.low, one.span.high) if math.isfinite(v)]
+    room = 3.0 * max(high - low, 1e-9)
+    low = max(min([low, *ends]), low - room)
+    high = min(max([high, *ends]), high + room)
+    return (low, high) if high - low > 1e-9 else (-0.01, 0.01)
+
+
+def bar(interval: Interval, ends: tuple[float, float]) -> str:
+    """Return mean and interval as a picture in a line of text, zero dashed."""
+    low, high = ends
+
+    def x(value: float) -> float:
+        share = (min(max(value, low), high) - low) / (high - low)
+        return round(2.0 + share * (WIDTH - 4.0), 1)
+
+    middle = HEIGHT / 2
+    parts = [f'<line class="zero" x1="{x(0.0)}" x2="{x(0.0)}" y1="0" y2="{HEIGHT:g}"/>']
+    if not math.isnan(interval.low):
+        left, right = x(interval.low), x(interval.high)
+        parts.append(
+            f'<line class="span" x1="{left}" x2="{right}" y1="{middle:g}" y2="{middle:g}"/>'
+        )
+        beyond = [(left, 5.0)] * (interval.low < low) + [(right, -5.0)] * (interval.high > high)
+        for at, back in beyond:  # an arrow where the interval goes on
+            parts.append(
+                f'<path fill="none" d="M{at + back:g} {middle - 4:g} '
+                f'L{at:g} {middle:g} L{at + back:g} {middle + 4:g}"/>'
+            )
+    if math.isfinite(interval.mean):
+        at = x(interval.mean)
+        parts.append(f'<line class="mean" x1="{at}" x2="{at}" y1="1" y2="{HEIGHT - 1:g}"/>')
+    return (
+        f'<svg class="bar" viewBox="0 0 {WIDTH:g} {HEIGHT:g}" preserveAspectRatio="none" '
+        f'aria-hidden="true">{"".join(parts)}</svg>'
+    )
+
+
+def forest(order: Sequence[Group], found: Sequence[Difference], figure: str) -> str:
+    """Return the changes of a figure, in words, as a table with bars, in the order of groups."""
+    by_group = {one.group: one for one in found}
+    references = {one.reference for one in found}
+    ends = limits(found)
+    rows = []
+    for group in order:
+        one = by_group.get(group)
+        if one is None:
+            if group in references:
+                nothing = Interval(0.0, math.nan, math.nan, 0)
+                rows.append([Cell(group.label), Cell("reference", value="0"),
+                             Cell("", html=bar(nothing, ends), value="0")])  # fmt: skip
+            continue
+        text, _, span = changed(one).partition(" [")
+        mark = (f"[{span}" if span else "") + (" *" if one.comparison.certain else "")
+        rows.append([Cell(group.label), Cell(text, mark),
+                     Cell("", html=bar(one.span, ends), value=str(one.change.mean))])  # fmt: skip
+    if not rows:
+        return ""
+    against = " or ".join(dict.fromkeys(reference_names(found).values()))
+    unit = "pp" if found[0].is_share else "%"
+    spans = "simultaneous 95 % intervals; * excludes 0"
+    if all(math.isnan(one.change.low) for one in found):
+        spans = f"ranges of the pairs (intervals need at least {LEAST_PAIRS})"
+    caption = f"Change of {figure} against {against}: {spans}"
+    axis = f"{100 * ends[0]:.0f} to {100 * ends[1]:.0f} {unit}"
+    return table(caption, ["runs", "change", axis], rows, ["runs"], "forest")
+
+
+@dataclass
 class Report:
     """What a report wrote and found.
 
     Attributes
     ----------
     written : list of pathlib.Path
-    key : str
-        Key of the summary by which groups are compared.
-    figure : str
-        That in words.
-    differences : list of Difference
-    curves : list of Curve
+    key, figure : str
+        Key of the summary by which groups are compared, and that in words.
+    differences, curves
+        As `sim.report.answers` has them.
     regrets : dict
         Where regret against the oracle is felt, by label and by class and count.
     said : list of str
         Sentences that belong to every table of it.
     verdict : Verdict
+        What is said first.
     winners : sequence of Winners
         Who gains and who loses by each run, the one that is asked about first.
     loses : str
@@ -115,7 +278,6 @@ class Report:
 def page(
     report: Report,
     title: str,
-    groups: Sequence[Group],
     plots: Sequence[tuple[Plot, str]],
     found: Mapping[str, Details],
     table: pd.DataFrame,
@@ -126,10 +288,8 @@ def page(
 
     Parameters
     ----------
-    report : Report
-        What it found, and the sentences below the key table.
-    title : str
-    groups : sequence of Group
+    report, title
+        What was found, and of what.
     plots : sequence of (Plot, str)
         With the text of their SVG.
     found : mapping of str to Details
@@ -141,6 +301,7 @@ def page(
     gantt : str
         What `schedules` returns.
     """
+    groups = report.verdict.order
     keys = list(dict.fromkeys(key for group in groups for key in group.setting))
     samples = sum(len(group.samples) for group in groups)
     states = table["status"].value_counts()
@@ -152,21 +313,24 @@ def page(
     sizes = sorted({int(size) for group in groups for size in group.values("processors")})
     machine = " or ".join(f"{size:,}" for size in sizes)
     on = f" on {machine} processors" if machine else ""
-    order = report.verdict.order
-    drawn = [(group.label, found[group.label]) for group in order if group.label in found]
+    drawn = [(group.label, found[group.label]) for group in groups if group.label in found]
     figures = {plot.name: _figure(plot, svg, drawn) for plot, svg in plots}
     configuration = yaml.safe_dump(dict(common), sort_keys=True, allow_unicode=True, width=100)
     rest = [name for name in figures if name not in (ON_TOP, OF_FORESIGHT, *OF_BELIEFS)]
+    look = report.explorer and (
+        f'<p><a href="{escape(report.explorer)}">Look into the best and its reference on one time '
+        "axis</a>: zoom, brush, hover over a job.</p>"
+    )
     return Template(TEMPLATE.read_text(encoding="utf-8")).substitute(
         title=escape(title),
         subtitle=f"{counted}; simulations: {samples:,}, groups: {len(groups):,}{on}.",
         verdict=_verdict(report.verdict),
-        forest=forest(order, report.differences, report.figure),
-        selects=_selects(order, keys),
-        table=_key_table(order, keys),
+        forest=forest(groups, report.differences, report.figure),
+        selects=_selects(groups, keys),
+        table=_key_table(groups, keys),
         said="".join(f"<p>{escape(sentence)}</p>" for sentence in report.said),
         foresight=_foresight(figures.get(OF_FORESIGHT, ""), report),
-        gantt=_explorer(report.explorer) + gantt,
+        gantt=look + gantt,
         winners=_winners(report.winners),
         beliefs="".join(figures.get(name, "") for name in OF_BELIEFS)
         or "<p>No predictor was asked.</p>",
@@ -347,11 +511,9 @@ def _picture(sample: Sample) -> bytes | None:
 
 def schedules(groups: Sequence[Group], asked: Sequence[str], progress: Display) -> str:
     """Return the schedules of the runs that are asked for; without it, the first of each group."""
-    samples = [sample for group in groups for sample in group.samples]
     labels = {sample.name: group.label for group in groups for sample in group.samples}
-    if asked:
-        chosen = [sample for sample in samples if sample.name in asked]
-    else:
+    chosen = [one for group in groups for one in group.samples if one.name in asked]
+    if not asked:
         chosen = [group.samples[0] for group in groups if group.samples]
     each = progress.each(chosen[:MOST_GANTT], "draws schedules")
     drawn = [(sample, _picture(sample)) for sample in each]
@@ -359,25 +521,18 @@ def schedules(groups: Sequence[Group], asked: Sequence[str], progress: Display) 
     if not pictures:
         return "<p>No run has the tables of its schedule.</p>"
     named = [f"{labels[sample.name]}: {sample.name}" for sample, _ in pictures]
-    figures = "".join(
-        f'<figure data-gantt="{place}"{" hidden" if place else ""}>'
-        + image(
-            picture,
-            f"Gantt chart of {sample.name}: processors over time, utilisation and queue below. "
-            f"{sample.summary.get('jobs')} jobs on {sample.summary.get('processors')} processors.",
+    parts = [_picker("pick", "gantt", named)]
+    for place, (sample, png) in enumerate(pictures):
+        jobs, processors = (sample.summary.get(key) for key in ("jobs", "processors"))
+        told = f"Gantt chart of {sample.name}: processors over time, utilisation and queue below. "
+        parts.append(
+            f'<figure data-gantt="{place}"{" hidden" if place else ""}>'
+            f'<img src="data:image/png;base64,{base64.b64encode(png).decode()}" '
+            f'alt="{escape(f"{told}{jobs} jobs on {processors} processors.")}">'
+            f"<figcaption><strong>{escape(labels[sample.name])}</strong> ({escape(sample.name)})"
+            "</figcaption></figure>"
         )
-        + f"<figcaption><strong>{escape(labels[sample.name])}</strong> ({escape(sample.name)})"
-        "</figcaption></figure>"
-        for place, (sample, picture) in enumerate(pictures)
-    )
-    return _picker("pick", "gantt", named) + figures
-
-
-def _explorer(place: str) -> str:
-    if not place:
-        return ""
-    told = "Look into the best and its reference on one time axis"
-    return f'<p><a href="{escape(place)}">{told}</a>: zoom, brush, hover over a job.</p>'
+    return "".join(parts)
 
 
 def _runs(listed: pd.DataFrame) -> str:

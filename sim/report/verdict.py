@@ -5,11 +5,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from sim.errors import SimError
-from sim.report.answer_tables import changed
-from sim.report.answers import NO_EFFECT, Difference
-from sim.report.samples import Group, jobs_of, no_such_group, oracle_of, shared
-from sim.report.tables import mean_given, number
-from sim.report.winners import Winners
+from sim.report.answers import NO_EFFECT, Difference, Winners
+from sim.report.gathering import Group, jobs_of, no_such_group, oracle_of, shared
+from sim.report.tables import changed, mean_given, number
 from sim.results.artefacts import same_schedule
 from sim.results.rows import IDENTICAL, JUDGED, ONE_PAIR, ROWS, SECONDS, percent, texts
 from sim.results.sentences import (
@@ -28,15 +26,7 @@ NAMES = {row.key: row.label for row in ROWS}
 
 @dataclass(frozen=True)
 class Tile:
-    """One figure of the first screen.
-
-    Attributes
-    ----------
-    name : str
-        What it answers: ``best``, ``foresight``, ``losers``.
-    value, text : str
-        The figure, and what it is.
-    """
+    """One figure of the first screen: what it answers, the figure, and what it is."""
 
     name: str
     value: str
@@ -113,13 +103,10 @@ def verdict(
 
     Parameters
     ----------
-    groups : sequence of Group
-    found : sequence of Difference
-        All differences of the comparison.
-    who : Winners, optional
+    groups, found
+        All groups of the comparison and their differences.
+    who, asked
         Of the run that is asked about, the best unless another one is.
-    asked : Difference, optional
-        That run's.
     distrusted : sequence of str
         Sentences of backtests that are to be distrusted.
     """
@@ -165,8 +152,8 @@ def verdict(
         first = f"{told} {first}" if nothing else f"{first} {told}"
     if best.figure not in JUDGED:
         first += f" A lower {_name(best.figure)} counts as better here."
-    both = {id(group) for one in found for group in (one.group, one.reference)}
-    if names := [one.label for one in groups if one.role == "run" and id(one) not in both]:
+    both = {group for one in found for group in (one.group, one.reference)}
+    if names := [one.label for one in groups if one.role == "run" and one not in both]:
         first += f" Not compared, as there is no reference for them: {listed(names)}."
     shown = [best, beside if beside is not None and _molds(beside.group) else best, asked or best]
     treated = " ".join(dict.fromkeys(filter(None, (_treated(one, found) for one in shown))))
@@ -215,11 +202,10 @@ def _is_untried(group: Group) -> bool:
 def best_first(groups: Sequence[Group], found: Sequence[Difference]) -> list[Group]:
     """Return the groups, those on the same jobs together, by their change, the best first."""
     places = {jobs: place for place, jobs in enumerate(dict.fromkeys(map(jobs_of, groups)))}
-    losses = {id(one.reference): 0.0 for one in found}
-    losses |= {id(one.group): one.loss for one in found}
+    losses = {one.reference: 0.0 for one in found} | {one.group: one.loss for one in found}
 
     def key(group: Group) -> tuple[int, float]:
-        loss = losses.get(id(group), math.inf)
+        loss = losses.get(group, math.inf)
         return places[jobs_of(group)], loss if math.isfinite(loss) else math.inf
 
     return sorted(groups, key=key)
@@ -298,8 +284,8 @@ def sureness(best: Difference) -> str:
 
 def machine_sentence(groups: Sequence[Group]) -> list[str]:
     """Return in a sentence the size of machines that logs do not state."""
-    summaries = [sample.summary for group in groups for sample in group.samples]
-    sizes = {int(s["processors"]) for s in summaries if s.get("processors_by") == "recorded"}
+    every = (one for group in groups for one in group.summaries)
+    sizes = {int(one["processors"]) for one in every if one.get("processors_by") == "recorded"}
     if not sizes:
         return []
     return [

@@ -4,21 +4,24 @@ import difflib
 import math
 from argparse import Namespace
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
 from pathlib import Path
 
 import pandas as pd
 
 from predictors.cli.terminal import Display
 from sim.errors import SimError
-from sim.report.answer_tables import changed, difference_figures
 from sim.report.answers import Difference, differences, load_curves, losers, regrets
-from sim.report.figures import axis_of, details, plots_of, save
-from sim.report.forest import answer_plots
-from sim.report.gathering import FIXED, Gathered, distinct
+from sim.report.figures import answer_plots, axis_of, details, plots_of, save
+from sim.report.gathering import FIXED, Gathered, Group, distinct, groups_of, shared
 from sim.report.page import Report, page, schedules
-from sim.report.samples import Group, groups_of, shared
-from sim.report.tables import Form, given_sentences, schedule_sentences, text_table
+from sim.report.tables import (
+    Form,
+    changed,
+    difference_figures,
+    given_sentences,
+    schedule_sentences,
+    text_table,
+)
 from sim.report.verdict import best_of, machine_sentence, subject_of, verdict
 from sim.results.artefacts import has_tables, read_tables, write_table
 from sim.results.durable import SUMMARY, real_folder, replaced, write_csv, write_whole
@@ -107,14 +110,8 @@ def _check(folder: Path, figures: pd.DataFrame, wanted: Namespace) -> None:
 def write_report(gathered: Gathered, wanted: Namespace, progress: Display) -> Report:
     """Write plots, page and tables of a comparison; return the files and what was found.
 
-    Parameters
-    ----------
-    gathered : tuple
-        What `sim.report.gathering.gather` returns.
-    wanted : argparse.Namespace
-        What the command line asks for, as `sim.compare.arguments` reads it.
-    progress : Display
-        Shows which plot is drawn, and what time is left.
+    What is gathered is what `sim.report.gathering.gather` returns, wanted what the command line
+    asks for, as `sim.compare.arguments` reads it.
 
     Raises
     ------
@@ -136,11 +133,11 @@ def write_report(gathered: Gathered, wanted: Namespace, progress: Display) -> Re
     )
     every, family = differences(groups, wanted.figure, against)
     said = _sentences(groups, shared_names(runs, keys), family)
-    written, figures = [write_parquet(table, folder)], folder / DIFFERENCES
-    figures.unlink(missing_ok=True)
+    written, apart = [write_parquet(table, folder)], folder / DIFFERENCES
+    apart.unlink(missing_ok=True)
     if every:
-        write_csv(difference_figures(every), figures)
-        written.append(figures)
+        write_csv(difference_figures(every), apart)
+        written.append(apart)
     for form, name in TABLES.items():
         if getattr(wanted, form):
             changes = {one.group.label: changed(one) for one in every}
@@ -167,8 +164,7 @@ def write_report(gathered: Gathered, wanted: Namespace, progress: Display) -> Re
     found = {g.label: d for g in groups if (d := details(g, wanted.detail)) is not None}
     plots = folder / PLOTS
     real_folder(plots)
-    answered = answer_plots(every, curves, unit)
-    drawn, drawings = [], [*answered, *plots_of(groups, found)]
+    drawn, drawings = [], [*answer_plots(every, curves, unit), *plots_of(groups, found)]
     with progress.part(0, 2):
         for place, plot in enumerate(drawings):
             drawing = f"draws {plot.name}, {place + 1} of {len(drawings)}"
@@ -178,11 +174,11 @@ def write_report(gathered: Gathered, wanted: Namespace, progress: Display) -> Re
     explorer.unlink(missing_ok=True)
     if best is not None and (text := _explored(best)):
         write_whole(explorer, text)
-        report = replace(report, explorer=f"{PLOTS}/{EXPLORER}")
+        report.explorer = f"{PLOTS}/{EXPLORER}"
     title = f"Comparison of {folder.resolve().name}"
     with progress.part(1, 2):
         shown = schedules(said_first.order, wanted.gantt, progress)
-        text = page(report, title, groups, drawn, found, table, common_values(runs), shown)
+        text = page(report, title, drawn, found, table, common_values(runs), shown)
     write_whole(folder / PAGE, text)
     written += [folder / PAGE, plots]
     return report

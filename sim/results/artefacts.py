@@ -32,8 +32,8 @@ from sim.results.durable import (
     real_folder,
     sync,
 )
-from sim.results.frames import RECOVERY_PARTS, TABLES, Table, Tables
-from sim.results.job_metrics import Figures
+from sim.results.outcome import RECOVERY_PARTS, TABLES, Table, Tables
+from sim.results.steady_state import Figures
 from workloads.base import Trace
 
 if TYPE_CHECKING:
@@ -77,15 +77,8 @@ baseline's policy with the run's predictor; each is the name of a folder within 
 class Artefacts:
     """Everything that one run writes.
 
-    Attributes
-    ----------
-    tables : Tables
-    summary : dict
-        What `sim.results.metrics.summarise` returned.
-    manifest : mapping
-        What may differ between two runs of the same configuration.
-    write_more : callable, optional
-        Writes pictures and further files (`EXPORTS`) into the folder that it is given.
+    The manifest is what may differ between two runs of the same configuration; `write_more`
+    writes pictures and further files (`EXPORTS`) into the folder that it is given.
     """
 
     tables: Tables
@@ -170,11 +163,7 @@ def write_ends(
 def write_run(folder: Path, simulated: Mapping[str, Artefacts]) -> None:
     """Write the artefacts of a run, and by role those that it is compared with in folders below.
 
-    Parameters
-    ----------
-    folder : pathlib.Path
-        Made if missing; `replacing` gives one in which nothing is yet.
-    simulated : mapping of str to Artefacts
+    The folder is made if missing; `replacing` gives one in which nothing is yet.
     """
     others = [role for role in simulated if role != RUN]
     for role in (*others, RUN):
@@ -281,15 +270,7 @@ PACKAGES = (
 
 
 def manifest(trace: Trace, wall_seconds: float) -> dict[str, object]:
-    """Return the content of ``manifest.json``.
-
-    Parameters
-    ----------
-    trace : Trace
-        Its source and checksum are kept.
-    wall_seconds : float
-        How long the run took.
-    """
+    """Return the content of ``manifest.json`` of a run on a trace that took so many seconds."""
     return {
         "checksum": trace.checksum,
         "commit": commit(),
@@ -305,22 +286,18 @@ def manifest(trace: Trace, wall_seconds: float) -> dict[str, object]:
 def read_results(run: Path, summary: Figures | None = None) -> dict[str, Figures]:
     """Return by role the summaries of a finished run and of what it was compared with.
 
-    Parameters
-    ----------
-    run : pathlib.Path
-    summary : dict, optional
-        The run's own, where it was read already. Of several replications it holds means, and so
-        do those of the other roles that all replications have.
+    Of several replications they are means, of the other roles where all replications have them.
+    The run's own is not read again where it is given.
     """
     own = read_summary(run) if summary is None else summary
-    count = own.get("replications")
-    several = range(count) if isinstance(count, int) else None
-    places = [run] if several is None else [run / f"replication={k}" for k in several]
+    count, places = own.get("replications"), [run]
+    if isinstance(count, int):
+        places = [replication_folder(run, k) for k in range(count)]
     found = {RUN: own}
     for role in (BASELINE, STEP):
         if places and all(is_finished(place / role) for place in places):
             each = [read_summary(place / role) for place in places]
-            found[role] = each[0] if several is None else mean_summary(each)
+            found[role] = mean_summary(each) if isinstance(count, int) else each[0]
     return found
 
 

@@ -194,15 +194,8 @@ def write_failure(folder: Path, message: str) -> None:
 def damage(folder: Path, *, complete: bool = True) -> str | None:
     """Return what is wrong with a finished run, None if it is what was written.
 
-    Parameters
-    ----------
-    folder : pathlib.Path
-    complete : bool
-        Whether a missing file is damage.
-
-    Notes
-    -----
-    A run without checksums, of an older version, is whole if its summary can be read.
+    A missing file is damage only where the run is to be `complete`. A run without checksums, of
+    an older version, is whole if its summary can be read.
     """
     try:
         read_object(folder / SUMMARY)
@@ -224,7 +217,6 @@ def unlike_manifest(
     written = {**known, **{f"{HYDRA}/{name}": sum_ for name, sum_ in configured.items()}}
     for name, checksum in written.items():
         path = folder / name
-        inner = path.parent if path.name == MANIFEST else None
         if not path.is_file():
             if complete:
                 return f"{name} is missing"
@@ -237,8 +229,8 @@ def unlike_manifest(
             return f"{name} does not belong to these results: its checksum differs"
         if found != checksum:
             return f"{name} is damaged: its checksum differs"
-        if inner is not None and (wrong := damage(inner, complete=complete)):
-            return f"{inner.name}/{wrong}"
+        if path.name == MANIFEST and (wrong := damage(path.parent, complete=complete)):
+            return f"{path.parent.name}/{wrong}"
     return None
 
 
@@ -246,12 +238,8 @@ def unlike_manifest(
 def output(kept: str = "") -> Iterator[None]:
     """Print within this: what an encoding lacks is replaced, closed and full outputs are told.
 
-    A reader that has gone away (``| head``) takes nothing else along.
-
-    Parameters
-    ----------
-    kept : str
-        What is safe all the same, for the message.
+    A reader that has gone away (``| head``) takes nothing else along; the message says what is
+    `kept` all the same.
 
     Raises
     ------

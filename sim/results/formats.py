@@ -12,8 +12,7 @@ import pandas as pd
 
 from sim.errors import ConfigError
 from sim.results.artefacts import REQUESTS, write_table
-from sim.results.frames import requests_frame
-from sim.results.outcome import Outcome
+from sim.results.outcome import Outcome, requests_frame
 from workloads.logs.swf import log_of_schedule, write_swf
 
 FORMATS: Mapping[str, str] = {"csv": "jobs.csv", "swf": "schedule.swf"}
@@ -93,15 +92,7 @@ def batsim_table(jobs: pd.DataFrame, allocations: pd.DataFrame) -> pd.DataFrame:
 
 
 def write_formats(folder: Path, run: Outcome, names: Sequence[str]) -> None:
-    """Write a schedule into a folder in each of the formats, and what its jobs asked for.
-
-    Parameters
-    ----------
-    folder : pathlib.Path
-    run : Outcome
-    names : sequence of str
-        Of `FORMATS`.
-    """
+    """Write a schedule into a folder in formats named as in `FORMATS`, and what its jobs asked."""
     if run.records.requests is not None:
         write_table(requests_frame(run.trace, run.records.requests), folder / REQUESTS)
     if "csv" in names:
@@ -109,10 +100,9 @@ def write_formats(folder: Path, run: Outcome, names: Sequence[str]) -> None:
         table.to_csv(folder / FORMATS["csv"], index=False, lineterminator="\n")
     if "swf" in names:
         records = run.records
+        group = run.trace.models.get("group", -1)
         log = log_of_schedule(
-            run.trace.jobs.assign(
-                submit_time=records.submit_time, group=run.trace.models.get("group", -1)
-            ),
+            run.trace.jobs.assign(submit_time=records.submit_time, group=group),
             records.run_start,
             records.end_time,
             records.allocated,

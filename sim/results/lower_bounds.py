@@ -12,9 +12,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from predictors.base import FloatArray, IntArray
-from sim.results.frames import bounded, completed
-from sim.results.job_metrics import Figures
-from sim.results.outcome import Outcome
+from sim.results.outcome import Outcome, bounded, completed
+from sim.results.steady_state import Figures
 from workloads.base import GroundTruth, Trace
 
 COMPILED_JOBS = 20_000
@@ -81,22 +80,10 @@ def _prefix_minima(
 def least_costs(trace: Trace, truth: GroundTruth, processors: int) -> Least | None:
     """Return each job's least area and time over its feasible counts.
 
-    Curves need not be monotone: every feasible count is evaluated. Where the
-    ground truth says that jobs of one application share their shape
-    (``shared_shape``), one job of each application is evaluated and the others
-    are scaled by their recorded runtimes.
-
-    Parameters
-    ----------
-    trace : Trace
-    truth : GroundTruth
-    processors : int
-        Size of the machine; larger counts do not exist.
-
-    Returns
-    -------
-    Least or None
-        None where it would take more than `MOST_RUNTIMES` evaluations.
+    Curves need not be monotone: every feasible count up to the size of the machine is
+    evaluated; None where that takes more than `MOST_RUNTIMES` evaluations. Where the ground
+    truth says that jobs of one application share their shape (``shared_shape``), one job of
+    each application is evaluated and the others are scaled by their recorded runtimes.
     """
     requested = trace.jobs["requested_processors"].to_numpy()
     reference = trace.jobs["reference_runtime"].to_numpy()
@@ -132,12 +119,10 @@ def _chunks(widths: IntArray) -> list[slice]:
     return slices
 
 
-def _one_machine(
-    release: FloatArray, origin: float, area: FloatArray, processors: int, by_remaining: bool
-) -> tuple[float, float]:
-    """Run jobs preemptively on a machine of speed 1; see `preemptive_sums`."""
+def _one_machine(release: FloatArray, sizes: FloatArray, by_remaining: bool) -> tuple[float, float]:
+    """Run jobs preemptively on a machine of speed 1, the first from 0 on; see `preemptive_sums`."""
     n = len(release)
-    left = area / processors
+    left = sizes.copy()
     moment = np.zeros(n)
     response, mean_busy = 0.0, 0.0
     heap = [(0.0, 0)]
@@ -145,22 +130,22 @@ def _one_machine(
     now, arrived = 0.0, 0
     while arrived < n or len(heap) > 0:
         if len(heap) == 0:
-            now = max(now, release[arrived] - origin)
-        while arrived < n and release[arrived] - origin <= now:
+            now = max(now, release[arrived])
+        while arrived < n and release[arrived] <= now:
             heapq.heappush(heap, (left[arrived], arrived))
             arrived += 1
         key, job = heapq.heappop(heap)
         end = now + left[job]
-        if arrived < n and release[arrived] - origin < end:
-            end = release[arrived] - origin
+        if arrived < n and release[arrived] < end:
+            end = release[arrived]
             moment[job] += (end - now) * (end + now) / 2
             left[job] -= end - now
             heapq.heappush(heap, (left[job] if by_remaining else key, job))
         else:
             moment[job] += left[job] * (end + now) / 2
-            released, size = release[job] - origin, area[job] / processors
-            response += end - released
-            mean_busy += (moment[job] / size if size > 0 else end) - released
+            size = sizes[job]
+            response += end - release[job]
+            mean_busy += (moment[job] / size if size > 0 else end) - release[job]
         now = end
     return response, mean_busy
 
@@ -187,14 +172,12 @@ def preemptive_sums(
         Σ(C_j - r_j) and Σ(M_j - r_j), with C_j the end of job j, r_j its release and M_j
         its mean busy time.
     """
-    origin = release[0] if len(release) else 0.0
-    area = area.astype(np.float64, copy=False)
     run = _one_machine
     if len(release) >= COMPILED_JOBS:
         from predictors.compiling import compiled  # the compiler takes long to import
 
         run = compiled(_one_machine)
-    return run(release, float(origin), area, processors, by_remaining)
+    return run(release - release[:1], area / processors, by_remaining)
 
 
 def makespan_bound(release: FloatArray, least: Least, processors: int) -> float:
@@ -253,7 +236,8 @@ def bound_figures(run: Outcome) -> Figures:
     names = ("time", "height", "squashed", "mixed")
     keys = [f"bound_mean_response_{name}" for name in names]
     undefined: Figures = dict.fromkeys(["bound_makespan", "bound_mean_bounded_slowdown", *keys])
-    least = least_costs(run.trace, run.truth, run.records.processors)
+    processors = run.records.processors
+    least = least_costs(run.trace, run.truth, processors)
     if least is None or not run.counted.any():
         return undefined
     done = completed(run.records)
@@ -262,7 +246,6 @@ def bound_figures(run: Outcome) -> Figures:
     release, reference = run.records.submit_time, run.trace.jobs["reference_runtime"].to_numpy()
     order = np.argsort(release, kind="stable") if (np.diff(release) < 0).any() else slice(None)
     release, everyone = release[order], Least(least.area[order], least.time[order])
-    processors = run.records.processors
     mine = run.own if isinstance(run.own, slice) else run.own[order]
     counted = Least(everyone.area[mine], everyone.time[mine])
     fixed = len(run.records.stretches.job) == int((run.records.restarts + 1).sum())

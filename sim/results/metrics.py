@@ -1,27 +1,333 @@
-"""The summary of a run: flat, sorted, reproducible figures."""
+"""The summary of a run: flat, sorted, reproducible figures, over jobs and over the whole run."""
 
 import math
 import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from itertools import pairwise
 
 import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
 
-from predictors.base import FloatArray, Observation
-from sim.results.frames import RECOVERY_PARTS, Table, bounded, completed, held_area
-from sim.results.job_metrics import (
-    FALLBACK,
-    Figures,
-    belief_figures,
-    error_figures,
-    job_figures,
-    learning_figures,
-    mean,
-)
+from predictors.base import FloatArray, IntArray, Observation
 from sim.results.lower_bounds import bound_figures, over_bounds
-from sim.results.outcome import Outcome, machine_figures, settling_figures
-from sim.results.steady_state import EPOCH, LEAST_BATCH, NUMBERS, STEADY, WINDOW, Trim, batch_means
-from sim.state.records import Records, are
+from sim.results.outcome import (
+    BOUND_SECONDS,
+    RECOVERY_PARTS,
+    Outcome,
+    Table,
+    bounded,
+    completed,
+    held_area,
+    machine_figures,
+    settling_figures,
+)
+from sim.results.steady_state import (
+    EPOCH,
+    LEAST_BATCH,
+    NUMBERS,
+    STEADY,
+    WINDOW,
+    Figures,
+    Trim,
+    batch_means,
+)
+from sim.state.records import SHOWN_SHARE, Records, are
+from workloads.base import GroundTruth
+
+NARROW_PROCESSORS = 8
+SHORT_SECONDS = 3600.0
+COUNT_BINS = (1, 2, 5, 9, 17, 33, 65, 129, 257, 513, 1025)
+"""Least counts of the bins of allocated processors."""
+FITTED_OBSERVATIONS = 2
+"""Fewest observations behind a belief that is read off a fitted curve."""
+PLAIN_METHODS = frozenset({"user_estimate", "requested_time", "oracle", "noisy_oracle"})
+"""Methods whose beliefs are not read off a fitted curve."""
+FALLBACK = "requested_time"
+"""Method of a belief that is the request, as the predictor had no prediction of its own."""
+MEASURED_RUNS = 3
+"""Fewest runs at a count that a belief there is compared with."""
+OFF = np.log(1.25)
+"""A belief that is further from their geometric mean, as a logarithm, is off."""
+NEAR = 0.2
+"""Relative error up to which a belief counts as near."""
+SEEN_COUNTS = 3
+"""Distinct processor counts after which an application counts as seen."""
+
+
+def job_class(jobs: pd.DataFrame) -> pd.Series:
+    """Return the class of each job by its request, as summaries name them.
+
+    Examples
+    --------
+    >>> jobs = pd.DataFrame({"requested_processors": [4, 64], "reference_runtime": [60.0, 9e4]})
+    >>> job_class(jobs).tolist()
+    ['narrow_short', 'wide_long']
+    """
+    classes = _classes(jobs)
+    return pd.Series(np.select([*classes.values()], [*classes], ""), index=jobs.index)
+
+
+def narrow_processors(jobs: Table) -> int:
+    """Return up to which request jobs are narrow: 8, or the median where none asks for so few.
+
+    Examples
+    --------
+    >>> narrow_processors(pd.DataFrame({"requested_processors": [128, 256, 4096]}))
+    256
+    """
+    requested = jobs["requested_processors"].to_numpy()
+    all_wide = requested.size and requested.min() > NARROW_PROCESSORS
+    return int(np.median(requested)) if all_wide else NARROW_PROCESSORS
+
+
+def count_bin(counts: pd.Series) -> pd.Series:
+    """Return the bin of each processor count in words.
+
+    Examples
+    --------
+    >>> count_bin(pd.Series([1, 3, 8, 2000])).tolist()
+    ['1', '2-4', '5-8', '1025 or more']
+    """
+    place = np.searchsorted(COUNT_BINS, counts.to_numpy(), side="right") - 1
+    names = [
+        f"{low}" if end == low + 1 else f"{low}-{end - 1}" for low, end in pairwise(COUNT_BINS)
+    ]
+    names.append(f"{COUNT_BINS[-1]} or more")
+    return pd.Series(np.array(names, dtype=object)[place], index=counts.index)
+
+
+def spread(values: FloatArray, name: str) -> Figures:
+    """Return mean and percentiles; the values are in another order afterwards."""
+    keys = [f"{part}_{name}" for part in ("mean", "median", "p95", "p99", "max")]
+    if not len(values):
+        return dict.fromkeys(keys)
+    average = float(values.mean())
+    points = np.percentile(values, [50, 95, 99, 100], overwrite_input=True)
+    return dict(zip(keys, [average, *map(float, points)], strict=True))
+
+
+def mean(values: FloatArray | NDArray[np.bool_]) -> float | None:
+    """Return the mean of the values that are defined, None without any."""
+    missing = np.isnan(values)
+    known = values[~missing] if missing.any() else values
+    return float(known.mean()) if len(known) else None
+
+
+def jain(values: FloatArray) -> float | None:
+    """Return Jain's index (Σx)² / (N Σx²): 1 if all are equal, 1/N if one has all.
+
+    Examples
+    --------
+    >>> jain(np.array([2.0, 2.0])), jain(np.array([1.0, 0.0]))
+    (1.0, 0.5)
+    """
+    squares = float((values**2).sum())
+    return float(values.sum()) ** 2 / (len(values) * squares) if squares > 0 else None
+
+
+def _fairness(slowdown: FloatArray, user: NDArray[np.int64]) -> Figures:
+    known = user >= 0
+    index, _ = pd.factorize(user[known], sort=True)
+    by_user = np.bincount(index, slowdown[known]) / np.maximum(np.bincount(index), 1)
+    return {
+        "jain_slowdown": jain(slowdown),
+        "jain_users": jain(by_user),
+        "users": len(by_user),
+    }
+
+
+def _classes(jobs: Table) -> dict[str, NDArray[np.bool_]]:
+    """Return which jobs are of each class, by the class's name."""
+    narrow = jobs["requested_processors"].to_numpy() <= narrow_processors(jobs)
+    short = jobs["reference_runtime"].to_numpy() <= SHORT_SECONDS
+    return {
+        f"{width}_{length}": wide & long
+        for width, wide in (("narrow", narrow), ("wide", ~narrow))
+        for length, long in (("short", short), ("long", ~short))
+    }
+
+
+def job_figures(jobs: Table) -> Figures:
+    """Return the figures over the rows of a job table (columns of ``jobs.parquet``).
+
+    Slowdowns divide by the recorded runtime at the reference count, so a policy
+    does not improve them by running jobs slowly; per-processor bounded slowdown
+    (Zotkin & Keleher) divides by the reference count as well. Jobs of zero seconds
+    have no slowdown but a bounded one. Means by area
+    weigh with reference count times recorded runtime, which no policy changes.
+    Size classes cut at 8 processors and one hour, both of the reference.
+    """
+    reference = jobs["reference_runtime"].to_numpy()
+    requested = jobs["requested_processors"].to_numpy()
+    timed, area = reference > 0, requested * reference
+    total = area.sum()
+    classes, states = _classes(jobs), jobs["status"].value_counts()
+    efficiency = jobs["efficiency"].to_numpy()
+    figures: Figures = {
+        "jobs": len(jobs),
+        **{f"{kind}_jobs": int(states.get(kind, 0)) for kind in ("completed", "killed", "failed")},
+        **{f"{name}_jobs": int(where.sum()) for name, where in classes.items()},
+        **{f"{name}_mean_efficiency": mean(efficiency[own]) for name, own in classes.items()},
+        "mean_efficiency": mean(efficiency),
+        "mean_allocated_processors": mean(jobs["allocated_processors"].to_numpy(np.float64)),
+        "mean_requested_processors": mean(requested.astype(np.float64)),
+        "restarts": int(jobs["restarts"].sum()),
+    }
+    del efficiency
+    for column in ("wait_time", "response_time", "bounded_slowdown"):
+        values = jobs[column].to_numpy(copy=True)
+        weighted = float((values * area).sum() / total) if total > 0 else None
+        figures[f"area_weighted_{column}"] = weighted
+        for name, where in classes.items():
+            own = spread(values[where], column)
+            figures |= {f"{name}_{part}": figure for part, figure in own.items()}
+        if column == "response_time":
+            figures |= spread(values[timed] / reference[timed], "slowdown")
+            bound = np.maximum(reference, BOUND_SECONDS) * requested
+            bounded = np.maximum(1.0, values / bound)
+            figures |= spread(bounded, "processor_bounded_slowdown")
+        if column == "bounded_slowdown":
+            figures |= _fairness(values, jobs["user"].to_numpy())
+        figures |= spread(values, column)
+    return figures
+
+
+def error_figures(predictions: Table) -> Figures:
+    """Return the errors of a predictor's own predictions of completed last runs.
+
+    Rows of ``predictions.parquet`` whose ``actual`` is null have no error.
+    Requests that a predictor fell back on are none of its predictions: they have an error
+    of their own, and ``share_own_predictions`` is that of the others among the starts.
+    An error is |predicted - actual| / actual. A belief below the actual runtime
+    counts as under, one above it as over; under and over keep their own mean.
+    """
+    actual, predicted = (predictions[name].to_numpy() for name in ("actual", "predicted"))
+    own = (predictions["method"] != FALLBACK).to_numpy(np.bool_)
+    known = np.isfinite(actual) & np.isfinite(predicted)
+    every = np.abs(predicted - actual) / actual
+    stated, error = every[known & ~own], every[known & own]
+    under, over = (predicted < actual)[known & own], (predicted > actual)[known & own]
+    some = len(error) > 0
+    return {
+        "predictions": len(error),
+        "prediction_mape": mean(error),
+        "prediction_median_error": float(np.median(error)) if some else None,
+        "prediction_p90_error": float(np.percentile(error, 90)) if some else None,
+        "prediction_within_20": mean(error <= NEAR),
+        "prediction_p95_error": float(np.percentile(error, 95)) if some else None,
+        "prediction_under_share": mean(under),
+        "prediction_over_share": mean(over),
+        "prediction_mean_under_error": mean(error[under]),
+        "prediction_mean_over_error": mean(error[over]),
+        "share_own_predictions": mean(own),
+        "fallback_median_error": float(np.median(stated)) if len(stated) else None,
+    }
+
+
+def with_errors(predictions: pd.DataFrame) -> pd.DataFrame:
+    """Return what was predicted of jobs that were completed, with its relative error."""
+    right = np.isfinite(predictions["actual"]) & (predictions["job_id"] >= 0)
+    known: pd.DataFrame = predictions[right]
+    return known.assign(error=(known["predicted"] - known["actual"]).abs() / known["actual"])
+
+
+def waiting(timeline: Table, jobs: Table) -> FloatArray:
+    """Return how many jobs wait from each instant of a timeline on, as tables count them.
+
+    Calibration runs, whose numbers are negative, hold processors in pictures and tables alike,
+    and are waiting jobs in neither.
+    """
+    own = np.asarray(jobs["job_id"]) < 0
+    begin, end = (np.sort(np.asarray(jobs[k])[own]) for k in ("submit_time", "start_time"))
+    submitted, started = (np.searchsorted(one, timeline["time"], "right") for one in (begin, end))
+    return np.asarray(timeline["queued_jobs"], np.float64) - (submitted - started)
+
+
+def belief_figures(predictions: Table) -> Figures:
+    """Return how far beliefs were from runs at the very count they are about.
+
+    Counted are beliefs read off a fitted curve at counts with three or more runs;
+    off is more than a factor of 1.25 from their geometric mean. The share of the
+    area is that of the processor-seconds of those among them that completed.
+    """
+    measured = (predictions["runs_at_count"].fillna(0) >= MEASURED_RUNS).to_numpy(np.bool_)
+    measured &= ~predictions["method"].isin(PLAIN_METHODS).to_numpy(np.bool_)
+    there = predictions[measured]
+    ratio = np.log(there["predicted"].to_numpy() / there["mean_at_count"].to_numpy())
+    off = np.abs(ratio) > OFF * (1 + 1e-12)
+    area = (there["nprocs"] * there["actual"]).fillna(0.0).to_numpy()
+    total = float(area.sum())
+    return {
+        "beliefs_at_measured_counts": len(there),
+        "share_beliefs_off": mean(off),
+        "area_share_beliefs_off": _ratio(float(area[off].sum()), total),
+    }
+
+
+def _shown_counts(records: Records) -> tuple[IntArray, IntArray]:
+    """Return the job indices of completed runs and the counts that each of them showed."""
+    held = records.stretches
+    last = completed(records)[held.job] & (held.run == records.restarts[held.job])
+    seconds = pd.Series((held.end_time - held.start_time)[last])
+    spent = seconds.groupby([held.job[last], held.processors[last]]).sum()
+    jobs, counts = (spent.index.get_level_values(level).to_numpy() for level in (0, 1))
+    shown = spent.to_numpy() >= SHOWN_SHARE * (records.end_time - records.run_start)[jobs]
+    return jobs[shown], counts[shown]
+
+
+def seen_share(
+    truth: GroundTruth, records: Records, calibration: Sequence[Observation], counted: IntArray
+) -> float | None:
+    """Return the share of jobs whose application was seen at three counts before they started.
+
+    It runs over the job indices `counted`. A completed run shows its application, from the
+    instant of its end, at each count on which it spent a twentieth of its time or more; runs of
+    the calibration are before the first submit.
+    """
+    if not len(counted):
+        return None
+    shown, at = _shown_counts(records)
+
+    known = np.array([(o.application, o.nprocs) for o in calibration], np.int64).reshape(-1, 2)
+    seen = pd.Series(np.append(np.full(len(known), -np.inf), records.end_time[shown]))
+    pairs = [np.append(known[:, 0], truth.application[shown]), np.append(known[:, 1], at)]
+    first = seen.groupby(pairs).min().sort_values(kind="stable")
+    when = first.groupby(level=0).nth(SEEN_COUNTS - 1).droplevel(1)
+    since = when.reindex(truth.application[counted]).to_numpy()  # NaN where never
+    return float((since <= records.start_time[counted]).mean())
+
+
+def learning_figures(
+    truth: GroundTruth, records: Records, calibration: Sequence[Observation], counted: IntArray
+) -> Figures:
+    """Return how much there was to learn, over the job indices `counted`.
+
+    A start is decided on a fitted curve if its belief rests on at least two
+    observations, its method is none of the plain ones, and no rule left the request
+    standing although there was a curve; the share is of all started runs, whether a
+    predictor was asked or not.
+    """
+    asked = records.consultations
+    _, uses = np.unique(truth.application[counted], return_counts=True)
+    plain = are(asked.method, PLAIN_METHODS)
+    ours = np.zeros(len(records.submit_time), np.bool_)
+    ours[counted] = True
+    fitted = ours[asked.job] & (asked.observations >= FITTED_OBSERVATIONS) & ~plain & asked.decided
+    runs = int((records.restarts[counted] + 1).sum())
+    return {
+        "applications": len(uses),
+        "mean_jobs_per_application": float(uses.mean()) if len(uses) else None,
+        "median_jobs_per_application": float(np.median(uses)) if len(uses) else None,
+        "max_jobs_per_application": int(uses.max(initial=0)),
+        "share_seen_at_three_counts": seen_share(truth, records, calibration, counted),
+        "share_fitted_starts": _ratio(float(fitted.sum()), runs),
+        "share_assumed_serial_time": mean(truth.serial_time_assumed[counted]),
+        "share_moldable": mean(truth.moldable[counted]),
+        "share_malleable": mean(truth.malleable[counted]),
+    }
+
 
 STATED = frozenset({"user_estimate", FALLBACK})
 """Methods of beliefs that are requests."""
@@ -67,12 +373,11 @@ def recovery_figures(records: Records) -> Figures:
         return {}
     area = float(held_area(records).sum())
     sums = {name: float(getattr(paid, name).sum()) for name in RECOVERY_PARTS}
-    shares = {f"{name}_share": total / area if area > 0 else None for name, total in sums.items()}
     return {
         "evolving_jobs": int(paid.evolving.sum()),
         "unfinished_jobs": int((np.array(paid.reason) != "").sum()),
         **sums,
-        **shares,
+        **{f"{name}_share": _ratio(total, area) for name, total in sums.items()},
     }
 
 
@@ -242,17 +547,9 @@ def steady_figures(run: Outcome, trim: Trim) -> Figures:
 def batch_figures(jobs: Table) -> Figures:
     """Return how sure the means of one run are, by means of batches of jobs in submit order.
 
-    Parameters
-    ----------
-    jobs : pandas.DataFrame or Columns
-        Those of ``jobs.parquet``, the warm-up left out.
-
-    Returns
-    -------
-    dict
-        Half-widths of 95 % intervals of three means, the least number of
-        batches that they rest on, and whether any batches are still correlated:
-        the run is then too short for its intervals. Nothing below 100 jobs.
+    These are half-widths of 95 % intervals of three means over jobs without the warm-up, the
+    least number of batches that they rest on, and whether any batches are still correlated: the
+    run is then too short for its intervals. Nothing below 100 jobs.
     """
     if len(jobs) < LEAST_BATCH * NUMBERS[-1]:
         return {}

@@ -151,12 +151,9 @@ def listings(config: Mapping[str, Any]) -> dict[str, str]:
 def input_files(config: Mapping[str, Any]) -> dict[str, Path]:
     """Return the files that a configuration reads, those that are there, by its keys.
 
-    Parameters
-    ----------
-    config : mapping
-        What ``path`` keys name: a file, the CSV files of a folder, those of a pattern
-        (``KEY/NAME`` each). A log of the archive is the file in its cache, fetched
-        where it is not there. What a class of another package is made of counts too.
+    That is what ``path`` keys name: a file, the CSV files of a folder, those of a pattern
+    (``KEY/NAME`` each). A log of the archive is the file in its cache, fetched where it is not
+    there. What a class of another package is made of counts too.
     """
     found: dict[str, Path] = {}
     for key, value in _leaves(config):
@@ -189,19 +186,8 @@ def identity_of(digest: str, files: Mapping[str, Path]) -> dict[str, Any]:
 def why_again(folder: Path, identity: Identity, *, keep_code: bool) -> str | None:
     """Return why a run must be done, None if it is there as it would be.
 
-    Parameters
-    ----------
-    folder : pathlib.Path
-    identity : mapping
-        Of a configuration that is known to be the run's, without `DIGEST`.
-    keep_code : bool
-        Whether a run of other code is kept.
-
-    Returns
-    -------
-    str or None
-        Empty where there is no finished run. An input that is not there any more has
-        not changed.
+    It is empty where there is no finished run. The identity of a configuration that is known to
+    be the run's has no `DIGEST`. An input that is not there any more has not changed.
     """
     if not (folder / SUMMARY).exists():
         return ""

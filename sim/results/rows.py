@@ -8,11 +8,8 @@ from typing import Any
 import numpy as np
 
 from predictors.base import FloatArray
-from sim.results.steady_state import Summary, in_order, in_windows, is_refused
+from sim.results.steady_state import Summary, Value, in_order, in_windows, is_refused
 from sim.statistics import LEVEL, Comparison, Family, Interval, compare, log_ratios
-
-Value = float | int | bool | str | None
-
 
 TIME_UNITS = (("s", 1.0, 300.0, 1000.0), ("min", 60.0, 10800.0, 2e5), ("h", 3600.0, 432000.0, 4e7))
 """Units of time, their seconds, and up to how many the least and the largest of a line are."""
@@ -215,19 +212,11 @@ def numbers_of(summaries: Sequence[Summary], key: str) -> list[float]:
 
 
 def changes_of(pairs: Sequence[tuple[Summary, Summary]], key: str) -> FloatArray:
-    """Return a figure's paired log ratios, or differences of a share.
+    """Return a figure's paired log ratios, or differences of a share, shape (n,).
 
-    Parameters
-    ----------
-    pairs : sequence of (dict, dict)
-        Summaries of the same jobs: own and reference.
-    key : str
-
-    Returns
-    -------
-    numpy.ndarray of float, shape (n,)
-        NaN where a pair lacks the figure; NaN in all where any ratio is undefined, as of a
-        wait of 0: leaving such pairs out would tell another story.
+    A pair are summaries of the same jobs: own and reference. It is NaN where a pair lacks the
+    figure; NaN in all where any ratio is undefined, as of a wait of 0: leaving such pairs out
+    would tell another story.
 
     Examples
     --------
@@ -249,18 +238,8 @@ def read_together(
 ) -> Family:
     """Return how figures of simulations differ from those of others on the same jobs.
 
-    Parameters
-    ----------
-    own, other : sequence of dict
-        Summaries; entry k of both is replication or window k.
-    keys : sequence of str
-        Figures whose changes are read together.
-    level : float
-
-    Returns
-    -------
-    Family
-        Without changes where either queue does not settle.
+    Entry k of both is the summary of replication or window k. Where either queue does not settle
+    there are no changes.
     """
     pairs = [(own[place], other[place]) for place in in_order(own)]
     refused = is_refused(own) or is_refused(other)

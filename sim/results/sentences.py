@@ -7,9 +7,8 @@ from pathlib import Path
 from typing import Any
 
 from sim.results.durable import MANIFEST, SUMMARY, known_object, read_object
-from sim.results.job_metrics import Figures
 from sim.results.rows import SECONDS, molded_text, number_of, numbers_of, texts
-from sim.results.steady_state import Summary, listed
+from sim.results.steady_state import Figures, Summary, listed
 
 TREATED = ("molded_jobs", "resized_jobs", "decisions_by_belief")
 HOUR = 3600.0
@@ -124,19 +123,8 @@ def treated_sentence(
 ) -> str:
     """Return how many jobs were treated otherwise than they asked, and on what beliefs.
 
-    Parameters
-    ----------
-    own : sequence of dict
-        Summaries of the simulations of a run.
-    other : sequence of dict
-        Those of what it is compared with.
-    is_read : bool
-        Whether predictions change anything, as far as is known.
-
-    Returns
-    -------
-    str
-        Empty where summaries do not say it.
+    It is empty where the summaries of a run's simulations do not say it. Others are of what it
+    is compared with; `is_read` tells whether predictions change anything, as far as is known.
 
     Examples
     --------
@@ -207,26 +195,12 @@ def _identity(identity: object) -> str:
     return " (a job each)" if identity == "none" else f" (by {shared})"
 
 
-def given_lines(summaries: Sequence[Figures]) -> dict[str, list[int]]:
-    """Return each line that summaries have, with the places of those that have it."""
-    places: dict[str, list[int]] = {}
-    for place, figures in enumerate(summaries):
-        if line := given_line(figures):
-            places.setdefault(line, []).append(place)
-    return places
-
-
 FEW = 0.1
 """Share of the starts below which a learning predictor hardly takes part."""
 
 
 def few_predictions(named: Mapping[str, Sequence[Summary]]) -> list[str]:
-    """Return in a sentence whose predictors hardly take part.
-
-    Parameters
-    ----------
-    named : dict of str to sequence of dict
-        Summaries of its simulations by the name of a group.
+    """Return in a sentence whose predictors hardly take part, of the summaries of named groups.
 
     Examples
     --------
@@ -285,15 +259,7 @@ def is_recorded(figures: Mapping[str, object]) -> bool:
 
 
 def recorded_sentences(schedules: Sequence[Mapping[str, Any]], in_windows: bool) -> list[str]:
-    """Return what sets the log's own schedule apart from simulated ones, a sentence each.
-
-    Parameters
-    ----------
-    schedules : sequence of dict
-        Summaries of it.
-    in_windows : bool
-        Whether it is compared in windows of the log.
-    """
+    """Return what sets summaries of the log's own schedule apart, in windows of it or whole."""
     lines = []
     worst = max(schedules, key=lambda one: float(one[EXCESS] or 0), default=None)
     if worst is not None and worst[EXCESS]:
@@ -409,10 +375,7 @@ def backtest_sentence(source: str, checksum: str, size: float | None) -> str:
 def backtest_sentences(runs: Iterable[Path]) -> list[str]:
     """Return a line for each log and machine of runs: its backtest, or that there is none.
 
-    Parameters
-    ----------
-    runs : iterable of pathlib.Path
-        Folders of simulations; those of models say nothing.
+    Of the folders of simulations those of models say nothing.
     """
     logs: dict[tuple[Any, Any, Any], None] = {}
     for run in runs:

@@ -10,6 +10,11 @@ from numpy.typing import ArrayLike
 from sim.errors import ConfigError, StatisticsError
 from sim.statistics import Interval, neighbours, samples, t_interval
 
+Value = float | int | bool | str | None
+Figures = dict[str, Value]
+"""Flat figures by key; None where a figure is undefined."""
+Summary = Mapping[str, Any]
+
 STEADY, STEADY_LOAD = "steady", "steady_load"
 """Keys of the summary: whether the queue settles; where not, up to which load it does."""
 MOST_LISTED, MOST_NAMED = 8, 4
@@ -148,7 +153,6 @@ def batch_means(values: ArrayLike) -> BatchMeans:
     return BatchMeans(t_interval(means), number, probability <= INDEPENDENT)
 
 
-Summary = Mapping[str, Any]
 MOST_UNSTEADY = 0.5
 """Where more than this share of its simulations do not settle, a group does not."""
 
@@ -226,11 +230,6 @@ def _settling_load(summaries: Sequence[Summary]) -> str:
 def unsteady_sentence(named: Mapping[str, Sequence[Summary]]) -> str:
     """Return whose queue does not settle, so that nothing is told of its means; else nothing.
 
-    Parameters
-    ----------
-    named : dict of str to sequence of dict
-        Summaries of its simulations by the name of a group.
-
     Examples
     --------
     >>> run = {"steady": False, "steady_load": 0.6}
@@ -245,16 +244,9 @@ def unsteady_sentence(named: Mapping[str, Sequence[Summary]]) -> str:
 def windows_sentences(
     named: Mapping[str, Sequence[Summary]], block: int = 1, correlation: float = math.nan
 ) -> list[str]:
-    """Return what windows of a log are.
+    """Return what windows of a log are, of the summaries of named groups.
 
-    Parameters
-    ----------
-    named : dict of str to sequence of dict
-        Summaries by the name of a group.
-    block : int
-        So many neighbouring windows are read as one.
-    correlation : float
-        Of neighbouring windows' changes.
+    So many neighbouring windows are a block, read as one; their changes may correlate.
 
     Examples
     --------

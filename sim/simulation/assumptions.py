@@ -10,10 +10,9 @@ import yaml
 
 from predictors.cli.terminal import SILENT, Display
 from sim.config import CONFIG_FOLDER, Settings
-from sim.results.job_metrics import Figures
 from sim.results.metrics import summarise, whole_figures
 from sim.results.rows import number_of
-from sim.results.steady_state import STEADY
+from sim.results.steady_state import STEADY, Figures
 from sim.simulation.precision import RESPONSE
 from sim.simulation.recorded_schedule import is_recorded
 from sim.simulation.scene import Scene, play, set_scene

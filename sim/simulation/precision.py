@@ -8,7 +8,7 @@ from typing import Literal
 from sim.config import Settings
 from sim.errors import ConfigError
 from sim.results.artefacts import BASELINE, RUN
-from sim.results.job_metrics import Figures
+from sim.results.steady_state import Figures
 from sim.statistics import t_interval
 
 Results = Mapping[str, Figures]

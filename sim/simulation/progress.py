@@ -14,8 +14,8 @@ from sim.config import BASELINE_PREDICTOR, Settings
 from sim.engine.watcher import Watched, Watcher
 from sim.errors import SimError
 from sim.results.artefacts import BASELINE, RUN, STEP
-from sim.results.job_metrics import Figures
 from sim.results.sentences import NOBODY
+from sim.results.steady_state import Figures
 from sim.state.decisions import Decision
 from sim.sweeps.configurations import OWN_PREDICTOR
 from workloads.base import BoolArray, GroundTruth, Trace

@@ -17,7 +17,7 @@ from sim.errors import ConfigError, SimError
 from sim.machine.shared import Shared
 from sim.results.artefacts import BASELINE, STEP, place_of, tables_folder
 from sim.results.durable import MANIFEST, damage, read_object
-from sim.results.frames import numbered
+from sim.results.outcome import numbered
 from sim.results.plots.pictures import LoadSeries, Speedups
 from sim.results.provenance import CODE, DIGEST, INPUTS, changed_inputs, identity_of, input_files
 from sim.simulation.recorded_schedule import is_recorded

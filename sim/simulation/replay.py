@@ -22,12 +22,11 @@ from sim.results import artefacts
 from sim.results.artefacts import BASELINE, RUN, STEP, Artefacts
 from sim.results.durable import FAILURE, SUMMARY
 from sim.results.formats import check_formats, write_formats
-from sim.results.job_metrics import Figures
 from sim.results.metrics import summarise
 from sim.results.plots.style import write_svg
 from sim.results.provenance import KEEP, Identity, identity_of, input_files, why_again
 from sim.results.rows import EASY_PLUS, KEPT
-from sim.results.steady_state import STEADY, STEADY_LOAD, WINDOW, Trim
+from sim.results.steady_state import STEADY, STEADY_LOAD, WINDOW, Figures, Trim
 from sim.simulation.assumptions import decisive, steady_load
 from sim.simulation.build import with_menu
 from sim.simulation.precision import Results, replicated, stopping_rule
@@ -161,7 +160,7 @@ def perform(
         write_formats(folder, run, config["export"])
         if not drawn:
             return
-        from sim.results.plots.schedule import schedule_figure  # late: many runs draw none
+        from sim.results.plots.pictures import schedule_figure  # late: many runs draw none
 
         names, size, held = show.names[role], run.records.processors, run.records.stretches
         if parts["policy"].get("predictor"):  # one of its own, which its name says

@@ -8,9 +8,10 @@ import numpy as np
 import pandas as pd
 from scipy.stats import rankdata
 
-from sim.results.job_metrics import Figures, spread
+from sim.results.metrics import spread
 from sim.results.outcome import Levels
 from sim.results.rows import number_of
+from sim.results.steady_state import Figures
 from sim.site.outages import Outage
 from sim.site.site_logs import Recorded, dates, levels
 from workloads.base import FloatArray

@@ -13,13 +13,11 @@ from test_report import FIGURES, tables
 from sim.compare import main
 from sim.report import answers as answering
 from sim.report import page
-from sim.report.answer_tables import curve_rows, difference_figures, difference_rows
-from sim.report.answers import NO_GAIN, load_curves, regrets
-from sim.report.forest import forest
-from sim.report.gathering import gather
-from sim.report.samples import Group, Sample, groups_of
+from sim.report.answers import NO_GAIN, load_curves, most_affected, regrets
+from sim.report.gathering import Group, Sample, gather, groups_of
+from sim.report.page import forest
+from sim.report.tables import curve_rows, difference_figures, difference_rows
 from sim.report.verdict import best_of, verdict
-from sim.report.winners import most_affected
 from sim.results.steady_state import (
     SAME_JOBS,
     partly_unsteady,
@@ -533,7 +531,7 @@ def test_simulations_that_do_not_count_are_told_with_the_reason(study, monkeypat
     jobs(50.0, 30.0).assign(job_id=[1, 9]).to_parquet(path)
     who = answering.losers(one)
     assert "simulations: 11 of 12, as others have no table of the same jobs" in who.sentence()
-    monkeypatch.setattr("sim.report.winners.MOST_JOBS", 8)
+    monkeypatch.setattr("sim.report.answers.MOST_JOBS", 8)
     assert answering.losers(one).read == 4
 
 

@@ -24,7 +24,7 @@ from sim.results.artefacts import (
 from sim.results.durable import read_failure, write_failure
 from sim.results.metrics import summarise
 from sim.results.outcome import outcome
-from sim.results.plots.schedule import schedule_figure
+from sim.results.plots.pictures import schedule_figure
 
 NAMES = {
     "jobs.parquet",

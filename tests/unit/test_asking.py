@@ -18,8 +18,8 @@ from sim.policies.grants import Grants
 from sim.policies.order import FirstComeFirstServed
 from sim.policies.reallocation.costs import Constant
 from sim.policies.reallocation.equi import Equipartition
-from sim.results.frames import requests_frame
 from sim.results.metrics import asking_figures
+from sim.results.outcome import requests_frame
 from sim.state.decisions import Refuse
 from workloads.base import Trace
 

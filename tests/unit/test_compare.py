@@ -11,8 +11,7 @@ from rich.console import Console
 from sim import compare
 from sim.compare import main, print_comparison
 from sim.errors import SimError
-from sim.report.gathering import LEFT_OUT, find_runs, gather, with_origins
-from sim.report.samples import groups_of, references
+from sim.report.gathering import LEFT_OUT, find_runs, gather, groups_of, references, with_origins
 from sim.report.tables import LABELS
 from sim.results import durable
 from sim.results.durable import write_failure

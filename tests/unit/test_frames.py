@@ -3,9 +3,8 @@ import pandas as pd
 import pytest
 from random_schedules import make_trace, rigid_truth
 
-from sim.results.frames import Columns
 from sim.results.metrics import summarise
-from sim.results.outcome import outcome
+from sim.results.outcome import Columns, outcome
 from sim.results.steady_state import Trim
 from sim.state.processors import NodeSets
 from sim.state.records import Consultations, Records, Stretches

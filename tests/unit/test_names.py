@@ -5,7 +5,7 @@ import pytest
 
 import sim
 from sim.advise import main as advise
-from sim.report.winners import winners
+from sim.report.answers import winners
 from sim.results.plots import explorer
 from sim.results.plots.pictures import RunFolder
 from sim.site.causes import _most_of, _whose

@@ -7,10 +7,9 @@ from matplotlib.figure import Figure
 from random_schedules import random_run
 
 import sim
-from sim.results.frames import TABLES, Tables
-from sim.results.job_metrics import waiting
-from sim.results.outcome import Levels, outcome
-from sim.results.plots.schedule import Rectangles, coverage, rectangles, schedule_figure
+from sim.results.metrics import waiting
+from sim.results.outcome import TABLES, Levels, Tables, outcome
+from sim.results.plots.pictures import Rectangles, coverage, rectangles, schedule_figure
 from sim.results.plots.style import (
     DARK,
     LINE_COLOURS,
@@ -48,7 +47,7 @@ def test_axes_have_units_and_title():
 
 
 def test_many_jobs_are_drawn_as_a_picture(monkeypatch):
-    monkeypatch.setattr("sim.results.plots.schedule.DRAWN_RECTANGLES", 50)
+    monkeypatch.setattr("sim.results.plots.pictures.DRAWN_RECTANGLES", 50)
     assert len(drawn(60).axes[0].images) == 1
     monkeypatch.undo()
     assert len(drawn(60).axes[0].images) == 0

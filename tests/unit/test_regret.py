@@ -11,8 +11,7 @@ from predictors.base import Observation, VisibleJobs, setting
 from predictors.errors import NotFittedError, PredictorError
 from predictors.in_loop.oracle import CLASSES, NoisyOracle, PartialOracle
 from sim.errors import StatisticsError
-from sim.report.answers import regret_by, regret_of_jobs
-from sim.report.winners import winners
+from sim.report.answers import regret_by, regret_of_jobs, winners
 
 pytestmark = pytest.mark.fast
 

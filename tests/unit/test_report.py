@@ -11,10 +11,18 @@ from test_compare import fabricate, figures
 from predictors.cli import terminal
 from sim.compare import main
 from sim.report.answers import Curve
-from sim.report.figures import COUNT_BINS, details, in_turn, losses_of, plots_of, save
-from sim.report.forest import answer_plots, bar, interval_bars
-from sim.report.gathering import gather
-from sim.report.samples import Group, Sample, estimate, groups_of
+from sim.report.figures import (
+    COUNT_BINS,
+    answer_plots,
+    details,
+    in_turn,
+    interval_bars,
+    losses_of,
+    plots_of,
+    save,
+)
+from sim.report.gathering import Group, Sample, estimate, gather, groups_of
+from sim.report.page import bar
 from sim.report.tables import size, text_table
 from sim.results.sentences import few_predictions
 from sim.statistics import Interval

@@ -6,7 +6,7 @@ import pandas as pd
 import pytest
 
 from sim.compare import main as compare
-from sim.report.samples import Group
+from sim.report.gathering import Group
 from sim.report.tables import text_table
 from sim.results.durable import write_csv
 

@@ -15,8 +15,7 @@ import pandas as pd
 from predictors.base import FloatArray
 from sim.errors import SimError
 from sim.results.outcome import Levels
-from sim.results.plots.pictures import RunFolder
-from sim.results.plots.schedule import rectangles
+from sim.results.plots.pictures import RunFolder, rectangles
 from sim.results.plots.style import clock
 
 TEMPLATE = Path(__file__).with_name("explorer.html")
@@ -31,12 +30,9 @@ NEEDS = "moldsim plot RUN explorer needs plotly: pip install 'moldsim[explorer]'
 
 
 def explorer_page(runs: Sequence[RunFolder]) -> str:
-    """Return the page, which needs no network: the script of Plotly's package is part of it.
+    """Return the page of one run, or two on one time axis.
 
-    Parameters
-    ----------
-    runs : sequence of RunFolder
-        One, or two on one time axis.
+    It needs no network: the script of Plotly's package is part of it.
 
     Raises
     ------

@@ -16,7 +16,7 @@ import numpy as np
 
 from predictors.base import FloatArray
 from sim.results.durable import write_whole
-from sim.results.frames import Table
+from sim.results.outcome import Table
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -130,16 +130,7 @@ def clock(begin: float, end: float, epoch: object = None) -> Clock:
 def new_figure(
     size: tuple[float, float], dpi: int, settings: Mapping[Any, Any] = MappingProxyType({})
 ) -> Iterator["Figure"]:
-    """Give an empty figure, drawn by Matplotlib's own settings whatever else is set.
-
-    Parameters
-    ----------
-    size : (float, float)
-        Inches.
-    dpi : int
-    settings : mapping, optional
-        What is otherwise than Matplotlib has it.
-    """
+    """Give an empty figure of a size in inches, drawn by Matplotlib's own settings but for some."""
     import matplotlib
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
