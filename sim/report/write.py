@@ -111,7 +111,7 @@ def write_report(gathered: Gathered, wanted: Namespace, progress: Display) -> Re
     """Write plots, page and tables of a comparison; return the files and what was found.
 
     What is gathered is what `sim.report.gathering.gather` returns, wanted what the command line
-    asks for, as `sim.compare.arguments` reads it.
+    asks for, as `sim.compare.main` reads it.
 
     Raises
     ------
