@@ -11,10 +11,10 @@ import pandas as pd
 from rich.console import Console
 
 from predictors.cli.display import SILENT, Display
-from predictors.cli.terminal import PlainConsole, fitting_tables, warnings_last
+from predictors.cli.terminal import PlainConsole, fitting_tables
 from sim.composition import options_below
 from sim.errors import ConfigError, SimError
-from sim.results.durable import answering, as_json, table_console, write_csv, write_whole
+from sim.results.durable import as_json, table_console, write_csv, write_whole
 from sim.results.job_metrics import mean
 from sim.results.sentences import backtest_folder, backtest_sentence
 from sim.site.candidate_schedules import expected_wait
@@ -330,8 +330,6 @@ def main(given: Sequence[str] | None = None) -> int:
     return answered("moldsim advise", about, keys, logs, given, _answer)
 
 
-@warnings_last()
-@answering
 def _answer(words: Sequence[str]) -> int:
     own = options([one for one in words if one.startswith("advise.")])
     with Display(PlainConsole(stderr=True), "advise") as shown:

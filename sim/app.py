@@ -44,6 +44,9 @@ _begun: list[bool] = []
 def _run(composed: DictConfig, folder: Path, multirun: bool) -> float | None:
     """Carry the run out; show its results, or return its objective in a multirun."""
     config = settings(composed, HydraConfig.get(), multirun)
+    from predictors.cli.display import SILENT, Display
+    from predictors.cli.terminal import PlainConsole
+    from sim.console import print_results
     from sim.simulation.progress import Show, names_of
     from sim.simulation.replay import run_in
 
@@ -52,7 +55,6 @@ def _run(composed: DictConfig, folder: Path, multirun: bool) -> float | None:
         gc.enable()
     asked = config["sim"]["progress"]
     names = names_of(HydraConfig.get().runtime.choices, config["baseline"])
-    show = Show(not multirun if asked is None else asked, names)
     own: Any = {"hydra": OmegaConf.to_container(HydraConfig.get(), enum_to_str=True)}
     tasks = HydraConfig.get().overrides.task
     save_in = partial(save, config=composed, command=own, overrides=tasks)
@@ -61,12 +63,11 @@ def _run(composed: DictConfig, folder: Path, multirun: bool) -> float | None:
         named = any(RUN_FOLDER in one for one in words)
         goes_on(words if named else [*words, RUN_FOLDER + os.path.relpath(folder)])
     marked = [str(one) for one in tasks] if multirun else None
-    done = run_in(folder, config, show, save_in, anew=not multirun, marked=marked)
+    progress = not multirun if asked is None else asked
+    with Display(PlainConsole(stderr=True)) if progress else SILENT as shown:
+        done = run_in(folder, config, Show(names, shown), save_in, anew=not multirun, marked=marked)
     if multirun:
         return _objective(config, done.results)
-    from predictors.cli.terminal import PlainConsole
-    from sim.console import print_results
-
     # A terminal that cannot take the table takes nothing else along.
     with output(f"; the artefacts are in {folder}"), contextlib.suppress(SystemExit):
         print_results(PlainConsole(), _sides(names, folder, done), folder)

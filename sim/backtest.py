@@ -10,7 +10,7 @@ import numpy as np
 from rich.console import Console
 
 from predictors.cli.display import SILENT, Display
-from predictors.cli.terminal import PlainConsole, fitting_tables, warnings_last
+from predictors.cli.terminal import PlainConsole, fitting_tables
 from sim.composition import options_below
 from sim.errors import ConfigError
 from sim.help.interrupts import goes_on
@@ -272,8 +272,6 @@ def main(given: Sequence[str] | None = None) -> int:
     return answered("moldsim backtest", about, keys, logs, given, _answer)
 
 
-@warnings_last()
-@durable.answering
 def _answer(words: Sequence[str]) -> int:
     own = options([one for one in words if one.startswith("backtest.")])
     rest = of_log([one for one in words if not one.startswith("backtest.")])

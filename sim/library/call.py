@@ -3,9 +3,8 @@
 import copy
 import inspect
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields, replace
-from functools import partial
 from os import PathLike, fspath
 from pathlib import Path
 from typing import Any
@@ -14,13 +13,12 @@ import pandas as pd
 
 from predictors.in_loop.learned import CurvePerApplication
 from predictors.in_loop.per_application import PerApplication
-from sim.composition import compose, quoted, save
+from sim.composition import quoted
 from sim.config import Config
 from sim.errors import ConfigError
 from sim.help.pages import no_such_key
 from sim.simulation.build import build
 from sim.simulation.parts import OBJECT, fits_as, given_object, raised
-from sim.simulation.progress import Show, names_of
 from sim.simulation.scene import REPETITION
 from sim.sweeps.configurations import key_of, parse_override
 from workloads.frame import SOURCE, FrameWorkload
@@ -247,27 +245,7 @@ class Call:
         """The overrides, with the names of objects."""
         return [*self.overrides, *(f"{key}={held.name}" for key, held in self.parts.items())]
 
-    def composed(
-        self, multirun: bool = False
-    ) -> tuple[dict[str, Any], Show, Callable[[Path], None]]:
-        """Return the settings of a run, what is told of it, and what writes its configuration.
-
-        Progress is told at a terminal or in a notebook, unless it is set.
-        """
-        made = compose(self.overrides, multirun)
-        config = self._with_parts(made.settings)
-        chosen = made.choices | {key: held.name for key, held in self.parts.items()}
-        show = Show(names=names_of(chosen, config["baseline"]))
-        asked = config["sim"]["progress"]
-        own = made.own | {key: {"_target_": held.target} for key, held in self.parts.items()}
-        command = {"hydra": {"runtime": {"choices": chosen}}}
-        return (
-            config,
-            replace(show, progress=show.is_seen if asked is None else asked),
-            partial(save, config=own, command=command, overrides=made.overrides),
-        )
-
-    def _with_parts(self, config: dict[str, Any]) -> dict[str, Any]:
+    def with_parts(self, config: dict[str, Any]) -> dict[str, Any]:
         """Return settings with the parts that are objects in their places."""
         for key, held in self.parts.items():
             if key == "workload":

@@ -1,6 +1,5 @@
 """Simulations from Python, `sim.run` and `sim.sweep`, and what they return."""
 
-import contextlib
 import io
 import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -16,7 +15,8 @@ import pandas as pd
 from rich.console import Console
 
 from predictors.cli.display import SILENT, Display
-from sim.composition import combinations, compose
+from predictors.cli.terminal import PlainConsole
+from sim.composition import combinations, compose, save
 from sim.config import BASELINE_PREDICTOR
 from sim.console import Side, print_results
 from sim.errors import BAD_INPUT, ConfigError, SimError, SweepWarning, one_line
@@ -33,7 +33,7 @@ from sim.results.job_metrics import Figures
 from sim.results.rows import number_of, read_together
 from sim.results.steady_state import replications_of
 from sim.simulation.precision import Results
-from sim.simulation.progress import Names, Show
+from sim.simulation.progress import Names, Show, is_seen, names_of
 from sim.simulation.replay import Carried, Simulated, run_in
 from sim.simulation.replay import run as replay
 from sim.sweeps.callback import folder_name
@@ -424,16 +424,27 @@ def _carried_out(
     but for runs of objects.
     """
     multirun = shown is not None
-    config, show, save = call.composed(multirun)
-    if shown is not None:
-        show = replace(show, display=shown if show.progress else SILENT)
-    if folder is None:
-        return show.names, replay({**config, "picture": "none"}, None, {}, show, keep)
-    place, anew = _made(folder), not multirun or bool(call.parts)
-    marked = call.overrides if multirun else None
-    with own_folder(place, wait=multirun):
-        done = run_in(place, config, show, save, keep, anew=anew, goes_on=not anew, marked=marked)
-    return show.names, done
+    made = compose(call.overrides, multirun)
+    config = call.with_parts(made.settings)
+    chosen = made.choices | {key: held.name for key, held in call.parts.items()}
+    names = names_of(chosen, config["baseline"])
+    own = made.own | {key: {"_target_": held.target} for key, held in call.parts.items()}
+    command = {"hydra": {"runtime": {"choices": chosen}}}
+    save_in = partial(save, config=own, command=command, overrides=made.overrides)
+    messages, progress = PlainConsole(stderr=True), config["sim"]["progress"]
+    progress = is_seen(messages) if progress is None else progress
+    alone = shown is None or shown is SILENT
+    with Display(messages) if progress and alone else SILENT as display:
+        show = Show(names, shown if progress and shown and not alone else display)
+        if folder is None:
+            return names, replay({**config, "picture": "none"}, None, {}, show, keep)
+        place, anew = _made(folder), not multirun or bool(call.parts)
+        marked = call.overrides if multirun else None
+        with own_folder(place, wait=multirun):
+            done = run_in(
+                place, config, show, save_in, keep, anew=anew, goes_on=not anew, marked=marked
+            )
+    return names, done
 
 
 def _made(folder: str | PathLike[str]) -> Path:
@@ -536,9 +547,8 @@ def sweep(
     columns = dict.fromkeys(("policy", "predictor", *apart))
     place = None if folder is None else _made(folder)
     rows, parts = [], Kept()
-    with contextlib.ExitStack() as stack:
-        show = Show()
-        shown = stack.enter_context(Display(show.messages)) if show.is_seen else SILENT
+    messages = PlainConsole(stderr=True)
+    with Display(messages) if is_seen(messages) else SILENT as shown:
         for number, one in enumerate(planned):
             named = f"{number + 1} of {len(planned)}"
             with shown.part(number, len(planned), named):

@@ -10,7 +10,6 @@ import numpy as np
 from rich.console import Console
 
 from predictors.cli.display import SILENT, Display
-from predictors.cli.terminal import PlainConsole
 from sim.config import BASELINE_PREDICTOR, Settings
 from sim.engine.watcher import Watched, Watcher
 from sim.errors import SimError
@@ -86,27 +85,21 @@ class Show:
 
     Attributes
     ----------
-    progress : bool
-        How far it is, on runs longer than a second.
     names : mapping of str to Names
         Of the run's parts, by role.
-    messages : rich.console.Console
-        Standard error.
     display : Display
-        What shows it, where that is of more than this run.
+        Shows how far it is, on runs longer than a second.
     """
 
-    progress: bool = False
     names: Mapping[str, Names] = field(
         default_factory=lambda: dict.fromkeys((RUN, BASELINE, STEP), Names("run", "", ""))
     )
-    messages: Console = field(default_factory=lambda: PlainConsole(stderr=True))
     display: Display = SILENT
 
-    @property
-    def is_seen(self) -> bool:
-        """Whether messages come to a terminal or a notebook."""
-        return self.messages.is_terminal or self.messages.is_jupyter
+
+def is_seen(messages: Console) -> bool:
+    """Return whether messages come to a terminal or a notebook."""
+    return messages.is_terminal or messages.is_jupyter
 
 
 def beginning(trace: Trace) -> tuple[float, datetime.datetime | None]:

@@ -4,7 +4,6 @@ A run is played more than once: in replications (`sim.simulation.precision`), at
 its queue does not settle, and under other assumptions (`sim.simulation.assumptions`).
 """
 
-import contextlib
 import logging
 import shutil
 import time
@@ -17,7 +16,6 @@ from typing import Any, NamedTuple
 import numpy as np
 import yaml
 
-from predictors.cli.display import SILENT, Display
 from sim.config import CONFIG_FOLDER, Settings, digest
 from sim.errors import ConfigError
 from sim.results import artefacts
@@ -312,12 +310,9 @@ def run(
             keep(simulated)
         return {role: made.summary for role, made in simulated.items()}
 
-    with contextlib.ExitStack() as stack:
-        if show.progress and show.display is SILENT:
-            show = replace(show, display=stack.enter_context(Display(show.messages)))
-        if not several:
-            return Carried(one(0))
-        every = replicated(one, number, rule)
+    if not several:
+        return Carried(one(0))
+    every = replicated(one, number, rule)
     more = {} if rule is None else rule.figures(every)
     means = {RUN: artefacts.mean_of_replications([results[RUN] for results in every], more)}
     for role in (BASELINE, STEP):

@@ -11,8 +11,10 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from predictors.cli.terminal import warnings_last
 from sim.composition import configuration
 from sim.errors import ConfigError, SimError
+from sim.results.durable import answering
 from sim.results.outcome import NOBODY, Levels, least_over
 from sim.simulation.build import build
 from sim.simulation.scene import source_of
@@ -29,7 +31,7 @@ def answered(
     prog: str, about: str, keys: str, logs: str, given: Sequence[str] | None,
     answer: Callable[[Sequence[str]], int],
 ) -> int:  # fmt: skip
-    """Answer a command line of a log and overrides; return the exit status.
+    """Answer a command line of a log and overrides, warnings last; return the exit status.
 
     Parameters
     ----------
@@ -48,7 +50,7 @@ def answered(
     words = f"{logs}; overrides"
     parser.add_argument("words", nargs="*", metavar="LOG KEY=VALUE", help=words)
     logging.basicConfig(format="%(levelname)s: %(message)s", level=logging.WARNING)
-    return answer(parser.parse_args(given).words)
+    return warnings_last()(answering(answer))(parser.parse_args(given).words)
 
 
 def composed(overrides: Sequence[str]) -> dict[str, Any]:
