@@ -28,17 +28,7 @@ SHOWN = 15
 def print_comparison(
     console: Console, table: pd.DataFrame, groups: Sequence[Group], said: Sequence[str] = ()
 ) -> None:
-    """Print a row for each group of runs, what else must be known of it, a line for the rest.
-
-    Parameters
-    ----------
-    console : rich.console.Console
-    table : pandas.DataFrame
-        As `gather` returns it.
-    groups : sequence of Group
-    said : sequence of str
-        Sentences below the table: names that all runs share, what predictors were given.
-    """
+    """Print a row for each group of runs, the sentences below the table, a line for the rest."""
     if groups:
         console.print(fitting_tables(*key_table(groups[:LISTED]), console.width))
     cut = [f"The first {LISTED} of {len(groups)} groups; all are in {COMPARISON}."]

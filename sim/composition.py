@@ -166,13 +166,6 @@ def _alone(overrides: Sequence[str]) -> Iterator[None]:
 def compose(overrides: Sequence[str], multirun: bool = False) -> Composed:
     """Return the configuration of a run as the command would.
 
-    Parameters
-    ----------
-    overrides : sequence of str
-        As on a command line.
-    multirun : bool
-        Whether it is one of many.
-
     Raises
     ------
     ConfigError

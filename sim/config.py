@@ -218,18 +218,7 @@ def check_values(config: Mapping[str, Any]) -> None:
 
 
 def digest(config: Mapping[str, Any]) -> str:
-    """Return the SHA-256 of all settings that a run's results depend on.
-
-    Parameters
-    ----------
-    config : mapping
-        The resolved configuration, the baseline's parts included.
-
-    Returns
-    -------
-    str
-        64 hexadecimal digits.
-    """
+    """Return the SHA-256 of all settings that results depend on, the baseline's among them."""
     settings = {key: value for key, value in config.items() if key not in UNLIKE}
     settings["sim"] = {k: v for k, v in config["sim"].items() if k not in _NOT_RESULTS}
     text = json.dumps(settings, sort_keys=True, separators=(",", ":"), default=str)

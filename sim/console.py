@@ -129,20 +129,7 @@ def compared(sides: Sequence[Side]) -> list[Difference]:
 
 
 def result_table(sides: Sequence[Side], width: int) -> Group:
-    """Return the final table.
-
-    Parameters
-    ----------
-    sides : sequence of Side
-        As `compared` takes them.
-    width : int
-        Of the terminal.
-
-    Returns
-    -------
-    rich.console.Group
-        Lower bounds stand in a column of their own where there is room for it.
-    """
+    """Return the final table; lower bounds stand in a column of their own where there is room."""
     columns = [*sides, *easy_plus(sides), *recorded(sides)]
     apart = compared(sides)
     bounds = len(columns) < 3
@@ -259,18 +246,7 @@ def warnings(run: Figures) -> list[str]:
 
 
 def verdict_lines(sides: Sequence[Side]) -> list[str]:
-    """Return what changed, which jobs were treated how, and on what that rests.
-
-    Parameters
-    ----------
-    sides : sequence of Side
-        As `compared` takes them.
-
-    Returns
-    -------
-    list of str
-        Three lines at most.
-    """
+    """Return what changed, how jobs were treated, and on what that rests: three lines at most."""
     run, base = sides[0], sides[-1]
     treated = sentences.treated_sentence(run.samples, base.samples if base is not run else ())
     rests = "" if run.policy == NOBODY else sentences.rests_sentence(run.figures)

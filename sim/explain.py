@@ -110,10 +110,6 @@ class _NotedPredictor(Wrapper):
 class Recorder(Watcher):
     """Notes what becomes of one job. It asks nobody anything that was not asked without it.
 
-    Parameters
-    ----------
-    job_id : int
-
     Attributes
     ----------
     job : int

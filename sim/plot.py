@@ -27,12 +27,6 @@ if TYPE_CHECKING:
 def read_run(folder: Path, progress: Display = SILENT) -> RunFolder:
     """Return a finished simulation; of several replications the first.
 
-    Parameters
-    ----------
-    folder : pathlib.Path
-    progress : Display, optional
-        Shows how far it is where the run is made again.
-
     Raises
     ------
     SimError

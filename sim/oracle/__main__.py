@@ -111,15 +111,7 @@ def schedule(trace: Trace, rule: str) -> Result:
 
 
 def write_pack(folder: Path, seed: int = 1, shown: Display = SILENT) -> pd.DataFrame:
-    """Write a pack of workloads with their schedules, and return its index.
-
-    Parameters
-    ----------
-    folder : pathlib.Path
-        Made if missing.
-    seed : int
-    shown : Display, optional
-    """
+    """Write a pack of workloads with their schedules, and return its index."""
     folder.mkdir(parents=True, exist_ok=True)
     rows = []
     for trace in shown.each(pack_traces(seed), "writes schedules"):

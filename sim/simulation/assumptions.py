@@ -64,12 +64,6 @@ def change(config: Settings, progress: Display, name: str) -> float | None:
 def decisive(config: Settings, progress: Display = SILENT) -> Figures:
     """Return which of `others` changes the first replication of a run most, and what it makes it.
 
-    Parameters
-    ----------
-    config : mapping
-        The run's whole configuration, with a baseline.
-    progress : Display, optional
-
     Returns
     -------
     dict

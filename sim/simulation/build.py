@@ -256,14 +256,7 @@ def has_menu(policy: Mapping[str, Any]) -> bool:
 
 
 def with_menu(policy: Mapping[str, Any], menu: str | None) -> dict[str, Any]:
-    """Return a policy's configuration whose allocation chooses among the counts of one menu.
-
-    Parameters
-    ----------
-    policy : mapping
-        The ``policy`` part of a configuration.
-    menu : {"powers_of_two", "all"} or None
-        None leaves each rule its own.
+    """Return a ``policy`` whose allocation chooses among the counts of a menu; None: of its own.
 
     Raises
     ------
@@ -293,13 +286,6 @@ def menu_name(policy: Mapping[str, Any], menu: str | None = None) -> str | None:
     """Return the menu that a policy's allocation chooses from, None where it has none.
 
     Malleable jobs under a reallocation, which are given counts by that alone, have none.
-
-    Parameters
-    ----------
-    policy : mapping
-        The ``policy`` part of a configuration.
-    menu : {"powers_of_two", "all"} or None
-        The run's top-level key.
 
     Examples
     --------

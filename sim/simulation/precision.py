@@ -157,15 +157,7 @@ def stopping_rule(config: Settings) -> Precision | None:
 def replicated(
     simulate: Callable[[int], Results], number: int, rule: Precision | None
 ) -> list[Results]:
-    """Carry out replications 0, 1, … and return their summaries.
-
-    Parameters
-    ----------
-    simulate : callable
-        Carries out one by its number.
-    number : int
-        How many there are without a rule.
-    rule : Precision or None
+    """Carry out replications 0, 1, … and return their summaries: so many, or as a rule says.
 
     Examples
     --------

@@ -61,15 +61,7 @@ class Names:
 
 
 def names_of(chosen: Mapping[str, Any], baseline: Settings | None) -> dict[str, Names]:
-    """Return by role what the parts of a run and of what it is compared with are called.
-
-    Parameters
-    ----------
-    chosen : mapping
-        The option of each configuration group.
-    baseline : mapping or None
-        Of a run's configuration.
-    """
+    """Return by role what parts are called, by the options of a run and its baseline's name."""
     policy, predictor, workload = (str(chosen[key]) for key in ("policy", "predictor", "workload"))
     base = "" if baseline is None else str(baseline["name"])
     return {

@@ -36,13 +36,6 @@ class RecordedSchedule:
     def records(self, trace: Trace, machine: Machine, *, evolving: bool = False) -> Records:
         """Return the log's schedule.
 
-        Parameters
-        ----------
-        trace : Trace
-        machine : Machine
-        evolving : bool
-            Whether jobs evolve.
-
         Raises
         ------
         ConfigError

@@ -48,13 +48,6 @@ CURVES = {"NoMoldability": "none", "Measured": "measured"}
 def given_figures(config: Settings, scene: Scene, played: Played) -> Figures:
     """Return what predictors knew of a run's jobs before they ran.
 
-    Parameters
-    ----------
-    config : mapping
-        The run's whole configuration.
-    scene : Scene
-    played : Played
-
     Returns
     -------
     dict

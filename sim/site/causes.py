@@ -343,16 +343,7 @@ class RecordedOrder:
 
 
 def changes(found: Recorded, name: str, config: Mapping[str, Any]) -> list[Compared]:
-    """Return how far a candidate is as it is and with each thing changed alone, by `MEANINGS`.
-
-    Parameters
-    ----------
-    found : Recorded
-    name : str
-        Of the candidate.
-    config : mapping
-        The whole configuration of its run.
-    """
+    """Return how far a candidate is as it is and with each thing changed alone, by `MEANINGS`."""
     plain = Candidate(name, config, beginning(found))
     exact = found.trace.jobs.assign(requested_time=np.maximum(found.runtime, 1.0))
     known = beginning(replace(found, trace=replace(found.trace, jobs=exact)))

@@ -68,11 +68,7 @@ def _configuration_hash() -> str:
 def fingerprint(overrides: Combination) -> str:
     """Return what identifies a run without composing it: its overrides and all of conf/.
 
-    Parameters
-    ----------
-    overrides : sequence of str
-        Of the run, ``hydra.*`` left out, in any order; those that change no result
-        are ignored.
+    The order of overrides is ignored, and those that change no result.
     """
     own = [one for one in overrides if key_of(one) not in HOW]
     text = "\0".join([_configuration_hash(), *sorted(own)])
@@ -540,11 +536,6 @@ def comes_back(hydra: Mapping[str, Any]) -> bool:
     """Return whether a `Sweep` carries out a multirun, in folders that overrides alone name.
 
     It comes back for runs that other processes were at.
-
-    Parameters
-    ----------
-    hydra : mapping
-        The ``hydra`` part of the configuration, not resolved.
     """
     own = str(hydra["sweeper"]["_target_"]).endswith(".MoldsimSweeper")
     return own and hydra["sweep"]["subdir"] == SUBDIR
