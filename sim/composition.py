@@ -54,7 +54,7 @@ def new_folder(parent: str) -> str:
 
 def prepare() -> None:
     """Make schema and resolvers known to Hydra, in this process and in every worker."""
-    compose_once()
+    compose_once(schema.register)
     OmegaConf.register_new_resolver("moldsim.new_folder", new_folder, replace=True, use_cache=True)
     OmegaConf.register_new_resolver("moldsim.folder", folder_name, replace=True)
     OmegaConf.register_new_resolver("moldsim.page", lambda: page().replace("$", "$$"), replace=True)

@@ -37,13 +37,7 @@ def values(key: Key) -> list[str]:
 
 
 def keys(chosen: Sequence[str]) -> Iterator[tuple[str, list[str]]]:
-    """Yield every key with its values: groups first, then those of what is chosen.
-
-    Parameters
-    ----------
-    chosen : sequence of str
-        Overrides so far; keys of the chosen options alone are offered, or of all.
-    """
+    """Yield every key with its values: groups first, then those of chosen options, or of all."""
     picked = dict(one.split("=", 1) for one in chosen if "=" in one)
     names = {group: options(group) for group in groups()}
     for group, found in names.items():

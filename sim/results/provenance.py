@@ -32,7 +32,7 @@ INPUTS, CODE = "inputs", "code"
 PACKAGES = ("sim", "predictors", "workloads")
 APART = (
     *("sim/report/", "sim/sweeps/", "sim/oracle/", "sim/library/", "sim/help/", "sim/command/"),
-    *("sim/explain.py", "sim/plot.py", "sim/app.py", "sim/compare.py", "sim/composition.py"),
+    *("sim/explain/", "sim/plot.py", "sim/app.py", "sim/compare.py", "sim/composition.py"),
     *("sim/console.py", "sim/dataset.py", "sim/study.py", "sim/verify.py", "sim/__init__.py"),
     *("sim/__main__.py", "predictors/cli/", "predictors/__main__.py", "workloads/__main__.py"),
 )

@@ -58,13 +58,6 @@ def with_order(config: Mapping[str, Any], kind: type, **arguments: object) -> di
 def starts(found: Recorded, candidate: Candidate, outages: list[Outage]) -> FloatArray:
     """Return when a candidate starts each job.
 
-    Parameters
-    ----------
-    found : Recorded
-    candidate : Candidate
-    outages : list of Outage
-        Processors that are missing.
-
     Returns
     -------
     numpy.ndarray of float, shape (jobs of the log,), seconds

@@ -11,7 +11,7 @@ import hashlib
 import os
 import pickle
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from itertools import islice
 from math import prod
 from pathlib import Path
@@ -27,9 +27,8 @@ from hydra.core.override_parser.types import Override
 from hydra.errors import HydraException
 from omegaconf import DictConfig, OmegaConf
 
-from sim.config import CONFIG_FOLDER, register
 from sim.errors import ConfigError
-from sim.help.pages import plugin_folders
+from sim.help.pages import CONFIG_FOLDER, plugin_folders
 from sim.results.durable import replaced
 
 MOST = 200
@@ -39,10 +38,18 @@ MOST_RUNS = 1_000_000
 OWN = {"pkg://hydra.conf", f"file://{CONFIG_FOLDER}", "structured://"}
 """Where configuration is from if nobody adds to it; what others add is kept in memory alone."""
 _kept: dict[str, bytes] = {}
+_register: list[Callable[[], None]] = []
 
 
-def compose_once() -> None:
-    """Let Hydra compose once per shape, in this process and in every worker."""
+def compose_once(register: Callable[[], None]) -> None:
+    """Let Hydra compose once per shape, in this process and in every worker.
+
+    Parameters
+    ----------
+    register : callable
+        Makes the schema known to Hydra; called before files are read.
+    """
+    _register[:] = [register]
     commands.ConfigLoaderImpl = Loader  # type: ignore[attr-defined]
 
 
@@ -50,12 +57,12 @@ class Loader(ConfigLoaderImpl):
     """Hydra's loader of configurations, which remembers what the choice of files gave."""
 
     def _parse_overrides_and_create_caching_repo(self, *given: Any) -> Any:
-        register()
+        _register[0]()
         return super()._parse_overrides_and_create_caching_repo(*given)
 
     def get_group_options(self, *given: Any, **more: Any) -> Any:
         """Return the options of a group, those of the schema among them."""
-        register()
+        _register[0]()
         return super().get_group_options(*given, **more)
 
     def _load_configuration_impl(

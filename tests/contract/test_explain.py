@@ -23,7 +23,7 @@ from sim.engine.engine import Engine
 from sim.engine.run import compiled_passes, simulate
 from sim.engine.setup import Setup
 from sim.errors import SimError
-from sim.explain import ORDER, PROCESSORS, RESERVATION, RULE, Recorder, explained, main
+from sim.explain.__main__ import ORDER, PROCESSORS, RESERVATION, RULE, Recorder, explained, main
 from sim.machine.base import Dedicated
 from sim.plot import main as main_plot
 from sim.policies.allocation.iterative import Iterative

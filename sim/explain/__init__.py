@@ -1,0 +1,1 @@
+"""Why a job waited: its run is replayed with somebody who looks on."""
