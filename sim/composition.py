@@ -35,11 +35,6 @@ def new_folder(parent: str) -> str:
     """Make a folder named by date and time that nobody else has, and return its path.
 
     Two that are asked for within a second, by one process or by several, are numbered.
-
-    Parameters
-    ----------
-    parent : str
-        Where it is made, such as ``outputs``.
     """
     day = Path(parent) / time.strftime("%Y-%m-%d")
     day.mkdir(parents=True, exist_ok=True)
@@ -95,14 +90,7 @@ def save(folder: Path, config: Any, command: Any, overrides: Any) -> None:
 
 
 def preset(name: str, command: Any) -> dict[str, Any]:
-    """Return policy and predictor of a baseline, composed without the run's overrides.
-
-    Parameters
-    ----------
-    name : str
-        Of a policy preset.
-    command : DictConfig
-        Hydra's own part of the run's configuration.
+    """Return policy and predictor of a policy preset, composed without the run's overrides.
 
     Raises
     ------
@@ -214,12 +202,7 @@ def options_below(prefix: str, usual: Any, given: Sequence[str]) -> Any:
 
 
 def recorded(root: Path) -> dict[str, Any]:
-    """Return the settings that a finished run left in its folder.
-
-    Parameters
-    ----------
-    root : pathlib.Path
-        The folder with ``.hydra/``.
+    """Return the settings that a finished run left in its folder, that with ``.hydra/``.
 
     Raises
     ------

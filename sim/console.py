@@ -303,13 +303,7 @@ def _losers(sides: Sequence[Side]) -> list[str]:
 def print_results(console: Console, sides: Sequence[Side], folder: Path | None = None) -> None:
     """Print the verdict, the final table, reasons for its dashes, warnings, where artefacts lie.
 
-    Parameters
-    ----------
-    console : rich.console.Console
-    sides : sequence of Side
-        As `compared` takes them.
-    folder : pathlib.Path, optional
-        Where the artefacts are; shown from the working folder on where they lie below it.
+    That is shown from the working folder on where they lie below it.
     """
     run, base = sides[0].figures, sides[-1].figures
     named = {side.name: side.samples for side in sides}

@@ -360,10 +360,6 @@ def _pairs(own: ArrayLike, reference: ArrayLike) -> tuple[FloatArray, FloatArray
 def ratio_of_means(numerator: ArrayLike, denominator: ArrayLike) -> Interval:
     """Return the ratio of two paired means with Fieller's 95 % interval.
 
-    Parameters
-    ----------
-    numerator, denominator : array_like of float, shape (n,)
-
     Returns
     -------
     Interval

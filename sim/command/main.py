@@ -104,13 +104,7 @@ def refuse(said: str) -> int:
 
 
 def main(given: Sequence[str] | None = None) -> int:
-    """Carry out a subcommand; return its exit status.
-
-    Parameters
-    ----------
-    given : sequence of str, optional
-        The command line; that of the process by default.
-    """
+    """Carry out a subcommand; return its exit status."""
     if given is None:  # the folder may not take the place of modules of workers either
         os.environ.setdefault("PYTHONSAFEPATH", "1")
         gc.disable()  # what is loaded is no garbage

@@ -305,16 +305,7 @@ def _started_behind(view: View, job: int) -> list[int]:
 
 
 def explained(folder: Path, job: int, console: Console | None = None) -> Account:
-    """Replay a run and return what became of a job.
-
-    Parameters
-    ----------
-    folder : pathlib.Path
-        Of a run, a replication or a baseline; of several replications the first.
-    job : int
-        Its ``job_id``.
-    console : rich.console.Console, optional
-        Where progress is shown.
+    """Replay a run, of several replications the first, and return what became of a job.
 
     Returns
     -------

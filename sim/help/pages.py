@@ -329,15 +329,7 @@ def groups(above: str = "") -> list[str]:
 
 
 def refusal(error: BaseException, given: Sequence[str]) -> str:
-    """Return in one line what Hydra refuses, with what was probably meant.
-
-    Parameters
-    ----------
-    error : BaseException
-        What Hydra or OmegaConf raised.
-    given : sequence of str
-        The overrides of the command line.
-    """
+    """Return in one line what Hydra or OmegaConf refuses of a command line, and what was meant."""
     first, *_ = [line.strip() for line in str(error).splitlines() if line.strip()] or [""]
     kind = type(error).__name__
     if (mark := getattr(error, "problem_mark", None)) is not None:  # of YAML

@@ -196,19 +196,9 @@ def check_files(
     processors: int | None = None,
     shown: Display = SILENT,
 ) -> list[Violation]:
-    """Return every violation of a rule by another scheduler's schedule.
+    """Return every violation of a rule by another scheduler's schedule; see `read_schedule`.
 
-    Parameters
-    ----------
-    workload : pathlib.Path
-        SWF or Batsim JSON.
-    schedule_file : pathlib.Path
-        As for `read_schedule`.
-    rule : str
-        One of `RULES`.
-    processors : int, optional
-        Size of the machine, where the workload does not say.
-    shown : Display, optional
+    The workload is SWF or Batsim JSON, and may leave it to `processors` how large the machine is.
 
     Raises
     ------

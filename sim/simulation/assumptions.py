@@ -94,15 +94,6 @@ def steady_load(
 ) -> float | None:
     """Return the largest load of `LOADS` at which the jobs of a scene settle; None if none is.
 
-    Parameters
-    ----------
-    config : mapping
-        The run's whole configuration.
-    parts : mapping
-        The ``policy`` and ``predictor`` that do not settle them as they come.
-    scene : Scene
-    progress : Display, optional
-
     Notes
     -----
     It is sought by bisection: a load below one that settles is taken to settle too.

@@ -220,17 +220,7 @@ def prepare(config: Settings, parts: Settings, scene: Scene, progress: Display =
 
 
 def play(config: Settings, parts: Settings, scene: Scene, progress: Display = SILENT) -> Played:
-    """Simulate one policy with one predictor on a scene.
-
-    Parameters
-    ----------
-    config : mapping
-        The run's whole configuration.
-    parts : mapping
-        The ``policy`` and ``predictor`` to use: the run's own or the baseline's.
-    scene : Scene
-    progress : Display, optional
-    """
+    """Simulate a policy with a predictor, the run's own or the baseline's, on a scene."""
     if is_recorded(parts["policy"]):
         recorded: RecordedSchedule = build(parts["policy"], "policy")
         records = recorded.records(scene.trace, scene.machine, evolving=scene.evolving is not None)
@@ -267,17 +257,7 @@ def plan_calibration(
 ) -> list[Observation]:
     """Plan so many runs of every application, and of every class where sizes are hidden.
 
-    Parameters
-    ----------
-    truth : Truth
-    runs : int
-        ``predictor.calibration``.
-    processors : int
-        Size of the machine.
-    streams : Streams
-        The stream ``calibration`` is used.
-    time : float, seconds
-        When they are known.
+    They are known at `time`, seconds. The stream ``calibration`` is used.
     """
     rng = streams("calibration")
     size_class = np.where(np.isnan(truth.size), truth.size_class, -1)
@@ -345,17 +325,7 @@ def under_load(
 
     On a machine without background load they stay as they are. Elsewhere each
     starts at a moment of its own on processors drawn for it, under load of the
-    machine's kind at another time.
-
-    Parameters
-    ----------
-    known : sequence of Observation
-        Runs at full speed.
-    machine : Machine
-    truth : GroundTruth
-        For the shares of communication.
-    streams : Streams
-        The stream ``load.calibration`` is used.
+    machine's kind at another time. The stream ``load.calibration`` is used.
     """
     if not machine.splits_work or not known:
         return list(known)

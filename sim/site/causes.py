@@ -44,13 +44,7 @@ def percent(share: float, digits: int = 0) -> str:
 def reasons(found: Recorded, candidates: Sequence[Compared], missing_limits: float) -> list[Reason]:
     """Return what the log shows, that of most weight first.
 
-    Parameters
-    ----------
-    found : Recorded
-    candidates : sequence of Compared
-        Those with other limits have the limits in their names.
-    missing_limits : float
-        Share of the jobs without a requested time.
+    Candidates with other limits have the limits in their names.
     """
     weeks = weeks_of(found)
     free = free_over_time(found, weeks)

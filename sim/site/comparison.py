@@ -98,15 +98,7 @@ def held_by(found: Recorded, start: FloatArray) -> Levels:
 
 
 def compare(found: Recorded, name: str, start: FloatArray) -> Compared:
-    """Compare a candidate's starts with the recorded ones.
-
-    Parameters
-    ----------
-    found : Recorded
-    name : str
-    start : numpy.ndarray of float, shape (jobs of the log,), seconds
-        NaN where the candidate did not play the job.
-    """
+    """Compare a candidate's starts with the recorded ones; NaN where it did not play the job."""
     judged = np.flatnonzero(found.judged)
     wait, recorded = (start - found.submit)[judged], found.wait[judged]
     figures: Figures = {

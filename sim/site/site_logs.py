@@ -242,14 +242,7 @@ class Recorded:
 
 
 def recorded_schedule(trace: Trace, asked: int | None) -> Recorded:
-    """Return what a log recorded, from its first submit on.
-
-    Parameters
-    ----------
-    trace : Trace
-        All jobs of the log.
-    asked : int or None
-        ``cluster.processors``.
+    """Return what a log recorded, from its first submit on; a size that is asked for counts.
 
     Raises
     ------
