@@ -65,8 +65,9 @@ def print_answers(
             console.print(BY_WHAT, style="dim", markup=False, highlight=False)
 
 
-def arguments() -> argparse.ArgumentParser:
-    """Return the parser of the command line."""
+@answering
+def main(given: Sequence[str] | None = None) -> int:
+    """Compare the runs below a folder; return the exit status."""
     parser = argparse.ArgumentParser(
         prog="moldsim compare",
         description="Tables, plots and one page of all runs below a folder.",
@@ -98,13 +99,7 @@ def arguments() -> argparse.ArgumentParser:
         "--subject", metavar="LABEL",
         help="group whose losers (jobs, users) are named first (default: the best)",
     )  # fmt: skip
-    return parser
-
-
-@answering
-def main(given: Sequence[str] | None = None) -> int:
-    """Compare the runs below a folder; return the exit status."""
-    wanted = arguments().parse_args(given)
+    wanted = parser.parse_args(given)
     folder: Path = wanted.folder
     former = {*folder.glob("*")}
     with Display(PlainConsole(stderr=True), "compare") as progress:

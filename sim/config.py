@@ -128,19 +128,14 @@ def register() -> None:
     store.store(name="schema", node=Config)
     for path in sorted((CONFIG_FOLDER / "predictor").glob("*.yaml")):
         text = path.read_text(encoding="utf-8")
-        if not re.search(r"^  - before:", text, re.MULTILINE):
-            store.store(group="predictor/before", name=path.stem, node=_wrapped(path.stem))
-        if not re.search(r"^charge:", text, re.MULTILINE):
-            continue
-        for name, (runs, charge) in GIVEN.items():
-            node = {"charge": charge, "calibration": runs}
-            store.store(group="given/predictor", name=f"{name}_{path.stem}", node=node)
-
-
-def _wrapped(predictor: str) -> dict[str, Any]:
-    """Return the option of a predictor that another wraps, as much changed as alone."""
-    changed = {"optional /given/predictor@_here_": f"${{given}}_{predictor}"}
-    return {"defaults": [{"/predictor@_here_": predictor}, changed]}
+        if not re.search(r"^  - before:", text, re.MULTILINE):  # as much changed as alone
+            changed = {"optional /given/predictor@_here_": f"${{given}}_{path.stem}"}
+            wrapped = {"defaults": [{"/predictor@_here_": path.stem}, changed]}
+            store.store(group="predictor/before", name=path.stem, node=wrapped)
+        if re.search(r"^charge:", text, re.MULTILINE):
+            for name, (runs, charge) in GIVEN.items():
+                node = {"charge": charge, "calibration": runs}
+                store.store(group="given/predictor", name=f"{name}_{path.stem}", node=node)
 
 
 def _refuse(key: str, value: object, allowed: str) -> NoReturn:

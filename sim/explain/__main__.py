@@ -582,13 +582,6 @@ def _course(told: Account, at: Clock) -> Iterator[str]:
         yield f"Its processors changed {_times(len(changes))}: {_first(changes, '; ')}."
 
 
-def _folded(line: str, width: int) -> str:
-    """Return a sentence in lines that fit, a row of a table as it is."""
-    if line.startswith("  ") and not line.startswith(("  from", "  ...")):
-        return line
-    return textwrap.fill(line, max(width, 40), subsequent_indent="    ", break_on_hyphens=False)
-
-
 @answering
 def main(given: Sequence[str] | None = None) -> int:
     """Explain why a job waited.
@@ -619,9 +612,12 @@ def main(given: Sequence[str] | None = None) -> int:
     if asked.json:
         sys.stdout.write(json.dumps(told, indent=1) + "\n")
     else:
-        width = PlainConsole().width
-        for one in sentences(told):
-            sys.stdout.write(f"{_folded(shown_plainly(one), width)}\n")
+        folds = textwrap.TextWrapper(
+            max(PlainConsole().width, 40), subsequent_indent="    ", break_on_hyphens=False
+        )
+        for line in map(shown_plainly, sentences(told)):
+            is_row = line.startswith("  ") and not line.startswith(("  from", "  ..."))
+            sys.stdout.write(f"{line if is_row else folds.fill(line)}\n")
     return 0 if told["agrees"] else 1
 
 

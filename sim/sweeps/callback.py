@@ -5,7 +5,7 @@ import logging
 import re
 import sys
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -117,23 +117,20 @@ def warned(folder: Path, name: str, before: Mapping[Path, int]) -> Counter[str]:
     return found
 
 
-class _Once(logging.Filter):
-    """Lets a warning pass once, or not at all where it is told at the end."""
+def _once(at_the_end: bool) -> Callable[[logging.LogRecord], bool]:
+    """Return a filter that lets a warning pass once, or not at all where it is told at the end."""
+    seen: set[str] = set()
 
-    def __init__(self, at_the_end: bool) -> None:
-        super().__init__()
-        self.at_the_end = at_the_end
-        self.seen: set[str] = set()
-
-    def filter(self, record: logging.LogRecord) -> bool:
-        """Return whether a record passes."""
+    def passes(record: logging.LogRecord) -> bool:
         told_plainly(record)
         if record.levelno != logging.WARNING:
             return True
         text = record.getMessage()
-        told = self.at_the_end or text in self.seen
-        self.seen.add(text)
+        told = at_the_end or text in seen
+        seen.add(text)
         return not told
+
+    return passes
 
 
 class ReportFailures(Callback):
@@ -151,7 +148,7 @@ class ReportFailures(Callback):
 
     def on_job_start(self, config: DictConfig, **kwargs: Any) -> None:
         """Keep repeated warnings off the terminal."""
-        once = _Once(config.hydra.mode == RunMode.MULTIRUN)
+        once = _once(config.hydra.mode == RunMode.MULTIRUN)
         for handler in logging.getLogger().handlers:
             if not isinstance(handler, logging.FileHandler):
                 handler.addFilter(once)
