@@ -92,6 +92,8 @@ PlainLoader.add_constructor(
     "tag:yaml.org,2002:str",
     lambda loader, node: shown_plainly(loader.construct_scalar(node)),
 )
+UNREADABLE = (ValueError, RecursionError, yaml.YAMLError)
+"""What reading YAML that is none raises."""
 LARGEST_YAML = 2**22
 """Bytes of a run's configuration that is read."""
 
@@ -134,7 +136,7 @@ def load_yaml(path: Path) -> Any:
             isinstance(event, yaml.AliasEvent) for event in yaml.parse(text, LOADER)
         )
         content = None if aliases else yaml.load(text, PlainLoader)
-    except (ValueError, RecursionError, yaml.YAMLError) as error:
+    except UNREADABLE as error:
         raise _unreadable(path, error) from None
     if aliases:
         raise SimError(f"{path}: it has aliases, which no run writes")
@@ -151,55 +153,30 @@ def _load(path: Path, kind: type) -> Any:
     return content
 
 
-SIMPLE = re.compile(r"^( *\w+): ([-+]?\.?\w[\w.+-]*)$", re.MULTILINE | re.ASCII)
-"""A line of YAML with a key and a plain value of one word."""
+PIECES = re.compile(r"^(?=\w)", re.MULTILINE)
+"""Between the keys of a configuration that are below no other."""
 CHOICES = re.compile(
     r"^  runtime:\n(?:    .*\n)*?    choices:\n((?: {6}[\w/@.]+: [\w.+-]+\n)+)(?! {5})",
     re.MULTILINE | re.ASCII,
 )
 """Where the options are that a run chose, as Hydra writes them."""
-MARK = "value_of_line_"
-"""Stands, with its number, for such a value in a text that many runs share."""
-
-
-@lru_cache(64)
-def _shape(marked: str) -> tuple[Setting, list[str]] | None:
-    """Return the leaves of a text of marked values, and which of them is each value's.
-
-    None where a mark is more or less than a value, such as within a longer text.
-    """
-    if "*" in marked:
-        return None
-    try:
-        content = yaml.load(marked, PlainLoader)
-        leaves = flatten(content) if isinstance(content, dict) else {}
-    except (ValueError, RecursionError, yaml.YAMLError):
-        return None
-    places = {value: key for key, value in leaves.items() if isinstance(value, str)}
-    wanted = [f"{MARK}{number}" for number in range(marked.count(MARK))]
-    return (leaves, [places[mark] for mark in wanted]) if places.keys() >= {*wanted} else None
 
 
 @lru_cache(4096)
-def _word(text: str) -> str | int | float | bool | None:
-    """Return what a plain value of one word is."""
-    return flatten({"": yaml.load(text, PlainLoader)})[""]
+def _leaves(piece: str) -> Setting:
+    """Return the leaves of a piece of YAML, which runs share; of no mapping one without a key."""
+    return flatten(yaml.load(piece, PlainLoader))
 
 
 def _values(path: Path) -> Setting:
-    """Return the leaves of a run's configuration; YAML is read once for texts alike."""
-    text = _text(path)
-    words: list[str] = []
-
-    def marked(found: re.Match[str]) -> str:
-        words.append(found[2])
-        return f"{found[1]}: {MARK}{len(words) - 1}"
-
-    shape = None if text is None or MARK in text else _shape(SIMPLE.sub(marked, text))
+    """Return the leaves of a run's configuration; pieces alike are read once."""
+    text = _text(path) or ""
+    pieces = [] if "*" in text else [piece for piece in PIECES.split(text) if piece]
     try:
-        if shape is not None:
-            with suppress(ValueError):  # of a word, which is told with its file below
-                return shape[0] | dict(zip(shape[1], map(_word, words), strict=True))
+        with suppress(*UNREADABLE):  # which is told with its file below
+            leaves = {key: leaf for piece in pieces for key, leaf in _leaves(piece).items()}
+            if pieces and "" not in leaves:
+                return leaves
         return flatten(_load(path, dict))
     except RecursionError:
         raise SimError(f"{path}: it is nested too deeply") from None
@@ -212,17 +189,16 @@ def _telling(choices: Mapping[str, object]) -> dict[str, str]:
 
 
 @lru_cache(256)
-def _told(text: str) -> Mapping[str, str]:
-    """Return the lines of chosen options, those that tell something of a run."""
-    lines = (line.strip().partition(": ") for line in text.splitlines())
-    return _telling({key: _word(value) for key, _, value in lines})
+def _told(piece: str) -> Mapping[str, str]:
+    """Return the chosen options of a piece of YAML that tell something of a run."""
+    return _telling(_leaves(piece))
 
 
 def _choices(path: Path) -> Mapping[str, str]:
     """Return the option that a run chose of each group."""
     found = CHOICES.findall(_text(path) or "")
     if len(found) == 1:
-        with suppress(ValueError):
+        with suppress(*UNREADABLE):
             return _told(found[0])
     choices = _load(path, dict)
     for name in ("hydra", "runtime", "choices"):
@@ -271,7 +247,7 @@ def parse_override(text: str) -> tuple[str, str | int | float | bool | None]:
     key, _, value = text.partition("=")
     try:
         parsed = yaml.load(value, LOADER) if value else None
-    except (yaml.YAMLError, ValueError, RecursionError):
+    except UNREADABLE:
         parsed = value
     plain = parsed is None or isinstance(parsed, str | int | float | bool)
     return key.lstrip("+~").split("@")[0], parsed if plain else value
