@@ -327,11 +327,9 @@ def _gathered(table: pd.DataFrame) -> Gathered:
         base = {
             k.removeprefix(f"{BASELINE}_"): v for k, v in told.items() if k.startswith(BASELINE)
         }
-        parts = (
-            table.attrs.get(REPLICATIONS, {}).get(row["run"], ())
-            if number > 1
-            else [{RUN: told, BASELINE: base}]
-        )
+        parts = table.attrs.get(REPLICATIONS, {}).get(row["run"], ())
+        if number == 1:
+            parts = [{RUN: told, BASELINE: base}]
         if not parts:
             raise SimError(
                 f"{row['run']}: holds means of {number:.0f} replications, which are one pair; give "

@@ -3,7 +3,6 @@
 import contextlib
 import copy
 import importlib
-import importlib.util
 import inspect
 import os
 import types
@@ -16,6 +15,7 @@ from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 from predictors.base import Estimator
 from sim.config import check_sizes
 from sim.errors import ConfigError, PluginError
+from sim.help.pages import package_spec
 from sim.policies.advice import check_counts
 from sim.simulation import parts
 
@@ -135,12 +135,8 @@ def imported(dotted: str, said: str) -> Any:
 
 def _where(module: str) -> str:
     package = module.partition(".")[0]
-    try:
-        known = importlib.util.find_spec(package) is not None
-    except (ImportError, ValueError):
-        known = False
     way = f"its package must be installed, or the folder that holds {package} must be in PYTHONPATH"
-    return "" if known else f"; {way}"
+    return "" if package_spec(package) else f"; {way}"
 
 
 def accepted(target: object, key: str) -> Mapping[str, inspect.Parameter]:

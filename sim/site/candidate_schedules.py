@@ -15,6 +15,7 @@ from sim.results.provenance import checked_inputs, code_checksum, input_files
 from sim.simulation.scene import play, set_scene
 from sim.site.outages import Outage, OutagesFirst, with_outages
 from sim.site.site_logs import Beginning, Recorded, levels, stand_ins
+from sim.state.records import Records
 from workloads.base import FloatArray, Trace
 
 MOST_WORK = 100_000.0
@@ -44,9 +45,10 @@ class Candidate:
         return str(self.config["policy"]["backfill"]["_target_"]).endswith(Conservative.__name__)
 
 
-def _on(config: Mapping[str, Any], processors: int) -> dict[str, Any]:
-    """Return a configuration on a machine of this size."""
-    return {**config, "cluster": {**config["cluster"], "processors": processors}}
+def _played(config: Mapping[str, Any], processors: int, trace: Trace) -> Records:
+    """Return what becomes of jobs on a machine of this size."""
+    run = {**config, "cluster": {**config["cluster"], "processors": processors}}
+    return play(run, run, set_scene(run, 0, trace)).outcome.records
 
 
 def with_order(config: Mapping[str, Any], kind: type, **arguments: object) -> dict[str, Any]:
@@ -63,12 +65,12 @@ def starts(found: Recorded, candidate: Candidate, outages: list[Outage]) -> Floa
     numpy.ndarray of float, shape (jobs of the log,), seconds
         NaN for jobs that were over before the begin; recorded starts for those that ran then.
     """
-    config = _on(candidate.config, found.processors)
+    config = candidate.config
     first, begins = with_outages(candidate.first, outages)
     if begins:
         own = config["policy"]["order"]
         config = with_order(config, OutagesFirst, begins=begins, order=own)
-    records = play(config, config, set_scene(config, 0, first.trace)).outcome.records
+    records = _played(config, found.processors, first.trace)
     started = np.full(len(found.submit), np.nan)
     jobs = first.index >= 0
     started[first.index[jobs]] = records.start_time[jobs]
@@ -160,8 +162,6 @@ def expected_wait(
         "submit_time", kind="stable", ignore_index=True
     )
     every = every.assign(preceding_job=-1, think_time=-1.0)
-    run = _on(config, processors)
-    mine = replace(trace, jobs=every, feedback=False)
-    records = play(run, run, set_scene(run, 0, mine)).outcome.records
+    records = _played(config, processors, replace(trace, jobs=every, feedback=False))
     wait = (records.start_time - records.submit_time)[every["job_id"].to_numpy() < 0]
     return float(wait.mean())
