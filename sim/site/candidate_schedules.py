@@ -11,11 +11,11 @@ import pandas as pd
 
 from sim.policies.backfill.conservative import Conservative
 from sim.results.durable import PARTIAL, replaced
+from sim.results.outcome import Outcome
 from sim.results.provenance import checked_inputs, code_checksum, input_files
 from sim.simulation.scene import play, set_scene
 from sim.site.outages import Outage, OutagesFirst, with_outages
 from sim.site.site_logs import Beginning, Recorded, levels, stand_ins
-from sim.state.records import Records
 from workloads.base import FloatArray, Trace
 
 MOST_WORK = 100_000.0
@@ -45,10 +45,10 @@ class Candidate:
         return str(self.config["policy"]["backfill"]["_target_"]).endswith(Conservative.__name__)
 
 
-def _played(config: Mapping[str, Any], processors: int, trace: Trace) -> Records:
+def _played(config: Mapping[str, Any], processors: int, trace: Trace) -> Outcome:
     """Return what becomes of jobs on a machine of this size."""
     run = {**config, "cluster": {**config["cluster"], "processors": processors}}
-    return play(run, run, set_scene(run, 0, trace)).outcome.records
+    return play(run, run, set_scene(run, 0, trace)).outcome
 
 
 def with_order(config: Mapping[str, Any], kind: type, **arguments: object) -> dict[str, Any]:
@@ -70,7 +70,7 @@ def starts(found: Recorded, candidate: Candidate, outages: list[Outage]) -> Floa
     if begins:
         own = config["policy"]["order"]
         config = with_order(config, OutagesFirst, begins=begins, order=own)
-    records = _played(config, found.processors, first.trace)
+    records = _played(config, found.processors, first.trace).records
     started = np.full(len(found.submit), np.nan)
     jobs = first.index >= 0
     started[first.index[jobs]] = records.start_time[jobs]
@@ -162,6 +162,6 @@ def expected_wait(
         "submit_time", kind="stable", ignore_index=True
     )
     every = every.assign(preceding_job=-1, think_time=-1.0)
-    records = _played(config, processors, replace(trace, jobs=every, feedback=False))
+    records = _played(config, processors, replace(trace, jobs=every, feedback=False)).records
     wait = (records.start_time - records.submit_time)[every["job_id"].to_numpy() < 0]
     return float(wait.mean())
