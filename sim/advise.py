@@ -53,13 +53,7 @@ class Options:
 
 
 def options(given: Sequence[str]) -> Options:
-    """Return the keys below ``advise.`` of a command line.
-
-    Raises
-    ------
-    ConfigError
-        If there is no such key, or a value is none of its own.
-    """
+    """Return the keys below ``advise.`` of a command line."""
     found: Options = options_below("advise.", Options(), given)
     if not 0 < found.until <= 1:
         raise ConfigError(f"advise.until={found.until:g}: must be above 0 and at most 1")

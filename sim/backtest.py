@@ -76,13 +76,7 @@ class Options:
 
 
 def options(given: Sequence[str]) -> Options:
-    """Return the keys below ``backtest.`` of a command line.
-
-    Raises
-    ------
-    ConfigError
-        If there is no such key, or a value is none of its own.
-    """
+    """Return the keys below ``backtest.`` of a command line."""
     names = "backtest.candidates="
     listed = [
         f"{names}[{one.removeprefix(names)}]" if one.startswith(names) and "[" not in one else one

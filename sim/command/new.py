@@ -39,13 +39,7 @@ ENTRY = """Its options are known by name wherever {top} is installed, if its pyp
 
 
 def package_at(here: Path) -> Path:
-    """Return the folder of the package here.
-
-    Raises
-    ------
-    SimError
-        If there is none, or several.
-    """
+    """Return the folder of the one package here."""
     if (here / "__init__.py").is_file():
         return here
     inside = [path.parent for part in ("", "src") for path in (here / part).glob("*/__init__.py")]

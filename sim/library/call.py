@@ -280,13 +280,7 @@ def called(
     predictor: object,
     keys: Mapping[str, object],
 ) -> Call:
-    """Return what a call asks for, by the arguments of `sim.run`.
-
-    Raises
-    ------
-    ConfigError
-        If an argument is refused.
-    """
+    """Return what a call asks for, by the arguments of `sim.run`."""
     for one in overrides:
         if not isinstance(one, str):
             raise ConfigError(f"{one!r:.60}: must be an override such as 'policy=easy'")

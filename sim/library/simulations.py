@@ -446,13 +446,7 @@ def _carried_out(
 
 
 def _made(folder: str | PathLike[str]) -> Path:
-    """Return the path of a folder that is there now.
-
-    Raises
-    ------
-    ConfigError
-        If it cannot be made.
-    """
+    """Return the path of a folder that is there now."""
     try:
         place = Path(fspath(folder))
         place.mkdir(parents=True, exist_ok=True)

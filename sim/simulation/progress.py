@@ -173,13 +173,7 @@ class ProgressGuard(Watcher):
         self._ended, self._events, self._since = -1, 0, 0.0
 
     def decided(self, engine: Watched, decisions: Sequence[Decision]) -> None:
-        """Look at how long ago the last job ended.
-
-        Raises
-        ------
-        SimError
-            If that was too long ago.
-        """
+        """Look at how long ago the last job ended, and end a run where that is too long."""
         view, ended = engine.view, engine.log.completed
         now, happened = view.now, int(view._tables.run["events"].item())
         in_vain = engine.log.interruptions - INTERRUPTIONS_A_JOB * ended

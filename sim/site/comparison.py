@@ -10,6 +10,7 @@ from scipy.stats import rankdata
 
 from sim.results.job_metrics import Figures, spread
 from sim.results.outcome import Levels
+from sim.results.rows import number_of
 from sim.site.outages import Outage
 from sim.site.site_logs import Recorded, dates, levels
 from workloads.base import FloatArray
@@ -54,10 +55,8 @@ class Compared:
 
 
 def _within(quarter: Figures, most: float, least: float) -> bool:
-    difference, rank = quarter["mean_wait_difference"], quarter["spearman_wait"]
-    if not isinstance(difference, float) or not isinstance(rank, float):
-        return False
-    return abs(difference) <= most and rank >= least
+    far, rank = (number_of(quarter, key) for key in ("mean_wait_difference", "spearman_wait"))
+    return far is not None and rank is not None and abs(far) <= most and rank >= least
 
 
 def spearman(first: FloatArray, second: FloatArray) -> float | None:
@@ -120,18 +119,6 @@ def distance_figures(wait: FloatArray, recorded: FloatArray) -> Figures:
         "mean_wait_difference": mean / reference - 1.0 if reference else same,
         "spearman_wait": spearman(wait, recorded),
     }
-
-
-def nearest_of(candidates: Sequence[Compared]) -> Compared:
-    """Return the candidate of the best verdict, among these that of the nearest mean wait."""
-    order = [*VERDICTS, DISTRUST]
-
-    def distance(one: Compared) -> tuple[int, float]:
-        difference = one.figures["mean_wait_difference"]
-        far = abs(np.log1p(difference)) if isinstance(difference, float) and difference > -1 else 99
-        return order.index(one.verdict), float(far)
-
-    return min(candidates, key=distance)
 
 
 def recorded_figures(found: Recorded) -> Figures:
@@ -235,8 +222,15 @@ class Backtest:
 
     @property
     def nearest(self) -> Compared:
-        """The candidate that comes nearest."""
-        return nearest_of(self.candidates)
+        """The candidate of the best verdict, among these that of the nearest mean wait."""
+        order = [*VERDICTS, DISTRUST]
+
+        def distance(one: Compared) -> tuple[int, float]:
+            difference = number_of(one.figures, "mean_wait_difference")
+            far = 99 if difference is None or difference <= -1 else abs(np.log1p(difference))
+            return order.index(one.verdict), float(far)
+
+        return min(self.candidates, key=distance)
 
     def figures(self) -> dict[str, Any]:
         """Return what ``backtest.json`` holds."""

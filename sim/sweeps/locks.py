@@ -35,13 +35,7 @@ def _opened(folder: Path, how: int) -> int:
 
 
 def _is_ours(handle: int, how: int, folder: Path) -> bool:
-    """Take a lock if nobody else has it; return whether that succeeded.
-
-    Raises
-    ------
-    SimError
-        If the file system has no locks.
-    """
+    """Take a lock if nobody else has it; return whether that succeeded."""
     try:
         fcntl.flock(handle, how | fcntl.LOCK_NB)
     except BlockingIOError:
@@ -108,12 +102,7 @@ def locked(folder: Path, *, wait: bool = False) -> Iterator[None]:
 
 
 def refuse_foreign(folder: Path) -> None:
-    """Refuse a folder that is neither new, empty, nor a run's own; nothing in it is touched.
-
-    Raises
-    ------
-    SimError
-    """
+    """Refuse a folder that is neither new, empty, nor a run's own; nothing in it is touched."""
     name = foreign(folder)
     if name is not None:
         raise SimError(
@@ -123,12 +112,7 @@ def refuse_foreign(folder: Path) -> None:
 
 
 def refuse_foreign_sweep(folder: Path) -> None:
-    """Refuse a sweep's folder that is neither new, empty, nor has runs or a sweep in it.
-
-    Raises
-    ------
-    SimError
-    """
+    """Refuse a sweep's folder that is neither new, empty, nor has runs or a sweep in it."""
     names = sorted(path.name for path in folder.iterdir()) if folder.exists() else []
     began = folder / "multirun.yaml"
     if began.is_file():
