@@ -203,8 +203,8 @@ easy by adept against easy by user_estimate. Shares and errors differ by percent
 def _counted(run: Figures, prefix: str) -> str:
     parts = [
         f"{_words(key.removeprefix(prefix))}: {_number(count)}"
-        for key, count in run.items()
-        if key.startswith(prefix) and isinstance(count, int | float) and count
+        for key in run
+        if key.startswith(prefix) and (count := rows.number_of(run, key))
     ]
     return f" ({'; '.join(parts)})" if parts else ""
 
@@ -224,8 +224,7 @@ def warnings(run: Figures) -> list[str]:
     """Return what a reader must know before believing a summary, a sentence each."""
     lines = []
     for key, text in (("dropped_jobs", "Jobs dropped"), ("repaired_values", "Values repaired")):
-        count = run.get(key)
-        if isinstance(count, int | float) and count:
+        if count := rows.number_of(run, key):
             mean = " on average" if isinstance(run.get("replications"), int) else ""
             lines.append(f"{text}{mean}: {_number(count)}{_counted(run, f'{key}_')}.")
     if run.get("replications_identical"):
@@ -239,8 +238,7 @@ def warnings(run: Figures) -> list[str]:
         )
     if run.get("steady_batches_correlated"):
         lines.append("Batches of jobs are correlated: the run is too short for its intervals.")
-    share = run.get("share_assumed_serial_time")
-    if isinstance(share, float) and share > 0:
+    if share := rows.number_of(run, "share_assumed_serial_time"):
         lines.append(f"T(1) was not measured, but assumed, for {100 * share:.1f} % of the jobs.")
     return lines
 
