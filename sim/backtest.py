@@ -17,20 +17,12 @@ from sim.help.interrupts import goes_on
 from sim.help.pages import CONFIG_FOLDER
 from sim.results import durable
 from sim.results.sentences import BACKTEST, backtest_folder, distance
+from sim.site import site_logs
 from sim.site.candidate_schedules import MOST_WORK, Candidate, kept_starts, work_of_conservative
 from sim.site.causes import changes, reasons
 from sim.site.comparison import Backtest, Compared, compare, jobs_frame
 from sim.site.outages import outages_of
-from sim.site.site_logs import (
-    Recorded,
-    answered,
-    beginning,
-    composed,
-    of_log,
-    read_source,
-    recorded_schedule,
-    steady_begin,
-)
+from sim.site.site_logs import Recorded
 from sim.site.site_pages import HEAD, candidate_rows, change_lines, write_backtest_page
 from sim.sweeps.callback import folder_name
 from workloads.base import FloatArray, Trace
@@ -135,14 +127,14 @@ def read_log(config: Mapping[str, Any]) -> tuple[Recorded, float, FloatArray | N
     SimError, WorkloadError
         As `read_source`, or if it records no waits.
     """
-    trace, asked = read_source(config, waits=True)
-    found = recorded_schedule(trace, asked)
+    trace, asked = site_logs.read_source(config, waits=True)
+    found = site_logs.recorded_schedule(trace, asked)
     missing = trace.repaired.get(MISSING, 0) / len(trace.jobs)
     exact = None
     if missing >= FEW:
         workload = dict(config["workload"])
         workload["cleaning"] = {**(workload.get("cleaning") or {}), MISSING: "exact"}
-        twin, _ = read_source({**config, "workload": workload}, quiet=True)
+        twin, _ = site_logs.read_source({**config, "workload": workload}, quiet=True)
         exact = twin.jobs["requested_time"].to_numpy(float)
     return found, missing, exact
 
@@ -168,8 +160,9 @@ def backtest(
         If the input is at fault.
     """
     shown.show("reads the log")
-    found, without_limit, exact = read_log(composed(overrides))
-    begin = steady_begin(found) if own.begin == "steady" else found.begin + float(own.begin)
+    found, without_limit, exact = read_log(site_logs.composed(overrides))
+    steady = own.begin == "steady"
+    begin = site_logs.steady_begin(found) if steady else found.begin + float(own.begin)
     found = replace(found, begin=begin)
     if not found.judged.any():
         raise ConfigError(f"backtest.begin={own.begin}: no job with a recorded wait starts later")
@@ -209,13 +202,13 @@ def _candidates(
     names: Sequence[str], overrides: Sequence[str], exact: FloatArray | None, found: Recorded
 ) -> list[Candidate]:
     """Return what is to be played; with exact and with modelled limits where many are missing."""
-    first = beginning(found)
+    first = site_logs.beginning(found)
     if exact is not None:
         jobs = found.trace.jobs.assign(requested_time=exact)
-        known = beginning(replace(found, trace=replace(found.trace, jobs=jobs)))
+        known = site_logs.beginning(replace(found, trace=replace(found.trace, jobs=jobs)))
     every = []
     for name in names:
-        config = composed([*overrides, *_scheduler(name)])
+        config = site_logs.composed([*overrides, *_scheduler(name)])
         if exact is None or name == STRICT:
             every.append(Candidate(name, config, first))
             continue
@@ -263,12 +256,12 @@ def main(given: Sequence[str] | None = None) -> int:
         "distance is made of: the nearest candidate with one thing changed), backtest.folder=DIR"
     )
     logs = "SWF, sacct, Batsim or a table, plain or .gz"
-    return answered("moldsim backtest", about, keys, logs, given, _answer)
+    return site_logs.answered("moldsim backtest", about, keys, logs, given, _answer)
 
 
 def _answer(words: Sequence[str]) -> int:
     own = options([one for one in words if one.startswith("backtest.")])
-    rest = of_log([one for one in words if not one.startswith("backtest.")])
+    rest = site_logs.of_log([one for one in words if not one.startswith("backtest.")])
     if not rest:
         raise ConfigError("no log is given: moldsim backtest LOG")
     goes_on(["moldsim", "backtest", *words])
