@@ -3,7 +3,7 @@
 import contextlib
 import datetime
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -83,9 +83,7 @@ class Show:
         Shows how far it is, on runs longer than a second.
     """
 
-    names: Mapping[str, Names] = field(
-        default_factory=lambda: dict.fromkeys((RUN, BASELINE, STEP), Names("run", "", ""))
-    )
+    names: Mapping[str, Names]
     display: Display = SILENT
 
 

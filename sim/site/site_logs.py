@@ -12,7 +12,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from predictors.cli.terminal import warnings_last
-from sim.composition import configuration
+from sim.composition import configuration, quoted
 from sim.errors import ConfigError, SimError
 from sim.results.durable import answering
 from sim.results.outcome import NOBODY, Levels, least_over
@@ -78,8 +78,7 @@ def of_log(given: Sequence[str]) -> list[str]:
     log, rest = given[0], list(given[1:])
     named = any(one.startswith("workload=") for one in rest)
     kind = [] if named else [f"workload={guess_format(log)}"]
-    quoted = str(log).replace("\\", "\\\\").replace("'", "\\'")
-    return [*kind, f"workload.path='{quoted}'", *rest]
+    return [*kind, f"workload.path={quoted(str(log))}", *rest]
 
 
 def read_source(

@@ -16,7 +16,7 @@ from sim.console import RESPONSE, Side, compared, print_results, verdict_lines
 from sim.results.artefacts import BASELINE, RUN, STEP
 from sim.results.rows import MOLDED
 from sim.results.sentences import rests_sentence, treated_sentence
-from sim.simulation.progress import Show
+from sim.simulation.progress import Names, Show
 from sim.simulation.replay import replicate
 
 COMPOSED = (
@@ -87,7 +87,8 @@ def configured(policy, predictor, more):
 def kind(request):
     """Return the replications of a kind of runs: run, baseline, step between."""
     config = configured(*KINDS[request.param])
-    return request.param, [replicate(config, k, None, {}, Show()) for k in range(EACH)]
+    show = Show(dict.fromkeys((RUN, BASELINE, STEP), Names("run", "", "")))
+    return request.param, [replicate(config, k, None, {}, show) for k in range(EACH)]
 
 
 def sides_of(made, replications):
