@@ -162,7 +162,7 @@ def test_an_unexpected_error_leaves_nothing_and_keeps_its_traceback(command, tmp
     def broken(*args, **kwargs):
         raise RuntimeError("a bug")
 
-    monkeypatch.setattr("sim.simulation.replay.write_run", broken)
+    monkeypatch.setattr("sim.results.artefacts.write_run", broken)
     ended = command(*TINY, "hydra.run.dir=run")
     assert ended.status == 1
     assert "RuntimeError: a bug" in ended.err

@@ -51,7 +51,7 @@ def test_the_verdict_comes_first():
 
 def test_a_backtest_to_be_distrusted_stands_before_the_verdict(tmp_path, monkeypatch):
     bad, good = ("Backtest of a.swf: distrust. Far.", "Backtest of b.swf: care. Near.")
-    monkeypatch.setattr("sim.console.backtest_sentences", lambda _: [good, bad])
+    monkeypatch.setattr("sim.results.sentences.backtest_sentences", lambda _: [good, bad])
     lines = printed(RUN, BASE, folder=tmp_path).splitlines()
     assert lines[0] == bad
     assert lines[1].startswith("sa by adept: mean response")
