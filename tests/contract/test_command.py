@@ -11,7 +11,7 @@ from sim.command import completion, main, new, topics
 from sim.command.main import SUBCOMMANDS
 from sim.composition import compose
 from sim.errors import ConfigError
-from sim.help.pages import CONFIG_FOLDER, groups
+from sim.help.pages import CONFIG_FOLDER, groups, options
 
 pytestmark = pytest.mark.fast
 
@@ -150,7 +150,7 @@ def test_a_table_is_cut_for_a_terminal_alone(group, capsys, monkeypatch):
     assert topics.main([group]) == 0
     piped = capsys.readouterr().out
     assert "…" not in piped
-    assert all(option.about in piped for option in topics.options(group))
+    assert all(option.about in piped for option in options(group))
     monkeypatch.setattr(topics.sys.stdout, "isatty", lambda: True)
     monkeypatch.setattr(topics.pydoc, "pager", lambda text: topics.sys.stdout.write(text))
     for width, has_rules in (("44", False), ("130", True)):
@@ -163,7 +163,7 @@ def test_a_table_is_cut_for_a_terminal_alone(group, capsys, monkeypatch):
 
 def test_every_option_of_a_table_states_its_source():
     for group in topics.TABLES:
-        for option in topics.options(group):
+        for option in options(group):
             if CONFIG_FOLDER not in option.path.parents:  # of an installed package
                 continue
             facts = {"kind": topics.kind(group, option), **option.facts}

@@ -9,13 +9,20 @@ import pytest
 from rich.console import Console
 from scipy import stats
 
-from sim.backtest import backtest, main, of_log, options, show
+from sim.backtest import backtest, main, options, show
 from sim.errors import ConfigError
 from sim.results.sentences import BACKTESTS, backtest_sentences, distance, find_backtest
 from sim.simulation.scene import play, set_scene
 from sim.site.comparison import spearman
 from sim.site.outages import Outage, gaps, low_weeks, outages_of, weeks_of, with_outages
-from sim.site.site_logs import Beginning, beginning, levels, recorded_schedule, steady_begin
+from sim.site.site_logs import (
+    Beginning,
+    beginning,
+    levels,
+    of_log,
+    recorded_schedule,
+    steady_begin,
+)
 from sim.site.site_pages import NEXT, change_lines
 from sim.warm import configuration
 from tests.former import WORLD
