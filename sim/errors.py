@@ -58,8 +58,6 @@ SHARE = errors.SHARE._replace(error=ConfigError)
 POSITIVE_SHARE = errors.POSITIVE_SHARE._replace(error=ConfigError)
 BETWEEN_0_AND_1 = errors.BETWEEN_0_AND_1._replace(error=ConfigError)
 check_choice = partial(errors.check_choice, error=ConfigError)
-
-
 Bounds = partial(errors.Bounds, error=ConfigError)
 
 

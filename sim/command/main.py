@@ -51,8 +51,6 @@ SUBCOMMANDS = {
     "help": Subcommand("sim.command.topics", "a group, an option, a key or a subcommand"),
     "version": Subcommand("sim.help.versions", "the version"),
 }
-
-
 OVERVIEW = """usage: moldsim SUBCOMMAND ...
 
 What would adaptive processor allocation do for your machine, and how much of

@@ -13,8 +13,6 @@ from sim.results.durable import answering
 
 JOBS = '"workload.jobs=20", '
 """What the test of a part says, but for that of a workload, which has jobs of its own."""
-
-
 KINDS = {
     "policy": ("policy", ""),
     "allocation": ("policy/allocation", "share: 0.5  # of the request\n"),

@@ -51,8 +51,6 @@ So many are not free as it waits for; they are, and others are promised them; no
 passes a blocked job; the rule has it wait for a better start; the rule keeps it out of
 the queue.
 """
-
-
 Beliefs = dict[int, tuple[float, float | None]]
 """Counts to believed runtime and predicted start, seconds; None where none was asked for."""
 Account = dict[str, Any]
@@ -363,8 +361,6 @@ BECAUSE = {
     RULE: "the rule had it wait for a better start",
     KEPT_BACK: "the rule held it out of the queue",
 }
-
-
 Clock = Callable[[float], str]
 """Says an instant in words."""
 

@@ -76,8 +76,6 @@ COLUMNS = {
     },
 }
 """Meaning of each column by table; the units are in `sim.results.artefacts.UNITS`."""
-
-
 FIGURES = {
     "jobs *_jobs users starts restarts unfinished_jobs": (
         "how many: all that count, completed, killed, failed, dropped at load, evolving"

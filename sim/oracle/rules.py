@@ -23,8 +23,6 @@ RULES: Mapping[str, str] = {
 """The rules that a schedule may be checked against."""
 RESERVING = ("conservative", "replan")
 """Those under which each waiting job holds a reservation."""
-
-
 RESOLUTION = 1e-6
 """Seconds to multiples of which times are rounded before anything is compared."""
 

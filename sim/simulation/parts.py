@@ -69,8 +69,6 @@ NEEDED: Mapping[str, Needs] = {
 """What the parts of a configuration must have, by key; a test holds it against the protocols."""
 _WRAPPED = ("predictor.before", "policy.predictor")
 """Predictors within predictors and policies need what these need."""
-
-
 _OF_PYTHON = 1 << 9
 """The flag of classes that are written in Python; numpy's arrays have a method ``choose``, too."""
 

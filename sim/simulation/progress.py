@@ -135,8 +135,6 @@ class ProgressWatcher(Watcher):
 TIMES_LONGEST = 100.0
 """By default a run is given up after so many times the longest job's runtime on one processor."""
 DAY = 86400.0
-
-
 INTERRUPTIONS_A_JOB, EVENTS_AN_INTERRUPTION = 100, 100
 """How often jobs may be interrupted for each that ends; what any interruption beyond weighs."""
 CHANGE = (

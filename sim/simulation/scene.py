@@ -42,8 +42,6 @@ if TYPE_CHECKING:
 
 REPETITION = ("applications", "popularity", "sizes", "size", "size_noise")
 """Keys of a workload that say what repeats; they belong to the truth, not to the source."""
-
-
 KNOWN = ("application", "size_class", "size", "nprocs", "runtime")
 """What is known of a run before the start."""
 USUAL_RUNS = 3

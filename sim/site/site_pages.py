@@ -29,8 +29,6 @@ MOST_DOTS = 5000
 """Jobs that the plot of waits shows, every so many of them."""
 HEAD = ("", "verdict", "mean wait", "median", "95th percentile", "rank correlation",
         "median |difference|", "utilisation")  # fmt: skip
-
-
 NEXT = (
     "What to do: trust no waits simulated on this log; backtest.changes=true shows what matters "
     "most. If not given yet, these may help: cluster.processors (the machine's own size; records "

@@ -110,8 +110,6 @@ def is_marked(folder: Path, overrides: Combination) -> bool:
 
 _APART = "\x1f"
 """Stands between the overrides of a run while a launcher takes them for one."""
-
-
 BATCH = 500
 """Runs handed to a launcher at once: it keeps their results until all are back."""
 SLURM_ARRAY = 1000
@@ -367,8 +365,6 @@ SWEEP_FOLDER = "hydra.sweep.dir="
 SUBDIR = "${moldsim.folder:${hydra.job.override_dirname}}"
 logger = logging.getLogger(__name__)
 
-Launch = Callable[[Sequence[Combination], int], None]
-
 
 def override_dirname(overrides: Combination, excluded: Sequence[str]) -> str:
     """Return what Hydra calls ``hydra.job.override_dirname``.
@@ -422,7 +418,7 @@ class Sweep:
         folder: Path,
         hydra: Mapping[str, Any],
         combinations: Sequence[Combination],
-        launch: Launch,
+        launch: Callable[[Sequence[Combination], int], None],
         runs_per_job: int = 1,
     ) -> None:
         self.folder = folder
