@@ -6,9 +6,7 @@ import importlib
 import inspect
 import os
 import types
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from functools import partial
-from operator import eq
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 
@@ -32,35 +30,7 @@ _PLAIN: Mapping[object, tuple[str, Any]] = {
 _PLURALS: Mapping[object, str] = {int: " of whole numbers", float: " of numbers", str: " of texts"}
 _ORIGINS: Mapping[object, str] = {Mapping: "keys and values", os.PathLike: "a path"}
 _LISTS = (list, tuple, Sequence, Iterable)
-
-
-def _accepted(hint: Any) -> Iterator[tuple[str, Callable[[Any], bool]]]:
-    """Yield in words what fits a type hint, and how that is known of a value."""
-    origin, inside = get_origin(hint), get_args(hint)
-    word, kind = _PLAIN.get(hint, ("", ()))
-
-    def is_plain(value: object) -> bool:
-        return isinstance(value, kind) and (kind is bool or not isinstance(value, bool))
-
-    def is_part(value: object) -> bool:
-        return hint is Any or not isinstance(value, str | int | float | None)
-
-    def is_list(value: object) -> bool:
-        if not isinstance(value, list | tuple):
-            return is_part(value)
-        return all(any(fits(each, part) for part in inside) for each in value)
-
-    if origin in (Union, types.UnionType):
-        for part in inside:
-            yield from _accepted(part)
-    elif origin is Literal:
-        yield from ((str(choice), partial(eq, choice)) for choice in inside)
-    elif word:
-        yield word, is_plain
-    elif origin in _LISTS:
-        yield "a list" + _PLURALS.get(inside[0], ""), is_list
-    else:
-        yield _ORIGINS.get(origin, _PART), is_part
+_UNIONS = (Union, types.UnionType)
 
 
 def fits(value: object, hint: Any) -> bool:
@@ -73,7 +43,33 @@ def fits(value: object, hint: Any) -> bool:
     >>> fits([1, 8], Sequence[int]), fits([1, "b"], Sequence[int])
     (True, False)
     """
-    return any(is_one(value) for _, is_one in _accepted(hint))
+    origin, inside = get_origin(hint), get_args(hint)
+    if origin in _UNIONS:
+        return any(fits(value, part) for part in inside)
+    if origin is Literal:
+        return value in inside
+    if hint in _PLAIN:
+        kind = _PLAIN[hint][1]
+        return isinstance(value, kind) and (kind is bool or not isinstance(value, bool))
+    if origin in _LISTS and isinstance(value, list | tuple):
+        return all(any(fits(each, part) for part in inside) for each in value)
+    return hint is Any or not isinstance(value, str | int | float | None)
+
+
+def _words(hint: Any) -> Iterator[str]:
+    """Yield in words what fits a type hint."""
+    origin, inside = get_origin(hint), get_args(hint)
+    if origin in _UNIONS:
+        for part in inside:
+            yield from _words(part)
+    elif origin is Literal:
+        yield from map(str, inside)
+    elif hint in _PLAIN:
+        yield _PLAIN[hint][0]
+    elif origin in _LISTS:
+        yield "a list" + _PLURALS.get(inside[0], "")
+    else:
+        yield _ORIGINS.get(origin, _PART)
 
 
 def allowed(hint: Any) -> str:
@@ -84,7 +80,7 @@ def allowed(hint: Any) -> str:
     >>> allowed(Literal["recorded", "exact"] | None)
     'recorded, exact or null'
     """
-    *words, last = dict.fromkeys(word for word, _ in _accepted(hint))
+    *words, last = dict.fromkeys(_words(hint))
     return f"{', '.join(words)} or {last}" if words else last
 
 
