@@ -106,11 +106,7 @@ def kept_starts(
 def work_of_conservative(found: Recorded, start: FloatArray) -> float:
     """Return how many reservations conservative backfilling would look at, for each job.
 
-    Parameters
-    ----------
-    found : Recorded
-    start : numpy.ndarray of float
-        Starts by EASY, whose queue stands for the conservative one's.
+    The starts are by EASY, whose queue stands for the conservative one's.
 
     Notes
     -----

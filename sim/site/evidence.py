@@ -321,15 +321,7 @@ def choose(
 def advice_of(name: str, runs: pd.DataFrame, walltime: float | None, processors: int) -> Advice:
     """Return what is advised to an application whose runs these are.
 
-    Parameters
-    ----------
-    name : str
-    runs : pandas.DataFrame
-        Columns ``nprocs``, ``runtime`` and ``asked`` (s, NaN where unknown), by time.
-    walltime : float or None
-        Seconds.
-    processors : int
-        Of the machine.
+    They have columns ``nprocs``, ``runtime`` and ``asked`` (s, NaN where unknown), by time.
     """
     sizes = runs["nprocs"].value_counts()
     usual = int(sizes.index[0])

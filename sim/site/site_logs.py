@@ -33,17 +33,7 @@ def answered(
 ) -> int:  # fmt: skip
     """Answer a command line of a log and overrides, warnings last; return the exit status.
 
-    Parameters
-    ----------
-    prog, about : str
-        The command, and what it does.
-    keys : str
-        Those of its own.
-    logs : str
-        What it takes for a log.
-    given : sequence of str, optional
-    answer : callable
-        Takes the words of the line, returns the status.
+    `keys` are overrides of its own, `logs` what it takes for a log; `answer` takes the words.
     """
     told = f"Overrides are those of moldsim run (workload.*, cluster.processors, seed), and {keys}."
     parser = argparse.ArgumentParser(prog=prog, description=about, epilog=told)
