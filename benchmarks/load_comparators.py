@@ -10,13 +10,7 @@ from scipy.optimize import least_squares
 
 from predictors.base import BoolArray, FloatArray, Remark
 from predictors.errors import BETWEEN_0_AND_1, NotFittedError, PredictorError
-from predictors.least_squares import (
-    LinearFit,
-    Method,
-    Weights,
-    check_method,
-    fit_linear,
-)
+from predictors.least_squares import LinearFit, Method, Weights, check_method, fit_linear
 from predictors.remarks import refuse_unusable
 from predictors.under_load.complexity import Term, complexity_terms
 from predictors.under_load.load_aware import LoadedRuns, Targets, loaded_runs, targets

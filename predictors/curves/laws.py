@@ -25,13 +25,7 @@ from predictors.least_squares import (
     spread_range,
 )
 from predictors.observations import ObservedCurve, checked_targets, observed_curve, observed_frame
-from predictors.remarks import (
-    data_remarks,
-    far_remarks,
-    few_remark,
-    misfit_remark,
-    single_remarks,
-)
+from predictors.remarks import data_remarks, far_remarks, few_remark, misfit_remark, single_remarks
 
 
 class CurveEstimator(RuntimeEstimator):

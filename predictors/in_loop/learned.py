@@ -7,14 +7,7 @@ from typing import Any, Protocol, Self
 import numpy as np
 from numpy.typing import ArrayLike
 
-from predictors.base import (
-    BoolArray,
-    Estimator,
-    FloatArray,
-    IntArray,
-    Observation,
-    Remark,
-)
+from predictors.base import BoolArray, Estimator, FloatArray, IntArray, Observation, Remark
 from predictors.errors import AT_LEAST_0, AT_LEAST_1, POSITIVE
 from predictors.in_loop.per_application import PerApplication, or_unit
 from predictors.in_loop.residuals import NEW_COUNT, MeasuredCounts

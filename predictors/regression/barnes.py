@@ -11,12 +11,7 @@ from numpy.typing import ArrayLike
 
 from predictors.base import FloatArray, Remark
 from predictors.curves.estimator import Evidence
-from predictors.errors import (
-    BETWEEN_0_AND_1,
-    PredictorError,
-    UndeterminedError,
-    check_choice,
-)
+from predictors.errors import BETWEEN_0_AND_1, PredictorError, UndeterminedError, check_choice
 from predictors.observations import observed_curve
 from predictors.regression import validation as checks
 from predictors.regression.inputs import (

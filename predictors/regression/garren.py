@@ -13,12 +13,7 @@ from predictors.errors import POSITIVE_AND_FINITE, NotFittedError, PredictorErro
 from predictors.least_squares import cooks_distance
 from predictors.regression.barnes import LogLogPredictor
 from predictors.regression.inputs import OPTIONAL_INPUT, TrainingRuns, without_constants
-from predictors.regression.loglog import (
-    Choice,
-    model_of,
-    note_on_parts,
-    refusal,
-)
+from predictors.regression.loglog import Choice, model_of, note_on_parts, refusal
 from predictors.regression.loglog_kernels import DETERMINED, ROUNDING, linear_parts, region
 from predictors.regression.validation import choice_remarks, fit_remarks, focal_tolerance
 

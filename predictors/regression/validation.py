@@ -10,13 +10,7 @@ from numpy.typing import ArrayLike
 from predictors.base import FloatArray, Grade, Remark
 from predictors.errors import AT_LEAST_0, PredictorError
 from predictors.regression.inputs import TrainingRuns, counts_of
-from predictors.regression.loglog import (
-    Choice,
-    Form,
-    LogLogModel,
-    Split,
-    name_collinear,
-)
+from predictors.regression.loglog import Choice, Form, LogLogModel, Split, name_collinear
 from predictors.regression.loglog_kernels import (
     DETERMINED,
     FALLING_WORK,

@@ -15,12 +15,7 @@ import pandas as pd
 from numpy.typing import ArrayLike
 
 from predictors.base import BoolArray, Estimator, FloatArray, Remark, asked_of, run_table
-from predictors.errors import (
-    BETWEEN_0_AND_1,
-    PredictorError,
-    UndeterminedError,
-    check_choice,
-)
+from predictors.errors import BETWEEN_0_AND_1, PredictorError, UndeterminedError, check_choice
 from predictors.least_squares import (
     LinearFit,
     Method,

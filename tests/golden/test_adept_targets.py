@@ -6,12 +6,7 @@ import pytest
 from predictors import Adept, downey
 from predictors.adept.anomalies import paper_metric
 from predictors.adept.fit import anomaly_factor, distance_weights
-from predictors.adept.grid import (
-    envelope_boxes,
-    free_boxes,
-    serial_sigma,
-    unit_boxes,
-)
+from predictors.adept.grid import envelope_boxes, free_boxes, serial_sigma, unit_boxes
 
 pytestmark = pytest.mark.fast
 

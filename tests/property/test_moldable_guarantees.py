@@ -10,13 +10,7 @@ from hypothesis import strategies as st
 from moldable_toys import mold
 
 from sim.policies.allocation.iterative import UtilizationBased
-from sim.policies.allocation.local import (
-    TOPC24,
-    Fair,
-    LocalAllocation,
-    balanced,
-    fair_mu,
-)
+from sim.policies.allocation.local import TOPC24, Fair, LocalAllocation, balanced, fair_mu
 from sim.policies.allocation.turnaround import BestTurnaround
 
 JOBS = 4

@@ -18,12 +18,7 @@ from sim.report.gathering import Group, Sample, gather, groups_of
 from sim.report.page import forest
 from sim.report.tables import curve_rows, difference_figures, difference_rows
 from sim.report.verdict import best_of, verdict
-from sim.results.steady_state import (
-    SAME_JOBS,
-    partly_unsteady,
-    replications_of,
-    windows_sentences,
-)
+from sim.results.steady_state import SAME_JOBS, partly_unsteady, replications_of, windows_sentences
 from sim.statistics import Comparison, Interval, compare, log_ratios, share_of_gain
 
 pytestmark = pytest.mark.fast

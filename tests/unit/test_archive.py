@@ -9,13 +9,7 @@ import pytest
 from swf_samples import job_line
 
 from workloads.errors import WorkloadError
-from workloads.logs.archive import (
-    BASE_URL,
-    LOGS,
-    ArchiveLog,
-    fetch_log,
-    find_log,
-)
+from workloads.logs.archive import BASE_URL, LOGS, ArchiveLog, fetch_log, find_log
 from workloads.logs.cache import cache_folder
 from workloads.logs.log import ArchiveWorkload
 from workloads.streams import Streams

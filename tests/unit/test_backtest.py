@@ -15,14 +15,7 @@ from sim.results.sentences import BACKTESTS, backtest_sentences, distance, find_
 from sim.simulation.scene import play, set_scene
 from sim.site.comparison import spearman
 from sim.site.outages import Outage, gaps, low_weeks, outages_of, weeks_of, with_outages
-from sim.site.site_logs import (
-    Beginning,
-    beginning,
-    levels,
-    of_log,
-    recorded_schedule,
-    steady_begin,
-)
+from sim.site.site_logs import Beginning, beginning, levels, of_log, recorded_schedule, steady_begin
 from sim.site.site_pages import NEXT, change_lines
 from sim.warm import configuration
 from tests.former import WORLD

@@ -6,11 +6,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from sim.machine.failing import (
-    Lifetimes,
-    NodeFailures,
-    Repairs,
-)
+from sim.machine.failing import Lifetimes, NodeFailures, Repairs
 
 pytestmark = pytest.mark.fast
 

@@ -10,11 +10,7 @@ from known_walltime import expected_walltime
 from toys import ToyEstimate, rigid, rigid_truth, trace_of
 
 from benchmarks.single_job_recovery import recover
-from predictors.cycles.checkpointing import (
-    FixedRule,
-    NoCheckpoints,
-    daly_interval,
-)
+from predictors.cycles.checkpointing import FixedRule, NoCheckpoints, daly_interval
 from predictors.cycles.online import OnlineCyclePredictor
 from predictors.in_loop.dynamic import Dynamic
 from sim.engine.invariants import Checker

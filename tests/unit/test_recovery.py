@@ -9,11 +9,7 @@ from hypothesis import strategies as st
 from known_walltime import expected_walltime
 
 from benchmarks.single_job_recovery import recover
-from predictors.cycles.checkpointing import (
-    best_interval,
-    daly_interval,
-    young_interval,
-)
+from predictors.cycles.checkpointing import best_interval, daly_interval, young_interval
 from sim.errors import SimError
 from sim.machine.failing import Lifetimes, NodeFailures, Repairs
 

@@ -6,12 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from workloads.errors import WorkloadError
-from workloads.truth.assignment import (
-    assign_classes,
-    class_quotas,
-    pick_applications,
-    zipf_shares,
-)
+from workloads.truth.assignment import assign_classes, class_quotas, pick_applications, zipf_shares
 from workloads.truth.scales import choose_counts, spread_powers
 
 pytestmark = pytest.mark.fast

@@ -9,14 +9,7 @@ from numpy.typing import ArrayLike
 
 from workloads.base import BoolArray, FloatArray, IntArray
 from workloads.errors import WorkloadError
-from workloads.shapes.family import (
-    Curve,
-    DrawnFamily,
-    Range,
-    is_allowed,
-    parse_counts,
-    spread,
-)
+from workloads.shapes.family import Curve, DrawnFamily, Range, is_allowed, parse_counts, spread
 
 _MOST_STEPS = 5
 

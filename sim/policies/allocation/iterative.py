@@ -9,13 +9,7 @@ from numpy.typing import NDArray
 from predictors.base import FloatArray, IntArray
 from predictors.compiling import compiled
 from sim.errors import AT_LEAST_1, check_choice
-from sim.policies.molding.base import (
-    Candidates,
-    OpenCounts,
-    allow_all,
-    may_start,
-    settle_allowed,
-)
+from sim.policies.molding.base import Candidates, OpenCounts, allow_all, may_start, settle_allowed
 from sim.policies.passes.memory import OpenMemory, RuleMemory
 from sim.policies.ties import is_less, is_less_on
 from sim.state.availability import FIRST, LAST, Profile, lay, reserve_earliest

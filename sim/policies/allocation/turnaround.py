@@ -3,13 +3,7 @@
 from dataclasses import dataclass
 
 from predictors.compiling import compiled
-from sim.policies.molding.base import (
-    Candidates,
-    OpenCounts,
-    allow_all,
-    may_start,
-    settle_allowed,
-)
+from sim.policies.molding.base import Candidates, OpenCounts, allow_all, may_start, settle_allowed
 from sim.policies.passes.memory import RuleMemory
 from sim.state.run_state import State
 from sim.state.view import View

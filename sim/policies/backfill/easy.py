@@ -19,28 +19,13 @@ from sim.policies.base import Allocation, OpenAllocation
 from sim.policies.molding.base import may_start, mold_first
 from sim.policies.molding.scheduler import OpenScheduler
 from sim.policies.order import Order
-from sim.policies.passes.memory import (
-    RuleMemory,
-    foreseen,
-    is_refuted,
-    lay_running,
-    profile_of,
-)
+from sim.policies.passes.memory import RuleMemory, foreseen, is_refuted, lay_running, profile_of
 from sim.policies.passes.queue_rule import QUEUE_FUNCTIONS, QueueKeeper
 from sim.state.availability import BelievedEnds, reserve_earliest
 from sim.state.run_state import State, longer
 from sim.state.run_steps import holders_in
 from sim.state.view import View
-from sim.state.waiting_queue import (
-    BLOCK,
-    GROUP,
-    SIZES,
-    Queue,
-    Summaries,
-    follow,
-    forget_all,
-    row,
-)
+from sim.state.waiting_queue import BLOCK, GROUP, SIZES, Queue, Summaries, follow, forget_all, row
 
 
 @compiled(forceinline=True)

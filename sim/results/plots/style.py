@@ -206,7 +206,9 @@ def tidy(*every: "Axes") -> None:
 
 
 def legend(axes: "Axes", title: str = "") -> None:
-    """Put the legend beside the axes."""
+    """Put the legend beside the axes, if anything is drawn there."""
+    if not axes.get_legend_handles_labels()[0]:
+        return
     axes.legend(
         title=title or None, frameon=False, fontsize=8, title_fontsize=8,
         loc="upper left", bbox_to_anchor=(1.01, 1.0), borderaxespad=0.0,
