@@ -428,36 +428,25 @@ class EasyScheduler(QueueKeeper):
         self.functions = QUEUE_FUNCTIONS | {"decide": self.decides}
         super().__init__(view, order, allocation, reservations, strict, **known)
         self.reservations, self.strict = reservations, strict
-
-    @property
-    def promise(self) -> Promise | None:
-        """The head's start, with a single reservation."""
-        return "head" if self.reservations == 1 else None
+        self.promise: Promise | None = "head" if reservations == 1 else None
 
     @property
     def is_plain(self) -> bool:
         """Whether it is EASY with one reservation, or none, and jobs keep the order of arrival."""
         return acts_as(self, EasyScheduler) and self.by_arrival and self.decides is decide
 
-    @property
-    def shadow_time(self) -> float:
-        """When the reservation of the head begins, seconds."""
-        return float(self.backfilling["shadow_time"].item())
-
     def reserved_starts(self) -> dict[int, tuple[float, int, float]]:
         """Return start, processors and believed runtime of every reservation of this pass."""
         queue = self.queue
-        if queue.waiting == 0 or self.strict or self.reservations != 1:
-            return super().reserved_starts()
-        place = queue.head()
-        count, seconds = queue.processors.item(place), queue.runtime.item(place)
-        return {queue.job.item(place): (self.shadow_time, count, seconds)}
+        if self.reservations == 1 and not self.strict and queue.waiting > 0:
+            queue.start[queue.places()] = np.inf
+            queue.start[queue.head()] = self.backfilling["shadow_time"].item()
+        return super().reserved_starts()
 
     def prepare(self) -> None:
         """Plan with what is believed now; let those choose again who have to."""
         super().prepare()
-        is_asked = self.chooses_anew and self.queue.waiting > 0
-        if is_asked and _is_refuted(self.view._tables, self.memory.refutation_factor):
+        if self.chooses_anew and _is_refuted(self.view._tables, self.memory.refutation_factor):
             self.choose_anew()
 
     def find_starts(self) -> int:
