@@ -73,14 +73,12 @@ def shadow_and_extra(holders: BelievedEnds, free: int, wanted: int) -> tuple[flo
 @compiled
 def _promising(queue: Queue, own: int, free: int, spare: int, now: float, shadow: float) -> bool:
     """Say whether a row's jobs may hold one that may start, going by its shortest."""
-    size = 0
-    least = 1
-    while least <= free and size < SIZES:
-        shortest = queue.shortest[own, size]
+    for size in range(SIZES):
+        least, shortest = 1 << size, queue.shortest[own, size]
+        if least > free:
+            return False
         if now + shortest <= shadow or (least <= spare and shortest < np.inf):
             return True
-        size += 1
-        least *= 2
     return False
 
 
@@ -438,10 +436,11 @@ class EasyScheduler(QueueKeeper):
     def reserved_starts(self) -> dict[int, tuple[float, int, float]]:
         """Return start, processors and believed runtime of every reservation of this pass."""
         queue = self.queue
-        if self.reservations == 1 and not self.strict and queue.waiting > 0:
-            queue.start[queue.places()] = np.inf
-            queue.start[queue.head()] = self.backfilling["shadow_time"].item()
-        return super().reserved_starts()
+        if queue.waiting == 0 or self.strict or self.reservations != 1:
+            return super().reserved_starts()
+        place, start = queue.head(), self.backfilling["shadow_time"].item()
+        count, seconds = queue.processors.item(place), queue.runtime.item(place)
+        return {queue.job.item(place): (start, count, seconds)}
 
     def prepare(self) -> None:
         """Plan with what is believed now; let those choose again who have to."""
