@@ -176,9 +176,11 @@ class Advice:
         """
         if counts.size == 1:
             return counts, None
-        if (reading := self.read(job, view, counts)) is not None:
-            return reading.counts, reading
-        return np.array([view.requested_processors[job]]), None
+        reading = self.read(job, view, counts)
+        view._beliefs.say(job, decided=reading is not None)
+        if reading is None:
+            return np.array([view.requested_processors[job]]), None
+        return reading.counts, reading
 
     def read(self, job: int, view: View, counts: IntArray) -> Reading | None:
         """Return the curve of a moldable job, or None where the request stands.
@@ -193,11 +195,6 @@ class Advice:
         counts : numpy.ndarray of int, shape (n,), ascending
             Feasible counts.
         """
-        reading = self._read(job, view, counts)
-        view._beliefs.say(job, decided=reading is not None)
-        return reading
-
-    def _read(self, job: int, view: View, counts: IntArray) -> Reading | None:
         seen = view.predictor.support(job)
         asked, begin = self._within_reach(job, view, counts, seen)
         counts = asked[begin:]
@@ -208,8 +205,10 @@ class Advice:
             return None
         if (caution := view.predictor.caution(job)) != 1.0:
             runtimes = runtimes * caution
-        if self.distrust and self._is_unusable(job, view):
-            return None
+        if self.distrust:
+            grade, code = view.predictor.reliability(job, view.requested_processors[job])
+            if grade == UNUSABLE and code not in ELSEWHERE:
+                return None
         serial = float(runtimes[0])
         known = view.predictor.known_counts(job, asked)
         if known is not None:
@@ -239,7 +238,3 @@ class Advice:
             return asked, begin
         kept = asked[begin:][made_for]
         return (kept, 0) if kept[0] == 1 else (np.concatenate([[1], kept]), 1)
-
-    def _is_unusable(self, job: int, view: View) -> bool:
-        grade, code = view.predictor.reliability(job, view.requested_processors[job])
-        return grade == UNUSABLE and code not in ELSEWHERE

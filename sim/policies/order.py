@@ -5,7 +5,7 @@ arrival. Scores that papers maximise are negated here. Figures: policies.md 2.4;
 WFP3: Tang et al. 2009; F1 to F4: Carastan-Santos & de Camargo, SC'17.
 """
 
-from typing import Any, ClassVar, Protocol
+from typing import Protocol
 
 import numpy as np
 
@@ -39,20 +39,13 @@ class Order(Protocol):
         """
 
 
-class _Formula:
-    """An order by a formula of wait so far, processors and believed runtime."""
+class _FixedOrder:
+    """An order whose keys do not change while a job waits."""
 
     recomputed = False
-    formula: ClassVar[Any]
-
-    def keys(
-        self, now: float, submit: FloatArray, processors: IntArray, runtime: FloatArray
-    ) -> FloatArray:
-        """Return what the formula gives, a key a job."""
-        return np.asarray(self.formula(now - submit, processors, runtime))
 
 
-class FirstComeFirstServed:
+class FirstComeFirstServed(_FixedOrder):
     """In order of arrival.
 
     Examples
@@ -62,15 +55,13 @@ class FirstComeFirstServed:
     True
     """
 
-    recomputed = False
-
     def keys(
         self, now: float, submit: FloatArray, processors: IntArray, runtime: FloatArray
     ) -> None:
         """Keep the order of arrival."""
 
 
-class ShortestFirst(_Formula):
+class ShortestFirst(_FixedOrder):
     """SJF: least believed runtime first.
 
     Examples
@@ -80,10 +71,10 @@ class ShortestFirst(_Formula):
     [60.0, 30.0]
     """
 
-    formula = staticmethod(lambda w, n, r: r)
+    keys = staticmethod(lambda now, submit, processors, runtime: runtime)
 
 
-class LongestFirst(_Formula):
+class LongestFirst(_FixedOrder):
     """LJF: largest believed runtime first.
 
     Examples
@@ -93,22 +84,22 @@ class LongestFirst(_Formula):
     [-60.0, -30.0]
     """
 
-    formula = staticmethod(lambda w, n, r: -r)
+    keys = staticmethod(lambda now, submit, processors, runtime: -runtime)
 
 
-class SmallestAreaFirst(_Formula):
+class SmallestAreaFirst(_FixedOrder):
     """SAF: least processors times believed runtime first."""
 
-    formula = staticmethod(lambda w, n, r: r * n)
+    keys = staticmethod(lambda now, submit, processors, runtime: runtime * processors)
 
 
-class LargestAreaFirst(_Formula):
+class LargestAreaFirst(_FixedOrder):
     """LAF: largest processors times believed runtime first."""
 
-    formula = staticmethod(lambda w, n, r: -r * n)
+    keys = staticmethod(lambda now, submit, processors, runtime: -runtime * processors)
 
 
-class SmallestFirst(_Formula):
+class SmallestFirst(_FixedOrder):
     """Fewest processors first.
 
     Examples
@@ -118,10 +109,10 @@ class SmallestFirst(_Formula):
     [4.0, 8.0]
     """
 
-    formula = staticmethod(lambda w, n, r: n.astype(np.float64))
+    keys = staticmethod(lambda now, submit, processors, runtime: processors.astype(np.float64))
 
 
-class LargestFirst(_Formula):
+class LargestFirst(_FixedOrder):
     """Most processors first.
 
     Examples
@@ -131,24 +122,28 @@ class LargestFirst(_Formula):
     [-4.0, -8.0]
     """
 
-    formula = staticmethod(lambda w, n, r: -n.astype(np.float64))
+    keys = staticmethod(lambda now, submit, processors, runtime: -processors.astype(np.float64))
 
 
-class LargestExpansionFactor(_Formula):
+class LargestExpansionFactor:
     """LXF: largest (w + r) / r first, w the wait so far."""
 
     recomputed = True
-    formula = staticmethod(lambda w, n, r: -(w + r) / r)
+    keys = staticmethod(
+        lambda now, submit, processors, runtime: -(now - submit + runtime) / runtime
+    )
 
 
-class Wfp3(_Formula):
+class Wfp3:
     """WFP3: largest (w / r)^3 · n first (Tang et al. 2009)."""
 
     recomputed = True
-    formula = staticmethod(lambda w, n, r: -((w / r) ** 3) * n)
+    keys = staticmethod(
+        lambda now, submit, processors, runtime: -(((now - submit) / runtime) ** 3) * processors
+    )
 
 
-class Unicep(_Formula):
+class Unicep:
     """UNICEP: largest w / (log2(n) · r) first.
 
     Parameters
@@ -164,13 +159,18 @@ class Unicep(_Formula):
         check_choice(("first", "as_two"), serial=serial)
         self.serial = serial
 
-    def formula(self, w: FloatArray, n: IntArray, r: FloatArray) -> FloatArray:
+    def keys(
+        self, now: float, submit: FloatArray, processors: IntArray, runtime: FloatArray
+    ) -> FloatArray:
         """Return -w / (log2(n) · r)."""
-        width = np.log2(n) + 1e-15 if self.serial == "first" else np.log2(np.maximum(n, 2))
-        return -w / (width * r)
+        if self.serial == "first":
+            width = np.log2(processors) + 1e-15
+        else:
+            width = np.log2(np.maximum(processors, 2))
+        return -(now - submit) / (width * runtime)
 
 
-class Learned:
+class Learned(_FixedOrder):
     """F1 to F4: nonlinear functions that were regressed on simulated Lublin queues.
 
     The score is f(r, n) + c · log10(s), s the absolute submit time in seconds:
@@ -182,7 +182,6 @@ class Learned:
     """
 
     FUNCTIONS = ("F1", "F2", "F3", "F4")
-    recomputed = False
 
     def __init__(self, function: str = "F1") -> None:
         check_choice(self.FUNCTIONS, function=function)

@@ -117,8 +117,6 @@ def apart(
     ):
         partners.setdefault(source, set()).add(destination)
         partners.setdefault(destination, set()).add(source)
-    if not partners:
-        return ranked[:count]
     banned: set[int] = set()
     chosen = []
     for processor in ranked.tolist():

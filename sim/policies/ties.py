@@ -56,9 +56,7 @@ def first_least(values: FloatArray) -> int:
     >>> first_least(np.array([3.0, 1.0 + 1e-12, 1.0, 2.0]))
     1
     """
-    least = np.inf
-    for value in values:
-        least = min(least, value)
+    least = values.min()
     for k in range(values.size):
         if not is_less(least, values[k]):
             return k

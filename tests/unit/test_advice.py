@@ -157,7 +157,7 @@ def test_the_curve_decides_unless_the_request_stands_whatever_it_says():
     counts = view.counts(0)
     for grade, decided in (("unusable", False), ("warning", True), ("unusable", False)):
         predictor.grade = grade
-        assert (Advice().read(0, view, counts) is not None) == decided
+        assert (Advice().offer(0, view, counts)[1] is not None) == decided
         assert (0 not in view.predictor._preferences.undecided) == decided
     predictor.grade = ""
     assert SmallestTurnaround(adopters=0.0).choose(0, view, None) == 3

@@ -235,7 +235,7 @@ def test_easy_keeps_its_promise_to_the_head(jobs: list) -> None:
             inner.queue.see()
             if inner.queue.waiting:
                 job = inner.queue.job.item(inner.queue.head())
-                promised.setdefault(job, inner.shadow_time)
+                promised.setdefault(job, inner.backfilling["shadow_time"].item())
 
         def finished(self, engine: object) -> None:
             pass

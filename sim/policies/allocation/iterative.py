@@ -320,11 +320,6 @@ class WholeQueue(OpenCounts):
         super().__post_init__()
         AT_LEAST_1.check(depth=self.depth)
 
-    def planner(self, view: View, how: OpenMemory) -> Candidates:
-        """Begin a run of a rule that plans so."""
-        keeps = how._replace(depth=self.depth)
-        return Candidates(view, self, decide, plan_first, keeps)
-
 
 @dataclass(frozen=True, kw_only=True)
 class Iterative(WholeQueue):
@@ -350,7 +345,8 @@ class Iterative(WholeQueue):
 
     def open(self, view: View) -> Candidates:
         """Begin a run."""
-        return self.planner(view, OpenMemory(by_time=self.step == "time"))
+        keeps = OpenMemory(self.depth, by_time=self.step == "time")
+        return Candidates(view, self, decide, plan_first, keeps)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -368,4 +364,5 @@ class UtilizationBased(WholeQueue):
 
     def open(self, view: View) -> Candidates:
         """Begin a run."""
-        return self.planner(view, OpenMemory(fills_idle=True))
+        keeps = OpenMemory(self.depth, fills_idle=True)
+        return Candidates(view, self, decide, plan_first, keeps)

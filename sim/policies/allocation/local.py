@@ -122,12 +122,10 @@ class LocalAllocation(CurveRule):
 def balanced(counts: IntArray, runtimes: FloatArray) -> tuple[int, float]:
     """Return the place with the least max(α, β) up to the fastest count, and that ratio."""
     last = first_least(runtimes)
-    least = np.inf
+    areas = counts[: last + 1] * runtimes[: last + 1]
+    least, best, ratio = areas.min(), 0, np.inf
     for k in range(last + 1):
-        least = min(least, counts[k] * runtimes[k])
-    best, ratio = 0, np.inf
-    for k in range(last + 1):
-        worse = max(counts[k] * runtimes[k] / least, runtimes[k] / runtimes[last])
+        worse = max(areas[k] / least, runtimes[k] / runtimes[last])
         if is_less(worse, ratio):
             best, ratio = k, worse
     return best, ratio

@@ -629,12 +629,7 @@ class ReplanningScheduler(EasyScheduler):
     compiles_keys = True
 
     def __init__(self, view: View, order: Order, allocation: Allocation) -> None:
-        super().__init__(view, order, allocation, reservations=0, decides=replan)
-
-    def find_starts(self) -> int:
-        """Find whose reservation begins now, in the order as it is now."""
-        self.rank()
-        return int(self._decide(self.view._tables, self.memory))
+        super().__init__(view, order, allocation, ALL, decides=replan)
 
     def reserved_starts(self) -> dict[int, tuple[float, int, float]]:
         """Return start, processors and believed runtime of every reservation of this pass."""

@@ -58,14 +58,12 @@ def shadow_and_extra(holders: BelievedEnds, free: int, wanted: int) -> tuple[flo
 @compiled
 def _promising(queue: Queue, own: int, free: int, spare: int, now: float, shadow: float) -> bool:
     """Say whether a row's jobs may hold one that may start, going by its shortest."""
-    size = 0
-    least = 1
-    while least <= free and size < SIZES:
-        shortest = queue.shortest[own, size]
+    for size in range(SIZES):
+        least, shortest = 1 << size, queue.shortest[own, size]
+        if least > free:
+            return False
         if now + shortest <= shadow or (least <= spare and shortest < np.inf):
             return True
-        size += 1
-        least *= 2
     return False
 
 
@@ -413,36 +411,26 @@ class EasyScheduler(QueueKeeper):
         self.functions = QUEUE_FUNCTIONS | {"decide": self.decides}
         super().__init__(view, order, allocation, reservations, strict, **known)
         self.reservations, self.strict = reservations, strict
-
-    @property
-    def promise(self) -> Promise | None:
-        """The head's start, with a single reservation."""
-        return "head" if self.reservations == 1 else None
+        self.promise: Promise | None = "head" if reservations == 1 else None
 
     @property
     def is_plain(self) -> bool:
         """Whether it is EASY with one reservation, or none, and jobs keep the order of arrival."""
         return acts_as(self, EasyScheduler) and self.by_arrival and self.decides is decide
 
-    @property
-    def shadow_time(self) -> float:
-        """When the reservation of the head begins, seconds."""
-        return float(self.backfilling["shadow_time"].item())
-
     def reserved_starts(self) -> dict[int, tuple[float, int, float]]:
         """Return start, processors and believed runtime of every reservation of this pass."""
         queue = self.queue
         if queue.waiting == 0 or self.strict or self.reservations != 1:
             return super().reserved_starts()
-        place = queue.head()
+        place, start = queue.head(), self.backfilling["shadow_time"].item()
         count, seconds = queue.processors.item(place), queue.runtime.item(place)
-        return {queue.job.item(place): (self.shadow_time, count, seconds)}
+        return {queue.job.item(place): (start, count, seconds)}
 
     def prepare(self) -> None:
         """Plan with what is believed now; let those choose again who have to."""
         super().prepare()
-        is_asked = self.chooses_anew and self.queue.waiting > 0
-        if is_asked and _is_refuted(self.view._tables, self.memory.refutation_factor):
+        if self.chooses_anew and _is_refuted(self.view._tables, self.memory.refutation_factor):
             self.choose_anew()
 
     def find_starts(self) -> int:

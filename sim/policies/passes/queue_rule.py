@@ -270,6 +270,7 @@ class CompiledQueueRule(CompiledRule):
         """Begin a run whose jobs stand here; ask for all beliefs, if none is asked for later."""
         self._state, engine, memory = state, self._engine, self.memory
         jobs, all_jobs = engine.jobs, np.arange(state.processors.size)
+        self._arriving = state.run[["awaits_count", "admitted", "newcomer", "arrived"]]
         memory.requested[:], memory.user[:] = jobs.requested_processors, jobs.user
         if self._learns:
             memory.application[:] = jobs.application
@@ -336,10 +337,10 @@ class CompiledQueueRule(CompiledRule):
         """Tell the predictor who ended, and let who arrives, or has to choose again, do so."""
         self.finish()
         engine, keeper, state = self._engine, self._keeper, self._state
-        if state.run["awaits_count"].item():
-            job = state.run["admitted"].item()
-            if job == state.run["newcomer"].item():
-                engine.shown.arrive(range(job, state.run["arrived"].item()))
+        is_asked, job, newcomer, arrived = self._arriving.item()
+        if is_asked:
+            if job == newcomer:
+                engine.shown.arrive(range(job, arrived))
             processors, belief = keeper.choose(job)
             keeper.settle(job, processors, belief)
             engine.set_true_runtime(job, processors)
