@@ -17,9 +17,8 @@ from sim.policies.backfill.easy import find_backfills, find_heads
 from sim.policies.passes.sharing import Claims, SharingMemory, admit, equal_counts
 from sim.policies.reallocation.beliefs import TABLED, seconds_on
 from sim.state.availability import BelievedEnds
-from sim.state.columns import runtime_on
 from sim.state.run_state import State, make_room
-from sim.state.run_steps import ask_to_wake, holders_in, resize, start
+from sim.state.run_steps import ask_to_wake, holders_in, resize, runtime_on, start
 from sim.state.view import LEAST_BELIEF
 from sim.state.waiting_queue import pop, tidy
 

@@ -12,6 +12,7 @@ from predictors.in_loop.wrapper import has_curves
 from sim.engine.engine import Engine
 from sim.engine.loop import ask, keep_request, never_ask, start_nobody
 from sim.engine.protocols import acts_as
+from sim.engine.run_log import Explanations
 from sim.policies.allocation.rigid import Request
 from sim.policies.allocation.sa import chooses_by_offers
 from sim.policies.molding.base import Candidates
@@ -28,7 +29,6 @@ from sim.policies.passes.memory import (
     revise,
     set_menu,
 )
-from sim.state.columns import Explanations
 from sim.state.decisions import Decision, Start
 from sim.state.run_state import State
 from sim.state.view import LEAST_BELIEF, View
@@ -153,7 +153,7 @@ class QueueKeeper:
     def refresh(self) -> None:
         """Plan with what is believed now."""
         if self.revise():
-            _believe(self.view._without_ends, self.memory)
+            _believe(self.view._state.tables, self.memory)
 
     def find_starts(self) -> int:
         """Find who starts; return how many places were written to the queue's ``found``."""
@@ -177,7 +177,7 @@ class QueueKeeper:
 
     def enqueue(self, job: int, processors: int, runtime: float) -> None:
         """Let a job wait on a count, with a belief in seconds."""
-        view, state, memory = self.view, self.view._without_ends, self.memory
+        view, state, memory = self.view, self.view._state.tables, self.memory
         state.processors[job], state.belief[job] = processors, runtime
         memory.user[job] = view.jobs.user[job]
         memory.key[job] = self.key_of(job, processors, runtime)
@@ -231,7 +231,7 @@ class QueueKeeper:
 
     def believe_anew(self, place: int, job: int) -> float:
         """Ask again about the waiting job at a place."""
-        self.view._beliefs.forget([job])
+        self.view._beliefs.forget(job)
         return self.view.belief(job, self.queue.processors.item(place))
 
 
@@ -397,8 +397,8 @@ class CompiledQueueRule:
             processors = state.processors.item(job)
             start, end = state.start_time.item(job), calendar.end_time.item(job)
             if end > start and not calendar.killed.item(job):
-                engine.learn(job, processors, end - start, end, {}, {})
-            engine.beliefs.forget([job])
+                engine.learn(job, processors, end - start, end, {})
+            engine.beliefs.forget(job)
             engine.shown.leave(job)
         memory.ends_told[0] += new
         self._explain_started(state.run["started"].item())

@@ -15,11 +15,12 @@ from predictors.in_loop.wrapper import has_curves
 from sim.engine.engine import Engine
 from sim.engine.loop import queue_nobody
 from sim.engine.protocols import CompiledRule
+from sim.engine.run_log import Explanations
 from sim.policies.reallocation.beliefs import TABLED, Beliefs
-from sim.state.columns import Explanations, by_job, padded
 from sim.state.processors import held_ranges
 from sim.state.records import Stretches
 from sim.state.run_state import State, longer, struct_type, structure
+from sim.state.run_steps import by_job, padded
 from sim.state.view import LEAST_BELIEF, one_by_one
 from sim.state.waiting_queue import Queue, push
 from workloads.base import Tabled
