@@ -95,9 +95,7 @@ class Engine:
             corrections=np.array(setting(self.predictor, "corrections", ()), float),
         )
         self.event_list = EventList(state, state.tables, self.make_calendar())
-        self.sensor = EfficiencySensor(
-            setup.truth.serial_time, self.work.runtime, state, setup.sensor_noise
-        )
+        self.sensor = EfficiencySensor(self.work, state, setup.sensor_noise)
         state.processors_per_node = setup.machine.processors_per_node
         self._run = state.tables.run
         return state
@@ -213,18 +211,10 @@ class Engine:
         visible, application = self.jobs, self.jobs.application.item(job)
         if self._wants_split and "share" not in more:
             more = {**self.work.split(job, processors), **more}
-        observation = Observation(
-            application,
-            visible.size_class.item(job),
-            visible.size.item(job),
-            processors,
-            runtime,
-            now,
-            job,
-            more,
-        )
+        size_class, size = visible.size_class.item(job), visible.size.item(job)
+        observed = Observation(application, size_class, size, processors, runtime, now, job, more)
         self.beliefs.note(application, processors)
-        if self.predictor.observe(observation):
+        if self.predictor.observe(observed):
             self.state.revised.add(application)
 
     def move_believed_end(self, run: Run, end: float) -> None:

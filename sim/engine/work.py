@@ -1,6 +1,5 @@
 """How far each running job has come, by true runtimes, and what is measured of it."""
 
-from collections.abc import Callable
 from functools import cached_property
 from math import exp, isnan
 from typing import NamedTuple
@@ -31,7 +30,7 @@ class Work:
     """
 
     def __init__(self, trace: Trace, truth: GroundTruth, machine: Machine) -> None:
-        self._truth = truth
+        self._truth, self.serial_time = truth, truth.serial_time
         self._one_by_one = truth if isinstance(truth, TellsOneRuntime) else None
         self._machine = machine
         self._asked = trace.jobs["requested_processors"].to_numpy()
@@ -226,22 +225,14 @@ class EfficiencySensor:
 
     Parameters
     ----------
-    serial_time : numpy.ndarray of float, shape (n,), seconds
-    runtime : callable
-        Job index and count to the true runtime in seconds.
+    work : Work
     state : MachineState
         Where measurements are written down.
     noise : SensorNoise
     """
 
-    def __init__(
-        self,
-        serial_time: FloatArray,
-        runtime: Callable[[int, int], float],
-        state: MachineState,
-        noise: SensorNoise,
-    ) -> None:
-        self._serial_time, self._runtime, self._state = serial_time, runtime, state
+    def __init__(self, work: Work, state: MachineState, noise: SensorNoise) -> None:
+        self._work, self._state = work, state
         self._key, self._spread = noise
         self._number: dict[int, int] = {}
 
@@ -255,8 +246,8 @@ class EfficiencySensor:
             Whether this is another measurement than the last one of the job.
         """
         number = self._number[job] = self._number.get(job, 0) + anew
-        area = processors * self._runtime(job, processors)
-        measured = self._serial_time.item(job) / area if area > 0.0 else 1.0
+        area = processors * self._work.runtime(job, processors)
+        measured = self._work.serial_time.item(job) / area if area > 0.0 else 1.0
         if self._spread > 0.0:
             draw = normal_draw(self._key, job, number) if number else self._first_draws[job]
             measured *= exp(self._spread * draw)
@@ -265,7 +256,7 @@ class EfficiencySensor:
     @cached_property
     def _first_draws(self) -> FloatArray:
         """Of each job, the draw of its first measurement."""
-        jobs = np.arange(self._serial_time.size, dtype=np.uint64)
+        jobs = np.arange(self._work.serial_time.size, dtype=np.uint64)
         return normal_draws(self._key, jobs, np.zeros(jobs.size, np.int64))
 
     def begin(self, run: Run) -> None:

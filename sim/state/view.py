@@ -230,10 +230,8 @@ class ShownJobs:
         self._known = {**vars(jobs), **more}
         self._written = {name: np.zeros_like(column) for name, column in self._known.items()}
         self._feasible, self._special = feasible, dict[int, IntArray]()
-        self._columns: Any = [
-            (one_by_one(self._written[name]), one_by_one(known))
-            for name, known in self._known.items()
-        ]
+        pairs = zip(self._written.values(), self._known.values(), strict=True)
+        self._columns: Any = [tuple(map(one_by_one, pair)) for pair in pairs]
         shown = {name: sealed(column) for name, column in self._written.items()}
         self.jobs = VisibleJobs(**{name: shown[name] for name in vars(jobs)})
         self.more = {name: shown[name] for name in more}
