@@ -12,8 +12,7 @@ import pandas as pd
 from predictors.under_load.forecast import NwsMixture
 from predictors.under_load.rational import RationalPolynomial
 from sim.background.background import BackgroundLoad
-from sim.background.load_beliefs import LoadBeliefs
-from sim.background.load_sensors import LoadSensors
+from sim.background.load_beliefs import LoadBeliefs, LoadSensors
 from workloads.streams import Streams
 
 

@@ -17,7 +17,7 @@ from predictors.under_load.forecast import NwsMixture
 from predictors.under_load.load_aware import LoadForm, available
 from predictors.under_load.rational import RationalPolynomial
 from sim.background.background import CPU_ROUNDS, NETWORK_ROUNDS, BackgroundLoad
-from sim.background.load_sensors import LoadSensors
+from sim.background.load_beliefs import LoadSensors
 from workloads.streams import Streams
 
 LENGTHS = {"short": 120.0, "medium": 600.0, "long": 1800.0}

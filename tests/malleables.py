@@ -15,9 +15,10 @@ from sim.policies.base import Policy
 from sim.policies.order import FirstComeFirstServed
 from sim.policies.reallocation.beliefs import BelievedCurves, Members
 from sim.policies.reallocation.rule import Reallocation
+from sim.state.decisions import Preferences
 from sim.state.machine_state import MachineState, Run
 from sim.state.records import Records
-from sim.state.view import FeasibleCounts, View
+from sim.state.view import ShownJobs, View
 
 
 def power_truth(work: Sequence[float], powers: Sequence[float], largest: int) -> ToyTruth:
@@ -36,19 +37,17 @@ def beliefs_of(truth: ToyTruth, processors: int) -> BelievedCurves:
     labels, sizes = np.zeros(number, np.int64), np.full(number, np.nan)
     requested = np.array([truth.runtime(j, int(truth.reference[j])) for j in range(number)])
     jobs = VisibleJobs(labels, labels - 1, sizes, labels, truth.reference, requested)
-    counts = FeasibleCounts(truth.min_processors, truth.largest, {}, processors)
-    view = View(
-        MachineState(processors, number),
-        jobs,
-        ToyOracle(truth),
-        counts,
-        {
-            "submit_time": np.zeros(number),
-            "adopter_draws": np.zeros(number),
-            "malleable": np.ones(number, np.bool_),
-        },
-    )
-    return BelievedCurves(view)
+    more = {
+        "submit_time": np.zeros(number),
+        "adopter_draws": np.zeros(number),
+        "malleable": np.ones(number, np.bool_),
+        "least": truth.min_processors,
+        "largest": truth.largest,
+    }
+    shown = ShownJobs(jobs, more, truth.feasible, processors)
+    shown.arrive(range(number))
+    state = MachineState(processors, number)
+    return BelievedCurves(View(state, shown, ToyOracle(truth), Preferences()))
 
 
 def members_of(beliefs: BelievedCurves, held: Sequence[int], least: int = 1) -> Members:

@@ -11,8 +11,7 @@ from predictors.base import FloatArray, IntArray
 from predictors.compiling import compiled, direct
 from predictors.under_load.load_aware import Conditions, LoadForm, Parts, runtime_under
 from sim.background.background import LONGEST, LoadAhead, LoadedLinks
-from sim.background.load_beliefs import LoadBeliefs, Met
-from sim.background.load_sensors import RunSamples
+from sim.background.load_beliefs import LoadBeliefs, Met, RunSamples
 
 ONE = np.ones(1, np.int64)
 Meets = Callable[[int, float], tuple[float, float]]
@@ -147,7 +146,7 @@ class LoadForecast:
     >>> import numpy as np
     >>> from sim.background.background import BackgroundLoad
     >>> from sim.background.models import ConstantLoad
-    >>> from sim.background.load_sensors import LoadSensors
+    >>> from sim.background.load_beliefs import LoadSensors
     >>> from workloads.streams import Streams
     >>> load = BackgroundLoad(3, Streams(1), ConstantLoad(0.5), ConstantLoad(0.25))
     >>> forecast = LoadForecast(LoadBeliefs(LoadSensors(load, Streams(1))))
@@ -362,16 +361,15 @@ class LoadForecast:
 
     def _least_average(self, count: int, horizon: float) -> tuple[float, float]:
         """Return the least of the averages."""
-        return self._least_cpu(count, horizon), self._least_bandwidth(count, horizon)
-
-    def _least_cpu(self, count: int, horizon: float) -> float:
         if self.is_usual:
-            values = self._beliefs.standing(self.now).mean
+            values, ranked = self._beliefs.standing(self.now).mean, None
         else:
             values, ranked = self.cpu(horizon), self.fastest(horizon)
-            if ranked is not None and count <= ranked.size:
-                return float(values[ranked[count - 1]])
-        return float(self.least_of(count) @ np.sort(values))
+        if ranked is not None and count <= ranked.size:
+            cpu = values.item(ranked[count - 1])
+        else:
+            cpu = float(self.least_of(count) @ np.sort(values))
+        return cpu, self._least_bandwidth(count, horizon)
 
     def _least_bandwidth(self, count: int, horizon: float) -> float:
         chance = self.chance_of_a_link(count)

@@ -62,7 +62,7 @@ class Engine:
             self.beliefs.note(observation.application, observation.nprocs)
         self.collaborators: list[Collaborator] = []
         if (load := machine.outlook()) is not None:
-            self.collaborators.append(RunsUnderLoad(self, load, self.submit.item(0)))
+            self.collaborators.append(RunsUnderLoad(self, load))
         self.scheduler = setup.policy.begin(self.view)
         self.resizer = Resizer(self)
         self._learns = self.predictor.learns
@@ -94,9 +94,7 @@ class Engine:
             corrections=np.array(setting(self.predictor, "corrections", ()), float),
         )
         self.event_list = EventList(state, state.tables, self.make_calendar())
-        self.sensor = EfficiencySensor(
-            setup.truth.serial_time, self.work.runtime, state, setup.sensor_noise
-        )
+        self.sensor = EfficiencySensor(self.work, state, setup.sensor_noise)
         state.processors_per_node = setup.machine.processors_per_node
         self._run = state.tables.run
         return state
@@ -112,10 +110,9 @@ class Engine:
             "adopter_draws": np.zeros(len(self.submit)) if draws is None else draws,
         }
         self.malleable = more["malleable"]
-        self.shown = shown = ShownJobs(self.jobs, more, truth.feasible, processors)
-        self.predictor.attach(shown.jobs)
-        told = shown.jobs, self.predictor, shown.counts, shown.more
-        return View(self.state, *told, self.preferences)
+        self.shown = ShownJobs(self.jobs, more, truth.feasible, processors)
+        self.predictor.attach(self.shown.jobs)
+        return View(self.state, self.shown, self.predictor, self.preferences)
 
     def run(self) -> Records:
         """Run until nothing is left to happen."""
@@ -188,58 +185,35 @@ class Engine:
             each.ended(run, status)
         self.log.end(run, now, status)
         teaches = status == "completed" and now > run.start  # zero seconds say nothing
-        if teaches and self.preferences.past_errors is not None:
-            self._note_error(run, now)
+        errors, on_one_count = self.preferences.past_errors, run.changed == run.start
+        if teaches and errors is not None and on_one_count and run.number == 0:
+            believed = self.log.believed_at_start(run)
+            errors.note(self.jobs.application.item(job), believed, now - run.start)
         if run.resumes > now:
             self.resizer.refund_pause(run, now)
         if teaches and self._learns:
-            self._observe(run, now)
+            measured = self.machine.measured(run.nodes, run.start, now)
+            for processors, runtime, more in self.resizer.observed(run, now):
+                self.learn(job, processors, runtime, now, {**more, **measured})
         for follower, think in self._followers.get(job, ()):
             self.submit[follower] = now + think  # what is shown once it arrives
             Occurrence(self.clock, now + think, ARRIVAL, self._arrive_dependent, follower)
-        self.beliefs.forget([job])
+        self.beliefs.forget(job)
         self.shown.leave(job)
         self.state.efficiency.pop(job, None)
         self.work.drop(job)
 
-    def _note_error(self, run: Run, now: float) -> None:
-        """Compare a run with what was believed of it, if it was one run on one count."""
-        errors, on_one_count = self.preferences.past_errors, run.changed == run.start
-        if errors is not None and on_one_count and run.number == 0:
-            believed = self.log.believed_at_start(run)
-            errors.note(self.jobs.application.item(run.job), believed, now - run.start)
-
-    def _observe(self, run: Run, now: float) -> None:
-        """Tell the predictor of a run: its runtime, or what its segments say of it."""
-        measured = self.machine.measured(run.nodes, run.start, now)
-        for processors, runtime, more in self.resizer.observed(run, now):
-            self.learn(run.job, processors, runtime, now, more, measured)
-
     def learn(
-        self,
-        job: int,
-        processors: int,
-        runtime: float,
-        now: float,
-        more: Mapping[str, Any],
-        measured: Mapping[str, float],
+        self, job: int, processors: int, runtime: float, now: float, more: Mapping[str, Any]
     ) -> None:
         """Tell the predictor what a job's run took on a count, and what else is known of it."""
         visible, application = self.jobs, self.jobs.application.item(job)
-        if self._wants_split and not more:
-            more = self.work.split(job, processors)
-        observation = Observation(
-            application,
-            visible.size_class.item(job),
-            visible.size.item(job),
-            processors,
-            runtime,
-            now,
-            job,
-            {**more, **measured},
-        )
+        if self._wants_split and "share" not in more:
+            more = {**self.work.split(job, processors), **more}
+        size_class, size = visible.size_class.item(job), visible.size.item(job)
+        observed = Observation(application, size_class, size, processors, runtime, now, job, more)
         self.beliefs.note(application, processors)
-        if self.predictor.observe(observation):
+        if self.predictor.observe(observed):
             self.state.revised.add(application)
 
     def move_believed_end(self, run: Run, end: float) -> None:
@@ -325,10 +299,10 @@ class Engine:
     def set_true_runtime(self, job: int, processors: int) -> None:
         """Put down what a job will take on the count that it has chosen."""
         calendar = self.event_list.calendar
-        runtime = calendar.runtime[job] = self.work.runtime(job, processors)
+        calendar.runtime[job] = self.work.runtime(job, processors)
         if self.kills:
             calendar.limit[job] = self.resizer.whole_limit(job, processors)
-        self.sensor.measure(job, processors, runtime)
+        self.sensor.measure(job, processors)
 
     def _watched(self) -> Watched:
         """Return what whoever watches may see."""

@@ -52,7 +52,10 @@ class Checker(Watcher):
         believed += [(end, -1 - node, width) for node, (end, width) in view.machine.outages.items()]
         in_step = sorted(believed) == view.believed_ends.rows()
         _require(in_step, engine, "expected ends are out of step")
-        self._is_excused = _has_grown(view) or (self._may_delay and bool(view.changes.resized))
+        changes, moved = view.changes, view.changes.moved_ends.items()
+        has_grown = any(run.believed_end > before for run, before in moved)
+        has_grown |= bool(changes.revised or changes.outages_changed)
+        self._is_excused = has_grown or (self._may_delay and bool(changes.resized))
         if promise == "lent":
             rule, lending = scheduler.rule, scheduler.lending
             excused = self._is_excused or (self._has_changed and not rule.cost.free)
@@ -113,9 +116,8 @@ class Checker(Watcher):
             held.append((first, min(first + width, view.processors) - 1))
         following = 0
         for low, high in [*sorted(held), (view.processors, view.processors)]:
-            if low != following:
-                what = "held twice" if low < following else "neither held nor free"
-                raise InvariantError(f"t={view.now}: processor {min(low, following)} is {what}")
+            what = "held twice" if low < following else "neither held nor free"
+            _require(low == following, engine, f"processor {min(low, following)} is {what}")
             following = high + 1
         _require(count_processors(view.machine.idle()) == view.free, engine, "free count is wrong")
 
@@ -192,13 +194,6 @@ class Checker(Watcher):
         for job, (start, _, _) in reserved.items():
             _require(start > engine.view.now, engine, f"job index {job} is reserved in the past")
         _require_fit(engine, reserved.values())
-
-
-def _has_grown(view: View) -> bool:
-    """Say whether anybody may believe that something takes longer than was thought."""
-    return bool(view.changes.revised or view.changes.outages_changed) or any(
-        run.believed_end > before for run, before in view.changes.moved_ends.items()
-    )
 
 
 def _is_slowed(view: View, scheduler: Any) -> bool:

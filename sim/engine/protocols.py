@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Literal, Protocol
 
 from predictors.base import FloatArray, IntArray
-from sim.state.columns import Explanations
+from sim.engine.run_log import Explanations
 from sim.state.decisions import Decision
 from sim.state.machine_state import Run
 from sim.state.records import Records, Stretches

@@ -1,14 +1,71 @@
 """The engine's diary: starts and ends as they happen, made into records at the end."""
 
 from array import array
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from predictors.base import Explanation, FloatArray, IntArray, RuntimePredictor
-from sim.state.columns import Columns, Explanations
 from sim.state.machine_state import MachineState, Run, rewrite
 from sim.state.processors import held_ranges
 from sim.state.records import Consultations, Records, Stretches
+
+
+class Columns:
+    """A table that grows by rows and keeps numbers alone.
+
+    Parameters
+    ----------
+    kinds : str
+        The type code of each column, as `array.array` has them.
+    """
+
+    def __init__(self, kinds: str) -> None:
+        self._kinds, self._values = kinds, array("d")
+
+    def add(self, *row: float) -> int:
+        """Add a row and return its number; whole numbers are less than 2^53."""
+        values = self._values
+        number = len(values) // len(row)
+        values.extend(row)
+        return number
+
+    def item(self, row: int, column: int) -> float:
+        """Return a number."""
+        return self._values[row * len(self._kinds) + column]
+
+    def arrays(self) -> list[NDArray[Any]]:
+        """Return the columns."""
+        table = np.array(self._values).reshape(-1, len(self._kinds))
+        return [table[:, k].astype(kind) for k, kind in enumerate(self._kinds)]
+
+
+class Explanations:
+    """What beliefs rest on, a row a run in the order of the starts, or one for all runs."""
+
+    def __init__(self) -> None:
+        self._methods: list[str] = []
+        self._grades: list[str] = []
+        self._numbers = Columns("qqd")
+
+    def add(self, found: Explanation) -> None:
+        """Add what the next run's belief rests on."""
+        self._methods.append(found.method)
+        self._grades.append(found.reliability)
+        self._numbers.add(found.observations, found.runs_at_count, found.mean_at_count)
+
+    def columns(
+        self, job: IntArray, nprocs: IntArray, predictor: RuntimePredictor | None = None
+    ) -> dict[str, Any]:
+        """Return them as columns of consultations with an entry a run; ask once if nobody did."""
+        if predictor is not None and not self._methods:
+            self.add(predictor.explain(job.item(0), nprocs.item(0)))
+        names = "observations", "runs_at_count", "mean_at_count"
+        found = dict(zip(names, self._numbers.arrays(), strict=True))
+        found["method"] = np.array(self._methods, object)
+        found["reliability"] = np.array(self._grades, object)
+        return {name: np.broadcast_to(one, job.size) for name, one in found.items()}
 
 
 class RunLog:
@@ -94,7 +151,16 @@ class RunLog:
         """Return the records of a run in which every job has ended; nothing is noted any more."""
         last = np.frombuffer(self._last_run, np.int64)
         run_job, run_number, run_start, run_processors, run_belief, decided = self._runs.arrays()
-        stretches, first_start, end = self._laid_out(run_job, run_number), *np.empty((2, last.size))
+        run, start, processors, first = self._stretches.arrays()
+        stretches = Stretches(
+            job=run_job[run],
+            run=run_number[run],
+            start_time=start,
+            end_time=np.frombuffer(self._stretch_end),
+            processors=processors,
+            nodes=held_ranges(self._state.tables, first),
+        )
+        first_start, end = np.empty((2, last.size))
         first_start[run_job[::-1]] = run_start[::-1]  # of equal indices the last stands
         end[stretches.job] = stretches.end_time
         return Records(
@@ -118,15 +184,4 @@ class RunLog:
             ),
             counters={"starts": float(run_job.size)},
             processors=self._state.processors,
-        )
-
-    def _laid_out(self, run_job: IntArray, run_number: IntArray) -> Stretches:
-        run, start, processors, first = self._stretches.arrays()
-        return Stretches(
-            job=run_job[run],
-            run=run_number[run],
-            start_time=start,
-            end_time=np.frombuffer(self._stretch_end),
-            processors=processors,
-            nodes=held_ranges(self._state.tables, first),
         )

@@ -58,17 +58,15 @@ class RunsUnderLoad(Collaborator):
     engine : Engine
         About to begin.
     load : LoadForecast
-    begin : float
-        From when on, seconds.
     """
 
-    def __init__(self, engine: Any, load: "LoadForecast", begin: float) -> None:
+    def __init__(self, engine: Any, load: "LoadForecast") -> None:
         self._view: View = engine.view
         self._load = load
         self._move: Callable[[Run, float], None] = engine.move_believed_end
         state, shown = engine.state, cast("LoadForecast", ReadOnly(load))
         load.free_processors = lambda: as_numbers(state.idle())
-        load.now, load.picks_fastest = begin, engine.preferences.picks_fastest
+        load.now, load.picks_fastest = engine.submit.item(0), engine.preferences.picks_fastest
         state.load, asking = shown, provider(engine.predictor, NeedsLoad)
         self._every = None if asking is None else load.renew
         self._form: LoadForm = "effective" if asking is None else asking.load_form
@@ -82,8 +80,11 @@ class RunsUnderLoad(Collaborator):
         """Return the belief for the processors a run got, and the load they have now."""
         if self._every is not None:
             self._expect(run, run.start + self._every)
-        there = self._runtime(run)
-        if there is None or there == predicted:
+        if (parts := self._parts(run)) is None:  # nobody knows what load does to the job
+            return predicted
+        held = as_numbers(run.nodes)
+        there = max(self._load.runtime(parts, held, self._form), LEAST_BELIEF)
+        if there == predicted:
             return predicted
         stretched = there if planned == predicted else there * (planned / predicted)
         self._begun.append((run, run.believed_end, run.believed_end - planned + stretched))
@@ -91,16 +92,6 @@ class RunsUnderLoad(Collaborator):
 
     def _parts(self, run: Run) -> Parts | None:
         return self._view.predictor.parts(run.job, np.array([run.processors]))
-
-    def _runtime(self, run: Run) -> float | None:
-        """Return the predicted runtime of a run where it is under the load to come, seconds.
-
-        None if the predictor does not know what load does to the job.
-        """
-        parts = self._parts(run)
-        if parts is None:
-            return None
-        return max(self._load.runtime(parts, as_numbers(run.nodes), self._form), LEAST_BELIEF)
 
     def after_pass(self) -> None:
         """Believe what was predicted of runs that have just started, unless they were changed."""

@@ -1,6 +1,5 @@
 """How far each running job has come, by true runtimes, and what is measured of it."""
 
-from collections.abc import Callable, Sequence
 from functools import cached_property
 from math import exp, isnan
 from typing import NamedTuple
@@ -11,9 +10,8 @@ from predictors.base import FloatArray, IntArray, RuntimePredictor, VisibleJobs
 from predictors.in_loop.oracle import Oracle, normal_draw, normal_draws
 from sim.errors import SimError
 from sim.machine.base import Machine
-from sim.state.columns import by_job
 from sim.state.machine_state import MachineState, Run
-from sim.state.view import one_by_one
+from sim.state.run_steps import by_job
 from workloads.base import GroundTruth, Tabled, TellsOneRuntime, Trace
 
 
@@ -32,13 +30,11 @@ class Work:
     """
 
     def __init__(self, trace: Trace, truth: GroundTruth, machine: Machine) -> None:
-        self._truth = truth
+        self._truth, self.serial_time = truth, truth.serial_time
         self._one_by_one = truth if isinstance(truth, TellsOneRuntime) else None
         self._machine = machine
         self._asked = trace.jobs["requested_processors"].to_numpy()
         self._took = trace.jobs["reference_runtime"].to_numpy()
-        self._reference: Sequence[int] = one_by_one(self._asked)
-        self._reference_runtime: Sequence[float] = one_by_one(self._took)
         self._since: dict[int, float] = {}
         self._done: dict[int, float] = {}
         self._segments: dict[int, dict[int, tuple[float, float]]] = {}
@@ -83,8 +79,8 @@ class Work:
 
     def runtime(self, job: int, processors: int) -> float:
         """Return the true runtime of a job at a count, at full speed, in seconds."""
-        if processors == self._reference[job]:
-            return self._reference_runtime[job]
+        if processors == self._asked.item(job):
+            return float(self._took.item(job))
         if self._one_by_one is not None:
             return self._one_by_one.runtime_on(job, processors)
         return float(self._truth.runtimes(job, np.array([processors]))[0])
@@ -163,8 +159,8 @@ def followers(trace: Trace) -> dict[int, list[tuple[int, float]]]:
     followers: dict[int, list[tuple[int, float]]] = {}
     pairs = zip(jobs["preceding_job"].tolist(), jobs["think_time"].tolist(), strict=True)
     for job, (before, think) in enumerate(pairs):
-        leader = index.get(before)
-        if leader is not None and leader < job:
+        leader = index.get(before, job)
+        if leader < job:
             followers.setdefault(leader, []).append((job, max(think, 0.0)))
     return followers
 
@@ -229,41 +225,29 @@ class EfficiencySensor:
 
     Parameters
     ----------
-    serial_time : numpy.ndarray of float, shape (n,), seconds
-    runtime : callable
-        Job index and count to the true runtime in seconds.
+    work : Work
     state : MachineState
         Where measurements are written down.
     noise : SensorNoise
     """
 
-    def __init__(
-        self,
-        serial_time: FloatArray,
-        runtime: Callable[[int, int], float],
-        state: MachineState,
-        noise: SensorNoise,
-    ) -> None:
-        self._serial_time, self._runtime, self._state = serial_time, runtime, state
+    def __init__(self, work: Work, state: MachineState, noise: SensorNoise) -> None:
+        self._work, self._state = work, state
         self._key, self._spread = noise
         self._number: dict[int, int] = {}
 
-    def measure(
-        self, job: int, processors: int, runtime: float | None = None, anew: bool = False
-    ) -> None:
+    def measure(self, job: int, processors: int, anew: bool = False) -> None:
         """Write down how efficient a run is measured to be on what it holds.
 
         Parameters
         ----------
         job, processors : int
-        runtime : float, optional
-            The true runtime there, in seconds, where that is at hand.
         anew : bool
             Whether this is another measurement than the last one of the job.
         """
         number = self._number[job] = self._number.get(job, 0) + anew
-        area = processors * (self._runtime(job, processors) if runtime is None else runtime)
-        measured = self._serial_time.item(job) / area if area > 0.0 else 1.0
+        area = processors * self._work.runtime(job, processors)
+        measured = self._work.serial_time.item(job) / area if area > 0.0 else 1.0
         if self._spread > 0.0:
             draw = normal_draw(self._key, job, number) if number else self._first_draws[job]
             measured *= exp(self._spread * draw)
@@ -272,7 +256,7 @@ class EfficiencySensor:
     @cached_property
     def _first_draws(self) -> FloatArray:
         """Of each job, the draw of its first measurement."""
-        jobs = np.arange(self._serial_time.size, dtype=np.uint64)
+        jobs = np.arange(self._work.serial_time.size, dtype=np.uint64)
         return normal_draws(self._key, jobs, np.zeros(jobs.size, np.int64))
 
     def begin(self, run: Run) -> None:

@@ -1,7 +1,7 @@
 """What takes part in a run where nodes fail or jobs evolve: interruptions and restarts."""
 
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import replace
 from functools import partial
 from math import inf
@@ -66,8 +66,7 @@ def simulate_recovering(setup: Setup, evolving: EvolvingScene | None = None) -> 
         recovery = Recovery(engine, setup, evolving)
         engine.collaborators[:0] = [recovery, *recovery.followers]
         if isinstance(setup.machine, FailingMachine):
-            outages = NodeOutages(engine, setup.machine, recovery.work, recovery.interrupt)
-            engine.collaborators.append(outages)
+            engine.collaborators.append(NodeOutages(engine, setup.machine, recovery))
         return engine.run()
 
 
@@ -115,10 +114,9 @@ class Recovery(Collaborator):
     def complete(self, records: Records) -> Records:
         """Add what was lost: by the cycles of evolving jobs, by whole runs of others."""
         interrupted = float(self._engine.log.interruptions)
-        counters = {"node_failures": 0.0, "interrupted_runs": interrupted}
+        counters = {**records.counters, "node_failures": 0.0, "interrupted_runs": interrupted}
         if self._resubmits and self._engine.kills:
             counters["resubmissions"] = float(self._resubmitted.total())
-        counters = {**records.counters, **counters}
         number = len(self._engine.submit)
         evolving = np.array([self.work.evolves(job) for job in range(number)], np.bool_)
         held, status = records.stretches, np.array(records.status)
@@ -154,7 +152,7 @@ class Recovery(Collaborator):
         engine.log.interrupt(run, self._clock._now)
         if self.work.evolves(job):
             state.left[job] = self.work.left(job)
-        engine.beliefs.forget([job])
+        engine.beliefs.forget(job)
         if self._goes_ahead:
             state.ahead.add(job)
         state.arrived.append(job)
@@ -284,21 +282,13 @@ class NodeOutages(Collaborator):
     ----------
     engine : Engine
     machine : FailingMachine
-    work : Stages
-    interrupt : callable
-        Ends a run before its time.
+    recovery : Recovery
+        Puts back into the queue whose run is interrupted.
     """
 
-    def __init__(
-        self,
-        engine: Engine,
-        machine: FailingMachine,
-        work: Stages,
-        interrupt: Callable[[Run], None],
-    ) -> None:
-        self._failures = self._shrunk = 0
-        self._engine, self._machine, self._work = engine, machine, work
-        self._interrupt = interrupt
+    def __init__(self, engine: Engine, machine: FailingMachine, recovery: Recovery) -> None:
+        self._shrunk = 0
+        self._engine, self._machine, self._recovery = engine, machine, recovery
         self._ended: list[tuple[int, float, float]] = []
         self._failed_at: dict[int, float] = {}
         failures = machine.failures
@@ -308,11 +298,12 @@ class NodeOutages(Collaborator):
     def started(self, run: Run, planned: float, predicted: float) -> float:
         """Refuse to begin a job once more, and from zero, that cannot be expected to end."""
         job, processors, again, machine = run.job, run.processors, run.number, self._machine
-        if again < TRIES or self._work.evolves(job):
+        work = self._recovery.work
+        if again < TRIES or work.evolves(job):
             return predicted
         if machine.shrink_off_failed and self._engine.malleable[job]:
             return predicted
-        runtime = self._work.runtime(job, processors)
+        runtime = work.runtime(job, processors)
         starts = machine.expected_starts(runtime, processors)
         if starts > machine.max_restarts >= MOST_STARTS:
             raise SimError(
@@ -328,7 +319,8 @@ class NodeOutages(Collaborator):
     def complete(self, records: Records) -> Records:
         """Add what failed, and who went on without it."""
         assert records.recoveries is not None
-        counters = {**records.counters, "node_failures": float(self._failures)}
+        failures = len(self._ended) + len(self._failed_at)
+        counters = {**records.counters, "node_failures": float(failures)}
         if self._machine.shrink_off_failed:
             counters["shrunk_runs"] = float(self._shrunk)
         end = float(records.end_time.max(initial=0.0))  # of outages that still last too
@@ -360,7 +352,10 @@ class NodeOutages(Collaborator):
         if event.kind == "failure":
             self._fail(event.node)
         else:
-            self._repair(event.node)
+            state, failed_at = engine.state, self._failed_at.pop(event.node)
+            self._ended.append((event.node, failed_at, engine.clock._now))
+            state.repair(event.node)
+            state.release((self._machine.processors_of(event.node),))
         self._disturb()
         self._expect_next()
 
@@ -372,7 +367,6 @@ class NodeOutages(Collaborator):
     def _fail(self, node: int) -> None:
         """End what runs on a node, and take its processors out of service."""
         engine, now = self._engine, self._engine.clock._now
-        self._failures += 1
         first, last = self._machine.processors_of(node)
         self._lose(first, last)
         self._failed_at[node] = now
@@ -390,13 +384,7 @@ class NodeOutages(Collaborator):
                 engine.state.release(lost)
                 self._shrunk += 1
             elif lost:
-                self._interrupt(run)
-
-    def _repair(self, node: int) -> None:
-        engine, state = self._engine, self._engine.state
-        self._ended.append((node, self._failed_at.pop(node), engine.clock._now))
-        state.repair(node)
-        state.release((self._machine.processors_of(node),))
+                self._recovery.interrupt(run)
 
     def _believe(self, node: int, began: float, seconds: float) -> None:
         """Believe that a node is back after so many seconds."""

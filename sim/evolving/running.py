@@ -285,9 +285,8 @@ class Asker(Follower):
         count = run.processors if bound is None else self._efficient(run, bound)
         memory = self._scene.saving.memory
         if asks.memory and memory is not None and own.trend.count:
-            cells = own.trend.ahead(
-                np.array([0.0, self._pause(run, self._clock._now) / own.mean])
-            ).max()
+            reach = self._pause(run, self._clock._now) / own.mean
+            cells = own.trend.ahead(np.array([0.0, reach])).max()
             count = max(count, ceil(cells / memory))
         counts = self._view.counts(run.job)
         place = int(np.searchsorted(counts, count, side="left"))

@@ -5,7 +5,7 @@ slowest node.
 """
 
 import heapq
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from math import ceil, exp, gamma, inf, log, nextafter
 from typing import Literal, NamedTuple
@@ -110,7 +110,7 @@ class NodeInterference:
         self._changes[node] = known
         return known
 
-    def slowdown(self, nodes: Sequence[int], start: float, until: float) -> Slowdown:
+    def slowdown(self, nodes: Iterable[int], start: float, until: float) -> Slowdown:
         """Return how a job on these nodes is slowed from `start` to `until`.
 
         The job waits for its slowest node: it is slowed while any is disturbed.
@@ -434,10 +434,6 @@ class FailingMachine(Failing):
         nodes = ceil(processors / self.processors_per_node)
         return exp(min(nodes * runtime / lives.mtbf, 700.0))
 
-    def nodes_of(self, processors: Ranges) -> list[int]:
-        """Return the numbers of the nodes on which some processors sit."""
-        return sorted(nodes_of(processors, self.processors_per_node))
-
     def completion(
         self, start: float, runtime: float, nodes: Ranges, communication: float = 0.0
     ) -> float:
@@ -460,7 +456,8 @@ class FailingMachine(Failing):
             return start + seconds
         # No phase beyond this can matter: all of it would be done at the slowest.
         until = start + float(seconds.max(initial=0.0)) * self.phases.factor
-        return self.phases.slowdown(self.nodes_of(nodes), start, until).wall(seconds)
+        slowed = nodes_of(nodes, self.processors_per_node)
+        return self.phases.slowdown(slowed, start, until).wall(seconds)
 
     def progress(
         self, start: float, end: float, nodes: Ranges, communication: float = 0.0
@@ -468,4 +465,5 @@ class FailingMachine(Failing):
         """Return the work done from `start` to `end`, in seconds at full speed."""
         if self.phases is None:
             return end - start
-        return self.phases.slowdown(self.nodes_of(nodes), start, end).work(end)
+        slowed = nodes_of(nodes, self.processors_per_node)
+        return self.phases.slowdown(slowed, start, end).work(end)

@@ -10,9 +10,8 @@ from predictors.in_loop.oracle import NeedsTruth
 from predictors.under_load.forecast import Selection
 from predictors.under_load.load_aware import ExpectedLoad, LoadForm, Parts
 from sim.background.background import CPU_ROUNDS, NETWORK_ROUNDS, BackgroundLoad
-from sim.background.load_beliefs import Belief, LoadBeliefs
+from sim.background.load_beliefs import Belief, LoadBeliefs, LoadSensors
 from sim.background.load_forecast import LoadForecast
-from sim.background.load_sensors import LoadSensors
 from sim.background.models import ConstantLoad, LoadModel
 from sim.errors import AT_LEAST_1_AND_FINITE, FINITE, POSITIVE_AND_FINITE, Bounds, check_choice
 from sim.machine.base import Machine

@@ -6,9 +6,9 @@ from typing import Any
 import numpy as np
 
 from sim.engine.protocols import acts_as
+from sim.engine.run_log import Explanations
 from sim.errors import ConfigError
 from sim.machine.base import Dedicated, Machine
-from sim.state.columns import Explanations
 from sim.state.records import Consultations, Ranges, Records, Stretches
 from workloads.base import Trace, most_held
 

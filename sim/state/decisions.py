@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from sim.errors import POSITIVE_SHARE, ConfigError
+from sim.errors import POSITIVE_SHARE
 from sim.state.records import Ranges
 
 
@@ -140,7 +140,7 @@ class PastErrors:
     Raises
     ------
     ConfigError
-        If a value is out of range.
+        If the quantile is out of range.
 
     Examples
     --------
@@ -160,8 +160,6 @@ class PastErrors:
 
     def __init__(self, quantile: float, least: int = 3, memory: int = 64) -> None:
         POSITIVE_SHARE.check_or_null(**{"policy.error_quantile": quantile})
-        if not 1 <= least <= memory:
-            raise ConfigError(f"least must be 1 to {memory}, got {least}")
         self.quantile = quantile
         self._least = least
         self._memory = memory

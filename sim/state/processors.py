@@ -49,9 +49,8 @@ def as_numbers(ranges: Ranges) -> IntArray:
     >>> as_numbers(((0, 2), (7, 7))).tolist()
     [0, 1, 2, 7]
     """
-    if not ranges:
-        return np.zeros(0, np.int64)
-    return np.concatenate([np.arange(low, high + 1) for low, high in ranges])
+    numbers = [np.arange(low, high + 1) for low, high in ranges]
+    return np.concatenate(numbers or [np.zeros(0, np.int64)])
 
 
 def nodes_of(ranges: Ranges, width: int) -> set[int]:
@@ -104,11 +103,6 @@ class NodeSets(Sequence[Ranges]):
             raise IndexError(f"set {place} of {len(self)}")
         here = slice(*self.first[place % len(self) :][:2])
         return tuple(zip(self.low[here].tolist(), self.high[here].tolist(), strict=True))
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, Sequence) and list(self) == list(other)
-
-    __hash__ = None  # type: ignore[assignment]
 
     def part(self, rows: slice | IntArray) -> "NodeSets":
         """Return some of the sets."""

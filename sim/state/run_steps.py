@@ -14,7 +14,6 @@ from numpy.typing import NDArray
 from predictors.base import FloatArray, IntArray
 from predictors.compiling import compiled
 from sim.state.availability import BelievedEnds
-from sim.state.columns import runtime_on
 from sim.state.run_state import (
     State,
     allocate,
@@ -103,6 +102,28 @@ def make_calendar(jobs: int, running: int, **known: Any) -> Calendar:
     fields["limit"][:] = np.inf
     fields["by_count"] = Tabled(np.zeros((0, 0)), np.zeros(0, np.int64), np.zeros(0), np.zeros(0))
     return cast(Calendar, structure(maker(Calendar), fields | known))
+
+
+def padded(rows: list[FloatArray]) -> FloatArray:
+    """Return rows of unlike length as one table, with -1 behind the end of each."""
+    table = np.full((len(rows), max((row.size for row in rows), default=0)), -1.0)
+    for row, own in zip(table, rows, strict=True) if table.size > 0 else ():
+        row[: own.size] = own
+    return table
+
+
+def by_job(runtimes: dict[int, FloatArray], jobs: int) -> Tabled:
+    """Return runtimes by count, from no processors on, of some jobs out of so many."""
+    row, ones = np.full(jobs, -1), np.ones(jobs)
+    row[[*runtimes]] = np.arange(len(runtimes))
+    return Tabled(padded([*runtimes.values()]), row, ones, ones)
+
+
+@compiled
+def runtime_on(by_count: Tabled, job: int, processors: int) -> float:
+    """Return the runtime of a job on a count, seconds."""
+    scale = by_count.g[by_count.row[job], processors] / by_count.reference_g[job]
+    return float(by_count.runtimes[job] * scale)
 
 
 @compiled
@@ -311,9 +332,12 @@ def plan_ends(state: State, calendar: Calendar) -> None:
             calendar.killed[job] = True
         _plan_run(state, calendar, job, end)
     run.ends_planned = run.started
-    if run.resized > 0:
+    if run.resized > 0:  # put the heap of what happens next in order
         run.resized = 0
-        _heapify_events(state, calendar)
+        for place in range(run.running):
+            write_event(state, calendar, place, calendar.event_job[place])
+        for place in range(run.running // 2 - 1, -1, -1):
+            sift_down(calendar, place, run.running)
 
 
 @compiled
@@ -335,16 +359,6 @@ def _move_end(state: State, calendar: Calendar, job: int) -> None:
     left = max(1.0 - calendar.done[job], 0.0)
     end = calendar.end_time[job] = now + calendar.runtime[job] * left
     believe_end(state, job, rounded(state.believed_end[job], end, now))
-
-
-@compiled
-def _heapify_events(state: State, calendar: Calendar) -> None:
-    """Put the heap of what happens next in order."""
-    running = state.run[0].running
-    for place in range(running):
-        write_event(state, calendar, place, calendar.event_job[place])
-    for place in range(running // 2 - 1, -1, -1):
-        sift_down(calendar, place, running)
 
 
 @compiled(forceinline=True)

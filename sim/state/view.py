@@ -231,11 +231,8 @@ class ShownJobs:
         self._known = {**vars(jobs), **more}
         self._written = {name: np.zeros_like(column) for name, column in self._known.items()}
         self._feasible, self._special = feasible, dict[int, IntArray]()
-        self._columns: Any = [
-            (one_by_one(self._written[name]), one_by_one(known))
-            for name, known in self._known.items()
-        ]
-        self._least, self._largest = one_by_one(more["least"]), one_by_one(more["largest"])
+        pairs = zip(self._written.values(), self._known.values(), strict=True)
+        self._columns: Any = [tuple(map(one_by_one, pair)) for pair in pairs]
         shown = {name: sealed(column) for name, column in self._written.items()}
         self.jobs = VisibleJobs(**{name: shown[name] for name in vars(jobs)})
         self.more = {name: shown[name] for name in more}
@@ -255,7 +252,7 @@ class ShownJobs:
 
     def special(self, job: int) -> IntArray | None:
         """Return any job's feasible counts, None where every count between its extremes is."""
-        least, largest = self._least[job], self._largest[job]
+        least, largest = self._known["least"].item(job), self._known["largest"].item(job)
         counts = None if least == largest else self._feasible(job)
         return None if counts is None else sealed(counts[(counts >= least) & (counts <= largest)])
 
@@ -453,10 +450,9 @@ class Beliefs:
         if self._curve_is_belief:
             self._kept[job] = (processors, seconds)
 
-    def forget(self, jobs: Sequence[int]) -> None:
-        """Ask the predictor again about these jobs when next needed."""
-        for job in jobs:
-            self._kept.pop(job, None)
+    def forget(self, job: int) -> None:
+        """Ask the predictor again about a job when next needed."""
+        self._kept.pop(job, None)
 
     def note(self, application: int, processors: int) -> None:
         """Note that the predictor was told of a run of an application at a count."""
@@ -492,34 +488,30 @@ class View(ReadAlone):
     Parameters
     ----------
     state : MachineState
-    jobs : VisibleJobs
+    shown : ShownJobs
+        With ``submit_time``, ``malleable`` and ``adopter_draws`` besides.
     predictor : RuntimePredictor
-    feasible : FeasibleCounts
-    more : mapping of str to numpy.ndarray, shape (n,)
-        ``submit_time``, ``malleable`` and ``adopter_draws`` of the jobs.
     preferences : Preferences of the policy
     """
 
     def __init__(
         self,
         state: MachineState,
-        jobs: VisibleJobs,
+        shown: ShownJobs,
         predictor: RuntimePredictor,
-        feasible: FeasibleCounts,
-        more: Mapping[str, NDArray[Any]],
-        preferences: Preferences | None = None,
+        preferences: Preferences,
     ) -> None:
-        self._state, self._feasible = state, feasible
-        columns = {**vars(jobs), **more}
+        self._state, self._feasible = state, shown.counts
+        columns = {**vars(shown.jobs), **shown.more}
         singly = {name: one_by_one(columns[name]) for name in ONE_BY_ONE}
-        known = {**singly, "application": one_by_one(jobs.application)}
-        about = known, feasible, state.left, preferences or Preferences()
+        known = {**singly, "application": one_by_one(columns["application"])}
+        about = known, shown.counts, state.left, preferences
         self._beliefs = Beliefs(SeenPredictor(predictor, *about))
         vars(self).update(
             singly,
             machine=SeenMachine(state),
             changes=Changes(state),
-            jobs=SeenJobs(**vars(jobs), adopter_draws=more["adopter_draws"]),
+            jobs=SeenJobs(**vars(shown.jobs), adopter_draws=columns["adopter_draws"]),
             predictor=self._beliefs.predictor,
         )
 
@@ -568,12 +560,7 @@ class View(ReadAlone):
 
     @property
     def _tables(self) -> State:
-        """The state for rules of this program."""
-        return self._state.tables
-
-    @property
-    def _without_ends(self) -> State:
-        """The same where nobody asks who holds processors."""
+        """The state for rules of this program, where they ask who holds processors."""
         return self._state.tables
 
     def measured_efficiency(self, job: int) -> float:

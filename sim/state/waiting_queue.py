@@ -120,17 +120,16 @@ def summaries_in(queue: Queue) -> Summaries:
     return Summaries(queue.shortest, queue.summarised)
 
 
-def row_of(block: int) -> int:
+@compiled
+def row(block: int) -> int:
     """Return the row of a block's summary."""
     return block + block // GROUP + 1
 
 
-row = compiled()(row_of)
-
-
+@compiled
 def summaries_of(jobs: int) -> Summaries:
     """Return room for the summaries of a queue of so many jobs."""
-    rows = row_of(jobs // BLOCK) + 1
+    rows = row(jobs // BLOCK) + 1
     return Summaries(np.zeros((rows, SIZES)), np.zeros(rows, np.bool_))
 
 
@@ -168,8 +167,7 @@ def _grow(queue: Queue) -> None:
     queue.job, queue.processors = longer(queue.job, size), longer(queue.processors, size)
     queue.runtime, queue.start = longer(queue.runtime, size), longer(queue.start, size)
     queue.key, queue.found = longer(queue.key, size), np.zeros(size, np.int64)
-    rows = row(size // BLOCK) + 1
-    queue.shortest, queue.summarised = np.zeros((rows, SIZES)), np.zeros(rows, np.bool_)
+    queue.shortest, queue.summarised = summaries_of(size)
     queue.soonest = np.zeros(size // BLOCK + 1)
     queue.soonest[:] = -np.inf
     queue.at[0].layout += 1

@@ -10,9 +10,14 @@ from hypothesis import strategies as st
 from predictors.under_load.forecast import ADAPTIVE, GAINS, TIE, TRIM, NwsMixture
 from predictors.under_load.load_aware import MOST_ROUNDS, ROUNDS, SETTLED, Parts
 from sim.background.background import BackgroundLoad
-from sim.background.load_beliefs import DROP_AT_ONCE, LinkMixture, LoadBeliefs
+from sim.background.load_beliefs import (
+    DROP_AT_ONCE,
+    LinkMixture,
+    LoadBeliefs,
+    LoadPast,
+    LoadSensors,
+)
 from sim.background.load_forecast import LoadForecast
-from sim.background.load_sensors import LoadPast, LoadSensors
 from sim.background.models import RoundLoad
 from tests.loads import conditions
 from workloads.streams import Streams
@@ -146,7 +151,7 @@ def test_links_equal_histories_that_are_kept_one_by_one(looks, forget, block, mo
     }
     found, left = links.believed()
     assert dict(zip(found.tolist(), left.tolist(), strict=True)) == alone
-    assert len(links) == len(known)
+    assert len(links._known) == len(known)
 
 
 def settled(parts, conditions):

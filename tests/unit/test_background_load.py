@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from sim.background.background import KEPT_CHUNKS, BackgroundLoad
-from sim.background.load_sensors import LoadSensors
+from sim.background.load_beliefs import LoadSensors
 from sim.background.models import BurstyLoad, ConstantLoad, PeriodicLoad, RoundLoad
 from sim.errors import ConfigError
 from sim.machine.shared import Shared

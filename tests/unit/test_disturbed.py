@@ -10,6 +10,7 @@ from sim.engine.run import simulate
 from sim.engine.setup import Setup
 from sim.machine.base import Dedicated
 from sim.machine.failing import FailingMachine, NodeInterference
+from sim.state.processors import nodes_of
 
 
 def machine(processors=8, width=2, **more):
@@ -17,8 +18,8 @@ def machine(processors=8, width=2, **more):
 
 
 def test_nodes_of_processors():
-    assert machine().nodes_of(((0, 0), (3, 4), (7, 7))) == [0, 1, 2, 3]
-    assert machine().nodes_of(((2, 3),)) == [1]
+    assert nodes_of(((0, 0), (3, 4), (7, 7)), 2) == {0, 1, 2, 3}
+    assert nodes_of(((2, 3),), 2) == {1}
 
 
 @settings(max_examples=60)

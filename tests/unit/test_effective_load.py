@@ -7,9 +7,8 @@ import pytest
 
 from predictors.under_load.load_aware import Parts
 from sim.background.background import BackgroundLoad, LoadAhead, LoadedLinks
-from sim.background.load_beliefs import LoadBeliefs
+from sim.background.load_beliefs import LoadBeliefs, LoadPast, LoadSensors
 from sim.background.load_forecast import LoadForecast
-from sim.background.load_sensors import LoadPast, LoadSensors
 from sim.background.models import BurstyLoad, PeriodicLoad, RoundLoad
 from tests.loads import conditions, end_of
 from workloads.streams import Streams

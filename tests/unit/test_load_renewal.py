@@ -8,9 +8,8 @@ from predictors.in_loop.oracle import NoisyOracle
 from predictors.under_load.load_aware import Parts
 from scripts.composing import composed
 from sim.background.background import BackgroundLoad
-from sim.background.load_beliefs import LoadBeliefs
+from sim.background.load_beliefs import LoadBeliefs, LoadSensors
 from sim.background.load_forecast import LoadForecast
-from sim.background.load_sensors import LoadSensors
 from sim.background.models import RoundLoad
 from sim.background.recorded import RecordedLoad
 from sim.engine.engine import Engine

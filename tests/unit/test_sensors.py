@@ -14,9 +14,8 @@ RUN = Run(3, 0, ((0, 3),), 4, 0.0, 100.0)
 
 def sensor(noise=0.05, runtime=150.0):
     state = SimpleNamespace(efficiency={}, measured=set(), running={3: RUN}, name_runs=lambda: None)
-    serial = np.full(5, 120.0)
-    noise = SensorNoise(9, noise)
-    return EfficiencySensor(serial, lambda job, n: runtime / n, state, noise), state
+    work = SimpleNamespace(serial_time=np.full(5, 120.0), runtime=lambda job, n: runtime / n)
+    return EfficiencySensor(work, state, SensorNoise(9, noise)), state
 
 
 def test_a_running_job_is_measured_on_what_it_holds():

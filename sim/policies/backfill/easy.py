@@ -439,7 +439,7 @@ class EasyScheduler(QueueKeeper):
         view, queue, free = self.view, self.queue, self.view.free
         wanted = queue.processors[queue.places()].sum()
         is_open = self.strict or self.reservations == 0 or wanted <= free
-        return int(self._decide(view._without_ends if is_open else view._tables, self.memory))
+        return int(self._decide(view._state.tables if is_open else view._tables, self.memory))
 
     def choose_anew(self) -> list[int]:
         """Let each waiting job choose given those ahead; return who chose otherwise.

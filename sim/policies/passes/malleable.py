@@ -22,14 +22,14 @@ from predictors.compiling import compiled, record
 from sim.engine.engine import Engine
 from sim.engine.loop import queue_nobody
 from sim.engine.protocols import CompiledRule
+from sim.engine.run_log import Explanations
 from sim.policies.backfill.easy import find_backfills, find_heads
 from sim.policies.reallocation.beliefs import TABLED, BelievedCurves, seconds_on
 from sim.state.availability import BelievedEnds
-from sim.state.columns import Explanations, by_job, padded, runtime_on
 from sim.state.processors import held_ranges
 from sim.state.records import Stretches
 from sim.state.run_state import State, longer, make_room, struct_type, structure
-from sim.state.run_steps import ask_to_wake, holders_in, resize, start
+from sim.state.run_steps import ask_to_wake, by_job, holders_in, padded, resize, runtime_on, start
 from sim.state.view import LEAST_BELIEF, one_by_one
 from sim.state.waiting_queue import Queue, pop, push, tidy
 from workloads.base import Tabled

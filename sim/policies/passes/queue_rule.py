@@ -11,6 +11,7 @@ from predictors.in_loop.oracle import foresees
 from sim.engine.engine import Engine
 from sim.engine.loop import ask, keep_request, never_ask, start_nobody
 from sim.engine.protocols import CompiledRule, acts_as
+from sim.engine.run_log import Explanations
 from sim.policies.allocation.rigid import Request
 from sim.policies.allocation.sa import chooses_by_offers
 from sim.policies.molding.base import Candidates
@@ -25,7 +26,6 @@ from sim.policies.passes.memory import (
     must_ask,
     set_menu,
 )
-from sim.state.columns import Explanations
 from sim.state.decisions import Decision, Start
 from sim.state.run_state import State
 from sim.state.view import LEAST_BELIEF, View
@@ -174,12 +174,12 @@ class QueueKeeper:
         """Let a job wait on a count, with a belief in seconds."""
         self.settle(job, processors, runtime)
         self.memory.user[job] = self.view.jobs.user[job]
-        self._admit(self.view._without_ends, self.memory, job)
+        self._admit(self.view._state.tables, self.memory, job)
         self.queue.see()
 
     def settle(self, job: int, processors: int, runtime: float) -> None:
         """Put down which count a job has chosen, and its belief in seconds."""
-        state = self.view._without_ends
+        state = self.view._state.tables
         state.processors[job], state.belief[job] = processors, runtime
         self.memory.key[job] = self.key_of(job, processors, runtime)
 
@@ -219,7 +219,7 @@ class QueueKeeper:
             if view.jobs.application[job] not in revised:
                 continue
             if (belief := self.believe_anew(place, job)) != before:
-                queue.runtime[place] = view._without_ends.belief[job] = belief
+                queue.runtime[place] = view._state.tables.belief[job] = belief
                 kept["is_shorter"] |= belief < before
                 is_changed = True
         if is_changed:
@@ -228,7 +228,7 @@ class QueueKeeper:
 
     def believe_anew(self, place: int, job: int) -> float:
         """Ask again about the waiting job at a place."""
-        self.view._beliefs.forget([job])
+        self.view._beliefs.forget(job)
         return self.view.belief(job, self.queue.processors.item(place))
 
 
@@ -364,8 +364,8 @@ class CompiledQueueRule(CompiledRule):
             processors = state.processors.item(job)
             start, end = state.start_time.item(job), calendar.end_time.item(job)
             if end > start and not calendar.killed.item(job):
-                engine.learn(job, processors, end - start, end, {}, {})
-            engine.beliefs.forget([job])
+                engine.learn(job, processors, end - start, end, {})
+            engine.beliefs.forget(job)
             engine.shown.leave(job)
         kept["ends_told"] += new
         self._explain_started(state.run["started"].item())

@@ -32,8 +32,8 @@ from sim.policies.reallocation.costs import FREE, CostModel
 from sim.policies.reallocation.lending import LendingView
 from sim.policies.reallocation.shares import snap
 from sim.policies.reallocation.weighing import Weighing
-from sim.state.columns import padded
 from sim.state.decisions import Decision, Resize, Start, WakeAt
+from sim.state.run_steps import padded
 from sim.state.view import View
 
 
