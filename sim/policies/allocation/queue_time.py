@@ -137,10 +137,11 @@ def preferred(
         Which of `QUEUE_TIMES`.
     longest : float, seconds
     """
-    by_belief, freed, old = queue_time == 0, held.cumsum(), np.maximum(clock, 1.0)
+    by_belief, freed = queue_time == 0, held.cumsum()
+    old = clock if by_belief else np.maximum(clock, 1.0)
     runs = held, old, old if by_belief else np.log(longest / old), longest
     widest = held.max() if queue_time == 1 and held.size else 0
-    best, least, low, alone = 0, np.inf, 0.0, True
+    best, least, low, bound, alone = 0, np.inf, 0.0, 0.0, True
     for pick in range(counts.size):
         runtime, needed, wait = runtimes[pick], counts[pick] - free, 0.0
         if not is_less(runtime, least):
@@ -150,8 +151,11 @@ def preferred(
             wait = clock[place] if place < clock.size else np.inf
         elif needed > 0:
             if alone and needed > widest:
-                alone, low = False, 0.0
-            low, wait = predicted_end(runs, needed, alone, low, runtime, least)
+                alone, low, bound = False, 0.0, 0.0
+            if not is_less(bound + runtime, least):
+                continue
+            low, bound = predicted_end(runs, needed, alone, low, runtime, least)
+            wait = bound
         if is_less(wait + runtime, least):
             best, least = pick, wait + runtime
     return best
