@@ -549,9 +549,13 @@ def focal_fit(known, runtime, log_time, splits, centre, half_width):  # type: ig
     failed, way, _, _, uppers = linear_parts(fewer, its_runtime, splits[:, :, kept], np.empty(0))
     coefficients = np.zeros((1 if way < 0 else 2, known.shape[0] + 1))
     if failed == DETERMINED:
-        places = np.append(0, 1 + np.flatnonzero(stays))
         for p in range(coefficients.shape[0]):
-            coefficients[p, places] = solve_triangular(uppers[p], fewer.shape[0] + 1)
+            values, at = solve_triangular(uppers[p], fewer.shape[0] + 1), 1
+            coefficients[p, 0] = values[0]
+            for j in range(stays.size):
+                if stays[j]:
+                    coefficients[p, 1 + j] = values[at]
+                    at += 1
     all_kept = its_runtime.size == runtime.size
     low, high = np.empty(known.shape[0]), np.empty(known.shape[0])
     for j in range(low.size):
