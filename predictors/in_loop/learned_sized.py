@@ -274,7 +274,8 @@ def averages(latest, size):  # type: ignore[no-untyped-def]
     """
     table, places, _, span = latest
     number = span[LEVELS]
-    means, weights, squares, runs = np.zeros((4, number))
+    means, weights, squares = np.zeros(number), np.zeros(number), np.zeros(number)
+    runs = np.zeros(number)
     for i in range(span[BEGIN], span[END]):
         place, ratio = places[i], table[RATIO, i]
         if place < 0:
@@ -285,8 +286,11 @@ def averages(latest, size):  # type: ignore[no-untyped-def]
         weights[place] += weight
         squares[place] += weight * ratio * ratio
         runs[place] += 1.0
-    means /= weights
-    return means, runs, np.sum(runs * np.maximum(squares / weights - means * means, 0.0))
+    total = 0.0
+    for k in range(number):
+        means[k] /= weights[k]
+        total += runs[k] * max(squares[k] / weights[k] - means[k] * means[k], 0.0)
+    return means, runs, total
 
 
 @compiled
@@ -348,10 +352,13 @@ def asked_of(latest, fit, counts, size):  # type: ignore[no-untyped-def]
     It says it of the size inside those seen, of which log2 and the rest's factor come last.
     """
     compare(latest, fit)
-    log_counts = np.log2(np.concatenate((counts, latest.levels[: latest.span[LEVELS]])))
-    (log_size, factor), seconds = inside_of(fit, size), np.empty(log_counts.size)
+    number = latest.span[LEVELS]
+    log_counts, seconds = np.empty(counts.size + number), np.empty(counts.size + number)
+    log_size, factor = inside_of(fit, size)
     has_size = fit.known.shape[0] == 2
     for i in range(log_counts.size):
+        count = counts[i] if i < counts.size else latest.levels[i - counts.size]
+        log_counts[i] = np.log2(count)
         seconds[i] = seconds_by(fit.coefficients, log_counts[i], log_size, has_size)
     return log_counts, seconds, log_size, factor
 

@@ -58,13 +58,19 @@ def design_factor(known, response, weights, quadratic):  # type: ignore[no-untyp
     weights : numpy.ndarray, shape (n,), or (0,) for none
         Brought to a mean of one.
     """
-    inputs, root = known.shape[0], np.ones(response.size)
-    if weights.size:
-        root = (weights * (weights.size / weights.sum())) ** 0.5
-    table = np.empty((inputs + (3 if quadratic else 2), response.size))
-    table[0], table[1 : 1 + inputs], table[-1] = root, root * known, root * response
-    if quadratic:
-        table[1 + inputs] = root * known[0] * known[0]
+    inputs, total = known.shape[0], 0.0
+    for i in range(weights.size):
+        total += weights[i]
+    last = inputs + (2 if quadratic else 1)
+    table = np.empty((last + 1, response.size))
+    for i in range(response.size):
+        root = (weights[i] * (weights.size / total)) ** 0.5 if weights.size else 1.0
+        table[0, i] = root
+        for j in range(inputs):
+            table[1 + j, i] = root * known[j, i]
+        if quadratic:
+            table[1 + inputs, i] = root * known[0, i] * known[0, i]
+        table[last, i] = root * response[i]
     return qr_factor(table)
 
 
@@ -72,7 +78,9 @@ def design_factor(known, response, weights, quadratic):  # type: ignore[no-untyp
 def collinear_column(upper) -> int:  # type: ignore[no-untyped-def]
     """Return the first column of the design that those before it make up, or `DETERMINED`."""
     for j in range(1, upper.shape[0] - 1):
-        about_mean = np.sum(upper[1 : j + 1, j] ** 2)
+        about_mean = 0.0
+        for i in range(1, j + 1):
+            about_mean += upper[i, j] * upper[i, j]
         if abs(upper[j, j]) <= COLLINEAR * max(about_mean**0.5, abs(upper[0, j]) * 1e-4):
             return j
     return DETERMINED
@@ -94,7 +102,9 @@ def solve_triangular(upper, columns):  # type: ignore[no-untyped-def]
 @compiled
 def rmse_of(upper, columns, rows) -> float:  # type: ignore[no-untyped-def]
     """Return the RMSE over rows minus coefficients; NaN where none is left."""
-    squares = np.sum(upper[columns:, -1] ** 2)
+    last, squares = upper.shape[0] - 1, 0.0
+    for i in range(columns, last + 1):
+        squares += upper[i, last] * upper[i, last]
     return (squares / (rows - columns)) ** 0.5 if rows > columns else np.nan
 
 
@@ -110,11 +120,15 @@ def coefficients_of(uppers, columns, parts):  # type: ignore[no-untyped-def]
 @compiled
 def log_times(coefficients, known):  # type: ignore[no-untyped-def]
     """Return the fitted log2 time of each run; a coefficient past the inputs' is the square's."""
-    inputs, values = known.shape[0], np.full(known.shape[1], coefficients[0])
-    for j in range(inputs):
-        values += coefficients[1 + j] * known[j]
-    if coefficients.size > 1 + inputs:
-        values += coefficients[1 + inputs] * known[0] * known[0]
+    inputs = known.shape[0]
+    values = np.empty(known.shape[1])
+    for i in range(values.size):
+        value = coefficients[0]
+        for j in range(inputs):
+            value += coefficients[1 + j] * known[j, i]
+        if coefficients.size > 1 + inputs:
+            value += coefficients[1 + inputs] * known[0, i] * known[0, i]
+        values[i] = value
     return values
 
 
@@ -131,7 +145,8 @@ def predicted(coefficients: FloatArray, targets: FloatArray) -> FloatArray:
     seconds = np.zeros(targets.shape[1])
     for p in range(coefficients.shape[0]):
         logs = log_times(coefficients[p], targets)
-        seconds += 2.0 ** np.minimum(np.maximum(logs, -LARGEST_LOG), LARGEST_LOG)
+        for i in range(seconds.size):
+            seconds[i] += 2.0 ** min(max(logs[i], -LARGEST_LOG), LARGEST_LOG)
     return seconds
 
 
@@ -212,8 +227,13 @@ def usable(parts):  # type: ignore[no-untyped-def]
 @compiled
 def logs_of(times):  # type: ignore[no-untyped-def]
     """Return log2 of times; a zero counts as half the smallest positive one."""
-    least = np.where(times > 0.0, times, np.inf).min()
-    return np.log2(np.where(times > 0.0, times, 0.5 * least))
+    least, logs = np.inf, np.empty(times.size)
+    for i in range(times.size):
+        if times[i] > 0.0:
+            least = min(least, times[i])
+    for i in range(times.size):
+        logs[i] = np.log2(times[i] if times[i] > 0.0 else 0.5 * least)
+    return logs
 
 
 @compiled
@@ -529,9 +549,13 @@ def focal_fit(known, runtime, log_time, splits, centre, half_width):  # type: ig
     failed, way, _, _, uppers = linear_parts(fewer, its_runtime, splits[:, :, kept], np.empty(0))
     coefficients = np.zeros((1 if way < 0 else 2, known.shape[0] + 1))
     if failed == DETERMINED:
-        places = np.append(0, 1 + np.flatnonzero(stays))
         for p in range(coefficients.shape[0]):
-            coefficients[p, places] = solve_triangular(uppers[p], fewer.shape[0] + 1)
+            values, at = solve_triangular(uppers[p], fewer.shape[0] + 1), 1
+            coefficients[p, 0] = values[0]
+            for j in range(stays.size):
+                if stays[j]:
+                    coefficients[p, 1 + j] = values[at]
+                    at += 1
     all_kept = its_runtime.size == runtime.size
     low, high = np.empty(known.shape[0]), np.empty(known.shape[0])
     for j in range(low.size):
