@@ -67,7 +67,7 @@ class Twice:
         engine, state, shared = self.engine, self.engine.state, self.engine.view
         kept = [engine, engine.predictor, engine.machine, engine.work, engine.log, engine.clock]
         kept += [state, state.tables, shared, shared._beliefs, shared.predictor, state.load]
-        kept += [*shared._columns.values(), *vars(shared).values()]
+        kept += vars(shared).values()
         kept += [*state.running.values(), *state.ended, *state.moved_ends, *state.resized]
         twin = copy.deepcopy(self.inner, {id(one): one for one in kept})
         first, second = list(twin.decide()), list(self.inner.decide())
