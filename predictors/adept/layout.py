@@ -165,7 +165,7 @@ class Layout:
 
 
 def read_layout(curve: ObservedCurve, feasible: Feasible, metric: Metric) -> Layout:
-    """Look for special counts, a declining end, anomalous points and steps, in this order."""
+    """Look for special counts; among others for a declining end, anomalous points and steps."""
     special = None if feasible.restricts else special_family(curve.nprocs, curve.runtime)
     if special is not None:
         chosen = Feasible(special)

@@ -1,7 +1,8 @@
 """The terminal: for names that files hold, for tables that fit it, and for how far something is.
 
 In a table figures stay whole; what has no room follows below. How far something is stands on one
-line of a terminal or in a notebook, in lines elsewhere.
+line of a terminal or in a notebook, in lines elsewhere. Warnings wait until what they are of is
+shown.
 """
 
 import contextlib

@@ -471,7 +471,7 @@ class Met(NamedTuple):
 
 @dataclass(eq=False)
 class LoadBeliefs:
-    """Believed availability of every processor and link, from the sensors alone.
+    """Believed availability of every processor and link, from the sensors unless it is the truth.
 
     Taken further to the present whenever it is asked; between two samples nothing
     changes. Links that no sample ever found loaded are believed free.

@@ -14,7 +14,7 @@ from simpy.events import Event
 END, FAILURE, REPAIR, EXPIRY, ARRIVAL, WAKE = range(6)
 
 
-class Occurrence(Event):
+class EventNotice(Event):
     """An event that is already triggered, at an absolute time.
 
     Parameters

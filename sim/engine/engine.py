@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 
 from predictors.base import Observation, setting
-from sim.engine.clock import ARRIVAL, END, Clock, Occurrence
+from sim.engine.clock import ARRIVAL, END, Clock, EventNotice
 from sim.engine.event_list import CompiledPasses, EventList
-from sim.engine.loop import INSTANTS, NoRule, always_ask
+from sim.engine.loop import INSTANTS, EmptyMemory, always_ask
 from sim.engine.protocols import Collaborator
 from sim.engine.resizing import Resizer
 from sim.engine.run_log import RunLog
@@ -69,7 +69,7 @@ class Engine:
         self._wants_split = setting(self.predictor, "wants_split", False)
         self.kills = setup.overrun == "kill"
         self.endings: dict[int, Callable[[Run], None]] = {}
-        self._next: Occurrence | None = None
+        self._next: EventNotice | None = None
         self.ends_first = trace.feedback
 
     @cached_property
@@ -88,7 +88,7 @@ class Engine:
         self.make_calendar = partial(
             make_calendar,
             len(submit),
-            state.tables.found.size,
+            state.tables.holder_end.size,
             submit_time=np.maximum.accumulate(submit),
             requested_time=self.jobs.requested_time.astype(float),
             corrections=np.array(setting(self.predictor, "corrections", ()), float),
@@ -117,7 +117,7 @@ class Engine:
     def run(self) -> Records:
         """Run until nothing is left to happen."""
         if self.compiled is None:
-            nobody = NoRule(WaitingQueue().tables)
+            nobody = EmptyMemory(WaitingQueue().tables)
             self.event_list.bind(self.take_in, nobody, must_ask=always_ask)
         self._run = self.event_list.tables.run
         self.expect_next()
@@ -156,7 +156,7 @@ class Engine:
         following, expected = self.event_list.following, self._next
         is_due = expected is not None and expected.callbacks and expected.time <= following
         if following < np.inf and not is_due:
-            self._next = Occurrence(self.clock, following, END, self._begin_instant)
+            self._next = EventNotice(self.clock, following, END, self._begin_instant)
 
     def _begin_instant(self, occurrence: Any) -> None:
         """Take in ends first where others hang on them at this instant."""
@@ -197,7 +197,7 @@ class Engine:
                 self.learn(job, processors, runtime, now, {**more, **measured})
         for follower, think in self._followers.get(job, ()):
             self.submit[follower] = now + think  # what is shown once it arrives
-            Occurrence(self.clock, now + think, ARRIVAL, self._arrive_dependent, follower)
+            EventNotice(self.clock, now + think, ARRIVAL, self._arrive_dependent, follower)
         self.beliefs.forget(job)
         self.shown.leave(job)
         self.state.efficiency.pop(job, None)
@@ -286,7 +286,7 @@ class Engine:
                     f"the policy decided {decision!r}, which this run cannot carry out"
                 )
         self.tell_passed()
-        self.state.forget_news()
+        self.state.clear_changes()
         for each in self.collaborators:
             each.after_pass()
 

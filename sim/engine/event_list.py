@@ -1,6 +1,7 @@
 """The books of a run: who comes, and what really happens to whom when; the engine's alone.
 
-And the same where all passes of a run are compiled, with what is asked of Python then.
+`CompiledPasses` does the same where all passes of a run are compiled, and asks Python for what
+they wait for.
 """
 
 from collections.abc import Callable
@@ -35,7 +36,7 @@ class EventList:
     state : MachineState
         What may be known of it.
     tables : State
-        The same for compiled code; where jobs to come stand in it, no view leads there.
+        The same for compiled code; where jobs to come stand in it, no rule in Python looks at it.
     calendar : Calendar
         When what really happens.
     """
@@ -120,7 +121,7 @@ class EventList:
         return self._ended(ended), [state.running[job] for job in jobs], range(first, last)
 
 
-AT_ONCE = 1 << 19
+MOST_AT_ONCE = 1 << 19
 """Runtimes that are asked for together."""
 STATUSES = np.array(["completed", "killed"], object)
 
@@ -138,8 +139,8 @@ class CompiledPasses(EventList):
     def __init__(self, engine: Any, rule: CompiledRule) -> None:
         self._engine, self._rule = engine, rule
         tables = engine.state.tables
-        if not rule.asks_at_arrivals:  # jobs to come stand in a state that no view leads to
-            tables = idle_state(engine.view.processors, len(engine.submit), tables.found.size)
+        if not rule.asks_at_arrivals:  # jobs to come stand in a state of their own
+            tables = idle_state(engine.view.processors, len(engine.submit), tables.holder_end.size)
             tables.processors[:] = engine.jobs.requested_processors
         rule.begin(tables)
         super().__init__(engine.state, tables, engine.make_calendar(**self._known(tables)))
@@ -159,7 +160,7 @@ class CompiledPasses(EventList):
             known["limit"] = engine.jobs.requested_time.astype(float)
         if rule.offered is not None:
             chosen, counts = rule.offered
-            parts = [slice(k, k + AT_ONCE) for k in range(0, chosen.size, AT_ONCE)]
+            parts = [slice(k, k + MOST_AT_ONCE) for k in range(0, chosen.size, MOST_AT_ONCE)]
             runtimes = [engine.work.runtimes_at(chosen[part], counts[part]) for part in parts]
             known["offered"] = np.concatenate(runtimes)
         elif not rule.asks_at_arrivals:

@@ -103,7 +103,7 @@ DEFAULTS = dict(
 )
 
 
-class NoRule(NamedTuple):
+class EmptyMemory(NamedTuple):
     """What is kept of a run of which Python makes the passes: a queue in which nobody waits."""
 
     queue: Queue

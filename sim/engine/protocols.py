@@ -12,7 +12,8 @@ from sim.state.run_state import State
 from sim.state.view import View
 
 Promise = Literal["head", "starts", "ends", "fit", "lent"]
-"""What no pass moves later but for a belief that has grown: the start that is reserved for the
+"""What no pass moves later but for a belief that has grown, or a change of what runs or failed
+nodes hold: the start that is reserved for the
 head of the queue, those of all who wait, or the ends that go with them, where counts are open.
 Or that reservations and all that runs fit together; or, under reallocation, what the inner
 scheduler promises on what malleable jobs keep."""

@@ -1,4 +1,7 @@
-"""The engine's diary: starts and ends as they happen, made into records at the end."""
+"""The engine's diary: starts, changes and ends as they happen, and what beliefs rested on.
+
+It is made into records at the end.
+"""
 
 from array import array
 from typing import Any
@@ -12,7 +15,7 @@ from sim.state.processors import held_ranges
 from sim.state.records import Consultations, Records, Stretches
 
 
-class Columns:
+class GrowingTable:
     """A table that grows by rows and keeps numbers alone.
 
     Parameters
@@ -47,7 +50,7 @@ class Explanations:
     def __init__(self) -> None:
         self._methods: list[str] = []
         self._grades: list[str] = []
-        self._numbers = Columns("qqd")
+        self._numbers = GrowingTable("qqd")
 
     def add(self, found: Explanation) -> None:
         """Add what the next run's belief rests on."""
@@ -94,9 +97,9 @@ class RunLog:
         self.over, self.restarts = np.zeros(jobs, np.bool_), array("q", [0]) * jobs
         self._last_run = array("q", [-1]) * jobs
         self._status = ["waiting"] * jobs
-        self._runs = Columns("qqdqdb")  # job, number, start, processors, belief, decided
+        self._runs = GrowingTable("qqdqdb")  # job, number, start, processors, belief, decided
         self._rests_on = Explanations()
-        self._stretches = Columns("qdqq")  # run, start, processors, where its ranges begin
+        self._stretches = GrowingTable("qdqq")  # run, start, processors, where its ranges begin
         self._stretch_end = array("d")
 
     def is_started(self, job: int) -> bool:

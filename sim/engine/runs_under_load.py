@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from sim.background.load_forecast import LoadForecast
 
 RENEWAL_SHARE = 0.1
-"""A running job is predicted again no sooner than after this share of the time it has run."""
+"""A running job whose belief holds is predicted again after this share of the time it has run."""
 
 TOLERANCE = 0.05
 """A belief stands while the new remaining time is within this share of it."""

@@ -1,4 +1,7 @@
-"""How far each running job has come, by true runtimes, and what is measured of it."""
+"""How far each running job has come, by true runtimes, and what is measured of it.
+
+Besides, what a trace tells of who follows whom, and of what may be seen.
+"""
 
 from functools import cached_property
 from math import exp, isnan
@@ -266,7 +269,7 @@ class EfficiencySensor:
 
     def renew(self) -> None:
         """Measure again what a policy has read at an earlier instant."""
-        self._state.name_runs()
+        self._state.sync_runs()
         read, running = self._state.measured, self._state.running
         for job in read & running.keys():
             self.measure(job, running[job].processors, anew=True)

@@ -1,4 +1,4 @@
-"""What takes part in a run where nodes fail or jobs evolve: interruptions and restarts."""
+"""Runs in which nodes fail or jobs evolve: interruptions, restarts, outages, and how they begin."""
 
 from collections import Counter
 from collections.abc import Iterator
@@ -11,7 +11,7 @@ import numpy as np
 
 from predictors.base import provider
 from predictors.in_loop.dynamic import Dynamic
-from sim.engine.clock import EXPIRY, FAILURE, REPAIR, Occurrence, gc_paused
+from sim.engine.clock import EXPIRY, FAILURE, REPAIR, EventNotice, gc_paused
 from sim.engine.engine import Engine
 from sim.engine.protocols import Collaborator
 from sim.engine.setup import Setup
@@ -249,7 +249,7 @@ class Recovery(Collaborator):
         if run is None:
             raise PolicyError(f"Requeue of job index {decision.job}, which is not running")
         # Taken in at once, but after this pass, which has not seen it.
-        Occurrence(self._clock, now, FAILURE, self._give_up_place, run)
+        EventNotice(self._clock, now, FAILURE, self._give_up_place, run)
         return True
 
     def _give_up_place(self, occurrence: Any) -> None:
@@ -337,7 +337,7 @@ class NodeOutages(Collaborator):
         event = next(self._events, None)
         if event is not None:
             priority = FAILURE if event.kind == "failure" else REPAIR
-            Occurrence(self._engine.clock, event.time, priority, self._take_in, event)
+            EventNotice(self._engine.clock, event.time, priority, self._take_in, event)
 
     def _take_in(self, occurrence: Any) -> None:
         """Let a node fail or come back; stop when no job is left, or none can start."""
@@ -394,7 +394,7 @@ class NodeOutages(Collaborator):
         end = inf if is_over else began + seconds
         state.fail(node, end, count_processors((self._machine.processors_of(node),)))
         if not is_over:
-            Occurrence(engine.clock, end, EXPIRY, self._prolong, (node, began, end))
+            EventNotice(engine.clock, end, EXPIRY, self._prolong, (node, began, end))
 
     def _prolong(self, occurrence: Any) -> None:
         """Double the believed length of an outage that has outlived it."""

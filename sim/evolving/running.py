@@ -16,7 +16,7 @@ import numpy as np
 
 from predictors.cycles.online import CellTrend, RemainingTime
 from predictors.in_loop.dynamic import Dynamic
-from sim.engine.clock import FAILURE, WAKE, Occurrence
+from sim.engine.clock import FAILURE, WAKE, EventNotice
 from sim.engine.engine import Engine
 from sim.engine.protocols import Collaborator
 from sim.engine.runs_under_load import RENEWAL_SHARE
@@ -147,7 +147,7 @@ class _Self:
         Seconds at full speed of the present attempt up to which cycles were taken in.
     mean : float
         Seconds of a cycle lately.
-    look : Occurrence or None
+    look : EventNotice or None
         When it looks at itself next; any other that was planned is out of date.
     """
 
@@ -156,7 +156,7 @@ class _Self:
     ahead: RemainingTime
     seen: float = 0.0
     mean: float = inf
-    look: Occurrence | None = None
+    look: EventNotice | None = None
 
 
 class Asker(Follower):
@@ -221,7 +221,7 @@ class Asker(Follower):
         found = self._work.next_cycle_end(own.run, now + self._pause(own.run, now), own.seen)
         if found is not None:
             time, seconds = found
-            own.look = Occurrence(self._clock, max(time, now), WAKE, self._look, (own, seconds))
+            own.look = EventNotice(self._clock, max(time, now), WAKE, self._look, (own, seconds))
 
     def _look(self, occurrence: Any) -> None:
         """Let a job look at itself, and ask."""
@@ -375,7 +375,7 @@ class Asker(Follower):
         if not decision.cost >= 0:
             raise PolicyError(f"{decision!r}: a cost must be at least 0 seconds")
         run = engine.view.running[decision.job]
-        Occurrence(engine.clock, now, FAILURE, self._take_in, (run, decision))
+        EventNotice(engine.clock, now, FAILURE, self._take_in, (run, decision))
         return True
 
     def _take_in(self, occurrence: Any) -> None:
@@ -395,7 +395,7 @@ class Asker(Follower):
             self._reply(grant, "withdrawn")
         elif pending > 0.0 and asked.processors < run.processors:
             # Until then it needs what it gives back.
-            Occurrence(engine.clock, now + pending, FAILURE, self._take_in, (run, grant))
+            EventNotice(engine.clock, now + pending, FAILURE, self._take_in, (run, grant))
         else:
             self._reply(grant, "granted")
             self._work.finish_cycle(run, now)

@@ -1,8 +1,8 @@
 """Where each evolving job stands: what it has saved, and what its attempts cost.
 
-With `sim.engine.work` all that knows true runtimes. Areas are processor-seconds of the
-clock; where a machine is slowed, a run's area is shared out in proportion to its
-seconds at full speed.
+With `sim.engine.work`, and the calendar that is filled from it, all that knows true runtimes.
+Areas are processor-seconds of the clock; where a machine is slowed, a run's area is shared out in
+proportion to its seconds at full speed.
 """
 
 from collections.abc import Callable
@@ -245,7 +245,7 @@ class Stage:
     run : EvolvingRun
     saved : int
         Cycles in its last checkpoint.
-    begun : int
+    begun : float
         Share that its present run did not do, or did on other counts.
     first : int
         Cycles done when its present attempt began: more than `saved` after a resize.

@@ -1,4 +1,4 @@
-"""Simulations from Python, `sim.run` and `sim.sweep`, and what they return."""
+"""Simulations from Python, `sim.run` and `sim.sweep`, what they return, and how groups differ."""
 
 import io
 import warnings

@@ -1,1 +1,1 @@
-"""The state of a simulated machine, what policies see of it, and the decisions they return."""
+"""The state of a run and its compiled steps, what policies see, and the decisions they return."""

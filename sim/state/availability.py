@@ -1,7 +1,7 @@
-"""The availability profile: how many processors are believed free from now on.
+"""The availability profile: how many processors are believed free from now on; who holds others.
 
-All that passes call is compiled; every reservation [start, start + runtime) is taken out with the
-same two instants with which it was put in.
+What works on a profile is compiled; every reservation [start, start + runtime) is taken out with
+the same two instants with which it was put in.
 """
 
 from collections.abc import Collection, Iterable, Sequence
@@ -271,7 +271,8 @@ class BelievedEnds(NamedTuple):
     ----------
     end : numpy.ndarray of float, shape (n,), seconds
     job : numpy.ndarray of int, shape (n,)
-        Job indices; a failed node k, until its believed repair, is job -1 - k.
+        Job indices; a failed node k, until its believed repair, is job -1 - k. Under
+        reallocation job -1 holds processors back, too.
     processors : numpy.ndarray of int, shape (n,)
     """
 

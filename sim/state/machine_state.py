@@ -90,7 +90,7 @@ _make_room = direct(run_state.make_room)
 
 
 class MachineState:
-    """Who runs and waits, what is believed of it, and what is new since the last pass.
+    """Who runs and has just arrived, what is believed of it, and what is new since the last pass.
 
     Policies see it by a `View`, which does not let them write to it. When runs really end,
     and who is to come, `sim.engine.event_list.EventList` alone knows.
@@ -109,7 +109,7 @@ class MachineState:
         Size of the machine.
     running : dict of int to Run
     arrived : list of int
-        Jobs that arrived since the last pass, in queue order.
+        Jobs that arrived since the last pass, in order of arrival.
     ended : list of Run
         Since the last pass.
     moved_ends : dict of Run to float
@@ -139,7 +139,7 @@ class MachineState:
         What running jobs ask for, by job and kind, in the order of asking; a request
         that is neither granted nor refused stands.
     efficiency : dict of int to float
-        Of running jobs on the processors they hold, as measured now; see
+        Of jobs that run, or have settled their count, as measured now; see
         `sim.engine.work.EfficiencySensor`.
     measured : set of int
         Running jobs of which a policy has read that.
@@ -149,7 +149,7 @@ class MachineState:
         What compiled code knows of it.
     is_stale : bool
         Whether compiled passes have changed the tables, so that runs and what is new of them
-        are only there after `name_runs`.
+        are only there after `sync_runs`.
     """
 
     def __init__(self, processors: int, jobs: int) -> None:
@@ -175,13 +175,13 @@ class MachineState:
         self.load: Any = None
         self.is_stale, self._named = False, 0
 
-    def forget_news(self) -> None:
+    def clear_changes(self) -> None:
         """Forget what was new: the policy has seen it."""
         for news in (self.arrived, self.ended, self.moved_ends, self.revised, self.resized):
             news.clear()
         self.disturbed = self.outages_changed = False
 
-    def name_runs(self) -> None:
+    def sync_runs(self) -> None:
         """Name runs, and what is new at this instant, where compiled passes have changed them."""
         if not self.is_stale:
             return

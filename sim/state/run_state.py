@@ -103,22 +103,21 @@ RUN = record(
         ("awaits_count", "i8"),
     ]
 )
-"""What there is one of. `free` counts free processors; `free_ranges`, `ranges`, `holders`,
-`running`, `wakes` say how much of the tables of their names is in use. Of the jobs up to
-`arrived` those from `newcomer` on came at this instant; `ended_now` and `expired_now` count whose
-run ended, and whose belief expired, at it, and `woken_now` who woke. `pass_due` is 1 while the
-pass of an instant that was processed is to come; in it jobs up to `admitted` have been let wait,
-and `awaits_count` is 1 while Python is asked how many processors the next one gets. After
-`passes_per_return` passes Python has a chance. `sequence` numbers what is planned; the ends of
-the first `ends_planned` who started are. `resized` counts whose processors changed in this
-pass."""
+"""What there is one of. It is `now`, seconds; `free` counts free processors; `free_ranges`,
+`ranges`, `holders`, `running`, `wakes` say how much of the tables of their names is in use. Of the
+jobs up to `arrived` those from `newcomer` on came at this instant; `ended_now` and `expired_now`
+count whose run ended, and whose belief expired, at it, and `woken_now` who woke. `pass_due` is 1
+while the pass of an instant that was processed is to come; in it jobs up to `admitted` have been
+let wait, and `awaits_count` is 1 while Python is asked how many processors the next one gets. After
+`passes_per_return` passes Python has a chance. `sequence` numbers what is planned; the ends of the
+first `ends_planned` who started are. `resized` counts whose processors changed in this pass;
+`started` and `ended` count runs, `passes` and `events` what has been so far."""
 
 RANGE = record([("low", "i4"), ("high", "i4")])
 """Processors from one to another, both of them among it."""
 
 OF_HOLDERS = (
     "holder_end", "holder_job", "holder_processors", "ended_jobs", "expired_jobs", "resized_jobs",
-    "found",
 )  # fmt: skip
 GROWING = "ranges", "wakes"
 
@@ -147,8 +146,6 @@ class State(structref.StructRefProxy):
         Of equal ends the job indices ascend; a failed node k is job -1 - k.
     ended_jobs, expired_jobs, resized_jobs : numpy.ndarray of int, shape (r,)
         Who ended, whose belief expired at this instant, and whose processors changed in this pass.
-    found : numpy.ndarray of int, shape (r,)
-        Room for what a search finds.
     free_ranges : numpy.ndarray of RANGE
         Free processors, the lowest-numbered first.
     ranges : numpy.ndarray of RANGE
@@ -173,7 +170,6 @@ class State(structref.StructRefProxy):
     ended_jobs: IntArray
     expired_jobs: IntArray
     resized_jobs: IntArray
-    found: IntArray
     free_ranges: NDArray[Any]
 
     ranges: NDArray[Any]

@@ -1,4 +1,4 @@
-"""Compiled steps of a run: what starts, ends, expires and arrives, and when that is next.
+"""Compiled steps of a run: what starts, ends, expires, arrives and wakes, and when that is next.
 
 What really happens to each job when stands in a calendar, which the loop of events alone holds.
 A running job stands once in its heap of what happens next: the end of its run, or before that
@@ -179,12 +179,6 @@ def write_event(state: State, calendar: Calendar, place: int, job: int) -> None:
     run.sequence += 1
 
 
-LEAST_CORRECTION = 0.5
-"""Seconds: what rounding adds to a believed total is less."""
-
-# What searches look at
-
-
 @compiled(inline="always")
 def holders_in(state: State) -> BelievedEnds:
     """Return who holds processors, and until when by belief."""
@@ -194,7 +188,7 @@ def holders_in(state: State) -> BelievedEnds:
     )
 
 
-# Instants without another reason
+# Passes that were asked for
 
 
 @compiled
@@ -239,6 +233,9 @@ def _wake(state: State, now: float) -> int:
 
 
 # Steps
+
+LEAST_CORRECTION = 0.5
+"""Seconds: what rounding adds to a believed total is less."""
 
 
 @compiled(forceinline=True)

@@ -1,6 +1,7 @@
 """What a policy sees of a run: live, read-only, and never a true runtime.
 
-Of jobs what has arrived, of the machine its state, and of runtimes what is believed.
+Of jobs what has arrived, of the machine its state, and of runtimes what is believed, which is
+kept here.
 """
 
 from collections.abc import Callable, Mapping, Sequence, Set
@@ -194,7 +195,7 @@ class OfRuns(OfState[Value]):
     """The same of runs, and of what is new, which the state may have to catch up with."""
 
     def __get__(self, view: Any, owner: type) -> Value:
-        view._state.name_runs()
+        view._state.sync_runs()
         return super().__get__(view, owner)
 
 
@@ -524,7 +525,7 @@ class View(ReadAlone):
     running = OfRuns[Mapping[int, Run]](MappingProxyType)
     """Who runs, by job index."""
     arrived = OfRuns[Sequence[int]](tuple)
-    """Jobs that arrived since the last pass, in queue order."""
+    """Jobs that arrived since the last pass, in order of arrival."""
     ended = OfRuns[Sequence[Run]](tuple)
     """Runs that ended since the last pass."""
     others_wait = OfState[bool]()

@@ -127,7 +127,7 @@ def row(block: int) -> int:
 
 
 @compiled
-def summaries_of(jobs: int) -> Summaries:
+def empty_summaries(jobs: int) -> Summaries:
     """Return room for the summaries of a queue of so many jobs."""
     rows = row(jobs // BLOCK) + 1
     return Summaries(np.zeros((rows, SIZES)), np.zeros(rows, np.bool_))
@@ -167,7 +167,7 @@ def _grow(queue: Queue) -> None:
     queue.job, queue.processors = longer(queue.job, size), longer(queue.processors, size)
     queue.runtime, queue.start = longer(queue.runtime, size), longer(queue.start, size)
     queue.key, queue.found = longer(queue.key, size), np.zeros(size, np.int64)
-    queue.shortest, queue.summarised = summaries_of(size)
+    queue.shortest, queue.summarised = empty_summaries(size)
     queue.soonest = np.zeros(size // BLOCK + 1)
     queue.soonest[:] = -np.inf
     queue.at[0].layout += 1
@@ -257,7 +257,7 @@ class WaitingQueue:
     """Waiting jobs by rank, for rules in Python.
 
     Places are positions in the arrays from ``first`` to ``last``. They stay valid until
-    the next `push`, `rank` or `tidy`.
+    a job is pushed or the last one dropped, and the next `rank` or `tidy`.
 
     Attributes
     ----------
@@ -279,7 +279,7 @@ class WaitingQueue:
     def __init__(self) -> None:
         kinds: Any = kinds_in(Queue)
         room = {name: np.zeros(64, kinds[name]) for name in BY_PLACE}
-        more = {**summaries_of(64)._asdict(), "soonest": np.full(2, -np.inf)}
+        more = {**empty_summaries(64)._asdict(), "soonest": np.full(2, -np.inf)}
         fields = {"at": np.zeros(1, AT), **room, **more}
         self.tables = cast(Queue, structure(maker(Queue), fields, grows=fields.keys() - {"at"}))
         self._waiting = fields["at"]["waiting"]

@@ -44,7 +44,7 @@ class Model:
 
 def books_of(state, jobs, submit):
     """Return the books of jobs that are all submitted at an instant."""
-    running = state.tables.found.size
+    running = state.tables.holder_end.size
     calendar = make_calendar(jobs, running, submit_time=np.full(jobs, submit))
     return EventList(state, state.tables, calendar)
 

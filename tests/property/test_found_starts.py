@@ -7,7 +7,7 @@ from profiles import Profile
 from sim.policies.backfill.conservative import replan_soonest
 from sim.policies.passes.memory import reserve_rest
 from sim.state.availability import BelievedEnds, move_up, reserve_earliest
-from sim.state.waiting_queue import Waiting, summaries_of
+from sim.state.waiting_queue import Waiting, empty_summaries
 
 
 @pytest.mark.parametrize("processors", [5, 64, 1000])
@@ -57,7 +57,7 @@ def test_what_matters_now_is_reserved_as_in_the_whole_plan(processors, powers, n
         expected, starts = np.full(jobs, np.inf), np.full(jobs, np.inf)
         reserve_rest(whole.holes, now, Waiting(counts, runtimes, expected), first, jobs)
         found, plan = np.zeros(jobs, np.int64), Waiting(counts, runtimes, starts)
-        summaries = summaries_of(jobs)
+        summaries = empty_summaries(jobs)
         number, soonest = replan_soonest(soon.holes, now, plan, first, jobs, summaries, found)
         assert found[:number].tolist() == np.flatnonzero(expected <= now).tolist()
         assert soonest == expected[expected > now].min(initial=np.inf)

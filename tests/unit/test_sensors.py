@@ -13,7 +13,7 @@ RUN = Run(3, 0, ((0, 3),), 4, 0.0, 100.0)
 
 
 def sensor(noise=0.05, runtime=150.0):
-    state = SimpleNamespace(efficiency={}, measured=set(), running={3: RUN}, name_runs=lambda: None)
+    state = SimpleNamespace(efficiency={}, measured=set(), running={3: RUN}, sync_runs=lambda: None)
     work = SimpleNamespace(serial_time=np.full(5, 120.0), runtime=lambda job, n: runtime / n)
     return EfficiencySensor(work, state, SensorNoise(9, noise)), state
 

@@ -9,7 +9,7 @@ from predictors.base import FloatArray
 from predictors.compiling import compiled
 from sim.errors import AT_LEAST_0, POSITIVE, check_choice
 from sim.policies.advice import Reading, last_up_to
-from sim.policies.molding.base import Candidates, OpenCounts, may_start, settle_allowed
+from sim.policies.molding.base import Candidates, OpenCounts, may_start, mold_and_settle
 from sim.policies.passes.memory import OpenMemory, RuleMemory
 from sim.policies.ties import TIE
 from sim.state.run_state import State
@@ -95,7 +95,7 @@ def decide(state: State, memory: RuleMemory) -> int:
     """Find who starts, on counts up to its share of the work of all who wait."""
     is_due = may_start(state, memory)
     last = cut_at_shares(state, memory) if is_due or memory.open.keeps_shares else 0
-    return settle_allowed(state, memory, last if is_due else 0)
+    return mold_and_settle(state, memory, last if is_due else 0)
 
 
 class ShareLimit(Candidates):

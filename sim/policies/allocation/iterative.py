@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from predictors.base import FloatArray, IntArray
 from predictors.compiling import compiled
 from sim.errors import AT_LEAST_1, check_choice
-from sim.policies.molding.base import Candidates, OpenCounts, allow_all, may_start, settle_allowed
+from sim.policies.molding.base import Candidates, OpenCounts, allow_all, may_start, mold_and_settle
 from sim.policies.passes.memory import OpenMemory, RuleMemory
 from sim.policies.ties import is_less, is_less_on
 from sim.state.availability import FIRST, LAST, Profile, lay, reserve_earliest
@@ -300,7 +300,7 @@ def plan_first(state: State, memory: RuleMemory) -> int:
 def decide(state: State, memory: RuleMemory) -> int:
     """Find who starts of the first jobs, on counts by a plan."""
     last = plan_first(state, memory) if may_start(state, memory) else 0
-    return settle_allowed(state, memory, last)
+    return mold_and_settle(state, memory, last)
 
 
 @dataclass(frozen=True, kw_only=True)

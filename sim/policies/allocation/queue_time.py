@@ -10,7 +10,7 @@ from predictors.compiling import compiled
 from sim.errors import check_choice
 from sim.policies.advice import Reading
 from sim.policies.allocation.curve import average, knee
-from sim.policies.molding.base import Candidates, OpenCounts, may_start, settle_allowed
+from sim.policies.molding.base import Candidates, OpenCounts, may_start, mold_and_settle
 from sim.policies.passes.memory import OpenMemory, RuleMemory
 from sim.policies.ties import first_least, is_less
 from sim.state.run_state import State
@@ -208,7 +208,7 @@ def settle_heads(state: State, memory: RuleMemory) -> int:
 def decide(state: State, memory: RuleMemory) -> int:
     """Find which heads start, on the counts that they prefer."""
     last = settle_heads(state, memory) if may_start(state, memory) else 0
-    return settle_allowed(state, memory, last)
+    return mold_and_settle(state, memory, last)
 
 
 @dataclass(frozen=True, kw_only=True)

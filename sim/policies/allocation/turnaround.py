@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 from predictors.compiling import compiled
-from sim.policies.molding.base import Candidates, OpenCounts, allow_all, may_start, settle_allowed
+from sim.policies.molding.base import Candidates, OpenCounts, allow_all, may_start, mold_and_settle
 from sim.policies.passes.memory import RuleMemory
 from sim.state.run_state import State
 from sim.state.view import View
@@ -13,7 +13,7 @@ from sim.state.view import View
 def decide(state: State, memory: RuleMemory) -> int:
     """Find who starts, on the count with the earliest end."""
     last = allow_all(state, memory) if may_start(state, memory) else 0
-    return settle_allowed(state, memory, last)
+    return mold_and_settle(state, memory, last)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -12,7 +12,7 @@ from sim.engine.protocols import Promise, Scheduler
 from sim.policies.backfill.easy import EasyScheduler, is_hopeless, summarise
 from sim.policies.base import Allocation, OpenAllocation
 from sim.policies.molding.base import best_candidate
-from sim.policies.molding.scheduler import ALL, OpenKeeper, OpenScheduler
+from sim.policies.molding.scheduler import UNLIMITED, OpenKeeper, OpenScheduler
 from sim.policies.order import Order
 from sim.policies.passes.memory import (
     RuleMemory,
@@ -56,7 +56,7 @@ Freed = tuple[float, float, int]
 
 
 @compiled(forceinline=True)
-def look_again(memory: RuleMemory, now: float) -> None:
+def rescan(memory: RuleMemory, now: float) -> None:
     """See to it that this pass looks at all reservations for those that begin now."""
     memory.queue.soonest[:] = -np.inf
     memory.kept[0].next_start = now
@@ -154,7 +154,7 @@ def compress(memory: RuleMemory, now: float) -> None:
         at.first += 1
     if at.first == at.last:
         return
-    look_again(memory, now)
+    rescan(memory, now)
     begin, end, most = take_freed(memory, now)
     if most < 0:
         return
@@ -201,7 +201,7 @@ def repair(memory: RuleMemory, now: float) -> None:
             found += 1
     for k in lost[:found]:
         starts[k] = reserve_earliest(profile, now, counts[k], runtimes[k])
-    look_again(memory, now)
+    rescan(memory, now)
     note_freed(memory, now, np.inf)
 
 
@@ -291,7 +291,7 @@ def _changes(state: State) -> FloatArray:
 
 
 @compiled
-def take_in(state: State, memory: RuleMemory, changes: FloatArray, is_moved: bool) -> bool:
+def update_profile(state: State, memory: RuleMemory, changes: FloatArray, is_moved: bool) -> bool:
     """Bring profile and reservations up to date; say whether some may begin earlier.
 
     Parameters
@@ -319,7 +319,7 @@ def prepare(state: State, memory: RuleMemory) -> None:
     """Bring profile and reservations up to date."""
     run = state.run[0]
     if run.ended_now + run.expired_now + memory.kept[0].is_revised > 0:
-        if take_in(state, memory, _changes(state), False):
+        if update_profile(state, memory, _changes(state), False):
             compress(memory, run.now)
     else:
         make_room_for_all(state, memory)
@@ -506,7 +506,10 @@ def replan(state: State, memory: RuleMemory) -> int:
     return int(number)
 
 
-_take_in, _compress, _reserve_best = direct(take_in), direct(compress), direct(reserve_best)
+# The rules
+
+_update_profile, _compress = direct(update_profile), direct(compress)
+_reserve_best = direct(reserve_best)
 
 
 class Conservative:
@@ -534,7 +537,7 @@ class Conservative:
         """Begin a run."""
         if isinstance(allocation, OpenAllocation):
             if self.replan:
-                return OpenScheduler(view, order, allocation, ALL)
+                return OpenScheduler(view, order, allocation, UNLIMITED)
             return OpenConservativeScheduler(view, order, allocation)
         if self.replan:
             return ReplanningScheduler(view, order, allocation)
@@ -556,7 +559,7 @@ class ConservativeScheduler(QueueKeeper):
         """Bring profile and reservations up to date."""
         super().prepare()
         self.rank()
-        is_early = _take_in(self.view._tables, self.memory, *self._changes())
+        is_early = _update_profile(self.view._tables, self.memory, *self._changes())
         self._take_in_arrivals()
         if is_early:
             _compress(self.memory, self.view.now)
@@ -600,7 +603,7 @@ class OpenConservativeScheduler(OpenKeeper, ConservativeScheduler):
     A job takes the candidate of earliest end when it arrives; all arrivals of an instant are
     in the queue before the rule says what is allowed. When processors become free early,
     every waiting job in queue order may take another candidate if it then ends earlier; none
-    ever ends later than it was promised, unless beliefs grow.
+    ever ends later than it was promised, unless beliefs grow or nodes fail.
     """
 
     promise = "ends"
@@ -629,7 +632,7 @@ class ReplanningScheduler(EasyScheduler):
     compiles_keys = True
 
     def __init__(self, view: View, order: Order, allocation: Allocation) -> None:
-        super().__init__(view, order, allocation, ALL, decides=replan)
+        super().__init__(view, order, allocation, UNLIMITED, decides=replan)
 
     def reserved_starts(self) -> dict[int, tuple[float, int, float]]:
         """Return start, processors and believed runtime of every reservation of this pass."""

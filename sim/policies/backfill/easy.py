@@ -1,4 +1,4 @@
-"""EASY backfilling: reservations for the first k blocked jobs (Lifka 1995).
+"""EASY backfilling: reservations for the first k blocked jobs (Lifka 1995), or for none.
 
 A queue is searched for jobs that may start before a reservation by summaries of its blocks.
 """
@@ -16,7 +16,7 @@ from sim.engine.protocols import Promise, Scheduler, acts_as
 from sim.errors import AT_LEAST_1, PolicyError, check_choice
 from sim.policies.allocation.rigid import Request
 from sim.policies.base import Allocation, OpenAllocation
-from sim.policies.molding.base import may_start, mold_first
+from sim.policies.molding.base import may_start, mold_queue
 from sim.policies.molding.scheduler import OpenScheduler
 from sim.policies.order import Order
 from sim.policies.passes.memory import RuleMemory, foreseen, is_refuted, lay_running, profile_of
@@ -313,7 +313,7 @@ def decide_deep(state: State, memory: RuleMemory) -> int:
     A job whose count is settled is one with a single candidate: itself.
     """
     last = memory.queue.at[0].last if may_start(state, memory) else 0
-    return mold_first(state, memory, last)
+    return mold_queue(state, memory, last)
 
 
 _lay_running, _is_refuted = direct(lay_running), direct(is_refuted)

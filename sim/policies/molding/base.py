@@ -96,7 +96,7 @@ def best_candidate(
 
 
 @compiled
-def mold_first(state: State, memory: RuleMemory, last: int) -> int:
+def mold_queue(state: State, memory: RuleMemory, last: int) -> int:
     """Find, in queue order, who starts on which count; the first blocked ones reserve.
 
     Every job before a place takes the allowed candidate with the earliest end; once all
@@ -147,9 +147,9 @@ def mold_first(state: State, memory: RuleMemory, last: int) -> int:
 
 
 @compiled
-def settle_allowed(state: State, memory: RuleMemory, last: int) -> int:
+def mold_and_settle(state: State, memory: RuleMemory, last: int) -> int:
     """Do the same, and give those who are found the counts that they take."""
-    number, queue, counts = mold_first(state, memory, last), memory.queue, memory.menu_counts
+    number, queue, counts = mold_queue(state, memory, last), memory.queue, memory.menu_counts
     for place in queue.found[:number]:
         job, chosen = queue.job[place], queue.processors[place]
         pick = memory.menu_spans[job].low

@@ -6,7 +6,7 @@ from predictors.base import FloatArray, IntArray
 from predictors.compiling import direct
 from sim.engine.protocols import Promise
 from sim.policies.base import OpenAllocation
-from sim.policies.molding.base import Candidates, mold_first
+from sim.policies.molding.base import Candidates, mold_queue
 from sim.policies.order import Order
 from sim.policies.passes.memory import set_menu
 from sim.policies.passes.queue_rule import QueueKeeper
@@ -14,8 +14,8 @@ from sim.state.decisions import Start
 from sim.state.run_state import longer
 from sim.state.view import View, place_up_to
 
-_mold_first, _set_menu = direct(mold_first), direct(set_menu)
-ALL = np.iinfo(np.int64).max
+_mold_queue, _set_menu = direct(mold_queue), direct(set_menu)
+UNLIMITED = np.iinfo(np.int64).max
 """As many reservations as there are jobs."""
 
 
@@ -28,7 +28,7 @@ class OpenKeeper(QueueKeeper):
     order : Order
     allocation : OpenAllocation
     reservations : int
-        Of those that plan anew in every pass: 0 is first fit, 1 is EASY, `ALL` is conservative.
+        Of those that plan anew in every pass: 0 is first fit, 1 EASY, `UNLIMITED` conservative.
     strict : bool
         Likewise, whether nobody passes a blocked job.
 
@@ -118,4 +118,4 @@ class OpenScheduler(OpenKeeper):
 
     def _plan(self, last: int) -> int:
         """Find who starts before a place, and make the reservations."""
-        return int(_mold_first(self.view._tables, self.memory, last))
+        return int(_mold_queue(self.view._tables, self.memory, last))

@@ -1,1 +1,1 @@
-"""Compiled passes: rules over the tables of a run, from instant to instant without Python."""
+"""Passes of queues and of malleable jobs, compiled and in Python, and what they keep."""

@@ -4,8 +4,8 @@ Jobs start as if each run kept no more than its least, where the rule reclaims w
 beyond it. A pass is `begin_pass`, the rule's `shares` of what is claimed, and `end_pass`. Where a
 job may get nothing, `claim_all` and `defer` come before. What stands between passes is the
 `SharingMemory`; what may be asked of jobs is asked before the run, by `CompiledSharingRule`.
-What is decided about plain arrays (`lent_end`, `leave_room`, `shared_among`, `stands`) is what
-passes in Python go by, too: `sim.policies.reallocation.rule`.
+What is decided about plain arrays (`lent_end`, `leave_room`, `shared_among`,
+`shares_hold`) is what passes in Python go by, too: `sim.policies.reallocation.rule`.
 """
 
 from collections.abc import Callable
@@ -157,6 +157,7 @@ class SharingMemory(structref.StructRefProxy):
     readings : numpy.ndarray of float, shape (n, r)
         Of all jobs, for `Claims`.
     weighs_work, reclaims : bool
+        As the rule says.
     parameters : numpy.ndarray of float, shape (p,)
         All of the rule.
     searches : numpy.ndarray of SEARCH, shape (n,)
@@ -427,7 +428,7 @@ def shared_among(jobs: IntArray, largest: IntArray, shares: IntArray, total: int
 
 
 @compiled
-def stands(
+def shares_hold(
     before: SharedOut, jobs: IntArray, least: IntArray, largest: IntArray, total: int
 ) -> bool:
     """Say whether the shares stand after the starts: among the same jobs with the same limits."""
@@ -590,13 +591,16 @@ def decide_deferring(state: State, sharing: SharingMemory) -> int:
     defer(state, sharing, before.jobs)
     jobs, claims = begin_pass(state, sharing)
     shares, deferred = before.shares, sharing.deferred[: sharing.tally[0].deferred]
-    if not stands(before, jobs, claims.least, claims.largest, claims.total):
+    if not shares_hold(before, jobs, claims.least, claims.largest, claims.total):
         if deferred.size > 0:
             _, beside = _claim_beside(state, sharing, jobs, deferred, claims.total)
             shares = sharing.shares(beside)
         if deferred.size == 0 or shares[jobs.size :].any():
             shares = sharing.shares(claims)
     return end_pass(state, sharing, jobs, shares[: jobs.size])
+
+
+# What is asked before the run
 
 
 class CompiledSharingRule(CompiledRule):
@@ -659,7 +663,7 @@ class CompiledSharingRule(CompiledRule):
         np.copyto(wanted, own["least"], where=own["least"] > 0)
         believed = self._believed(own)
         state.belief[:] = self._believed_on(wanted)
-        running = state.found.size
+        running = state.holder_end.size
         fields = {
             "jobs": own,
             "shares": self._rule.shares,

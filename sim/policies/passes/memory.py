@@ -126,7 +126,7 @@ class RuleMemory(structref.StructRefProxy):
     menu_runtimes : numpy.ndarray of float, shape (c,), seconds
         Believed on each of these counts.
     requested : numpy.ndarray of int, shape (n,)
-        Processors of each job.
+        Processors that each job requests.
     margin : float
         Of `sim.policies.allocation.sa.least_turnaround`.
     most_area : tuple of (float, float)
@@ -170,7 +170,6 @@ class RuleMemory(structref.StructRefProxy):
 FIRST_BREAKPOINTS = 256
 """Breakpoints that a profile has room for at first."""
 GROWING = "profile", "menu_counts", "menu_runtimes", "start_bounds"
-EVERY_PLACE = np.iinfo(np.int64).max
 RuleMemoryType = struct_type(RuleMemory)
 
 
@@ -192,7 +191,7 @@ def make_memory(
     fields = {
         "queue": queue,
         "backfilling": np.zeros(1, BACKFILLING),
-        "kept": np.array([(0, 0, -1, 0, EVERY_PLACE, *(np.inf,) * 3, -np.inf)], KEPT),
+        "kept": np.array([(0, 0, -1, 0, np.iinfo(np.int64).max, *(np.inf,) * 3, -np.inf)], KEPT),
         "start_bounds": np.zeros((0, 0)),
         "profile": Profile(np.zeros(room), np.full(room, processors), np.array([0, 1])),
         "menu_spans": np.zeros(jobs, SPAN),
@@ -290,7 +289,7 @@ def choose(state: State, memory: RuleMemory, job: int) -> bool:
     if own.number > 1:
         offered = slice(best, best + own.number)
         counts, beliefs = memory.menu_counts[offered], memory.menu_runtimes[offered]
-        waits = foresee(state, memory, counts, beliefs) - now
+        waits = earliest_starts(state, memory, counts, beliefs) - now
         at_once, most = own.at_once != 0, memory.most_area[int(memory.queue.at[0].waiting > 0)]
         best += least_turnaround(
             counts, waits, beliefs, memory.requested[job], at_once, memory.margin, most
@@ -338,13 +337,15 @@ def _lay_reservations(state: State, memory: RuleMemory) -> None:
 
 
 @compiled
-def foresee(state: State, memory: RuleMemory, counts: IntArray, runtimes: FloatArray) -> FloatArray:
+def earliest_starts(
+    state: State, memory: RuleMemory, counts: IntArray, runtimes: FloatArray
+) -> FloatArray:
     """Return the earliest start of each (count, runtime) on the profile as it is."""
     return earliest_of(memory.profile, state.run[0].now, counts, runtimes)
 
 
 @compiled
-def foresee_laid_anew(
+def replanned_starts(
     state: State, memory: RuleMemory, counts: IntArray, runtimes: FloatArray
 ) -> FloatArray:
     """Return the same on a profile laid anew, in which all that wait hold a reservation.
@@ -355,17 +356,17 @@ def foresee_laid_anew(
     memory.kept[0].plan_version = -1
     _lay_reservations(state, memory)
     memory.kept[0].plan_version, memory.queue.start[:] = -1, starts
-    return foresee(state, memory, counts, runtimes)
+    return earliest_starts(state, memory, counts, runtimes)
 
 
-_foresee, _foresee_laid_anew = direct(foresee), direct(foresee_laid_anew)
+_earliest_starts, _replanned_starts = direct(earliest_starts), direct(replanned_starts)
 
 
 def foreseen(
     state: State, memory: RuleMemory, counts: IntArray, runtimes: FloatArray, anew: bool = False
 ) -> FloatArray:
     """Return the earliest start of each (count, runtime), on the profile as it is or laid anew."""
-    found = _foresee_laid_anew if anew else _foresee
+    found = _replanned_starts if anew else _earliest_starts
     asked = np.array(counts, np.int64), np.array(runtimes, float)
     return np.asarray(found(state, memory, *asked))
 

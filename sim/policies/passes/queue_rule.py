@@ -235,10 +235,10 @@ class QueueKeeper:
 class CompiledQueueRule(CompiledRule):
     """A compiled rule under which jobs settle their counts as they arrive, or keep them open.
 
-    Jobs that get what they request, and those that choose by offers (SA), do so in compiled
-    code; any other allocation is asked as each job arrives. A predictor that learns is told of
-    runs that have ended before it is asked, as jobs choose; one that does not is asked for all
-    beliefs at once, if no job chooses twice and no allocation is asked.
+    Where jobs queue by arrival and choose once, and all beliefs can be asked for at once, jobs
+    that get what they request, choose by offers (SA) or keep their counts open do so in compiled
+    code; else Python is asked as each arrives. A predictor that learns is told of runs that have
+    ended before it is asked.
 
     Parameters
     ----------

@@ -60,7 +60,7 @@ class LendingView(View):
         self._state = state = copy(view._state)
         vars(self).update(vars(view) | {"_state": state, "changes": Changes(state)})
         self._real = view
-        state.tables = idle_state(state.processors, state.jobs, state.tables.found.size)
+        state.tables = idle_state(state.processors, state.jobs, state.tables.holder_end.size)
         self._runs = beliefs
         self._kept: Mapping[int, int] = {}
         self._cost = cost

@@ -24,7 +24,7 @@ from sim.policies.passes.malleable import (
     leave_room,
     prepare,
     shared_among,
-    stands,
+    shares_hold,
 )
 from sim.policies.passes.queue_rule import QueueKeeper
 from sim.policies.reallocation.beliefs import BelievedCurves, Members
@@ -361,7 +361,7 @@ class ReallocatingScheduler:
     def share(self, members: Members, total: int) -> IntArray:
         """Return the shares of the members; those who are deferred count among who is there."""
         before, jobs = self._before, np.array(members.job)
-        if before is not None and stands(before, jobs, members.least, members.largest, total):
+        if before is not None and shares_hold(before, jobs, members.least, members.largest, total):
             return before.shares
         if self.deferred:
             asked = self._beside(members, self.deferred)
