@@ -250,6 +250,7 @@ class PartialOracle(Wrapper):
         if len(self.counts) != 2 or not 1 <= self.counts[0] <= self.counts[1]:
             told = f"counts={list(self.counts)}"
             raise PredictorError(f"{told}: must be the least and the largest count")
+        self.counts = (int(self.counts[0]), int(self.counts[1]))
         self.truth: RuntimePredictor = Oracle()
         self._runtimes: TrueRuntimes | None = None
         self._requested: IntArray = np.zeros(0, np.int64)

@@ -637,7 +637,19 @@ class Outcome:
 def outcome(trace: Trace, truth: GroundTruth, records: Records) -> Outcome:
     """Return a finished simulation with its tables; all three arguments have one job index.
 
-    `sim.summarise` has an example.
+    Examples
+    --------
+    >>> import sim, workloads
+    >>> from predictors.in_loop.user_estimate import UserEstimate
+    >>> from workloads.shapes.family import NoMoldability
+    >>> streams = workloads.Streams(seed=1, replication=0)
+    >>> trace = workloads.Lublin(jobs=20).trace(streams, 64)
+    >>> truth = workloads.build_truth(trace, NoMoldability(), streams, 64)
+    >>> policy = sim.Policy(sim.FirstComeFirstServed(), sim.Easy(), sim.Request())
+    >>> setup = sim.Setup(trace, truth, policy, UserEstimate(), sim.Dedicated(64))
+    >>> ended = sim.outcome(trace, truth, sim.simulate(setup))
+    >>> len(ended.tables.jobs)
+    20
     """
     counted = trace.jobs["job_id"].to_numpy() >= 0
     steps = steps_of(trace, truth, records, np.ones(len(counted), np.bool_))

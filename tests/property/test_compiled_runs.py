@@ -40,6 +40,7 @@ from sim.policies.reallocation.marginal import MarginalEfficiency
 from sim.policies.reallocation.pdpa import PerformanceDriven
 from sim.policies.reallocation.pools import Pools
 from sim.simulation.scene import play, set_scene
+from sim.state.processors import NodeSets
 
 RULES = ["none", "skip", "easy", "easy2", "conservative", "replan"]
 
@@ -48,6 +49,8 @@ def plain(thing):
     """Return records as plain data that can be compared."""
     if dataclasses.is_dataclass(thing):
         return {f.name: plain(getattr(thing, f.name)) for f in dataclasses.fields(thing)}
+    if isinstance(thing, NodeSets):
+        return [*thing]
     return [repr(one) for one in thing.tolist()] if isinstance(thing, np.ndarray) else thing
 
 

@@ -161,9 +161,9 @@ class QueueKeeper:
 
     def admit(self, job: int) -> None:
         """Choose the count of a job that has just arrived, and queue it."""
-        self.enqueue(job, *self.choose(job))
+        self.enqueue(job, *self.choice_of(job))
 
-    def choose(self, job: int) -> tuple[int, float]:
+    def choice_of(self, job: int) -> tuple[int, float]:
         """Return the count for a job that has just arrived, and its belief in seconds."""
         view = self.view
         view._state.others_wait = self.queue.waiting > 0
@@ -341,7 +341,7 @@ class CompiledQueueRule(CompiledRule):
         if is_asked:
             if job == newcomer:
                 engine.shown.arrive(range(job, arrived))
-            processors, belief = keeper.choose(job)
+            processors, belief = keeper.choice_of(job)
             keeper.settle(job, processors, belief)
             engine.set_true_runtime(job, processors)
         elif is_refuted(state, self.memory.refutation_factor):
