@@ -299,10 +299,10 @@ class Engine:
     def set_true_runtime(self, job: int, processors: int) -> None:
         """Put down what a job will take on the count that it has chosen."""
         calendar = self.event_list.calendar
-        calendar.runtime[job] = self.work.runtime(job, processors)
+        runtime = calendar.runtime[job] = self.work.runtime(job, processors)
         if self.kills:
             calendar.limit[job] = self.resizer.whole_limit(job, processors)
-        self.sensor.measure(job, processors)
+        self.sensor.measure(job, processors, runtime)
 
     def _watched(self) -> Watched:
         """Return what whoever watches may see."""

@@ -239,17 +239,21 @@ class EfficiencySensor:
         self._key, self._spread = noise
         self._number: dict[int, int] = {}
 
-    def measure(self, job: int, processors: int, anew: bool = False) -> None:
+    def measure(
+        self, job: int, processors: int, runtime: float | None = None, anew: bool = False
+    ) -> None:
         """Write down how efficient a run is measured to be on what it holds.
 
         Parameters
         ----------
         job, processors : int
+        runtime : float, optional
+            The true runtime there, in seconds, where that is at hand.
         anew : bool
             Whether this is another measurement than the last one of the job.
         """
         number = self._number[job] = self._number.get(job, 0) + anew
-        area = processors * self._work.runtime(job, processors)
+        area = processors * (self._work.runtime(job, processors) if runtime is None else runtime)
         measured = self._work.serial_time.item(job) / area if area > 0.0 else 1.0
         if self._spread > 0.0:
             draw = normal_draw(self._key, job, number) if number else self._first_draws[job]

@@ -232,6 +232,7 @@ class ShownJobs:
         self._known = {**vars(jobs), **more}
         self._written = {name: np.zeros_like(column) for name, column in self._known.items()}
         self._feasible, self._special = feasible, dict[int, IntArray]()
+        self._least, self._largest = one_by_one(more["least"]), one_by_one(more["largest"])
         pairs = zip(self._written.values(), self._known.values(), strict=True)
         self._columns: Any = [tuple(map(one_by_one, pair)) for pair in pairs]
         shown = {name: sealed(column) for name, column in self._written.items()}
@@ -253,7 +254,7 @@ class ShownJobs:
 
     def special(self, job: int) -> IntArray | None:
         """Return any job's feasible counts, None where every count between its extremes is."""
-        least, largest = self._known["least"].item(job), self._known["largest"].item(job)
+        least, largest = self._least[job], self._largest[job]
         counts = None if least == largest else self._feasible(job)
         return None if counts is None else sealed(counts[(counts >= least) & (counts <= largest)])
 

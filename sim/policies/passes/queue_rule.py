@@ -168,11 +168,13 @@ class QueueKeeper:
         view = self.view
         view._state.others_wait = self.queue.waiting > 0
         processors = self.allocation.choose(job, view, self.outlook)
-        return processors, view.belief(job, processors)
+        return processors, view._beliefs.belief(job, processors)
 
     def enqueue(self, job: int, processors: int, runtime: float) -> None:
         """Let a job wait on a count, with a belief in seconds."""
         self.settle(job, processors, runtime)
+        if self.by_arrival:
+            self.memory.key[job] = -np.inf if job in self.view.changes.ahead else 0.0
         self.memory.user[job] = self.view.jobs.user[job]
         self._admit(self.view._state.tables, self.memory, job)
         self.queue.see()
@@ -181,13 +183,9 @@ class QueueKeeper:
         """Put down which count a job has chosen, and its belief in seconds."""
         state = self.view._state.tables
         state.processors[job], state.belief[job] = processors, runtime
-        self.memory.key[job] = self.key_of(job, processors, runtime)
-
-    def key_of(self, job: int, processors: int, runtime: float) -> float:
-        """Return by which a job ranks that waits for a count, with a belief in seconds."""
-        if self.by_arrival:
-            return -np.inf if job in self.view.changes.ahead else 0.0
-        return self._keys([job], np.array([processors]), np.array([runtime])).item()
+        if not self.by_arrival:
+            key = self._keys([job], np.array([processors]), np.array([runtime]))
+            self.memory.key[job] = key.item()
 
     def _keys(self, jobs: Sequence[int], processors: IntArray, runtimes: FloatArray) -> FloatArray:
         """Return the keys of jobs by the order, which is not that of arrival."""
