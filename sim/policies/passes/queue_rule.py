@@ -168,7 +168,7 @@ class QueueKeeper:
         view = self.view
         view._state.others_wait = self.queue.waiting > 0
         processors = self.allocation.choose(job, view, self.outlook)
-        return processors, view._beliefs.belief(job, processors)
+        return processors, view.belief(job, processors)
 
     def enqueue(self, job: int, processors: int, runtime: float) -> None:
         """Let a job wait on a count, with a belief in seconds."""
