@@ -256,7 +256,7 @@ class EfficiencySensor:
         area = processors * (self._work.runtime(job, processors) if runtime is None else runtime)
         measured = self._work.serial_time.item(job) / area if area > 0.0 else 1.0
         if self._spread > 0.0:
-            draw = normal_draw(self._key, job, number) if number else self._first_draws[job]
+            draw = normal_draw(self._key, job, number) if number else self._first_draws.item(job)
             measured *= exp(self._spread * draw)
         self._state.efficiency[job] = measured
 

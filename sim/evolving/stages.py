@@ -23,6 +23,7 @@ from predictors.cycles.checkpointing import (
 )
 from predictors.cycles.online import OnlineCyclePredictor
 from sim.engine.work import Work
+from sim.errors import ConfigError
 from sim.evolving.settings import Evolving, EvolvingScene
 from sim.machine.base import Machine
 from sim.machine.failing import FailingMachine
@@ -107,6 +108,14 @@ class Attempt:
     restart: float = 0.0
     clock: Clock | None = None
     told: float = inf
+
+    def __post_init__(self) -> None:
+        if not self.restart < self.limit:
+            raise ConfigError(
+                f"a restart of {self.restart:g} s does not fit a limit of {self.limit:g} s"
+            )
+        if not 0 <= self.first < self.run.cycles:
+            raise ConfigError(f"first must be 0 to {self.run.cycles - 1}, got {self.first}")
 
     @cached_property
     def cells(self) -> FloatArray:
