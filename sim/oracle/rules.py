@@ -6,9 +6,9 @@ before, which jobs the rule starts now, and compares. So one mistake is named
 once, at the instant at which it was made, and does not spoil what follows.
 """
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
-from itertools import accumulate
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from math import inf
 
 from predictors.cli.terminal import SILENT, Display
@@ -106,51 +106,57 @@ def check_schedule(
     wide = [job.job_id for job in jobs if job.processors > processors]
     if wide:
         raise SimError(f"job {wide[0]} needs more than the {processors} processors of the machine")
-    return _Validator(jobs, spans, processors, rule).violations(shown)
+    return _Validator(processors, rule).violations(jobs, spans, shown)
+
+
+def _ticks(seconds: float) -> int:
+    return round(seconds / RESOLUTION)
+
+
+def _show(ticks: float) -> str:
+    return f"{ticks * RESOLUTION:.12g}"
+
+
+@dataclass(eq=False)
+class _Scheduled:
+    """A job as the schedule has it, times in multiples of `RESOLUTION`.
+
+    It has a reservation while it waits, where the rule gives one, and a believed end once it runs.
+    """
+
+    job_id: int
+    submit: float
+    processors: int
+    runtime: float
+    estimate: float
+    start: float
+    end: float
+    reserved: float = inf
+    believed: float = inf
+    is_late: bool = False
 
 
 class _Validator:
     """The state of machine, queue and reservations as the schedule goes on."""
 
-    def __init__(
-        self,
-        jobs: Sequence[RigidJob],
-        spans: Mapping[int, tuple[float, float]],
-        processors: int,
-        rule: str,
-    ) -> None:
+    def __init__(self, processors: int, rule: str) -> None:
         self.processors = processors
         self.rule = rule
         self.found: list[Violation] = []
-        self.jobs = {job.job_id: self._rounded(job) for job in jobs}
-        self.spans: dict[int, tuple[float, float]] = {
-            k: (self._round(a), self._round(b)) for k, (a, b) in spans.items()
-        }
-        self.waiting: list[RigidJob] = []
-        self.running: dict[int, tuple[float, float]] = {}  # end, believed end
-        self.reserved: dict[int, float] = {}
-        self.late: set[int] = set()
-
-    def _round(self, seconds: float) -> int:
-        return round(seconds / RESOLUTION)
-
-    def _rounded(self, job: RigidJob) -> RigidJob:
-        submit, runtime, estimate = map(self._round, (job.submit, job.runtime, job.estimate))
-        return replace(job, submit=submit, runtime=runtime, estimate=estimate)
+        self.waiting: list[_Scheduled] = []
+        self.running: list[_Scheduled] = []
 
     def _say(self, job: int, time: float, rule: str, text: str) -> None:
         self.found.append(Violation(job, time * RESOLUTION, rule, text))
 
-    def _show(self, time: float) -> str:
-        return f"{time * RESOLUTION:.12g}"
-
     # the schedule by itself
 
-    def violations(self, shown: Display) -> list[Violation]:
+    def violations(
+        self, jobs: Sequence[RigidJob], spans: Mapping[int, tuple[float, float]], shown: Display
+    ) -> list[Violation]:
         """Return all violations."""
-        self._check_jobs()
-        to_come = [job for job in self.jobs.values() if job.job_id in self.spans]
-        to_come.sort(key=lambda job: job.submit)
+        known = {job.job_id: job for job in jobs}
+        to_come = sorted(self._scheduled(known, spans), key=lambda job: job.submit)
         now = -inf
         while (now := self._next(now, to_come)) < inf:
             early = self._take_ends(now)
@@ -160,113 +166,106 @@ class _Validator:
                 arrived.append(to_come.pop(0))
             self._pass(now, early, grown, arrived)
             if shown.is_due():
-                shown.show("checks the jobs", 1 - len(to_come) / len(self.jobs))
+                shown.show("checks the jobs", 1 - len(to_come) / len(known))
         return sorted(self.found, key=lambda violation: violation.time)
 
-    def _check_jobs(self) -> None:
-        for number in self.spans.keys() - self.jobs.keys():
-            self._say(number, self.spans[number][0], "missing", "is not in the workload")
-        self.spans = {k: span for k, span in self.spans.items() if k in self.jobs}
-        for job in self.jobs.values():
-            if job.job_id not in self.spans:
-                self._say(job.job_id, job.submit, "missing", "is not in the schedule")
+    def _scheduled(
+        self, jobs: Mapping[int, RigidJob], spans: Mapping[int, tuple[float, float]]
+    ) -> Iterator[_Scheduled]:
+        """Yield the jobs that are in the schedule; say what is wrong with any by itself."""
+        for number in spans.keys() - jobs.keys():
+            self._say(number, _ticks(spans[number][0]), "missing", "is not in the workload")
+        for number, job in jobs.items():
+            submit, runtime, estimate = map(_ticks, (job.submit, job.runtime, job.estimate))
+            if number not in spans:
+                self._say(number, submit, "missing", "is not in the schedule")
                 continue
-            start, end = self.spans[job.job_id]
-            if start < job.submit:
-                text = f"starts at {self._show(start)}, before its submission"
-                self._say(job.job_id, start, "early", f"{text} at {self._show(job.submit)}")
-                self.spans[job.job_id] = (job.submit, job.submit + job.runtime)
-            elif end - start != job.runtime:
-                text = f"runs for {self._show(end - start)} s instead of {self._show(job.runtime)}"
-                self._say(job.job_id, start, "runtime", text)
+            start, end = map(_ticks, spans[number])
+            if start < submit:
+                text = f"starts at {_show(start)}, before its submission at {_show(submit)}"
+                self._say(number, start, "early", text)
+                start, end = submit, submit + runtime
+            elif end - start != runtime:
+                text = f"runs for {_show(end - start)} s instead of {_show(runtime)}"
+                self._say(number, start, "runtime", text)
+            yield _Scheduled(number, submit, job.processors, runtime, estimate, start, end)
 
-    def _next(self, now: float, to_come: list[RigidJob]) -> float:
-        times: list[float] = [job.submit for job in to_come[:1]]
-        times += [self.spans[job.job_id][0] for job in self.waiting]
-        times += [time for span in self.running.values() for time in span]
-        times += [start for start in self.reserved.values() if start > now]
+    def _next(self, now: float, to_come: list[_Scheduled]) -> float:
+        times = [job.submit for job in to_come[:1]]
+        times += [time for job in self.waiting for time in (job.start, job.reserved)]
+        times += [time for job in self.running for time in (job.end, job.believed)]
         return min((time for time in times if time > now), default=inf)
 
     def _take_ends(self, now: float) -> bool:
-        ended = [number for number, (end, _) in self.running.items() if end <= now]
-        believed = [self.running.pop(number)[1] for number in ended]
-        return any(end > now for end in believed)
+        ended = [job for job in self.running if job.end <= now]
+        self.running = [job for job in self.running if job.end > now]
+        return any(job.believed > now for job in ended)
 
     def _take_expiries(self, now: float) -> bool:
-        expired = [number for number, span in self.running.items() if span[1] <= now]
-        for number in expired:
-            start = self.spans[number][0]
-            believed = self.running[number][1]
-            total = max(2 * (believed - start), now - start + self._round(1.0))
-            self.running[number] = (self.running[number][0], start + total)
+        expired = [job for job in self.running if job.believed <= now]
+        for job in expired:
+            total = max(2 * (job.believed - job.start), now - job.start + _ticks(1.0))
+            job.believed = job.start + total
         return bool(expired)
 
     # what the rule wants, and what the schedule does
 
-    def _pass(self, now: float, early: bool, grown: bool, arrived: list[RigidJob]) -> None:
+    def _pass(self, now: float, early: bool, grown: bool, arrived: list[_Scheduled]) -> None:
         if self.rule == "conservative":
-            self._keep_reservations(now, early, grown, arrived)
+            self._keep_reservations(now, early, grown)
+            for job in arrived:
+                job.reserved = self._earliest(job, now)
+                self.waiting.append(job)
         else:
             self.waiting += arrived
         wanted = self._wanted(now)
-        begun = [job for job in self.waiting if self.spans[job.job_id][0] == now]
-        names = {job.job_id for job in begun}
+        begun = [job for job in self.waiting if job.start == now]
         why = "has its reservation" if self.rule in RESERVING else "fits"
         for job in wanted:
-            if job.job_id not in names | self.late:
-                self.late.add(job.job_id)
-                text = f"{why} at {self._show(now)} and must start, but does not"
+            if job not in begun and not job.is_late:
+                job.is_late = True
+                text = f"{why} at {_show(now)} and must start, but does not"
                 self._say(job.job_id, now, "idle", text)
-        allowed = {job.job_id for job in wanted}
-        reasons = {j.job_id: self._why_not(j, now) for j in begun if j.job_id not in allowed}
+        reasons = {job: self._why_not(job, now) for job in begun if job not in wanted}
         for job in begun:
-            if job.job_id in reasons:
-                self._say(job.job_id, now, *reasons[job.job_id])
+            if job in reasons:
+                self._say(job.job_id, now, *reasons[job])
             self.waiting.remove(job)
-            self.reserved.pop(job.job_id, None)
-            self.running[job.job_id] = (self.spans[job.job_id][1], now + job.estimate)
+            job.believed = now + job.estimate
+            self.running.append(job)
         held = self.processors - self._free()
         if begun and held > self.processors:
             text = f"starts while {held} processors are needed and {self.processors} are there"
             self._say(begun[-1].job_id, now, "capacity", text)
-        if self.rule == "conservative" and (reasons or names != allowed):
-            self._reserve_anew(now)
+        if self.rule == "conservative" and begun != wanted:
+            self._reserve_anew(now, keep=True)
 
-    def _wanted(self, now: float) -> list[RigidJob]:
-        """Return the jobs that the rule starts now, in queue order."""
+    def _wanted(self, now: float) -> list[_Scheduled]:
+        """Return the jobs that the rule starts now: in queue order, behind those who may pass."""
         if self.rule == "replan":
-            self.reserved = {}
-            for job in self.waiting:
-                self.reserved[job.job_id] = self._earliest(job, now)
+            self._reserve_anew(now, keep=False)
         if self.rule in RESERVING:
-            return [job for job in self.waiting if self.reserved[job.job_id] <= now]
+            return [job for job in self.waiting if job.reserved <= now]
         free = self._free()
         wanted = []
         rest = list(self.waiting)
         while rest and rest[0].processors <= free:
             free -= rest[0].processors
             wanted.append(rest.pop(0))
-        return wanted + (self._passing(rest, wanted, free, now) if self.rule == "easy" else [])
-
-    def _passing(
-        self, rest: list[RigidJob], begun: list[RigidJob], free: int, now: float
-    ) -> list[RigidJob]:
-        """Return who may pass the head of the queue under EASY."""
-        if not rest:
-            return []
-        shadow, spare = self._shadow(rest[0], begun, now)
-        passing = []
+        if self.rule != "easy" or not rest:
+            return wanted
+        shadow, spare = self._shadow(rest[0], wanted, now)
         for job in rest[1:]:
             in_time = now + job.estimate <= shadow
             if job.processors <= free and (in_time or job.processors <= spare):
                 free -= job.processors
                 spare -= 0 if in_time else job.processors
-                passing.append(job)
-        return passing
+                wanted.append(job)
+        return wanted
 
-    def _shadow(self, head: RigidJob, begun: list[RigidJob], now: float) -> tuple[float, int]:
+    def _shadow(self, head: _Scheduled, begun: list[_Scheduled], now: float) -> tuple[float, int]:
         """Return when the head will fit by the believed ends, and what it leaves over then."""
-        ends = [(span[1], self.jobs[number].processors) for number, span in self.running.items()]
+        ends = [(job.believed, job.processors) for job in self.running]
         ends += [(now + job.estimate, job.processors) for job in begun]
         free = self.processors - sum(width for _, width in ends)
         for end in sorted({end for end, _ in ends}):
@@ -277,52 +276,40 @@ class _Validator:
 
     # reservations
 
-    def _keep_reservations(
-        self, now: float, early: bool, grown: bool, arrived: list[RigidJob]
-    ) -> None:
+    def _keep_reservations(self, now: float, early: bool, grown: bool) -> None:
         if grown:
-            self._reserve_anew(now)
-        if early:
-            for job in self.waiting:
-                before = self.reserved.pop(job.job_id)
-                self.reserved[job.job_id] = min(before, self._earliest(job, now))
-        for job in arrived:
-            self.waiting.append(job)
-            self.reserved[job.job_id] = self._earliest(job, now)
+            self._reserve_anew(now, keep=True)
+        for job in self.waiting if early else ():
+            before, job.reserved = job.reserved, inf
+            job.reserved = min(before, self._earliest(job, now))
 
-    def _reserve_anew(self, now: float) -> None:
-        """Keep the reservations that still fit, in queue order; place the others anew."""
-        kept, self.reserved = self.reserved, {}
-        displaced = []
+    def _reserve_anew(self, now: float, *, keep: bool) -> None:
+        """Keep the reservations that still fit, if any are kept, and place the others anew."""
+        kept = {job: job.reserved for job in self.waiting if keep and job.reserved >= now}
         for job in self.waiting:
-            start = kept[job.job_id]
-            if start >= now and self._earliest(job, now, start) == start:
-                self.reserved[job.job_id] = start
-            else:
-                displaced.append(job)
-        for job in displaced:
-            self.reserved[job.job_id] = self._earliest(job, now)
+            job.reserved = inf
+        for job, start in kept.items():
+            if self._earliest(job, now, start) == start:
+                job.reserved = start
+        for job in self.waiting:
+            if job.reserved == inf:
+                job.reserved = self._earliest(job, now)
 
-    def _changes(self, now: float) -> list[tuple[float, int]]:
-        """Return (instant, free processors from then on), from now on."""
-        steps: dict[float, int] = {now: self.processors}
-
-        def take(begin: float, end: float, width: int) -> None:
-            steps[max(begin, now)] = steps.get(max(begin, now), 0) - width
-            steps[end] = steps.get(end, 0) + width
-
-        for number, (_, believed) in self.running.items():
-            take(now, believed, self.jobs[number].processors)
-        for number, start in self.reserved.items():
-            job = self.jobs[number]
-            take(start, max(start, now) + job.estimate, job.processors)
-        instants = sorted(steps)
-        return list(zip(instants, accumulate(steps[one] for one in instants), strict=True))
-
-    def _earliest(self, job: RigidJob, now: float, least: float = -inf) -> float:
+    def _earliest(self, job: _Scheduled, now: float, least: float = -inf) -> float:
         """Return the first instant, at least that, from which a job fits for its estimate."""
+        held = [(now, one.believed, one.processors) for one in self.running]
+        for one in self.waiting:
+            if one.reserved < inf:
+                begin = max(one.reserved, now)
+                held.append((begin, begin + one.estimate, one.processors))
+        changes: Counter[float] = Counter({now: self.processors})
+        for begin, end, width in held:
+            changes[begin] -= width
+            changes[end] += width
         candidate: float | None = None
-        for instant, free in self._changes(now):
+        free = 0
+        for instant in sorted(changes):
+            free += changes[instant]
             if candidate is not None and instant >= candidate + job.estimate:
                 break
             if free < job.processors:
@@ -332,16 +319,15 @@ class _Validator:
         return now if candidate is None else candidate
 
     def _free(self) -> int:
-        return self.processors - sum(self.jobs[number].processors for number in self.running)
+        return self.processors - sum(job.processors for job in self.running)
 
     # words
 
-    def _why_not(self, job: RigidJob, now: float) -> tuple[str, str]:
+    def _why_not(self, job: _Scheduled, now: float) -> tuple[str, str]:
         """Return the rule that a start breaks, and how."""
         if self.rule in RESERVING:
-            due = self.reserved[job.job_id]
-            text = f"starts at {self._show(now)}, before its reservation at {self._show(due)}"
-            return "order", text
+            due = _show(job.reserved)
+            return "order", f"starts at {_show(now)}, before its reservation at {due}"
         wanted = self._wanted(now)
         first = next((other for other in self.waiting if other not in wanted), job)
         free = self._free()
@@ -355,6 +341,6 @@ class _Validator:
         shadow, spare = self._shadow(first, begun, now)
         return "delay", (
             f"passes job {first.job_id}, the first that waits, and delays it: it may end at "
-            f"{self._show(now + job.estimate)}, after {self._show(shadow)}, "
+            f"{_show(now + job.estimate)}, after {_show(shadow)}, "
             f"and {needs} {spare} will be left over"
         )
