@@ -11,7 +11,6 @@ import re
 import sys
 import traceback
 from dataclasses import replace
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -23,7 +22,7 @@ from omegaconf import DictConfig, OmegaConf
 from omegaconf.errors import OmegaConfBaseException
 
 from sim import config as schema
-from sim.composition import prepare, save, settings
+from sim.composition import composed_of, prepare
 from sim.errors import BAD_INPUT, ConfigError, PluginError, SimError, one_line
 from sim.help.interrupts import end, goes_on, noting_interrupts, was_interrupted
 from sim.help.pages import refusal, with_key_swept
@@ -43,28 +42,24 @@ _begun: list[bool] = []
 
 def _run(composed: DictConfig, folder: Path, multirun: bool) -> float | None:
     """Carry the run out; show its results, or return its objective in a multirun."""
-    config = settings(composed, HydraConfig.get(), multirun)
+    made = composed_of(composed, HydraConfig.get(), multirun)
     from predictors.cli.terminal import SILENT, Display, PlainConsole
     from sim.console import print_results
-    from sim.simulation.progress import Show, names_of
-    from sim.simulation.replay import run_in
+    from sim.simulation.replay import Run, names_of
 
     if not gc.isenabled():  # all is loaded, which is no garbage
         gc.freeze()
         gc.enable()
-    asked = config["sim"]["progress"]
-    names = names_of(HydraConfig.get().runtime.choices, config["baseline"])
-    own: Any = {"hydra": OmegaConf.to_container(HydraConfig.get(), enum_to_str=True)}
-    tasks = HydraConfig.get().overrides.task
-    save_in = partial(save, config=composed, command=own, overrides=tasks)
+    config, names = made.settings, names_of(made)
     if not multirun and (config["replications"] > 1 or config["precision"] is not None):
         words = ["moldsim", "run", *sys.argv[1:]]
         named = any(RUN_FOLDER in one for one in words)
         goes_on(words if named else [*words, RUN_FOLDER + os.path.relpath(folder)])
-    marked = [str(one) for one in tasks] if multirun else None
+    asked, marked = config["sim"]["progress"], made.overrides if multirun else None
     progress = not multirun if asked is None else asked
     with Display(PlainConsole(stderr=True)) if progress else SILENT as shown:
-        done = run_in(folder, config, Show(names, shown), save_in, anew=not multirun, marked=marked)
+        run = Run(config, names, shown)
+        done = run.carry_out_in(folder, made, anew=not multirun, marked=marked)
     if multirun:
         return _objective(config, done.results)
     # A terminal that cannot take the table takes nothing else along.

@@ -5,7 +5,7 @@ import itertools
 import re
 import threading
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import fields
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -62,31 +62,35 @@ class Composed(NamedTuple):
     ----------
     settings : dict
         As plain data, resolved and checked, the baseline's parts filled in.
-    choices : mapping of str to str
-        The chosen option of each group.
     own : dict
         As Hydra composed it, not resolved, without Hydra's own part.
+    command : DictConfig or dict
+        Hydra's own part.
     overrides : sequence of str
         What it was asked for.
     """
 
     settings: dict[str, Any]
-    choices: dict[str, str]
     own: dict[str, Any]
+    command: Any
     overrides: Sequence[str]
 
+    @property
+    def choices(self) -> Mapping[str, Any]:
+        """The chosen option of each group."""
+        found: Mapping[str, Any] = self.command["runtime"]["choices"]
+        return found
 
-def save(folder: Path, config: Any, command: Any, overrides: Any) -> None:
-    """Write the configuration of a run into its folder, where and as Hydra would."""
-    place = folder / HYDRA
-    place.mkdir(parents=True, exist_ok=True)
-    for name, part in (("config", config), ("hydra", command), ("overrides", overrides)):
-        if OmegaConf.is_config(part):
-            part = OmegaConf.to_container(part, enum_to_str=True)
-        # As OmegaConf writes it, without making a configuration of it first.
-        dumper = get_omega_conf_dumper()
-        text = yaml.dump(part, Dumper=dumper, allow_unicode=True, sort_keys=False)
-        write_whole(place / f"{name}.yaml", text)
+    def save(self, folder: Path) -> None:
+        """Write the configuration into a run's folder, where and as Hydra would."""
+        place = folder / HYDRA
+        place.mkdir(parents=True, exist_ok=True)
+        parts = {"config": self.own, "hydra": {"hydra": self.command}, "overrides": self.overrides}
+        for name, part in parts.items():
+            # As OmegaConf writes it, without making a configuration of it first.
+            dumper = get_omega_conf_dumper()
+            text = yaml.dump(part, Dumper=dumper, allow_unicode=True, sort_keys=False)
+            write_whole(place / f"{name}.yaml", text)
 
 
 def preset(name: str, command: Any) -> dict[str, Any]:
@@ -110,8 +114,8 @@ def preset(name: str, command: Any) -> dict[str, Any]:
     return {"name": name, **plain}
 
 
-def settings(composed: DictConfig, command: Any, multirun: bool) -> dict[str, Any]:
-    """Return the run's configuration as plain data, checked, its baseline filled in.
+def composed_of(composed: DictConfig, command: Any, multirun: bool) -> Composed:
+    """Return what Hydra composed as a run's configuration, checked, its baseline filled in.
 
     Parameters
     ----------
@@ -129,12 +133,14 @@ def settings(composed: DictConfig, command: Any, multirun: bool) -> dict[str, An
     """
     plain: Any = OmegaConf.to_container(composed, resolve=True)
     schema.check_values(plain)
-    named = any(one.lstrip("+").startswith("baseline=") for one in command.overrides.task)
+    tasks = [str(one) for one in command.overrides.task]
+    named = any(one.lstrip("+").startswith("baseline=") for one in tasks)
     name = plain["baseline"] if named or not multirun else None
     composed.baseline = name  # so that a run's folder says what was played
     plain["baseline"] = None if name is None else preset(name, command)
     plain["picture"] = plain["picture"] or ("none" if multirun else "first")
-    return dict(plain)
+    own: Any = OmegaConf.to_container(composed, enum_to_str=True)
+    return Composed(plain, own, OmegaConf.to_container(command, enum_to_str=True), tasks)
 
 
 @contextlib.contextmanager
@@ -164,10 +170,7 @@ def compose(overrides: Sequence[str], multirun: bool = False) -> Composed:
         command = own.hydra
         with open_dict(own):
             del own["hydra"]
-        plain = settings(own, command, multirun)
-        asked = [str(one) for one in command.overrides.task]
-        kept: Any = OmegaConf.to_container(own, enum_to_str=True)
-        return Composed(plain, dict(command.runtime.choices), kept, asked)
+        return composed_of(own, command, multirun)
 
 
 def configuration(overrides: Sequence[str]) -> dict[str, Any]:

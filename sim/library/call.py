@@ -13,7 +13,7 @@ import pandas as pd
 
 from predictors.in_loop.learned import CurvePerApplication
 from predictors.in_loop.per_application import PerApplication
-from sim.composition import quoted
+from sim.composition import Composed, compose, quoted
 from sim.config import Config
 from sim.errors import ConfigError
 from sim.help.pages import no_such_key
@@ -245,8 +245,10 @@ class Call:
         """The overrides, with the names of objects."""
         return [*self.overrides, *(f"{key}={held.name}" for key, held in self.parts.items())]
 
-    def with_parts(self, config: dict[str, Any]) -> dict[str, Any]:
-        """Return settings with the parts that are objects in their places."""
+    def composed(self, multirun: bool) -> Composed:
+        """Return the configuration, with the parts that are objects in their places."""
+        made = compose(self.overrides, multirun)
+        config, own, choices = made.settings, {**made.own}, {**made.choices}
         for key, held in self.parts.items():
             if key == "workload":
                 kept = {*config[key]} - {"path"} if held.target == FRAME else REPETITION
@@ -255,7 +257,8 @@ class Call:
                 config[key] = self._told(held.node, config[key])
             else:
                 config[key] = held.node
-        return config
+            own[key], choices[key] = {"_target_": held.target}, held.name
+        return Composed(config, own, {"runtime": {"choices": choices}}, made.overrides)
 
     @staticmethod
     def _told(node: dict[str, Any], composed: Mapping[str, Any]) -> dict[str, Any]:

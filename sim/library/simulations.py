@@ -15,7 +15,7 @@ import pandas as pd
 from rich.console import Console
 
 from predictors.cli.terminal import SILENT, Display, PlainConsole
-from sim.composition import combinations, compose, save
+from sim.composition import combinations, compose
 from sim.config import BASELINE_PREDICTOR
 from sim.console import Side, print_results
 from sim.errors import BAD_INPUT, ConfigError, SimError, SweepWarning, one_line
@@ -30,9 +30,8 @@ from sim.results.outcome import Frames, Tables
 from sim.results.rows import number_of, read_together
 from sim.results.steady_state import Figures, replications_of
 from sim.simulation.precision import Results
-from sim.simulation.progress import Names, Show, is_seen, names_of
-from sim.simulation.replay import Carried, Simulated, run_in
-from sim.simulation.replay import run as replay
+from sim.simulation.progress import Names, is_seen
+from sim.simulation.replay import Carried, Run, Simulated, names_of
 from sim.sweeps.callback import folder_name
 from sim.sweeps.configurations import HOW
 from sim.sweeps.locks import own_folder
@@ -419,26 +418,19 @@ def _carried_out(
     but for runs of objects.
     """
     multirun = shown is not None
-    made = compose(call.overrides, multirun)
-    config = call.with_parts(made.settings)
-    chosen = made.choices | {key: held.name for key, held in call.parts.items()}
-    names = names_of(chosen, config["baseline"])
-    own = made.own | {key: {"_target_": held.target} for key, held in call.parts.items()}
-    command = {"hydra": {"runtime": {"choices": chosen}}}
-    save_in = partial(save, config=own, command=command, overrides=made.overrides)
+    made = call.composed(multirun)
+    config, names = made.settings, names_of(made)
     messages, progress = PlainConsole(stderr=True), config["sim"]["progress"]
     progress = is_seen(messages) if progress is None else progress
     alone = shown is None or shown is SILENT
     with Display(messages) if progress and alone else SILENT as display:
-        show = Show(names, shown if progress and shown and not alone else display)
+        run = Run(config, names, shown if progress and shown and not alone else display, keep)
         if folder is None:
-            return names, replay({**config, "picture": "none"}, None, {}, show, keep)
+            return names, replace(run, config={**config, "picture": "none"}).carry_out(None)
         place, anew = _made(folder), not multirun or bool(call.parts)
         marked = call.overrides if multirun else None
         with own_folder(place, wait=multirun):
-            done = run_in(
-                place, config, show, save_in, keep, anew=anew, goes_on=not anew, marked=marked
-            )
+            done = run.carry_out_in(place, made, anew=anew, goes_on=not anew, marked=marked)
     return names, done
 
 

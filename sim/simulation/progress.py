@@ -2,22 +2,18 @@
 
 import contextlib
 import datetime
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from rich.console import Console
 
-from predictors.cli.terminal import SILENT, Display
-from sim.config import BASELINE_PREDICTOR, Settings
+from predictors.cli.terminal import Display
 from sim.engine.watcher import Watched, Watcher
 from sim.errors import SimError
-from sim.results.artefacts import BASELINE, RUN, STEP
 from sim.results.sentences import NOBODY
 from sim.results.steady_state import Figures
 from sim.state.decisions import Decision
-from sim.sweeps.configurations import OWN_PREDICTOR
 from workloads.base import BoolArray, GroundTruth, Trace
 
 
@@ -58,33 +54,6 @@ class Names:
         by = f" by {self.asked}" if self.asked else ""
         of = f"{summary['jobs']:,} jobs on {summary['processors']:,} processors"
         return f"{self.policy}{by}, {self.workload}: {of}"
-
-
-def names_of(chosen: Mapping[str, Any], baseline: Settings | None) -> dict[str, Names]:
-    """Return by role what parts are called, by the options of a run and its baseline's name."""
-    policy, predictor, workload = (str(chosen[key]) for key in ("policy", "predictor", "workload"))
-    base = "" if baseline is None else str(baseline["name"])
-    return {
-        RUN: Names(policy, str(chosen.get(OWN_PREDICTOR, predictor)), workload),
-        BASELINE: Names(base, BASELINE_PREDICTOR, workload),
-        STEP: Names(base, predictor, workload),
-    }
-
-
-@dataclass(frozen=True)
-class Show:
-    """What the terminal is told while a simulation runs.
-
-    Attributes
-    ----------
-    names : mapping of str to Names
-        Of the run's parts, by role.
-    display : Display
-        Shows how far it is, on runs longer than a second.
-    """
-
-    names: Mapping[str, Names]
-    display: Display = SILENT
 
 
 def is_seen(messages: Console) -> bool:

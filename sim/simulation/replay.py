@@ -1,41 +1,46 @@
 """One run from its configuration to its artefacts, in a folder of its own where it has one.
 
 A run is played more than once: in replications (`sim.simulation.precision`), at lower loads where
-its queue does not settle, and under other assumptions (`sim.simulation.assumptions`).
+its queue does not settle, and under other assumptions.
 """
 
 import logging
 import shutil
 import time
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
+from bisect import bisect_left
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import partial
+from math import expm1, inf, log
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 import yaml
 
-from sim.config import CONFIG_FOLDER, Settings, digest
+from predictors.cli.terminal import SILENT, Display
+from sim.composition import Composed
+from sim.config import BASELINE_PREDICTOR, CONFIG_FOLDER, Settings, digest
 from sim.errors import ConfigError
 from sim.results import artefacts
 from sim.results.artefacts import BASELINE, RUN, STEP, Artefacts
 from sim.results.durable import FAILURE, SUMMARY
 from sim.results.formats import check_formats, write_formats
-from sim.results.metrics import summarise
+from sim.results.metrics import summarise, whole_figures
 from sim.results.plots.style import write_svg
 from sim.results.provenance import KEEP, Identity, identity_of, input_files, why_again
-from sim.results.rows import EASY_PLUS, KEPT
+from sim.results.rows import EASY_PLUS, KEPT, number_of
 from sim.results.steady_state import STEADY, STEADY_LOAD, WINDOW, Figures, Trim
-from sim.simulation.assumptions import decisive, steady_load
 from sim.simulation.build import with_menu
-from sim.simulation.precision import Results, replicated, stopping_rule
-from sim.simulation.progress import Show
+from sim.simulation.precision import RESPONSE, Results, replicated, stopping_rule
+from sim.simulation.progress import Names
 from sim.simulation.recorded_schedule import is_recorded
 from sim.simulation.scene import Played, Scene, play, set_scene
+from sim.sweeps.configurations import OWN_PREDICTOR
 from sim.sweeps.resume import mark_finished
+from workloads.arrivals import offered_load, scale_load
 from workloads.base import Trace
-from workloads.truth.options import TruthOptions
+from workloads.truth.options import TRUTH_KEYS, TruthOptions
 
 logger = logging.getLogger(__name__)
 FILLED = "missing_requested_time"
@@ -131,51 +136,6 @@ def easy_plus_of(config: Settings) -> dict[str, Any] | None:
     return None if config["policy"] == policy else {**base, "policy": policy}
 
 
-def perform(
-    config: Settings,
-    parts: Settings,
-    scene: Scene,
-    identity: Identity,
-    show: Show,
-    role: str,
-    replication: int,
-) -> Artefacts:
-    """Simulate the run or what it is compared with, and return everything that is written of it.
-
-    If it does not settle, and is no later replication, it is run at lower loads too.
-    """
-    began, is_first = time.perf_counter(), replication == 0
-    played = play(config, parts, scene, show.display)
-    run, seconds = played.outcome, time.perf_counter() - began
-    figures = summary_of(config, scene, played)
-    alone = config["replications"] == 1 and config["precision"] is None
-    sought = is_first and figures[STEADY] is False and (alone or figures[WINDOW] is None)
-    load = steady_load(config, parts, scene, show.display) if sought else None
-    figures = dict(sorted({**figures, STEADY_LOAD: load}.items()))
-    asked = config["picture"]
-    drawn = asked == "all" or (asked == "first" and is_first and role != STEP)
-
-    def write_more(folder: Path) -> None:
-        """Write its pictures, if they are asked for, and its schedule in other formats."""
-        write_formats(folder, run, config["export"])
-        if not drawn:
-            return
-        from sim.results.plots.pictures import schedule_figure  # late: many runs draw none
-
-        names, size, held = show.names[role], run.records.processors, run.records.stretches
-        if parts["policy"].get("predictor"):  # one of its own, which its name says
-            names = replace(names, predictor="")
-        title, epoch = names.title(figures), run.trace.epoch
-        picture = schedule_figure(run.tables, size, title, held.nodes, epoch)
-        picture.savefig(folder / "schedule.png", metadata={"Software": None})
-        for name, one in scene.figures(run).items():
-            write_svg(one, folder / name)
-
-    return Artefacts(
-        run.tables, figures, artefacts.manifest(run.trace, seconds) | {**identity}, write_more
-    )
-
-
 MOST_STEP_JOBS = 100_000
 """Jobs up to which the step between baseline and run is played unasked."""
 
@@ -210,41 +170,108 @@ def step_between(config: Settings, jobs: int) -> dict[str, Any] | None:
     return {**base, "predictor": config["predictor"]}
 
 
+ASSUMPTION, CHANGE = "assumption", "assumption_change"
+OTHERS: tuple[tuple[str, str, Settings], ...] = (
+    ("requests independent of the curves", "moldability", {"requests": "independent"}),
+    ("efficiencies of 0.5 in the median at the request", "moldability", {"efficiency": 0.5}),
+    ("efficiencies of 0.8 in the median at the request", "moldability", {"efficiency": 0.8}),
+    ("hidden sizes", "workload", {"size": "hidden"}),
+    ("exact requested times", "workload", {"estimates": "exact"}),
+)
+"""What else may be true: in words, the group of the configuration, and its keys."""
+
+
+def others(config: Settings) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Yield configurations whose jobs differ in one assumption, each with its name in words."""
+    curves = config["moldability"]
+    for name, group, keys in OTHERS:
+        if any(key in config[group] and config[group][key] != keys[key] for key in keys):
+            yield name, {**config, group: {**config[group], **keys}}
+    if "share" in curves:
+        half = {**curves, "share": curves["share"] / 2}
+        yield "half as many moldable jobs", {**config, "moldability": half}
+        amdahl = yaml.safe_load((CONFIG_FOLDER / "moldability" / "amdahl.yaml").read_text())
+        kept = {key: curves[key] for key in TRUTH_KEYS if key in curves}
+        if amdahl["_target_"] != curves["_target_"]:
+            yield "curves by Amdahl's law", {**config, "moldability": amdahl | kept}
+
+
+def change(config: Settings, progress: Display, name: str) -> float | None:
+    """Return ln of the mean response over the baseline's; None where a queue does not settle."""
+    scene = set_scene(config, 0)
+    means = []
+    for parts in (config, config["baseline"]):
+        if progress.is_due():
+            progress.show(name, 0.0)
+        figures = summarise(play(config, parts, scene).outcome)
+        response = number_of(figures, RESPONSE)
+        if figures[STEADY] is False or not response:
+            return None
+        means.append(response)
+    return log(means[0] / means[1])
+
+
+def decisive(config: Settings, progress: Display = SILENT) -> Figures:
+    """Return which of `others` changes the first replication of a run most, and what it makes it.
+
+    Returns
+    -------
+    dict
+        ``assumption``, in words, and ``assumption_change``: the change of the mean response
+        against the baseline under it, a fraction, None where a queue does not settle then.
+        Empty where the run's own queue or its baseline's does not.
+    """
+    own = change(config, progress, "as assumed")
+    if own is None:
+        return {}
+    found, every = {}, list(others(config))
+    for place, (name, other) in enumerate(every):
+        with progress.part(place, len(every)):
+            found[name] = change(other, progress, name)
+    most = max(found, key=lambda name: abs((inf if (c := found[name]) is None else c) - own))
+    told = found[most]
+    return {ASSUMPTION: most, CHANGE: None if told is None else expm1(told)}
+
+
+LOADS = tuple(tenth / 10 for tenth in range(1, 10))
+
+
+def steady_load(config: Settings, parts: Settings, scene: Scene, progress: Display) -> float | None:
+    """Return the largest load of `LOADS` at which the jobs of a scene settle; None if none is.
+
+    Notes
+    -----
+    It is sought by bisection: a load below one that settles is taken to settle too.
+    """
+    jobs, machine = scene.trace.jobs, scene.machine.processors
+    below = [load for load in LOADS if load < offered_load(jobs, machine)]
+
+    def grows(load: float) -> bool:
+        """Say whether the queue does not settle."""
+        slower = replace(scene.trace, jobs=scale_load(jobs, machine, load))
+        if progress.is_due():
+            progress.show(f"does the queue settle at load {load:g}?", 1.0)
+        played = play(config, parts, replace(scene, trace=slower))
+        return not whole_figures(played.outcome)[STEADY]
+
+    steady = 0 if is_recorded(parts["policy"]) else bisect_left(below, True, key=grows)
+    return below[steady - 1] if steady else None
+
+
+def names_of(made: Composed) -> dict[str, Names]:
+    """Return by role what parts are called, by the options of a run and its baseline's name."""
+    chosen, baseline = made.choices, made.settings["baseline"]
+    policy, predictor, workload = (str(chosen[key]) for key in ("policy", "predictor", "workload"))
+    base = "" if baseline is None else str(baseline["name"])
+    return {
+        RUN: Names(policy, str(chosen.get(OWN_PREDICTOR, predictor)), workload),
+        BASELINE: Names(base, BASELINE_PREDICTOR, workload),
+        STEP: Names(base, predictor, workload),
+    }
+
+
 Simulated = Mapping[str, Artefacts]
 """One replication of a run and of what it is compared with, by role."""
-
-
-def replicate(
-    config: Settings, replication: int, folder: Path | None, identity: Identity, show: Show
-) -> Simulated:
-    """Run one replication and what it is compared with; write all where there is a folder."""
-    if config["sim"]["assumptions"] and config["baseline"] is None:
-        raise ConfigError("sim.assumptions=true: needs a baseline, such as baseline=easy")
-    with show.display.ahead():
-        scene = set_scene(config, replication, shown=show.display)
-    step = step_between(config, len(scene.trace.jobs))
-    every = {RUN: config, BASELINE: config["baseline"], STEP: step}
-    asked = {role: parts for role, parts in every.items() if parts is not None}
-    varies = config["sim"]["assumptions"] and replication == 0
-    rival = None if step is None else easy_plus_of(config)
-    number = len(asked) + (rival is not None) + varies
-    made: dict[str, Artefacts] = {}
-    for role, parts in asked.items():
-        with show.display.part(len(made), number, show.names[role].policy):
-            made[role] = perform(config, parts, scene, identity, show, role, replication)
-    more: Figures = {}
-    if rival is not None:
-        with show.display.part(number - 1 - varies, number, EASY_PLUS):
-            played = play(config, rival, scene, show.display)
-            figures = summarise(played.outcome, trim=Trim(**config["metrics"]))
-            more |= {f"{EASY_PLUS}_{key}": figures[key] for key in KEPT}
-    if varies:
-        with show.display.part(number - 1, number):
-            more |= decisive(config, show.display)
-    made[RUN] = replace(made[RUN], summary=dict(sorted((made[RUN].summary | more).items())))
-    if folder is not None:
-        artefacts.write_run(folder, made)
-    return made
 
 
 class Carried(NamedTuple):
@@ -262,117 +289,186 @@ class Carried(NamedTuple):
     parts: Sequence[Results] = ()
 
 
-def run(
-    config: Settings,
-    folder: Path | None,
-    identity: Identity,
-    show: Show,
-    keep: Callable[[Simulated], None] | None = None,
-) -> Carried:
-    """Carry out a whole run: all replications, each with what it is compared with, and means.
+@dataclass(frozen=True)
+class Run:
+    """A run with all that it is compared with, to be carried out.
 
-    Parameters
+    Attributes
     ----------
     config : mapping
         The resolved configuration; ``baseline`` is None or has a name, a policy
         and a predictor.
-    folder : pathlib.Path or None
-        Where the artefacts go; None writes nothing. A replication that is there is not done again.
+    names : mapping of str to Names
+        Of its parts, by role.
+    display : Display
+        Shows how far it is, on runs longer than a second.
+    keep : callable, optional
+        Is handed each replication as it ends.
     identity : mapping
         What the manifest says that the run was made of.
-    show : Show
-        What the terminal is told.
-    keep : callable, optional
-        Is handed each replication as it ends.
     """
-    Trim(**config["metrics"])
-    check_formats(config["export"])
-    number, rule = config["replications"], stopping_rule(config)
 
-    several = number > 1 or rule is not None
+    config: Settings
+    names: Mapping[str, Names]
+    display: Display = SILENT
+    keep: Callable[[Simulated], None] | None = None
+    identity: Identity = field(default_factory=dict)
 
-    def one(replication: int) -> Results:
-        place = artefacts.replication_folder(folder, replication) if folder and several else folder
-        if several and place is not None and artefacts.is_finished(place):
-            return artefacts.read_results(place)
-        named = f"{replication + 1} of {number}" if number > 1 else ""
-        with show.display.part(min(replication, number - 1), number, named):
-            simulated = replicate(config, replication, place, identity, show)
-        if keep is not None:
-            keep(simulated)
-        return {role: made.summary for role, made in simulated.items()}
+    def perform(self, parts: Settings, scene: Scene, role: str, replication: int) -> Artefacts:
+        """Simulate the run or what it is compared with, and return all that is written of it.
 
-    if not several:
-        return Carried(one(0))
-    every = replicated(one, number, rule)
-    more = {} if rule is None else rule.figures(every)
-    means = {RUN: artefacts.mean_of_replications([results[RUN] for results in every], more)}
-    for role in (BASELINE, STEP):
-        if known := [results[role] for results in every if role in results]:
-            means[role] = artefacts.mean_summary(known)
-    if folder is not None:
-        places = [artefacts.replication_folder(folder, k) for k in range(len(every))]
-        artefacts.write_ends(folder, means[RUN], identity, places)
-    return Carried(means, every)
+        If it does not settle, and is no later replication, it is run at lower loads too.
+        """
+        config, began, is_first = self.config, time.perf_counter(), replication == 0
+        played = play(config, parts, scene, self.display)
+        run, seconds = played.outcome, time.perf_counter() - began
+        figures = summary_of(config, scene, played)
+        alone = config["replications"] == 1 and config["precision"] is None
+        sought = is_first and figures[STEADY] is False and (alone or figures[WINDOW] is None)
+        load = steady_load(config, parts, scene, self.display) if sought else None
+        figures = dict(sorted({**figures, STEADY_LOAD: load}.items()))
+        asked = config["picture"]
+        drawn = asked == "all" or (asked == "first" and is_first and role != STEP)
 
+        def write_more(folder: Path) -> None:
+            """Write its pictures, if they are asked for, and its schedule in other formats."""
+            write_formats(folder, run, config["export"])
+            if not drawn:
+                return
+            from sim.results.plots.pictures import schedule_figure  # late: many runs draw none
 
-def run_in(
-    folder: Path,
-    config: Settings,
-    show: Show,
-    save: Callable[[Path], None],
-    keep: Callable[[Simulated], None] | None = None,
-    *,
-    anew: bool,
-    goes_on: bool = True,
-    marked: Sequence[str] | None = None,
-) -> Carried:
-    """Carry out a run in a folder that nobody else works in.
+            names, size, held = self.names[role], run.records.processors, run.records.stretches
+            if parts["policy"].get("predictor"):  # one of its own, which its name says
+                names = replace(names, predictor="")
+            title, epoch = names.title(figures), run.trace.epoch
+            picture = schedule_figure(run.tables, size, title, held.nodes, epoch)
+            picture.savefig(folder / "schedule.png", metadata={"Software": None})
+            for name, one in scene.figures(run).items():
+                write_svg(one, folder / name)
 
-    Parameters
-    ----------
-    folder : pathlib.Path
-    config : mapping
-        Its whole settings.
-    show : Show
-    save : callable
-        Writes the configuration into a folder's ``.hydra/``: at once where there are no former
-        results, which otherwise keep their own until the new ones are whole.
-    keep : callable, optional
-        Is handed each replication as it ends.
-    anew : bool
-        Whether to do again what is finished there with this configuration, these
-        inputs and this code.
-    goes_on : bool
-        Whether replications that an interrupted run left there are taken for its own.
-    marked : sequence of str, optional
-        The overrides by which a sweep knows the run again.
-    """
-    files = input_files(config)
-    identity = identity_of(digest(config), files)
-    artefacts.finish(folder)
-    (folder / FAILURE).unlink(missing_ok=True)
-    again = partial(why_again, identity=identity, keep_code=config["reuse"] == KEEP)
-    why = "" if anew else again(folder)
-    if why is None:
-        logger.info("already finished: %s", folder.name)
-        results = artefacts.read_results(folder)
-        number = int(results[RUN].get("replications") or 0)
-        places = [artefacts.replication_folder(folder, k) for k in range(number)]
-        done = Carried(results, [*map(artefacts.read_results, places)])
-    else:
-        if why:
-            logger.warning("done again: %s", why)
-        if not (folder / SUMMARY).exists():
-            save(folder)
-        with artefacts.replacing(folder, goes_on=goes_on) as new:
-            for part in new.iterdir():
-                if part.is_file():
-                    part.unlink()
-                elif again(part) is not None:
-                    shutil.rmtree(part)
-            save(new)
-            done = run(config, new, identity, show, keep)
-    if marked is not None:
-        mark_finished(folder, marked, files, config)
-    return done
+        manifest = artefacts.manifest(run.trace, seconds) | {**self.identity}
+        return Artefacts(run.tables, figures, manifest, write_more)
+
+    def replicate(self, replication: int, folder: Path | None = None) -> Simulated:
+        """Run a replication and what it is compared with; write all where there is a folder."""
+        config, display = self.config, self.display
+        varies = config["sim"]["assumptions"] and replication == 0
+        if varies and config["baseline"] is None:
+            raise ConfigError("sim.assumptions=true: needs a baseline, such as baseline=easy")
+        with display.ahead():
+            scene = set_scene(config, replication, shown=display)
+        step = step_between(config, len(scene.trace.jobs))
+        every = {RUN: config, BASELINE: config["baseline"], STEP: step}
+        asked = {role: parts for role, parts in every.items() if parts is not None}
+        rival = None if step is None else easy_plus_of(config)
+        number = len(asked) + (rival is not None) + varies
+        made: dict[str, Artefacts] = {}
+        for role, parts in asked.items():
+            with display.part(len(made), number, self.names[role].policy):
+                made[role] = self.perform(parts, scene, role, replication)
+        more: Figures = {}
+        if rival is not None:
+            with display.part(number - 1 - varies, number, EASY_PLUS):
+                played = play(config, rival, scene, display)
+                figures = summarise(played.outcome, trim=Trim(**config["metrics"]))
+                more |= {f"{EASY_PLUS}_{key}": figures[key] for key in KEPT}
+        if varies:
+            with display.part(number - 1, number):
+                more |= decisive(config, display)
+        made[RUN] = replace(made[RUN], summary=dict(sorted((made[RUN].summary | more).items())))
+        if folder is not None:
+            artefacts.write_run(folder, made)
+        if self.keep is not None:
+            self.keep(made)
+        return made
+
+    def carry_out(self, folder: Path | None) -> Carried:
+        """Carry out all replications, each with what it is compared with, and return their means.
+
+        The artefacts go into the folder; None writes nothing. A replication that is there is not
+        done again.
+        """
+        config = self.config
+        Trim(**config["metrics"])
+        check_formats(config["export"])
+        number, rule = config["replications"], stopping_rule(config)
+        several = number > 1 or rule is not None
+
+        def one(replication: int) -> Results:
+            place = folder
+            if folder is not None and several:
+                place = artefacts.replication_folder(folder, replication)
+                if artefacts.is_finished(place):
+                    return artefacts.read_results(place)
+            named = f"{replication + 1} of {number}" if number > 1 else ""
+            with self.display.part(min(replication, number - 1), number, named):
+                simulated = self.replicate(replication, place)
+            return {role: made.summary for role, made in simulated.items()}
+
+        if not several:
+            return Carried(one(0))
+        every = replicated(one, number, rule)
+        more = {} if rule is None else rule.figures(every)
+        means = {RUN: artefacts.mean_of_replications([results[RUN] for results in every], more)}
+        for role in (BASELINE, STEP):
+            if known := [results[role] for results in every if role in results]:
+                means[role] = artefacts.mean_summary(known)
+        if folder is not None:
+            places = [artefacts.replication_folder(folder, k) for k in range(len(every))]
+            artefacts.write_ends(folder, means[RUN], self.identity, places)
+        return Carried(means, every)
+
+    def carry_out_in(
+        self,
+        folder: Path,
+        made: Composed,
+        *,
+        anew: bool,
+        goes_on: bool = True,
+        marked: Sequence[str] | None = None,
+    ) -> Carried:
+        """Carry it out in a folder that nobody else works in.
+
+        Parameters
+        ----------
+        folder : pathlib.Path
+        made : Composed
+            Its configuration, which goes into the folder's ``.hydra/``: at once where there are no
+            former results, which otherwise keep their own until the new ones are whole.
+        anew : bool
+            Whether to do again what is finished there with this configuration, these
+            inputs and this code.
+        goes_on : bool
+            Whether replications that an interrupted run left there are taken for its own.
+        marked : sequence of str, optional
+            The overrides by which a sweep knows the run again.
+        """
+        config = self.config
+        files = input_files(config)
+        identity = identity_of(digest(config), files)
+        artefacts.finish(folder)
+        (folder / FAILURE).unlink(missing_ok=True)
+        again = partial(why_again, identity=identity, keep_code=config["reuse"] == KEEP)
+        why = "" if anew else again(folder)
+        if why is None:
+            logger.info("already finished: %s", folder.name)
+            results = artefacts.read_results(folder)
+            number = int(results[RUN].get("replications") or 0)
+            places = [artefacts.replication_folder(folder, k) for k in range(number)]
+            done = Carried(results, [*map(artefacts.read_results, places)])
+        else:
+            if why:
+                logger.warning("done again: %s", why)
+            if not (folder / SUMMARY).exists():
+                made.save(folder)
+            with artefacts.replacing(folder, goes_on=goes_on) as new:
+                for part in new.iterdir():
+                    if part.is_file():
+                        part.unlink()
+                    elif again(part) is not None:
+                        shutil.rmtree(part)
+                made.save(new)
+                done = replace(self, identity=identity).carry_out(new)
+        if marked is not None:
+            mark_finished(folder, marked, files, config)
+        return done

@@ -179,7 +179,7 @@ def test_an_interrupt_while_modules_load_is_still_one(command, tmp_path, monkeyp
     def interrupted(*_: object) -> None:
         raise SystemError("an extension module did not initialise") from KeyboardInterrupt()
 
-    monkeypatch.setattr("sim.simulation.replay.run", interrupted)
+    monkeypatch.setattr("sim.simulation.replay.Run.carry_out", interrupted)
     ended = command(*TINY, "hydra.run.dir=run")
     assert (ended.status, ended.err.splitlines()[0]) == (
         130, "interrupted: no unfinished result was saved"
@@ -206,7 +206,7 @@ MET = {
 @pytest.mark.parametrize("way", MET)
 def test_an_interrupt_ends_with_its_status_however_it_is_met(tmp_path, way):
     code = "import os, signal\nimport sim.simulation.replay\n" + textwrap.dedent(MET[way])
-    code += "sim.simulation.replay.run = run\nfrom sim.app import main\nmain()\n"
+    code += "sim.simulation.replay.Run.carry_out = run\nfrom sim.app import main\nmain()\n"
     (tmp_path / "interrupted.py").write_text(code, encoding="utf-8")
     asked = [sys.executable, "-m", "interrupted", *TINY, f"hydra.run.dir={tmp_path / 'run'}"]
     paths = {"PYTHONPATH": f"{ROOT}:{tmp_path}", "PATH": "/usr/bin:/bin", "HOME": str(tmp_path)}

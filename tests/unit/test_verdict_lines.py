@@ -16,8 +16,8 @@ from sim.console import RESPONSE, Side, compared, print_results, verdict_lines
 from sim.results.artefacts import BASELINE, RUN, STEP
 from sim.results.rows import MOLDED
 from sim.results.sentences import rests_sentence, treated_sentence
-from sim.simulation.progress import Names, Show
-from sim.simulation.replay import replicate
+from sim.simulation.progress import Names
+from sim.simulation.replay import Run
 
 COMPOSED = (
     ("policy=sa", "predictor=adept", "moldability=downey"),
@@ -87,8 +87,8 @@ def configured(policy, predictor, more):
 def kind(request):
     """Return the replications of a kind of runs: run, baseline, step between."""
     config = configured(*KINDS[request.param])
-    show = Show(dict.fromkeys((RUN, BASELINE, STEP), Names("run", "", "")))
-    return request.param, [replicate(config, k, None, {}, show) for k in range(EACH)]
+    run = Run(config, dict.fromkeys((RUN, BASELINE, STEP), Names("run", "", "")))
+    return request.param, [run.replicate(k) for k in range(EACH)]
 
 
 def sides_of(made, replications):
