@@ -10,9 +10,8 @@ import os
 import re
 import sys
 import traceback
-from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import hydra
 from hydra.core.hydra_config import HydraConfig
@@ -28,11 +27,6 @@ from sim.help.interrupts import end, goes_on, noting_interrupts, was_interrupted
 from sim.help.pages import refusal, with_key_swept
 from sim.results.durable import output, write_failure
 
-if TYPE_CHECKING:
-    from sim.console import Side
-    from sim.simulation.progress import Names
-    from sim.simulation.replay import Carried
-
 BAD_STATUS = 2
 logger = logging.getLogger(__name__)
 RUN_FOLDER = "hydra.run.dir="
@@ -45,7 +39,7 @@ def _run(composed: DictConfig, folder: Path, multirun: bool) -> float | None:
     made = composed_of(composed, HydraConfig.get(), multirun)
     from predictors.cli.terminal import SILENT, Display, PlainConsole
     from sim.console import print_results
-    from sim.simulation.replay import Run, names_of
+    from sim.simulation.replay import Run, names_of, sides
 
     if not gc.isenabled():  # all is loaded, which is no garbage
         gc.freeze()
@@ -62,9 +56,10 @@ def _run(composed: DictConfig, folder: Path, multirun: bool) -> float | None:
         done = run.carry_out_in(folder, made, anew=not multirun, marked=marked)
     if multirun:
         return _objective(config, done.results)
+    changed = [one for one in made.overrides if re.match(r"\+*policy[/.]", one)]
     # A terminal that cannot take the table takes nothing else along.
     with output(f"; the artefacts are in {folder}"), contextlib.suppress(SystemExit):
-        print_results(PlainConsole(), _sides(names, folder, done), folder)
+        print_results(PlainConsole(), sides(names, changed, folder, done), folder)
     return None
 
 
@@ -77,29 +72,6 @@ def _objective(config: dict[str, Any], results: Any) -> float | None:
     except ConfigError as error:
         logger.warning("%s", error)
         return None
-
-
-def _sides(names: "dict[str, Names]", folder: Path, done: "Carried") -> "list[Side]":
-    """Return the columns of the table: the run, the step between, the baseline."""
-    from sim.console import Side
-    from sim.results.artefacts import BASELINE, RUN, STEP, replication_folder
-
-    changed = [one for one in HydraConfig.get().overrides.task if re.match(r"\+*policy[/.]", one)]
-    own = replace(names[RUN], policy=", ".join([names[RUN].policy, *changed]))
-    named, parts = {**names, RUN: own}, done.parts
-    places = [replication_folder(folder, k) for k in range(len(parts))] or [folder]
-    return [
-        Side(
-            done.results[role],
-            named[role].policy,
-            named[role].asked,
-            role == BASELINE,
-            [one[role] for one in parts if role in one],
-            [place / role / "jobs.parquet" for place in places],
-        )
-        for role in (RUN, STEP, BASELINE)
-        if role in done.results
-    ]
 
 
 def _task(composed: DictConfig) -> float | None:

@@ -23,7 +23,7 @@ from sim.site.comparison import Backtest, Compared, compare, jobs_frame
 from sim.site.outages import outages_of
 from sim.site.site_logs import Recorded
 from sim.site.site_pages import HEAD, candidate_rows, change_lines, write_backtest_page
-from sim.sweeps.callback import folder_name
+from sim.sweeps.configurations import folder_name
 from workloads.base import FloatArray, Trace
 
 JOBS, PAGE = "backtest_jobs.parquet", "backtest.html"

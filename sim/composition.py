@@ -23,8 +23,7 @@ from sim import config as schema
 from sim.errors import ConfigError, SimError
 from sim.help.pages import page, refusal
 from sim.results.durable import HYDRA, write_whole
-from sim.sweeps.callback import folder_name
-from sim.sweeps.configurations import load_yaml
+from sim.sweeps.configurations import folder_name, load_yaml
 from sim.sweeps.shapes import compose_once, split
 
 _one_at_a_time = threading.RLock()

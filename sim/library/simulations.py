@@ -32,10 +32,9 @@ from sim.results.steady_state import Figures, replications_of
 from sim.simulation.precision import Results
 from sim.simulation.progress import Names, is_seen
 from sim.simulation.replay import Carried, Run, Simulated, names_of
-from sim.sweeps.callback import folder_name
-from sim.sweeps.configurations import HOW
+from sim.sweeps.configurations import HOW, folder_name, override_dirname
 from sim.sweeps.locks import own_folder
-from sim.sweeps.resume import override_dirname, samples_to_validate
+from sim.sweeps.resume import samples_to_validate
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -178,7 +178,7 @@ SHOWN.maxother = SHOWN.maxstring = 80
 
 
 class Door:
-    """What the guards of one object share.
+    """What the guards of one object share: what is known of it, and the call that is at work.
 
     Attributes
     ----------
@@ -186,6 +186,8 @@ class Door:
         The object's class, with its guards.
     inside : bool
         Whether a guarded method is at work.
+    name, args, method
+        The guarded method that is or was called last, by its name, the arguments, and itself.
     requests : numpy.ndarray of int, shape (n,)
         The requested processors of the jobs that a predictor is attached to.
     has_gaps : bool
@@ -196,18 +198,12 @@ class Door:
 
     kind: type
     inside = False
-    requests: IntArray = np.zeros(0, np.int64)
-    has_gaps = False
-    view: View
-
-
-class Call(NamedTuple):
-    """A call of a guarded method: the door, the name, the arguments, and the method itself."""
-
-    door: Door
     name: str
     args: tuple[Any, ...]
     method: Callable[..., Any]
+    requests: IntArray = np.zeros(0, np.int64)
+    has_gaps = False
+    view: View
 
     @property
     def where(self) -> str:
@@ -215,7 +211,7 @@ class Call(NamedTuple):
         place = 1 if self.name == "queue_count" else 0
         job = next((getattr(one, "job", one) for one in self.args[place:]), None)
         said = f", job index {job}" if type(job) is int else ""
-        return f"{self.door.kind.__name__}.{self.name}{said}"
+        return f"{self.kind.__name__}.{self.name}{said}"
 
     def refuse(self, answer: object, accepted: str) -> NoReturn:
         """Refuse an answer, in words on what would be accepted."""
@@ -223,164 +219,164 @@ class Call(NamedTuple):
         raise PluginError(f"{self.where}: answered {shown}; must be {accepted}")
 
 
-def _array(call: Call, answer: object, kinds: str, shape: tuple[int, ...], accepted: str) -> Any:
+def _array(door: Door, answer: object, kinds: str, shape: tuple[int, ...], accepted: str) -> Any:
     """Return an answer as an array, if it is one of such types and of that shape."""
     try:
         found = np.asarray(answer)
     except Exception:  # whatever it dies of when it is made an array
-        call.refuse(answer, accepted)
+        door.refuse(answer, accepted)
     if found.dtype.kind not in kinds or found.shape != shape:
-        call.refuse(answer, accepted)
+        door.refuse(answer, accepted)
     return found
 
 
-def _count(call: Call, answer: Any, counts: IntArray) -> int:
+def _count(door: Door, answer: Any, counts: IntArray) -> int:
     """Return one of these counts."""
     is_whole = isinstance(answer, Integral) and not isinstance(answer, bool)
     if not is_whole or answer not in counts:
         known = " ".join(SHOWN.repr(counts.tolist()).split())
-        call.refuse(answer, f"a whole number, one of the job's counts {known}")
+        door.refuse(answer, f"a whole number, one of the job's counts {known}")
     return int(answer)
 
 
-def _queue_count(call: Call, answer: object) -> int:
-    beliefs, job = call.args
-    return _count(call, answer, np.arange(1, beliefs.view.extremes(job)[1] + 1))
+def _queue_count(door: Door, answer: object) -> int:
+    beliefs, job = door.args
+    return _count(door, answer, np.arange(1, beliefs.view.extremes(job)[1] + 1))
 
 
-def _seconds(call: Call, answer: object, counts: IntArray, but: str = "") -> FloatArray:
+def _seconds(door: Door, answer: object, counts: IntArray, but: str = "") -> FloatArray:
     """Return a runtime for each count; some may be NaN if `but` says which may not."""
     accepted = f"positive, finite seconds in an array of shape {np.shape(counts)}{but}"
-    found: FloatArray = _array(call, answer, "fiu", np.shape(counts), accepted).astype(float)
+    found: FloatArray = _array(door, answer, "fiu", np.shape(counts), accepted).astype(float)
     if not ((found > 0) & (found < np.inf) | (np.isnan(found) & bool(but))).all():
-        call.refuse(answer, accepted)
+        door.refuse(answer, accepted)
     return found
 
 
-def _known(call: Call, answer: object) -> FloatArray | None:
+def _known(door: Door, answer: object) -> FloatArray | None:
     """Return a curve with NaN where nothing is known, which the request may not be."""
-    (job, counts), requests = call.args, call.door.requests
+    (job, counts), requests = door.args, door.requests
     but = f", NaN where unknown (not at the requested count, {requests[job]}), or None"
-    found = None if answer is None else _seconds(call, answer, counts, but)
+    found = None if answer is None else _seconds(door, answer, counts, but)
     if found is not None and np.isnan(found[counts == requests[job]]).any():
-        call.refuse(answer, f"a number, not NaN, at the requested count ({requests[job]})")
+        door.refuse(answer, f"a number, not NaN, at the requested count ({requests[job]})")
     return found
 
 
-def _curve(call: Call, answer: object) -> FloatArray | None:
+def _curve(door: Door, answer: object) -> FloatArray | None:
     """Return a curve; where nothing is known, work counts in processor-seconds, as without one."""
-    found = _known(call, answer)
+    found = _known(door, answer)
     if found is None or not np.isnan(found).any():
         return found
-    job, counts = call.args
-    call.door.has_gaps = True
-    request = call.door.requests[job : job + 1]
-    again = call._replace(args=(job, request))
-    work = _seconds(again, call.method(job, request), request) * request
+    job, counts = door.args
+    door.has_gaps = True
+    request = door.requests[job : job + 1]
+    door.args = job, request
+    work = _seconds(door, door.method(*door.args), request) * request
     return np.where(np.isnan(found), work / counts, found)
 
 
-def _has_answer(call: Call, answer: object) -> BoolArray | None:
-    found = _known(call, answer)
+def _has_answer(door: Door, answer: object) -> BoolArray | None:
+    found = _known(door, answer)
     return None if found is None else ~np.isnan(found)
 
 
-def _attached(call: Call, answer: object) -> None:
-    call.door.requests = call.args[0].requested_processors
+def _attached(door: Door, answer: object) -> None:
+    door.requests = door.args[0].requested_processors
 
 
-def _offered(call: Call, answer: object) -> BoolArray | None:
+def _offered(door: Door, answer: object) -> BoolArray | None:
     words = "True or False for each count, or None"
-    return None if answer is None else _array(call, answer, "b", np.shape(call.args[1]), words)
+    return None if answer is None else _array(door, answer, "b", np.shape(door.args[1]), words)
 
 
-def _keys(call: Call, answer: object) -> FloatArray | None:
-    submit, words = call.args[1], "a number for each job, none of them NaN, or None"
+def _keys(door: Door, answer: object) -> FloatArray | None:
+    submit, words = door.args[1], "a number for each job, none of them NaN, or None"
     if answer is None:
         return None
-    found: FloatArray = _array(call, answer, "fiub", np.shape(submit), words).astype(float)
-    return call.refuse(answer, words) if np.isnan(found).any() else found
+    found: FloatArray = _array(door, answer, "fiub", np.shape(submit), words).astype(float)
+    return door.refuse(answer, words) if np.isnan(found).any() else found
 
 
-def _shares(call: Call, answer: object) -> IntArray:
+def _shares(door: Door, answer: object) -> IntArray:
     """Return the processors of each member."""
-    _, members, total = call.args
+    _, members, total = door.args
     words = f"{len(members)} whole numbers, each up to the member's largest, at most {total} in all"
-    found: IntArray = _array(call, answer, "iu", (len(members),), words).astype(np.int64)
+    found: IntArray = _array(door, answer, "iu", (len(members),), words).astype(np.int64)
     if (found < 0).any() or (found > members.largest).any() or found.sum() > total:
-        call.refuse(answer, words)
+        door.refuse(answer, words)
     return found
 
 
-def _decisions(call: Call, answer: Any) -> Any:
+def _decisions(door: Door, answer: Any) -> Any:
     """Return decisions on jobs and processors that there are, at times to come."""
-    view = call.door.view
+    view = door.view
     most: dict[str, float] = dict.fromkeys(("cost", "time"), float(np.finfo(float).max))
     most |= {"job": len(view.submit_time) - 1, "processors": view.processors}
     words = f"a list of sim.state.decisions, on 1 to {view.processors} processors, after {view.now}"
     for one in answer if isinstance(answer, list | tuple) else [answer]:
         if not isinstance(one, Decision):
-            call.refuse(one, words)
+            door.refuse(one, words)
         for name, number in one._asdict().items():
             kind = Integral if name in ("job", "processors") else Real
             least = {"processors": 1, "time": np.nextafter(view.now, np.inf)}.get(name, 0)
             is_number = isinstance(number, kind) and not isinstance(number, bool)
             if name in most and not (is_number and least <= number <= most[name]):
-                call.refuse(one, words)
+                door.refuse(one, words)
     return answer
 
 
-def _begun(call: Call, answer: Any) -> Any:
+def _begun(door: Door, answer: Any) -> Any:
     """Return a scheduler, or candidates, at whose door the view is known."""
     if not callable(getattr(answer, "decide", getattr(answer, "of", None))):
-        call.refuse(answer, "a scheduler, with decide(), or for open counts Candidates")
-    door = let_in(answer)
-    if door is not None:
-        door.view = call.args[0]
+        door.refuse(answer, "a scheduler, with decide(), or for open counts Candidates")
+    inner = let_in(answer)
+    if inner is not None:
+        inner.view = door.args[0]
     return answer
 
 
-def _reading(call: Call, answer: object) -> Reading:
+def _reading(door: Door, answer: object) -> Reading:
     """Return counts of the job and its runtimes there."""
     if not isinstance(answer, Reading):
-        call.refuse(answer, "a Reading, see sim.policies.advice")
-    feasible = call.door.view.counts(call.args[0])
-    counts = np.array([_count(call, one, feasible) for one in answer.counts])
-    serial = _seconds(call, answer.serial, np.array(1)).item()
-    return Reading(counts, _seconds(call, answer.runtimes, counts), serial)
+        door.refuse(answer, "a Reading, see sim.policies.advice")
+    feasible = door.view.counts(door.args[0])
+    counts = np.array([_count(door, one, feasible) for one in answer.counts])
+    serial = _seconds(door, answer.serial, np.array(1)).item()
+    return Reading(counts, _seconds(door, answer.runtimes, counts), serial)
 
 
-def _trace(call: Call, answer: object) -> Trace:
+def _trace(door: Door, answer: object) -> Trace:
     if not isinstance(answer, Trace):
-        call.refuse(answer, "a workloads.Trace")
+        door.refuse(answer, "a workloads.Trace")
     check_jobs(answer.jobs, answer.source)
     return answer
 
 
-def _shapes(call: Call, answer: object) -> Shapes:
+def _shapes(door: Door, answer: object) -> Shapes:
     """Return shapes whose relative times are positive at every count."""
     if not isinstance(answer, Shapes):
-        call.refuse(answer, "workloads.shapes.family.Shapes")
+        door.refuse(answer, "workloads.shapes.family.Shapes")
     for one in range(len(answer)):
         allowed = answer.allowed(one)
         counts = np.arange(1, answer.processors + 1) if allowed is None else allowed
-        _seconds(call, answer.g(np.full(counts.size, one), counts), counts)
+        _seconds(door, answer.g(np.full(counts.size, one), counts), counts)
     return answer
 
 
-def _is(accepted: str, *kinds: Any) -> Callable[[Call, Any], Any]:
+def _is(accepted: str, *kinds: Any) -> Callable[[Door, Any], Any]:
     """Return a check that an answer is of one of some types, or a tuple of one each."""
 
-    def check(call: Call, answer: Any) -> Any:
+    def check(door: Door, answer: Any) -> Any:
         parts = answer if len(kinds) > 1 and isinstance(answer, tuple) else (answer,)
         if len(parts) != len(kinds) or not all(map(isinstance, parts, kinds)):
-            call.refuse(answer, accepted)
+            door.refuse(answer, accepted)
         return answer
 
     return check
 
 
-CHECKS: dict[str, Callable[[Call, Any], Any]] = {
+CHECKS: dict[str, Callable[[Door, Any], Any]] = {
     "attach": _attached,
     "curve": _curve,
     "offered": _offered,
@@ -389,9 +385,9 @@ CHECKS: dict[str, Callable[[Call, Any], Any]] = {
     "grade_of": _is("a grade and a code, both text", str, str),
     "explain": _is("an Explanation, see predictors.base", str, Integral, str, str, Integral, Real),
     "parts": _is("predictors.under_load.load_aware.Parts, or None", Parts | None),
-    "predict_model": lambda call, answer: _seconds(call, answer, call.args[0]),
+    "predict_model": lambda door, answer: _seconds(door, answer, door.args[0]),
     "keys": _keys,
-    "choose": lambda call, answer: _count(call, answer, call.args[1].counts(call.args[0])),
+    "choose": lambda door, answer: _count(door, answer, door.args[1].counts(door.args[0])),
     "queue_count": _queue_count,
     "share": _shares,
     "begin": _begun,
@@ -404,7 +400,7 @@ CHECKS: dict[str, Callable[[Call, Any], Any]] = {
 }
 
 
-def _guarded(door: Door, name: str, check: Callable[[Call, Any], Any] | None) -> Any:
+def _guarded(door: Door, name: str, check: Callable[[Door, Any], Any] | None) -> Any:
     """Return a method that asks the object's own, and checks what it answers.
 
     Whatever that raises, `SystemExit` too, becomes one line; only the user interrupts.
@@ -414,15 +410,14 @@ def _guarded(door: Door, name: str, check: Callable[[Call, Any], Any] | None) ->
         own = getattr(super(door.kind, self), name)
         if door.inside:
             return own(*args, **named)
-        call = Call(door, name, args, own)
-        door.inside = True
+        door.name, door.args, door.method, door.inside = name, args, own, True
         try:
             answer = own(*args, **named)
-            return answer if check is None else check(call, answer)
+            return answer if check is None else check(door, answer)
         except (KeyboardInterrupt, PluginError):
             raise
         except BaseException as error:
-            raise PluginError(f"{call.where}: raised {raised(error)}") from error
+            raise PluginError(f"{door.where}: raised {raised(error)}") from error
         finally:
             door.inside = False
 

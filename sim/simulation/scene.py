@@ -132,22 +132,6 @@ def set_scene(
     return Scene(trace, truth, machine, streams, evolving)
 
 
-def watchers(
-    config: Settings, progress: Display, trace: Trace, truth: GroundTruth
-) -> tuple[Watcher, ...]:
-    """Return who watches the engine: a guard on progress, its display, a checker."""
-    asked = config["sim"]
-    guard = ProgressGuard(asked["stall_events"], asked["stall_time"], trace, truth)
-    found: list[Watcher] = [guard]
-    if progress is not SILENT:
-        found.append(ProgressWatcher(progress, trace))
-    if asked["check"]:
-        from sim.engine.invariants import Checker
-
-        found.append(Checker())
-    return tuple(found)
-
-
 @dataclass(frozen=True)
 class Played:
     """A finished simulation, and what its predictor and its policy were given.
@@ -198,6 +182,16 @@ def prepare(config: Settings, parts: Settings, scene: Scene, progress: Display =
         from sim.machine.shared import oracles_under_load  # late: a dedicated machine has no load
 
         predictor = oracles_under_load(predictor, truth)
+    asked = config["sim"]
+    watchers: list[Watcher] = [
+        ProgressGuard(asked["stall_events"], asked["stall_time"], trace, truth)
+    ]
+    if progress is not SILENT:
+        watchers.append(ProgressWatcher(progress, trace))
+    if asked["check"]:
+        from sim.engine.invariants import Checker
+
+        watchers.append(Checker())
     draws = None
     if not acts_as(getattr(policy, "allocation", None), Request):  # which looks at none
         luck = scene.streams("adopters").random(len(scene.trace.jobs))
@@ -211,7 +205,7 @@ def prepare(config: Settings, parts: Settings, scene: Scene, progress: Display =
         overrun=config["overrun"],
         adopter_draws=draws,
         known=known,
-        watchers=watchers(config, progress, trace, truth),
+        watchers=tuple(watchers),
         sensor_noise=SensorNoise(scene.streams.key("sensor.efficiency"), config["sensor_noise"]),
     )
 

@@ -1,6 +1,5 @@
-"""What happens around a multirun: names of its folders, and its failures at the end."""
+"""What happens around a multirun: its folders are looked at, its failures told at the end."""
 
-import hashlib
 import logging
 import re
 import sys
@@ -17,38 +16,7 @@ from predictors.plain import shown_plainly, told_plainly
 from sim.errors import ConfigError, SimError, one_line
 from sim.results.durable import FAILURE, HYDRA, read_failure
 
-LONGEST_NAME = 120
-"""Characters; with its hash a name stays below what file systems allow (255 bytes)."""
-
 Stamp = tuple[int, int]
-
-
-def folder_name(overrides: str) -> str:
-    """Return the name of a run's folder from its overrides, never from its job number.
-
-    Characters that do not belong in a name are replaced and long names cut; a
-    hash of the overrides then keeps the name unique.
-
-    Parameters
-    ----------
-    overrides : str
-        As Hydra's ``hydra.job.override_dirname`` has them, sorted.
-
-    Examples
-    --------
-    >>> folder_name("policy=easy,seed=2")
-    'policy=easy,seed=2'
-    >>> folder_name("workload.path=logs/a.swf")
-    'workload.path=logs_a.swf-5cbece51'
-    >>> folder_name("")
-    'defaults'
-    """
-    safe = re.sub(r"[^A-Za-z0-9_=.,+-]", "_", overrides)[:LONGEST_NAME]
-    if not overrides:
-        return "defaults"
-    if safe == overrides and safe.strip("."):
-        return overrides
-    return f"{safe}-{hashlib.sha256(overrides.encode()).hexdigest()[:8]}"
 
 
 def _failures(folder: Path) -> dict[Path, Stamp]:

@@ -1,5 +1,6 @@
-"""What tells runs apart: their overrides, filled up from their configurations."""
+"""What tells runs apart: their overrides, filled up from their configurations, name folders."""
 
+import hashlib
 import re
 from array import array
 from collections.abc import Iterator, Mapping, Sequence
@@ -276,6 +277,49 @@ def _varying(settings: Sequence[Setting]) -> list[Setting]:
 
 HOW = ("sim.progress", "reuse", "picture")
 """Keys of how runs are done, not of what they are; names of folders leave them out."""
+
+
+LONGEST_NAME = 120
+"""Characters; with its hash a name stays below what file systems allow (255 bytes)."""
+
+
+def override_dirname(overrides: Sequence[str], excluded: Sequence[str]) -> str:
+    """Return what Hydra calls ``hydra.job.override_dirname``.
+
+    Examples
+    --------
+    >>> override_dirname(["seed=2", "policy=sa", "sim.progress=true"], ["sim.progress"])
+    'policy=sa,seed=2'
+    """
+    return ",".join(sorted(one for one in overrides if key_of(one) not in excluded))
+
+
+def folder_name(overrides: str) -> str:
+    """Return the name of a run's folder from its overrides, never from its job number.
+
+    Characters that do not belong in a name are replaced and long names cut; a
+    hash of the overrides then keeps the name unique.
+
+    Parameters
+    ----------
+    overrides : str
+        As Hydra's ``hydra.job.override_dirname`` has them, sorted.
+
+    Examples
+    --------
+    >>> folder_name("policy=easy,seed=2")
+    'policy=easy,seed=2'
+    >>> folder_name("workload.path=logs/a.swf")
+    'workload.path=logs_a.swf-5cbece51'
+    >>> folder_name("")
+    'defaults'
+    """
+    safe = re.sub(r"[^A-Za-z0-9_=.,+-]", "_", overrides)[:LONGEST_NAME]
+    if not overrides:
+        return "defaults"
+    if safe == overrides and safe.strip("."):
+        return overrides
+    return f"{safe}-{hashlib.sha256(overrides.encode()).hexdigest()[:8]}"
 
 
 def distinguishing(runs: Sequence[Configuration]) -> list[Setting]:

@@ -24,28 +24,9 @@ from sim.errors import AT_LEAST_1, ConfigError, SimError
 from sim.help.interrupts import goes_on
 from sim.help.pages import roots
 from sim.help.versions import NAME, installed
+from sim.results import durable, provenance
 from sim.results.artefacts import MARK, foreign
-from sim.results.durable import (
-    FAILURE,
-    LOCK,
-    MANIFEST,
-    SUMMARY,
-    known_object,
-    write_failure,
-    write_whole,
-)
-from sim.results.provenance import (
-    CODE,
-    INPUTS,
-    KEEP,
-    changed_code,
-    checked_inputs,
-    listed_files,
-    listings,
-    why_again,
-)
-from sim.sweeps.callback import folder_name
-from sim.sweeps.configurations import HOW, key_of, load_yaml
+from sim.sweeps.configurations import HOW, folder_name, key_of, load_yaml, override_dirname
 from sim.sweeps.locks import PAUSE, holder, refuse_foreign
 
 Combination = Sequence[str]
@@ -92,20 +73,26 @@ def mark_finished(
     path = folder / MARK
     path.parent.mkdir(exist_ok=True)
     plain = {name: str(file) for name, file in files.items() if "/" not in name}
-    mark = {"overrides_sha256": fingerprint(overrides), INPUTS: plain, LISTED: listings(config)}
-    write_whole(path, json.dumps(mark))
+    mark = {
+        "overrides_sha256": fingerprint(overrides),
+        provenance.INPUTS: plain,
+        LISTED: provenance.listings(config),
+    }
+    durable.write_whole(path, json.dumps(mark))
 
 
 def is_marked(folder: Path, overrides: Combination) -> bool:
     """Return whether this very run is finished and whole in a folder, without composing it."""
-    mark = known_object(folder / MARK)
+    mark = durable.known_object(folder / MARK)
     if mark is None or mark.get("overrides_sha256") != fingerprint(overrides):
         return False
-    files = {name: Path(file) for name, file in mark[INPUTS].items() if Path(file).is_file()}
+    noted = {name: Path(file) for name, file in mark[provenance.INPUTS].items()}
+    files = {name: file for name, file in noted.items() if file.is_file()}
     for key, value in mark[LISTED].items():
-        files |= listed_files(key, value)
-    keep_code = any(one.lstrip("+") == f"reuse={KEEP}" for one in overrides)
-    return why_again(folder, {INPUTS: checked_inputs(files)}, keep_code=keep_code) is None
+        files |= provenance.listed_files(key, value)
+    keep_code = any(one.lstrip("+") == f"reuse={provenance.KEEP}" for one in overrides)
+    identity = {provenance.INPUTS: provenance.checked_inputs(files)}
+    return provenance.why_again(folder, identity, keep_code=keep_code) is None
 
 
 _APART = "\x1f"
@@ -265,13 +252,13 @@ class SweepProgress:
         """
         waiting, running, since = [], 0, 0.0 if over else self._begun
         for run in self._waiting:
-            if _is_new(run / FAILURE, self._begun):
+            if _is_new(run / durable.FAILURE, self._begun):
                 self._failed += 1
-            elif _is_new(run / SUMMARY, since):
+            elif _is_new(run / durable.SUMMARY, since):
                 self._done += 1
             else:
                 waiting.append(run)
-                running += _is_new(run / LOCK, self._begun)
+                running += _is_new(run / durable.LOCK, self._begun)
         if len(waiting) < len(self._waiting):
             self._ended_at = time.time() - self._begun
         self._waiting = waiting
@@ -366,17 +353,6 @@ SUBDIR = "${moldsim.folder:${hydra.job.override_dirname}}"
 logger = logging.getLogger(__name__)
 
 
-def override_dirname(overrides: Combination, excluded: Sequence[str]) -> str:
-    """Return what Hydra calls ``hydra.job.override_dirname``.
-
-    Examples
-    --------
-    >>> override_dirname(["seed=2", "policy=sa", "sim.progress=true"], ["sim.progress"])
-    'policy=sa,seed=2'
-    """
-    return ",".join(sorted(one for one in overrides if key_of(one) not in excluded))
-
-
 def samples_to_validate(combinations: Sequence[Combination]) -> list[list[str]]:
     """Return few combinations that have each of the first values of every key once.
 
@@ -454,16 +430,17 @@ class Sweep:
             places = [self.place(c) for c in left]
             for place in places:
                 refuse_foreign(place)
-            if again := sum((place / SUMMARY).exists() for place in places):
+            if again := sum((place / durable.SUMMARY).exists() for place in places):
                 logger.warning(
                     "%d finished runs are done again if their inputs or the code have changed; to "
                     "keep those of older code stop by Ctrl-C and add reuse=inputs",
                     again,
                 )
             asked = {self.place(combination) for combination in self.combinations}
-            found = [one for one in self.folder.glob(f"*/{MANIFEST}") if one.parent not in asked]
-            codes = [(known_object(one) or {}).get(CODE) for one in found]
-            if others := sum(changed_code(one, keep_code=False) is not None for one in codes):
+            there = self.folder.glob(f"*/{durable.MANIFEST}")
+            found = [durable.known_object(one) or {} for one in there if one.parent not in asked]
+            own = provenance.code_checksum()
+            if others := sum(one.get(provenance.CODE) != own for one in found):
                 logger.warning(
                     "%d other runs in %s are of another version of the program: a comparison will "
                     "not pair them with these; to do them again start their sweep by its command, "
@@ -499,7 +476,7 @@ class Sweep:
 
     def ended(self, combination: Combination) -> bool:
         """Return whether a run is finished or has failed."""
-        return (self.place(combination) / FAILURE).exists() or self.finished(combination)
+        return (self.place(combination) / durable.FAILURE).exists() or self.finished(combination)
 
     def finished(self, combination: Combination) -> bool:
         """Return whether a run is finished with this configuration."""
@@ -516,8 +493,8 @@ class Sweep:
             left = [c for c in batch if not self.ended(c) and holder(self.place(c)) is None]
             if left and len(batch) == 1:
                 words = " ".join(str(error).split())
-                if foreign(self.place(left[0])) is None:
-                    write_failure(self.place(left[0]), f"{type(error).__name__}: {words}"[:2000])
+                if foreign(place := self.place(left[0])) is None:
+                    durable.write_failure(place, f"{type(error).__name__}: {words}"[:2000])
                 return
         else:
             self.next += len(batch)

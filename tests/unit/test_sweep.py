@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sim.help.pages import no_such_key, with_key_swept
-from sim.sweeps.callback import LONGEST_NAME, folder_name
+from sim.sweeps.configurations import LONGEST_NAME, folder_name
 
 pytestmark = pytest.mark.fast
 
