@@ -142,6 +142,7 @@ class _Validator:
     def __init__(self, processors: int, rule: str) -> None:
         self.processors = processors
         self.rule = rule
+        self.now = -inf
         self.found: list[Violation] = []
         self.waiting: list[_Scheduled] = []
         self.running: list[_Scheduled] = []
@@ -157,14 +158,12 @@ class _Validator:
         """Return all violations."""
         known = {job.job_id: job for job in jobs}
         to_come = sorted(self._scheduled(known, spans), key=lambda job: job.submit)
-        now = -inf
-        while (now := self._next(now, to_come)) < inf:
-            early = self._take_ends(now)
-            grown = self._take_expiries(now)
+        while (now := self._next(to_come)) < inf:
+            self.now = now
             arrived = []
             while to_come and to_come[0].submit <= now:
                 arrived.append(to_come.pop(0))
-            self._pass(now, early, grown, arrived)
+            self._pass(arrived)
             if shown.is_due():
                 shown.show("checks the jobs", 1 - len(to_come) / len(known))
         return sorted(self.found, key=lambda violation: violation.time)
@@ -190,62 +189,60 @@ class _Validator:
                 self._say(number, start, "runtime", text)
             yield _Scheduled(number, submit, job.processors, runtime, estimate, start, end)
 
-    def _next(self, now: float, to_come: list[_Scheduled]) -> float:
+    def _next(self, to_come: list[_Scheduled]) -> float:
         times = [job.submit for job in to_come[:1]]
         times += [time for job in self.waiting for time in (job.start, job.reserved)]
         times += [time for job in self.running for time in (job.end, job.believed)]
-        return min((time for time in times if time > now), default=inf)
-
-    def _take_ends(self, now: float) -> bool:
-        ended = [job for job in self.running if job.end <= now]
-        self.running = [job for job in self.running if job.end > now]
-        return any(job.believed > now for job in ended)
-
-    def _take_expiries(self, now: float) -> bool:
-        expired = [job for job in self.running if job.believed <= now]
-        for job in expired:
-            total = max(2 * (job.believed - job.start), now - job.start + _ticks(1.0))
-            job.believed = job.start + total
-        return bool(expired)
+        return min((time for time in times if time > self.now), default=inf)
 
     # what the rule wants, and what the schedule does
 
-    def _pass(self, now: float, early: bool, grown: bool, arrived: list[_Scheduled]) -> None:
+    def _pass(self, arrived: list[_Scheduled]) -> None:
+        ended = [job for job in self.running if job.end <= self.now]
+        self.running = [job for job in self.running if job.end > self.now]
+        expired = [job for job in self.running if job.believed <= self.now]
+        for job in expired:
+            total = max(2 * (job.believed - job.start), self.now - job.start + _ticks(1.0))
+            job.believed = job.start + total
         if self.rule == "conservative":
-            self._keep_reservations(now, early, grown)
+            if expired:
+                self._reserve_anew(keep=True)
+            for job in self.waiting if any(one.believed > self.now for one in ended) else ():
+                before, job.reserved = job.reserved, inf
+                job.reserved = min(before, self._earliest(job))
             for job in arrived:
-                job.reserved = self._earliest(job, now)
+                job.reserved = self._earliest(job)
                 self.waiting.append(job)
         else:
             self.waiting += arrived
-        wanted = self._wanted(now)
-        begun = [job for job in self.waiting if job.start == now]
+        wanted = self._wanted()
+        begun = [job for job in self.waiting if job.start == self.now]
         why = "has its reservation" if self.rule in RESERVING else "fits"
         for job in wanted:
             if job not in begun and not job.is_late:
                 job.is_late = True
-                text = f"{why} at {_show(now)} and must start, but does not"
-                self._say(job.job_id, now, "idle", text)
-        reasons = {job: self._why_not(job, now) for job in begun if job not in wanted}
+                text = f"{why} at {_show(self.now)} and must start, but does not"
+                self._say(job.job_id, self.now, "idle", text)
+        reasons = {job: self._why_not(job) for job in begun if job not in wanted}
         for job in begun:
             if job in reasons:
-                self._say(job.job_id, now, *reasons[job])
+                self._say(job.job_id, self.now, *reasons[job])
             self.waiting.remove(job)
-            job.believed = now + job.estimate
+            job.believed = self.now + job.estimate
             self.running.append(job)
-        held = self.processors - self._free()
-        if begun and held > self.processors:
+        if begun and self._free() < 0:
+            held = self.processors - self._free()
             text = f"starts while {held} processors are needed and {self.processors} are there"
-            self._say(begun[-1].job_id, now, "capacity", text)
+            self._say(begun[-1].job_id, self.now, "capacity", text)
         if self.rule == "conservative" and begun != wanted:
-            self._reserve_anew(now, keep=True)
+            self._reserve_anew(keep=True)
 
-    def _wanted(self, now: float) -> list[_Scheduled]:
+    def _wanted(self) -> list[_Scheduled]:
         """Return the jobs that the rule starts now: in queue order, behind those who may pass."""
         if self.rule == "replan":
-            self._reserve_anew(now, keep=False)
+            self._reserve_anew(keep=False)
         if self.rule in RESERVING:
-            return [job for job in self.waiting if job.reserved <= now]
+            return [job for job in self.waiting if job.reserved <= self.now]
         free = self._free()
         wanted = []
         rest = list(self.waiting)
@@ -254,55 +251,48 @@ class _Validator:
             wanted.append(rest.pop(0))
         if self.rule != "easy" or not rest:
             return wanted
-        shadow, spare = self._shadow(rest[0], wanted, now)
+        shadow, spare = self._shadow(rest[0], wanted)
         for job in rest[1:]:
-            in_time = now + job.estimate <= shadow
+            in_time = self.now + job.estimate <= shadow
             if job.processors <= free and (in_time or job.processors <= spare):
                 free -= job.processors
                 spare -= 0 if in_time else job.processors
                 wanted.append(job)
         return wanted
 
-    def _shadow(self, head: _Scheduled, begun: list[_Scheduled], now: float) -> tuple[float, int]:
+    def _shadow(self, head: _Scheduled, begun: list[_Scheduled]) -> tuple[float, int]:
         """Return when the head will fit by the believed ends, and what it leaves over then."""
         ends = [(job.believed, job.processors) for job in self.running]
-        ends += [(now + job.estimate, job.processors) for job in begun]
+        ends += [(self.now + job.estimate, job.processors) for job in begun]
         free = self.processors - sum(width for _, width in ends)
         for end in sorted({end for end, _ in ends}):
             there = free + sum(width for other, width in ends if other <= end)
             if there >= head.processors:
                 return end, there - head.processors
-        return now, self.processors - head.processors
+        return self.now, self.processors - head.processors
 
     # reservations
 
-    def _keep_reservations(self, now: float, early: bool, grown: bool) -> None:
-        if grown:
-            self._reserve_anew(now, keep=True)
-        for job in self.waiting if early else ():
-            before, job.reserved = job.reserved, inf
-            job.reserved = min(before, self._earliest(job, now))
-
-    def _reserve_anew(self, now: float, *, keep: bool) -> None:
+    def _reserve_anew(self, *, keep: bool) -> None:
         """Keep the reservations that still fit, if any are kept, and place the others anew."""
-        kept = {job: job.reserved for job in self.waiting if keep and job.reserved >= now}
+        kept = {job: job.reserved for job in self.waiting if keep and job.reserved >= self.now}
         for job in self.waiting:
             job.reserved = inf
         for job, start in kept.items():
-            if self._earliest(job, now, start) == start:
+            if self._earliest(job, start) == start:
                 job.reserved = start
         for job in self.waiting:
             if job.reserved == inf:
-                job.reserved = self._earliest(job, now)
+                job.reserved = self._earliest(job)
 
-    def _earliest(self, job: _Scheduled, now: float, least: float = -inf) -> float:
+    def _earliest(self, job: _Scheduled, least: float = -inf) -> float:
         """Return the first instant, at least that, from which a job fits for its estimate."""
-        held = [(now, one.believed, one.processors) for one in self.running]
+        held = [(self.now, one.believed, one.processors) for one in self.running]
         for one in self.waiting:
             if one.reserved < inf:
-                begin = max(one.reserved, now)
+                begin = max(one.reserved, self.now)
                 held.append((begin, begin + one.estimate, one.processors))
-        changes: Counter[float] = Counter({now: self.processors})
+        changes: Counter[float] = Counter({self.now: self.processors})
         for begin, end, width in held:
             changes[begin] -= width
             changes[end] += width
@@ -316,19 +306,19 @@ class _Validator:
                 candidate = None
             elif candidate is None:
                 candidate = max(instant, least)
-        return now if candidate is None else candidate
+        return self.now if candidate is None else candidate
 
     def _free(self) -> int:
         return self.processors - sum(job.processors for job in self.running)
 
     # words
 
-    def _why_not(self, job: _Scheduled, now: float) -> tuple[str, str]:
+    def _why_not(self, job: _Scheduled) -> tuple[str, str]:
         """Return the rule that a start breaks, and how."""
         if self.rule in RESERVING:
             due = _show(job.reserved)
-            return "order", f"starts at {_show(now)}, before its reservation at {due}"
-        wanted = self._wanted(now)
+            return "order", f"starts at {_show(self.now)}, before its reservation at {due}"
+        wanted = self._wanted()
         first = next((other for other in self.waiting if other not in wanted), job)
         free = self._free()
         needs = f"needs {job.processors} processor{'s' * (job.processors != 1)} where"
@@ -338,9 +328,9 @@ class _Validator:
             ahead = next(other for other in self.waiting if other is not job)
             return "order", f"passes job {ahead.job_id}, which was submitted before it"
         begun = [other for other in wanted if self.waiting.index(other) < self.waiting.index(first)]
-        shadow, spare = self._shadow(first, begun, now)
+        shadow, spare = self._shadow(first, begun)
         return "delay", (
             f"passes job {first.job_id}, the first that waits, and delays it: it may end at "
-            f"{_show(now + job.estimate)}, after {_show(shadow)}, "
+            f"{_show(self.now + job.estimate)}, after {_show(shadow)}, "
             f"and {needs} {spare} will be left over"
         )
