@@ -18,8 +18,7 @@ from sim.results import durable
 from sim.results.sentences import BACKTEST, backtest_folder, distance
 from sim.site import site_logs
 from sim.site.candidate_schedules import MOST_WORK, Candidate, kept_starts, work_of_conservative
-from sim.site.causes import changes, reasons
-from sim.site.comparison import Backtest, Compared, compare, jobs_frame
+from sim.site.comparison import Backtest, Compared, changes, compare, jobs_frame, reasons
 from sim.site.outages import outages_of
 from sim.site.site_logs import Recorded
 from sim.site.site_pages import HEAD, candidate_rows, change_lines, write_backtest_page

@@ -1,7 +1,11 @@
-"""What a backtest finds: how far simulated schedules are from the recorded one, in its files."""
+"""What a backtest finds: how far simulated schedules are from the recorded one, and why.
+
+What the log shows, and what a distance is made of: a candidate is played again with one thing
+changed.
+"""
 
 from collections.abc import Hashable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -12,9 +16,10 @@ from sim.results.metrics import spread
 from sim.results.outcome import Levels
 from sim.results.rows import number_of
 from sim.results.steady_state import Figures
-from sim.site.outages import Outage
-from sim.site.site_logs import Recorded, dates, levels
-from workloads.base import FloatArray
+from sim.site.candidate_schedules import Candidate, starts, with_order
+from sim.site.outages import FULL, Outage, Weeks, gaps, low_weeks, outages_of, weeks_of
+from sim.site.site_logs import WEEK, Recorded, beginning, dates, levels
+from workloads.base import BoolArray, FloatArray, IntArray
 
 QUARTERS = 4
 VERDICTS = {"trust": (0.2, 0.7), "care": (0.5, 0.4)}
@@ -192,6 +197,376 @@ class Reason:
     text: str
     evidence: Mapping[str, object]
     weight: float
+
+
+HOUR = 3600.0
+LONG = 600.0
+"""A wait beside a free machine that is no latency, seconds."""
+SOME = 0.05
+"""Share of jobs, of waiting or of time from which on something is a reason."""
+BACK = 1000
+"""So many jobs before a job are looked at for those that it passed."""
+SHOWN = 3
+"""Users and partitions, weeks and gaps that are named."""
+
+
+def percent(share: float, digits: int = 0) -> str:
+    """Return a share in percent.
+
+    Examples
+    --------
+    >>> percent(0.123), percent(0.123, 1)
+    ('12 %', '12.3 %')
+    """
+    return f"{100 * share:.{digits}f} %"
+
+
+def reasons(found: Recorded, candidates: Sequence[Compared], missing_limits: float) -> list[Reason]:
+    """Return what the log shows, that of most weight first.
+
+    Candidates with other limits have the limits in their names.
+    """
+    weeks = weeks_of(found)
+    free = free_over_time(found, weeks)
+    every = [
+        machine_size(found, weeks),
+        outages(found, weeks),
+        beside_free(found, free),
+        latency(found, free),
+        priorities(found),
+        limits(candidates, missing_limits),
+    ]
+    return sorted((r for r in every if r is not None), key=lambda one: -one.weight)
+
+
+def machine_size(found: Recorded, weeks: Weeks) -> Reason | None:
+    """Compare the most processors that were held at once with the machine."""
+    most, size = int(weeks.most.max(initial=0)), found.processors
+    telling = weeks.most[weeks.telling]
+    evidence: dict[str, object] = {
+        "processors": size,
+        "most_held": most,
+        "most_held_by_week": weeks.most.tolist(),
+    }
+    known = found.source_of_size != "recorded"
+    if known and most > size:
+        over = int((weeks.most > size).sum())
+        text = (
+            f"The machine is assumed too small: up to {most:,} processors were held at once, it "
+            f"has {size:,}; this was so in {over} of {len(weeks.most)} weeks."
+        )
+        return Reason("machine_too_small", text, evidence | {"weeks": over}, most / size - 1)
+    if not (known and telling.size) or np.median(telling) >= FULL * size:
+        return None
+    middle = int(np.median(telling))
+    text = (
+        f"The machine is assumed too large: it has {size:,} processors, but at most {most:,} were "
+        f"ever held at once, {middle:,} in the median week in which jobs waited."
+    )
+    return Reason("machine_too_large", text, evidence | {"median": middle}, 1 - middle / size)
+
+
+def outages(found: Recorded, weeks: Weeks) -> Reason | None:
+    """Tell of weeks with less of the machine, and of times without a start."""
+    low, without = low_weeks(found, weeks), gaps(found)
+    span = float(found.weeks()[-1] - found.begin)
+    lost = sum(o.processors * (o.end - o.begin) for o in (*low, *without))
+    share = lost / (span * found.processors)
+    if share < SOME / 10:
+        return None
+    hours = sum(o.end - o.begin for o in without) / HOUR
+    text = (
+        f"Parts of the machine were missing: in {len(low)} of {len(weeks.most)} weeks less than "
+        f"{percent(FULL)} of it was ever held though jobs waited, and {len(without)} times "
+        f"({hours:,.0f} h together) nothing started though each waiting job would have fitted; "
+        f"{percent(share, 1)} of the processor time was lost in all."
+    )
+    evidence = {
+        "low_weeks": len(low),
+        "gaps": len(without),
+        "gap_hours": hours,
+        "lost_share": share,
+        "worst_weeks": _largest(low),
+        "longest_gaps": _largest(without),
+    }
+    return Reason("outages", text, evidence, share)
+
+
+def _largest(every: Sequence[Outage]) -> list[dict[str, float]]:
+    """Return the outages that cost most."""
+    chosen = sorted(every, key=lambda o: -o.processors * (o.end - o.begin))[:SHOWN]
+    return [
+        {"begin": o.begin, "hours": (o.end - o.begin) / HOUR, "processors": o.processors}
+        for o in chosen
+    ]
+
+
+def free_over_time(found: Recorded, weeks: Weeks) -> Levels:
+    """Return the processors that were free, of those that each week shows to be there."""
+    edges = np.append(weeks.begin, weeks.begin[-1] + WEEK)
+    there = np.where(weeks.telling, np.minimum(weeks.most, found.processors), found.processors)
+    capacity = Levels(edges, np.append(there, found.processors).astype(float))
+    times = np.unique(np.concatenate([edges, found.held.times]))
+    return Levels(times, np.maximum(capacity.at(times) - found.held.at(times), 0.0))
+
+
+def seconds_beside(found: Recorded, free: Levels) -> FloatArray:
+    """Return how long each job waited while each of those that waited would have fitted, seconds.
+
+    No scheduler that starts what fits leaves anybody waiting then, not even for a wider one.
+    """
+    times = np.unique(np.concatenate([free.times, found.widest_waiting.times]))
+    room = free.at(times) >= found.widest_waiting.at(times)
+    enough = Levels(times, room.astype(float))
+    begin = np.maximum(found.submit, found.begin)
+    return np.where(found.judged, enough.area(found.start) - enough.area(begin), 0.0)
+
+
+def met_nobody(found: Recorded, free: Levels) -> BoolArray:
+    """Return which jobs found no other job waiting, and enough processors free, at their submit."""
+    nobody = found.queued.at(found.submit, before=True) == 0
+    enough = free.at(found.submit, before=True) >= found.count
+    return np.asarray(found.judged & nobody & enough & (found.submit >= found.begin), np.bool_)
+
+
+def beside_free(found: Recorded, free: Levels) -> Reason | None:
+    """Tell of jobs that waited while the machine had room for all that did."""
+    seconds = seconds_beside(found, free)
+    long = seconds > LONG
+    total = float(found.wait[found.judged].sum())
+    if not long.any() or total <= 0:
+        return None
+    share = float(seconds[long].sum()) / total
+    alone = met_nobody(found, free) & (found.wait > LONG)
+    alone_share = float(found.wait[alone].sum()) / total
+    if share < SOME:
+        return None
+    jobs = int(long.sum())
+    text = (
+        f"{jobs:,} jobs ({percent(jobs / found.judged.sum(), 1)}) waited more than ten minutes "
+        f"while each job that waited would have fitted, {np.median(seconds[long]) / HOUR:,.1f} h "
+        f"in the median, {percent(share)} of all waiting: holds, dependencies, limits or other "
+        f"resources. {int(alone.sum()):,} of them met no other job ({percent(alone_share)} "
+        f"of all waiting)."
+    )
+    whose = _whose(found, np.where(long, seconds, 0.0))
+    evidence = {
+        "jobs": jobs,
+        "share_of_jobs": jobs / float(found.judged.sum()),
+        "share_of_waiting": share,
+        "median_hours": float(np.median(seconds[long])) / HOUR,
+        "met_nobody": int(alone.sum()),
+        "met_nobody_share_of_waiting": alone_share,
+        **whose,
+    }
+    return Reason(
+        "waited_beside_free_machine", text + _most_of(whose, "Most of it"), evidence, share
+    )
+
+
+def _whose(found: Recorded, amount: FloatArray) -> dict[str, list[dict[str, float]]]:
+    """Return to which users and partitions most of an amount belongs."""
+    said: dict[str, list[dict[str, float]]] = {}
+    for name in ("user", "partition"):
+        codes = found.trace.jobs.get(name)
+        if codes is None or codes.nunique() < 2 or amount.sum() <= 0:
+            continue
+        words = found.trace.words.get(name, {})
+        sums = pd.Series(amount).groupby(codes.to_numpy()).sum().nlargest(SHOWN)
+        said[f"{name}s"] = [
+            {name: words.get(code, code), "share": float(value / amount.sum())}
+            for code, value in zip(sums.index.tolist(), sums.to_numpy(), strict=True)
+        ]
+    return said
+
+
+def _most_of(whose: Mapping[str, list[dict[str, float]]], lead: str) -> str:
+    """Return the users and partitions with most of an amount in words."""
+    told = [
+        ", ".join(f"{name[:-1]} {one[name[:-1]]} ({percent(one['share'])})" for one in rows)
+        for name, rows in whose.items()
+    ]
+    return f" {lead}: {'; '.join(told)}." if told else ""
+
+
+def latency(found: Recorded, free: Levels) -> Reason | None:
+    """Tell how long jobs wait that no other job and no lack of processors holds up."""
+    alone = met_nobody(found, free)
+    if alone.sum() < 20:
+        return None
+    seconds = float(np.median(found.wait[alone]))
+    share = float((found.wait[found.judged] <= max(10 * seconds, 60.0)).mean())
+    if seconds < 1.0 or share < 0.25:
+        return None
+    text = (
+        f"Starting takes time: {int(alone.sum()):,} jobs met a free machine and no other job and "
+        f"waited {seconds:,.0f} s in the median; {percent(share)} of all jobs waited little "
+        f"longer, so that ranks of waits say little of them."
+    )
+    evidence = {"jobs": int(alone.sum()), "median_seconds": seconds, "share_of_jobs": share}
+    return Reason("start_latency", text, evidence, share / 10)
+
+
+def passed_over(found: Recorded) -> tuple[IntArray, IntArray]:
+    """Return how many jobs each passed, and how often each was passed, although no harder to start.
+
+    A job passes another that was submitted before it, still waits at its start, needs
+    no more processors and asks for no more time. Backfilling in order of arrival never does so.
+    """
+    start, count = found.start, found.count
+    asked = found.trace.jobs["requested_time"].to_numpy(float)
+    passed, was = np.zeros(len(start), np.int64), np.zeros(len(start), np.int64)
+    latest = np.append(-np.inf, np.maximum.accumulate(np.where(found.known, start, -np.inf))[:-1])
+    for job in np.flatnonzero(found.judged & (start < latest)):
+        first = max(0, job - BACK)
+        before = slice(first, job)
+        over = (start[before] > start[job]) & (count[before] <= count[job])
+        over &= (asked[before] <= asked[job]) & found.known[before]
+        over &= found.submit[before] < found.submit[job]
+        passed[job] = over.sum()
+        was[before] += over
+    return passed, was
+
+
+def priorities(found: Recorded) -> Reason | None:
+    """Tell of starts that no order of arrival explains."""
+    passed, was = passed_over(found)
+    share = float((passed > 0)[found.judged].mean())
+    if share < SOME:
+        return None
+    text = (
+        f"{percent(share)} of the starts passed an earlier job that needed no more processors and "
+        f"no more time: priorities, shares of users, or limits decided, not the order of arrival."
+    )
+    passing, behind = (_whose(found, one.astype(float)) for one in (passed, was))
+    evidence = {
+        "share_of_starts": share,
+        "passed_jobs": int((was > 0).sum()),
+        "passing": passing,
+        "passed": behind,
+    }
+    text += _most_of(passing, "Most passed") + _most_of(behind, "Most were passed")
+    return Reason("priorities", text, evidence, share)
+
+
+def limits(candidates: Sequence[Compared], missing: float) -> Reason | None:
+    """Tell how much hangs on limits that the log does not have."""
+    if missing < 0.01:
+        return None
+    means = {one.name: one.figures["mean_wait_time"] for one in candidates}
+    pairs = {
+        name.removesuffix("_exact"): (float(exact), float(modelled))
+        for name, exact in means.items()
+        if isinstance(exact, float) and name.endswith("_exact")
+        and isinstance(modelled := means.get(f"{name.removesuffix('_exact')}_modelled"), float)
+    }  # fmt: skip
+    told = ", ".join(
+        f"{exact:,.0f} s by {name} with exact and {modelled:,.0f} s with modelled limits"
+        for name, (exact, modelled) in pairs.items()
+    )
+    text = f"{percent(missing)} of the jobs have no time limit; mean waits are {told or 'alike'}."
+    evidence = {
+        "missing_share": missing,
+        "mean_waits": {n: {"exact": e, "modelled": m} for n, (e, m) in pairs.items()},
+    }
+    spread = [abs(np.log(max(e, 1.0) / max(m, 1.0))) for e, m in pairs.values()]
+    return Reason("limits_missing", text, evidence, missing * min(1.0, max(spread, default=0.0)))
+
+
+TIE = 1e-6
+"""Seconds by which submits at one instant are told apart."""
+MEANINGS = {
+    "nothing": "as it is",
+    "capacity": "without what the log shows to have been missing of the machine",
+    "estimates": "every limit is the runtime",
+    "order": "jobs are taken in the order of their recorded starts",
+    "holds": "each job is submitted later by its wait while enough was free",
+    "partitions": "each partition or queue is a machine of its own, of the most that it ever held",
+}
+"""What is changed, by name."""
+
+
+class RecordedOrder:
+    """Jobs in the order in which a log started them, known by their submits.
+
+    Parameters
+    ----------
+    submits : sequence of float, seconds
+        Distinct submit times, in the order of the starts.
+
+    Examples
+    --------
+    >>> one = np.array([1, 1])
+    >>> RecordedOrder([5.0, 4.0]).keys(9.0, np.array([4.0, 5.0]), one, one * 1.0).tolist()
+    [1.0, 0.0]
+    """
+
+    recomputed = False
+
+    def __init__(self, submits: Sequence[float]) -> None:
+        given = np.array(submits, float)
+        self._place = np.argsort(given, kind="stable")
+        self._sorted = given[self._place]
+
+    def keys(
+        self, now: float, submit: FloatArray, processors: IntArray, runtime: FloatArray
+    ) -> FloatArray:
+        """Return the place of each job."""
+        found = np.searchsorted(self._sorted, submit).clip(max=len(self._sorted) - 1)
+        return np.asarray(self._place[found], float)
+
+
+def changes(found: Recorded, name: str, config: Mapping[str, Any]) -> list[Compared]:
+    """Return how far a candidate is as it is and with each thing changed alone, by `MEANINGS`."""
+    plain = Candidate(name, config, beginning(found))
+    exact = found.trace.jobs.assign(requested_time=np.maximum(found.runtime, 1.0))
+    known = beginning(replace(found, trace=replace(found.trace, jobs=exact)))
+    played = {
+        "nothing": starts(found, plain, []),
+        "capacity": starts(found, plain, outages_of(found)),
+        "estimates": starts(found, replace(plain, first=known), []),
+        "order": starts(found, _ordered(found, plain), []),
+        "holds": _held(found, plain),
+    }
+    if found.trace.jobs["partition"].nunique() > 1:
+        played["partitions"] = _apart(found, plain)
+    return [compare(found, what, start) for what, start in played.items()]
+
+
+def _ordered(found: Recorded, plain: Candidate) -> Candidate:
+    jobs = plain.first.trace.jobs
+    submit = jobs["submit_time"].to_numpy() + TIE * np.arange(len(jobs))
+    by_start = submit[np.argsort(found.start[plain.first.index], kind="stable")]
+    config = with_order(plain.config, RecordedOrder, submits=by_start.tolist())
+    trace = replace(plain.first.trace, jobs=jobs.assign(submit_time=submit))
+    return replace(plain, config=config, first=replace(plain.first, trace=trace))
+
+
+def _held(found: Recorded, plain: Candidate) -> FloatArray:
+    """Return the starts where jobs come later by what they waited beside a free machine."""
+    beside = seconds_beside(found, free_over_time(found, weeks_of(found)))
+    submit = found.submit + np.where(beside > LONG, beside, 0.0)
+    order = np.argsort(submit, kind="stable")
+    jobs = found.trace.jobs.iloc[order].reset_index(drop=True)
+    wait = np.where(found.known, np.maximum(found.start - submit, 0.0), -1.0)
+    jobs = jobs.assign(submit_time=submit[order], recorded_wait_time=wait[order])
+    later = replace(found, trace=replace(found.trace, jobs=jobs))
+    began = np.empty(len(order))
+    began[order] = starts(later, replace(plain, first=beginning(later)), [])
+    return began
+
+
+def _apart(found: Recorded, plain: Candidate) -> FloatArray:
+    """Return the starts where no partition lends processors to another."""
+    began, jobs = np.full(len(found.submit), np.nan), found.trace.jobs
+    for rows in jobs.groupby("partition").indices.values():
+        own = jobs.iloc[rows].reset_index(drop=True)
+        alone = replace(found, trace=replace(found.trace, jobs=own))
+        alone = replace(alone, processors=int(max(alone.held.values.max(), alone.count.max())))
+        first = beginning(alone)
+        if len(first.index):
+            began[rows] = starts(alone, replace(plain, first=first), [])
+    return began
 
 
 @dataclass(frozen=True)

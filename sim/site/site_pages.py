@@ -13,8 +13,7 @@ from sim.results.plots.style import INK, LINE_COLOURS, clock, svg_of, tidy, time
 from sim.results.plots.style import picture as embedded
 from sim.results.rows import duration, texts
 from sim.results.sentences import distance, quarter_distance, ranks, relative
-from sim.site.causes import HOUR, MEANINGS, percent
-from sim.site.comparison import DISTRUST, Backtest, held_by
+from sim.site.comparison import DISTRUST, HOUR, MEANINGS, Backtest, held_by, percent
 from sim.site.evidence import Advice, Choice, clock_time
 
 if TYPE_CHECKING:

@@ -394,7 +394,7 @@ def test_what_a_distance_is_made_of_is_found_by_changing_it(tmp_path, easy):
     config = configuration([*EASY])
     scene = set_scene(config, 0)
     by_rank = scene.trace.jobs["submit_time"].to_numpy()[rank]
-    order = {"_target_": "sim.site.causes.RecordedOrder", "submits": by_rank.tolist()}
+    order = {"_target_": "sim.site.comparison.RecordedOrder", "submits": by_rank.tolist()}
     config["policy"] = {**config["policy"], "order": order}
     table = play(config, config, scene).outcome.tables.jobs
     assert not table["start_time"].equals(easy["start_time"])

@@ -8,7 +8,7 @@ from sim.advise import main as advise
 from sim.report.answers import winners
 from sim.results.plots import explorer
 from sim.results.plots.pictures import RunFolder
-from sim.site.causes import _most_of, _whose
+from sim.site.comparison import _most_of, _whose
 from workloads.frame import FrameWorkload
 from workloads.logs.sacct import SacctWorkload
 from workloads.logs.swf import read_swf
