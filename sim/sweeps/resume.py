@@ -236,9 +236,7 @@ class SweepProgress:
     ) -> None:
         self._log, self._quiet = folder / LOG, quiet
         self._waiting = list(runs)
-        self._total = len(runs) + before
-        self._before = before
-        self._done = self._failed = 0
+        self._before, self._state = before, State(before, 0, 0, len(runs) + before)
         self._ended_at = 0.0  # since the begin, when one ended last
         self._begun = time.time()
         self._stop = threading.Event()
@@ -251,22 +249,23 @@ class SweepProgress:
         Once it is over, runs whose results were there and stand are done, too.
         """
         waiting, running, since = [], 0, 0.0 if over else self._begun
+        done, failed, _, total = self._state
         for run in self._waiting:
             if _is_new(run / durable.FAILURE, self._begun):
-                self._failed += 1
+                failed += 1
             elif _is_new(run / durable.SUMMARY, since):
-                self._done += 1
+                done += 1
             else:
                 waiting.append(run)
                 running += _is_new(run / durable.LOCK, self._begun)
         if len(waiting) < len(self._waiting):
             self._ended_at = time.time() - self._begun
-        self._waiting = waiting
-        return State(self._before + self._done, self._failed, running, self._total)
+        self._waiting, self._state = waiting, State(done, failed, running, total)
+        return self._state
 
     def line(self, state: State) -> str:
         """Return the state as text."""
-        ended = self._done + self._failed
+        ended = state.done - self._before + state.failed
         rest = state.total - state.done - state.failed
         spent = time.time() - self._begun
         whole = self._ended_at * (1.0 + rest / ended) if ended else 0.0
@@ -278,15 +277,14 @@ class SweepProgress:
         )
 
     def _watch(self) -> None:
-        state, due = None, time.monotonic() + REDRAWN
+        due = 0.0
         while not self._stop.wait(REDRAWN):
             began = time.monotonic()
             if began >= due:
                 state = self.look()
                 ended = time.monotonic()
                 due = ended + max(SECONDS, (ended - began) / SHARE)
-            if state is not None:
-                self._show(state)
+            self._show(state)
 
     def _show(self, state: State, *, last: bool = False) -> None:
         line, is_news = self.line(state), last or state != self._last
@@ -314,7 +312,7 @@ class SweepProgress:
             one.removeFilter(_erase_line)
         if self._thread.is_alive():
             self._thread.join()
-        if self._total - self._before and kind is None:
+        if self._state.total > self._before and kind is None:
             self._show(self.look(over=True), last=True)
 
 

@@ -169,7 +169,7 @@ def test_a_tenth_of_unlike_runs_tells_the_time_that_is_left(tmp_path, monkeypatc
     progress = SweepProgress(tmp_path, [tmp_path / str(k) for k in range(len(runs))])
     while sum(took[: ended + 1]) <= 0.1 * whole:
         ended += 1
-    progress._done, progress._begun, progress._ended_at = ended, 0.0, sum(took[:ended])
+    progress._begun, progress._ended_at = 0.0, sum(took[:ended])
     monkeypatch.setattr("sim.sweeps.resume.time.time", lambda: 0.1 * whole)
     line = progress.line(State(done=ended, failed=0, running=1, total=len(runs)))
     hours, minutes, rest = re.search(r"(\d+):(\d+):(\d+) left", line).groups()
