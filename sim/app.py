@@ -10,6 +10,7 @@ import os
 import re
 import sys
 import traceback
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -38,8 +39,9 @@ def _run(composed: DictConfig, folder: Path, multirun: bool) -> float | None:
     """Carry the run out; show its results, or return its objective in a multirun."""
     made = composed_of(composed, HydraConfig.get(), multirun)
     from predictors.cli.terminal import SILENT, Display, PlainConsole
-    from sim.console import print_results
-    from sim.simulation.replay import Run, names_of, sides
+    from sim.console import Side, print_results
+    from sim.results.artefacts import BASELINE, RUN, STEP, replication_folder
+    from sim.simulation.replay import Run, names_of
 
     if not gc.isenabled():  # all is loaded, which is no garbage
         gc.freeze()
@@ -57,9 +59,24 @@ def _run(composed: DictConfig, folder: Path, multirun: bool) -> float | None:
     if multirun:
         return _objective(config, done.results)
     changed = [one for one in made.overrides if re.match(r"\+*policy[/.]", one)]
+    names[RUN] = replace(names[RUN], policy=", ".join([names[RUN].policy, *changed]))
+    parts = done.parts
+    places = [replication_folder(folder, k) for k in range(len(parts))] or [folder]
+    sides = [
+        Side(
+            done.results[role],
+            names[role].policy,
+            names[role].asked,
+            role == BASELINE,
+            [one[role] for one in parts if role in one],
+            [place / role / "jobs.parquet" for place in places],
+        )
+        for role in (RUN, STEP, BASELINE)
+        if role in done.results
+    ]
     # A terminal that cannot take the table takes nothing else along.
     with output(f"; the artefacts are in {folder}"), contextlib.suppress(SystemExit):
-        print_results(PlainConsole(), sides(names, changed, folder, done), folder)
+        print_results(PlainConsole(), sides, folder)
     return None
 
 

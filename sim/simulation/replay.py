@@ -21,7 +21,6 @@ import yaml
 from predictors.cli.terminal import SILENT, Display
 from sim.composition import Composed
 from sim.config import BASELINE_PREDICTOR, CONFIG_FOLDER, Settings, digest
-from sim.console import Side
 from sim.errors import ConfigError
 from sim.results import artefacts
 from sim.results.artefacts import BASELINE, RUN, STEP, Artefacts
@@ -288,30 +287,6 @@ class Carried(NamedTuple):
 
     results: Results
     parts: Sequence[Results] = ()
-
-
-def sides(
-    names: Mapping[str, Names], changed: Sequence[str], folder: Path, done: Carried
-) -> list[Side]:
-    """Return the columns of the table at the end: the run, the step between, the baseline.
-
-    Behind the policy's name stand overrides by which the run has `changed` it.
-    """
-    own = replace(names[RUN], policy=", ".join([names[RUN].policy, *changed]))
-    named, parts = {**names, RUN: own}, done.parts
-    places = [artefacts.replication_folder(folder, k) for k in range(len(parts))] or [folder]
-    return [
-        Side(
-            done.results[role],
-            named[role].policy,
-            named[role].asked,
-            role == BASELINE,
-            [one[role] for one in parts if role in one],
-            [place / role / "jobs.parquet" for place in places],
-        )
-        for role in (RUN, STEP, BASELINE)
-        if role in done.results
-    ]
 
 
 @dataclass(frozen=True)

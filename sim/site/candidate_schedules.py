@@ -1,7 +1,7 @@
 """Schedules by candidate schedulers, replayed from where a log begins."""
 
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -10,13 +10,14 @@ import numpy as np
 import pandas as pd
 
 from sim.policies.backfill.conservative import Conservative
+from sim.policies.order import Order
 from sim.results.durable import PARTIAL, replaced
 from sim.results.outcome import Outcome
 from sim.results.provenance import checked_inputs, code_checksum, input_files
 from sim.simulation.scene import play, set_scene
-from sim.site.outages import Outage, OutagesFirst, with_outages
+from sim.site.outages import Outage, with_outages
 from sim.site.site_logs import Beginning, Recorded, levels, stand_ins
-from workloads.base import FloatArray, Trace
+from workloads.base import FloatArray, IntArray, Trace
 
 MOST_WORK = 100_000.0
 """Reservations that conservative backfilling may look at for a job: its time grows with them."""
@@ -51,9 +52,49 @@ def _played(config: Mapping[str, Any], processors: int, trace: Trace) -> Outcome
     return play(run, run, set_scene(run, 0, trace)).outcome
 
 
-def with_order(config: Mapping[str, Any], kind: type, **arguments: object) -> dict[str, Any]:
-    """Return a configuration whose queue is in an order of this class."""
-    node = {"_target_": f"{kind.__module__}.{kind.__name__}", **arguments}
+class PlacedOrder:
+    """An order in which some jobs, known by their submits, have places of their own.
+
+    Parameters
+    ----------
+    order : Order
+        Of all others.
+    submits : sequence of float, seconds
+        Ascending.
+    places : sequence of float, optional
+        Without them they go ahead of all others.
+
+    Examples
+    --------
+    >>> from sim.policies.order import FirstComeFirstServed
+    >>> one = np.array([1, 1])
+    >>> asked = 6.0, np.array([4.0, 5.0]), one, one.astype(float)
+    >>> PlacedOrder(FirstComeFirstServed(), [5.0]).keys(*asked).tolist()
+    [4.0, -inf]
+    >>> PlacedOrder(FirstComeFirstServed(), [4.0, 5.0], [1, 0]).keys(*asked).tolist()
+    [1.0, 0.0]
+    """
+
+    def __init__(
+        self, order: Order, submits: Sequence[float], places: Sequence[float] | None = None
+    ) -> None:
+        self._order, self._submits = order, np.array(submits, float)
+        self._places = np.full(len(submits), -np.inf) if places is None else np.array(places)
+        self.recomputed = order.recomputed
+
+    def keys(
+        self, now: float, submit: FloatArray, processors: IntArray, runtime: FloatArray
+    ) -> FloatArray:
+        """Return the own places, and the order's keys of all others."""
+        keys = self._order.keys(now, submit, processors, runtime)
+        keys = submit if keys is None else keys
+        found = np.searchsorted(self._submits, submit).clip(max=len(self._submits) - 1)
+        return np.where(self._submits[found] == submit, self._places[found], keys)
+
+
+def with_places(config: Mapping[str, Any], order: Any, **own: object) -> dict[str, Any]:
+    """Return a configuration whose queue is in an order with places of its own; `PlacedOrder`."""
+    node = {"_target_": f"{__name__}.{PlacedOrder.__name__}", "order": order, **own}
     return {**config, "policy": {**config["policy"], "order": node}}
 
 
@@ -68,8 +109,7 @@ def starts(found: Recorded, candidate: Candidate, outages: list[Outage]) -> Floa
     config = candidate.config
     first, begins = with_outages(candidate.first, outages)
     if begins:
-        own = config["policy"]["order"]
-        config = with_order(config, OutagesFirst, begins=begins, order=own)
+        config = with_places(config, config["policy"]["order"], submits=begins)
     records = _played(config, found.processors, first.trace).records
     started = np.full(len(found.submit), np.nan)
     jobs = first.index >= 0

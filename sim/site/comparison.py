@@ -16,7 +16,7 @@ from sim.results.metrics import spread
 from sim.results.outcome import Levels
 from sim.results.rows import number_of
 from sim.results.steady_state import Figures
-from sim.site.candidate_schedules import Candidate, starts, with_order
+from sim.site.candidate_schedules import Candidate, starts, with_places
 from sim.site.outages import FULL, Outage, Weeks, gaps, low_weeks, outages_of, weeks_of
 from sim.site.site_logs import WEEK, Recorded, beginning, dates, levels
 from workloads.base import BoolArray, FloatArray, IntArray
@@ -486,36 +486,6 @@ MEANINGS = {
 """What is changed, by name."""
 
 
-class RecordedOrder:
-    """Jobs in the order in which a log started them, known by their submits.
-
-    Parameters
-    ----------
-    submits : sequence of float, seconds
-        Distinct submit times, in the order of the starts.
-
-    Examples
-    --------
-    >>> one = np.array([1, 1])
-    >>> RecordedOrder([5.0, 4.0]).keys(9.0, np.array([4.0, 5.0]), one, one * 1.0).tolist()
-    [1.0, 0.0]
-    """
-
-    recomputed = False
-
-    def __init__(self, submits: Sequence[float]) -> None:
-        given = np.array(submits, float)
-        self._place = np.argsort(given, kind="stable")
-        self._sorted = given[self._place]
-
-    def keys(
-        self, now: float, submit: FloatArray, processors: IntArray, runtime: FloatArray
-    ) -> FloatArray:
-        """Return the place of each job."""
-        found = np.searchsorted(self._sorted, submit).clip(max=len(self._sorted) - 1)
-        return np.asarray(self._place[found], float)
-
-
 def changes(found: Recorded, name: str, config: Mapping[str, Any]) -> list[Compared]:
     """Return how far a candidate is as it is and with each thing changed alone, by `MEANINGS`."""
     plain = Candidate(name, config, beginning(found))
@@ -536,8 +506,10 @@ def changes(found: Recorded, name: str, config: Mapping[str, Any]) -> list[Compa
 def _ordered(found: Recorded, plain: Candidate) -> Candidate:
     jobs = plain.first.trace.jobs
     submit = jobs["submit_time"].to_numpy() + TIE * np.arange(len(jobs))
-    by_start = submit[np.argsort(found.start[plain.first.index], kind="stable")]
-    config = with_order(plain.config, RecordedOrder, submits=by_start.tolist())
+    places = np.argsort(np.argsort(found.start[plain.first.index], kind="stable"))
+    first_come = {"_target_": "sim.policies.order.FirstComeFirstServed"}
+    own = {"submits": submit.tolist(), "places": places.tolist()}
+    config = with_places(plain.config, first_come, **own)
     trace = replace(plain.first.trace, jobs=jobs.assign(submit_time=submit))
     return replace(plain, config=config, first=replace(plain.first, trace=trace))
 

@@ -7,7 +7,6 @@ import numpy as np
 import pandas as pd
 
 from predictors.base import BoolArray, FloatArray, IntArray
-from sim.policies.order import Order
 from sim.site.site_logs import DAY, WEEK, Beginning, Recorded, stand_ins
 
 QUEUED = 0.05
@@ -115,38 +114,6 @@ def outages_of(found: Recorded) -> list[Outage]:
         if left > 0:
             more.append(replace(gap, processors=left))
     return sorted([*low, *more], key=lambda outage: outage.begin)
-
-
-class OutagesFirst:
-    """An order in which missing processors go ahead of all jobs.
-
-    Parameters
-    ----------
-    begins : sequence of float, seconds
-        When outages take their processors.
-    order : Order
-        Of the jobs.
-
-    Examples
-    --------
-    >>> from sim.policies.order import FirstComeFirstServed
-    >>> order = OutagesFirst([5.0], FirstComeFirstServed())
-    >>> one = np.array([1, 1])
-    >>> order.keys(6.0, np.array([4.0, 5.0]), one, one.astype(float)).tolist()
-    [4.0, -inf]
-    """
-
-    def __init__(self, begins: Sequence[float], order: Order) -> None:
-        self._begins, self._order = np.array(begins, float), order
-        self.recomputed = order.recomputed
-
-    def keys(
-        self, now: float, submit: FloatArray, processors: IntArray, runtime: FloatArray
-    ) -> FloatArray:
-        """Return the order's keys, the least of all for outages."""
-        keys = self._order.keys(now, submit, processors, runtime)
-        keys = submit if keys is None else keys
-        return np.where(np.isin(submit, self._begins), -np.inf, keys)
 
 
 def with_outages(first: Beginning, outages: Sequence[Outage]) -> tuple[Beginning, list[float]]:

@@ -39,19 +39,16 @@ NEXT = (
 
 def candidate_rows(figures: Mapping[str, Any]) -> list[list[str]]:
     """Return the recorded schedule and the candidates, a row each, as text."""
-    every = [{"name": "recorded", **figures["recorded"]}, *figures["candidates"]]
+    every = [figures["recorded"], *figures["candidates"]]
     keys = ("mean_wait_time", "median_wait_time", "p95_wait_time",
             "median_absolute_wait_difference")  # fmt: skip
-    shown = {key: texts([one.get(key) for one in every], "s") for key in keys}
+    mean, median, high, apart = (texts([one.get(key) for one in every], "s") for key in keys)
     used = texts([one["utilization"] for one in every], "%")
-    rows = []
-    for place, one in enumerate(every):
-        far = one.get("mean_wait_difference")
-        mean = shown["mean_wait_time"][place] + ("" if place == 0 else f" ({relative(far)})")
-        rank = "–" if place == 0 else ranks(one["spearman_wait"])
-        own = [shown[key][place] for key in keys[1:]]
-        verdict = str(one.get("verdict", "–"))
-        rows.append([one["name"], verdict, mean, *own[:2], rank, own[2], used[place]])
+    rows = [["recorded", "–", mean[0], median[0], high[0], "–", apart[0], used[0]]]
+    for k, one in enumerate(figures["candidates"], 1):
+        far, rank = relative(one["mean_wait_difference"]), ranks(one["spearman_wait"])
+        times = [f"{mean[k]} ({far})", median[k], high[k], rank, apart[k]]
+        rows.append([one["name"], one["verdict"], *times, used[k]])
     return rows
 
 

@@ -13,6 +13,7 @@ from sim.backtest import backtest, main, options, show
 from sim.errors import ConfigError
 from sim.results.sentences import BACKTESTS, backtest_sentences, distance, find_backtest
 from sim.simulation.scene import play, set_scene
+from sim.site.candidate_schedules import with_places
 from sim.site.comparison import spearman
 from sim.site.outages import Outage, gaps, low_weeks, outages_of, weeks_of, with_outages
 from sim.site.site_logs import Beginning, beginning, levels, of_log, recorded_schedule, steady_begin
@@ -393,9 +394,8 @@ def test_what_a_distance_is_made_of_is_found_by_changing_it(tmp_path, easy):
     rank = np.lexsort([turned["submit_time"], -(turned["job_id"] % 7)])
     config = configuration([*EASY])
     scene = set_scene(config, 0)
-    by_rank = scene.trace.jobs["submit_time"].to_numpy()[rank]
-    order = {"_target_": "sim.site.comparison.RecordedOrder", "submits": by_rank.tolist()}
-    config["policy"] = {**config["policy"], "order": order}
+    submits, places = scene.trace.jobs["submit_time"].tolist(), np.argsort(rank).tolist()
+    config = with_places(config, config["policy"]["order"], submits=submits, places=places)
     table = play(config, config, scene).outcome.tables.jobs
     assert not table["start_time"].equals(easy["start_time"])
     log = write_log(tmp_path / "log.csv", table)
