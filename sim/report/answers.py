@@ -12,7 +12,7 @@ import pandas as pd
 
 from predictors.base import FloatArray
 from sim.errors import StatisticsError
-from sim.report.gathering import Group, jobs_of, oracle_of, references, shared, step_among
+from sim.report.gathering import Group, grouped, jobs_of, oracle_of, references, shared, step_among
 from sim.results.artefacts import same_schedule
 from sim.results.metrics import count_bin, job_class, narrow_processors
 from sim.results.rows import MORE, SHARES, TOO_WIDE, changes_of, duration, tells
@@ -372,7 +372,7 @@ def differences(
     pairs = [(group, reference) for group, reference, _ in found]
     pairs += [(one[0], step) for one, step in zip(found, steps, strict=True) if step is not None]
     jobs = [jobs_of(own) for own, _ in pairs]
-    orders = {one: _windows([g for g in groups if jobs_of(g) == one]) for one in {*jobs}}
+    orders = {one: _windows(same) for one, same in grouped(groups, jobs_of).items()}
     columns = [_column(*pair, orders[one], figure) for pair, one in zip(pairs, jobs, strict=True)]
     ordered = any(in_windows(group.summaries) for group in groups)
     family = compare(columns, shares=[figure in SHARES] * len(jobs), ordered=ordered, jobs=jobs)

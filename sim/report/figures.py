@@ -13,7 +13,7 @@ import pandas as pd
 
 from predictors.base import FloatArray
 from sim.report.answers import Curve, Difference
-from sim.report.gathering import Group, Sample, estimate
+from sim.report.gathering import Group, Sample, estimate, grouped
 from sim.report.tables import changed
 from sim.results.metrics import waiting, with_errors
 from sim.results.outcome import Levels
@@ -184,10 +184,8 @@ def not_drawn(groups: Iterable[tuple[str, str]]) -> str:
     >>> not_drawn([("sa", "does not settle"), ("fcfs", "does not settle")])
     'Not drawn: sa; fcfs (does not settle).'
     """
-    by_reason: dict[str, list[str]] = {}
-    for label, why in groups:
-        by_reason.setdefault(why, []).append(label)
-    parts = [f"{listed(labels)} ({why})" for why, labels in by_reason.items()]
+    by_reason = grouped(groups, lambda one: one[1])
+    parts = [f"{listed([name for name, _ in some])} ({why})" for why, some in by_reason.items()]
     return f"Not drawn: {', '.join(parts)}." if parts else ""
 
 
@@ -317,10 +315,8 @@ def in_turn(groups: Sequence[Group], most: int) -> list[Group]:
     """Return at most so many groups, one of each policy in turn, in their own order."""
     if len(groups) <= most:
         return list(groups)
-    queues: dict[str, list[Group]] = {}
-    for group in groups:
-        queues.setdefault(f"{group.role} {group.policy}", []).append(group)
-    turns = [group for turn in zip_longest(*queues.values()) for group in turn if group]
+    queues = grouped(groups, lambda group: (group.role, group.policy)).values()
+    turns = [group for turn in zip_longest(*queues) for group in turn if group]
     return [group for group in groups if group in turns[:most]]
 
 

@@ -3,11 +3,11 @@
 import difflib
 import os
 import re
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 import pandas as pd
@@ -44,8 +44,6 @@ from sim.sweeps.configurations import (
 
 MARKED = 8
 """Digits of a checksum that mark a row."""
-ABREAST = 32
-"""Columns that are made at a time; all at once take four times the memory of the table."""
 LEFT_OUT = "runs left out, as they differ from another in a predictor that changes nothing"
 """How many rows a table lacks, in its ``attrs``."""
 NOT_THERE = "runs that are not there"
@@ -238,21 +236,15 @@ def gather(folder: Path, progress: Display = SILENT) -> Gathered:
             rows.append((row, own))
     ended = [row for row, _ in rows if row.state["status"] == "finished"]
     known = {(str(row.state["run"]), str(row.state["role"])): row.figures for row in ended}
-    table = _table(rows, keys)
+    first = [[*map(row.state.get, FIXED), *map(own.get, keys)] for row, own in rows]
+    names = sorted({name for row, _ in rows for name in row.figures} - {*FIXED})
+    figures = {
+        name: pd.Series([row.figures.get(name, np.nan) for row, _ in rows]) for name in names
+    }
+    parts = [pd.DataFrame(first, columns=[*FIXED, *keys]), pd.DataFrame(figures)]
+    table = pd.concat(parts, axis="columns")
     table.attrs |= {LEFT_OUT: repeated, NOT_THERE: missing_runs(folder, runs)}
     return table, keys, known
-
-
-def _table(rows: Sequence[tuple[_Row, Setting]], keys: Sequence[str]) -> pd.DataFrame:
-    """Return the rows as a table: state, keys, then figures in order of their names."""
-    first = [[*map(row.state.get, FIXED), *map(own.get, keys)] for row, own in rows]
-    rest = sorted({name for row, _ in rows for name in row.figures} - {*FIXED})
-    parts = [pd.DataFrame(first, columns=[*FIXED, *keys])]
-    for begin in range(0, len(rest), ABREAST):
-        names = rest[begin : begin + ABREAST]
-        values = [[row.figures.get(name, np.nan) for name in names] for row, _ in rows]
-        parts.append(pd.DataFrame(values, columns=names))
-    return pd.concat(parts, axis="columns")
 
 
 def distinct(table: pd.DataFrame) -> pd.DataFrame:
@@ -261,6 +253,7 @@ def distinct(table: pd.DataFrame) -> pd.DataFrame:
     return table.set_axis(names.where(~names.duplicated(), names + "."), axis="columns")
 
 
+Item = TypeVar("Item")
 SUFFIXES = {BASELINE: "baseline", STEP: "baseline's policy"}
 RIGID = ("easy", "conservative", "fcfs")
 """Policies that count as the reference, the first that there is."""
@@ -414,6 +407,20 @@ def _samples(root: Path, run: str, role: str, known: Mapping[str, Any]) -> list[
     return found
 
 
+def grouped(items: Iterable[Item], key: Callable[[Item], Any]) -> dict[Any, list[Item]]:
+    """Return items by a key, in the order in which each key comes first.
+
+    Examples
+    --------
+    >>> grouped(["sa", "easy", "sjf"], lambda name: name[0])
+    {'s': ['sa', 'sjf'], 'e': ['easy']}
+    """
+    found: dict[Any, list[Item]] = {}
+    for item in items:
+        found.setdefault(key(item), []).append(item)
+    return found
+
+
 def shared(*groups: Group) -> list[list[Sample]]:
     """Return the simulations that all groups have, one of each, in the order of the first."""
     drawn = [{sample.drawn: sample for sample in group.samples} for group in groups]
@@ -453,9 +460,6 @@ def references(
     SimError
         If no group has the label or the values.
     """
-    alike: dict[str, list[Group]] = {}
-    for group in groups:
-        alike.setdefault(jobs_of(group), []).append(group)
     values = {}
     of_policy = {group.label for group in groups if group.policy == against}
     if len(of_policy) == 1:
@@ -464,7 +468,7 @@ def references(
         values = dict(one.partition("=")[::2] for one in NEXT.split(against))
         if not any(_has(group, values) for group in groups):
             raise no_such_group("--against", against, groups)
-    for same in alike.values():
+    for same in grouped(groups, jobs_of).values():
         named = [group for group in same if "policy" in values and _has(group, values)]
         alone = named[0] if len(named) == 1 else None
         common = alone if values else reference_among(same, against)

@@ -9,7 +9,7 @@ from typing import Literal, NamedTuple
 import pandas as pd
 
 from sim.report.answers import Curve, Difference, Winners
-from sim.report.gathering import Group, estimate, jobs_of
+from sim.report.gathering import Group, estimate, grouped, jobs_of
 from sim.results.artefacts import mean_summary, same_schedule
 from sim.results.rows import (
     BEYOND,
@@ -78,10 +78,8 @@ def given_sentences(groups: Sequence[Group]) -> list[str]:
     Of several simulations the means are told.
     """
     known = [g for g in groups if g.samples and not g.is_recorded]
-    named: dict[str, list[str]] = {}
-    for group in known:
-        if line := given_line(mean_given(group)):
-            named.setdefault(line, []).append(group.label)
+    lines = grouped(known, lambda group: given_line(mean_given(group)))
+    named = {line: [group.label for group in some] for line, some in lines.items() if line}
     return [
         f"Given to {'all' if len(some) == len(known) > 1 else listed(some)}: {line}."
         for line, some in named.items()

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from sim.errors import SimError
 from sim.report.answers import NO_EFFECT, Difference, Winners
-from sim.report.gathering import Group, jobs_of, no_such_group, oracle_of, shared
+from sim.report.gathering import Group, grouped, jobs_of, no_such_group, oracle_of, shared
 from sim.report.tables import changed, mean_given, number
 from sim.results.artefacts import same_schedule
 from sim.results.rows import IDENTICAL, JUDGED, ONE_PAIR, ROWS, SECONDS, percent, texts
@@ -252,10 +252,7 @@ def _alike(best: Difference, found: Sequence[Difference]) -> list[Group]:
 
 def _elsewhere(best: Difference, found: Sequence[Difference]) -> str:
     """Return what comes first in the other settings that are compared; empty for one setting."""
-    settings: dict[str, list[Difference]] = {}
-    for one in found:
-        settings.setdefault(jobs_of(one.group), []).append(one)
-    firsts = map(best_of, settings.values())
+    firsts = map(best_of, grouped(found, lambda one: jobs_of(one.group)).values())
     told = [f"{one.group.label}, {changed(one)}" for one in firsts if one and one is not best]
     return f" First in other settings: {listed(told)}." if told else ""
 
