@@ -17,17 +17,9 @@ from sim.report.gathering import Group, Sample, estimate, grouped
 from sim.report.tables import changed
 from sim.results.metrics import waiting, with_errors
 from sim.results.outcome import Levels
+from sim.results.plots import style
 from sim.results.plots.pictures import HISTORY
-from sim.results.plots.style import (
-    COLOURS,
-    LINE_COLOURS,
-    clock,
-    legend,
-    line,
-    new_figure,
-    tidy,
-    write_svg,
-)
+from sim.results.plots.style import COLOURS, LINE_COLOURS, line
 from sim.results.rows import unit_of
 from sim.results.steady_state import listed
 from sim.statistics import LEAST_PAIRS, Interval
@@ -191,7 +183,7 @@ def not_drawn(groups: Iterable[tuple[str, str]]) -> str:
 
 def axis_of(key: str, groups: Sequence[Group]) -> tuple[str, float]:
     """Return the label of a figure's axis, and one of its unit in the figure's own."""
-    unit, scale = unit_of(key, [estimate(group.values(key)).mean for group in groups])
+    unit, scale = unit_of(key, [group.interval(key).mean for group in groups])
     name = key.replace("_", " ")
     return (f"{name} ({unit})" if unit else name), scale
 
@@ -228,19 +220,19 @@ def _bars(groups: Sequence[Group], key: str, figure: "Figure") -> None:
     axes.set_xticks(range(len(policies)), policies)
     axes.set(ylabel=label, ylim=(0, None))
     if any(predictors):
-        legend(axes, "predictor")
+        style.legend(axes, "predictor")
 
 
 def _load(drawn: Drawn, figure: "Figure") -> None:
     busy, queued = figure.subplots(2, 1, sharex=True)
-    at = clock(0.0, max(float(found.hours[-1]) for _, found in drawn) * 3600)
+    at = style.clock(0.0, max(float(found.hours[-1]) for _, found in drawn) * 3600)
     for number, (group, found) in enumerate(drawn):
         busy.plot(at.show(3600 * found.hours), 100 * found.busy, label=group.label, **line(number))
         queued.plot(at.show(3600 * found.hours), found.queued, **line(number))
     busy.set(ylabel="busy processors (%)", ylim=(0, 105))
     queued.set(ylabel="waiting jobs", xlabel=f"time since the first submit ({at.unit})")
     queued.set_ylim(bottom=0)
-    legend(busy)
+    style.legend(busy)
 
 
 def _slowdowns(drawn: Drawn, figure: "Figure") -> None:
@@ -249,7 +241,7 @@ def _slowdowns(drawn: Drawn, figure: "Figure") -> None:
         axes.plot(found.slowdown, 100 * QUANTILES, label=group.label, **line(number))
     axes.set_xscale("log")
     axes.set(xlabel="bounded slowdown", ylabel="jobs at or below (%)", ylim=(0, 101))
-    legend(axes)
+    style.legend(axes)
 
 
 def _errors(drawn: Drawn, column: str, label: str, figure: "Figure") -> None:
@@ -268,7 +260,7 @@ def _errors(drawn: Drawn, column: str, label: str, figure: "Figure") -> None:
     axes.set_yscale("symlog", linthresh=1.0)
     axes.yaxis.set_major_formatter(lambda value, _: f"{value:g}")
     axes.set(xlabel=label, ylabel="median error of prediction (%)", ylim=(0, None))
-    legend(axes)
+    style.legend(axes)
 
 
 def losses_of(found: Iterable[Details]) -> list[tuple[str, str, str, str]]:
@@ -298,8 +290,8 @@ def _losses(drawn: Drawn, figure: "Figure") -> None:
 def _waits(groups: Sequence[Group], figure: "Figure") -> None:
     axes = figure.add_subplot()
     places = np.arange(len(groups))
-    wait = np.array([estimate(group.values("mean_wait_time")).mean for group in groups])
-    whole = np.array([estimate(group.values("mean_response_time")).mean for group in groups])
+    wait = np.array([group.interval("mean_wait_time").mean for group in groups])
+    whole = np.array([group.interval("mean_response_time").mean for group in groups])
     label, scale = axis_of("mean_response_time", groups)
     axes.barh(places, wait / scale, color="#D55E00", hatch="//", edgecolor="white",
               label="waiting")  # fmt: skip
@@ -308,7 +300,7 @@ def _waits(groups: Sequence[Group], figure: "Figure") -> None:
     axes.set_yticks(places, [group.label for group in groups])
     axes.invert_yaxis()
     axes.set_xlabel(label)
-    legend(axes)
+    style.legend(axes)
 
 
 def in_turn(groups: Sequence[Group], most: int) -> list[Group]:
@@ -398,7 +390,7 @@ def load_lines(curves: Sequence[Curve], label: str, scale: float, figure: "Figur
         if stop is not None:
             axes.plot(loads[-1], means[-1], marker="|", markersize=18, **line(number))
     axes.set(xlabel="offered load", ylabel=label, ylim=(0, None))
-    legend(axes)
+    style.legend(axes)
 
 
 def answer_plots(
@@ -443,12 +435,12 @@ def answer_plots(
 
 def save(plot: Plot, folder: Path) -> str:
     """Write a plot as SVG, light and dark, and return the light one's text."""
-    with new_figure((7.4, 4.4), 150, {"font.size": 9}) as figure:
+    with style.new_figure((7.4, 4.4), 150, {"font.size": 9}) as figure:
         plot.draw(figure)
-        tidy(*figure.axes)
+        style.tidy(*figure.axes)
         if plot.left_out:
             said = textwrap.fill(plot.left_out, NOTE_WIDTH)
             figure.supxlabel(said, x=0.01, ha="left", fontsize=7)
-        light = write_svg(figure, folder / plot.name)
+        light = style.write_svg(figure, folder / plot.name)
     (folder / f"{plot.name}.png").unlink(missing_ok=True)  # of former versions
     return light

@@ -14,33 +14,15 @@ import pandas as pd
 
 from predictors.cli.terminal import SILENT, Display
 from sim.errors import SimError
+from sim.results import durable
 from sim.results.artefacts import BASELINE, STEP, figures_of, read_results, read_summary
-from sim.results.durable import (
-    CHECKSUMS,
-    FAILURE,
-    MANIFEST,
-    SUMMARY,
-    read_failure,
-    read_object,
-    unlike_manifest,
-)
+from sim.results.durable import FAILURE, MANIFEST, SUMMARY
 from sim.results.provenance import CODE, INPUTS
 from sim.results.sentences import is_recorded
 from sim.results.steady_state import Figures, is_refused
 from sim.statistics import Interval, t_interval
-from sim.sweeps.configurations import (
-    NAMED,
-    OWN_PREDICTOR,
-    Configuration,
-    Setting,
-    SharedNames,
-    distinguishing,
-    group_of,
-    of_baseline,
-    read_configuration,
-    with_names,
-    with_options,
-)
+from sim.sweeps import configurations
+from sim.sweeps.configurations import NAMED, Configuration, Setting, group_of
 
 MARKED = 8
 """Digits of a checksum that mark a row."""
@@ -120,21 +102,22 @@ def _read(root: Path, run: Path) -> tuple[list[_Row], Configuration, Origin]:
     ended = (run / SUMMARY).exists()
     try:
         if ended:
-            summary = figures_of(read_object(run / SUMMARY))
+            summary = figures_of(durable.read_object(run / SUMMARY))
         if (run / MANIFEST).exists():
-            manifest = read_object(run / MANIFEST)
+            manifest = durable.read_object(run / MANIFEST)
         if ended:
-            wrong = unlike_manifest(run, manifest or {}, complete=False)
+            wrong = durable.unlike_manifest(run, manifest or {}, complete=False)
     except ValueError as error:
         wrong = str(error) if ended else None
     rows = list(_rows(root, run, summary, wrong))
-    known = (manifest or {}).get(CHECKSUMS, ()) if rows[0].state["status"] == "finished" else ()
+    is_whole = rows[0].state["status"] == "finished"
+    known = (manifest or {}).get(durable.CHECKSUMS, ()) if is_whole else ()
     gone = [name for name in known if name.startswith("replication=") and not (run / name).exists()]
     if gone:
         rows[0].state["message"] = f"{', '.join(gone)} is missing; what is there is compared"
     configuration = Configuration()
     try:
-        configuration = read_configuration(run)
+        configuration = configurations.read_configuration(run)
     except SimError as error:
         rows = [_Row(rows[0].state | {"status": "damaged", "message": str(error)}, {})]
     if manifest is None:
@@ -154,9 +137,9 @@ def _rows(root: Path, run: Path, summary: Figures | None, wrong: str | None) -> 
     elif summary is not None:
         for role, figures in read_results(run, summary).items():
             named = {"role": role or "run", "status": "finished"}
-            yield _Row(own | named, SharedNames(figures))
+            yield _Row(own | named, configurations.SharedNames(figures))
     if (run / FAILURE).exists():  # beside results of an earlier run, which stay
-        yield _Row(own | {"status": "failed", "message": read_failure(run)}, {})
+        yield _Row(own | {"status": "failed", "message": durable.read_failure(run)}, {})
     elif wrong is None and summary is None:
         yield _Row(own | {"status": "unfinished", "message": "it wrote no summary"}, {})
 
@@ -211,24 +194,24 @@ def gather(folder: Path, progress: Display = SILENT) -> Gathered:
     """
     runs = find_runs(folder)
     read = [_read(folder, run) for run in progress.each(runs, "reads the runs")]
-    found, configurations, origins = zip(*read, strict=True)
-    settings = distinguishing(configurations)
-    settings = with_origins(settings, configurations, origins)
-    asked = [configuration.choices.get(OWN_PREDICTOR) for configuration in configurations]
+    found, chosen, origins = zip(*read, strict=True)
+    settings = with_origins(configurations.distinguishing(chosen), chosen, origins)
+    asked = [configuration.choices.get(configurations.OWN_PREDICTOR) for configuration in chosen]
     if any(len(own) > 1 for own in found) or any(asked):  # policies or predictors differ
-        settings = list(map(with_names, settings, configurations))
+        settings = list(map(configurations.with_names, settings, chosen))
     keys = sorted({key for setting in settings for key in setting})
     rows: list[tuple[_Row, Setting]] = []
     alike: list[Setting] = []
     repeated = 0
-    whole = zip(found, configurations, settings, asked, strict=True)
+    whole = zip(found, chosen, settings, asked, strict=True)
     for every, configuration, setting, predictor in whole:
         for row in every:
             own, is_run = setting, row.state["role"] == "run"
             if not is_run:
-                own = of_baseline(setting, configuration, row.state["role"] == STEP)
+                own = configurations.of_baseline(setting, configuration, row.state["role"] == STEP)
             if is_recorded(row.figures) or (is_run and predictor is not None):
-                own = with_options(own, {"predictor": predictor})  # that of its policy, or nobody
+                # that of its policy, or nobody
+                own = configurations.with_options(own, {"predictor": predictor})
                 if is_run and own in alike:
                     repeated += 1
                     continue  # the same schedule beside another predictor
@@ -353,6 +336,10 @@ class Group:
         """Return a figure of all samples in which it is defined."""
         found = (one.get(key) for one in self.summaries)
         return np.array([float(v) for v in found if isinstance(v, int | float)])
+
+    def interval(self, key: str) -> Interval:
+        """Return a figure's mean and 95 % interval, as `estimate` has them."""
+        return estimate(self.values(key))
 
 
 def estimate(values: np.ndarray) -> Interval:

@@ -9,7 +9,7 @@ from typing import Literal, NamedTuple
 import pandas as pd
 
 from sim.report.answers import Curve, Difference, Winners
-from sim.report.gathering import Group, estimate, grouped, jobs_of
+from sim.report.gathering import Group, grouped, jobs_of
 from sim.results.artefacts import mean_summary, same_schedule
 from sim.results.rows import (
     BEYOND,
@@ -114,7 +114,7 @@ def key_figures(groups: Sequence[Group]) -> tuple[list[str], list[tuple[Figure, 
     """
     headings, columns = [], []
     for key, label in LABELS.items():
-        found = [estimate(group.values(key)) for group in groups]
+        found = [group.interval(key) for group in groups]
         unit, scale = unit_of(key, [one.mean for one in found])
         headings.append(f"{label} ({unit})" if unit else label)
         columns.append([_figure(key, one, scale) for one in found])

@@ -8,15 +8,10 @@ from sim.errors import SimError
 from sim.report.answers import NO_EFFECT, Difference, Winners
 from sim.report.gathering import Group, grouped, jobs_of, no_such_group, oracle_of, shared
 from sim.report.tables import changed, mean_given, number
+from sim.results import sentences
 from sim.results.artefacts import same_schedule
 from sim.results.rows import IDENTICAL, JUDGED, ONE_PAIR, ROWS, SECONDS, percent, texts
-from sim.results.sentences import (
-    FEW,
-    few_predictions,
-    killed_sentence,
-    rests_sentence,
-    treated_sentence,
-)
+from sim.results.sentences import FEW
 from sim.results.steady_state import in_windows, listed, partly_unsteady, unsteady_sentence
 from sim.statistics import LEAST_PAIRS, Interval
 
@@ -113,7 +108,7 @@ def verdict(
     best, order = best_of(found), best_first(groups, found)
     named = {group.label: group.summaries for group in groups}
     said = {"molding": " ".join(distrusted), "unsteady": unsteady_sentence(named)}
-    partly = " ".join([*partly_unsteady(named), *few_predictions(named)])
+    partly = " ".join([*partly_unsteady(named), *sentences.few_predictions(named)])
     if best is None:
         told = "Nothing is compared: no run is finished."
         if groups:
@@ -130,7 +125,7 @@ def verdict(
         ideal = Tile("foresight", "no effect", f"of predictions under {best.group.policy}")
     tiles = [Tile("best", changed(best), of), ideal, _losers_tile(who)]
     first = _best_sentence(best, found)
-    molding, beside = [*distrusted, *killed_sentence(named)], _beside(best, found)
+    molding, beside = [*distrusted, *sentences.killed_sentence(named)], _beside(best, found)
     of_others = [] if beside is None else [_beside_sentence(beside)]
     if _molds(best.group):
         first = " ".join([first, *of_others])
@@ -158,7 +153,7 @@ def verdict(
     shown = [best, beside if beside is not None and _molds(beside.group) else best, asked or best]
     treated = " ".join(dict.fromkeys(filter(None, (_treated(one, found) for one in shown))))
     assumed = "This rests on the assumptions of the configuration."
-    told = rests_sentence(mean_given(best.group)) or assumed
+    told = sentences.rests_sentence(mean_given(best.group)) or assumed
     said |= {"molding": " ".join(molding), "best-sentence": first, "partly": partly}
     said |= {"treated": treated, "rests-on": told, "recorded": f"{_recorded(best)}."}
     return Verdict({name: one for name, one in said.items() if one}, tiles, order)
@@ -167,7 +162,7 @@ def verdict(
 def _treated(one: Difference, found: Sequence[Difference]) -> str:
     """Return how many jobs of a group were molded or resized; empty where nothing says it."""
     is_read = all(other.policy != one.group.policy for other in _alike(one, found))
-    said = treated_sentence(one.group.summaries, one.reference.summaries, is_read)
+    said = sentences.treated_sentence(one.group.summaries, one.reference.summaries, is_read)
     return said and f"{one.group.label}: {said}"
 
 

@@ -11,28 +11,10 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from predictors.base import FloatArray, IntArray, Observation
+from sim.results import outcome
 from sim.results.lower_bounds import bound_figures, over_bounds
-from sim.results.outcome import (
-    BOUND_SECONDS,
-    RECOVERY_PARTS,
-    Outcome,
-    Table,
-    bounded,
-    completed,
-    held_area,
-    machine_figures,
-    settling_figures,
-)
-from sim.results.steady_state import (
-    EPOCH,
-    LEAST_BATCH,
-    NUMBERS,
-    STEADY,
-    WINDOW,
-    Figures,
-    Trim,
-    batch_means,
-)
+from sim.results.outcome import RECOVERY_PARTS, Outcome, Table, completed, held_area
+from sim.results.steady_state import EPOCH, FEWEST, STEADY, WINDOW, Figures, Trim, batch_means
 from sim.state.records import SHOWN_SHARE, Records, are
 from workloads.base import GroundTruth
 
@@ -185,9 +167,8 @@ def job_figures(jobs: Table) -> Figures:
             figures |= {f"{name}_{part}": figure for part, figure in own.items()}
         if column == "response_time":
             figures |= spread(values[timed] / reference[timed], "slowdown")
-            bound = np.maximum(reference, BOUND_SECONDS) * requested
-            bounded = np.maximum(1.0, values / bound)
-            figures |= spread(bounded, "processor_bounded_slowdown")
+            bound = np.maximum(reference, outcome.BOUND_SECONDS) * requested
+            figures |= spread(np.maximum(1.0, values / bound), "processor_bounded_slowdown")
         if column == "bounded_slowdown":
             figures |= _fairness(values, jobs["user"].to_numpy())
         figures |= spread(values, column)
@@ -440,8 +421,8 @@ def whole_figures(run: Outcome) -> Figures:
         **_efficiencies(run, area, records.processors * (end - begin)),
         "offered_load": _ratio(float(work.sum()), span),
         "work_load": _ratio(float(run.truth.serial_time[run.counted].sum()), span),
-        **machine_figures(run.steps, records.processors, begin, end),
-        **settling_figures(run.steps, first, last, work),
+        **outcome.machine_figures(run.steps, records.processors, begin, end),
+        **outcome.settling_figures(run.steps, first, last, work),
     }
 
 
@@ -519,7 +500,7 @@ def recorded_figures(run: Outcome) -> Figures:
         "recorded_times_kept": kept,
         "recorded_mean_wait_time": mean(wait),
         "recorded_mean_response_time": mean(response),
-        "recorded_mean_bounded_slowdown": mean(bounded(response, runtime)),
+        "recorded_mean_bounded_slowdown": mean(outcome.bounded(response, runtime)),
     }
 
 
@@ -536,7 +517,7 @@ def steady_figures(run: Outcome, trim: Trim) -> Figures:
     predictions = predictions[predictions["job_id"].isin(kept["job_id"])]
     figures = {
         **job_figures(kept),
-        **machine_figures(run.steps, run.records.processors, begin, end),
+        **outcome.machine_figures(run.steps, run.records.processors, begin, end),
         **error_figures(predictions),
         **belief_figures(predictions),
         **batch_figures(kept),
@@ -551,7 +532,7 @@ def batch_figures(jobs: Table) -> Figures:
     least number of batches that they rest on, and whether any batches are still correlated: the
     run is then too short for its intervals. Nothing below 100 jobs.
     """
-    if len(jobs) < LEAST_BATCH * NUMBERS[-1]:
+    if len(jobs) < FEWEST:
         return {}
     found = {
         column: batch_means(jobs[column].to_numpy(float))
