@@ -201,8 +201,8 @@ def _bars(groups: Sequence[Group], key: str, figure: "Figure") -> None:
     for number, predictor in enumerate(predictors):
         where = [group for group in groups if group.predictor == predictor]
         found = {
-            policy: estimate(np.concatenate([g.values(key) for g in where if g.policy == policy]))
-            for policy in dict.fromkeys(group.policy for group in where)
+            policy: estimate(np.concatenate([group.values(key) for group in same]))
+            for policy, same in grouped(where, lambda group: group.policy).items()
         }
         x = [policies.index(policy) + (number + 0.5) * width - 0.4 for policy in found]
         axes.bar(
@@ -394,10 +394,10 @@ def load_lines(curves: Sequence[Curve], label: str, scale: float, figure: "Figur
 
 
 def answer_plots(
-    found: Sequence[Difference], curves: Sequence[Curve], unit: tuple[str, float]
+    found: Sequence[Difference], curves: Sequence[Curve], groups: Sequence[Group], key: str
 ) -> list[Plot]:
-    """Return the plots of the answers that a comparison has; `axis_of` returns its unit."""
-    plots = []
+    """Return the plots of the answers that a comparison of groups by a figure has."""
+    plots, name = [], key.replace("_", " ")
     paired = "On the same jobs, pair by pair; whiskers are 95 % intervals"
     paired += f", or, of fewer than {LEAST_PAIRS} pairs, their range."
     known = [one for one in found if np.isfinite(one.change.mean)]
@@ -410,7 +410,7 @@ def answer_plots(
         )
         against = " or ".join(dict.fromkeys(one.reference.label for one in found))
         points = "percentage points" if found[0].is_share else "%"
-        draw = partial(interval_bars, changes, f"change of {unit[0].partition(' (')[0]} ({points})")
+        draw = partial(interval_bars, changes, f"change of {name} ({points})")
         together = f"{paired} The intervals are simultaneous."
         plots.append(Plot("change", f"Change against {against}", together, draw, missing))
     kept = [(one.group.label, one.kept) for one in found if one.kept]
@@ -426,10 +426,10 @@ def answer_plots(
     if told:
         bare = [(one.label, one.says()) for one in curves if not one.points]
         missing = not_drawn([*bare, *((one.label, MANY) for one in told[MOST_LINES:])])
-        some = told[:MOST_LINES]
-        title = f"{unit[0].partition(' (')[0].capitalize()} over load"
+        draw = partial(load_lines, told[:MOST_LINES], *axis_of(key, groups))
+        title = f"{name.capitalize()} over load"
         caption = "As far as the queue settles: beyond, means depend on the run's length."
-        plots.append(Plot("load_curves", title, caption, partial(load_lines, some, *unit), missing))
+        plots.append(Plot("load_curves", title, caption, draw, missing))
     return plots
 
 

@@ -20,16 +20,7 @@ from predictors.cli.terminal import Display
 from sim.errors import SimError
 from sim.report import answers, gathering, tables
 from sim.report.answers import Curve, Difference, Winners
-from sim.report.figures import (
-    Details,
-    Plot,
-    answer_plots,
-    axis_of,
-    details,
-    losses_of,
-    plots_of,
-    save,
-)
+from sim.report.figures import Details, Plot, answer_plots, details, losses_of, plots_of, save
 from sim.report.gathering import Group, Sample
 from sim.report.verdict import Verdict, best_of, machine_sentence, subject_of, verdict
 from sim.results.artefacts import has_tables, read_tables, write_table
@@ -676,8 +667,8 @@ def write_report(gathered: gathering.Gathered, wanted: Namespace, progress: Disp
     found = {g.label: d for g in groups if (d := details(g, wanted.detail)) is not None}
     plots = folder / PLOTS
     real_folder(plots)
-    unit = axis_of(wanted.figure, groups)
-    drawn, drawings = [], [*answer_plots(every, curves, unit), *plots_of(groups, found)]
+    asked_for = answer_plots(every, curves, groups, wanted.figure)
+    drawn, drawings = [], [*asked_for, *plots_of(groups, found)]
     with progress.part(0, 2):
         for place, plot in enumerate(drawings):
             drawing = f"draws {plot.name}, {place + 1} of {len(drawings)}"

@@ -73,10 +73,8 @@ def count_bin(counts: pd.Series) -> pd.Series:
     ['1', '2-4', '5-8', '1025 or more']
     """
     place = np.searchsorted(COUNT_BINS, counts.to_numpy(), side="right") - 1
-    names = [
-        f"{low}" if end == low + 1 else f"{low}-{end - 1}" for low, end in pairwise(COUNT_BINS)
-    ]
-    names.append(f"{COUNT_BINS[-1]} or more")
+    several = (f"{low}-{end - 1}" for low, end in pairwise(COUNT_BINS[1:]))
+    names = ["1", *several, f"{COUNT_BINS[-1]} or more"]
     return pd.Series(np.array(names, dtype=object)[place], index=counts.index)
 
 
@@ -435,11 +433,10 @@ def treatment_figures(run: Outcome) -> Figures:
     """
     records, held, counted = run.records, run.records.stretches, run.counted
     asked, requested = records.consultations, run.trace.jobs["requested_processors"].to_numpy()
-    several = np.flatnonzero(np.bincount(held.job)[held.job] > 1)
-    order = several[np.lexsort([v[several] for v in (held.start_time, held.run, held.job)])]
-    job, number, size = (v[order] for v in (held.job, held.run, held.processors))
-    same_run = (job[1:] == job[:-1]) & (number[1:] == number[:-1])
-    resized = np.unique(job[1:][same_run & (size[1:] != size[:-1])])
+    several = np.bincount(held.job)[held.job] > 1
+    job, number, size = (v[several] for v in (held.job, held.run, held.processors))
+    counts = pd.Series(size).groupby([job, number]).nunique()
+    resized = np.unique(counts.index.get_level_values(0)[counts > 1])
     read = counted[asked.job] & asked.decided & ~are(asked.method, STATED)
     return {
         "molded_jobs": int((counted & (records.allocated != requested)).sum()),
@@ -605,11 +602,11 @@ def summarise(
     jobs, predictions = run.tables.columns("jobs"), run.tables.columns("predictions")
     predictions = predictions[predictions["job_id"] >= 0]
     charged, counted = jobs["job_id"] < 0, np.flatnonzero(run.counted)
-    own = [job_figures(jobs[~charged]), whole_figures(run), bound_figures(run)]
+    own = _merge([job_figures(jobs[~charged]), whole_figures(run), bound_figures(run)])
     return _merge(
         [
-            *own,
-            over_bounds(_merge(own)),
+            own,
+            over_bounds(own),
             error_figures(predictions),
             belief_figures(predictions),
             treatment_figures(run),
