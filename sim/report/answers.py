@@ -15,7 +15,7 @@ from sim.errors import StatisticsError
 from sim.report.gathering import Group, grouped, jobs_of, oracle_of, references, shared, step_among
 from sim.results.artefacts import same_schedule
 from sim.results.metrics import count_bin, job_class, narrow_processors
-from sim.results.rows import MORE, SHARES, TOO_WIDE, changes_of, duration, tells
+from sim.results.rows import MORE, PERCENT, POINTS, SHARES, TOO_WIDE, changes_of, duration, tells
 from sim.results.steady_state import in_order, in_windows, unsteady
 from sim.statistics import LEAST_PAIRS, Comparison, Family, Interval, compare, ratio_of_means
 
@@ -305,9 +305,9 @@ class Difference:
         return -self.change.mean if self.figure in MORE else self.change.mean
 
     @property
-    def is_share(self) -> bool:
-        """Whether the figure is a share, whose changes are plain differences."""
-        return self.figure in SHARES
+    def unit(self) -> str:
+        """What its changes are told in: percentage points of a share, else percent."""
+        return POINTS if self.figure in SHARES else PERCENT
 
     @property
     def refused(self) -> bool:

@@ -20,7 +20,7 @@ from sim.results.outcome import Levels
 from sim.results.plots import style
 from sim.results.plots.pictures import HISTORY
 from sim.results.plots.style import COLOURS, LINE_COLOURS, line
-from sim.results.rows import unit_of
+from sim.results.rows import POINTS, unit_of
 from sim.results.steady_state import listed
 from sim.statistics import LEAST_PAIRS, Interval
 
@@ -409,7 +409,7 @@ def answer_plots(
             if one not in known[:MOST_BARS]
         )
         against = " or ".join(dict.fromkeys(one.reference.label for one in found))
-        points = "percentage points" if found[0].is_share else "%"
+        points = "percentage points" if found[0].unit == POINTS else "%"
         draw = partial(interval_bars, changes, f"change of {name} ({points})")
         together = f"{paired} The intervals are simultaneous."
         plots.append(Plot("change", f"Change against {against}", together, draw, missing))

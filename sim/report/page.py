@@ -210,12 +210,11 @@ def forest(order: Sequence[Group], found: Sequence[Difference], figure: str) -> 
     if not rows:
         return ""
     against = " or ".join(dict.fromkeys(tables.reference_names(found).values()))
-    unit = "pp" if found[0].is_share else "%"
     spans = "simultaneous 95 % intervals; * excludes 0"
     if all(math.isnan(one.change.low) for one in found):
         spans = f"ranges of the pairs (intervals need at least {LEAST_PAIRS})"
     caption = f"Change of {figure} against {against}: {spans}"
-    axis = f"{100 * ends[0]:.0f} to {100 * ends[1]:.0f} {unit}"
+    axis = f"{100 * ends[0]:.0f} to {100 * ends[1]:.0f} {found[0].unit}"
     return table(caption, ["runs", "change", axis], rows, ["runs"], "forest")
 
 

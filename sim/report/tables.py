@@ -4,7 +4,7 @@ import math
 import re
 from collections.abc import Mapping, Sequence
 from types import MappingProxyType
-from typing import Literal, NamedTuple
+from typing import Literal
 
 import pandas as pd
 
@@ -86,12 +86,8 @@ def mean_given(group: Group) -> Figures:
     return mean_summary(told)
 
 
-class Figure(NamedTuple):
-    """A cell of the key table: a mean and the half-width of its interval as text, perhaps empty."""
-
-    mean: str
-    half: str
-    value: float
+Figure = tuple[str, str, float]
+"""A cell of the key table: mean and half-width of its interval, perhaps empty, as text; the mean."""
 
 
 def key_figures(groups: Sequence[Group]) -> tuple[list[str], list[tuple[Figure, ...]]]:
@@ -110,9 +106,9 @@ def key_figures(groups: Sequence[Group]) -> tuple[list[str], list[tuple[Figure, 
 
 def _figure(key: str, found: Interval, scale: float) -> Figure:
     if key.endswith("_error") and found.mean > rows.MOST_ERROR:
-        return Figure(rows.BEYOND, "", found.mean)
+        return rows.BEYOND, "", found.mean
     half = number(found.half / scale) if math.isfinite(found.half) else ""
-    return Figure(number(found.mean / scale), half, found.mean)
+    return number(found.mean / scale), half, found.mean
 
 
 def key_table(
@@ -193,16 +189,9 @@ STOPS = "curve"
 """Column that says how far a load curve goes."""
 
 
-def unit_of_change(one: Difference) -> str:
-    """Return percentage points of a share, else percent."""
-    return rows.POINTS if one.is_share else rows.PERCENT
-
-
 def changed(one: Difference, found: Comparison | None = None) -> str:
     """Return a change of a difference's figure as text."""
-    return (
-        UNSTEADY if one.refused else rows.change_text(found or one.comparison, unit_of_change(one))
-    )
+    return UNSTEADY if one.refused else rows.change_text(found or one.comparison, one.unit)
 
 
 def difference_rows(found: Sequence[Difference]) -> pd.DataFrame:
@@ -230,7 +219,7 @@ def difference_rows(found: Sequence[Difference]) -> pd.DataFrame:
             "replications": replications_of(one.group.summaries) if one.pairs > 1 else "–",
             "read alone": "–"
             if math.isnan(one.comparison.single.low)
-            else rows.percent(one.comparison.single, unit_of_change(one)),
+            else rows.percent(one.comparison.single, one.unit),
         }
         for one in sorted(found, key=rank)
     )

@@ -14,7 +14,7 @@ from predictors.base import FloatArray, IntArray, Observation
 from sim.results import outcome
 from sim.results.lower_bounds import bound_figures, over_bounds
 from sim.results.outcome import RECOVERY_PARTS, Outcome, Table, completed, held_area
-from sim.results.steady_state import EPOCH, FEWEST, STEADY, WINDOW, Figures, Trim, batch_means
+from sim.results.steady_state import EPOCH, FEWEST, WINDOW, Figures, Trim, batch_means
 from sim.state.records import SHOWN_SHARE, Records, are
 from workloads.base import GroundTruth
 
@@ -258,17 +258,14 @@ def _shown_counts(records: Records) -> tuple[IntArray, IntArray]:
 
 def seen_share(
     truth: GroundTruth, records: Records, calibration: Sequence[Observation], counted: IntArray
-) -> float | None:
+) -> float:
     """Return the share of jobs whose application was seen at three counts before they started.
 
     It runs over the job indices `counted`. A completed run shows its application, from the
     instant of its end, at each count on which it spent a twentieth of its time or more; runs of
     the calibration are before the first submit.
     """
-    if not len(counted):
-        return None
     shown, at = _shown_counts(records)
-
     known = np.array([(o.application, o.nprocs) for o in calibration], np.int64).reshape(-1, 2)
     seen = pd.Series(np.append(np.full(len(known), -np.inf), records.end_time[shown]))
     pairs = [np.append(known[:, 0], truth.application[shown]), np.append(known[:, 1], at)]
@@ -297,9 +294,9 @@ def learning_figures(
     runs = int((records.restarts[counted] + 1).sum())
     return {
         "applications": len(uses),
-        "mean_jobs_per_application": float(uses.mean()) if len(uses) else None,
-        "median_jobs_per_application": float(np.median(uses)) if len(uses) else None,
-        "max_jobs_per_application": int(uses.max(initial=0)),
+        "mean_jobs_per_application": float(uses.mean()),
+        "median_jobs_per_application": float(np.median(uses)),
+        "max_jobs_per_application": int(uses.max()),
         "share_seen_at_three_counts": seen_share(truth, records, calibration, counted),
         "share_fitted_starts": _ratio(float(fitted.sum()), runs),
         "share_assumed_serial_time": mean(truth.serial_time_assumed[counted]),
@@ -399,14 +396,11 @@ def asking_figures(records: Records) -> Figures:
 def whole_figures(run: Outcome) -> Figures:
     """Return the figures that count every job, calibration runs among them, and those over time."""
     records = run.records
-    if not len(records.submit_time):
-        empty: Figures = {"makespan": None, "held_area": 0.0, "processors": records.processors}
-        return empty | {STEADY: None}
     area = held_area(records)
     begin, end = float(records.submit_time.min()), float(records.end_time.max())
     runs = int((records.restarts + 1).sum())
     jobs, arrivals = run.trace.jobs[run.own], records.submit_time[run.own]
-    first, last = (float(arrivals.min()), float(arrivals.max())) if len(arrivals) else (0.0, 0.0)
+    first, last = float(arrivals.min()), float(arrivals.max())
     span = (last - first) * records.processors
     work = (jobs["requested_processors"] * jobs["reference_runtime"]).to_numpy(np.float64)
     return {
@@ -474,7 +468,7 @@ def window_figures(run: Outcome) -> Figures:
     """Return where a window of a log begins, and its dates; null of models, weeks drawn again."""
     drawn = (run.trace.altered or "").endswith(DRAWN_AGAIN)
     jobs = run.trace.jobs[run.own]
-    known = not drawn and run.trace.is_recorded and len(jobs) > 0
+    known = not drawn and run.trace.is_recorded
     epoch = run.trace.epoch if known else None
     return {WINDOW: jobs["submit_time"].min() if known else None, EPOCH: epoch}
 

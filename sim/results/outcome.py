@@ -506,7 +506,7 @@ class _Spans(NamedTuple):
 
 def _outages(records: Records) -> _Spans:
     """Return outages between the first submit and the last end, and how wide they are."""
-    if records.recoveries is None or not len(records.submit_time):
+    if records.recoveries is None:
         return _Spans(np.empty(0), np.empty(0), np.empty(0, np.int64))
     out = records.recoveries.outages
     first, last = records.submit_time.min(), records.end_time.max()

@@ -291,12 +291,11 @@ def schedule_figure(
 
     jobs, held = tables.columns("jobs"), tables.columns("allocations")
     row = pd.Index(jobs["job_id"]).get_indexer(held["job_id"])
-    begin = float(jobs["submit_time"].min()) if len(jobs) else 0.0
-    at = style.clock(begin, float(jobs["end_time"].max()) if len(jobs) else 1.0, epoch)
+    at = style.clock(float(jobs["submit_time"].min()), float(jobs["end_time"].max()), epoch)
     panel = Panel(rectangles(held, nodes), at, processors)
     job, drawn = row[panel.shape.stretch], len(panel.shape.stretch)
     wait = np.log10(1.0 + np.maximum(jobs["wait_time"].to_numpy(np.float64), 0.0) / 60.0)
-    top = max(float(np.ceil(np.percentile(wait, 99.5) * 2) / 2) if len(wait) else 1.0, 1.0)
+    top = max(float(np.ceil(np.percentile(wait, 99.5) * 2) / 2), 1.0)
     value = np.clip(wait / top, 0.0, 1.0)[job]
     with style.new_figure(SIZE_INCHES, 120) as figure:
         colours = ListedColormap(colormaps["plasma"](np.linspace(0.0, 0.85, 256)))  # white is idle
