@@ -87,7 +87,7 @@ def mean_given(group: Group) -> Figures:
 
 
 Figure = tuple[str, str, float]
-"""A cell of the key table: mean and half-width of its interval, perhaps empty, as text; the mean."""
+"""A cell of the key table: a mean and the half-width of its interval as text, and the mean."""
 
 
 def key_figures(groups: Sequence[Group]) -> tuple[list[str], list[tuple[Figure, ...]]]:
