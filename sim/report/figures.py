@@ -2,11 +2,10 @@
 
 import textwrap
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from functools import partial
 from itertools import zip_longest
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -48,8 +47,7 @@ COUNT_BINS = tuple(2**power for power in range(18))
 QUANTILES = np.linspace(0.0, 1.0, 201)
 
 
-@dataclass(frozen=True)
-class Details:
+class Details(NamedTuple):
     """What the tables of a group's samples say.
 
     Attributes
@@ -154,8 +152,7 @@ def _lost(sample: Sample, timeline: pd.DataFrame, predictions: pd.DataFrame) -> 
 Drawn = Sequence[tuple[Group, Details]]
 
 
-@dataclass(frozen=True)
-class Plot:
+class Plot(NamedTuple):
     """One plot by the name of its files, and what it says without a picture.
 
     `left_out`, which groups are not drawn and why, stands on the picture.

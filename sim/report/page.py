@@ -11,7 +11,7 @@ from html import escape
 from io import BytesIO
 from pathlib import Path
 from string import Template
-from typing import Any
+from typing import Any, NamedTuple
 
 import pandas as pd
 import yaml
@@ -38,8 +38,7 @@ NUMBER = re.compile(r"^\s*[<±]?\s*(-?[\d,]*\.?\d+(?:e[+-]?\d+)?)")
 """A figure at the begin of a cell, by which its column is sorted."""
 
 
-@dataclass(frozen=True)
-class Cell:
+class Cell(NamedTuple):
     """A cell of a table: plain text, what stands below it, smaller, and by what it is sorted.
 
     That is the figure that the text begins with where there is no value. HTML stands in place of

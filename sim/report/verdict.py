@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from sim.errors import SimError
 from sim.report.answers import NO_EFFECT, Difference, Winners
@@ -19,8 +19,7 @@ NAMES = {row.key: row.label for row in ROWS}
 """Labels of the figures that have one."""
 
 
-@dataclass(frozen=True)
-class Tile:
+class Tile(NamedTuple):
     """One figure of the first screen: what it answers, the figure, and what it is."""
 
     name: str
@@ -28,8 +27,7 @@ class Tile:
     text: str
 
 
-@dataclass(frozen=True)
-class Verdict:
+class Verdict(NamedTuple):
     """What a comparison says first.
 
     Attributes

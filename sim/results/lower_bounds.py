@@ -7,7 +7,7 @@ release dates).
 
 import heapq
 from collections.abc import Mapping
-from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
@@ -24,8 +24,7 @@ MOST_RUNTIMES = 400_000_000
 """Runtimes beyond which least areas and times are not worked out."""
 
 
-@dataclass(frozen=True)
-class Least:
+class Least(NamedTuple):
     """The least that each job can cost over the counts it can run on.
 
     Attributes

@@ -16,7 +16,6 @@ from sim.results.lower_bounds import bound_figures, over_bounds
 from sim.results.outcome import RECOVERY_PARTS, Outcome, Table, completed, held_area
 from sim.results.steady_state import EPOCH, FEWEST, WINDOW, Figures, Trim, batch_means
 from sim.state.records import SHOWN_SHARE, Records, are
-from workloads.base import GroundTruth
 
 NARROW_PROCESSORS = 8
 SHORT_SECONDS = 3600.0
@@ -256,52 +255,48 @@ def _shown_counts(records: Records) -> tuple[IntArray, IntArray]:
     return jobs[shown], counts[shown]
 
 
-def seen_share(
-    truth: GroundTruth, records: Records, calibration: Sequence[Observation], counted: IntArray
-) -> float:
+def seen_share(run: Outcome, calibration: Sequence[Observation]) -> float:
     """Return the share of jobs whose application was seen at three counts before they started.
 
-    It runs over the job indices `counted`. A completed run shows its application, from the
+    It runs over the jobs that count. A completed run shows its application, from the
     instant of its end, at each count on which it spent a twentieth of its time or more; runs of
     the calibration are before the first submit.
     """
+    truth, records = run.truth, run.records
     shown, at = _shown_counts(records)
     known = np.array([(o.application, o.nprocs) for o in calibration], np.int64).reshape(-1, 2)
     seen = pd.Series(np.append(np.full(len(known), -np.inf), records.end_time[shown]))
     pairs = [np.append(known[:, 0], truth.application[shown]), np.append(known[:, 1], at)]
     first = seen.groupby(pairs).min().sort_values(kind="stable")
     when = first.groupby(level=0).nth(SEEN_COUNTS - 1).droplevel(1)
-    since = when.reindex(truth.application[counted]).to_numpy()  # NaN where never
-    return float((since <= records.start_time[counted]).mean())
+    since = when.reindex(truth.application[run.own]).to_numpy()  # NaN where never
+    return float((since <= records.start_time[run.own]).mean())
 
 
-def learning_figures(
-    truth: GroundTruth, records: Records, calibration: Sequence[Observation], counted: IntArray
-) -> Figures:
-    """Return how much there was to learn, over the job indices `counted`.
+def learning_figures(run: Outcome, calibration: Sequence[Observation]) -> Figures:
+    """Return how much there was to learn, over the jobs that count.
 
     A start is decided on a fitted curve if its belief rests on at least two
     observations, its method is none of the plain ones, and no rule left the request
     standing although there was a curve; the share is of all started runs, whether a
     predictor was asked or not.
     """
-    asked = records.consultations
-    _, uses = np.unique(truth.application[counted], return_counts=True)
+    truth, own, asked = run.truth, run.own, run.records.consultations
+    _, uses = np.unique(truth.application[own], return_counts=True)
     plain = are(asked.method, PLAIN_METHODS)
-    ours = np.zeros(len(records.submit_time), np.bool_)
-    ours[counted] = True
-    fitted = ours[asked.job] & (asked.observations >= FITTED_OBSERVATIONS) & ~plain & asked.decided
-    runs = int((records.restarts[counted] + 1).sum())
+    many = asked.observations >= FITTED_OBSERVATIONS
+    fitted = run.counted[asked.job] & many & ~plain & asked.decided
+    runs = int((run.records.restarts[own] + 1).sum())
     return {
         "applications": len(uses),
         "mean_jobs_per_application": float(uses.mean()),
         "median_jobs_per_application": float(np.median(uses)),
         "max_jobs_per_application": int(uses.max()),
-        "share_seen_at_three_counts": seen_share(truth, records, calibration, counted),
+        "share_seen_at_three_counts": seen_share(run, calibration),
         "share_fitted_starts": _ratio(float(fitted.sum()), runs),
-        "share_assumed_serial_time": mean(truth.serial_time_assumed[counted]),
-        "share_moldable": mean(truth.moldable[counted]),
-        "share_malleable": mean(truth.malleable[counted]),
+        "share_assumed_serial_time": mean(truth.serial_time_assumed[own]),
+        "share_moldable": mean(truth.moldable[own]),
+        "share_malleable": mean(truth.malleable[own]),
     }
 
 
@@ -595,7 +590,7 @@ def summarise(
     """
     jobs, predictions = run.tables.columns("jobs"), run.tables.columns("predictions")
     predictions = predictions[predictions["job_id"] >= 0]
-    charged, counted = jobs["job_id"] < 0, np.flatnonzero(run.counted)
+    charged = jobs["job_id"] < 0
     own = _merge([job_figures(jobs[~charged]), whole_figures(run), bound_figures(run)])
     return _merge(
         [
@@ -604,7 +599,7 @@ def summarise(
             error_figures(predictions),
             belief_figures(predictions),
             treatment_figures(run),
-            learning_figures(run.truth, run.records, calibration, counted),
+            learning_figures(run, calibration),
             {"calibration_area": calibration_area + float(jobs["held_area"][charged].sum())},
             _cleaning(run),
             recorded_figures(run),

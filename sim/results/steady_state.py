@@ -3,7 +3,7 @@
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from numpy.typing import ArrayLike
 
@@ -92,8 +92,7 @@ INDEPENDENT = 0.05
 """A p value above this one calls batches uncorrelated."""
 
 
-@dataclass(frozen=True)
-class BatchMeans:
+class BatchMeans(NamedTuple):
     """The mean of a long run in steady state.
 
     Attributes

@@ -1,7 +1,6 @@
 """Pictures of one run: its schedule, and what other kinds there are."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from functools import cache
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -349,8 +348,7 @@ LEAST = 5
 """Runs of which a median is shown."""
 
 
-@dataclass(frozen=True)
-class Speedups:
+class Speedups(NamedTuple):
     """Speedups of one application, true and as believed when the run was over.
 
     So many jobs of the run are of it. Speedups at the counts, shape (n,), are
@@ -364,22 +362,19 @@ class Speedups:
     believed: FloatArray | None
 
 
-@dataclass(frozen=True)
-class LoadSeries:
+class LoadSeries(NamedTuple):
     """Background load of a shared machine over a run.
 
-    True is the CPU that load leaves to jobs, averaged over what follows each of n instants for
-    `ahead` seconds, and believed what was predicted then: both of shape (n, processors).
+    True is the CPU that load leaves to jobs, averaged over what follows each of n instants, and
+    believed what was predicted then: both of shape (n, processors).
     """
 
     time: FloatArray
     true: FloatArray
     believed: FloatArray
-    ahead: float
 
 
-@dataclass(frozen=True)
-class RunFolder:
+class RunFolder(NamedTuple):
     """A finished simulation as its artefacts tell it.
 
     `again` returns the run that is to be made again, a `sim.simulation.recorded_run.RecordedRun`,

@@ -90,11 +90,6 @@ class Clock(NamedTuple):
         axes.xaxis.set_major_formatter(shown)
         axes.set_xlabel("date (UTC)")
 
-    @property
-    def length(self) -> float:
-        """Length of the axis in its unit."""
-        return (self.end - self.begin) / self.seconds
-
 
 def clock(begin: float, end: float, epoch: object = None) -> Clock:
     """Return a time axis whose unit suits its length; `epoch` is 0 of its clock since 1970.
