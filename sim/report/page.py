@@ -432,16 +432,14 @@ def _selects(groups: Sequence[Group], keys: Sequence[str]) -> str:
 
 def _key_table(groups: Sequence[Group], keys: Sequence[str]) -> str:
     """Return the key figures, a row a group; menu and role where they tell rows apart."""
-    menus = len({group.menu for group in groups}) > 1
-    roles = len({group.role for group in groups}) > 1
-    words = [*keys, *(["allocation choices"] if menus else []), *(["role"] if roles else [])]
     headings, found = tables.key_figures(groups)
+    columns = {key: [str(group.setting[key]) for group in groups] for key in keys}
+    columns["allocation choices"] = [group.menu or "–" for group in groups]
+    columns["role"] = [gathering.SUFFIXES.get(group.role, group.role) for group in groups]
+    words = [name for name, own in columns.items() if name in keys or len({*own}) > 1]
     rows = []
-    for group, figures in zip(groups, found, strict=True):
-        left = [str(group.setting[key]) for key in keys]
-        left += [group.menu or "–"] if menus else []
-        left += [gathering.SUFFIXES.get(group.role, group.role)] if roles else []
-        cells = [Cell(value, value=value) for value in left]
+    for place, (group, figures) in enumerate(zip(groups, found, strict=True)):
+        cells = [Cell(columns[name][place], value=columns[name][place]) for name in words]
         cells.append(Cell(molded_text(group.summaries), value=""))
         cells += [
             Cell(mean, half and f"± {half}", repr(value) if value == value else "")  # NaN is not
@@ -507,8 +505,7 @@ def schedules(groups: Sequence[Group], asked: Sequence[str], progress: Display) 
     if not asked:
         chosen = [group.samples[0] for group in groups if group.samples]
     each = progress.each(chosen[:MOST_GANTT], "draws schedules")
-    drawn = [(sample, _picture(sample)) for sample in each]
-    pictures = [(sample, found) for sample, found in drawn if found is not None]
+    pictures = [(sample, png) for sample in each if (png := _picture(sample)) is not None]
     if not pictures:
         return "<p>No run has the tables of its schedule.</p>"
     named = [f"{labels[sample.name]}: {sample.name}" for sample, _ in pictures]

@@ -326,9 +326,6 @@ def _foresight_tile(best: Difference, groups: Sequence[Group], found: Sequence[D
 def _losers_tile(who: Winners | None) -> Tile:
     if who is None:
         return Tile("losers", "–", "of the jobs respond later: no tables of jobs were written")
-    return Tile(
-        "losers",
-        f"{number(100 * who.longer)} %",
-        f"of the jobs respond later under {who.own} than under {who.base}, "
-        f"{number(100 * who.shorter)} % sooner",
-    )
+    later, sooner = (f"{number(100 * share)} %" for share in (who.longer, who.shorter))
+    text = f"of the jobs respond later under {who.own} than under {who.base}, {sooner} sooner"
+    return Tile("losers", later, text)

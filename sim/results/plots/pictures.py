@@ -200,9 +200,7 @@ def draw_rectangles(axes: "Axes", panel: Panel, face: "list[str] | FloatArray") 
     shape = panel.shape
     left, right = panel.at.show(shape.begin), panel.at.show(shape.end)
     low, high = shape.low - 0.5, shape.high - 0.5
-    corners = np.stack(
-        [np.stack([left, left, right, right], 1), np.stack([low, high, high, low], 1)], axis=2
-    )
+    corners = np.array([[left, left, right, right], [low, high, high, low]]).T
     axes.add_collection(
         PolyCollection(
             list(corners),
@@ -633,8 +631,7 @@ def figure_of(
         raise SimError(f"--of {of[0]}: only {' and '.join(CHOOSING)} take it")
     size = (WIDTHS[columns], WIDTHS[columns] * (HEIGHT if columns == 1 else HEIGHT - 0.2))
     with style.new_figure(size, 300, {"font.size": 8, "svg.hashsalt": kind}) as figure:
-        _, draw = KINDS[kind]
-        draw(figure, run, of)
+        KINDS[kind][1](figure, run, of)
         if name:
             figure.suptitle(name, fontsize=7, color=INK)
         figure.draw_without_rendering()
