@@ -112,16 +112,19 @@ def _binned(errors: pd.DataFrame, column: str, bins: tuple[int, ...]) -> pd.Seri
     return found.median()[found.size() >= 5]
 
 
-def _curve(sample: Sample, timeline: pd.DataFrame, jobs: pd.DataFrame) -> FloatArray:
-    """Return hours, share of busy processors and waiting jobs, shape (3, k)."""
+Three = tuple[FloatArray, FloatArray, FloatArray]
+
+
+def _curve(sample: Sample, timeline: pd.DataFrame, jobs: pd.DataFrame) -> Three:
+    """Return hours, the share of busy processors then, and how many jobs wait."""
     times = timeline["time"].to_numpy(float)
     processors = float(sample.summary.get("processors") or 1)
     if len(times) < 2 or times[-1] <= times[0]:
-        return np.zeros((3, 1))
+        return np.zeros(1), np.zeros(1), np.zeros(1)
     edges = np.linspace(times[0], times[-1], CURVE_POINTS + 1)
     busy = Levels(times, timeline["busy_processors"].to_numpy(float)).means(edges)
     queued = Levels(times, waiting(timeline, jobs)).means(edges)
-    return np.stack([(edges[:-1] - edges[0]) / 3600.0, busy / processors, queued])
+    return (edges[:-1] - edges[0]) / 3600.0, busy / processors, queued
 
 
 def _lost(sample: Sample, timeline: pd.DataFrame, predictions: pd.DataFrame) -> dict[str, float]:

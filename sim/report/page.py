@@ -23,14 +23,11 @@ from sim.report.answers import Curve, Difference, Winners
 from sim.report.figures import Details, Plot, answer_plots, details, losses_of, plots_of, save
 from sim.report.gathering import Group, Sample
 from sim.report.verdict import Verdict, best_of, machine_sentence, subject_of, verdict
-from sim.results.artefacts import has_tables, read_tables, write_table
-from sim.results.durable import SUMMARY, real_folder, replaced, write_csv, write_whole
+from sim.results import artefacts, durable, sentences, steady_state
 from sim.results.plots.explorer import explorer_page
 from sim.results.plots.pictures import SCHEDULE, RunFolder, figure_of
 from sim.results.plots.style import picture
 from sim.results.rows import MOLDED, molded_text, weighing_notes
-from sim.results.sentences import backtest_sentences, distrusted
-from sim.results.steady_state import windows_sentences
 from sim.statistics import LEAST_PAIRS, Family, Interval
 from sim.sweeps.configurations import Configuration, read_configuration, shared_names
 
@@ -491,9 +488,9 @@ def _picture(sample: Sample) -> bytes | None:
     """Return a run's picture, drawn if it has none yet; None where its tables are missing."""
     if (sample.folder / "schedule.png").exists():
         return (sample.folder / "schedule.png").read_bytes()
-    if not has_tables(sample.folder):
+    if not artefacts.has_tables(sample.folder):
         return None
-    drawn, run = BytesIO(), RunFolder(read_tables(sample.folder), sample.summary)
+    drawn, run = BytesIO(), RunFolder(artefacts.read_tables(sample.folder), sample.summary)
     figure_of(run, SCHEDULE).savefig(drawn, metadata={"Software": None})
     return drawn.getvalue()
 
@@ -571,8 +568,8 @@ def write_parquet(table: pd.DataFrame, folder: Path) -> Path:
     plain = gathering.distinct(table)
     mixed = [c for c in plain.columns if plain[c].map(type).nunique() > 1 and plain[c].dtype == "O"]
     plain = plain.assign(**{c: plain[c].map(str, na_action="ignore") for c in mixed})
-    with replaced(folder / PARQUET) as made:
-        write_table(plain, made)
+    with durable.replaced(folder / PARQUET) as made:
+        artefacts.write_table(plain, made)
     return folder / PARQUET
 
 
@@ -580,14 +577,16 @@ def _sentences(groups: Sequence[Group], names: Mapping[str, str], family: Family
     """Return what a reader must know beside the figures of groups, a sentence each."""
     own = {group.label: group.summaries for group in groups}
     return [
-        *backtest_sentences(sample.folder for group in groups for sample in group.samples[:1]),
+        *sentences.backtest_sentences(
+            sample.folder for group in groups for sample in group.samples[:1]
+        ),
         *(ALL.format(key, name) for key, name in names.items()),
         *tables.given_sentences(groups),
         *weighing_notes(max(map(len, own.values()), default=0)),
         *([JOINT] if family.intervals > 1 else []),
         *tables.schedule_sentences(groups),
         *machine_sentence(groups),
-        *windows_sentences(own, family.block, family.correlation),
+        *steady_state.windows_sentences(own, family.block, family.correlation),
     ]
 
 
@@ -599,10 +598,10 @@ def _check(folder: Path, figures: pd.DataFrame, wanted: Namespace) -> None:
     if numbers and wanted.figure not in numbers:
         near = difflib.get_close_matches(wanted.figure, numbers, 3) or sorted(numbers)[:3]
         raise SimError(
-            f"--figure {wanted.figure}: there is no such figure in {SUMMARY}; "
+            f"--figure {wanted.figure}: there is no such figure in {durable.SUMMARY}; "
             f"there are {', '.join(near)} and others"
         )
-    unknown = [run for run in wanted.gantt if not (folder / run / SUMMARY).is_file()]
+    unknown = [run for run in wanted.gantt if not (folder / run / durable.SUMMARY).is_file()]
     if unknown:
         raise SimError(f"--gantt {unknown[0]}: there is no finished run of that name in {folder}")
 
@@ -636,18 +635,18 @@ def write_report(gathered: gathering.Gathered, wanted: Namespace, progress: Disp
     written, apart = [write_parquet(table, folder)], folder / DIFFERENCES
     apart.unlink(missing_ok=True)
     if every:
-        write_csv(tables.difference_figures(every), apart)
+        durable.write_csv(tables.difference_figures(every), apart)
         written.append(apart)
     for form, name in TABLES.items():
         if getattr(wanted, form):
             changes = {one.group.label: tables.changed(one) for one in every}
-            write_whole(folder / name, tables.text_table(groups, form, said, changes))
+            durable.write_whole(folder / name, tables.text_table(groups, form, said, changes))
             written.append(folder / name)
     best = best_of(every)
     asked = best if subject is None else subject_of(every, groups, subject)
     told_of = [] if asked is None else [asked, *(one for one in every if one is not asked)]
     who = [answers.losers(one) for one in told_of[: 1 + MOST_ASKED]]
-    first = distrusted(said)
+    first = sentences.distrusted(said)
     said_first = verdict(groups, every, who[0] if who else None, asked, first)
     said = [one for one in said if one not in first]
     loses = [one.sentence() for one in who[:1] if one is not None]
@@ -661,7 +660,7 @@ def write_report(gathered: gathering.Gathered, wanted: Namespace, progress: Disp
         return report
     found = {g.label: d for g in groups if (d := details(g, wanted.detail)) is not None}
     plots = folder / PLOTS
-    real_folder(plots)
+    durable.real_folder(plots)
     asked_for = answer_plots(every, curves, groups, wanted.figure)
     drawn, drawings = [], [*asked_for, *plots_of(groups, found)]
     with progress.part(0, 2):
@@ -672,13 +671,13 @@ def write_report(gathered: gathering.Gathered, wanted: Namespace, progress: Disp
     explorer = plots / EXPLORER
     explorer.unlink(missing_ok=True)
     if best is not None and (text := _explored(best)):
-        write_whole(explorer, text)
+        durable.write_whole(explorer, text)
         report.explorer = f"{PLOTS}/{EXPLORER}"
     title = f"Comparison of {folder.resolve().name}"
     with progress.part(1, 2):
         shown = schedules(said_first.order, wanted.gantt, progress)
         text = page(report, title, drawn, found, table, common_values(runs), shown)
-    write_whole(folder / PAGE, text)
+    durable.write_whole(folder / PAGE, text)
     written += [folder / PAGE, plots]
     return report
 
@@ -688,10 +687,10 @@ def _explored(best: Difference) -> str:
     groups, runs = (best.group, best.reference), []
     for sample, group in zip(gathering.shared(*groups)[0], groups, strict=True):
         jobs = float(sample.summary.get("jobs") or math.inf)
-        known = has_tables(sample.folder) and sample.summary.get("processors")
+        known = artefacts.has_tables(sample.folder) and sample.summary.get("processors")
         if not known or jobs > MOST_EXPLORED:
             return ""
-        runs.append(RunFolder(read_tables(sample.folder), sample.summary, group.label))
+        runs.append(RunFolder(artefacts.read_tables(sample.folder), sample.summary, group.label))
     try:
         return explorer_page(runs)
     except (SimError, KeyError):

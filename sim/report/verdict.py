@@ -122,13 +122,10 @@ def verdict(
     if best.kept == NO_EFFECT:
         ideal = Tile("foresight", "no effect", f"of predictions under {best.group.policy}")
     tiles = [Tile("best", changed(best), of), ideal, _losers_tile(who)]
-    first = _best_sentence(best, found)
-    molding, beside = [*distrusted, *sentences.killed_sentence(named)], _beside(best, found)
-    of_others = [] if beside is None else [_beside_sentence(beside)]
-    if _molds(best.group):
-        first = " ".join([first, *of_others])
-    else:
-        molding += of_others
+    first, beside = [_best_sentence(best, found)], _beside(best, found)
+    molding = [*distrusted, *sentences.killed_sentence(named)]
+    if beside is not None:
+        (first if _molds(best.group) else molding).append(_beside_sentence(beside))
     untried = [group.label for group in groups if _is_untried(group)]
     if untried:
         molding.append(
@@ -137,22 +134,22 @@ def verdict(
         )
     oracles = ["oracle" in one.group.predictor for one in (best, *found)]
     if any(oracles) and not oracles[0]:
-        first += " An oracle is not ranked, as no site has one."
+        first.append("An oracle is not ranked, as no site has one.")
     without = [one for one in found if one.group.role == "run" and math.isnan(one.change.mean)]
     if names := [one.group.label for one in without if not one.refused]:
         told = f"Not ranked, as they have no ratio (0 or nothing in some run): {listed(names)}."
         nothing = any(one.group.values(one.figure).max(initial=-1.0) == 0.0 for one in without)
-        first = f"{told} {first}" if nothing else f"{first} {told}"
+        first.insert(0 if nothing else len(first), told)
     if best.figure not in JUDGED:
-        first += f" A lower {_name(best.figure)} counts as better here."
+        first.append(f"A lower {_name(best.figure)} counts as better here.")
     both = {group for one in found for group in (one.group, one.reference)}
     if names := [one.label for one in groups if one.role == "run" and one not in both]:
-        first += f" Not compared, as there is no reference for them: {listed(names)}."
+        first.append(f"Not compared, as there is no reference for them: {listed(names)}.")
     shown = [best, beside if beside is not None and _molds(beside.group) else best, asked or best]
     treated = " ".join(dict.fromkeys(filter(None, (_treated(one, found) for one in shown))))
     assumed = "This rests on the assumptions of the configuration."
     told = sentences.rests_sentence(mean_given(best.group)) or assumed
-    said |= {"molding": " ".join(molding), "best-sentence": first, "partly": partly}
+    said |= {"molding": " ".join(molding), "best-sentence": " ".join(first), "partly": partly}
     said |= {"treated": treated, "rests-on": told, "recorded": f"{_recorded(best)}."}
     return Verdict({name: one for name, one in said.items() if one}, tiles, order)
 
