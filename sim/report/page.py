@@ -142,6 +142,10 @@ CAPTION = (
     "Differences on the same jobs: mean paired log ratio as a change; simultaneous 95 % intervals "
     "from eight pairs on"
 )
+WHO_PAYS = (
+    "Who bears the regret against the oracle: per job of the first simulations, whose tables are "
+    "read for plots (--detail)"
+)
 WIDTH, HEIGHT = 200.0, 12.0
 """Of a bar within a table, in its own units."""
 
@@ -353,15 +357,8 @@ def _foresight(kept: str, report: Report) -> str:
         "is best for one job is not for those behind it. Intervals are Fieller's.</p>"
     )
     regret = tables.regret_rows(report.regrets)
-    lost = frame_table(
-        "Who bears the regret against the oracle: per job of the first simulations, whose tables "
-        "are read for plots (--detail)",
-        regret,
-        NAMING,
-    )
-    return f'{note}<div class="figures">{kept}</div>' + (
-        fold("Where predictors lose", lost) if len(regret) else ""
-    )
+    lost = frame_table(WHO_PAYS, regret, NAMING) if len(regret) else ""
+    return f'{note}<div class="figures">{kept}</div>{fold("Where predictors lose", lost)}'
 
 
 def _winners(found: Sequence[Winners]) -> str:
@@ -408,9 +405,8 @@ def _differences(report: Report) -> str:
         parts.append(frame_table(CAPTION, tables.difference_rows(report.differences), NAMING))
         parts.append(f"<p>{escape(tables.BY_WHAT)}</p>")
     if report.curves:
-        parts.append(
-            frame_table(tables.OVER_LOAD, tables.curve_rows(report.curves, report.key), NAMING)
-        )
+        over_load = tables.curve_rows(report.curves, report.key)
+        parts.append(frame_table(tables.OVER_LOAD, over_load, NAMING))
     return "".join(parts) or "<p>No runs on the same jobs to compare.</p>"
 
 
