@@ -112,11 +112,12 @@ def _binned(errors: pd.DataFrame, column: str, bins: tuple[int, ...]) -> pd.Seri
     return found.median()[found.size() >= 5]
 
 
-Three = tuple[FloatArray, FloatArray, FloatArray]
+OverTime = tuple[FloatArray, FloatArray, FloatArray]
+"""Instants in hours, the share of busy processors from then on, and how many jobs wait."""
 
 
-def _curve(sample: Sample, timeline: pd.DataFrame, jobs: pd.DataFrame) -> Three:
-    """Return hours, the share of busy processors then, and how many jobs wait."""
+def _curve(sample: Sample, timeline: pd.DataFrame, jobs: pd.DataFrame) -> OverTime:
+    """Return use and queue of a simulation over time, at evenly spaced instants."""
     times = timeline["time"].to_numpy(float)
     processors = float(sample.summary.get("processors") or 1)
     if len(times) < 2 or times[-1] <= times[0]:

@@ -38,13 +38,13 @@ FILES = (
     *(f"{t}.parquet" for t in TABLES),
 )
 
-SECONDS = (
+IN_SECONDS = (
     *("submit_time", "start_time", "end_time", "wait_time", "response_time", "time"),
     *("requested_time", "reference_runtime", "runtime", "believed_runtime"),
     *("recorded_start_time", "predicted", "actual"),
     *("wanted_seconds", "answered_time", "denied_time"),
 )
-UNITS = dict.fromkeys(SECONDS, "s")
+UNITS = dict.fromkeys(IN_SECONDS, "s")
 UNITS |= dict.fromkeys(("held_area", *RECOVERY_PARTS), "processor-seconds")
 """Units of columns, kept in the Parquet schema as field metadata ``unit``."""
 
