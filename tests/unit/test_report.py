@@ -1,6 +1,5 @@
 import json
 import re
-from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -247,7 +246,7 @@ def test_a_figure_says_on_itself_which_groups_it_leaves_out_and_why(tmp_path):
     many = [Curve(f"p{k}", {0.5: shown}, None) for k in range(10)]
     (plot,) = answer_plots([], many, [], "mean_response_time")
     assert plot.left_out == "Not drawn: p8; p9 (for want of room)."
-    bare = save(replace(plot, left_out=""), tmp_path)
+    bare = save(plot._replace(left_out=""), tmp_path)
     assert "Not drawn" not in bare
     assert bare != save(plot, tmp_path)
     groups = [Group({"policy": f"p{k}"}, "run") for k in range(3)]
