@@ -211,7 +211,7 @@ class Curves:
 
     def background(self):
         time = np.linspace(0.0, 7200.0, 5)
-        return LoadSeries(time, np.full((5, 2), 0.5), np.full((5, 2), 0.75), 1800.0)
+        return LoadSeries(time, np.full((5, 2), 0.5), np.full((5, 2), 0.75))
 
 
 @pytest.mark.slow
