@@ -11,8 +11,8 @@ from rich.markup import escape
 
 from predictors.cli.terminal import Display, PlainConsole, fitting_tables
 from sim.report.gathering import LEFT_OUT, NOT_THERE, Group, distinct, gather
+from sim.report.page import PAGE, TABLES, write_report
 from sim.report.tables import BY_WHAT, INFORMATION, key_table
-from sim.report.write import PAGE, TABLES, write_report
 from sim.results.durable import answering, table_console, write_csv
 
 COMPARISON = "comparison.csv"

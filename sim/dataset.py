@@ -18,7 +18,7 @@ import pyarrow.parquet as pq
 
 from predictors.cli.terminal import SILENT, Display, PlainConsole
 from sim.errors import SimError
-from sim.report.gathering import Group, Sample, gather, groups_of
+from sim.report.gathering import Group, Sample, gather, grouped, groups_of
 from sim.results.durable import PARTIAL, answering, write_csv
 from sim.results.outcome import TABLES
 
@@ -88,6 +88,11 @@ def write_dataset(
     if unknown:
         raise SimError(f"--by {unknown[0]}: must be a key in which runs differ: {', '.join(keys)}")
     groups = groups_of(source, table, keys, known)
+
+    def partition(group: Group) -> str:
+        values = {"role": group.role, **{key: str(group.setting.get(key)) for key in chosen}}
+        return "/".join(f"{key}={quote(value, safe='')}" for key, value in values.items())
+
     target.parent.mkdir(parents=True, exist_ok=True)
     begin = f"{PARTIAL}-"
     with TemporaryDirectory(None, begin, target.parent, ignore_cleanup_errors=True) as partial:
@@ -95,13 +100,8 @@ def write_dataset(
         made.mkdir()
         with shown.part(1, 2):
             for name in shown.each(TABLES, "writes the tables"):
-                parts: dict[Path, list[Group]] = {}
-                for group in groups:
-                    values = {"role": group.role, **{k: str(group.setting.get(k)) for k in chosen}}
-                    places = (f"{key}={quote(value, safe='')}" for key, value in values.items())
-                    parts.setdefault((made / name).joinpath(*places), []).append(group)
-                for place, members in parts.items():
-                    _write_files(_row_groups(_tables(members, name, chosen)), place)
+                for place, members in grouped(groups, partition).items():
+                    _write_files(_row_groups(_tables(members, name, chosen)), made / name / place)
         rows = [{"run": s.name, "role": g.role, **g.setting} for g in groups for s in g.samples]
         write_csv(pd.DataFrame(rows).astype(str), made / "simulations.csv")
         made.replace(target)

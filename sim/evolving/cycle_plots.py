@@ -1,7 +1,6 @@
 """Pictures of evolving jobs: their cycles as measured and predicted, and their checkpoints."""
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -25,14 +24,11 @@ PANELS = 6
 MEASURED, ONLINE, OFFLINE, MARK = "#777777", "#0072B2", "#E69F00", "#D55E00"
 
 
-@dataclass(frozen=True)
-class CycleSeries:
+class CycleSeries(NamedTuple):
     """The cycles of one job's run, from its start to its end.
 
     Attributes
     ----------
-    job : int
-        Job index.
     name : str
         Its input deck.
     processors : int
@@ -45,7 +41,6 @@ class CycleSeries:
         Cycles after which the job saved its work.
     """
 
-    job: int
     name: str
     processors: int
     measured: FloatArray
@@ -100,8 +95,8 @@ def cycle_series(
     measured = ends - begins
     offline = scene.benchmark(job).predict(count, cells=cells) * (total / run.total(count))
     online = OnlineCyclePredictor(scene.saving.window).follow(cells, measured)
-    name = run.application.name
-    return CycleSeries(job, name, count, measured, online, offline, ends, attempt.plan.places)
+    name, places = run.application.name, attempt.plan.places
+    return CycleSeries(name, count, measured, online, offline, ends, places)
 
 
 def cycles_figure(series: list[CycleSeries]) -> "Figure":

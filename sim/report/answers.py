@@ -12,21 +12,12 @@ import pandas as pd
 
 from predictors.base import FloatArray
 from sim.errors import StatisticsError
-from sim.report.gathering import Group, jobs_of, oracle_of, references, shared, step_among
+from sim.report.gathering import Group, grouped, jobs_of, oracle_of, references, shared, step_among
 from sim.results.artefacts import same_schedule
 from sim.results.metrics import count_bin, job_class, narrow_processors
-from sim.results.rows import MORE, SHARES, TOO_WIDE, changes_of, duration, tells
+from sim.results.rows import MORE, PERCENT, POINTS, SHARES, TOO_WIDE, changes_of, duration, tells
 from sim.results.steady_state import in_order, in_windows, unsteady
-from sim.statistics import (
-    LEAST_PAIRS,
-    Comparison,
-    Family,
-    Interval,
-    compare,
-    ratio_of_means,
-    share_of_gain,
-    t_interval,
-)
+from sim.statistics import LEAST_PAIRS, Comparison, Family, Interval, compare, ratio_of_means
 
 KINDS = ("class", "user", "application")
 """By what jobs are told apart."""
@@ -314,9 +305,9 @@ class Difference:
         return -self.change.mean if self.figure in MORE else self.change.mean
 
     @property
-    def is_share(self) -> bool:
-        """Whether the figure is a share, whose changes are plain differences."""
-        return self.figure in SHARES
+    def unit(self) -> str:
+        """What its changes are told in: percentage points of a share, else percent."""
+        return POINTS if self.figure in SHARES else PERCENT
 
     @property
     def refused(self) -> bool:
@@ -372,7 +363,7 @@ def differences(
     pairs = [(group, reference) for group, reference, _ in found]
     pairs += [(one[0], step) for one, step in zip(found, steps, strict=True) if step is not None]
     jobs = [jobs_of(own) for own, _ in pairs]
-    orders = {one: _windows([g for g in groups if jobs_of(g) == one]) for one in {*jobs}}
+    orders = {one: _windows(same) for one, same in grouped(groups, jobs_of).items()}
     columns = [_column(*pair, orders[one], figure) for pair, one in zip(pairs, jobs, strict=True)]
     ordered = any(in_windows(group.summaries) for group in groups)
     family = compare(columns, shares=[figure in SHARES] * len(jobs), ordered=ordered, jobs=jobs)
@@ -419,12 +410,10 @@ def _kept(one: Difference, oracle: Difference | None) -> Interval | str:
         return NO_EFFECT
     if not oracle.comparison.certain or oracle.loss >= 0.0:
         return NO_GAIN
-    rows = [[summary.get(one.figure) for summary in each] for each in every]
-    whole = [row for row in rows if all(isinstance(value, int | float) for value in row)]
-    own, best, base = np.array(whole, np.float64).reshape(-1, 3).T
-    kept = (
-        ratio_of_means(own - base, best - base) if one.is_share else share_of_gain(own, best, base)
-    )
+    pairs = [[(each[place], each[2]) for each in every] for place in (0, 1)]
+    own, best = (changes_of(some, one.figure) for some in pairs)
+    known = ~np.isnan(own + best)
+    kept = ratio_of_means(own[known], best[known])
     return kept if tells(kept) else TOO_WIDE
 
 
@@ -471,7 +460,7 @@ def _curve(label: str, by_load: Mapping[float, Group], figure: str) -> Curve:
     for load in sorted(by_load):
         if by_load[load].is_refused:
             return Curve(label, points, load)
-        points[load] = t_interval(by_load[load].values(figure))
+        points[load] = by_load[load].interval(figure)
     return Curve(label, points, None)
 
 

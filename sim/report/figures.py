@@ -2,33 +2,24 @@
 
 import textwrap
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from functools import partial
 from itertools import zip_longest
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 import pandas as pd
 
 from predictors.base import FloatArray
 from sim.report.answers import Curve, Difference
-from sim.report.gathering import Group, Sample, estimate
+from sim.report.gathering import Group, Sample, estimate, grouped
 from sim.report.tables import changed
 from sim.results.metrics import waiting, with_errors
 from sim.results.outcome import Levels
+from sim.results.plots import style
 from sim.results.plots.pictures import HISTORY
-from sim.results.plots.style import (
-    COLOURS,
-    LINE_COLOURS,
-    clock,
-    legend,
-    line,
-    new_figure,
-    tidy,
-    write_svg,
-)
-from sim.results.rows import unit_of
+from sim.results.plots.style import COLOURS, LINE_COLOURS, line
+from sim.results.rows import POINTS, unit_of
 from sim.results.steady_state import listed
 from sim.statistics import LEAST_PAIRS, Interval
 
@@ -56,8 +47,7 @@ COUNT_BINS = tuple(2**power for power in range(18))
 QUANTILES = np.linspace(0.0, 1.0, 201)
 
 
-@dataclass(frozen=True)
-class Details:
+class Details(NamedTuple):
     """What the tables of a group's samples say.
 
     Attributes
@@ -122,13 +112,16 @@ def _binned(errors: pd.DataFrame, column: str, bins: tuple[int, ...]) -> pd.Seri
     return found.median()[found.size() >= 5]
 
 
-def _curve(
-    sample: Sample, timeline: pd.DataFrame, jobs: pd.DataFrame
-) -> tuple[FloatArray, FloatArray, FloatArray]:
+OverTime = tuple[FloatArray, FloatArray, FloatArray]
+"""Instants in hours, the share of busy processors from then on, and how many jobs wait."""
+
+
+def _curve(sample: Sample, timeline: pd.DataFrame, jobs: pd.DataFrame) -> OverTime:
+    """Return use and queue of a simulation over time, at evenly spaced instants."""
     times = timeline["time"].to_numpy(float)
     processors = float(sample.summary.get("processors") or 1)
     if len(times) < 2 or times[-1] <= times[0]:
-        return (np.zeros(1),) * 3
+        return np.zeros(1), np.zeros(1), np.zeros(1)
     edges = np.linspace(times[0], times[-1], CURVE_POINTS + 1)
     busy = Levels(times, timeline["busy_processors"].to_numpy(float)).means(edges)
     queued = Levels(times, waiting(timeline, jobs)).means(edges)
@@ -162,8 +155,7 @@ def _lost(sample: Sample, timeline: pd.DataFrame, predictions: pd.DataFrame) -> 
 Drawn = Sequence[tuple[Group, Details]]
 
 
-@dataclass(frozen=True)
-class Plot:
+class Plot(NamedTuple):
     """One plot by the name of its files, and what it says without a picture.
 
     `left_out`, which groups are not drawn and why, stands on the picture.
@@ -184,16 +176,14 @@ def not_drawn(groups: Iterable[tuple[str, str]]) -> str:
     >>> not_drawn([("sa", "does not settle"), ("fcfs", "does not settle")])
     'Not drawn: sa; fcfs (does not settle).'
     """
-    by_reason: dict[str, list[str]] = {}
-    for label, why in groups:
-        by_reason.setdefault(why, []).append(label)
-    parts = [f"{listed(labels)} ({why})" for why, labels in by_reason.items()]
+    by_reason = grouped(groups, lambda one: one[1])
+    parts = [f"{listed([name for name, _ in some])} ({why})" for why, some in by_reason.items()]
     return f"Not drawn: {', '.join(parts)}." if parts else ""
 
 
 def axis_of(key: str, groups: Sequence[Group]) -> tuple[str, float]:
     """Return the label of a figure's axis, and one of its unit in the figure's own."""
-    unit, scale = unit_of(key, [estimate(group.values(key)).mean for group in groups])
+    unit, scale = unit_of(key, [group.interval(key).mean for group in groups])
     name = key.replace("_", " ")
     return (f"{name} ({unit})" if unit else name), scale
 
@@ -211,8 +201,8 @@ def _bars(groups: Sequence[Group], key: str, figure: "Figure") -> None:
     for number, predictor in enumerate(predictors):
         where = [group for group in groups if group.predictor == predictor]
         found = {
-            policy: estimate(np.concatenate([g.values(key) for g in where if g.policy == policy]))
-            for policy in dict.fromkeys(group.policy for group in where)
+            policy: estimate(np.concatenate([group.values(key) for group in same]))
+            for policy, same in grouped(where, lambda group: group.policy).items()
         }
         x = [policies.index(policy) + (number + 0.5) * width - 0.4 for policy in found]
         axes.bar(
@@ -230,19 +220,19 @@ def _bars(groups: Sequence[Group], key: str, figure: "Figure") -> None:
     axes.set_xticks(range(len(policies)), policies)
     axes.set(ylabel=label, ylim=(0, None))
     if any(predictors):
-        legend(axes, "predictor")
+        style.legend(axes, "predictor")
 
 
 def _load(drawn: Drawn, figure: "Figure") -> None:
     busy, queued = figure.subplots(2, 1, sharex=True)
-    at = clock(0.0, max(float(found.hours[-1]) for _, found in drawn) * 3600)
+    at = style.clock(0.0, max(float(found.hours[-1]) for _, found in drawn) * 3600)
     for number, (group, found) in enumerate(drawn):
         busy.plot(at.show(3600 * found.hours), 100 * found.busy, label=group.label, **line(number))
         queued.plot(at.show(3600 * found.hours), found.queued, **line(number))
     busy.set(ylabel="busy processors (%)", ylim=(0, 105))
     queued.set(ylabel="waiting jobs", xlabel=f"time since the first submit ({at.unit})")
     queued.set_ylim(bottom=0)
-    legend(busy)
+    style.legend(busy)
 
 
 def _slowdowns(drawn: Drawn, figure: "Figure") -> None:
@@ -251,7 +241,7 @@ def _slowdowns(drawn: Drawn, figure: "Figure") -> None:
         axes.plot(found.slowdown, 100 * QUANTILES, label=group.label, **line(number))
     axes.set_xscale("log")
     axes.set(xlabel="bounded slowdown", ylabel="jobs at or below (%)", ylim=(0, 101))
-    legend(axes)
+    style.legend(axes)
 
 
 def _errors(drawn: Drawn, column: str, label: str, figure: "Figure") -> None:
@@ -270,7 +260,7 @@ def _errors(drawn: Drawn, column: str, label: str, figure: "Figure") -> None:
     axes.set_yscale("symlog", linthresh=1.0)
     axes.yaxis.set_major_formatter(lambda value, _: f"{value:g}")
     axes.set(xlabel=label, ylabel="median error of prediction (%)", ylim=(0, None))
-    legend(axes)
+    style.legend(axes)
 
 
 def losses_of(found: Iterable[Details]) -> list[tuple[str, str, str, str]]:
@@ -300,8 +290,8 @@ def _losses(drawn: Drawn, figure: "Figure") -> None:
 def _waits(groups: Sequence[Group], figure: "Figure") -> None:
     axes = figure.add_subplot()
     places = np.arange(len(groups))
-    wait = np.array([estimate(group.values("mean_wait_time")).mean for group in groups])
-    whole = np.array([estimate(group.values("mean_response_time")).mean for group in groups])
+    wait = np.array([group.interval("mean_wait_time").mean for group in groups])
+    whole = np.array([group.interval("mean_response_time").mean for group in groups])
     label, scale = axis_of("mean_response_time", groups)
     axes.barh(places, wait / scale, color="#D55E00", hatch="//", edgecolor="white",
               label="waiting")  # fmt: skip
@@ -310,17 +300,15 @@ def _waits(groups: Sequence[Group], figure: "Figure") -> None:
     axes.set_yticks(places, [group.label for group in groups])
     axes.invert_yaxis()
     axes.set_xlabel(label)
-    legend(axes)
+    style.legend(axes)
 
 
 def in_turn(groups: Sequence[Group], most: int) -> list[Group]:
     """Return at most so many groups, one of each policy in turn, in their own order."""
     if len(groups) <= most:
         return list(groups)
-    queues: dict[str, list[Group]] = {}
-    for group in groups:
-        queues.setdefault(f"{group.role} {group.policy}", []).append(group)
-    turns = [group for turn in zip_longest(*queues.values()) for group in turn if group]
+    queues = grouped(groups, lambda group: (group.role, group.policy)).values()
+    turns = [group for turn in zip_longest(*queues) for group in turn if group]
     return [group for group in groups if group in turns[:most]]
 
 
@@ -402,14 +390,14 @@ def load_lines(curves: Sequence[Curve], label: str, scale: float, figure: "Figur
         if stop is not None:
             axes.plot(loads[-1], means[-1], marker="|", markersize=18, **line(number))
     axes.set(xlabel="offered load", ylabel=label, ylim=(0, None))
-    legend(axes)
+    style.legend(axes)
 
 
 def answer_plots(
-    found: Sequence[Difference], curves: Sequence[Curve], unit: tuple[str, float]
+    found: Sequence[Difference], curves: Sequence[Curve], groups: Sequence[Group], key: str
 ) -> list[Plot]:
-    """Return the plots of the answers that a comparison has; `axis_of` returns its unit."""
-    plots = []
+    """Return the plots of the answers that a comparison of groups by a figure has."""
+    plots, name = [], key.replace("_", " ")
     paired = "On the same jobs, pair by pair; whiskers are 95 % intervals"
     paired += f", or, of fewer than {LEAST_PAIRS} pairs, their range."
     known = [one for one in found if np.isfinite(one.change.mean)]
@@ -421,8 +409,8 @@ def answer_plots(
             if one not in known[:MOST_BARS]
         )
         against = " or ".join(dict.fromkeys(one.reference.label for one in found))
-        points = "percentage points" if found[0].is_share else "%"
-        draw = partial(interval_bars, changes, f"change of {unit[0].partition(' (')[0]} ({points})")
+        points = "percentage points" if found[0].unit == POINTS else "%"
+        draw = partial(interval_bars, changes, f"change of {name} ({points})")
         together = f"{paired} The intervals are simultaneous."
         plots.append(Plot("change", f"Change against {against}", together, draw, missing))
     kept = [(one.group.label, one.kept) for one in found if one.kept]
@@ -438,21 +426,21 @@ def answer_plots(
     if told:
         bare = [(one.label, one.says()) for one in curves if not one.points]
         missing = not_drawn([*bare, *((one.label, MANY) for one in told[MOST_LINES:])])
-        some = told[:MOST_LINES]
-        title = f"{unit[0].partition(' (')[0].capitalize()} over load"
+        draw = partial(load_lines, told[:MOST_LINES], *axis_of(key, groups))
+        title = f"{name.capitalize()} over load"
         caption = "As far as the queue settles: beyond, means depend on the run's length."
-        plots.append(Plot("load_curves", title, caption, partial(load_lines, some, *unit), missing))
+        plots.append(Plot("load_curves", title, caption, draw, missing))
     return plots
 
 
 def save(plot: Plot, folder: Path) -> str:
     """Write a plot as SVG, light and dark, and return the light one's text."""
-    with new_figure((7.4, 4.4), 150, {"font.size": 9}) as figure:
+    with style.new_figure((7.4, 4.4), 150, {"font.size": 9}) as figure:
         plot.draw(figure)
-        tidy(*figure.axes)
+        style.tidy(*figure.axes)
         if plot.left_out:
             said = textwrap.fill(plot.left_out, NOTE_WIDTH)
             figure.supxlabel(said, x=0.01, ha="left", fontsize=7)
-        light = write_svg(figure, folder / plot.name)
+        light = style.write_svg(figure, folder / plot.name)
     (folder / f"{plot.name}.png").unlink(missing_ok=True)  # of former versions
     return light

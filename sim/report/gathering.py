@@ -3,49 +3,29 @@
 import difflib
 import os
 import re
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 import pandas as pd
 
 from predictors.cli.terminal import SILENT, Display
 from sim.errors import SimError
+from sim.results import durable
 from sim.results.artefacts import BASELINE, STEP, figures_of, read_results, read_summary
-from sim.results.durable import (
-    CHECKSUMS,
-    FAILURE,
-    MANIFEST,
-    SUMMARY,
-    read_failure,
-    read_object,
-    unlike_manifest,
-)
+from sim.results.durable import FAILURE, MANIFEST, SUMMARY
 from sim.results.provenance import CODE, INPUTS
 from sim.results.sentences import is_recorded
 from sim.results.steady_state import Figures, is_refused
 from sim.statistics import Interval, t_interval
-from sim.sweeps.configurations import (
-    NAMED,
-    OWN_PREDICTOR,
-    Configuration,
-    Setting,
-    SharedNames,
-    distinguishing,
-    group_of,
-    of_baseline,
-    read_configuration,
-    with_names,
-    with_options,
-)
+from sim.sweeps import configurations
+from sim.sweeps.configurations import NAMED, Configuration, Setting, group_of
 
 MARKED = 8
 """Digits of a checksum that mark a row."""
-ABREAST = 32
-"""Columns that are made at a time; all at once take four times the memory of the table."""
 LEFT_OUT = "runs left out, as they differ from another in a predictor that changes nothing"
 """How many rows a table lacks, in its ``attrs``."""
 NOT_THERE = "runs that are not there"
@@ -122,21 +102,22 @@ def _read(root: Path, run: Path) -> tuple[list[_Row], Configuration, Origin]:
     ended = (run / SUMMARY).exists()
     try:
         if ended:
-            summary = figures_of(read_object(run / SUMMARY))
+            summary = figures_of(durable.read_object(run / SUMMARY))
         if (run / MANIFEST).exists():
-            manifest = read_object(run / MANIFEST)
+            manifest = durable.read_object(run / MANIFEST)
         if ended:
-            wrong = unlike_manifest(run, manifest or {}, complete=False)
+            wrong = durable.unlike_manifest(run, manifest or {}, complete=False)
     except ValueError as error:
         wrong = str(error) if ended else None
     rows = list(_rows(root, run, summary, wrong))
-    known = (manifest or {}).get(CHECKSUMS, ()) if rows[0].state["status"] == "finished" else ()
+    is_whole = rows[0].state["status"] == "finished"
+    known = (manifest or {}).get(durable.CHECKSUMS, ()) if is_whole else ()
     gone = [name for name in known if name.startswith("replication=") and not (run / name).exists()]
     if gone:
         rows[0].state["message"] = f"{', '.join(gone)} is missing; what is there is compared"
     configuration = Configuration()
     try:
-        configuration = read_configuration(run)
+        configuration = configurations.read_configuration(run)
     except SimError as error:
         rows = [_Row(rows[0].state | {"status": "damaged", "message": str(error)}, {})]
     if manifest is None:
@@ -156,9 +137,9 @@ def _rows(root: Path, run: Path, summary: Figures | None, wrong: str | None) -> 
     elif summary is not None:
         for role, figures in read_results(run, summary).items():
             named = {"role": role or "run", "status": "finished"}
-            yield _Row(own | named, SharedNames(figures))
+            yield _Row(own | named, configurations.SharedNames(figures))
     if (run / FAILURE).exists():  # beside results of an earlier run, which stay
-        yield _Row(own | {"status": "failed", "message": read_failure(run)}, {})
+        yield _Row(own | {"status": "failed", "message": durable.read_failure(run)}, {})
     elif wrong is None and summary is None:
         yield _Row(own | {"status": "unfinished", "message": "it wrote no summary"}, {})
 
@@ -213,24 +194,24 @@ def gather(folder: Path, progress: Display = SILENT) -> Gathered:
     """
     runs = find_runs(folder)
     read = [_read(folder, run) for run in progress.each(runs, "reads the runs")]
-    found, configurations, origins = zip(*read, strict=True)
-    settings = distinguishing(configurations)
-    settings = with_origins(settings, configurations, origins)
-    asked = [configuration.choices.get(OWN_PREDICTOR) for configuration in configurations]
+    found, chosen, origins = zip(*read, strict=True)
+    settings = with_origins(configurations.distinguishing(chosen), chosen, origins)
+    asked = [configuration.choices.get(configurations.OWN_PREDICTOR) for configuration in chosen]
     if any(len(own) > 1 for own in found) or any(asked):  # policies or predictors differ
-        settings = list(map(with_names, settings, configurations))
+        settings = list(map(configurations.with_names, settings, chosen))
     keys = sorted({key for setting in settings for key in setting})
     rows: list[tuple[_Row, Setting]] = []
     alike: list[Setting] = []
     repeated = 0
-    whole = zip(found, configurations, settings, asked, strict=True)
+    whole = zip(found, chosen, settings, asked, strict=True)
     for every, configuration, setting, predictor in whole:
         for row in every:
             own, is_run = setting, row.state["role"] == "run"
             if not is_run:
-                own = of_baseline(setting, configuration, row.state["role"] == STEP)
+                own = configurations.of_baseline(setting, configuration, row.state["role"] == STEP)
             if is_recorded(row.figures) or (is_run and predictor is not None):
-                own = with_options(own, {"predictor": predictor})  # that of its policy, or nobody
+                # that of its policy, or nobody
+                own = configurations.with_options(own, {"predictor": predictor})
                 if is_run and own in alike:
                     repeated += 1
                     continue  # the same schedule beside another predictor
@@ -238,21 +219,15 @@ def gather(folder: Path, progress: Display = SILENT) -> Gathered:
             rows.append((row, own))
     ended = [row for row, _ in rows if row.state["status"] == "finished"]
     known = {(str(row.state["run"]), str(row.state["role"])): row.figures for row in ended}
-    table = _table(rows, keys)
+    first = [[*map(row.state.get, FIXED), *map(own.get, keys)] for row, own in rows]
+    names = sorted({name for row, _ in rows for name in row.figures} - {*FIXED})
+    figures = {
+        name: pd.Series([row.figures.get(name, np.nan) for row, _ in rows]) for name in names
+    }
+    parts = [pd.DataFrame(first, columns=[*FIXED, *keys]), pd.DataFrame(figures)]
+    table = pd.concat(parts, axis="columns")
     table.attrs |= {LEFT_OUT: repeated, NOT_THERE: missing_runs(folder, runs)}
     return table, keys, known
-
-
-def _table(rows: Sequence[tuple[_Row, Setting]], keys: Sequence[str]) -> pd.DataFrame:
-    """Return the rows as a table: state, keys, then figures in order of their names."""
-    first = [[*map(row.state.get, FIXED), *map(own.get, keys)] for row, own in rows]
-    rest = sorted({name for row, _ in rows for name in row.figures} - {*FIXED})
-    parts = [pd.DataFrame(first, columns=[*FIXED, *keys])]
-    for begin in range(0, len(rest), ABREAST):
-        names = rest[begin : begin + ABREAST]
-        values = [[row.figures.get(name, np.nan) for name in names] for row, _ in rows]
-        parts.append(pd.DataFrame(values, columns=names))
-    return pd.concat(parts, axis="columns")
 
 
 def distinct(table: pd.DataFrame) -> pd.DataFrame:
@@ -261,6 +236,7 @@ def distinct(table: pd.DataFrame) -> pd.DataFrame:
     return table.set_axis(names.where(~names.duplicated(), names + "."), axis="columns")
 
 
+Item = TypeVar("Item")
 SUFFIXES = {BASELINE: "baseline", STEP: "baseline's policy"}
 RIGID = ("easy", "conservative", "fcfs")
 """Policies that count as the reference, the first that there is."""
@@ -361,6 +337,10 @@ class Group:
         found = (one.get(key) for one in self.summaries)
         return np.array([float(v) for v in found if isinstance(v, int | float)])
 
+    def interval(self, key: str) -> Interval:
+        """Return a figure's mean and 95 % interval, as `estimate` has them."""
+        return estimate(self.values(key))
+
 
 def estimate(values: np.ndarray) -> Interval:
     """Return mean and 95 % interval by Student's t; no interval where all samples are the same.
@@ -414,6 +394,20 @@ def _samples(root: Path, run: str, role: str, known: Mapping[str, Any]) -> list[
     return found
 
 
+def grouped(items: Iterable[Item], key: Callable[[Item], Any]) -> dict[Any, list[Item]]:
+    """Return items by a key, in the order in which each key comes first.
+
+    Examples
+    --------
+    >>> grouped(["sa", "easy", "sjf"], lambda name: name[0])
+    {'s': ['sa', 'sjf'], 'e': ['easy']}
+    """
+    found: dict[Any, list[Item]] = {}
+    for item in items:
+        found.setdefault(key(item), []).append(item)
+    return found
+
+
 def shared(*groups: Group) -> list[list[Sample]]:
     """Return the simulations that all groups have, one of each, in the order of the first."""
     drawn = [{sample.drawn: sample for sample in group.samples} for group in groups]
@@ -453,9 +447,6 @@ def references(
     SimError
         If no group has the label or the values.
     """
-    alike: dict[str, list[Group]] = {}
-    for group in groups:
-        alike.setdefault(jobs_of(group), []).append(group)
     values = {}
     of_policy = {group.label for group in groups if group.policy == against}
     if len(of_policy) == 1:
@@ -464,7 +455,7 @@ def references(
         values = dict(one.partition("=")[::2] for one in NEXT.split(against))
         if not any(_has(group, values) for group in groups):
             raise no_such_group("--against", against, groups)
-    for same in alike.values():
+    for same in grouped(groups, jobs_of).values():
         named = [group for group in same if "policy" in values and _has(group, values)]
         alone = named[0] if len(named) == 1 else None
         common = alone if values else reference_among(same, against)

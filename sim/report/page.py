@@ -1,52 +1,41 @@
-"""One self-contained page that works offline: tables, plots, schedules, configuration."""
+"""What a comparison writes: one self-contained page that works offline, tables and plots."""
 
 import base64
+import difflib
 import math
 import re
-from collections.abc import Mapping, Sequence
+from argparse import Namespace
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from html import escape
 from io import BytesIO
 from pathlib import Path
 from string import Template
-from typing import Any
+from typing import Any, NamedTuple
 
 import pandas as pd
 import yaml
 
 from predictors.cli.terminal import Display
-from sim.report.answers import MOST_ROWS, Curve, Difference, Winners, most_affected
-from sim.report.figures import Details, Plot, losses_of
-from sim.report.gathering import LEFT_OUT, NOT_THERE, SUFFIXES, Group, Sample
-from sim.report.tables import (
-    BY_WHAT,
-    LOSES,
-    OVER_LOAD,
-    STOPS,
-    changed,
-    curve_rows,
-    difference_rows,
-    key_figures,
-    loss_rows,
-    number,
-    reference_names,
-    regret_rows,
-    size,
-)
-from sim.report.verdict import Verdict
-from sim.results.artefacts import has_tables, read_tables
-from sim.results.plots.pictures import schedule_figure
+from sim.errors import SimError
+from sim.report import answers, gathering, tables
+from sim.report.answers import Curve, Difference, Winners
+from sim.report.figures import Details, Plot, answer_plots, details, losses_of, plots_of, save
+from sim.report.gathering import Group, Sample
+from sim.report.verdict import Verdict, best_of, machine_sentence, subject_of, verdict
+from sim.results import artefacts, durable, sentences, steady_state
+from sim.results.plots.explorer import explorer_page
+from sim.results.plots.pictures import SCHEDULE, RunFolder, figure_of
 from sim.results.plots.style import picture
-from sim.results.rows import MOLDED, molded_text
-from sim.results.steady_state import EPOCH
-from sim.statistics import LEAST_PAIRS, Interval
+from sim.results.rows import MOLDED, molded_text, weighing_notes
+from sim.statistics import LEAST_PAIRS, Family, Interval
+from sim.sweeps.configurations import Configuration, read_configuration, shared_names
 
 NUMBER = re.compile(r"^\s*[<±]?\s*(-?[\d,]*\.?\d+(?:e[+-]?\d+)?)")
 """A figure at the begin of a cell, by which its column is sorted."""
 
 
-@dataclass(frozen=True)
-class Cell:
+class Cell(NamedTuple):
     """A cell of a table: plain text, what stands below it, smaller, and by what it is sorted.
 
     That is the figure that the text begins with where there is no value. HTML stands in place of
@@ -117,7 +106,7 @@ def table(
     )
 
 
-def text_table(caption: str, frame: pd.DataFrame, words: Sequence[str] = ()) -> str:
+def frame_table(caption: str, frame: pd.DataFrame, words: Sequence[str] = ()) -> str:
     """Return a table of text as a table of a page."""
     rows = [[Cell(str(value)) for value in row] for row in frame.itertuples(index=False)]
     return table(caption, list(map(str, frame.columns)), rows, words)
@@ -132,7 +121,7 @@ TEMPLATE = Path(__file__).with_name("page.html")
 MOST_GANTT = 8
 MOST_RUNS = 2000
 """So many runs are listed on the page; comparison.csv has all."""
-NAMING = ("runs", "against", "jobs", STOPS)
+NAMING = ("runs", "against", "jobs", tables.STOPS)
 """Columns of answers that hold words, not numbers."""
 ON_TOP = "change"
 """The plot whose place the forest plot takes."""
@@ -149,9 +138,13 @@ OF_LOSERS = (
 SHARES_BELOW = ["25 %", "50 %", "75 %", "90 %", "95 %", "100 %"]
 Drawn = Sequence[tuple[str, Details]]
 """What tables of jobs say of a group, by its label."""
-DIFFERENCES = (
+CAPTION = (
     "Differences on the same jobs: mean paired log ratio as a change; simultaneous 95 % intervals "
     "from eight pairs on"
+)
+WHO_PAYS = (
+    "Who bears the regret against the oracle: per job of the first simulations, whose tables are "
+    "read for plots (--detail)"
 )
 WIDTH, HEIGHT = 200.0, 12.0
 """Of a bar within a table, in its own units."""
@@ -205,26 +198,23 @@ def forest(order: Sequence[Group], found: Sequence[Difference], figure: str) -> 
     ends = limits(found)
     rows = []
     for group in order:
-        one = by_group.get(group)
-        if one is None:
-            if group in references:
-                nothing = Interval(0.0, math.nan, math.nan, 0)
-                rows.append([Cell(group.label), Cell("reference", value="0"),
-                             Cell("", html=bar(nothing, ends), value="0")])  # fmt: skip
+        cell, span = Cell("reference", value="0"), Interval(0, math.nan, math.nan, 0)
+        if one := by_group.get(group):
+            text, _, limits_text = tables.changed(one).partition(" [")
+            mark = (f"[{limits_text}" if limits_text else "") + " *" * one.comparison.certain
+            cell, span = Cell(text, mark), one.span
+        elif group not in references:
             continue
-        text, _, span = changed(one).partition(" [")
-        mark = (f"[{span}" if span else "") + (" *" if one.comparison.certain else "")
-        rows.append([Cell(group.label), Cell(text, mark),
-                     Cell("", html=bar(one.span, ends), value=str(one.change.mean))])  # fmt: skip
+        bars = Cell("", html=bar(span, ends), value=str(span.mean))
+        rows.append([Cell(group.label), cell, bars])
     if not rows:
         return ""
-    against = " or ".join(dict.fromkeys(reference_names(found).values()))
-    unit = "pp" if found[0].is_share else "%"
+    against = " or ".join(dict.fromkeys(tables.reference_names(found).values()))
     spans = "simultaneous 95 % intervals; * excludes 0"
     if all(math.isnan(one.change.low) for one in found):
         spans = f"ranges of the pairs (intervals need at least {LEAST_PAIRS})"
     caption = f"Change of {figure} against {against}: {spans}"
-    axis = f"{100 * ends[0]:.0f} to {100 * ends[1]:.0f} {unit}"
+    axis = f"{100 * ends[0]:.0f} to {100 * ends[1]:.0f} {found[0].unit}"
     return table(caption, ["runs", "change", axis], rows, ["runs"], "forest")
 
 
@@ -235,8 +225,8 @@ class Report:
     Attributes
     ----------
     written : list of pathlib.Path
-    key, figure : str
-        Key of the summary by which groups are compared, and that in words.
+    key : str
+        Key of the summary by which groups are compared.
     differences, curves
         As `sim.report.answers` has them.
     regrets : dict
@@ -255,7 +245,6 @@ class Report:
 
     written: list[Path]
     key: str
-    figure: str
     differences: list[Difference]
     curves: list[Curve]
     regrets: dict[str, dict[str, pd.DataFrame]]
@@ -268,9 +257,9 @@ class Report:
     def tables(self) -> dict[str, pd.DataFrame]:
         """Return the tables of a terminal that have rows, as text, by title."""
         found = {
-            "Differences on the same jobs": difference_rows(self.differences),
-            OVER_LOAD: curve_rows(self.curves, self.key),
-            LOSES: loss_rows(self.winners if len(self.winners) > 1 else ()),
+            "Differences on the same jobs": tables.difference_rows(self.differences),
+            tables.OVER_LOAD: tables.curve_rows(self.curves, self.key),
+            tables.LOSES: tables.loss_rows(self.winners if len(self.winners) > 1 else ()),
         }
         return {title: table for title, table in found.items() if len(table)}
 
@@ -306,12 +295,12 @@ def page(
     samples = sum(len(group.samples) for group in groups)
     states = table["status"].value_counts()
     counted = ", ".join(f"{count:,} {escape(str(state))}" for state, count in states.items())
-    if table.attrs.get(LEFT_OUT):
-        counted += f" ({LEFT_OUT}: {table.attrs[LEFT_OUT]:,})"
-    if table.attrs.get(NOT_THERE):
-        counted += f", {escape(table.attrs[NOT_THERE])}"
-    sizes = sorted({int(size) for group in groups for size in group.values("processors")})
-    machine = " or ".join(f"{size:,}" for size in sizes)
+    if table.attrs.get(gathering.LEFT_OUT):
+        counted += f" ({gathering.LEFT_OUT}: {table.attrs[gathering.LEFT_OUT]:,})"
+    if table.attrs.get(gathering.NOT_THERE):
+        counted += f", {escape(table.attrs[gathering.NOT_THERE])}"
+    sizes = sorted({int(count) for group in groups for count in group.values("processors")})
+    machine = " or ".join(f"{count:,}" for count in sizes)
     on = f" on {machine} processors" if machine else ""
     drawn = [(group.label, found[group.label]) for group in groups if group.label in found]
     figures = {plot.name: _figure(plot, svg, drawn) for plot, svg in plots}
@@ -325,7 +314,7 @@ def page(
         title=escape(title),
         subtitle=f"{counted}; simulations: {samples:,}, groups: {len(groups):,}{on}.",
         verdict=_verdict(report.verdict),
-        forest=forest(groups, report.differences, report.figure),
+        forest=forest(groups, report.differences, report.key.replace("_", " ")),
         selects=_selects(groups, keys),
         table=_key_table(groups, keys),
         said="".join(f"<p>{escape(sentence)}</p>" for sentence in report.said),
@@ -367,16 +356,9 @@ def _foresight(kept: str, report: Report) -> str:
         "more, and the oracle may do worse than the reference: rules decide job by job, and what "
         "is best for one job is not for those behind it. Intervals are Fieller's.</p>"
     )
-    regret = regret_rows(report.regrets)
-    lost = text_table(
-        "Who bears the regret against the oracle: per job of the first simulations, whose tables "
-        "are read for plots (--detail)",
-        regret,
-        NAMING,
-    )
-    return f'{note}<div class="figures">{kept}</div>' + (
-        fold("Where predictors lose", lost) if len(regret) else ""
-    )
+    regret = tables.regret_rows(report.regrets)
+    lost = frame_table(WHO_PAYS, regret, NAMING) if len(regret) else ""
+    return f'{note}<div class="figures">{kept}</div>{fold("Where predictors lose", lost)}'
 
 
 def _winners(found: Sequence[Winners]) -> str:
@@ -401,16 +383,18 @@ def _loss_tables(who: Winners) -> str:
     """Return who gains and who loses by one run."""
     parts = [f"<p>{escape(who.sentence())}</p>"]
     for kind, frame in who.tables.items():
-        cut = len(frame) > MOST_ROWS
-        shown = most_affected(frame) if cut else frame
+        cut = len(frame) > answers.MOST_ROWS
+        shown = answers.most_affected(frame) if cut else frame
         names = [str(name).replace("_", " ") if kind == "class" else name for name in shown.index]
-        figures = {head: list(map(number, shown[key] / unit)) for key, head, unit in OF_LOSERS}
+        figures = {
+            head: list(map(tables.number, shown[key] / unit)) for key, head, unit in OF_LOSERS
+        }
         rows = pd.DataFrame({kind: names} | figures)
         most = who.meaning
         if kind != "class":
             most = f" (of {len(frame):,} those that lose and gain most in total)" if cut else ""
             most += " in the first simulation; each draws its own" if who.anew else ""
-        parts.append(text_table(f"Mean response by {kind}{most}", rows, [kind]))
+        parts.append(frame_table(f"Mean response by {kind}{most}", rows, [kind]))
     return "".join(parts)
 
 
@@ -418,10 +402,11 @@ def _differences(report: Report) -> str:
     """Return the tables of differences and of load curves."""
     parts = []
     if report.differences:
-        parts.append(text_table(DIFFERENCES, difference_rows(report.differences), NAMING))
-        parts.append(f"<p>{escape(BY_WHAT)}</p>")
+        parts.append(frame_table(CAPTION, tables.difference_rows(report.differences), NAMING))
+        parts.append(f"<p>{escape(tables.BY_WHAT)}</p>")
     if report.curves:
-        parts.append(text_table(OVER_LOAD, curve_rows(report.curves, report.key), NAMING))
+        over_load = tables.curve_rows(report.curves, report.key)
+        parts.append(frame_table(tables.OVER_LOAD, over_load, NAMING))
     return "".join(parts) or "<p>No runs on the same jobs to compare.</p>"
 
 
@@ -440,22 +425,20 @@ def _selects(groups: Sequence[Group], keys: Sequence[str]) -> str:
 
 def _key_table(groups: Sequence[Group], keys: Sequence[str]) -> str:
     """Return the key figures, a row a group; menu and role where they tell rows apart."""
-    menus = len({group.menu for group in groups}) > 1
-    roles = len({group.role for group in groups}) > 1
-    words = [*keys, *(["allocation choices"] if menus else []), *(["role"] if roles else [])]
-    headings, found = key_figures(groups)
+    headings, found = tables.key_figures(groups)
+    columns = {key: [str(group.setting[key]) for group in groups] for key in keys}
+    columns["allocation choices"] = [group.menu or "–" for group in groups]
+    columns["role"] = [gathering.SUFFIXES.get(group.role, group.role) for group in groups]
+    words = [name for name, own in columns.items() if name in keys or len({*own}) > 1]
     rows = []
-    for group, figures in zip(groups, found, strict=True):
-        left = [str(group.setting[key]) for key in keys]
-        left += [group.menu or "–"] if menus else []
-        left += [SUFFIXES.get(group.role, group.role)] if roles else []
-        cells = [Cell(value, value=value) for value in left]
+    for place, (group, figures) in enumerate(zip(groups, found, strict=True)):
+        cells = [Cell(columns[name][place], value=columns[name][place]) for name in words]
         cells.append(Cell(molded_text(group.summaries), value=""))
         cells += [
             Cell(mean, half and f"± {half}", repr(value) if value == value else "")  # NaN is not
             for mean, half, value in figures
         ]
-        rows.append([*cells, Cell(size(group), value=str(len(group.samples)))])
+        rows.append([*cells, Cell(tables.size(group), value=str(len(group.samples)))])
     head = [*words, MOLDED, *headings, "simulations"]
     caption = "Means over repetitions (seeds and replications), with 95 % intervals"
     return table(caption, head, rows, words, "figures")
@@ -494,18 +477,17 @@ def _numbers(plot: Plot, drawn: Drawn) -> str:
     else:
         return ""
     frame = pd.DataFrame(rows, index=columns).T
-    return text_table(corner, frame.map(number).rename_axis("runs").reset_index(), ["runs"])
+    return frame_table(corner, frame.map(tables.number).rename_axis("runs").reset_index(), ["runs"])
 
 
 def _picture(sample: Sample) -> bytes | None:
     """Return a run's picture, drawn if it has none yet; None where its tables are missing."""
     if (sample.folder / "schedule.png").exists():
         return (sample.folder / "schedule.png").read_bytes()
-    if not has_tables(sample.folder):
+    if not artefacts.has_tables(sample.folder):
         return None
-    drawn, processors = BytesIO(), int(sample.summary.get("processors") or 1)
-    tables, epoch = read_tables(sample.folder), sample.summary.get(EPOCH)
-    schedule_figure(tables, processors, epoch=epoch).savefig(drawn, metadata={"Software": None})
+    drawn, run = BytesIO(), RunFolder(artefacts.read_tables(sample.folder), sample.summary)
+    figure_of(run, SCHEDULE).savefig(drawn, metadata={"Software": None})
     return drawn.getvalue()
 
 
@@ -516,8 +498,7 @@ def schedules(groups: Sequence[Group], asked: Sequence[str], progress: Display) 
     if not asked:
         chosen = [group.samples[0] for group in groups if group.samples]
     each = progress.each(chosen[:MOST_GANTT], "draws schedules")
-    drawn = [(sample, _picture(sample)) for sample in each]
-    pictures = [(sample, found) for sample, found in drawn if found is not None]
+    pictures = [(sample, png) for sample in each if (png := _picture(sample)) is not None]
     if not pictures:
         return "<p>No run has the tables of its schedule.</p>"
     named = [f"{labels[sample.name]}: {sample.name}" for sample, _ in pictures]
@@ -542,4 +523,171 @@ def _runs(listed: pd.DataFrame) -> str:
     state = "" if not bad else f'<p class="failed">{bad:,} did not finish.</p>'
     left = len(listed) - MOST_RUNS
     more = f"<p>{left:,} more are in comparison.csv.</p>" if left > 0 else ""
-    return state + fold(f"All {len(listed):,} rows", text_table("Runs", shown, names) + more)
+    return state + fold(f"All {len(listed):,} rows", frame_table("Runs", shown, names) + more)
+
+
+PAGE, PARQUET, PLOTS = "comparison.html", "comparison.parquet", "plots"
+EXPLORER = "explorer.html"
+MOST_EXPLORED = 2000
+"""Jobs up to which the best and its reference are laid side by side to look into."""
+COMMON_RUNS = 200
+"""So many runs say which configuration all share."""
+DIFFERENCES = "differences.csv"
+TABLES: dict[tables.Form, str] = {"latex": "comparison.tex", "markdown": "comparison.md"}
+"""The key table in other forms, by the names of their options."""
+JOINT = (
+    "Of several comparisons quote the intervals that hold together (simultaneous ones); what is "
+    "read alone is for one comparison that was chosen before anybody saw the results."
+)
+KEPT_APART = {
+    "code": "Runs by different versions of the code are not paired. To do older ones again, start "
+    "the sweep again by its command, which is in sweep.log.",
+    "input": "Runs with other input files, or by other code of a package, are not paired: see the "
+    "columns of comparison.csv whose names end in input. To do older ones again, start the sweep "
+    "again by its command, which is in sweep.log.",
+}
+"""What is said of runs that such a key tells apart."""
+MOST_ASKED = 20
+"""Groups beside the one that is asked about of which it is told who loses."""
+ALL = "All have the {} {}."
+
+
+def common_values(configurations: Iterable[Configuration]) -> dict[str, object]:
+    """Return the keys that have one value in all configurations."""
+    every = [one.values for one in configurations]
+    first = dict(every[0]) if every else {}
+    return {k: v for k, v in first.items() if all(k in one and one[k] == v for one in every)}
+
+
+def write_parquet(table: pd.DataFrame, folder: Path) -> Path:
+    """Write the comparison as Parquet; a key named like a figure gets a dot behind it."""
+    plain = gathering.distinct(table)
+    mixed = [c for c in plain.columns if plain[c].map(type).nunique() > 1 and plain[c].dtype == "O"]
+    plain = plain.assign(**{c: plain[c].map(str, na_action="ignore") for c in mixed})
+    with durable.replaced(folder / PARQUET) as made:
+        artefacts.write_table(plain, made)
+    return folder / PARQUET
+
+
+def _sentences(groups: Sequence[Group], names: Mapping[str, str], family: Family) -> list[str]:
+    """Return what a reader must know beside the figures of groups, a sentence each."""
+    own = {group.label: group.summaries for group in groups}
+    return [
+        *sentences.backtest_sentences(
+            sample.folder for group in groups for sample in group.samples[:1]
+        ),
+        *(ALL.format(key, name) for key, name in names.items()),
+        *tables.given_sentences(groups),
+        *weighing_notes(max(map(len, own.values()), default=0)),
+        *([JOINT] if family.intervals > 1 else []),
+        *tables.schedule_sentences(groups),
+        *machine_sentence(groups),
+        *steady_state.windows_sentences(own, family.block, family.correlation),
+    ]
+
+
+def _check(folder: Path, figures: pd.DataFrame, wanted: Namespace) -> None:
+    """Refuse what is asked for and is not there."""
+    if wanted.detail < 1:
+        raise SimError(f"--detail {wanted.detail}: must be at least 1")
+    numbers = figures.select_dtypes("number").columns.tolist()
+    if numbers and wanted.figure not in numbers:
+        near = difflib.get_close_matches(wanted.figure, numbers, 3) or sorted(numbers)[:3]
+        raise SimError(
+            f"--figure {wanted.figure}: there is no such figure in {durable.SUMMARY}; "
+            f"there are {', '.join(near)} and others"
+        )
+    unknown = [run for run in wanted.gantt if not (folder / run / durable.SUMMARY).is_file()]
+    if unknown:
+        raise SimError(f"--gantt {unknown[0]}: there is no finished run of that name in {folder}")
+
+
+def write_report(gathered: gathering.Gathered, wanted: Namespace, progress: Display) -> Report:
+    """Write plots, page and tables of a comparison; return the files and what was found.
+
+    What is gathered is what `sim.report.gathering.gather` returns, wanted what the command line
+    asks for, as `sim.compare.main` reads it.
+
+    Raises
+    ------
+    SimError
+        If there is no such figure or run, or a number is below 1: naming the option, its value
+        and what is accepted.
+    """
+    table, keys, known = gathered
+    folder: Path = wanted.folder
+    _check(folder, table.iloc[:, len(gathering.FIXED) + len(keys) :], wanted)
+    there = table.loc[table["status"] != "damaged", "run"].unique()[:COMMON_RUNS]
+    runs = [read_configuration(folder / name) for name in there]
+    progress.show("compares the groups")
+    groups = gathering.groups_of(folder, table, keys, known)
+    labels = {group.label.replace(", ", ","): group.label for group in groups}
+    against, subject = (
+        labels.get((asked or "").replace(", ", ","), asked)
+        for asked in (wanted.against, wanted.subject)
+    )
+    every, family = answers.differences(groups, wanted.figure, against)
+    said = _sentences(groups, shared_names(runs, keys), family)
+    written, apart = [write_parquet(table, folder)], folder / DIFFERENCES
+    apart.unlink(missing_ok=True)
+    if every:
+        durable.write_csv(tables.difference_figures(every), apart)
+        written.append(apart)
+    for form, name in TABLES.items():
+        if getattr(wanted, form):
+            changes = {one.group.label: tables.changed(one) for one in every}
+            durable.write_whole(folder / name, tables.text_table(groups, form, said, changes))
+            written.append(folder / name)
+    best = best_of(every)
+    asked = best if subject is None else subject_of(every, groups, subject)
+    told_of = [] if asked is None else [asked, *(one for one in every if one is not asked)]
+    who = [answers.losers(one) for one in told_of[: 1 + MOST_ASKED]]
+    first = sentences.distrusted(said)
+    said_first = verdict(groups, every, who[0] if who else None, asked, first)
+    said = [one for one in said if one not in first]
+    loses = [one.sentence() for one in who[:1] if one is not None]
+    ends = {key.rpartition(".")[2] for key in keys}
+    loses += [said for key, said in KEPT_APART.items() if key in ends]
+    curves = answers.load_curves(groups, wanted.figure)
+    lost = answers.regrets(groups, wanted.detail) if wanted.page else {}
+    told = [one for one in who if one is not None]
+    report = Report(written, wanted.figure, every, curves, lost, said, said_first, told, loses)
+    if not wanted.page or not groups:
+        return report
+    found = {g.label: d for g in groups if (d := details(g, wanted.detail)) is not None}
+    plots = folder / PLOTS
+    durable.real_folder(plots)
+    asked_for = answer_plots(every, curves, groups, wanted.figure)
+    drawn, drawings = [], [*asked_for, *plots_of(groups, found)]
+    with progress.part(0, 2):
+        for place, plot in enumerate(drawings):
+            drawing = f"draws {plot.name}, {place + 1} of {len(drawings)}"
+            progress.show(drawing, place / len(drawings))
+            drawn.append((plot, save(plot, plots)))
+    explorer = plots / EXPLORER
+    explorer.unlink(missing_ok=True)
+    if best is not None and (text := _explored(best)):
+        durable.write_whole(explorer, text)
+        report.explorer = f"{PLOTS}/{EXPLORER}"
+    title = f"Comparison of {folder.resolve().name}"
+    with progress.part(1, 2):
+        shown = schedules(said_first.order, wanted.gantt, progress)
+        text = page(report, title, drawn, found, table, common_values(runs), shown)
+    durable.write_whole(folder / PAGE, text)
+    written += [folder / PAGE, plots]
+    return report
+
+
+def _explored(best: Difference) -> str:
+    """Return a page to look into the best and its reference; nothing of large or bare runs."""
+    groups, runs = (best.group, best.reference), []
+    for sample, group in zip(gathering.shared(*groups)[0], groups, strict=True):
+        jobs = float(sample.summary.get("jobs") or math.inf)
+        known = artefacts.has_tables(sample.folder) and sample.summary.get("processors")
+        if not known or jobs > MOST_EXPLORED:
+            return ""
+        runs.append(RunFolder(artefacts.read_tables(sample.folder), sample.summary, group.label))
+    try:
+        return explorer_page(runs)
+    except (SimError, KeyError):
+        return ""  # no Plotly, or tables of other columns

@@ -4,27 +4,14 @@ import math
 import re
 from collections.abc import Mapping, Sequence
 from types import MappingProxyType
-from typing import Literal, NamedTuple
+from typing import Literal
 
 import pandas as pd
 
 from sim.report.answers import Curve, Difference, Winners
-from sim.report.gathering import Group, estimate, jobs_of
+from sim.report.gathering import Group, grouped, jobs_of
+from sim.results import rows
 from sim.results.artefacts import mean_summary, same_schedule
-from sim.results.rows import (
-    BEYOND,
-    ERROR,
-    MOLDED,
-    MOST_ERROR,
-    PERCENT,
-    POINTS,
-    change_text,
-    duration,
-    molded_text,
-    percent,
-    texts,
-    unit_of,
-)
 from sim.results.sentences import given_line, recorded_sentences
 from sim.results.steady_state import Figures, in_windows, listed, replications_of
 from sim.statistics import Comparison, Interval
@@ -78,10 +65,8 @@ def given_sentences(groups: Sequence[Group]) -> list[str]:
     Of several simulations the means are told.
     """
     known = [g for g in groups if g.samples and not g.is_recorded]
-    named: dict[str, list[str]] = {}
-    for group in known:
-        if line := given_line(mean_given(group)):
-            named.setdefault(line, []).append(group.label)
+    lines = grouped(known, lambda group: given_line(mean_given(group)))
+    named = {line: [group.label for group in some] for line, some in lines.items() if line}
     return [
         f"Given to {'all' if len(some) == len(known) > 1 else listed(some)}: {line}."
         for line, some in named.items()
@@ -101,12 +86,8 @@ def mean_given(group: Group) -> Figures:
     return mean_summary(told)
 
 
-class Figure(NamedTuple):
-    """A cell of the key table: a mean and the half-width of its interval as text, perhaps empty."""
-
-    mean: str
-    half: str
-    value: float
+Figure = tuple[str, str, float]
+"""A cell of the key table: a mean and the half-width of its interval as text, and the mean."""
 
 
 def key_figures(groups: Sequence[Group]) -> tuple[list[str], list[tuple[Figure, ...]]]:
@@ -116,18 +97,18 @@ def key_figures(groups: Sequence[Group]) -> tuple[list[str], list[tuple[Figure, 
     """
     headings, columns = [], []
     for key, label in LABELS.items():
-        found = [estimate(group.values(key)) for group in groups]
-        unit, scale = unit_of(key, [one.mean for one in found])
+        found = [group.interval(key) for group in groups]
+        unit, scale = rows.unit_of(key, [one.mean for one in found])
         headings.append(f"{label} ({unit})" if unit else label)
         columns.append([_figure(key, one, scale) for one in found])
     return headings, list(zip(*columns, strict=True))
 
 
 def _figure(key: str, found: Interval, scale: float) -> Figure:
-    if key.endswith("_error") and found.mean > MOST_ERROR:
-        return Figure(BEYOND, "", found.mean)
+    if key.endswith("_error") and found.mean > rows.MOST_ERROR:
+        return rows.BEYOND, "", found.mean
     half = number(found.half / scale) if math.isfinite(found.half) else ""
-    return Figure(number(found.mean / scale), half, found.mean)
+    return number(found.mean / scale), half, found.mean
 
 
 def key_table(
@@ -138,14 +119,14 @@ def key_table(
     Changes against the reference, by the groups' labels, are a column of it.
     """
     headings, found = key_figures(groups)
-    head = ["runs", MOLDED, "n", "change", *headings, "allocation choices"]
-    rows = [
-        [group.label, molded_text(group.summaries), size(group), changes.get(group.label, "–"),
+    head = ["runs", rows.MOLDED, "n", "change", *headings, "allocation choices"]
+    lines = [
+        [group.label, rows.molded_text(group.summaries), size(group), changes.get(group.label, "–"),
          *(" ± ".join(filter(None, one[:2])) for one in own), group.menu or "–"]
         for group, own in zip(groups, found, strict=True)
     ]  # fmt: skip
-    kept = [k for k in range(len(head)) if k < 2 or any(row[k] != "–" for row in rows)]
-    return [head[k] for k in kept], [[row[k] for k in kept] for row in rows]
+    kept = [k for k in range(len(head)) if k < 2 or any(line[k] != "–" for line in lines)]
+    return [head[k] for k in kept], [[line[k] for k in kept] for line in lines]
 
 
 def text_table(
@@ -163,14 +144,14 @@ def text_table(
     >>> print(text_table([Group({"policy": "sa"}, "run")], "markdown").splitlines()[0])
     | runs | jobs molded | n |
     """
-    head, rows = key_table(groups, changes)
+    head, below = key_table(groups, changes)
     if form == "markdown":
         rule = ["---"] + ["---:"] * (len(head) - 1)
-        plain = [[_markdown(one) for one in row] for row in (head, *rows)]
+        plain = [[_markdown(one) for one in row] for row in (head, *below)]
         lines = [f"| {' | '.join(row)} |" for row in (plain[0], rule, *plain[1:])]
-        below = ["", *(line for sentence in said for line in (_markdown(sentence), ""))][:-1]
-        return "\n".join([*lines, *below]) + "\n"
-    body = [" & ".join(map(_latex, row)) + r" \\" for row in (head, *rows)]
+        told = ["", *(line for sentence in said for line in (_markdown(sentence), ""))][:-1]
+        return "\n".join([*lines, *told]) + "\n"
+    body = [" & ".join(map(_latex, row)) + r" \\" for row in (head, *below)]
     lines = [r"\begin{tabular}{l" + "r" * (len(head) - 1) + "}", r"\toprule", body[0], r"\midrule"]
     end = [r"\bottomrule", r"\end{tabular}", *(rf"\par {_latex(one)}" for one in said)]
     return "\n".join([*lines, *body[1:], *end]) + "\n"
@@ -208,14 +189,9 @@ STOPS = "curve"
 """Column that says how far a load curve goes."""
 
 
-def unit_of_change(one: Difference) -> str:
-    """Return percentage points of a share, else percent."""
-    return POINTS if one.is_share else PERCENT
-
-
 def changed(one: Difference, found: Comparison | None = None) -> str:
     """Return a change of a difference's figure as text."""
-    return UNSTEADY if one.refused else change_text(found or one.comparison, unit_of_change(one))
+    return UNSTEADY if one.refused else rows.change_text(found or one.comparison, one.unit)
 
 
 def difference_rows(found: Sequence[Difference]) -> pd.DataFrame:
@@ -236,14 +212,14 @@ def difference_rows(found: Sequence[Difference]) -> pd.DataFrame:
             "change by policy": "–" if one.alone is None else changed(one, one.alone),
             f"{INFORMATION} under {under}": "–" if one.step is None else changed(one.step),
             "pairs that do not settle": f"{one.unsettled} of {one.pairs}" if one.unsettled else "–",
-            "share of oracle's gain": percent(one.kept)
+            "share of oracle's gain": rows.percent(one.kept)
             if isinstance(one.kept, Interval)
             else one.kept or "–",
             "pairs": str(one.pairs),
             "replications": replications_of(one.group.summaries) if one.pairs > 1 else "–",
             "read alone": "–"
             if math.isnan(one.comparison.single.low)
-            else percent(one.comparison.single, unit_of_change(one)),
+            else rows.percent(one.comparison.single, one.unit),
         }
         for one in sorted(found, key=rank)
     )
@@ -260,7 +236,7 @@ def reference_names(found: Sequence[Difference]) -> dict[Group, str]:
 
 def difference_figures(found: Sequence[Difference]) -> pd.DataFrame:
     """Return the differences in numbers, for ``differences.csv``."""
-    rows = []
+    every = []
     for one in found:
         row: dict[str, object] = {**one.group.setting, "role": one.group.role}
         row |= {"reference": one.reference.label, "pairs": one.pairs, "set": one.set}
@@ -275,19 +251,19 @@ def difference_figures(found: Sequence[Difference]) -> pd.DataFrame:
                 row[f"{name}_high"] = interval.high
         row |= {"least": one.comparison.least, "most": one.comparison.most}
         row |= {"identical": one.comparison.identical, "settles": not one.refused}
-        rows.append(row)
-    return pd.DataFrame(rows)
+        every.append(row)
+    return pd.DataFrame(every)
 
 
 def curve_rows(curves: Sequence[Curve], figure: str) -> pd.DataFrame:
     """Return load curves as text: a row a group, a column a load, and where each stops."""
     loads = sorted({load for one in curves for load in one.points})
-    unit = unit_of(figure, [point.mean for one in curves for point in one.points.values()])
-    rows = []
+    unit = rows.unit_of(figure, [point.mean for one in curves for point in one.points.values()])
+    every = []
     for one in curves:
         cells = {f"load {load:g}": _cell(one.points.get(load), *unit) for load in loads}
-        rows.append({"runs": one.label, **cells, STOPS: one.says()})
-    return pd.DataFrame(rows)
+        every.append({"runs": one.label, **cells, STOPS: one.says()})
+    return pd.DataFrame(every)
 
 
 def _cell(interval: Interval | None, unit: str, scale: float) -> str:
@@ -307,7 +283,7 @@ def regret_rows(found: Mapping[str, Mapping[str, pd.DataFrame]]) -> pd.DataFrame
             "regret (min)": number(line["regret"] / 60),
             "waiting (min)": number(line["waiting"] / 60),
             "running (min)": number(line["running"] / 60),
-            "median error": texts([float(line["median_error"])], ERROR)[0],
+            "median error": rows.texts([float(line["median_error"])], rows.ERROR)[0],
         }
         for label, tables in found.items()
         for key, table in tables.items()
@@ -321,7 +297,7 @@ def loss_rows(found: Sequence[Winners]) -> pd.DataFrame:
         {
             "runs": who.own,
             "respond later (%)": number(100 * who.longer),
-            "at most by": duration(who.most) if who.longer else "–",
+            "at most by": rows.duration(who.most) if who.longer else "–",
             "sooner (%)": number(100 * who.shorter),
         }
         for who in found

@@ -2,21 +2,16 @@
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from sim.errors import SimError
 from sim.report.answers import NO_EFFECT, Difference, Winners
-from sim.report.gathering import Group, jobs_of, no_such_group, oracle_of, shared
+from sim.report.gathering import Group, grouped, jobs_of, no_such_group, oracle_of, shared
 from sim.report.tables import changed, mean_given, number
+from sim.results import sentences
 from sim.results.artefacts import same_schedule
 from sim.results.rows import IDENTICAL, JUDGED, ONE_PAIR, ROWS, SECONDS, percent, texts
-from sim.results.sentences import (
-    FEW,
-    few_predictions,
-    killed_sentence,
-    rests_sentence,
-    treated_sentence,
-)
+from sim.results.sentences import FEW
 from sim.results.steady_state import in_windows, listed, partly_unsteady, unsteady_sentence
 from sim.statistics import LEAST_PAIRS, Interval
 
@@ -24,8 +19,7 @@ NAMES = {row.key: row.label for row in ROWS}
 """Labels of the figures that have one."""
 
 
-@dataclass(frozen=True)
-class Tile:
+class Tile(NamedTuple):
     """One figure of the first screen: what it answers, the figure, and what it is."""
 
     name: str
@@ -33,8 +27,7 @@ class Tile:
     text: str
 
 
-@dataclass(frozen=True)
-class Verdict:
+class Verdict(NamedTuple):
     """What a comparison says first.
 
     Attributes
@@ -113,7 +106,7 @@ def verdict(
     best, order = best_of(found), best_first(groups, found)
     named = {group.label: group.summaries for group in groups}
     said = {"molding": " ".join(distrusted), "unsteady": unsteady_sentence(named)}
-    partly = " ".join([*partly_unsteady(named), *few_predictions(named)])
+    partly = " ".join([*partly_unsteady(named), *sentences.few_predictions(named)])
     if best is None:
         told = "Nothing is compared: no run is finished."
         if groups:
@@ -129,13 +122,10 @@ def verdict(
     if best.kept == NO_EFFECT:
         ideal = Tile("foresight", "no effect", f"of predictions under {best.group.policy}")
     tiles = [Tile("best", changed(best), of), ideal, _losers_tile(who)]
-    first = _best_sentence(best, found)
-    molding, beside = [*distrusted, *killed_sentence(named)], _beside(best, found)
-    of_others = [] if beside is None else [_beside_sentence(beside)]
-    if _molds(best.group):
-        first = " ".join([first, *of_others])
-    else:
-        molding += of_others
+    first, beside = [_best_sentence(best, found)], _beside(best, found)
+    molding = [*distrusted, *sentences.killed_sentence(named)]
+    if beside is not None:
+        (first if _molds(best.group) else molding).append(_beside_sentence(beside))
     untried = [group.label for group in groups if _is_untried(group)]
     if untried:
         molding.append(
@@ -144,22 +134,22 @@ def verdict(
         )
     oracles = ["oracle" in one.group.predictor for one in (best, *found)]
     if any(oracles) and not oracles[0]:
-        first += " An oracle is not ranked, as no site has one."
+        first.append("An oracle is not ranked, as no site has one.")
     without = [one for one in found if one.group.role == "run" and math.isnan(one.change.mean)]
     if names := [one.group.label for one in without if not one.refused]:
         told = f"Not ranked, as they have no ratio (0 or nothing in some run): {listed(names)}."
         nothing = any(one.group.values(one.figure).max(initial=-1.0) == 0.0 for one in without)
-        first = f"{told} {first}" if nothing else f"{first} {told}"
+        first.insert(0 if nothing else len(first), told)
     if best.figure not in JUDGED:
-        first += f" A lower {_name(best.figure)} counts as better here."
+        first.append(f"A lower {_name(best.figure)} counts as better here.")
     both = {group for one in found for group in (one.group, one.reference)}
     if names := [one.label for one in groups if one.role == "run" and one not in both]:
-        first += f" Not compared, as there is no reference for them: {listed(names)}."
+        first.append(f"Not compared, as there is no reference for them: {listed(names)}.")
     shown = [best, beside if beside is not None and _molds(beside.group) else best, asked or best]
     treated = " ".join(dict.fromkeys(filter(None, (_treated(one, found) for one in shown))))
     assumed = "This rests on the assumptions of the configuration."
-    told = rests_sentence(mean_given(best.group)) or assumed
-    said |= {"molding": " ".join(molding), "best-sentence": first, "partly": partly}
+    told = sentences.rests_sentence(mean_given(best.group)) or assumed
+    said |= {"molding": " ".join(molding), "best-sentence": " ".join(first), "partly": partly}
     said |= {"treated": treated, "rests-on": told, "recorded": f"{_recorded(best)}."}
     return Verdict({name: one for name, one in said.items() if one}, tiles, order)
 
@@ -167,7 +157,7 @@ def verdict(
 def _treated(one: Difference, found: Sequence[Difference]) -> str:
     """Return how many jobs of a group were molded or resized; empty where nothing says it."""
     is_read = all(other.policy != one.group.policy for other in _alike(one, found))
-    said = treated_sentence(one.group.summaries, one.reference.summaries, is_read)
+    said = sentences.treated_sentence(one.group.summaries, one.reference.summaries, is_read)
     return said and f"{one.group.label}: {said}"
 
 
@@ -252,10 +242,7 @@ def _alike(best: Difference, found: Sequence[Difference]) -> list[Group]:
 
 def _elsewhere(best: Difference, found: Sequence[Difference]) -> str:
     """Return what comes first in the other settings that are compared; empty for one setting."""
-    settings: dict[str, list[Difference]] = {}
-    for one in found:
-        settings.setdefault(jobs_of(one.group), []).append(one)
-    firsts = map(best_of, settings.values())
+    firsts = map(best_of, grouped(found, lambda one: jobs_of(one.group)).values())
     told = [f"{one.group.label}, {changed(one)}" for one in firsts if one and one is not best]
     return f" First in other settings: {listed(told)}." if told else ""
 
@@ -336,9 +323,6 @@ def _foresight_tile(best: Difference, groups: Sequence[Group], found: Sequence[D
 def _losers_tile(who: Winners | None) -> Tile:
     if who is None:
         return Tile("losers", "–", "of the jobs respond later: no tables of jobs were written")
-    return Tile(
-        "losers",
-        f"{number(100 * who.longer)} %",
-        f"of the jobs respond later under {who.own} than under {who.base}, "
-        f"{number(100 * who.shorter)} % sooner",
-    )
+    later, sooner = (f"{number(100 * share)} %" for share in (who.longer, who.shorter))
+    text = f"of the jobs respond later under {who.own} than under {who.base}, {sooner} sooner"
+    return Tile("losers", later, text)

@@ -15,23 +15,8 @@ import pandas as pd
 from sim.errors import SimError
 from sim.help.interrupts import was_interrupted
 from sim.help.versions import commit, installed, own_version
-from sim.results.durable import (
-    CHECKSUMS,
-    CONFIGURED,
-    FAILURE,
-    HYDRA,
-    LOCK,
-    MANIFEST,
-    PARTIAL,
-    SUMMARY,
-    as_json,
-    checksums,
-    clear_partial,
-    known_object,
-    read_object,
-    real_folder,
-    sync,
-)
+from sim.results import durable
+from sim.results.durable import CHECKSUMS, FAILURE, HYDRA, MANIFEST, SUMMARY
 from sim.results.outcome import RECOVERY_PARTS, TABLES, Table, Tables
 from sim.results.steady_state import Figures
 from workloads.base import Trace
@@ -53,18 +38,14 @@ FILES = (
     *(f"{t}.parquet" for t in TABLES),
 )
 
-UNITS = {
-    **dict.fromkeys(("held_area", *RECOVERY_PARTS), "processor-seconds"),
-    **dict.fromkeys(
-        (
-            *("submit_time", "start_time", "end_time", "wait_time", "response_time", "time"),
-            *("requested_time", "reference_runtime", "runtime", "believed_runtime"),
-            *("recorded_start_time", "predicted", "actual"),
-            *("wanted_seconds", "answered_time", "denied_time"),
-        ),
-        "s",
-    ),
-}
+IN_SECONDS = (
+    *("submit_time", "start_time", "end_time", "wait_time", "response_time", "time"),
+    *("requested_time", "reference_runtime", "runtime", "believed_runtime"),
+    *("recorded_start_time", "predicted", "actual"),
+    *("wanted_seconds", "answered_time", "denied_time"),
+)
+UNITS = dict.fromkeys(IN_SECONDS, "s")
+UNITS |= dict.fromkeys(("held_area", *RECOVERY_PARTS), "processor-seconds")
 """Units of columns, kept in the Parquet schema as field metadata ``unit``."""
 
 
@@ -89,7 +70,7 @@ class Artefacts:
 
 def is_finished(folder: Path) -> bool:
     """Return whether the run in this folder ended: its summary, written last, can be read."""
-    return known_object(folder / SUMMARY) is not None
+    return durable.known_object(folder / SUMMARY) is not None
 
 
 def place_of(folder: Path) -> tuple[str, Path, Path]:
@@ -153,11 +134,11 @@ def write_ends(
     folder: Path, summary: Figures, manifest: Mapping[str, object], below: Sequence[Path]
 ) -> None:
     """Write the summary, and the manifest with the checksums of all else, of folders below too."""
-    (folder / SUMMARY).write_text(as_json(summary), encoding="utf-8")
-    whole = {**manifest, CHECKSUMS: checksums(folder, below)}
+    (folder / SUMMARY).write_text(durable.as_json(summary), encoding="utf-8")
+    whole = {**manifest, CHECKSUMS: durable.checksums(folder, below)}
     if (folder / HYDRA).is_dir():
-        whole[CONFIGURED] = checksums(folder / HYDRA)
-    (folder / MANIFEST).write_text(as_json(whole), encoding="utf-8")
+        whole[durable.CONFIGURED] = durable.checksums(folder / HYDRA)
+    (folder / MANIFEST).write_text(durable.as_json(whole), encoding="utf-8")
 
 
 def write_run(folder: Path, simulated: Mapping[str, Artefacts]) -> None:
@@ -230,7 +211,7 @@ def _mean(values: list[float | int | bool | str | None]) -> float | int | bool |
 
 def read_summary(folder: Path) -> Figures:
     """Return the summary of a finished run."""
-    return figures_of(read_object(folder / SUMMARY))
+    return figures_of(durable.read_object(folder / SUMMARY))
 
 
 def figures_of(content: Mapping[str, Any]) -> Figures:
@@ -309,7 +290,7 @@ def known_names(folder: Path) -> set[str]:
     """
     if not (folder / MANIFEST).exists():
         return set()
-    known = (known_object(folder / MANIFEST) or {}).get(CHECKSUMS)
+    known = (durable.known_object(folder / MANIFEST) or {}).get(CHECKSUMS)
     if not isinstance(known, dict):
         below = [one.parent.name for one in folder.glob(f"*/{MANIFEST}")]
         known = [*FILES, *(f"{name}/{MANIFEST}" for name in below if not name.startswith("."))]
@@ -325,8 +306,8 @@ def foreign(folder: Path) -> str | None:
     if not folder.exists():
         return None
     names = sorted(path.name for path in folder.iterdir())
-    if names and LOCK not in names:
-        manifest = known_object(folder / MANIFEST) or {}
+    if names and durable.LOCK not in names:
+        manifest = durable.known_object(folder / MANIFEST) or {}
         if not isinstance(manifest.get(CHECKSUMS), dict):
             return names[0]
     return _unknown(folder, {FAILURE, *known_names(folder)})
@@ -365,13 +346,13 @@ def replacing(folder: Path, *, goes_on: bool = False) -> Iterator[Path]:
     a run `goes_on`, the folder has what an interrupted one left there.
     """
     finish(folder)
-    partial = folder / f"{PARTIAL}-run"
-    clear_partial(folder, partial if goes_on else None)
-    real_folder(partial)
+    partial = folder / f"{durable.PARTIAL}-run"
+    durable.clear_partial(folder, partial if goes_on else None)
+    durable.real_folder(partial)
     try:
         yield partial
         for path in [*partial.rglob("*"), partial]:
-            sync(path)
+            durable.sync(path)
     except BaseException as error:
         if not (goes_on and was_interrupted(error) and [*partial.glob(f"*/{SUMMARY}")]):
             shutil.rmtree(partial, ignore_errors=True)
@@ -389,7 +370,7 @@ def finish(folder: Path) -> None:
     if (folder / COMPLETE).is_dir():
         (folder / MARK).unlink(missing_ok=True)
         _move(folder / COMPLETE, folder)
-        sync(folder)
+        durable.sync(folder)
 
 
 def _move(whole: Path, folder: Path) -> None:

@@ -7,7 +7,7 @@ release dates).
 
 import heapq
 from collections.abc import Mapping
-from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
@@ -24,8 +24,7 @@ MOST_RUNTIMES = 400_000_000
 """Runtimes beyond which least areas and times are not worked out."""
 
 
-@dataclass(frozen=True)
-class Least:
+class Least(NamedTuple):
     """The least that each job can cost over the counts it can run on.
 
     Attributes
@@ -233,16 +232,15 @@ def bound_figures(run: Outcome) -> Figures:
     Jobs that did not complete bound nothing: they count with no area and no time.
     Calibration runs count in the bound on the makespan alone.
     """
-    names = ("time", "height", "squashed", "mixed")
-    keys = [f"bound_mean_response_{name}" for name in names]
-    undefined: Figures = dict.fromkeys(["bound_makespan", "bound_mean_bounded_slowdown", *keys])
+    keys = [f"mean_response_{name}" for name in ("time", "height", "squashed", "mixed")]
+    keys += ["makespan", "mean_bounded_slowdown"]
+    undefined: Figures = {f"bound_{key}": None for key in keys}
     processors = run.records.processors
     least = least_costs(run.trace, run.truth, processors)
-    if least is None or not run.counted.any():
+    if least is None:
         return undefined
     done = completed(run.records)
-    if not done.all():
-        least = Least(np.where(done, least.area, 0.0), np.where(done, least.time, 0.0))
+    least = Least(np.where(done, least.area, 0.0), np.where(done, least.time, 0.0))
     release, reference = run.records.submit_time, run.trace.jobs["reference_runtime"].to_numpy()
     order = np.argsort(release, kind="stable") if (np.diff(release) < 0).any() else slice(None)
     release, everyone = release[order], Least(least.area[order], least.time[order])

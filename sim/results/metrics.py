@@ -11,30 +11,11 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from predictors.base import FloatArray, IntArray, Observation
+from sim.results import outcome
 from sim.results.lower_bounds import bound_figures, over_bounds
-from sim.results.outcome import (
-    BOUND_SECONDS,
-    RECOVERY_PARTS,
-    Outcome,
-    Table,
-    bounded,
-    completed,
-    held_area,
-    machine_figures,
-    settling_figures,
-)
-from sim.results.steady_state import (
-    EPOCH,
-    LEAST_BATCH,
-    NUMBERS,
-    STEADY,
-    WINDOW,
-    Figures,
-    Trim,
-    batch_means,
-)
+from sim.results.outcome import RECOVERY_PARTS, Outcome, Table, completed, held_area
+from sim.results.steady_state import EPOCH, FEWEST, WINDOW, Figures, Trim, batch_means
 from sim.state.records import SHOWN_SHARE, Records, are
-from workloads.base import GroundTruth
 
 NARROW_PROCESSORS = 8
 SHORT_SECONDS = 3600.0
@@ -91,10 +72,8 @@ def count_bin(counts: pd.Series) -> pd.Series:
     ['1', '2-4', '5-8', '1025 or more']
     """
     place = np.searchsorted(COUNT_BINS, counts.to_numpy(), side="right") - 1
-    names = [
-        f"{low}" if end == low + 1 else f"{low}-{end - 1}" for low, end in pairwise(COUNT_BINS)
-    ]
-    names.append(f"{COUNT_BINS[-1]} or more")
+    several = (f"{low}-{end - 1}" for low, end in pairwise(COUNT_BINS[1:]))
+    names = ["1", *several, f"{COUNT_BINS[-1]} or more"]
     return pd.Series(np.array(names, dtype=object)[place], index=counts.index)
 
 
@@ -185,9 +164,8 @@ def job_figures(jobs: Table) -> Figures:
             figures |= {f"{name}_{part}": figure for part, figure in own.items()}
         if column == "response_time":
             figures |= spread(values[timed] / reference[timed], "slowdown")
-            bound = np.maximum(reference, BOUND_SECONDS) * requested
-            bounded = np.maximum(1.0, values / bound)
-            figures |= spread(bounded, "processor_bounded_slowdown")
+            bound = np.maximum(reference, outcome.BOUND_SECONDS) * requested
+            figures |= spread(np.maximum(1.0, values / bound), "processor_bounded_slowdown")
         if column == "bounded_slowdown":
             figures |= _fairness(values, jobs["user"].to_numpy())
         figures |= spread(values, column)
@@ -277,55 +255,48 @@ def _shown_counts(records: Records) -> tuple[IntArray, IntArray]:
     return jobs[shown], counts[shown]
 
 
-def seen_share(
-    truth: GroundTruth, records: Records, calibration: Sequence[Observation], counted: IntArray
-) -> float | None:
+def seen_share(run: Outcome, calibration: Sequence[Observation]) -> float:
     """Return the share of jobs whose application was seen at three counts before they started.
 
-    It runs over the job indices `counted`. A completed run shows its application, from the
+    It runs over the jobs that count. A completed run shows its application, from the
     instant of its end, at each count on which it spent a twentieth of its time or more; runs of
     the calibration are before the first submit.
     """
-    if not len(counted):
-        return None
+    truth, records = run.truth, run.records
     shown, at = _shown_counts(records)
-
     known = np.array([(o.application, o.nprocs) for o in calibration], np.int64).reshape(-1, 2)
     seen = pd.Series(np.append(np.full(len(known), -np.inf), records.end_time[shown]))
     pairs = [np.append(known[:, 0], truth.application[shown]), np.append(known[:, 1], at)]
     first = seen.groupby(pairs).min().sort_values(kind="stable")
     when = first.groupby(level=0).nth(SEEN_COUNTS - 1).droplevel(1)
-    since = when.reindex(truth.application[counted]).to_numpy()  # NaN where never
-    return float((since <= records.start_time[counted]).mean())
+    since = when.reindex(truth.application[run.own]).to_numpy()  # NaN where never
+    return float((since <= records.start_time[run.own]).mean())
 
 
-def learning_figures(
-    truth: GroundTruth, records: Records, calibration: Sequence[Observation], counted: IntArray
-) -> Figures:
-    """Return how much there was to learn, over the job indices `counted`.
+def learning_figures(run: Outcome, calibration: Sequence[Observation]) -> Figures:
+    """Return how much there was to learn, over the jobs that count.
 
     A start is decided on a fitted curve if its belief rests on at least two
     observations, its method is none of the plain ones, and no rule left the request
     standing although there was a curve; the share is of all started runs, whether a
     predictor was asked or not.
     """
-    asked = records.consultations
-    _, uses = np.unique(truth.application[counted], return_counts=True)
+    truth, own, asked = run.truth, run.own, run.records.consultations
+    _, uses = np.unique(truth.application[own], return_counts=True)
     plain = are(asked.method, PLAIN_METHODS)
-    ours = np.zeros(len(records.submit_time), np.bool_)
-    ours[counted] = True
-    fitted = ours[asked.job] & (asked.observations >= FITTED_OBSERVATIONS) & ~plain & asked.decided
-    runs = int((records.restarts[counted] + 1).sum())
+    many = asked.observations >= FITTED_OBSERVATIONS
+    fitted = run.counted[asked.job] & many & ~plain & asked.decided
+    runs = int((run.records.restarts[own] + 1).sum())
     return {
         "applications": len(uses),
-        "mean_jobs_per_application": float(uses.mean()) if len(uses) else None,
-        "median_jobs_per_application": float(np.median(uses)) if len(uses) else None,
-        "max_jobs_per_application": int(uses.max(initial=0)),
-        "share_seen_at_three_counts": seen_share(truth, records, calibration, counted),
+        "mean_jobs_per_application": float(uses.mean()),
+        "median_jobs_per_application": float(np.median(uses)),
+        "max_jobs_per_application": int(uses.max()),
+        "share_seen_at_three_counts": seen_share(run, calibration),
         "share_fitted_starts": _ratio(float(fitted.sum()), runs),
-        "share_assumed_serial_time": mean(truth.serial_time_assumed[counted]),
-        "share_moldable": mean(truth.moldable[counted]),
-        "share_malleable": mean(truth.malleable[counted]),
+        "share_assumed_serial_time": mean(truth.serial_time_assumed[own]),
+        "share_moldable": mean(truth.moldable[own]),
+        "share_malleable": mean(truth.malleable[own]),
     }
 
 
@@ -420,14 +391,11 @@ def asking_figures(records: Records) -> Figures:
 def whole_figures(run: Outcome) -> Figures:
     """Return the figures that count every job, calibration runs among them, and those over time."""
     records = run.records
-    if not len(records.submit_time):
-        empty: Figures = {"makespan": None, "held_area": 0.0, "processors": records.processors}
-        return empty | {STEADY: None}
     area = held_area(records)
     begin, end = float(records.submit_time.min()), float(records.end_time.max())
     runs = int((records.restarts + 1).sum())
     jobs, arrivals = run.trace.jobs[run.own], records.submit_time[run.own]
-    first, last = (float(arrivals.min()), float(arrivals.max())) if len(arrivals) else (0.0, 0.0)
+    first, last = float(arrivals.min()), float(arrivals.max())
     span = (last - first) * records.processors
     work = (jobs["requested_processors"] * jobs["reference_runtime"]).to_numpy(np.float64)
     return {
@@ -440,8 +408,8 @@ def whole_figures(run: Outcome) -> Figures:
         **_efficiencies(run, area, records.processors * (end - begin)),
         "offered_load": _ratio(float(work.sum()), span),
         "work_load": _ratio(float(run.truth.serial_time[run.counted].sum()), span),
-        **machine_figures(run.steps, records.processors, begin, end),
-        **settling_figures(run.steps, first, last, work),
+        **outcome.machine_figures(run.steps, records.processors, begin, end),
+        **outcome.settling_figures(run.steps, first, last, work),
     }
 
 
@@ -454,11 +422,10 @@ def treatment_figures(run: Outcome) -> Figures:
     """
     records, held, counted = run.records, run.records.stretches, run.counted
     asked, requested = records.consultations, run.trace.jobs["requested_processors"].to_numpy()
-    several = np.flatnonzero(np.bincount(held.job)[held.job] > 1)
-    order = several[np.lexsort([v[several] for v in (held.start_time, held.run, held.job)])]
-    job, number, size = (v[order] for v in (held.job, held.run, held.processors))
-    same_run = (job[1:] == job[:-1]) & (number[1:] == number[:-1])
-    resized = np.unique(job[1:][same_run & (size[1:] != size[:-1])])
+    several = np.bincount(held.job)[held.job] > 1
+    job, number, size = (v[several] for v in (held.job, held.run, held.processors))
+    counts = pd.Series(size).groupby([job, number]).nunique()
+    resized = np.unique(counts.index.get_level_values(0)[counts > 1])
     read = counted[asked.job] & asked.decided & ~are(asked.method, STATED)
     return {
         "molded_jobs": int((counted & (records.allocated != requested)).sum()),
@@ -496,7 +463,7 @@ def window_figures(run: Outcome) -> Figures:
     """Return where a window of a log begins, and its dates; null of models, weeks drawn again."""
     drawn = (run.trace.altered or "").endswith(DRAWN_AGAIN)
     jobs = run.trace.jobs[run.own]
-    known = not drawn and run.trace.is_recorded and len(jobs) > 0
+    known = not drawn and run.trace.is_recorded
     epoch = run.trace.epoch if known else None
     return {WINDOW: jobs["submit_time"].min() if known else None, EPOCH: epoch}
 
@@ -519,7 +486,7 @@ def recorded_figures(run: Outcome) -> Figures:
         "recorded_times_kept": kept,
         "recorded_mean_wait_time": mean(wait),
         "recorded_mean_response_time": mean(response),
-        "recorded_mean_bounded_slowdown": mean(bounded(response, runtime)),
+        "recorded_mean_bounded_slowdown": mean(outcome.bounded(response, runtime)),
     }
 
 
@@ -536,7 +503,7 @@ def steady_figures(run: Outcome, trim: Trim) -> Figures:
     predictions = predictions[predictions["job_id"].isin(kept["job_id"])]
     figures = {
         **job_figures(kept),
-        **machine_figures(run.steps, run.records.processors, begin, end),
+        **outcome.machine_figures(run.steps, run.records.processors, begin, end),
         **error_figures(predictions),
         **belief_figures(predictions),
         **batch_figures(kept),
@@ -551,7 +518,7 @@ def batch_figures(jobs: Table) -> Figures:
     least number of batches that they rest on, and whether any batches are still correlated: the
     run is then too short for its intervals. Nothing below 100 jobs.
     """
-    if len(jobs) < LEAST_BATCH * NUMBERS[-1]:
+    if len(jobs) < FEWEST:
         return {}
     found = {
         column: batch_means(jobs[column].to_numpy(float))
@@ -623,16 +590,16 @@ def summarise(
     """
     jobs, predictions = run.tables.columns("jobs"), run.tables.columns("predictions")
     predictions = predictions[predictions["job_id"] >= 0]
-    charged, counted = jobs["job_id"] < 0, np.flatnonzero(run.counted)
-    own = [job_figures(jobs[~charged]), whole_figures(run), bound_figures(run)]
+    charged = jobs["job_id"] < 0
+    own = _merge([job_figures(jobs[~charged]), whole_figures(run), bound_figures(run)])
     return _merge(
         [
-            *own,
-            over_bounds(_merge(own)),
+            own,
+            over_bounds(own),
             error_figures(predictions),
             belief_figures(predictions),
             treatment_figures(run),
-            learning_figures(run.truth, run.records, calibration, counted),
+            learning_figures(run, calibration),
             {"calibration_area": calibration_area + float(jobs["held_area"][charged].sum())},
             _cleaning(run),
             recorded_figures(run),

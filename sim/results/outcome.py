@@ -109,18 +109,16 @@ class Tables(Frames):
 
     Parameters
     ----------
-    jobs, allocations, timeline, predictions : pandas.DataFrame or Columns
-        Jobs in submit order, allocations in order of their start.
+    *tables : pandas.DataFrame or Columns
+        As `TABLES` names them: jobs in submit order, allocations in order of their start.
 
     Notes
     -----
     A data frame is made when it is first asked for by its attribute, and kept.
     """
 
-    def __init__(
-        self, jobs: Table, allocations: Table, timeline: Table, predictions: Table
-    ) -> None:
-        self._tables = dict(zip(TABLES, (jobs, allocations, timeline, predictions), strict=True))
+    def __init__(self, *tables: Table) -> None:
+        self._tables = dict(zip(TABLES, tables, strict=True))
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Go to another process as data frames."""
@@ -173,11 +171,7 @@ def recorded_columns(trace: Trace) -> dict[str, Column]:
     if "recorded_wait_time" not in jobs or (jobs["recorded_wait_time"] < 0).all():
         return named
     submit, wait = (jobs[name].to_numpy() for name in ("submit_time", "recorded_wait_time"))
-
-    def start(rows: Rows) -> FloatArray:
-        return np.asarray(np.where(wait[rows] >= 0, submit[rows] + wait[rows], np.nan), float)
-
-    return named | {"recorded_start_time": start}
+    return named | {"recorded_start_time": np.where(wait >= 0, submit + wait, np.nan)}
 
 
 def _words(values: Any) -> Column:
@@ -506,7 +500,7 @@ class _Spans(NamedTuple):
 
 def _outages(records: Records) -> _Spans:
     """Return outages between the first submit and the last end, and how wide they are."""
-    if records.recoveries is None or not len(records.submit_time):
+    if records.recoveries is None:
         return _Spans(np.empty(0), np.empty(0), np.empty(0, np.int64))
     out = records.recoveries.outages
     first, last = records.submit_time.min(), records.end_time.max()

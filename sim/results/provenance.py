@@ -13,15 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from sim.help.pages import package_spec
-from sim.results.durable import (
-    MANIFEST,
-    SUMMARY,
-    damage,
-    known_object,
-    read_object,
-    sha256,
-    write_whole,
-)
+from sim.results import durable
 from workloads.errors import WorkloadError
 from workloads.logs.cache import cache_folder
 from workloads.logs.swf import log_file
@@ -83,7 +75,7 @@ def code_checksum() -> str:
     sources.sort()
     key = hashlib.sha256(f"{root}\0{sources}".encode()).hexdigest()
     kept = cache_folder() / "code.json"
-    known = known_object(kept) or {}
+    known = durable.known_object(kept) or {}
     if isinstance(known.get(key), str):
         return str(known[key])
     found = hashlib.sha256()
@@ -93,7 +85,7 @@ def code_checksum() -> str:
     recent = dict(list(known.items())[-20:])
     with contextlib.suppress(OSError):  # without a cache the next process works it out again
         kept.parent.mkdir(parents=True, exist_ok=True)
-        write_whole(kept, json.dumps(recent | {key: found.hexdigest()}))
+        durable.write_whole(kept, json.dumps(recent | {key: found.hexdigest()}))
     return found.hexdigest()
 
 
@@ -175,7 +167,7 @@ def input_files(config: Mapping[str, Any]) -> dict[str, Path]:
 
 def checked_inputs(files: Mapping[str, Path]) -> dict[str, str]:
     """Return the SHA-256 of input files."""
-    return {key: sha256(path) for key, path in files.items()}
+    return {key: durable.sha256(path) for key, path in files.items()}
 
 
 def identity_of(digest: str, files: Mapping[str, Path]) -> dict[str, Any]:
@@ -189,16 +181,16 @@ def why_again(folder: Path, identity: Identity, *, keep_code: bool) -> str | Non
     It is empty where there is no finished run. The identity of a configuration that is known to
     be the run's has no `DIGEST`. An input that is not there any more has not changed.
     """
-    if not (folder / SUMMARY).exists():
+    if not (folder / durable.SUMMARY).exists():
         return ""
     try:
-        manifest = read_object(folder / MANIFEST)
+        manifest = durable.read_object(folder / durable.MANIFEST)
     except ValueError as error:
         return str(error)
     if DIGEST in identity and manifest.get(DIGEST) != identity[DIGEST]:
         return "its configuration has changed"
     return (
-        damage(folder)
+        durable.damage(folder)
         or changed_inputs(manifest.get(INPUTS), identity[INPUTS])
         or changed_code(manifest.get(CODE), keep_code=keep_code)
     )

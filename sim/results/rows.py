@@ -142,13 +142,6 @@ def unit_of(key: str, values: Iterable[Value]) -> tuple[str, float]:
     return (PERCENT, 0.01) if key in SHARES else ("", 1.0)
 
 
-def _decimals(values: Sequence[Value], seconds: float) -> int:
-    """Return how many decimals show three digits of the largest value."""
-    sizes = [abs(float(v)) / seconds for v in values if isinstance(v, int | float)]
-    largest = max(sizes, default=0.0)
-    return 0 if largest >= 1000 else 1 if largest >= 10 else 2
-
-
 def texts(values: Sequence[Value], kind: str) -> list[str]:
     """Return figures of one line as text, all in one unit; a dash for null.
 
@@ -163,7 +156,10 @@ def texts(values: Sequence[Value], kind: str) -> list[str]:
     """
     unit, seconds = time_unit(values) if kind == SECONDS else ("", 1.0)
     share = kind in (PERCENT, ERROR)
-    decimals = 0 if kind == COUNT else 1 if share else _decimals(values, seconds)
+    sizes = [abs(float(value)) / seconds for value in values if isinstance(value, int | float)]
+    largest = max(sizes, default=0.0)
+    three_digits = 0 if largest >= 1000 else 1 if largest >= 10 else 2
+    decimals = 0 if kind == COUNT else 1 if share else three_digits
     shown = []
     for value in values:
         if value is None or isinstance(value, str) or value != value:

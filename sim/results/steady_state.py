@@ -3,7 +3,7 @@
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from numpy.typing import ArrayLike
 
@@ -86,12 +86,13 @@ class Trim:
 NUMBERS = (30, 20, 10)
 """Numbers of batches that are tried: more hardly narrow an interval, and correlate sooner."""
 LEAST_BATCH = 10
+FEWEST = LEAST_BATCH * NUMBERS[-1]
+"""Observations of which there are batches."""
 INDEPENDENT = 0.05
 """A p value above this one calls batches uncorrelated."""
 
 
-@dataclass(frozen=True)
-class BatchMeans:
+class BatchMeans(NamedTuple):
     """The mean of a long run in steady state.
 
     Attributes
@@ -142,8 +143,7 @@ def batch_means(values: ArrayLike) -> BatchMeans:
     kept = samples(values)
     numbers = [n for n in NUMBERS if len(kept) >= LEAST_BATCH * n]
     if not numbers:
-        needed = LEAST_BATCH * NUMBERS[-1]
-        raise StatisticsError(f"{len(kept)} observations; at least {needed} are needed")
+        raise StatisticsError(f"{len(kept)} observations; at least {FEWEST} are needed")
     for number in numbers:
         size = len(kept) // number
         means = kept[len(kept) - number * size :].reshape(number, size).mean(axis=1)

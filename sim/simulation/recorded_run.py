@@ -141,7 +141,7 @@ class RecordedRun:
             outlook.now = now
             believed.append(outlook.cpu(ahead))
             true.append(machine.load.average_cpu(everywhere, now, now + ahead))
-        return LoadSeries(time, np.array(true), np.array(believed), ahead)
+        return LoadSeries(time, np.array(true), np.array(believed))
 
 
 def _speedup(counts: IntArray, runtimes: FloatArray) -> FloatArray:

@@ -790,7 +790,7 @@ def test_ranges_of_few_pairs_are_drawn(study):
 
 def test_a_backtest_to_be_distrusted_stands_before_the_answer(study, capsys, monkeypatch):
     bad, good = ("Backtest of a.swf: distrust. Far.", "Backtest of b.swf: care. Near.")
-    monkeypatch.setattr("sim.report.write.backtest_sentences", lambda _: [bad, good])
+    monkeypatch.setattr("sim.results.sentences.backtest_sentences", lambda _: [bad, good])
     assert main([str(study), "--markdown"]) == 0
     shown = capsys.readouterr().out
     assert shown.startswith(bad)

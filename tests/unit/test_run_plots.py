@@ -5,7 +5,6 @@ import gzip
 import json
 import re
 import sys
-from dataclasses import replace
 from types import ModuleType
 
 import numpy as np
@@ -212,12 +211,12 @@ class Curves:
 
     def background(self):
         time = np.linspace(0.0, 7200.0, 5)
-        return LoadSeries(time, np.full((5, 2), 0.5), np.full((5, 2), 0.75), 1800.0)
+        return LoadSeries(time, np.full((5, 2), 0.5), np.full((5, 2), 0.75))
 
 
 @pytest.mark.slow
 def test_speedups_and_load_are_drawn_true_and_believed(run):
-    found = replace(read_run(run), again=Curves)
+    found = read_run(run)._replace(again=Curves)
     first, second = figure_of(found, "speedups").axes
     true, believed, given = first.lines
     assert true.get_ydata().tolist() == [1.0, 2.0, 4.0]
@@ -246,4 +245,4 @@ def test_chosen_jobs_are_drawn_and_others_refused(run, capsys):
 
 def test_what_needs_a_replay_says_so_without_a_folder(run):
     with pytest.raises(SimError, match="needs the run's folder"):
-        figure_of(replace(read_run(run), again=None), "speedups")
+        figure_of(read_run(run)._replace(again=None), "speedups")

@@ -51,7 +51,7 @@ def explorer_page(runs: Sequence[RunFolder]) -> str:
         plotly=script,
         unit=at.unit,
         seconds=repr(at.seconds),
-        length=repr(at.length),
+        length=repr((at.end - at.begin) / at.seconds),
         runs=json.dumps([_packed(one, at.begin) for one in runs]).replace("<", "\\u003c"),
     )
 

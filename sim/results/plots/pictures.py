@@ -1,7 +1,6 @@
 """Pictures of one run: its schedule, and what other kinds there are."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from functools import cache
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -12,22 +11,9 @@ from predictors.base import BoolArray, FloatArray, IntArray
 from sim.errors import SimError
 from sim.results.metrics import count_bin, job_class, waiting, with_errors
 from sim.results.outcome import Levels, Table, Tables
-from sim.results.plots.style import (
-    BLACK,
-    COLOURS,
-    INK,
-    PALE,
-    WHITE,
-    Clock,
-    calibration_note,
-    clock,
-    legend,
-    line,
-    new_figure,
-    tidy,
-    time_ticks,
-)
-from sim.results.steady_state import EPOCH, Figures
+from sim.results.plots import style
+from sim.results.plots.style import BLACK, COLOURS, INK, PALE, WHITE, Clock
+from sim.results.steady_state import EPOCH, Summary
 from sim.state.processors import NodeSets
 from sim.state.records import Ranges
 
@@ -214,9 +200,7 @@ def draw_rectangles(axes: "Axes", panel: Panel, face: "list[str] | FloatArray") 
     shape = panel.shape
     left, right = panel.at.show(shape.begin), panel.at.show(shape.end)
     low, high = shape.low - 0.5, shape.high - 0.5
-    corners = np.stack(
-        [np.stack([left, left, right, right], 1), np.stack([low, high, high, low], 1)], axis=2
-    )
+    corners = np.array([[left, left, right, right], [low, high, high, low]]).T
     axes.add_collection(
         PolyCollection(
             list(corners),
@@ -304,17 +288,16 @@ def schedule_figure(
 
     jobs, held = tables.columns("jobs"), tables.columns("allocations")
     row = pd.Index(jobs["job_id"]).get_indexer(held["job_id"])
-    begin = float(jobs["submit_time"].min()) if len(jobs) else 0.0
-    at = clock(begin, float(jobs["end_time"].max()) if len(jobs) else 1.0, epoch)
+    at = style.clock(float(jobs["submit_time"].min()), float(jobs["end_time"].max()), epoch)
     panel = Panel(rectangles(held, nodes), at, processors)
     job, drawn = row[panel.shape.stretch], len(panel.shape.stretch)
     wait = np.log10(1.0 + np.maximum(jobs["wait_time"].to_numpy(np.float64), 0.0) / 60.0)
-    top = max(float(np.ceil(np.percentile(wait, 99.5) * 2) / 2) if len(wait) else 1.0, 1.0)
+    top = max(float(np.ceil(np.percentile(wait, 99.5) * 2) / 2), 1.0)
     value = np.clip(wait / top, 0.0, 1.0)[job]
-    with new_figure(SIZE_INCHES, 120) as figure:
+    with style.new_figure(SIZE_INCHES, 120) as figure:
         colours = ListedColormap(colormaps["plasma"](np.linspace(0.0, 0.85, 256)))  # white is idle
         grid = figure.add_gridspec(3, 2, height_ratios=(6, 1.5, 1.5), width_ratios=(60, 1))
-        gantt, busy, queue, legend = (
+        gantt, busy, queue, waits = (
             figure.add_subplot(grid[cell]) for cell in ((0, 0), (1, 0), (2, 0), (0, 1))
         )
         gantt.set_ylim(-0.5, processors - 0.5)
@@ -328,22 +311,22 @@ def schedule_figure(
             draw_rectangles(gantt, panel, colours(value))
         else:
             _draw_means(gantt, panel, value, colours)
-        show_waits(figure, legend, colours, top)
+        show_waits(figure, waits, colours, top)
         queued = draw_use(busy, queue, tables, processors, at)
         busy.set(ylim=(0.0, 105.0), yticks=[0, 50, 100])
         queue.set_ylim(0.0, max(float(queued.max(initial=0.0)) * 1.08, 1.0))
         for one, label in ((gantt, "processor"), (busy, "busy (%)"), (queue, "jobs waiting")):
             one.set(xlim=at.shown, ylabel=label)
             at.mark(one)
-            tidy(one)
+            style.tidy(one)
             one.label_outer()
         gantt.grid(visible=False)
-        calibration_note(figure, jobs)
+        style.calibration_note(figure, jobs)
         if drawn and len(jobs) <= LABELLED_JOBS:
             draw_rectangles(gantt, panel, [COLOURS[own % len(COLOURS)] for own in job.tolist()])
             label_jobs(gantt, panel, job, jobs["job_id"].to_numpy())
         if not drawn or len(jobs) <= LABELLED_JOBS:
-            legend.remove()
+            waits.remove()
         figure.suptitle(title, x=0.01, ha="left", fontsize=12, color=INK)
     return figure
 
@@ -363,8 +346,7 @@ LEAST = 5
 """Runs of which a median is shown."""
 
 
-@dataclass(frozen=True)
-class Speedups:
+class Speedups(NamedTuple):
     """Speedups of one application, true and as believed when the run was over.
 
     So many jobs of the run are of it. Speedups at the counts, shape (n,), are
@@ -378,22 +360,19 @@ class Speedups:
     believed: FloatArray | None
 
 
-@dataclass(frozen=True)
-class LoadSeries:
+class LoadSeries(NamedTuple):
     """Background load of a shared machine over a run.
 
-    True is the CPU that load leaves to jobs, averaged over what follows each of n instants for
-    `ahead` seconds, and believed what was predicted then: both of shape (n, processors).
+    True is the CPU that load leaves to jobs, averaged over what follows each of n instants, and
+    believed what was predicted then: both of shape (n, processors).
     """
 
     time: FloatArray
     true: FloatArray
     believed: FloatArray
-    ahead: float
 
 
-@dataclass(frozen=True)
-class RunFolder:
+class RunFolder(NamedTuple):
     """A finished simulation as its artefacts tell it.
 
     `again` returns the run that is to be made again, a `sim.simulation.recorded_run.RecordedRun`,
@@ -401,8 +380,8 @@ class RunFolder:
     """
 
     tables: Tables
-    summary: Figures
-    title: str
+    summary: Summary
+    title: str = ""
     again: Callable[[], Any] | None = None
 
     @property
@@ -413,12 +392,12 @@ class RunFolder:
     def clock(self) -> Clock:
         """Return the time axis of the whole run."""
         first, last = self.tables.jobs["submit_time"].min(), self.tables.jobs["end_time"].max()
-        return clock(float(first), float(last), self.summary.get(EPOCH))
+        return style.clock(float(first), float(last), self.summary.get(EPOCH))
 
     @property
     def processors(self) -> int:
         """Processors of the machine."""
-        return int(self.summary["processors"] or 1)
+        return int(self.summary.get("processors") or 1)
 
     def made_again(self) -> Any:
         """Return the run to be made again.
@@ -437,11 +416,11 @@ def _load(figure: "Figure", run: RunFolder, of: Sequence[int]) -> None:
     busy, queue = figure.subplots(2, 1, sharex=True)
     at = run.clock()
     draw_use(busy, queue, run.tables, run.processors, at)
-    calibration_note(figure, run.tables.jobs)
+    style.calibration_note(figure, run.tables.jobs)
     busy.set(ylabel="busy (%)", ylim=(0, 105))
     queue.set(ylabel="jobs waiting", ylim=(0, None))
     at.mark(queue)
-    tidy(busy, queue)
+    style.tidy(busy, queue)
 
 
 def _map(
@@ -457,7 +436,7 @@ def _map(
     axes.plot(ends, ends, color=INK, linewidth=0.8, linestyle="--")
     axes.set(xscale="log", yscale="log", xlabel=names[0], ylabel=names[1], xlim=ends, ylim=ends)
     figure.colorbar(drawn[3], ax=axes, label="jobs")
-    tidy(axes)
+    style.tidy(axes)
     return axes
 
 
@@ -486,7 +465,7 @@ def _runtimes(figure: "Figure", run: RunFolder, of: Sequence[int]) -> None:
     bins = np.geomspace(both.min() / 1.1, both.max() * 1.1, 49)
     axes = _map(figure, true, believed, ("true runtime", "estimated at the start"), bins)
     for axis in (axes.xaxis, axes.yaxis):
-        time_ticks(axis)
+        style.time_ticks(axis)
     axes.set(xlim=(bins[0], bins[-1]), ylim=(bins[0], bins[-1]))
 
 
@@ -498,14 +477,14 @@ def _waits(figure: "Figure", run: RunFolder, of: Sequence[int]) -> None:
         if len(wait):
             share = 100 * np.arange(1, len(wait) + 1) / len(wait)
             label = f"{name.replace('_', ', ')} ({len(wait):,})"
-            axes.step(wait, share, where="post", label=label, **line(place))
+            axes.step(wait, share, where="post", label=label, **style.line(place))
     ends = axes.get_xlim()
     axes.set_xscale("symlog", linthresh=60.0)
-    time_ticks(axes.xaxis, least=60.0)
+    style.time_ticks(axes.xaxis, least=60.0)
     axes.set(xlabel="wait", ylabel="jobs at or below (%)", ylim=(0, 101))
     axes.set_xlim(0, ends[1])
     axes.legend(frameon=False, fontsize="small", loc="lower right")
-    tidy(axes)
+    style.tidy(axes)
 
 
 def _errors(figure: "Figure", run: RunFolder, of: Sequence[int]) -> None:
@@ -547,11 +526,11 @@ def _resized(figure: "Figure", run: RunFolder, of: Sequence[int]) -> None:
         own = held[(held["job_id"] == job) & (held["run"] == number)]
         time = np.append(own["start_time"], own["end_time"].iloc[-1])
         count = np.append(own["processors"], own["processors"].iloc[-1])
-        axes.step(at.show(time), count, where="post", label=f"job {job}", **line(place))
+        axes.step(at.show(time), count, where="post", label=f"job {job}", **style.line(place))
     axes.set(ylabel="processors", ylim=(0, None))
     at.mark(axes)
-    legend(axes)
-    tidy(axes)
+    style.legend(axes)
+    style.tidy(axes)
 
 
 def _speedups(figure: "Figure", run: RunFolder, of: Sequence[int]) -> None:
@@ -571,7 +550,7 @@ def _speedups(figure: "Figure", run: RunFolder, of: Sequence[int]) -> None:
         axes.set_title(f"application {one.application} ({one.jobs:,} jobs)", fontsize=7, color=INK)
         for axis in (axes.xaxis, axes.yaxis):
             axis.set_major_formatter(lambda value, _: f"{value:g}")
-        tidy(axes)
+        style.tidy(axes)
     for axes in places[len(found) :]:
         axes.remove()
     for axes in places[max(len(found) - columns, 0) : len(found)]:
@@ -585,7 +564,7 @@ def _speedups(figure: "Figure", run: RunFolder, of: Sequence[int]) -> None:
 def _background(figure: "Figure", run: RunFolder, of: Sequence[int]) -> None:
     found = run.made_again().background()
     whole, errors = figure.subplots(2, 1, sharex=True)
-    at = clock(float(found.time[0]), float(found.time[-1]), run.summary.get(EPOCH))
+    at = style.clock(float(found.time[0]), float(found.time[-1]), run.summary.get(EPOCH))
     x = at.show(found.time)
     whole.plot(x, 100 * found.true.mean(axis=1), label="true, mean", **TRUE)
     whole.plot(x, 100 * found.believed.mean(axis=1), label="predicted, mean", **BELIEVED)
@@ -593,10 +572,10 @@ def _background(figure: "Figure", run: RunFolder, of: Sequence[int]) -> None:
     whole.fill_between(x, low, high, color=PALE, linewidth=0, label="true, 10 to 90 %")
     whole.set(ylabel="CPU left (%)", ylim=(0, 105))
     whole.legend(frameon=False, fontsize=6, ncols=3, loc="upper left")
-    errors.plot(x, 100 * np.abs(found.believed - found.true).mean(axis=1), **line(0))
+    errors.plot(x, 100 * np.abs(found.believed - found.true).mean(axis=1), **style.line(0))
     errors.set(ylabel="mean error (pp)", ylim=(0, None))
     at.mark(errors)
-    tidy(whole, errors)
+    style.tidy(whole, errors)
 
 
 KINDS = {
@@ -651,9 +630,8 @@ def figure_of(
     if of and kind not in CHOOSING:
         raise SimError(f"--of {of[0]}: only {' and '.join(CHOOSING)} take it")
     size = (WIDTHS[columns], WIDTHS[columns] * (HEIGHT if columns == 1 else HEIGHT - 0.2))
-    with new_figure(size, 300, {"font.size": 8, "svg.hashsalt": kind}) as figure:
-        _, draw = KINDS[kind]
-        draw(figure, run, of)
+    with style.new_figure(size, 300, {"font.size": 8, "svg.hashsalt": kind}) as figure:
+        KINDS[kind][1](figure, run, of)
         if name:
             figure.suptitle(name, fontsize=7, color=INK)
         figure.draw_without_rendering()

@@ -41,17 +41,8 @@ DARK = {
 }
 """Colours of a picture, and what they are on a dark page."""
 STYLES = ("-", "--", "-.", ":")
-LINE_COLOURS = (
-    "#0072B2",
-    "#D55E00",
-    "#009E73",
-    "#CC79A7",
-    "#E69F00",
-    "#56B4E9",
-    "#000000",
-    "#999999",
-)
-"""Okabe & Ito's palette, those first that stand out from white."""
+LINE_COLOURS = (*(COLOURS[place] for place in (5, 6, 2, 4, 1, 0)), "#000000", COLOURS[7])
+"""Those first that stand out from white; black in place of yellow, which does not."""
 MARKS = (
     *((1.0, "1 s"), (10.0, "10 s"), (60.0, "1 min"), (600.0, "10 min"), (3600.0, "1 h")),
     *((36000.0, "10 h"), (345600.0, "4 d"), (2592000.0, "30 d"), (31536000.0, "1 a")),
@@ -98,11 +89,6 @@ class Clock(NamedTuple):
         shown = ConciseDateFormatter(marks, tz=datetime.UTC)  # type: ignore[no-untyped-call]
         axes.xaxis.set_major_formatter(shown)
         axes.set_xlabel("date (UTC)")
-
-    @property
-    def length(self) -> float:
-        """Length of the axis in its unit."""
-        return (self.end - self.begin) / self.seconds
 
 
 def clock(begin: float, end: float, epoch: object = None) -> Clock:
