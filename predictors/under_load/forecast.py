@@ -9,6 +9,7 @@ is the set of ranks that it and all newer ones have there, a bit each: no median
 mean of the newest values, however many, needs sorting.
 """
 
+from itertools import islice
 from typing import Literal, NamedTuple, Self
 
 import numpy as np
@@ -372,3 +373,108 @@ class NwsMixture:
         one, but one alone with ``selection="mae_50"``.
         """
         return np.take_along_axis(self._series["standing"], self._series["chosen"], axis=1)
+
+
+DROP_AT_ONCE = 8
+"""So many series are forgotten together."""
+TOGETHER = 32
+"""Samples that are taken in together."""
+NOWHERE = 0, 0
+"""Of what has no series."""
+
+
+class SparseMixture:
+    """Forecasts as `NwsMixture` does, of many things that are free most of the time, such as links.
+
+    Each has a number, and a series only once it was loaded, until it is long free. A series
+    begins as that of what was always free: as the first of all, which stays such.
+
+    Parameters
+    ----------
+    selection : {"mae_50", "mse", "mae"}
+        As of `NwsMixture`.
+    forget : float
+        Samples after which what stayed free is forecast to be free again, and its
+        history dropped.
+
+    Examples
+    --------
+    >>> links = SparseMixture("mae_50", 50.0)
+    >>> links.take(np.array([0, 1]), np.array([7]), np.array([0.25]))
+    >>> links.forecast()
+    (array([7]), array([0.25]))
+    """
+
+    def __init__(self, selection: Selection, forget: float) -> None:
+        self._rule = rule_of(selection)
+        self._forget = forget
+        self._series = series_without_values(1, self._rule)
+        self._take = direct(take)
+        self._unused: list[int] = []
+        self._known: dict[int, tuple[int, int]] = {}
+        self._samples = 0
+        self._drop_after = forget
+
+    def take(self, counts: IntArray, keys: IntArray, available: FloatArray) -> None:
+        """Take in what samples found loaded.
+
+        Parameters
+        ----------
+        counts : numpy.ndarray of int, shape (samples,)
+            How many readings each found, the oldest first.
+        keys : numpy.ndarray of int, shape (readings,)
+            Of what each is, sample after sample.
+        available : numpy.ndarray of float, shape (readings,)
+        """
+        for first in range(0, len(counts), TOGETHER):
+            some = counts[first : first + TOGETHER]
+            read = some.sum()
+            self._take_some(some, keys[:read].tolist(), available[:read])
+            keys, available = keys[read:], available[read:]
+
+    def _take_some(self, counts: IntArray, keys: list[int], available: FloatArray) -> None:
+        """Take in a few samples at once; places of series that are dropped are used after them."""
+        places, begun, dropped, read = [], [], [], iter(keys)
+        known, unused, sample = self._known, self._unused, self._samples
+        for count in counts.tolist():
+            for key in islice(read, count):
+                _, place = known.pop(key, NOWHERE)
+                if not place:
+                    place = unused.pop() if unused else self._more()
+                    begun.append(place)
+                known[key] = sample, place
+                places.append(place)
+            if sample > self._drop_after:
+                dropped += self._dropped(sample)
+            sample += 1
+        self._samples = sample
+        self._series[begun] = self._series[0]
+        values = np.ones((len(counts), len(self._series)))
+        values[np.arange(len(counts)).repeat(counts), places] = available
+        used = np.array([0, *[place for _, place in known.values()]])
+        self._take(values, self._series, used, self._rule, values)
+        self._unused += dropped
+
+    def _more(self) -> int:
+        """Make room for more series; return the place of one."""
+        number = len(self._series)
+        self._series = np.resize(self._series, number + 16 + number // 8)
+        self._unused += range(number, len(self._series))
+        return self._unused.pop()
+
+    def _dropped(self, sample: int) -> list[int]:
+        """Drop what is long free, if it is several series; return their places."""
+        least = sample - self._forget
+        loaded_at, _ = next(islice(self._known.values(), DROP_AT_ONCE - 1, None), (sample, 0))
+        if loaded_at >= least:
+            self._drop_after = loaded_at + self._forget
+            return []
+        stale = [key for key, (loaded_at, _) in self._known.items() if loaded_at < least]
+        return [self._known.pop(key)[1] for key in stale]
+
+    def forecast(self) -> tuple[IntArray, FloatArray]:
+        """Return the numbers of what is not forecast to be free, and the forecast of each."""
+        least = self._samples - 1 - self._forget
+        fresh = [(key, place) for key, (at, place) in self._known.items() if at >= least]
+        keys, places = np.array(fresh, np.int64).reshape(-1, 2).T
+        return keys, self._series["answer"][places]

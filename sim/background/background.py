@@ -52,6 +52,23 @@ class LoadedLinks(NamedTuple):
         """Return by which look each was found."""
         return np.arange(len(self.counts)).repeat(self.counts)
 
+    def lost(self, least: int = 0) -> FloatArray:
+        """Return what links lack of their bandwidth, those that lack most first.
+
+        Parameters
+        ----------
+        least : int
+            Columns, at least.
+
+        Returns
+        -------
+        numpy.ndarray, shape (looks, links)
+        """
+        most = max(int(self.counts.max(initial=0)), least)
+        lost = np.zeros((len(self.counts), most))
+        lost[np.arange(most) < self.counts[:, None]] = 1.0 - self.available
+        return np.sort(lost, axis=1)[:, ::-1]
+
     def least(self, inside: BoolArray) -> float:
         """Return the least bandwidth among links between nodes that are inside, at any look."""
         own = inside[self.source] & inside[self.destination]
@@ -130,7 +147,8 @@ def advance(times, values, links, own, nodes, span, task):  # type: ignore[no-un
     float
     float
     """
-    (time, _, longest), leaves, width = span, min(len(times), len(own)), 1
+    (time, until, longest), leaves, width = span, min(len(times), len(own)), 1
+    work, computation, communication = task
     while width < leaves:
         width *= 2
     at, trees = np.empty(leaves, np.int64), np.full((2, 2 * width), np.inf)
@@ -140,20 +158,13 @@ def advance(times, values, links, own, nodes, span, task):  # type: ignore[no-un
     for node in range(width - 1, 0, -1):
         trees[0, node] = min(trees[0, 2 * node], trees[0, 2 * node + 1])
     following, inside = links.shape[1], np.zeros(nodes[1], np.bool_)
-    if task[2] > 0.0:
+    if communication > 0.0:
         following = np.searchsorted(links[START], time - longest)
         for p in own:
             inside[p // nodes[0]] = True
-    loaded, course = np.empty((2, links.shape[1] - following)), (at, trees[0], trees[1])
-    return _steps((times, values, own), course, links, inside, loaded, span, task)
-
-
-@compiled
-def _steps(cpu, course, links, inside, loaded, span, task) -> tuple[float, float]:  # type: ignore[no-untyped-def]
-    """Go from change to change of the job's own processors and links, as `advance` says."""
-    (_, changes, speeds), (time, until, _), (work, computation, communication) = course, span, task
+    number, (ends, frees) = 0, np.empty((2, links.shape[1] - following))
     starts, stops, available = links[START], links[END], links[AVAILABLE]
-    number, following, ends, frees = 0, len(starts) - loaded.shape[1], loaded[0], loaded[1]
+    cpu, course, (changes, speeds) = (times, values, own), (at, trees[0], trees[1]), trees
     while True:
         _turn(cpu, time, course)
         while following < len(starts) and starts[following] <= time:
@@ -322,7 +333,6 @@ class BackgroundLoad:
         self.nodes = -(-self.processors // width)
         self._chunks: dict[int, LoadChunk] = {}
         self._kept = KEPT_CHUNKS
-        self._recent: LoadChunk | None = None
         self._size = (width, self.nodes)
         self._begin()
 
@@ -337,18 +347,12 @@ class BackgroundLoad:
 
     def _chunk(self, time: float) -> LoadChunk:
         """Return the chunk that holds `time`, drawing up to it."""
-        recent = self._recent
-        if recent is not None and recent.start <= time < recent.end:
-            return recent
         index = int((time - self.origin) // self.chunk)
         if index < 0:
             raise ConfigError(f"the load begins at {self.origin:g} s; {time:g} s is before it")
         chunk = self._drawn(index)
-        while time >= chunk.end:  # the quotient of a time at a border may round down
-            index += 1
-            chunk = self._drawn(index)
-        self._recent = chunk
-        return chunk
+        # The quotient of a time at a border may round down.
+        return chunk if time < chunk.end else self._drawn(index + 1)
 
     def _drawn(self, index: int) -> LoadChunk:
         """Return the chunk of that number, drawing those before it.
@@ -371,15 +375,6 @@ class BackgroundLoad:
             while len(self._chunks) > max(self._kept, KEPT_NUMBERS // numbers):
                 del self._chunks[next(iter(self._chunks))]
         return self._chunks[index]
-
-    def _own(self, processors: ArrayLike) -> IntArray:
-        """Return the job's processors, checked."""
-        own = np.asarray(processors, np.int64)
-        if not own.size or own.view(np.uint64).max() >= self.processors:  # or below 0
-            raise ConfigError(
-                f"processors must be numbers from 0 to {self.processors - 1}, got {processors!r}"
-            )
-        return own
 
     def inside(self, processors: ArrayLike) -> BoolArray:
         """Return for each node whether one of the processors is on it."""
@@ -430,7 +425,7 @@ class BackgroundLoad:
     def cpu_at(self, times: ArrayLike, processors: ArrayLike | None = None) -> FloatArray:
         """Return the available CPU at ascending times, shape (times, processors)."""
         moments = np.atleast_1d(np.asarray(times, float))
-        own = np.arange(self.processors) if processors is None else self._own(processors)
+        own = np.arange(self.processors) if processors is None else np.asarray(processors, np.int64)
         out = np.empty((len(moments), len(own)))
         for chunk, here in self._chunks_of(moments):
             read_cpu(*chunk.cpu, own, moments[here], out[here])
@@ -447,7 +442,7 @@ class BackgroundLoad:
 
     def average_cpu(self, processors: ArrayLike, start: float, end: float) -> FloatArray:
         """Return the time average of each processor's available CPU over [start, end)."""
-        own = self._own(processors)
+        own = np.asarray(processors, np.int64)
         if end <= start:
             return np.asarray(self.cpu_at(start, own)[0], float)
         totals, time = np.zeros(len(own)), float(start)
@@ -471,7 +466,7 @@ class BackgroundLoad:
         start, end : float
             Seconds.
         """
-        own = self._own(processors)
+        own = np.asarray(processors, np.int64)
         if end <= start:
             return float(self.cpu_at(start, own).min()), self.bandwidth_at(own, start)
         span = float(end) - float(start)
@@ -491,7 +486,7 @@ class BackgroundLoad:
             available fraction; at all other times a link is free. An interval
             that runs over a chunk's border is listed in two parts.
         """
-        inside = self.inside(self._own(processors))
+        inside = self.inside(processors)
         rows, time = [], float(start)
         while True:
             chunk = self._chunk(time)
@@ -566,11 +561,7 @@ class LoadAhead:
         """Return sums over the instants in the middle of equal parts of a time, before each."""
         times = now + span * (np.arange(MOMENTS) + 0.5) / MOMENTS
         cpu = np.sort(self._load.cpu_at(times), axis=1)
-        rows = self._load.loaded_links(np.arange(self._load.processors), times[0], times[-1])
-        loaded = (rows[:, 0] <= times[:, None]) & (times[:, None] < rows[:, 1])
-        lost = np.where(loaded, 1.0 - rows[:, AVAILABLE], 0.0)
-        most = int(loaded.sum(axis=1).max(initial=0))
-        lost = -np.sort(-lost, axis=1)[:, :most]
+        lost = self._load.links_at(times, np.ones(self._load.nodes, bool)).lost()
         cpu, lost = (np.pad(each, ((1, 0), (0, 0))) for each in (cpu, lost))
         return np.cumsum(cpu, axis=0), np.cumsum(lost, axis=0)
 

@@ -390,15 +390,16 @@ class Asker(Follower):
     def _give_processors(self, run: Run, grant: Grant, asked: Request) -> None:
         """Let a run go on with the processors that it asked for, from its next cycle on."""
         engine, now = self._engine, self._clock._now
-        pending = self._work.until_cycle_end(run, now)
-        if pending is None:
+        found = self._work.cycle_end(run, now)
+        pending = 0.0 if found is None else found[0] - now
+        if found is None:
             self._reply(grant, "withdrawn")
         elif pending > 0.0 and asked.processors < run.processors:
             # Until then it needs what it gives back.
             EventNotice(engine.clock, now + pending, FAILURE, self._take_in, (run, grant))
         else:
             self._reply(grant, "granted")
-            self._work.finish_cycle(run, now)
+            self._work.go_on_from(run, *found)
             engine.resizer.grant(run, asked.processors, grant.cost, pending, now)
 
     def _lengthen(self, run: Run, grant: Grant, asked: Request) -> None:

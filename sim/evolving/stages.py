@@ -23,7 +23,6 @@ from predictors.cycles.checkpointing import (
 )
 from predictors.cycles.online import OnlineCyclePredictor
 from sim.engine.work import Work
-from sim.errors import ConfigError
 from sim.evolving.settings import Evolving, EvolvingScene
 from sim.machine.base import Machine
 from sim.machine.failing import FailingMachine
@@ -108,14 +107,6 @@ class Attempt:
     restart: float = 0.0
     clock: Clock | None = None
     told: float = inf
-
-    def __post_init__(self) -> None:
-        if not self.restart < self.limit:
-            raise ConfigError(
-                f"a restart of {self.restart:g} s does not fit a limit of {self.limit:g} s"
-            )
-        if not 0 <= self.first < self.run.cycles:
-            raise ConfigError(f"first must be 0 to {self.run.cycles - 1}, got {self.first}")
 
     @cached_property
     def cells(self) -> FloatArray:
@@ -300,7 +291,9 @@ class Stages(Work):
         self.lost, self.overhead, self.restarting = np.zeros((3, len(trace.jobs)))
         self._scene = scene
         self._stages: dict[int, Stage] = {}
-        self._slowed = machine if isinstance(machine, FailingMachine) and machine.phases else None
+        self._slowed = None
+        if isinstance(machine, FailingMachine) and machine.interference:
+            self._slowed = machine
 
     def evolves(self, job: int) -> bool:
         """Say whether a job evolves."""
@@ -547,29 +540,24 @@ class Stages(Work):
             slower *= (now - self._since[run.job]) / elapsed
         return attempt.run.cycles - account.finished, slower
 
-    def _cycle_end(self, run: Run, now: float) -> tuple[float, float] | None:
-        """Return the end of a run's cycle under way as `next_cycle_end`, unless it ends then."""
-        slack = _INSTANT * abs(now)
-        found = self.next_cycle_end(run, now - slack)
-        return None if found is None or found[0] < now - 2.0 * slack else found
+    def cycle_end(self, run: Run, now: float) -> tuple[float, float] | None:
+        """Return when a run's processors can change without a cycle done twice.
 
-    def until_cycle_end(self, run: Run, now: float) -> float | None:
-        """Return the seconds until a run's processors can change without a cycle done twice.
-
-        Until its cycle under way ends, or a pause that is still to come; None where
-        its attempt ends by then.
+        When its cycle under way ends, as `next_cycle_end` has it, or a pause that is still to
+        come (0 seconds at full speed); None where its attempt ends by then.
         """
-        since = self._since[run.job]
+        since, slack = self._since[run.job], _INSTANT * abs(now)
         if now <= since:
-            return since - now
-        found = self._cycle_end(run, now)
-        return None if found is None else max(found[0] - now, 0.0)
+            return since, 0.0
+        found = self.next_cycle_end(run, now - slack)
+        if found is None or found[0] < now - 2.0 * slack:
+            return None
+        return max(found[0], now), found[1]
 
-    def finish_cycle(self, run: Run, now: float) -> None:
-        """Settle what a run has done by the end of its cycle under way, and go on from there."""
-        found = self._cycle_end(run, now) if now > self._since[run.job] else None
-        if found is not None:
-            self._add_progress_at(run, max(found[0], now), found[1])
+    def go_on_from(self, run: Run, time: float, elapsed: float) -> None:
+        """Settle what a run has done by its `cycle_end`, and go on from there."""
+        if elapsed > 0.0:
+            self._add_progress_at(run, time, elapsed)
 
     def measured(self, run: Run, after: float, until: float) -> tuple[FloatArray, FloatArray]:
         """Return the cycles of a run that ended in (after, until], as the job measures them.

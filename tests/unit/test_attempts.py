@@ -9,7 +9,7 @@ from predictors.cycles.checkpointing import FixedRule, NoCheckpoints
 from sim.errors import ConfigError
 from sim.evolving.settings import Evolving
 from sim.evolving.stages import Attempt
-from sim.machine.failing import Lifetimes, NodeFailures, Repairs
+from sim.machine.failing import FailingMachine
 from workloads.evolving.cycle_costs import CYCLE_MACHINES
 from workloads.evolving.phases import DECKS, EvolvingRun
 
@@ -95,7 +95,8 @@ def test_a_limit_below_a_cycle_is_stuck():
 @settings(max_examples=25)
 @given(st.integers(0, 1000), st.floats(2000.0, 50_000.0))
 def test_nothing_is_lost_through_random_failures(key, mtbf):
-    nodes = NodeFailures(8, Lifetimes(8 * mtbf, 0.7), Repairs(0.0), key)
+    law = {"mtbf": 8 * mtbf, "lifetimes": "weibull", "repair": 0.0}
+    nodes = FailingMachine(8, **law, keys=(key, 0))
     failures = (event.time for event in nodes.events() if event.kind == "failure")
     now, done, spent, work, failure = 0.0, 0, 0.0, 0.0, 0.0
     for number in range(10_000):

@@ -238,8 +238,6 @@ def test_noise_is_the_same_whoever_asks_and_of_the_given_size():
         lambda: ConstantLoad(0.0),
         lambda: BackgroundLoad(0, Streams(1)),
         lambda: BackgroundLoad(1, Streams(1), chunk=0.0),
-        lambda: BackgroundLoad(2, Streams(1)).cpu_at(0.0, [2]),
-        lambda: BackgroundLoad(2, Streams(1)).cpu_at(0.0, []),
         lambda: BackgroundLoad(2, Streams(1)).cpu_at(-1.0, [0]),
         lambda: Shared(2, sample_every=0.0),
         lambda: Shared(2, sample_per="rack"),

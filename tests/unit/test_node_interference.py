@@ -5,9 +5,17 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sim.machine.failing import NodeInterference, Slowdown
+from sim.machine.failing import FailingMachine, Slowdown
 
 pytestmark = pytest.mark.fast
+
+
+def disturbed(nodes=10, key=0, **more):
+    return FailingMachine(nodes, **{"interference": 1.0, **more}, keys=(0, key))
+
+
+def on(*nodes):
+    return tuple((node, node) for node in nodes)
 
 
 def test_work_and_wall_by_hand():
@@ -21,7 +29,9 @@ def test_work_and_wall_by_hand():
 @settings(max_examples=60)
 @given(st.integers(0, 50), st.floats(0.0, 5000.0), st.lists(st.integers(0, 9), min_size=1))
 def test_wall_undoes_work(key, start, nodes):
-    slowdown = NodeInterference(500.0, 200.0, key=key).slowdown(nodes, start, start + 4000)
+    slowdown = disturbed(quiet=500.0, disturbed=200.0, key=key).slowdown(
+        on(*nodes), start, start + 4000
+    )
     done = np.linspace(0.0, 3000.0, 13)
     wall = slowdown.wall(done)
     assert [slowdown.work(t) for t in wall] == pytest.approx(done.tolist(), abs=1e-6)
@@ -31,9 +41,9 @@ def test_wall_undoes_work(key, start, nodes):
 
 
 def test_a_job_waits_for_its_slowest_node():
-    phases = NodeInterference(500.0, 200.0, key=2)
-    single = [phases.slowdown([node], 0.0, 1e4) for node in range(3)]
-    together = phases.slowdown([0, 1, 2], 0.0, 1e4)
+    phases = disturbed(quiet=500.0, disturbed=200.0, key=2)
+    single = [phases.slowdown(on(node), 0.0, 1e4) for node in range(3)]
+    together = phases.slowdown(on(0, 1, 2), 0.0, 1e4)
     at = np.linspace(0.0, 1e4, 997)
 
     def factor(slowdown):
@@ -43,15 +53,15 @@ def test_a_job_waits_for_its_slowest_node():
 
 
 def test_same_phases_whatever_is_asked_first():
-    early, late = NodeInterference(key=5), NodeInterference(key=5)
+    early, late = disturbed(key=5), disturbed(key=5)
     late.changes(3, 1e7)
     first = early.changes(3, 1e5)
     assert late.changes(3, 1e5)[: first.size].tolist() == first.tolist()
 
 
 def test_share_of_time_and_of_nodes():
-    phases = NodeInterference(300.0, 100.0, share=0.5, key=1)
+    phases = disturbed(400, quiet=300.0, disturbed=100.0, interference=0.5, key=1)
     ever = [phases.changes(node, 1.0).size > 0 for node in range(400)]
     assert np.mean(ever) == pytest.approx(0.5, abs=0.1)
-    work = [phases.slowdown([n], 0.0, 2e5).work(2e5) / 2e5 for n in range(400) if ever[n]]
+    work = [phases.slowdown(on(n), 0.0, 2e5).work(2e5) / 2e5 for n in range(400) if ever[n]]
     assert np.mean(work) == pytest.approx(0.75 + 0.25 / 2, abs=0.01)
