@@ -468,7 +468,8 @@ class BackgroundLoad:
         """
         own = np.asarray(processors, np.int64)
         if end <= start:
-            return float(self.cpu_at(start, own).min()), self.bandwidth_at(own, start)
+            bandwidth = self.loaded_links(own, start, start)[:, AVAILABLE].min(initial=1.0)
+            return float(self.cpu_at(start, own).min()), float(bandwidth)
         span = float(end) - float(start)
         work = float(start), float(end), span
         cpu, bandwidth = (
@@ -507,10 +508,6 @@ class BackgroundLoad:
         counts, found = (np.concatenate(each, axis=-1) for each in zip(*looks, strict=True))
         source, destination = found[[SOURCE, DESTINATION]].astype(np.int64)
         return LoadedLinks(counts, source, destination, found[AVAILABLE])
-
-    def bandwidth_at(self, processors: ArrayLike, time: float) -> float:
-        """Return the available bandwidth of the most loaded own link at one moment."""
-        return float(self.loaded_links(processors, time, time)[:, AVAILABLE].min(initial=1.0))
 
 
 class LoadAhead:

@@ -8,7 +8,6 @@ Beside the engine's the truth is asked once: for what it cost a job not to get w
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from heapq import heappop, heappush
 from math import ceil, inf
 from typing import Any
 
@@ -70,19 +69,18 @@ class Renewal(Follower):
         self._renewals = 0
         self._predictor, self._work, self._scene = predictor, work, scene
         self._move = engine.move_believed_end
-        self._due: list[tuple[float, int, int]] = []
+        self._due: dict[int, float] = {}
         self._running: dict[int, tuple[Run, float]] = {}
 
     def begin(self, run: Run, now: float) -> None:
         """Follow a run that begins, or goes on with other processors, at `now`."""
-        job = run.job
-        if job not in self._running:
-            heappush(self._due, (now + self._predictor.renew_every, job, run.number))
-        self._running[job] = (run, 0.0)
+        self._due.setdefault(run.job, now + self._predictor.renew_every)
+        self._running[run.job] = (run, 0.0)
 
     def end(self, run: Run) -> None:
         """Follow a run no longer."""
         self._running.pop(run.job, None)
+        self._due.pop(run.job, None)
         self._predictor.forget(run.job)
 
     def expired(self, run: Run, now: float) -> bool:
@@ -96,15 +94,11 @@ class Renewal(Follower):
 
     def before_pass(self, now: float) -> None:
         """Renew the beliefs about the runs whose turn it is."""
-        due = self._due
-        while due and due[0][0] <= now:
-            _, job, number = heappop(due)
-            if job in self._running and self._running[job][0].number == number:
-                # Long runs change slowly; at least a moment later, or this would not end.
-                ran = now - self._running[job][0].start
-                again = max(self._predictor.renew_every, RENEWAL_SHARE * ran, 1.0)
-                heappush(due, (now + again, job, number))
-                self.renew(job, now)
+        for _, job in sorted((due, job) for job, due in self._due.items() if due <= now):
+            # Long runs change slowly.
+            ran = now - self._running[job][0].start
+            self._due[job] = now + max(self._predictor.renew_every, RENEWAL_SHARE * ran, 1.0)
+            self.renew(job, now)
 
     def renew(self, job: int, now: float) -> bool:
         """Renew the belief about a run from its fresh cycles; say whether there is one."""
@@ -189,8 +183,8 @@ class Asker(Follower):
         self._standing: dict[tuple[int, str], Asked] = {}
         self._denied: dict[int, tuple[Asked, float, float]] = {}
         """What is asked and not granted, since when, and what a second without it costs."""
-        self._short_of_time: set[int] = set()
         self._cut_short: dict[int, float] = {}
+        """Of jobs that asked for time in vain, when they were stopped for it; infinite before."""
 
     # Looks
 
@@ -198,8 +192,7 @@ class Asker(Follower):
         """Follow a run that begins, or goes on in another way, at `now`."""
         job, own = run.job, self._jobs.get(run.job)
         if own is None or own.run is not run:
-            self._short_of_time.discard(job)
-            self._denied_wait += now - self._cut_short.pop(job, now)
+            self._denied_wait += max(now - self._cut_short.pop(job, inf), 0.0)
             trend = CellTrend() if own is None else own.trend
             own = self._jobs[job] = _Self(run, trend, self._model(run))
         elif own.ahead.nprocs != run.processors:
@@ -251,7 +244,7 @@ class Asker(Follower):
 
     def stopped(self, run: Run, now: float) -> None:
         """Note that a run ended for its limit: if it had asked for more, its wait is the price."""
-        if run.job in self._short_of_time:
+        if run.job in self._cut_short:
             self._cut_short[run.job] = now
 
     def ended(self, run: Run, status: str) -> None:
@@ -315,7 +308,7 @@ class Asker(Follower):
         if until <= limit:
             self._answer(run.job, "walltime", "withdrawn")
             return
-        self._short_of_time.add(run.job)
+        self._cut_short[run.job] = inf
         self._ask(run, "walltime", run.processors, until, until - limit)
 
     def _ask(
@@ -349,7 +342,7 @@ class Asker(Follower):
             if kind == "processors":
                 self._settle(job, now)
             else:
-                self._short_of_time.discard(job)
+                self._cut_short.pop(job, None)
 
     # What a policy says to requests
 

@@ -26,36 +26,6 @@ DRAWN_AT_ONCE = 8
 """Lives and repairs that are drawn together for a node."""
 
 
-class Slowdown(NamedTuple):
-    """How a set of nodes is slowed from a time on.
-
-    Attributes
-    ----------
-    times : numpy.ndarray of float, shape (k,), seconds
-        Where the factor changes; the first is the time asked for.
-    factors : numpy.ndarray of float, shape (k,)
-        From each time on, cycles take so many times as long.
-    """
-
-    times: FloatArray
-    factors: FloatArray
-
-    def work(self, elapsed_until: float) -> float:
-        """Return the undisturbed seconds of work done from the start until a time."""
-        ends = np.append(self.times[1:], inf)
-        spent = np.clip(np.minimum(ends, elapsed_until) - self.times, 0.0, None)
-        return float(np.sum(spent / self.factors))
-
-    def wall(self, work: FloatArray) -> FloatArray:
-        """Return the times at which so many undisturbed seconds of work are done.
-
-        Work beyond the last change goes on at its factor.
-        """
-        done = np.concatenate(([0.0], np.cumsum(np.diff(self.times) / self.factors[:-1])))
-        at = np.searchsorted(done, work, side="right") - 1
-        return np.asarray(self.times[at] + (work - done[at]) * self.factors[at])
-
-
 class NodeEvent(NamedTuple):
     """A node fails or comes back.
 
@@ -318,10 +288,17 @@ class FailingMachine(Failing):
         self._changes[node] = known
         return known
 
-    def slowdown(self, nodes: Ranges, start: float, until: float) -> Slowdown:
+    def slowdown(self, nodes: Ranges, start: float, until: float) -> tuple[FloatArray, FloatArray]:
         """Return how a job on these processors is slowed from `start` to `until`.
 
         The job waits for its slowest node: it is slowed while any is disturbed.
+
+        Returns
+        -------
+        times : numpy.ndarray of float, shape (k,), seconds
+            Where the factor changes; the first is `start`.
+        factors : numpy.ndarray of float, shape (k,)
+            From each time on, work takes so many times as long.
         """
         known = [self.changes(node, until) for node in nodes_of(nodes, self.processors_per_node)]
         inside = [row[(row > start) & (row <= until)] for row in known]
@@ -329,7 +306,7 @@ class FailingMachine(Failing):
         counts = sum(np.searchsorted(row, times, side="right") % 2 for row in known)
         factors = np.where(np.asarray(counts) > 0, self.factor, 1.0)
         kept = np.append(True, np.diff(factors) != 0.0)
-        return Slowdown(times[kept], np.broadcast_to(factors, times.shape)[kept])
+        return times[kept], np.broadcast_to(factors, times.shape)[kept]
 
     def completion(
         self, start: float, runtime: float, nodes: Ranges, communication: float = 0.0
@@ -353,7 +330,10 @@ class FailingMachine(Failing):
             return start + seconds
         # No phase beyond this can matter: all of it would be done at the slowest.
         until = start + float(seconds.max(initial=0.0)) * self.factor
-        return self.slowdown(nodes, start, until).wall(seconds)
+        times, factors = self.slowdown(nodes, start, until)
+        done = np.concatenate(([0.0], np.cumsum(np.diff(times) / factors[:-1])))
+        at = np.searchsorted(done, seconds, side="right") - 1
+        return np.asarray(times[at] + (seconds - done[at]) * factors[at])
 
     def progress(
         self, start: float, end: float, nodes: Ranges, communication: float = 0.0
@@ -361,4 +341,5 @@ class FailingMachine(Failing):
         """Return the work done from `start` to `end`, in seconds at full speed."""
         if self.interference == 0.0:
             return end - start
-        return self.slowdown(nodes, start, end).work(end)
+        times, factors = self.slowdown(nodes, start, end)
+        return float(np.sum(np.diff(times, append=end) / factors))

@@ -125,11 +125,6 @@ def test_nothing_is_lost_through_random_failures(key, mtbf):
         (lambda: Evolving(node_mtbf=0.0), "node_mtbf must be positive"),
         (lambda: Evolving(margin=0.0), "margin must be positive"),
         (lambda: Evolving(window=0), "window must be at least 1"),
-        (
-            lambda: Attempt(SAVING, RUN, 16, 7200.0, 8, limit=20.0, restart=20.0),
-            "a restart of 20 s does not fit a limit of 20 s",
-        ),
-        (lambda: Attempt(SAVING, RUN, 16, 7200.0, 8, first=200), "first must be 0 to 199"),
     ],
 )
 def test_bad_values_are_named(call, named):

@@ -195,7 +195,7 @@ def test_link_samples_find_what_is_loaded_at_that_moment():
     load = background("rounds")
     seen = LoadSensors(load, Streams(1)).during(range(8), 100.0, 3000.0)
     for least, time in zip(seen.lowest_link, np.arange(100.0, 3000.0, 120.0), strict=True):
-        assert least == load.bandwidth_at(range(8), time)
+        assert least == load.effective(range(8), time, time)[1]
 
 
 def test_link_samples_average_each_link_over_all_samples():
