@@ -274,25 +274,19 @@ class Asker(Follower):
     def _wanted(self, own: _Self) -> int:
         """Return the count that a job would have by its own predictions."""
         run, asks = own.run, self._asks
-        bound = asks.efficiency
-        count = run.processors if bound is None else self._efficient(run, bound)
+        counts, count = self._view.counts(run.job), run.processors
+        if asks.efficiency is not None:
+            curve = self._view.curve(run.job, np.concatenate(([1], counts)))
+            if curve is not None:
+                good = counts[curve[0] >= asks.efficiency * counts * curve[1:]]
+                count = int(good[-1] if good.size else counts[0])
         memory = self._scene.saving.memory
         if asks.memory and memory is not None and own.trend.count:
             reach = self._pause(run, self._clock._now) / own.mean
             cells = own.trend.ahead(np.array([0.0, reach])).max()
             count = max(count, ceil(cells / memory))
-        counts = self._view.counts(run.job)
         place = int(np.searchsorted(counts, count, side="left"))
         return int(counts[min(place, counts.size - 1)])
-
-    def _efficient(self, run: Run, bound: float) -> int:
-        """Return the most processors that are predicted to keep an efficiency."""
-        counts = self._view.counts(run.job)
-        curve = self._view.curve(run.job, np.concatenate(([1], counts)))
-        if curve is None:
-            return run.processors
-        good = counts[curve[0] >= bound * counts * curve[1:]]
-        return int(good[-1]) if good.size else int(counts[0])
 
     def _ask_walltime(self, own: _Self, now: float) -> None:
         """Ask for time if the rest is predicted not to fit, checkpoints and load included."""
