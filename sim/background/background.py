@@ -10,6 +10,7 @@ start.
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import NamedTuple
 
 import numpy as np
@@ -253,8 +254,8 @@ KEPT_CHUNKS = 8
 KEPT_NUMBERS = 2**21
 """Numbers in chunks that are kept, 16 MB, where these are more chunks than that."""
 
-MOMENTS = 64
-"""Instants at which the load of a time to come is read."""
+MOMENTS, KEPT_SUMS = 64, 16
+"""Instants at which the load of a time to come is read; times for which it is kept."""
 LONGEST = 2.0**20
 """Seconds beyond which no load is read, twelve days: on average the rest is the same."""
 
@@ -513,8 +514,8 @@ class BackgroundLoad:
 class LoadAhead:
     """True load from now on, in order, averaged over any time to come.
 
-    Times are doubled from one second on and each is read at 64 instants, once an
-    instant of the simulation: all counts and jobs asked about in a pass share them.
+    Times are doubled from one second on, and each is read at 64 instants: all counts and
+    jobs asked about in a pass share them.
 
     Parameters
     ----------
@@ -530,8 +531,7 @@ class LoadAhead:
 
     def __init__(self, load: BackgroundLoad) -> None:
         self._load = load
-        self._now = -np.inf
-        self._sums: dict[int, tuple[FloatArray, FloatArray]] = {}
+        self._sums = lru_cache(KEPT_SUMS)(self._read)
 
     def average(self, now: float, horizon: float) -> tuple[FloatArray, FloatArray]:
         """Return the averages over `horizon` seconds from now on.
@@ -544,14 +544,10 @@ class LoadAhead:
             What the most loaded link lacks of its bandwidth, the next, and so on; all others
             lack nothing.
         """
-        if now != self._now:
-            self._now, self._sums = now, {}
         horizon = min(max(horizon, 1e-3), LONGEST)
-        doublings = max(int(np.ceil(np.log2(horizon))), 0)
-        if doublings not in self._sums:
-            self._sums[doublings] = self._read(now, 2.0**doublings)
-        cpu, lost = self._sums[doublings]
-        steps = horizon * MOMENTS / 2.0**doublings
+        span = 2.0 ** max(int(np.ceil(np.log2(horizon))), 0)
+        cpu, lost = self._sums(now, span)
+        steps = horizon * MOMENTS / span
         return _upto(cpu, steps) / steps, _upto(lost, steps) / steps
 
     def _read(self, now: float, span: float) -> tuple[FloatArray, FloatArray]:

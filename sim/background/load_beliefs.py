@@ -387,7 +387,7 @@ class LoadBeliefs:
         self._links_loaded = self._links_kept = 0
         self._links_lost = 0.0
         self._last_links: tuple[IntArray, FloatArray] = (np.zeros(0, np.int64), np.zeros(0))
-        self._standing: Standing | None = None
+        self._standing: Standing
 
     def _take_in(self, newest: int) -> None:
         """Take in the samples before that number."""
@@ -406,14 +406,12 @@ class LoadBeliefs:
         self._links_loaded += len(keys)
         first = len(keys) - int(found.counts[-1])
         self._last_links = keys[first:], found.available[first:]
-        self._standing = None
 
     def standing(self, now: float) -> Standing:
         """Return what is believed until the next sample."""
         newest = self.sensors.sample_index(now) + 1
         if newest > self._past.number:
             self._take_in(newest)
-        if self._standing is None:
             past, place_of = self._past, self.sensors.place_of
             places, (keys, left) = past.last, self._last_links
             if self.belief == "forecast":
@@ -432,7 +430,7 @@ class LoadBeliefs:
                 LoadedLinks(np.array([len(keys)]), *np.divmod(keys, self.sensors.load.nodes), left),
                 self._memory(past.correlation()),
                 self._memory(kept),
-                (loaded / max(past.number, 1), rest),
+                (loaded / past.number, rest),
                 past.lost,
             )
         return self._standing

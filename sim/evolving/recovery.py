@@ -149,7 +149,7 @@ class Recovery(Collaborator):
         self._follow_no_longer(run)
         engine.log.interrupt(run, self._clock._now)
         if self.work.evolves(job):
-            state.left[job] = self.work.left(job)
+            state.left[job] = 1.0 - self.work.done(job)
         engine.beliefs.forget(job)
         if self._goes_ahead:
             state.ahead.add(job)

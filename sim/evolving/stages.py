@@ -110,8 +110,8 @@ class Attempt:
 
     @cached_property
     def cells(self) -> FloatArray:
-        """Cells per processor in each cycle of the plan, shape (k,)."""
-        return self.run.cells_per_processor(self.nprocs)[self.first :]
+        """Cells per processor in each cycle of the run, shape (cycles,)."""
+        return self.run.cells_per_processor(self.nprocs)
 
     @cached_property
     def computation(self) -> float | None:
@@ -129,11 +129,9 @@ class Attempt:
         ends = self._ends()
         if self.computation is not None:
             return CyclePlan(ends, np.empty(0, np.int64), np.empty(0), ends.size)
-        costs = self.saving.costs(self.cells)
-        plan = self._laid_out(ends, costs)
-        if self.told == inf:
-            return plan
-        return plan.told_to_stop(max(self.told - self.restart, 0.0), costs)
+        costs = self.saving.costs(self.cells[self.first :])
+        told = max(self.told - self.restart, 0.0)
+        return self._laid_out(ends, costs).told_to_stop(told, costs)
 
     @property
     def wall(self) -> float:
@@ -183,14 +181,12 @@ class Attempt:
         lengths, done = self.plan.ends[low:high].copy(), self.plan.ends
         lengths[int(low == 0) :] -= done[max(low - 1, 0) : max(high - 1, 0)]
         ends = self.restart + walls[low:high]
-        return self.cells[low:high], ends - lengths, ends
+        return self.cells[self.first + low : self.first + high], ends - lengths, ends
 
     def _ends(self) -> FloatArray:
         """Return the end of each cycle, longer where its cells do not fit the memory."""
         ends, saving = self.run.cumulative(self.nprocs, self.total), self.saving
-        if saving.memory is None:
-            return ends
-        pages = self.run.cells_per_processor(self.nprocs) > saving.memory
+        pages = self.cells > (inf if saving.memory is None else saving.memory)
         if not pages.any():
             return ends
         return np.cumsum(np.diff(ends, prepend=0.0) * np.where(pages, saving.paging, 1.0))
@@ -198,11 +194,12 @@ class Attempt:
     def _laid_out(self, ends: FloatArray, costs: FloatArray) -> CyclePlan:
         """Return its cycles, of which each ends then, with the checkpoints that its rule places."""
         saving, clock, first, again = self.saving, self.clock, self.first, self.restart
-        between = self._between(costs)
+        between = saving.between(costs[:1] if saving.cost_per_cell == 0.0 else costs, self.nodes)
+        # Free checkpoints would come at no distance at all: then one each cycle.
+        between = np.maximum(between, np.finfo(float).tiny)
         done = ends[first:] - (ends[first - 1] if first else 0.0)
-        cells = self.run.cells_per_processor(self.nprocs)
         cycles, online = np.diff(ends, prepend=0.0), OnlineCyclePredictor(saving.window)
-        ahead = online.follow(cells, cycles)[first:]
+        ahead = online.follow(self.cells, cycles)[first:]
         within, stops = self.limit - again, saving.stop_in_time
         if clock is None:
             return plan_cycles(done, between, costs, ahead, within, stops, saving.margin)
@@ -210,7 +207,7 @@ class Attempt:
         for _ in range(CLOCK_ROUNDS):
             walls = clock(again + plan.wall_ends)
             slowed = walls - clock(again + plan.wall_ends - cycles[first:])
-            ahead = online.follow(cells, np.concatenate((cycles[:first], slowed)))[first:]
+            ahead = online.follow(self.cells, np.concatenate((cycles[:first], slowed)))[first:]
             places = place_checkpoints(np.cumsum(slowed), between, ahead)
             if np.array_equal(places, plan.places):
                 break
@@ -220,13 +217,6 @@ class Attempt:
             return plan
         walls = clock(again + plan.wall_ends)
         return stopped_in_time(plan, costs, saving.margin * ahead, walls, self.limit)
-
-    def _between(self, costs: FloatArray) -> FloatArray:
-        """Return the computation between checkpoints as seen before each cycle, seconds."""
-        same = self.saving.cost_per_cell == 0.0
-        between = self.saving.between(costs[:1] if same else costs, self.nodes)
-        # Free checkpoints would come at no distance at all: then one each cycle.
-        return np.broadcast_to(np.maximum(between, np.finfo(float).tiny), costs.shape)
 
 
 _INSTANT = 1e-12
@@ -300,14 +290,9 @@ class Stages(Work):
         return self._scene is not None and self._scene.evolves(job)
 
     def done(self, job: int) -> float:
-        """Return the share of a job that its present run did not have to do."""
+        """Return the share of a job that its present run, or the next, does not have to do."""
         stage = self._stages.get(job)
         return super().done(job) if stage is None else stage.begun
-
-    def left(self, job: int) -> float:
-        """Return the share of its cycles that a waiting job still has to do."""
-        stage = self._stages.get(job)
-        return 1.0 if stage is None else 1.0 - stage.saved / stage.run.cycles
 
     def attempt(self, job: int) -> Attempt | None:
         """Return what a running job is about to do, None where it does not evolve."""
