@@ -91,12 +91,10 @@ _reverting = direct(reverting)
 
 def _pace(computation: float, communication: float, seen: RunSamples, form: LoadForm) -> float:
     """Return the average share of a job that was done a second, by samples of its load."""
-    if form == "effective":
-        cpu, left = seen.cpu.min(axis=1, initial=1.0), seen.lowest_link
-        return float((1.0 / (computation / cpu + communication / left)).mean())
-    averages = seen.cpu.mean(axis=0), seen.links
-    cpu, left = (each.min(initial=1.0) for each in averages)
-    return float(1.0 / (computation / cpu + communication / left))
+    cpu, left = seen.cpu.min(axis=1, initial=1.0), seen.lowest_link
+    if form != "effective":
+        cpu, left = (each.min(initial=1.0) for each in (seen.cpu.mean(axis=0), seen.links))
+    return float((1.0 / (computation / cpu + communication / left)).mean())
 
 
 def _longer(parts: Parts, figures: FloatArray, past: FloatArray) -> float:
@@ -243,7 +241,12 @@ class LoadForecast:
             After how many seconds from now the job would start.
         """
         if form != "effective":
-            conditions: Conditions = partial(self._least_average_of, processors, delay)
+
+            def met(_: int, horizon: float) -> tuple[float, float]:
+                cpu = self.cpu(horizon, delay)[processors].min()
+                return cpu, self.bandwidth(processors, self.links(horizon, delay))
+
+            conditions: Conditions = partial(self._by_count, met, ONE)
         elif self._is_true:
             return self._true_runtime(parts, processors, self.now + delay)
         else:
@@ -251,14 +254,6 @@ class LoadForecast:
             course = (*self._memories(), delay, _longer(parts, figures, past))
             conditions = partial(self._effective, ONE, figures[:, None], course, self._none)
         return runtime_under(parts, conditions).item()
-
-    def _least_average_of(
-        self, processors: IntArray, delay: float, horizon: FloatArray
-    ) -> FloatArray:
-        """Return the least of the averages on these processors."""
-        seconds = horizon.item()
-        cpu = self.cpu(seconds, delay)[processors].min()
-        return np.array([[cpu], [self.bandwidth(processors, self.links(seconds, delay))]])
 
     def _true_runtime(self, parts: Parts, processors: IntArray, start: float) -> float:
         """Run a job of these parts on the machine from `start` on; return its seconds."""

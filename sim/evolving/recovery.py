@@ -296,9 +296,8 @@ class NodeOutages(Collaborator):
         """Refuse to begin a job once more, and from zero, that cannot be expected to end."""
         job, processors, again, machine = run.job, run.processors, run.number, self._machine
         work = self._recovery.work
-        if again < TRIES or work.evolves(job):
-            return predicted
-        if machine.shrink_off_failed and self._engine.malleable[job]:
+        shrinks = machine.shrink_off_failed and self._engine.malleable[job]
+        if again < TRIES or shrinks or work.evolves(job):
             return predicted
         runtime = work.runtime(job, processors)
         starts = machine.expected_starts(runtime, processors)
