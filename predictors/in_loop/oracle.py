@@ -369,8 +369,7 @@ class OracleUnderLoad(Wrapper):
         runtimes = self.before.curve(job, counts)
         if runtimes is None:
             return None
-        shares = self._shares(np.full(len(counts), job), counts)
-        exchange = runtimes * np.nan_to_num(shares)
+        exchange = runtimes * np.nan_to_num(self._shares(np.full(len(counts), job), counts))
         return Parts(np.zeros(len(counts)), runtimes - exchange, exchange)
 
     def curve(self, job: int, counts: IntArray) -> FloatArray | None:
@@ -381,12 +380,10 @@ class OracleUnderLoad(Wrapper):
         return expected.runtimes(counts, parts, self.load_form)
 
 
-def oracles_under_load(predictor: RuntimePredictor, shares: Shares) -> RuntimePredictor:
+def oracles_under_load(predictor: Any, shares: Shares) -> Any:
     """Return a predictor whose oracles, itself or inside it, know what load does to a job."""
     if isinstance(predictor, Wrapper):
         predictor.replace(lambda inside: oracles_under_load(inside, shares))
         return predictor
-    if isinstance(predictor, NeedsTruth):
-        told: Any = OracleUnderLoad(predictor, shares)
-        predictor = told
-    return predictor
+    is_oracle = isinstance(predictor, NeedsTruth)
+    return OracleUnderLoad(predictor, shares) if is_oracle else predictor

@@ -4,13 +4,14 @@ Samples, and what past ones show; a forecast, the last value, the average, or th
 """
 
 from dataclasses import InitVar, dataclass
+from itertools import count, islice
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from predictors.base import BoolArray, FloatArray, IntArray
-from predictors.compiling import compiled
+from predictors.compiling import compiled, direct
 from predictors.under_load import forecast
 from sim.background.background import BackgroundLoad, LoadedLinks
 from sim.errors import POSITIVE, check_choice
@@ -309,6 +310,104 @@ class LoadPast:
 
 
 LEAST_MEMORY = 1e-3
+DROP_AT_ONCE = 8
+"""So many links are forgotten together."""
+TOGETHER = 32
+"""Samples that are taken in together."""
+NOWHERE = 0, 0
+"""Of a link that has no series."""
+
+
+class LinkMixture:
+    """The mixture of forecasters for every link that was loaded of late, a series each.
+
+    A series begins as that of a link that was always free: as the first of all, which stays such.
+
+    Parameters
+    ----------
+    selection : {"mae_50", "mse", "mae"}
+        How the mixture chooses.
+    forget : float
+        Samples after which a link that stayed free is believed free again, and its
+        history dropped.
+
+    Examples
+    --------
+    >>> links = LinkMixture("mae_50", 50.0)
+    >>> links.take(np.array([0, 1]), np.array([7]), np.array([0.25]))
+    >>> links.believed()
+    (array([7]), array([0.25]))
+    """
+
+    def __init__(self, selection: forecast.Selection, forget: float) -> None:
+        self._rule = forecast.rule_of(selection)
+        self._forget = forget
+        self._series = forecast.series_without_values(1, self._rule)
+        self._take = direct(forecast.take)
+        self._unused, self._new = list[int](), count(1)
+        """Places of links that were dropped, and those that had none yet."""
+        self._known: dict[int, tuple[int, int]] = {}
+        """When each link that has a series was last loaded, and its place."""
+        self._samples = 0
+
+    def take(self, counts: IntArray, keys: IntArray, available: FloatArray) -> None:
+        """Take in what samples found loaded.
+
+        Parameters
+        ----------
+        counts : numpy.ndarray of int, shape (samples,)
+            How many links each found, the oldest first.
+        keys : numpy.ndarray of int, shape (readings,)
+            Their numbers, sample after sample.
+        available : numpy.ndarray of float, shape (readings,)
+        """
+        for first in range(0, len(counts), TOGETHER):
+            some = counts[first : first + TOGETHER]
+            read = some.sum()
+            self._take_some(some, keys[:read].tolist(), available[:read])
+            keys, available = keys[read:], available[read:]
+
+    def _take_some(self, counts: IntArray, keys: list[int], available: FloatArray) -> None:
+        """Take in a few samples at once; places of links that are dropped are used after them."""
+        places, begun, dropped, read = [], [], [], iter(keys)
+        known, unused, sample = self._known, self._unused, self._samples
+        for number in counts.tolist():
+            for key in islice(read, number):
+                _, place = known.pop(key, NOWHERE)
+                if not place:
+                    place = unused.pop() if unused else next(self._new)
+                    begun.append(place)
+                known[key] = sample, place
+                places.append(place)
+            dropped += self._dropped(sample)
+            sample += 1
+        self._samples, last = sample, max(begun, default=0)
+        if last >= len(self._series):
+            self._series = np.resize(self._series, last + 16 + last // 8)
+        self._series[begun] = self._series[0]
+        values = np.ones((len(counts), len(self._series)))
+        values[np.arange(len(counts)).repeat(counts), places] = available
+        used = np.array([0, *[place for _, place in known.values()]])
+        self._take(values, self._series, used, self._rule, values)
+        self._unused += dropped
+
+    def _dropped(self, sample: int) -> list[int]:
+        """Drop the links that are long free, if they are several; return their places."""
+        least = sample - self._forget
+        loaded_at, _ = next(islice(self._known.values(), DROP_AT_ONCE - 1, None), (sample, 0))
+        if loaded_at >= least:
+            return []
+        stale = [key for key, (loaded_at, _) in self._known.items() if loaded_at < least]
+        return [self._known.pop(key)[1] for key in stale]
+
+    def believed(self) -> tuple[IntArray, FloatArray]:
+        """Return the links that are not believed free, and the forecast bandwidth of each."""
+        least = self._samples - 1 - self._forget
+        fresh = [(key, place) for key, (at, place) in self._known.items() if at >= least]
+        keys, places = np.array(fresh, np.int64).reshape(-1, 2).T
+        return keys, self._series["answer"][places]
+
+
 Belief = Literal["forecast", "last", "oracle", "mean"]
 
 
@@ -382,7 +481,7 @@ class LoadBeliefs:
         POSITIVE.check(forget=self.forget)
         places = int(self.sensors.place_of[-1]) + 1
         self._cpu = forecast.NwsMixture(places, selection)
-        self._links = forecast.SparseMixture(selection, self.forget / self.sensors.every)
+        self._links = LinkMixture(selection, self.forget / self.sensors.every)
         self._past = LoadPast(places)
         self._links_loaded = self._links_kept = 0
         self._links_lost = 0.0
@@ -415,7 +514,7 @@ class LoadBeliefs:
             past, place_of = self._past, self.sensors.place_of
             places, (keys, left) = past.last, self._last_links
             if self.belief == "forecast":
-                places, (keys, left) = self._cpu.forecast(), self._links.forecast()
+                places, (keys, left) = self._cpu.forecast(), self._links.believed()
             elif self.belief == "mean":
                 keys, left = keys[:0], left[:0]
             before = self._links_loaded - len(self._last_links[0])

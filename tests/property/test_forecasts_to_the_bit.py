@@ -7,18 +7,16 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from predictors.under_load.forecast import (
-    ADAPTIVE,
-    DROP_AT_ONCE,
-    GAINS,
-    TIE,
-    TRIM,
-    NwsMixture,
-    SparseMixture,
-)
+from predictors.under_load.forecast import ADAPTIVE, GAINS, TIE, TRIM, NwsMixture
 from predictors.under_load.load_aware import MOST_ROUNDS, ROUNDS, SETTLED, Parts
 from sim.background.background import BackgroundLoad
-from sim.background.load_beliefs import LoadBeliefs, LoadPast, LoadSensors
+from sim.background.load_beliefs import (
+    DROP_AT_ONCE,
+    LinkMixture,
+    LoadBeliefs,
+    LoadPast,
+    LoadSensors,
+)
 from sim.background.load_forecast import LoadForecast
 from sim.background.models import RoundLoad
 from tests.loads import conditions
@@ -131,7 +129,7 @@ LOOKS = st.lists(
 def test_links_equal_histories_that_are_kept_one_by_one(looks, forget, block, more):
     """With as many other links as there is no room for at first."""
     looks = [{**look, **{100 + at: 0.5 for at in range(more)}} for look in looks]
-    links, free, known = SparseMixture("mae_50", forget), [], {}
+    links, free, known = LinkMixture("mae_50", forget), [], {}
     for at, look in enumerate(looks):
         for key in look:
             known.setdefault(key, [list(free), at])[1] = at
@@ -151,7 +149,7 @@ def test_links_equal_histories_that_are_kept_one_by_one(looks, forget, block, mo
         key: NwsMixture(1).update(np.array(known[key][0])[:, None]).forecast().item()
         for key in fresh
     }
-    found, left = links.forecast()
+    found, left = links.believed()
     assert dict(zip(found.tolist(), left.tolist(), strict=True)) == alone
     assert len(links._known) == len(known)
 
