@@ -13,7 +13,7 @@ from predictors.under_load.load_aware import Conditions, LoadForm, Parts, runtim
 from sim.background.background import LONGEST, LoadAhead, LoadedLinks
 from sim.background.load_beliefs import LoadBeliefs, RunSamples
 
-ONE = np.ones(1, np.int64)
+ONE, NOBODY = np.ones(1, np.int64), np.zeros(0, np.int64)
 Meets = Callable[[int, float], tuple[float, float]]
 """CPU and bandwidth for a job on so many processors that runs for so many seconds."""
 SURE = 100 * 86400.0
@@ -240,20 +240,19 @@ class LoadForecast:
         delay : float
             After how many seconds from now the job would start.
         """
-        if form != "effective":
-
-            def met(_: int, horizon: float) -> tuple[float, float]:
-                cpu = self.cpu(horizon, delay)[processors].min()
-                return cpu, self.bandwidth(processors, self.links(horizon, delay))
-
-            conditions: Conditions = partial(self._by_count, met, ONE)
-        elif self._is_true:
+        if form == "effective" and self._is_true:
             return self._true_runtime(parts, processors, self.now + delay)
-        else:
+        if form == "effective":
             figures, past = self._beliefs.met(self.now, processors)
             course = (*self._memories(), delay, _longer(parts, figures, past))
-            conditions = partial(self._effective, ONE, figures[:, None], course, self._none)
-        return runtime_under(parts, conditions).item()
+            given = course, ONE, figures[:, None], *self._none
+            return runtime_under(parts, lambda horizon: _reverting(horizon, *given)[0]).item()
+
+        def met(_: int, horizon: float) -> tuple[float, float]:
+            cpu = self.cpu(horizon, delay)[processors].min()
+            return cpu, self.bandwidth(processors, self.links(horizon, delay))
+
+        return runtime_under(parts, partial(self._by_count, met, ONE)).item()
 
     def _true_runtime(self, parts: Parts, processors: IntArray, start: float) -> float:
         """Run a job of these parts on the machine from `start` on; return its seconds."""
@@ -333,8 +332,16 @@ class LoadForecast:
             self._ranked_at, self._rankings = self.now, self._none
             if self.picks_fastest:
                 self._rankings = [np.full(DOUBLINGS, UNKNOWN), self._no_ranking]
-        course = (*self._memories(), 0.0, 1.0)
-        return partial(self._effective, counts, both, course, self._rankings)
+        course, rankings = (*self._memories(), 0.0, 1.0), self._rankings
+
+        def effective(horizon: FloatArray) -> FloatArray:
+            while True:
+                found, missing = _reverting(horizon, course, counts, both, *rankings)
+                if missing == UNKNOWN:
+                    return np.asarray(found)
+                self._rank(missing, rankings)
+
+        return effective
 
     def _by_count(self, meets: Meets, counts: IntArray, horizon: FloatArray) -> FloatArray:
         """Return what jobs meet, one after the other."""
@@ -344,7 +351,7 @@ class LoadForecast:
     def _true(self, count: int, horizon: float) -> tuple[float, float]:
         """Return the effective load as it will be."""
         ranked = self.fastest(horizon)
-        if ranked is not None and count <= ranked.size:
+        if count <= ranked.size:
             end = self.now + min(horizon, LONGEST)
             return self._load.effective(ranked[:count], self.now, end)
         cpu, lost = self._ahead.average(self.now, horizon)
@@ -353,10 +360,10 @@ class LoadForecast:
     def _least_average(self, count: int, horizon: float) -> tuple[float, float]:
         """Return the least of the averages."""
         if self.is_usual:
-            values, ranked = self._beliefs.standing(self.now).mean, None
+            values, ranked = self._beliefs.standing(self.now).mean, NOBODY
         else:
             values, ranked = self.cpu(horizon), self.fastest(horizon)
-        if ranked is not None and count <= ranked.size:
+        if count <= ranked.size:
             cpu = values.item(ranked[count - 1])
         else:
             cpu = float(self.least_of(count) @ np.sort(values))
@@ -381,26 +388,11 @@ class LoadForecast:
         standing = self._beliefs.standing(self.now)
         return standing.memory, standing.link_memory
 
-    def _effective(
-        self,
-        counts: IntArray,
-        both: FloatArray,
-        course: tuple[float, ...],
-        rankings: list[np.ndarray],
-        horizon: FloatArray,
-    ) -> FloatArray:
-        """Return the effective load as it returns from what it is at present to what is usual."""
-        while True:
-            found, missing = _reverting(horizon, course, counts, both, *rankings)
-            if missing == UNKNOWN:
-                return np.asarray(found)
-            self._rank(missing, rankings)
-
     def _rank(self, doublings: int, rankings: list[np.ndarray]) -> None:
         """Reckon what the fastest processors over so many doublings of a second meet."""
         (places, known), ranked = rankings, self.fastest(2.0**doublings)
         places[doublings] = 0
-        if ranked is not None and ranked.size:
+        if ranked.size:
             places[doublings], new = len(known), self._no_ranking.copy()
             new[0, :, 1 : ranked.size + 1] = self._beliefs.least_of_first(self.now, ranked)
             rankings[1] = np.concatenate((known, new))
@@ -461,11 +453,7 @@ class LoadForecast:
         chance = self.chance_of_a_link(count)
         return np.asarray(chance * (1.0 - chance) ** np.arange(links), float)
 
-    def fastest(self, horizon: float) -> IntArray | None:
-        """Return the free processors, the fastest first, where the policy picks those."""
-        if not self.picks_fastest:
-            return None
-        free = self.free_processors()
-        if not free.size:
-            return free
-        return free[np.argsort(-self.cpu(horizon)[free], kind="stable")]
+    def fastest(self, horizon: float) -> IntArray:
+        """Return the free processors, the fastest first; none where the policy picks no such."""
+        free = self.free_processors() if self.picks_fastest else NOBODY
+        return free[np.argsort(-self.cpu(horizon)[free], kind="stable")] if free.size else free

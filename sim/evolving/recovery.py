@@ -90,7 +90,7 @@ class Recovery(Collaborator):
         machine = setup.machine
         self._engine, self._state, self._clock = engine, engine.state, engine.clock
         self._evolving = evolving
-        engine.work = self.work = Stages(setup.trace, setup.truth, machine, evolving)
+        engine.work = self.work = Stages(setup, evolving)
         engine.ends_first = True
         if engine.preferences.watches_health:
             engine.state.health = {}

@@ -29,6 +29,8 @@ from sim.state.run_state import rounded
 
 WINDOW = 32
 """Latest cycles from which a job takes its speed."""
+Expect = Callable[[Run, float, str], None]
+"""Lets a run end at a time with an outcome."""
 
 
 class Follower(Collaborator):
@@ -167,13 +169,7 @@ class Asker(Follower):
         Lets an evolving run end at a time with an outcome, whatever was expected before.
     """
 
-    def __init__(
-        self,
-        scene: EvolvingScene,
-        work: Stages,
-        engine: Engine,
-        expect: Callable[[Run, float, str], None],
-    ) -> None:
+    def __init__(self, scene: EvolvingScene, work: Stages, engine: Engine, expect: Expect) -> None:
         self._engine, self._expect = engine, expect
         self._asked: list[Asked] = []
         self._denied_wait = 0.0

@@ -22,13 +22,12 @@ from predictors.cycles.checkpointing import (
     stopped_in_time,
 )
 from predictors.cycles.online import OnlineCyclePredictor
+from sim.engine.setup import Setup
 from sim.engine.work import Work
 from sim.evolving.settings import Evolving, EvolvingScene
-from sim.machine.base import Machine
 from sim.machine.failing import FailingMachine
 from sim.state.machine_state import Run
 from sim.state.processors import nodes_of
-from workloads.base import GroundTruth, Trace
 from workloads.evolving.phases import EvolvingRun
 
 Clock = Callable[[FloatArray], FloatArray]
@@ -261,9 +260,7 @@ class Stages(Work):
 
     Parameters
     ----------
-    trace : Trace
-    truth : GroundTruth
-    machine : Machine
+    setup : Setup
     scene : EvolvingScene or None
         None where no job evolves.
 
@@ -274,16 +271,14 @@ class Stages(Work):
         and for reading them.
     """
 
-    def __init__(
-        self, trace: Trace, truth: GroundTruth, machine: Machine, scene: EvolvingScene | None
-    ) -> None:
-        super().__init__(trace, truth, machine)
-        self.lost, self.overhead, self.restarting = np.zeros((3, len(trace.jobs)))
+    def __init__(self, setup: Setup, scene: EvolvingScene | None) -> None:
+        super().__init__(setup.trace, setup.truth, setup.machine)
+        self.lost, self.overhead, self.restarting = np.zeros((3, len(setup.trace.jobs)))
         self._scene = scene
         self._stages: dict[int, Stage] = {}
         self._slowed = None
-        if isinstance(machine, FailingMachine) and machine.interference:
-            self._slowed = machine
+        if isinstance(setup.machine, FailingMachine) and setup.machine.interference:
+            self._slowed = setup.machine
 
     def evolves(self, job: int) -> bool:
         """Say whether a job evolves."""
