@@ -135,7 +135,7 @@ def play(case: Case, middle_seconds: float, seed: int) -> pd.DataFrame:
         busy = (seconds["computation"], seconds["communication"])
         if case.constant:
             samples = sensors.during(own, time, time)
-            slowest, free = load.cpu_at(time, own).min(), load.bandwidth_at(own, time)
+            slowest, free = load.effective(own, time, time)
             end = time + seconds["init"] + busy[0] / slowest + busy[1] / free
         else:
             end, _ = load.advance(own, time + seconds["init"], np.inf, 1.0, *busy)

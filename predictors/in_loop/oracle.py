@@ -25,6 +25,8 @@ from predictors.under_load.load_aware import ExpectedLoad, LoadForm, NeedsLoad, 
 
 TrueRuntimes = Callable[[int, IntArray], FloatArray]
 """True runtimes in seconds of a job index at each count."""
+Shares = Callable[[IntArray, IntArray], FloatArray]
+"""The share of its time that each of some jobs communicates at its count; NaN where unknown."""
 
 _MASK = (1 << 64) - 1
 _GOLDEN = 0x9E3779B97F4A7C15
@@ -338,3 +340,50 @@ class PartialOracle(Wrapper):
 def _parts(predictor: RuntimePredictor, job: int, counts: IntArray) -> Parts | None:
     asked = provider(predictor, NeedsLoad)
     return None if asked is None else asked.parts(job, counts)
+
+
+class OracleUnderLoad(Wrapper):
+    """A predictor of times on an idle machine that is told how they split, and the load.
+
+    Parameters
+    ----------
+    oracle : RuntimePredictor
+        Bound to the truth.
+    shares : callable
+        Returns which share of their time jobs communicate at counts; NaN where unknown.
+    """
+
+    load_form: LoadForm = "effective"
+
+    def __init__(self, oracle: RuntimePredictor, shares: Shares) -> None:
+        super().__init__(oracle)
+        self._shares = shares
+        self._expected: ExpectedLoad | None = None
+
+    def bind_load(self, load: ExpectedLoad) -> None:
+        """Take the handle on what is believed of the load."""
+        self._expected = load
+
+    def parts(self, job: int, counts: IntArray) -> Parts | None:
+        """Return computation and communication of a job at each count."""
+        runtimes = self.before.curve(job, counts)
+        if runtimes is None:
+            return None
+        exchange = runtimes * np.nan_to_num(self._shares(np.full(len(counts), job), counts))
+        return Parts(np.zeros(len(counts)), runtimes - exchange, exchange)
+
+    def curve(self, job: int, counts: IntArray) -> FloatArray | None:
+        """Return the runtimes under the load believed to come, seconds."""
+        parts, expected = self.parts(job, counts), self._expected
+        if parts is None or expected is None:
+            return self.before.curve(job, counts)
+        return expected.runtimes(counts, parts, self.load_form)
+
+
+def oracles_under_load(predictor: Any, shares: Shares) -> Any:
+    """Return a predictor whose oracles, itself or inside it, know what load does to a job."""
+    if isinstance(predictor, Wrapper):
+        predictor.replace(lambda inside: oracles_under_load(inside, shares))
+        return predictor
+    is_oracle = isinstance(predictor, NeedsTruth)
+    return OracleUnderLoad(predictor, shares) if is_oracle else predictor

@@ -232,34 +232,6 @@ class Parts(NamedTuple):
         return Parts(self.fixed * factors, self.computation * factors, self.communication * factors)
 
 
-def seconds_of_parts(
-    spread: tuple[FloatArray, FloatArray], scaled: FloatArray, coefficients: FloatArray,
-    part: IntArray,
-) -> FloatArray:  # fmt: skip
-    """Return what no load slows down, computation and communication, seconds on an idle machine.
-
-    Parameters
-    ----------
-    spread : tuple of numpy.ndarray of float, shape (n,)
-        What computation and communication are multiplied by at each count.
-    scaled : numpy.ndarray of float, shape (terms, n) or (terms, 1)
-        What each term is at each job's size, or at one for all.
-    coefficients : numpy.ndarray of float, shape (terms,)
-    part : numpy.ndarray of int, shape (terms,)
-        What each belongs to: init, computation, communication, messages.
-
-    Returns
-    -------
-    numpy.ndarray of float, shape (3, n)
-    """
-    share, exchange = spread
-    factors, found = (1.0, share, exchange, exchange), np.zeros((4, share.size))
-    for place, term, value in zip(part.tolist(), scaled, coefficients.tolist(), strict=True):
-        found[place] += term * factors[place] * value
-    found[0] += found[3]
-    return found[:3]
-
-
 class ExpectedLoad(Protocol):
     """What is believed of the load to come."""
 

@@ -6,7 +6,6 @@ tests extrapolation too.
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import partial
 from itertools import product
 from typing import Self
 
@@ -34,7 +33,6 @@ from predictors.under_load.load_aware import (
     LoadForm,
     Targets,
     loaded_runs,
-    seconds_of_parts,
     targets,
 )
 
@@ -65,45 +63,6 @@ def folds_by_size(values: FloatArray, blocks: int = BLOCKS) -> list[BoolArray]:
     sizes = [len(block) for block in np.array_split(distinct, blocks)]
     own = np.repeat(np.arange(blocks), sizes)[which]
     return [own == block for block in range(blocks)]
-
-
-def solve_folds(
-    columns: FloatArray,
-    seconds: FloatArray,
-    folds: Sequence[BoolArray],
-    method: Method,
-    weights: Weights,
-) -> list[FloatArray]:
-    """Return the coefficients without the rows that each fold holds out, shape (p,) each."""
-    rows, target = weighted(columns, seconds, weights)
-    kept = ~np.array(folds)
-    lengths = lengths_of((rows * rows) * kept[:, :, None])
-    return [
-        solve_scaled(rows[own] / length, length, target[own], method)
-        for own, length in zip(kept, lengths, strict=True)
-    ]
-
-
-def score_forms(
-    forms: Sequence[RationalForm],
-    runs: LoadedRuns,
-    folds: Sequence[BoolArray],
-    method: Method,
-    weights: Weights,
-) -> FloatArray:
-    """Return |ln(predicted / seconds)| of every held-out row, fold after fold, for each form."""
-    seconds, held = runs.runtime, [fold.nonzero()[0] for fold in folds]
-    taken, floor = seconds[np.concatenate(held)], 1e-3 * seconds.min()
-    errors, rows = [], {}
-    for form in forms:  # those of the same terms differ in what they are multiplied by
-        parts = form.parts()
-        if parts not in rows:
-            rows[parts] = form.rows(runs.size)
-        columns = form.columns(runs, rows[parts])
-        found = zip(held, solve_folds(columns, seconds, folds, method, weights), strict=True)
-        predicted = np.concatenate([columns.take(own, axis=0) @ each for own, each in found])
-        errors.append(np.abs(np.log(np.maximum(predicted, floor) / taken)))
-    return np.array(errors)
 
 
 def score_table(candidates: list[RationalForm], errors: FloatArray, picked: int) -> pd.DataFrame:
@@ -137,10 +96,9 @@ def simplest_good(errors: FloatArray, sizes: Sequence[int]) -> int:
     sizes : sequence of int
         Coefficients of each candidate.
     """
-    best = int(errors.mean(axis=1).argmin())
-    excess = errors - errors[best]
     means = errors.mean(axis=1)
-    margin = np.maximum(excess.std(axis=1) / np.sqrt(errors.shape[1]), 0.05 * means[best])
+    excess = errors - errors[means.argmin()]
+    margin = np.maximum(excess.std(axis=1) / np.sqrt(errors.shape[1]), 0.05 * means.min())
     allowed = excess.mean(axis=1) <= margin
     order = sorted(np.flatnonzero(allowed).tolist(), key=lambda at: (sizes[at], means[at], at))
     return int(order[0])
@@ -193,43 +151,6 @@ def conditions_of(runs: LoadedRuns, wanted: Targets) -> list[tuple[str, FloatArr
         ("available bandwidth", runs.bandwidth, wanted.bandwidth),
         ("latency", runs.latency, wanted.latency),
     ]
-
-
-def judge(
-    runs: LoadedRuns,
-    fitted: FloatArray,
-    wanted: Targets,
-    raw: FloatArray,
-    known: BoolArray,
-    few: bool,
-    coefficients: int,
-    rank: int,
-) -> list[Remark]:
-    """Return the remarks on the targets `wanted`, the gravest first.
-
-    Parameters
-    ----------
-    runs : LoadedRuns
-        The training runs.
-    fitted : numpy.ndarray
-        What the model says of them.
-    wanted : Targets
-    raw : numpy.ndarray
-        What the polynomial says of the targets, perhaps negative.
-    known : numpy.ndarray of bool
-        Which targets the data determine.
-    few : bool
-        Whether there were too few runs for all terms.
-    coefficients, rank : int
-        How many the model has, and how many directions the data fix.
-    """
-    remarks = [
-        *_undetermined(runs, wanted, known, coefficients, rank),
-        *_poor(runs, fitted, raw, known, few),
-        *_outside(runs, wanted),
-        *ignored_remarks(runs.ignored),
-    ]
-    return sorted(remarks, key=lambda remark: -SEVERITY[remark.grade])
 
 
 def _undetermined(
@@ -444,8 +365,13 @@ class RationalPolynomial(Estimator):
         size : float, or numpy.ndarray of float, shape (n,)
         """
         form = self.form_
-        spread, coefficients = form.spread(nprocs), self._fitted().coefficients
-        return np.asarray(seconds_of_parts(spread, self._scaled(size), coefficients, form.part))
+        share, exchange = form.spread(nprocs)
+        factors, found = (1.0, share, exchange, exchange), np.zeros((4, nprocs.size))
+        coefficients, terms = self._fitted().coefficients.tolist(), self._scaled(size)
+        for place, term, value in zip(form.part.tolist(), terms, coefficients, strict=True):
+            found[place] += term * factors[place] * value
+        found[0] += found[3]
+        return found[:3]
 
     def _scaled(self, size: float | FloatArray) -> FloatArray:
         """Return every term at some sizes, those at single sizes from what was asked before."""
@@ -487,10 +413,37 @@ class RationalPolynomial(Estimator):
         folds = folds_by_size(runs.size) + folds_by_size(runs.nprocs)
         if not folds:
             return min(candidates, key=len)
-        errors = score_forms(candidates, runs, folds, self.method, self.weights)
+        errors = self._errors(candidates, folds)
         picked = simplest_good(errors, [len(form) for form in candidates])
         self._compared = candidates, errors, picked
         return candidates[picked]
+
+    def _errors(self, forms: list[RationalForm], folds: list[BoolArray]) -> FloatArray:
+        """Return |ln(predicted / seconds)| of every held-out row, fold after fold, for each."""
+        runs, held = self.runs_, [fold.nonzero()[0] for fold in folds]
+        taken, floor = runs.runtime[np.concatenate(held)], 1e-3 * runs.runtime.min()
+        errors, rows = [], {}
+        for form in forms:  # those of the same terms differ in what they are multiplied by
+            parts = form.parts()
+            if parts not in rows:
+                rows[parts] = form.rows(runs.size)
+            columns = form.columns(runs, rows[parts])
+            found = zip(held, self._solve_folds(columns, runs.runtime, folds), strict=True)
+            predicted = np.concatenate([columns.take(own, axis=0) @ each for own, each in found])
+            errors.append(np.abs(np.log(np.maximum(predicted, floor) / taken)))
+        return np.array(errors)
+
+    def _solve_folds(
+        self, columns: FloatArray, seconds: FloatArray, folds: Sequence[BoolArray]
+    ) -> list[FloatArray]:
+        """Return the coefficients without the rows that each fold holds out, shape (p,) each."""
+        rows, target = weighted(columns, seconds, self.weights)
+        kept = ~np.array(folds)
+        lengths = lengths_of((rows * rows) * kept[:, :, None])
+        return [
+            solve_scaled(rows[own] / length, length, target[own], self.method)
+            for own, length in zip(kept, lengths, strict=True)
+        ]
 
     @property
     def scores_(self) -> pd.DataFrame | None:
@@ -580,8 +533,7 @@ class RationalPolynomial(Estimator):
         answer = self._floored(columns @ self.fit_.coefficients)
         low, high = range_from_folds(
             self.form_.columns(self.runs_), self.runs_.runtime, self.runs_.size,
-            partial(solve_folds, method=self.method, weights=self.weights),
-            columns, answer, level,
+            self._solve_folds, columns, answer, level,
         )  # fmt: skip
         return low.reshape(wanted.shape), high.reshape(wanted.shape)
 
@@ -591,8 +543,25 @@ class RationalPolynomial(Estimator):
         return self._judge(wanted, *self._raw(wanted))
 
     def _judge(self, wanted: Targets, raw: FloatArray, known: BoolArray) -> list[Remark]:
-        fitted = self._floored(self.form_.columns(self.runs_) @ self.fit_.coefficients)
-        return judge(self.runs_, fitted, wanted, raw, known, self.few_, len(self.form_), self.rank_)
+        """Return the remarks on what is asked, the gravest first.
+
+        Parameters
+        ----------
+        wanted : Targets
+        raw : numpy.ndarray
+            What the polynomial says of the targets, perhaps negative.
+        known : numpy.ndarray of bool
+            Which targets the data determine.
+        """
+        runs = self.runs_
+        fitted = self._floored(self.form_.columns(runs) @ self.fit_.coefficients)
+        remarks = [
+            *_undetermined(runs, wanted, known, len(self.form_), self.rank_),
+            *_poor(runs, fitted, raw, known, self.few_),
+            *_outside(runs, wanted),
+            *ignored_remarks(runs.ignored),
+        ]
+        return sorted(remarks, key=lambda remark: -SEVERITY[remark.grade])
 
     def solve_size(self, seconds: ArrayLike, nprocs: ArrayLike, **load: ArrayLike) -> FloatArray:
         """Return the size that takes so many seconds, by bisection.

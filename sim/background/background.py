@@ -10,6 +10,7 @@ start.
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import NamedTuple
 
 import numpy as np
@@ -51,6 +52,23 @@ class LoadedLinks(NamedTuple):
     def looks(self) -> IntArray:
         """Return by which look each was found."""
         return np.arange(len(self.counts)).repeat(self.counts)
+
+    def lost(self, least: int = 0) -> FloatArray:
+        """Return what links lack of their bandwidth, those that lack most first.
+
+        Parameters
+        ----------
+        least : int
+            Columns, at least.
+
+        Returns
+        -------
+        numpy.ndarray, shape (looks, links)
+        """
+        most = max(int(self.counts.max(initial=0)), least)
+        lost = np.zeros((len(self.counts), most))
+        lost[np.arange(most) < self.counts[:, None]] = 1.0 - self.available
+        return np.sort(lost, axis=1)[:, ::-1]
 
     def least(self, inside: BoolArray) -> float:
         """Return the least bandwidth among links between nodes that are inside, at any look."""
@@ -130,7 +148,8 @@ def advance(times, values, links, own, nodes, span, task):  # type: ignore[no-un
     float
     float
     """
-    (time, _, longest), leaves, width = span, min(len(times), len(own)), 1
+    (time, until, longest), leaves, width = span, min(len(times), len(own)), 1
+    work, computation, communication = task
     while width < leaves:
         width *= 2
     at, trees = np.empty(leaves, np.int64), np.full((2, 2 * width), np.inf)
@@ -140,20 +159,13 @@ def advance(times, values, links, own, nodes, span, task):  # type: ignore[no-un
     for node in range(width - 1, 0, -1):
         trees[0, node] = min(trees[0, 2 * node], trees[0, 2 * node + 1])
     following, inside = links.shape[1], np.zeros(nodes[1], np.bool_)
-    if task[2] > 0.0:
+    if communication > 0.0:
         following = np.searchsorted(links[START], time - longest)
         for p in own:
             inside[p // nodes[0]] = True
-    loaded, course = np.empty((2, links.shape[1] - following)), (at, trees[0], trees[1])
-    return _steps((times, values, own), course, links, inside, loaded, span, task)
-
-
-@compiled
-def _steps(cpu, course, links, inside, loaded, span, task) -> tuple[float, float]:  # type: ignore[no-untyped-def]
-    """Go from change to change of the job's own processors and links, as `advance` says."""
-    (_, changes, speeds), (time, until, _), (work, computation, communication) = course, span, task
+    number, (ends, frees) = 0, np.empty((2, links.shape[1] - following))
     starts, stops, available = links[START], links[END], links[AVAILABLE]
-    number, following, ends, frees = 0, len(starts) - loaded.shape[1], loaded[0], loaded[1]
+    cpu, course, (changes, speeds) = (times, values, own), (at, trees[0], trees[1]), trees
     while True:
         _turn(cpu, time, course)
         while following < len(starts) and starts[following] <= time:
@@ -242,8 +254,8 @@ KEPT_CHUNKS = 8
 KEPT_NUMBERS = 2**21
 """Numbers in chunks that are kept, 16 MB, where these are more chunks than that."""
 
-MOMENTS = 64
-"""Instants at which the load of a time to come is read."""
+MOMENTS, KEPT_SUMS = 64, 16
+"""Instants at which the load of a time to come is read; times for which it is kept."""
 LONGEST = 2.0**20
 """Seconds beyond which no load is read, twelve days: on average the rest is the same."""
 
@@ -322,7 +334,6 @@ class BackgroundLoad:
         self.nodes = -(-self.processors // width)
         self._chunks: dict[int, LoadChunk] = {}
         self._kept = KEPT_CHUNKS
-        self._recent: LoadChunk | None = None
         self._size = (width, self.nodes)
         self._begin()
 
@@ -337,18 +348,12 @@ class BackgroundLoad:
 
     def _chunk(self, time: float) -> LoadChunk:
         """Return the chunk that holds `time`, drawing up to it."""
-        recent = self._recent
-        if recent is not None and recent.start <= time < recent.end:
-            return recent
         index = int((time - self.origin) // self.chunk)
         if index < 0:
             raise ConfigError(f"the load begins at {self.origin:g} s; {time:g} s is before it")
         chunk = self._drawn(index)
-        while time >= chunk.end:  # the quotient of a time at a border may round down
-            index += 1
-            chunk = self._drawn(index)
-        self._recent = chunk
-        return chunk
+        # The quotient of a time at a border may round down.
+        return chunk if time < chunk.end else self._drawn(index + 1)
 
     def _drawn(self, index: int) -> LoadChunk:
         """Return the chunk of that number, drawing those before it.
@@ -371,15 +376,6 @@ class BackgroundLoad:
             while len(self._chunks) > max(self._kept, KEPT_NUMBERS // numbers):
                 del self._chunks[next(iter(self._chunks))]
         return self._chunks[index]
-
-    def _own(self, processors: ArrayLike) -> IntArray:
-        """Return the job's processors, checked."""
-        own = np.asarray(processors, np.int64)
-        if not own.size or own.view(np.uint64).max() >= self.processors:  # or below 0
-            raise ConfigError(
-                f"processors must be numbers from 0 to {self.processors - 1}, got {processors!r}"
-            )
-        return own
 
     def inside(self, processors: ArrayLike) -> BoolArray:
         """Return for each node whether one of the processors is on it."""
@@ -430,7 +426,7 @@ class BackgroundLoad:
     def cpu_at(self, times: ArrayLike, processors: ArrayLike | None = None) -> FloatArray:
         """Return the available CPU at ascending times, shape (times, processors)."""
         moments = np.atleast_1d(np.asarray(times, float))
-        own = np.arange(self.processors) if processors is None else self._own(processors)
+        own = np.arange(self.processors) if processors is None else np.asarray(processors, np.int64)
         out = np.empty((len(moments), len(own)))
         for chunk, here in self._chunks_of(moments):
             read_cpu(*chunk.cpu, own, moments[here], out[here])
@@ -447,7 +443,7 @@ class BackgroundLoad:
 
     def average_cpu(self, processors: ArrayLike, start: float, end: float) -> FloatArray:
         """Return the time average of each processor's available CPU over [start, end)."""
-        own = self._own(processors)
+        own = np.asarray(processors, np.int64)
         if end <= start:
             return np.asarray(self.cpu_at(start, own)[0], float)
         totals, time = np.zeros(len(own)), float(start)
@@ -471,9 +467,10 @@ class BackgroundLoad:
         start, end : float
             Seconds.
         """
-        own = self._own(processors)
+        own = np.asarray(processors, np.int64)
         if end <= start:
-            return float(self.cpu_at(start, own).min()), self.bandwidth_at(own, start)
+            bandwidth = self.loaded_links(own, start, start)[:, AVAILABLE].min(initial=1.0)
+            return float(self.cpu_at(start, own).min()), float(bandwidth)
         span = float(end) - float(start)
         work = float(start), float(end), span
         cpu, bandwidth = (
@@ -491,7 +488,7 @@ class BackgroundLoad:
             available fraction; at all other times a link is free. An interval
             that runs over a chunk's border is listed in two parts.
         """
-        inside = self.inside(self._own(processors))
+        inside = self.inside(processors)
         rows, time = [], float(start)
         while True:
             chunk = self._chunk(time)
@@ -513,16 +510,12 @@ class BackgroundLoad:
         source, destination = found[[SOURCE, DESTINATION]].astype(np.int64)
         return LoadedLinks(counts, source, destination, found[AVAILABLE])
 
-    def bandwidth_at(self, processors: ArrayLike, time: float) -> float:
-        """Return the available bandwidth of the most loaded own link at one moment."""
-        return float(self.loaded_links(processors, time, time)[:, AVAILABLE].min(initial=1.0))
-
 
 class LoadAhead:
     """True load from now on, in order, averaged over any time to come.
 
-    Times are doubled from one second on and each is read at 64 instants, once an
-    instant of the simulation: all counts and jobs asked about in a pass share them.
+    Times are doubled from one second on, and each is read at 64 instants: all counts and
+    jobs asked about in a pass share them.
 
     Parameters
     ----------
@@ -538,8 +531,7 @@ class LoadAhead:
 
     def __init__(self, load: BackgroundLoad) -> None:
         self._load = load
-        self._now = -np.inf
-        self._sums: dict[int, tuple[FloatArray, FloatArray]] = {}
+        self._sums = lru_cache(KEPT_SUMS)(self._read)
 
     def average(self, now: float, horizon: float) -> tuple[FloatArray, FloatArray]:
         """Return the averages over `horizon` seconds from now on.
@@ -552,25 +544,17 @@ class LoadAhead:
             What the most loaded link lacks of its bandwidth, the next, and so on; all others
             lack nothing.
         """
-        if now != self._now:
-            self._now, self._sums = now, {}
         horizon = min(max(horizon, 1e-3), LONGEST)
-        doublings = max(int(np.ceil(np.log2(horizon))), 0)
-        if doublings not in self._sums:
-            self._sums[doublings] = self._read(now, 2.0**doublings)
-        cpu, lost = self._sums[doublings]
-        steps = horizon * MOMENTS / 2.0**doublings
+        span = 2.0 ** max(int(np.ceil(np.log2(horizon))), 0)
+        cpu, lost = self._sums(now, span)
+        steps = horizon * MOMENTS / span
         return _upto(cpu, steps) / steps, _upto(lost, steps) / steps
 
     def _read(self, now: float, span: float) -> tuple[FloatArray, FloatArray]:
         """Return sums over the instants in the middle of equal parts of a time, before each."""
         times = now + span * (np.arange(MOMENTS) + 0.5) / MOMENTS
         cpu = np.sort(self._load.cpu_at(times), axis=1)
-        rows = self._load.loaded_links(np.arange(self._load.processors), times[0], times[-1])
-        loaded = (rows[:, 0] <= times[:, None]) & (times[:, None] < rows[:, 1])
-        lost = np.where(loaded, 1.0 - rows[:, AVAILABLE], 0.0)
-        most = int(loaded.sum(axis=1).max(initial=0))
-        lost = -np.sort(-lost, axis=1)[:, :most]
+        lost = self._load.links_at(times, np.ones(self._load.nodes, bool)).lost()
         cpu, lost = (np.pad(each, ((1, 0), (0, 0))) for each in (cpu, lost))
         return np.cumsum(cpu, axis=0), np.cumsum(lost, axis=0)
 

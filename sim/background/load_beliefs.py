@@ -4,8 +4,8 @@ Samples, and what past ones show; a forecast, the last value, the average, or th
 """
 
 from dataclasses import InitVar, dataclass
-from itertools import islice
-from typing import Literal, NamedTuple
+from itertools import count, islice
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -98,6 +98,11 @@ class LoadSensors:
     [[0.5, 0.5], [0.5, 0.5], [0.5, 0.5]]
     >>> sensors.during([0, 1], 10.0, 200.0).cpu.shape
     (2, 2)
+
+    Attributes
+    ----------
+    place_of : numpy.ndarray of int, shape (processors,)
+        The place at which each processor is read: itself, or its node.
     """
 
     load: BackgroundLoad
@@ -107,7 +112,8 @@ class LoadSensors:
     noise: float = 0.0
 
     def __post_init__(self, streams: Streams) -> None:
-        self.places = self.load.processors if self.per == "processor" else self.load.nodes
+        width = 1 if self.per == "processor" else self.load.processors_per_node
+        self.place_of = np.arange(self.load.processors) // width
         self._key = streams.key("load.noise")
 
     def sample_index(self, time: float) -> int:
@@ -173,6 +179,8 @@ class LoadPast:
 
     Attributes
     ----------
+    number : int
+        Of samples so far.
     last : numpy.ndarray, shape (places,)
         The latest sample; 1 before any.
     mean : numpy.ndarray, shape (places,)
@@ -196,32 +204,29 @@ class LoadPast:
     """
 
     def __init__(self, places: int) -> None:
-        kept = min(MOST_SAMPLES, max(MOST_READINGS // places, FEWEST_SAMPLES))
-        self._room = kept
-        self._latest = np.zeros((2, places, kept))
+        self._room = min(MOST_SAMPLES, max(MOST_READINGS // places, FEWEST_SAMPLES))
+        self._latest = np.zeros((2, places, self._room))
         self._latest[:, :, 0] = 1.0  # until there is a sample
-        self._number = 0
+        self.number = 0
         self.last = np.ones(places)
         self._totals, self._sums = np.zeros(places), np.zeros((2, places))
         self._squares = self._products = 0.0
         self._links = np.zeros((3, 0), np.int64)
-        self._left = np.zeros(0)
-        self._lost = np.zeros(0)
-        self._looks = 0
-        self._first_look = 0
+        self._left, self._lost = np.zeros((2, 0))
+        self._looks = self._first_look = 0
 
     def add(self, readings: FloatArray, forecasts: FloatArray) -> None:
         """Take in samples, and what was forecast for each, both of shape (samples, places).
 
         Nothing was known of the first of all, so its forecast does not count.
         """
-        series = np.vstack((self.last, readings)) if self._number else readings
+        series = np.vstack((self.last, readings)) if self.number else readings
         both, self.last = np.stack((readings, forecasts)), readings[-1]
-        if self._number == 0:
+        if self.number == 0:
             both[1, 0] = readings[0]
-        at = np.arange(self._number, self._number + len(readings))[-self._room :] % self._room
+        at = np.arange(self.number, self.number + len(readings))[-self._room :] % self._room
         self._latest[:, :, at] = both[:, -self._room :].swapaxes(1, 2)
-        self._number += len(readings)
+        self.number += len(readings)
         self._totals += readings.sum(axis=0)
         deviation = series - self.mean
         early, late = deviation[:-1], deviation[1:]
@@ -233,12 +238,9 @@ class LoadPast:
 
     def add_links(self, found: LoadedLinks) -> None:
         """Take in the links that samples found loaded."""
-        most = max(int(found.counts.max(initial=0)), len(self._lost))
-        lacking = np.zeros((len(found.counts), most))
-        lacking[np.arange(most) < found.counts[:, None]] = found.available - 1.0
-        lacking.sort(axis=1)
-        lacking[0, : len(self._lost)] -= self._lost
-        self._lost = -lacking.cumsum(axis=0)[-1]
+        lost = found.lost(len(self._lost))
+        lost[0, : len(self._lost)] += self._lost
+        self._lost = lost.cumsum(axis=0)[-1]
         new = found.looks() + self._looks, found.source, found.destination
         links = np.concatenate((self._links, new), axis=1)
         self._looks += len(found.counts)
@@ -252,7 +254,7 @@ class LoadPast:
     @property
     def mean(self) -> FloatArray:
         """Average of each place so far; 1 before any sample."""
-        return self._totals / self._number if self._number else np.ones(len(self._totals))
+        return self._totals / self.number if self.number else np.ones(len(self._totals))
 
     def correlation(self) -> float:
         """Return the correlation of all places from one sample to the next, in [0, 1)."""
@@ -263,7 +265,7 @@ class LoadPast:
     @property
     def ordered(self) -> FloatArray:
         """Averages of the readings and of the forecasts in order; 1 before any sample."""
-        return self._sums / self._number if self._number else np.ones(self._sums.shape)
+        return self._sums / self.number if self.number else np.ones(self._sums.shape)
 
     @property
     def lost(self) -> FloatArray:
@@ -281,7 +283,7 @@ class LoadPast:
             The average of the least of the forecasts of those readings.
         """
         read, believed = self._least_of_first(places)[:, -1]
-        oldest = self._number % len(read) if self._number > len(read) else 0
+        oldest = self.number % len(read) if self.number > len(read) else 0
         return np.append(read[oldest:], read[:oldest]), float(believed.mean())
 
     def least_of_first(self, ranked: IntArray) -> tuple[FloatArray, FloatArray]:
@@ -290,7 +292,7 @@ class LoadPast:
         return read, believed
 
     def _least_of_first(self, places: IntArray) -> FloatArray:
-        kept = min(max(self._number, 1), self._room)
+        kept = min(max(self.number, 1), self._room)
         return np.asarray(_least_of_first(self._latest, kept, places))
 
     def lowest_link(self, inside: BoolArray) -> FloatArray:
@@ -319,8 +321,7 @@ NOWHERE = 0, 0
 class LinkMixture:
     """The mixture of forecasters for every link that was loaded of late, a series each.
 
-    Its series begins as that of a link that was always free: as the first of all, which
-    stays such a link's.
+    A series begins as that of a link that was always free: as the first of all, which stays such.
 
     Parameters
     ----------
@@ -343,10 +344,11 @@ class LinkMixture:
         self._forget = forget
         self._series = forecast.series_without_values(1, self._rule)
         self._take = direct(forecast.take)
-        self._unused: list[int] = []
+        self._unused, self._new = list[int](), count(1)
+        """Places of links that were dropped, and those that had none yet."""
         self._known: dict[int, tuple[int, int]] = {}
+        """When each link that has a series was last loaded, and its place."""
         self._samples = 0
-        self._drop_after = forget
 
     def take(self, counts: IntArray, keys: IntArray, available: FloatArray) -> None:
         """Take in what samples found loaded.
@@ -369,18 +371,19 @@ class LinkMixture:
         """Take in a few samples at once; places of links that are dropped are used after them."""
         places, begun, dropped, read = [], [], [], iter(keys)
         known, unused, sample = self._known, self._unused, self._samples
-        for count in counts.tolist():
-            for key in islice(read, count):
+        for number in counts.tolist():
+            for key in islice(read, number):
                 _, place = known.pop(key, NOWHERE)
                 if not place:
-                    place = unused.pop() if unused else self._more()
+                    place = unused.pop() if unused else next(self._new)
                     begun.append(place)
                 known[key] = sample, place
                 places.append(place)
-            if sample > self._drop_after:
-                dropped += self._dropped(sample)
+            dropped += self._dropped(sample)
             sample += 1
-        self._samples = sample
+        self._samples, last = sample, max(begun, default=0)
+        if last >= len(self._series):
+            self._series = np.resize(self._series, last + 16 + last // 8)
         self._series[begun] = self._series[0]
         values = np.ones((len(counts), len(self._series)))
         values[np.arange(len(counts)).repeat(counts), places] = available
@@ -388,19 +391,11 @@ class LinkMixture:
         self._take(values, self._series, used, self._rule, values)
         self._unused += dropped
 
-    def _more(self) -> int:
-        """Make room for more series; return the place of one."""
-        number = len(self._series)
-        self._series = np.resize(self._series, number + 16 + number // 8)
-        self._unused += range(number, len(self._series))
-        return self._unused.pop()
-
     def _dropped(self, sample: int) -> list[int]:
         """Drop the links that are long free, if they are several; return their places."""
         least = sample - self._forget
         loaded_at, _ = next(islice(self._known.values(), DROP_AT_ONCE - 1, None), (sample, 0))
         if loaded_at >= least:
-            self._drop_after = loaded_at + self._forget
             return []
         stale = [key for key, (loaded_at, _) in self._known.items() if loaded_at < least]
         return [self._known.pop(key)[1] for key in stale]
@@ -446,29 +441,6 @@ class Standing(NamedTuple):
     mean_lost: FloatArray
 
 
-class Swing(NamedTuple):
-    """A figure that returns to what is usual from what it is at present."""
-
-    usual: float
-    present: float
-
-
-class Met(NamedTuple):
-    """What is believed of the slowest processor and the most loaded link of a job.
-
-    Attributes
-    ----------
-    cpu, bandwidth : Swing
-    past_cpu, past_bandwidth : numpy.ndarray, shape (samples,)
-        What both were at past samples.
-    """
-
-    cpu: Swing
-    bandwidth: Swing
-    past_cpu: FloatArray
-    past_bandwidth: FloatArray
-
-
 @dataclass(eq=False)
 class LoadBeliefs:
     """Believed availability of every processor and link, from the sensors unless it is the truth.
@@ -495,8 +467,8 @@ class LoadBeliefs:
     >>> from workloads.streams import Streams
     >>> load = BackgroundLoad(3, Streams(1), ConstantLoad(0.5), ConstantLoad(0.25))
     >>> beliefs = LoadBeliefs(LoadSensors(load, Streams(1)))
-    >>> beliefs.standing(600.0).cpu.tolist(), beliefs.met(600.0, np.array([0, 2])).bandwidth.present
-    ([0.5, 0.5, 0.5], 0.25)
+    >>> beliefs.standing(600.0).cpu.tolist(), beliefs.met(600.0, np.array([0, 2]))[0].tolist()
+    ([0.5, 0.5, 0.5], [0.5, 0.5, 0.25, 0.25])
     """
 
     sensors: LoadSensors
@@ -507,50 +479,40 @@ class LoadBeliefs:
     def __post_init__(self, selection: forecast.Selection) -> None:
         check_choice(("forecast", "last", "oracle", "mean"), belief=self.belief)
         POSITIVE.check(forget=self.forget)
-        sensors = self.sensors
-        self._cpu = forecast.NwsMixture(sensors.places, selection)
-        self._links = LinkMixture(selection, self.forget / sensors.every)
-        self._past = LoadPast(sensors.places)
-        self._links_loaded = 0
+        places = int(self.sensors.place_of[-1]) + 1
+        self._cpu = forecast.NwsMixture(places, selection)
+        self._links = LinkMixture(selection, self.forget / self.sensors.every)
+        self._past = LoadPast(places)
+        self._links_loaded = self._links_kept = 0
         self._links_lost = 0.0
-        self._links_kept = 0
-        self._samples = 0
         self._last_links: tuple[IntArray, FloatArray] = (np.zeros(0, np.int64), np.zeros(0))
-        self._standing: Standing | None = None
+        self._standing: Standing
 
     def _take_in(self, newest: int) -> None:
         """Take in the samples before that number."""
-        readings = self.sensors.readings(self._samples, newest)
+        past, nodes = self._past, self.sensors.load.nodes
+        readings = self.sensors.readings(past.number, newest)
+        found = self.sensors.links(past.number, newest)
+        before, keys = np.vstack((past.last, readings[:-1])), found.keys(nodes)
         if self.belief == "forecast":
             before = self._cpu.follow(readings)
-        else:
-            before = np.vstack((self._past.last, readings[:-1]))
-        self._past.add(readings, before)
-        self._take_links(newest)
-        self._samples = newest
-        self._standing = None
-
-    def _take_links(self, newest: int) -> None:
-        """Take in what the samples before that number say of the links."""
-        found = self.sensors.links(self._samples, newest)
-        self._past.add_links(found)
-        nodes, latest = self.sensors.load.nodes, int(found.counts[-1])
-        keys = found.keys(nodes)
+            self._links.take(found.counts, keys, found.available)
+        past.add(readings, before)
+        past.add_links(found)
         at_look = np.append(self._last_links[0], keys + nodes**2 * (found.looks() + 1))
         self._links_kept += len(set(at_look.tolist()).intersection((at_look + nodes**2).tolist()))
         self._links_lost = float(np.append(self._links_lost, 1.0 - found.available).cumsum()[-1])
         self._links_loaded += len(keys)
-        self._last_links = keys[len(keys) - latest :], found.available[len(keys) - latest :]
-        if self.belief == "forecast":
-            self._links.take(found.counts, keys, found.available)
+        first = len(keys) - int(found.counts[-1])
+        self._last_links = keys[first:], found.available[first:]
 
     def standing(self, now: float) -> Standing:
         """Return what is believed until the next sample."""
         newest = self.sensors.sample_index(now) + 1
-        if newest > self._samples:
+        if newest > self._past.number:
             self._take_in(newest)
-        if self._standing is None:
-            places, (keys, left) = self._past.last, self._last_links
+            past, place_of = self._past, self.sensors.place_of
+            places, (keys, left) = past.last, self._last_links
             if self.belief == "forecast":
                 places, (keys, left) = self._cpu.forecast(), self._links.believed()
             elif self.belief == "mean":
@@ -561,14 +523,14 @@ class LoadBeliefs:
             rest = 1.0 - self._links_lost / loaded if loaded else 1.0
             self._standing = Standing(
                 places,
-                self._spread(places),
-                self._spread(self._past.mean),
-                tuple(map(self._spread, (*self._past.ordered, np.sort(places)))),
+                places[place_of],
+                past.mean[place_of],
+                tuple(each[place_of] for each in (*past.ordered, np.sort(places))),
                 LoadedLinks(np.array([len(keys)]), *np.divmod(keys, self.sensors.load.nodes), left),
-                self._memory(self._past.correlation()),
+                self._memory(past.correlation()),
                 self._memory(kept),
-                (loaded / max(self._samples, 1), rest),
-                self._past.lost,
+                (loaded / past.number, rest),
+                past.lost,
             )
         return self._standing
 
@@ -578,43 +540,41 @@ class LoadBeliefs:
             return -1.0
         return float(self.sensors.every / -np.log(max(kept, LEAST_MEMORY))) if kept < 1 else np.inf
 
-    def _spread(self, places: FloatArray) -> FloatArray:
-        """Return values of the sensors' places as values of the processors."""
-        return places[self._places(np.arange(self.sensors.load.processors))]
-
-    def _places(self, processors: IntArray) -> IntArray:
-        """Return which of the sensors' places processors are read at."""
-        if self.sensors.per == "processor":
-            return processors
-        return processors // self.sensors.load.processors_per_node
-
-    def met(self, now: float, processors: IntArray) -> Met:
+    def met(self, now: float, processors: IntArray) -> tuple[FloatArray, FloatArray]:
         """Return what is believed of the slowest of these processors, and of their links.
 
         The least of the forecasts is corrected by how far it was from the least of
         the readings on average.
+
+        Returns
+        -------
+        figures : numpy.ndarray, shape (4,)
+            CPU of the slowest processor as it usually is and as it is at present, and the
+            same of the bandwidth of the most loaded link.
+        past : numpy.ndarray, shape (2, samples)
+            What both were at past samples.
         """
-        standing, places = self.standing(now), self._places(processors)
+        standing, places = self.standing(now), self.sensors.place_of[processors]
         read, believed = self._past.least(places)
-        usual, present = float(read.mean()), float(standing.places[places].min())
+        usual = read.mean()
+        present = self._at_present(usual, believed, standing.places[places].min())
         inside = self.sensors.load.inside(processors)
         links = self._past.lowest_link(inside)
-        left = float(links.mean())
+        left = links.mean()
         now_left = left if self.belief == "mean" else standing.links.least(inside)
         both = min(len(read), len(links))
-        cpu = self._swing(usual, believed, present)
-        return Met(cpu, Swing(left, now_left), read[-both:], links[-both:])
+        past = np.stack((read[-both:], links[-both:]))
+        return np.array([usual, present, left, now_left]), past
 
-    def _swing(self, usual: float, believed: float, present: float) -> Swing:
-        if self.belief == "mean":
-            return Swing(usual, usual)
-        if self.belief == "last":
-            return Swing(usual, present)
-        return Swing(usual, min(present * usual / believed, 1.0))
+    def _at_present(self, usual: Any, believed: Any, present: Any) -> Any:
+        """Return what is believed of the least of some, which usually is so and was so believed."""
+        if self.belief in ("mean", "last"):
+            return usual if self.belief == "mean" else present
+        return np.minimum(present * usual / believed, 1.0)
 
     def least_of_first(self, now: float, ranked: IntArray) -> tuple[FloatArray, FloatArray]:
         """Return usual and present for the first processor of a ranking, the first two, ..."""
-        standing, places = self.standing(now), self._places(ranked)
+        standing, places = self.standing(now), self.sensors.place_of[ranked]
         read, believed = self._past.least_of_first(places)
         present = np.minimum.accumulate(standing.places[places])
         if self.belief == "mean":
@@ -622,8 +582,10 @@ class LoadBeliefs:
         gap = read / believed if self.belief == "forecast" else 1.0
         return read, np.minimum(present * gap, 1.0)
 
-    def least_of_random(self, now: float, weights: list[FloatArray]) -> list[Swing]:
-        """Return what is believed of the slowest of processors drawn at random.
+    def least_of_random(
+        self, now: float, weights: list[FloatArray]
+    ) -> tuple[FloatArray, FloatArray]:
+        """Return usual and present for the slowest of processors drawn at random.
 
         Parameters
         ----------
@@ -631,8 +593,6 @@ class LoadBeliefs:
         weights : list of numpy.ndarray, shape (processors,)
             Of each number of them: how likely each rank, from the slowest on, is the lowest.
         """
-        read, believed, present = self.standing(now).ordered
-        return [
-            self._swing(float(own @ read), float(own @ believed), float(own @ present))
-            for own in weights
-        ]
+        ordered = self.standing(now).ordered
+        read, *more = (np.array([own @ each for own in weights]) for each in ordered)
+        return read, self._at_present(read, *more)

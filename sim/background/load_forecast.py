@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from functools import partial
+from functools import cache, partial
 from math import exp, expm1, log2
 
 import numpy as np
@@ -11,13 +11,11 @@ from predictors.base import FloatArray, IntArray
 from predictors.compiling import compiled, direct
 from predictors.under_load.load_aware import Conditions, LoadForm, Parts, runtime_under
 from sim.background.background import LONGEST, LoadAhead, LoadedLinks
-from sim.background.load_beliefs import LoadBeliefs, Met, RunSamples
+from sim.background.load_beliefs import LoadBeliefs, RunSamples
 
-ONE = np.ones(1, np.int64)
+ONE, NOBODY = np.ones(1, np.int64), np.zeros(0, np.int64)
 Meets = Callable[[int, float], tuple[float, float]]
 """CPU and bandwidth for a job on so many processors that runs for so many seconds."""
-PRESENT = ("forecast", "last")
-"""Beliefs that hang on what links are at present."""
 SURE = 100 * 86400.0
 """Seconds of true load that an oracle looks at; a longer run goes on at the pace so far."""
 UNKNOWN = -1
@@ -93,15 +91,13 @@ _reverting = direct(reverting)
 
 def _pace(computation: float, communication: float, seen: RunSamples, form: LoadForm) -> float:
     """Return the average share of a job that was done a second, by samples of its load."""
-    if form == "effective":
-        cpu, left = seen.cpu.min(axis=1, initial=1.0), seen.lowest_link
-        return float((1.0 / (computation / cpu + communication / left)).mean())
-    averages = seen.cpu.mean(axis=0), seen.links
-    cpu, left = (each.min(initial=1.0) for each in averages)
-    return float(1.0 / (computation / cpu + communication / left))
+    cpu, left = seen.cpu.min(axis=1, initial=1.0), seen.lowest_link
+    if form != "effective":
+        cpu, left = (each.min(initial=1.0) for each in (seen.cpu.mean(axis=0), seen.links))
+    return float((1.0 / (computation / cpu + communication / left)).mean())
 
 
-def _longer(parts: Parts, met: Met) -> float:
+def _longer(parts: Parts, figures: FloatArray, past: FloatArray) -> float:
     """Return how many times as long a job lasts as the averages of its loads say.
 
     Where processors and links are not slow at the same times, a job that waits for
@@ -110,8 +106,8 @@ def _longer(parts: Parts, met: Met) -> float:
     computation, communication = parts.computation.item(0), parts.communication.item(0)
     if not (computation > 0.0 and communication > 0.0):
         return 1.0
-    at_once = computation / met.past_cpu + communication / met.past_bandwidth
-    usual = computation / met.cpu.usual + communication / met.bandwidth.usual
+    at_once = computation / past[0] + communication / past[1]
+    usual = float(computation / figures[0] + communication / figures[2])
     return 1.0 / (float((1.0 / at_once).mean()) * usual)
 
 
@@ -168,8 +164,7 @@ class LoadForecast:
         self.free_processors: Callable[[], IntArray] = partial(np.arange, self.processors)
         self.picks_fastest = False
         self.is_usual = False
-        self._weights: dict[int, FloatArray] = {}
-        self._chances: dict[int, FloatArray] = {}
+        self.least_of, self._chances = cache(self._least_of), cache(self._worst_links)
         self._ahead = LoadAhead(self._load)
         self._no_ranking = np.full((1, 2, self.processors + 1), np.nan)
         self._none = [np.zeros(DOUBLINGS, np.int64), self._no_ranking]
@@ -245,24 +240,19 @@ class LoadForecast:
         delay : float
             After how many seconds from now the job would start.
         """
-        if form != "effective":
-            conditions: Conditions = partial(self._least_average_of, processors, delay)
-        elif self._is_true:
+        if form == "effective" and self._is_true:
             return self._true_runtime(parts, processors, self.now + delay)
-        else:
-            met = self._beliefs.met(self.now, processors)
-            both = np.array([*met.cpu, *met.bandwidth])[:, None]
-            course = (*self._memories(), delay, _longer(parts, met))
-            conditions = partial(self._effective, ONE, both, course, self._none)
-        return runtime_under(parts, conditions).item()
+        if form == "effective":
+            figures, past = self._beliefs.met(self.now, processors)
+            course = (*self._memories(), delay, _longer(parts, figures, past))
+            given = course, ONE, figures[:, None], *self._none
+            return runtime_under(parts, lambda horizon: _reverting(horizon, *given)[0]).item()
 
-    def _least_average_of(
-        self, processors: IntArray, delay: float, horizon: FloatArray
-    ) -> FloatArray:
-        """Return the least of the averages on these processors."""
-        seconds = horizon.item()
-        cpu = self.cpu(seconds, delay)[processors].min()
-        return np.array([[cpu], [self.bandwidth(processors, self.links(seconds, delay))]])
+        def met(_: int, horizon: float) -> tuple[float, float]:
+            cpu = self.cpu(horizon, delay)[processors].min()
+            return cpu, self.bandwidth(processors, self.links(horizon, delay))
+
+        return runtime_under(parts, partial(self._by_count, met, ONE)).item()
 
     def _true_runtime(self, parts: Parts, processors: IntArray, start: float) -> float:
         """Run a job of these parts on the machine from `start` on; return its seconds."""
@@ -342,8 +332,16 @@ class LoadForecast:
             self._ranked_at, self._rankings = self.now, self._none
             if self.picks_fastest:
                 self._rankings = [np.full(DOUBLINGS, UNKNOWN), self._no_ranking]
-        course = (*self._memories(), 0.0, 1.0)
-        return partial(self._effective, counts, both, course, self._rankings)
+        course, rankings = (*self._memories(), 0.0, 1.0), self._rankings
+
+        def effective(horizon: FloatArray) -> FloatArray:
+            while True:
+                found, missing = _reverting(horizon, course, counts, both, *rankings)
+                if missing == UNKNOWN:
+                    return np.asarray(found)
+                self._rank(missing, rankings)
+
+        return effective
 
     def _by_count(self, meets: Meets, counts: IntArray, horizon: FloatArray) -> FloatArray:
         """Return what jobs meet, one after the other."""
@@ -353,7 +351,7 @@ class LoadForecast:
     def _true(self, count: int, horizon: float) -> tuple[float, float]:
         """Return the effective load as it will be."""
         ranked = self.fastest(horizon)
-        if ranked is not None and count <= ranked.size:
+        if count <= ranked.size:
             end = self.now + min(horizon, LONGEST)
             return self._load.effective(ranked[:count], self.now, end)
         cpu, lost = self._ahead.average(self.now, horizon)
@@ -362,10 +360,10 @@ class LoadForecast:
     def _least_average(self, count: int, horizon: float) -> tuple[float, float]:
         """Return the least of the averages."""
         if self.is_usual:
-            values, ranked = self._beliefs.standing(self.now).mean, None
+            values, ranked = self._beliefs.standing(self.now).mean, NOBODY
         else:
             values, ranked = self.cpu(horizon), self.fastest(horizon)
-        if ranked is not None and count <= ranked.size:
+        if count <= ranked.size:
             cpu = values.item(ranked[count - 1])
         else:
             cpu = float(self.least_of(count) @ np.sort(values))
@@ -381,7 +379,7 @@ class LoadForecast:
             share = share_left(standing.link_memory, horizon)
             spared = (1.0 - chance) ** number
             return float(spared + (1.0 - spared) * (1.0 - (1.0 - left) * share))
-        return 1.0 - self.worst_of(count, np.sort(1.0 - self.links(horizon).available)[::-1])
+        return 1.0 - self.worst_of(count, self.links(horizon).lost()[0])
 
     # The effective load as samples let it be believed: from what it is now it returns to what is
     # usual. They say what that was for any processors, and what the least of forecasts is worth.
@@ -390,26 +388,11 @@ class LoadForecast:
         standing = self._beliefs.standing(self.now)
         return standing.memory, standing.link_memory
 
-    def _effective(
-        self,
-        counts: IntArray,
-        both: FloatArray,
-        course: tuple[float, ...],
-        rankings: list[np.ndarray],
-        horizon: FloatArray,
-    ) -> FloatArray:
-        """Return the effective load as it returns from what it is at present to what is usual."""
-        while True:
-            found, missing = _reverting(horizon, course, counts, both, *rankings)
-            if missing == UNKNOWN:
-                return np.asarray(found)
-            self._rank(missing, rankings)
-
     def _rank(self, doublings: int, rankings: list[np.ndarray]) -> None:
         """Reckon what the fastest processors over so many doublings of a second meet."""
         (places, known), ranked = rankings, self.fastest(2.0**doublings)
         places[doublings] = 0
-        if ranked is not None and ranked.size:
+        if ranked.size:
             places[doublings], new = len(known), self._no_ranking.copy()
             new[0, :, 1 : ranked.size + 1] = self._beliefs.least_of_first(self.now, ranked)
             rankings[1] = np.concatenate((known, new))
@@ -417,37 +400,35 @@ class LoadForecast:
     def _usual_and_present(self, counts: IntArray) -> FloatArray:
         """Return CPU and bandwidth for so many processors drawn at random, as usual and now."""
         beliefs = self._beliefs
-        sample, has_present = beliefs.sensors.sample_index(self.now), beliefs.belief in PRESENT
+        sample = beliefs.sensors.sample_index(self.now)
         if sample != self._sample:
             self._sample, self._any = sample, np.full((4, self.processors + 1), np.nan)
             usual = present = beliefs.standing(self.now).mean_lost
-            if has_present:
-                present = np.sort(1.0 - self.links(0.0).available)[::-1]
+            if beliefs.belief in ("forecast", "last"):  # what links are at present matters
+                present = self.links(0.0).lost()[0]
             self._lost = usual, present
         asked = counts[np.isnan(self._any[0, counts])].tolist()
         if asked:
-            cpu = beliefs.least_of_random(self.now, [self.least_of(count) for count in asked])
-            links = ([1.0 - self.worst_of(count, lost) for count in asked] for lost in self._lost)
-            self._any[:, asked] = (*zip(*cpu, strict=True), *links)
+            weights = [self.least_of(count) for count in asked]
+            self._any[:2, asked] = beliefs.least_of_random(self.now, weights)
+            links = [[1.0 - self.worst_of(count, lost) for count in asked] for lost in self._lost]
+            self._any[2:, asked] = links
         return self._any.take(counts, axis=1)
 
     # Who may get what
 
-    def least_of(self, count: int) -> FloatArray:
+    def _least_of(self, count: int) -> FloatArray:
         """Return how likely each rank is the lowest of so many processors drawn at random.
 
         The lowest of n out of P is that of rank k, from 0, with probability
         C(P - 1 - k, n - 1) / C(P, n).
         """
-        weights = self._weights.get(count)
-        if weights is None:
-            total = self.processors
-            weights = np.zeros(total)
-            weights[0] = count / total
-            rank = np.arange(1, total - count + 1)
-            ratios = (total - count - rank + 1) / (total - rank)
-            weights[1 : total - count + 1] = weights[0] * np.cumprod(ratios)
-            self._weights[count] = weights
+        total = self.processors
+        weights = np.zeros(total)
+        weights[0] = count / total
+        rank = np.arange(1, total - count + 1)
+        ratios = (total - count - rank + 1) / (total - rank)
+        weights[1 : total - count + 1] = weights[0] * np.cumprod(ratios)
         return weights
 
     def chance_of_a_link(self, count: int) -> float:
@@ -465,18 +446,14 @@ class LoadForecast:
         lost : numpy.ndarray, shape (links,)
             What links lack of their bandwidth, those that lack most first.
         """
-        chances = self._chances.get(count)
-        if chances is None or len(chances) < lost.size:
-            chance = self.chance_of_a_link(count)
-            chances = np.asarray(chance * (1.0 - chance) ** np.arange(2 * lost.size), float)
-            self._chances[count] = chances
-        return float(chances[: lost.size] @ lost)
+        return float(self._chances(count, 2 ** lost.size.bit_length())[: lost.size] @ lost)
 
-    def fastest(self, horizon: float) -> IntArray | None:
-        """Return the free processors, the fastest first, where the policy picks those."""
-        if not self.picks_fastest:
-            return None
-        free = self.free_processors()
-        if not free.size:
-            return free
-        return free[np.argsort(-self.cpu(horizon)[free], kind="stable")]
+    def _worst_links(self, count: int, links: int) -> FloatArray:
+        """Return how likely each of so many links is the worst that such a job has."""
+        chance = self.chance_of_a_link(count)
+        return np.asarray(chance * (1.0 - chance) ** np.arange(links), float)
+
+    def fastest(self, horizon: float) -> IntArray:
+        """Return the free processors, the fastest first; none where the policy picks no such."""
+        free = self.free_processors() if self.picks_fastest else NOBODY
+        return free[np.argsort(-self.cpu(horizon)[free], kind="stable")] if free.size else free

@@ -8,7 +8,6 @@ from typing import NamedTuple, Protocol
 
 import numpy as np
 from numpy.random import Generator
-from numpy.typing import NDArray
 
 from predictors.base import FloatArray
 from sim.errors import AT_LEAST_1, POSITIVE_AND_FINITE, POSITIVE_SHARE, SHARE, ConfigError
@@ -343,9 +342,7 @@ class PeriodicLoad:
         SHARE.check(spread=self.spread)
         AT_LEAST_1.check(pairs=self.pairs)
 
-    def _available(
-        self, time: NDArray[np.floating], depth: FloatArray, shift: FloatArray
-    ) -> FloatArray:
+    def _available(self, time: FloatArray, depth: FloatArray, shift: FloatArray) -> FloatArray:
         turn = (time[None, :] / self.period - shift[:, None]) * 2 * np.pi
         return np.asarray(1.0 - depth[:, None] * 0.5 * (1 - np.cos(turn)), float)
 

@@ -2,14 +2,17 @@
 
 import csv
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass
-from itertools import chain, pairwise, repeat
+from itertools import chain, count, pairwise, repeat
+from math import isfinite
 from pathlib import Path
 from typing import Literal
 
 import numpy as np
 from numpy.random import Generator
 
+from predictors.base import FloatArray
 from sim.background.models import BatchedCpu, LinkRow
 from sim.errors import SimError, check_choice
 
@@ -24,24 +27,13 @@ class LoadFileError(SimError):
     """A file of recorded load that cannot be played; the message names file, line and field."""
 
 
-@dataclass(frozen=True)
-class Recorded:
-    """Recorded intervals of each place: a node, or an ordered pair of nodes.
-
-    Attributes
-    ----------
-    series : dict
-        Place to rows (start, end, available), without gap or overlap.
-    start, end : float
-        The span that the file covers, seconds.
-    """
-
-    series: dict[tuple[int, ...], list[tuple[float, float, float]]]
-    start: float
-    end: float
+Series = dict[tuple[int, ...], FloatArray]
+"""Rows (start, end, available) of each place, a node or an ordered pair of nodes, in order."""
+Row = tuple[int, tuple[int, ...], float, float, float]
+"""Line, place, start, end and available fraction."""
 
 
-def read_load(path: Path, nodes: int, columns: tuple[str, ...]) -> Recorded:
+def read_load(path: Path, nodes: int, columns: tuple[str, ...]) -> tuple[Series, float, float]:
     """Read a CSV file of recorded load and check every row.
 
     Parameters
@@ -54,6 +46,13 @@ def read_load(path: Path, nodes: int, columns: tuple[str, ...]) -> Recorded:
         Nodes of the machine, numbered from 0.
     columns : tuple of str
         `CPU_COLUMNS` or `NETWORK_COLUMNS`.
+
+    Returns
+    -------
+    series : dict
+        Without gap or overlap.
+    start, end : float
+        The span that the file covers, seconds.
 
     Raises
     ------
@@ -99,62 +98,56 @@ def _lines(path: Path) -> list[tuple[int, list[str]]]:
         raise LoadFileError(f"{path}: cannot be read as CSV ({why})") from error
 
 
-Row = tuple[int, tuple[int, ...], float, float, float]
-
-
 def _row(file: str, line: int, fields: dict[str, str], nodes: int) -> Row:
-    """Check one line; return it as line, place, start, end, available."""
+    """Check one line, and return it."""
+    numbers: dict[str, float] = {}
 
-    def fail(name: str, wanted: str) -> LoadFileError:
-        return LoadFileError(f"{file}: line {line}: {name} must be {wanted}, got {fields[name]!r}")
+    def check(name: str, wanted: str, holds: bool) -> None:
+        if not holds:
+            raise LoadFileError(
+                f"{file}: line {line}: {name} must be {wanted}, got {fields[name]!r}"
+            )
 
-    numbers = {}
     for name, text in fields.items():
-        try:
+        with suppress(ValueError):
             numbers[name] = float(text.replace("_", "?"))  # Python's digit groups are not CSV
-        except ValueError as error:
-            raise fail(name, "a number") from error
-        if not np.isfinite(numbers[name]):
-            raise fail(name, "a finite number")
+        check(name, "a number", name in numbers)
+        check(name, "a finite number", isfinite(numbers[name]))
     *where, value = list(fields)[2:]
     for name in where:
-        if numbers[name] not in range(nodes):
-            raise fail(name, f"a node of this machine, 0 to {nodes - 1}")
+        check(name, f"a node of this machine, 0 to {nodes - 1}", numbers[name] in range(nodes))
     place = tuple(int(numbers[name]) for name in where)
-    if len(place) == 2 and place[0] == place[1]:
-        raise fail("destination", "a node other than the source")
-    if not 0 < numbers[value] <= 1:
-        raise fail(value, "in (0, 1]")
-    if not numbers["start_time"] < numbers["end_time"]:
-        raise fail("end_time", f"later than start_time, {fields['start_time']}")
-    return line, place, numbers["start_time"], numbers["end_time"], numbers[value]
+    check(name, "a node other than the source", len(set(place)) == len(place))
+    check(value, "in (0, 1]", 0 < numbers[value] <= 1)
+    start, end = numbers["start_time"], numbers["end_time"]
+    check("end_time", f"later than start_time, {fields['start_time']}", start < end)
+    return line, place, start, end, numbers[value]
 
 
-def _collect(file: str, rows: list[Row]) -> Recorded:
+def _collect(file: str, rows: list[Row]) -> tuple[Series, float, float]:
     """Sort rows by place and time; refuse gaps and overlaps."""
     start, end = min(row[2] for row in rows), max(row[3] for row in rows)
-    series: dict[tuple[int, ...], list[tuple[float, float, float]]] = {}
+    series: Series = {}
     for place in sorted({row[1] for row in rows}):
         own = sorted((row for row in rows if row[1] == place), key=lambda row: row[2])
         name = "node " + str(place[0]) if len(place) == 1 else f"link {place[0]} -> {place[1]}"
-        for before, after in pairwise(own):
-            if after[2] < before[3] - TOUCH:
+        for (earlier, _, _, until, _), (line, _, begin, _, _) in pairwise(own):
+            said = f"{file}: line {line}: {name}"
+            if begin < until - TOUCH:
                 raise LoadFileError(
-                    f"{file}: line {after[0]}: {name} overlaps line {before[0]}: "
-                    f"start_time {after[2]:g} lies before its end_time {before[3]:g}"
+                    f"{said} overlaps line {earlier}: "
+                    f"start_time {begin:g} lies before its end_time {until:g}"
                 )
-            if after[2] > before[3] + TOUCH:
-                raise LoadFileError(
-                    f"{file}: line {after[0]}: {name} has a gap "
-                    f"from {before[3]:g} to {after[2]:g} s"
-                )
-        if own[0][2] > start + TOUCH or own[-1][3] < end - TOUCH:
+            if begin > until + TOUCH:
+                raise LoadFileError(f"{said} has a gap from {until:g} to {begin:g} s")
+        (_, _, begin, _, _), (line, _, _, until, _) = own[0], own[-1]
+        if begin > start + TOUCH or until < end - TOUCH:
             raise LoadFileError(
-                f"{file}: line {own[-1][0]}: {name} has a gap: it covers {own[0][2]:g} to "
-                f"{own[-1][3]:g} s, the file {start:g} to {end:g} s"
+                f"{file}: line {line}: {name} has a gap: it covers {begin:g} to {until:g} s, "
+                f"the file {start:g} to {end:g} s"
             )
-        series[place] = [(row[2], row[3], row[4]) for row in own]
-    return Recorded(series, start, end)
+        series[place] = np.array([row[2:] for row in own])
+    return series, start, end
 
 
 @dataclass(frozen=True)
@@ -184,15 +177,14 @@ class RecordedLoad:
 
     def cpu(self, processors: int, per_node: int, rng: Generator, origin: float) -> BatchedCpu:
         """Begin the load of the processors."""
-        recorded = read_load(Path(self.path), -(-processors // per_node), CPU_COLUMNS)
-        node_of, first = np.arange(processors) // per_node, recorded.start
-        begins = {node: [row[0] - first for row in rows] for node, rows in recorded.series.items()}
-        changes = np.unique(np.concatenate(list(begins.values())))
+        series, start, end = read_load(Path(self.path), -(-processors // per_node), CPU_COLUMNS)
+        node_of = np.arange(processors) // per_node
+        changes = np.unique(np.concatenate([rows[:, 0] for rows in series.values()]) - start)
         values = np.ones((processors, len(changes)))
-        for place, rows in recorded.series.items():
-            which = np.searchsorted(begins[place], changes, side="right") - 1
-            values[node_of == place[0]] = np.array([row[2] for row in rows])[which]
-        lap = np.diff(changes, append=recorded.end - first)[None, :], values
+        for (node,), rows in series.items():
+            which = np.searchsorted(rows[:, 0] - start, changes, side="right") - 1
+            values[node_of == node] = rows[which, 2]
+        lap = np.diff(changes, append=end - start)[None, :], values
         several = -(-AT_ONCE // len(changes))
         after = np.tile(lap[0], several), np.tile(lap[1], several)
         if self.beyond == "free":
@@ -202,19 +194,16 @@ class RecordedLoad:
 
     def links(self, nodes: int, rng: Generator, origin: float) -> Iterator[LinkRow]:
         """Begin the load of the links between nodes."""
-        recorded = read_load(Path(self.path), nodes, NETWORK_COLUMNS)
-        return self._link_rows(recorded, origin)
-
-    def _link_rows(self, recorded: Recorded, origin: float) -> Iterator[LinkRow]:
-        span, lap = recorded.end - recorded.start, 0
+        series, first, last = read_load(Path(self.path), nodes, NETWORK_COLUMNS)
         rows = sorted(
-            (start, end, source, destination, available)
-            for (source, destination), series in recorded.series.items()
-            for start, end, available in series
+            (start, end, *link, available)
+            for link, own in series.items()
+            for start, end, available in own.tolist()
             if available < 1
         )
-        while rows and (lap == 0 or self.beyond == "repeat"):
-            shift = origin - recorded.start + lap * span
-            for start, end, source, destination, available in rows:
-                yield start + shift, end + shift, source, destination, available
-            lap += 1
+        laps = count() if self.beyond == "repeat" and rows else range(1)
+        return (
+            (start + shift, end + shift, *link, available)
+            for shift in (origin - first + lap * (last - first) for lap in laps)
+            for start, end, *link, available in rows
+        )

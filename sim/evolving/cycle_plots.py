@@ -89,7 +89,7 @@ def cycle_series(
     total = float(truth.runtimes(job, np.array([count]))[0])
     attempt = Attempt(scene.saving, run, count, total, len(held))
     cells, begins, ends = attempt.cycles(0.0, attempt.wall)
-    if isinstance(machine, FailingMachine) and machine.phases is not None:
+    if isinstance(machine, FailingMachine) and machine.interference > 0.0:
         start = float(records.run_start[job])
         begins, ends = (machine.walls(start, at, nodes) - start for at in (begins, ends))
     measured = ends - begins

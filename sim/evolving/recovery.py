@@ -1,7 +1,6 @@
 """Runs in which nodes fail or jobs evolve: interruptions, restarts, outages, and how they begin."""
 
 from collections import Counter
-from collections.abc import Iterator
 from dataclasses import replace
 from functools import partial
 from math import inf
@@ -22,7 +21,6 @@ from sim.evolving.stages import Stages
 from sim.machine.failing import FailingMachine, NodeEvent
 from sim.state.decisions import Decision, Requeue
 from sim.state.machine_state import Run
-from sim.state.processors import count_processors
 from sim.state.records import Outages, Records, Recoveries
 
 GIVEN_UP = "interrupted more often than cluster.max_restarts"
@@ -92,7 +90,7 @@ class Recovery(Collaborator):
         machine = setup.machine
         self._engine, self._state, self._clock = engine, engine.state, engine.clock
         self._evolving = evolving
-        engine.work = self.work = Stages(setup.trace, setup.truth, machine, evolving)
+        engine.work = self.work = Stages(setup, evolving)
         engine.ends_first = True
         if engine.preferences.watches_health:
             engine.state.health = {}
@@ -151,7 +149,7 @@ class Recovery(Collaborator):
         self._follow_no_longer(run)
         engine.log.interrupt(run, self._clock._now)
         if self.work.evolves(job):
-            state.left[job] = self.work.left(job)
+            state.left[job] = 1.0 - self.work.done(job)
         engine.beliefs.forget(job)
         if self._goes_ahead:
             state.ahead.add(job)
@@ -289,19 +287,17 @@ class NodeOutages(Collaborator):
     def __init__(self, engine: Engine, machine: FailingMachine, recovery: Recovery) -> None:
         self._shrunk = 0
         self._engine, self._machine, self._recovery = engine, machine, recovery
-        self._ended: list[tuple[int, float, float]] = []
+        self._ended: list[tuple[float, float, int]] = []
         self._failed_at: dict[int, float] = {}
-        failures = machine.failures
-        self._events: Iterator[NodeEvent] = iter(()) if failures is None else failures.events()
+        self._events = machine.events()
         self._expect_next()
 
     def started(self, run: Run, planned: float, predicted: float) -> float:
         """Refuse to begin a job once more, and from zero, that cannot be expected to end."""
         job, processors, again, machine = run.job, run.processors, run.number, self._machine
         work = self._recovery.work
-        if again < TRIES or work.evolves(job):
-            return predicted
-        if machine.shrink_off_failed and self._engine.malleable[job]:
+        shrinks = machine.shrink_off_failed and self._engine.malleable[job]
+        if again < TRIES or shrinks or work.evolves(job):
             return predicted
         runtime = work.runtime(job, processors)
         starts = machine.expected_starts(runtime, processors)
@@ -324,13 +320,17 @@ class NodeOutages(Collaborator):
         if self._machine.shrink_off_failed:
             counters["shrunk_runs"] = float(self._shrunk)
         end = float(records.end_time.max(initial=0.0))  # of outages that still last too
-        lasting = [(node, begin, end) for node, begin in self._failed_at.items() if begin < end]
-        nodes, start, stop = np.array([*self._ended, *lasting], float).reshape(-1, 3).T.copy()
-        ranges = (self._machine.processors_of(int(node)) for node in nodes)
-        width = np.array([count_processors((one,)) for one in ranges], np.int64)
-        outages = Outages(start, np.minimum(stop, end), width)
+        failed = self._failed_at.items()
+        lasting = [(begin, end, self._width(node)) for node, begin in failed if begin < end]
+        start, stop, width = np.array([*self._ended, *lasting], float).reshape(-1, 3).T.copy()
+        outages = Outages(start, np.minimum(stop, end), width.astype(np.int64))
         recoveries = replace(records.recoveries, outages=outages)
         return replace(records, counters=counters, recoveries=recoveries)
+
+    def _width(self, node: int) -> int:
+        """Return how many processors a node has."""
+        first, last = self._machine.processors_of(node)
+        return last - first + 1
 
     def _expect_next(self) -> None:
         """Wait for the next failure or repair."""
@@ -353,7 +353,7 @@ class NodeOutages(Collaborator):
             self._fail(event.node)
         else:
             state, failed_at = engine.state, self._failed_at.pop(event.node)
-            self._ended.append((event.node, failed_at, engine.clock._now))
+            self._ended.append((failed_at, engine.clock._now, self._width(event.node)))
             state.repair(event.node)
             state.release((self._machine.processors_of(event.node),))
         self._disturb()
@@ -365,26 +365,21 @@ class NodeOutages(Collaborator):
         self._engine.ask_for_pass()
 
     def _fail(self, node: int) -> None:
-        """End what runs on a node, and take its processors out of service."""
-        engine, now = self._engine, self._engine.clock._now
-        first, last = self._machine.processors_of(node)
-        self._lose(first, last)
-        self._failed_at[node] = now
-        engine.state.allocate_named(((first, last),))
-        self._believe(node, now, max(self._machine.repair, 1.0))
-
-    def _lose(self, first: int, last: int) -> None:
-        """End what runs on processors from first to last, or let it go on without them."""
-        engine, seconds = self._engine, self._machine.shrink_seconds
-        shrink = engine.resizer.shrink_off if self._machine.shrink_off_failed else None
+        """Take a node out of service; end what runs there, or let it go on without it."""
+        engine, machine, now = self._engine, self._machine, self._engine.clock._now
+        first, last = machine.processors_of(node)
         for run in sorted(engine.state.running.values(), key=lambda run: run.job):
             spans = [(max(low, first), min(high, last)) for low, high in run.nodes]
             lost = tuple((low, high) for low, high in spans if low <= high)
-            if lost and shrink is not None and shrink(run, lost, seconds, engine.clock._now):
+            shrinks = lost and machine.shrink_off_failed
+            if shrinks and engine.resizer.shrink_off(run, lost, machine.shrink_seconds, now):
                 engine.state.release(lost)
                 self._shrunk += 1
             elif lost:
                 self._recovery.interrupt(run)
+        self._failed_at[node] = now
+        engine.state.allocate_named(((first, last),))
+        self._believe(node, now, max(machine.repair, 1.0))
 
     def _believe(self, node: int, began: float, seconds: float) -> None:
         """Believe that a node is back after so many seconds."""
@@ -392,7 +387,7 @@ class NodeOutages(Collaborator):
         engine, state = self._engine, self._engine.state
         is_over = engine.log.ended == len(engine.submit)
         end = inf if is_over else began + seconds
-        state.fail(node, end, count_processors((self._machine.processors_of(node),)))
+        state.fail(node, end, self._width(node))
         if not is_over:
             EventNotice(engine.clock, end, EXPIRY, self._prolong, (node, began, end))
 

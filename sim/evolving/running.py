@@ -8,7 +8,6 @@ Beside the engine's the truth is asked once: for what it cost a job not to get w
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from heapq import heappop, heappush
 from math import ceil, inf
 from typing import Any
 
@@ -30,6 +29,8 @@ from sim.state.run_state import rounded
 
 WINDOW = 32
 """Latest cycles from which a job takes its speed."""
+Expect = Callable[[Run, float, str], None]
+"""Lets a run end at a time with an outcome."""
 
 
 class Follower(Collaborator):
@@ -70,19 +71,18 @@ class Renewal(Follower):
         self._renewals = 0
         self._predictor, self._work, self._scene = predictor, work, scene
         self._move = engine.move_believed_end
-        self._due: list[tuple[float, int, int]] = []
+        self._due: dict[int, float] = {}
         self._running: dict[int, tuple[Run, float]] = {}
 
     def begin(self, run: Run, now: float) -> None:
         """Follow a run that begins, or goes on with other processors, at `now`."""
-        job = run.job
-        if job not in self._running:
-            heappush(self._due, (now + self._predictor.renew_every, job, run.number))
-        self._running[job] = (run, 0.0)
+        self._due.setdefault(run.job, now + self._predictor.renew_every)
+        self._running[run.job] = (run, 0.0)
 
     def end(self, run: Run) -> None:
         """Follow a run no longer."""
         self._running.pop(run.job, None)
+        self._due.pop(run.job, None)
         self._predictor.forget(run.job)
 
     def expired(self, run: Run, now: float) -> bool:
@@ -96,15 +96,11 @@ class Renewal(Follower):
 
     def before_pass(self, now: float) -> None:
         """Renew the beliefs about the runs whose turn it is."""
-        due = self._due
-        while due and due[0][0] <= now:
-            _, job, number = heappop(due)
-            if job in self._running and self._running[job][0].number == number:
-                # Long runs change slowly; at least a moment later, or this would not end.
-                ran = now - self._running[job][0].start
-                again = max(self._predictor.renew_every, RENEWAL_SHARE * ran, 1.0)
-                heappush(due, (now + again, job, number))
-                self.renew(job, now)
+        for _, job in sorted((due, job) for job, due in self._due.items() if due <= now):
+            # Long runs change slowly.
+            ran = now - self._running[job][0].start
+            self._due[job] = now + max(self._predictor.renew_every, RENEWAL_SHARE * ran, 1.0)
+            self.renew(job, now)
 
     def renew(self, job: int, now: float) -> bool:
         """Renew the belief about a run from its fresh cycles; say whether there is one."""
@@ -173,13 +169,7 @@ class Asker(Follower):
         Lets an evolving run end at a time with an outcome, whatever was expected before.
     """
 
-    def __init__(
-        self,
-        scene: EvolvingScene,
-        work: Stages,
-        engine: Engine,
-        expect: Callable[[Run, float, str], None],
-    ) -> None:
+    def __init__(self, scene: EvolvingScene, work: Stages, engine: Engine, expect: Expect) -> None:
         self._engine, self._expect = engine, expect
         self._asked: list[Asked] = []
         self._denied_wait = 0.0
@@ -189,8 +179,8 @@ class Asker(Follower):
         self._standing: dict[tuple[int, str], Asked] = {}
         self._denied: dict[int, tuple[Asked, float, float]] = {}
         """What is asked and not granted, since when, and what a second without it costs."""
-        self._short_of_time: set[int] = set()
         self._cut_short: dict[int, float] = {}
+        """Of jobs that asked for time in vain, when they were stopped for it; infinite before."""
 
     # Looks
 
@@ -198,8 +188,7 @@ class Asker(Follower):
         """Follow a run that begins, or goes on in another way, at `now`."""
         job, own = run.job, self._jobs.get(run.job)
         if own is None or own.run is not run:
-            self._short_of_time.discard(job)
-            self._denied_wait += now - self._cut_short.pop(job, now)
+            self._denied_wait += max(now - self._cut_short.pop(job, inf), 0.0)
             trend = CellTrend() if own is None else own.trend
             own = self._jobs[job] = _Self(run, trend, self._model(run))
         elif own.ahead.nprocs != run.processors:
@@ -251,7 +240,7 @@ class Asker(Follower):
 
     def stopped(self, run: Run, now: float) -> None:
         """Note that a run ended for its limit: if it had asked for more, its wait is the price."""
-        if run.job in self._short_of_time:
+        if run.job in self._cut_short:
             self._cut_short[run.job] = now
 
     def ended(self, run: Run, status: str) -> None:
@@ -281,25 +270,19 @@ class Asker(Follower):
     def _wanted(self, own: _Self) -> int:
         """Return the count that a job would have by its own predictions."""
         run, asks = own.run, self._asks
-        bound = asks.efficiency
-        count = run.processors if bound is None else self._efficient(run, bound)
+        counts, count = self._view.counts(run.job), run.processors
+        if asks.efficiency is not None:
+            curve = self._view.curve(run.job, np.concatenate(([1], counts)))
+            if curve is not None:
+                good = counts[curve[0] >= asks.efficiency * counts * curve[1:]]
+                count = int(good[-1] if good.size else counts[0])
         memory = self._scene.saving.memory
         if asks.memory and memory is not None and own.trend.count:
             reach = self._pause(run, self._clock._now) / own.mean
             cells = own.trend.ahead(np.array([0.0, reach])).max()
             count = max(count, ceil(cells / memory))
-        counts = self._view.counts(run.job)
         place = int(np.searchsorted(counts, count, side="left"))
         return int(counts[min(place, counts.size - 1)])
-
-    def _efficient(self, run: Run, bound: float) -> int:
-        """Return the most processors that are predicted to keep an efficiency."""
-        counts = self._view.counts(run.job)
-        curve = self._view.curve(run.job, np.concatenate(([1], counts)))
-        if curve is None:
-            return run.processors
-        good = counts[curve[0] >= bound * counts * curve[1:]]
-        return int(good[-1]) if good.size else int(counts[0])
 
     def _ask_walltime(self, own: _Self, now: float) -> None:
         """Ask for time if the rest is predicted not to fit, checkpoints and load included."""
@@ -315,7 +298,7 @@ class Asker(Follower):
         if until <= limit:
             self._answer(run.job, "walltime", "withdrawn")
             return
-        self._short_of_time.add(run.job)
+        self._cut_short[run.job] = inf
         self._ask(run, "walltime", run.processors, until, until - limit)
 
     def _ask(
@@ -349,7 +332,7 @@ class Asker(Follower):
             if kind == "processors":
                 self._settle(job, now)
             else:
-                self._short_of_time.discard(job)
+                self._cut_short.pop(job, None)
 
     # What a policy says to requests
 
@@ -390,15 +373,16 @@ class Asker(Follower):
     def _give_processors(self, run: Run, grant: Grant, asked: Request) -> None:
         """Let a run go on with the processors that it asked for, from its next cycle on."""
         engine, now = self._engine, self._clock._now
-        pending = self._work.until_cycle_end(run, now)
-        if pending is None:
+        found = self._work.cycle_end(run, now)
+        pending = 0.0 if found is None else found[0] - now
+        if found is None:
             self._reply(grant, "withdrawn")
         elif pending > 0.0 and asked.processors < run.processors:
             # Until then it needs what it gives back.
             EventNotice(engine.clock, now + pending, FAILURE, self._take_in, (run, grant))
         else:
             self._reply(grant, "granted")
-            self._work.finish_cycle(run, now)
+            self._work.go_on_from(run, *found)
             engine.resizer.grant(run, asked.processors, grant.cost, pending, now)
 
     def _lengthen(self, run: Run, grant: Grant, asked: Request) -> None:

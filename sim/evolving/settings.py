@@ -1,6 +1,5 @@
 """How the jobs of a run evolve, save their work and answer for their limits (``evolving``)."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from math import inf
 
@@ -24,7 +23,7 @@ from sim.errors import (
 from sim.machine.base import Dedicated
 from sim.machine.failing import FailingMachine
 from workloads.evolving.cycle_costs import CycleMachine
-from workloads.evolving.phases import Deal, EvolvingJobs, EvolvingRuns
+from workloads.evolving.phases import EvolvingJobs, EvolvingRuns
 from workloads.streams import Streams
 
 
@@ -146,8 +145,8 @@ class EvolvingScene:
         return replace(self, before=self.before + jobs)
 
 
-@dataclass(frozen=True, kw_only=True)
-class Evolving:
+@dataclass(eq=False, kw_only=True)
+class Evolving(EvolvingJobs):
     """A share of the jobs adapts its mesh, cycle by cycle; how they save it and stop in time.
 
     Parameters
@@ -200,11 +199,6 @@ class Evolving:
     100
     """
 
-    share: float = 1.0
-    decks: Sequence[str] = ("timing_a", "timing_b", "timing_c")
-    deal: Deal = "draw"
-    machine: str = "itanium2"
-    cycles: int | None = None
     interval: IntervalRule = field(default_factory=DalyRule)
     cost: float = 10.0
     cost_per_cell: float = 0.0
@@ -232,7 +226,7 @@ class Evolving:
             raise ConfigError(f"evolving.{error}") from error
         if self.asks.memory and self.memory is None:
             raise ConfigError("evolving.asks.memory=true: needs evolving.memory, a number of cells")
-        self._jobs()
+        super().__post_init__()
 
     def costs(self, cells: FloatArray) -> FloatArray:
         """Return what a checkpoint takes with so many cells on a processor, seconds."""
@@ -242,9 +236,6 @@ class Evolving:
         """Return the computation between checkpoints that take so long, on so many nodes."""
         mtbf = inf if self.node_mtbf is None else self.node_mtbf
         return self.interval.interval(cost, mtbf / nodes)
-
-    def _jobs(self) -> EvolvingJobs:
-        return EvolvingJobs(self.share, self.decks, self.machine, self.cycles, self.deal)
 
     def scene(self, processors: IntArray, streams: Streams, machine: Dedicated) -> EvolvingScene:
         """Draw which jobs evolve.
@@ -259,5 +250,5 @@ class Evolving:
         saving = self
         if self.node_mtbf is None and isinstance(machine, FailingMachine):
             saving = replace(self, node_mtbf=machine.mtbf)
-        runs = self._jobs().assign(processors, streams)
+        runs = self.assign(processors, streams)
         return EvolvingScene(runs, saving, offline_models(runs, streams))

@@ -22,14 +22,12 @@ from predictors.cycles.checkpointing import (
     stopped_in_time,
 )
 from predictors.cycles.online import OnlineCyclePredictor
+from sim.engine.setup import Setup
 from sim.engine.work import Work
-from sim.errors import ConfigError
 from sim.evolving.settings import Evolving, EvolvingScene
-from sim.machine.base import Machine
 from sim.machine.failing import FailingMachine
 from sim.state.machine_state import Run
 from sim.state.processors import nodes_of
-from workloads.base import GroundTruth, Trace
 from workloads.evolving.phases import EvolvingRun
 
 Clock = Callable[[FloatArray], FloatArray]
@@ -109,18 +107,10 @@ class Attempt:
     clock: Clock | None = None
     told: float = inf
 
-    def __post_init__(self) -> None:
-        if not self.restart < self.limit:
-            raise ConfigError(
-                f"a restart of {self.restart:g} s does not fit a limit of {self.limit:g} s"
-            )
-        if not 0 <= self.first < self.run.cycles:
-            raise ConfigError(f"first must be 0 to {self.run.cycles - 1}, got {self.first}")
-
     @cached_property
     def cells(self) -> FloatArray:
-        """Cells per processor in each cycle of the plan, shape (k,)."""
-        return self.run.cells_per_processor(self.nprocs)[self.first :]
+        """Cells per processor in each cycle of the run, shape (cycles,)."""
+        return self.run.cells_per_processor(self.nprocs)
 
     @cached_property
     def computation(self) -> float | None:
@@ -138,11 +128,9 @@ class Attempt:
         ends = self._ends()
         if self.computation is not None:
             return CyclePlan(ends, np.empty(0, np.int64), np.empty(0), ends.size)
-        costs = self.saving.costs(self.cells)
-        plan = self._laid_out(ends, costs)
-        if self.told == inf:
-            return plan
-        return plan.told_to_stop(max(self.told - self.restart, 0.0), costs)
+        costs = self.saving.costs(self.cells[self.first :])
+        told = max(self.told - self.restart, 0.0)
+        return self._laid_out(ends, costs).told_to_stop(told, costs)
 
     @property
     def wall(self) -> float:
@@ -192,14 +180,12 @@ class Attempt:
         lengths, done = self.plan.ends[low:high].copy(), self.plan.ends
         lengths[int(low == 0) :] -= done[max(low - 1, 0) : max(high - 1, 0)]
         ends = self.restart + walls[low:high]
-        return self.cells[low:high], ends - lengths, ends
+        return self.cells[self.first + low : self.first + high], ends - lengths, ends
 
     def _ends(self) -> FloatArray:
         """Return the end of each cycle, longer where its cells do not fit the memory."""
         ends, saving = self.run.cumulative(self.nprocs, self.total), self.saving
-        if saving.memory is None:
-            return ends
-        pages = self.run.cells_per_processor(self.nprocs) > saving.memory
+        pages = self.cells > (inf if saving.memory is None else saving.memory)
         if not pages.any():
             return ends
         return np.cumsum(np.diff(ends, prepend=0.0) * np.where(pages, saving.paging, 1.0))
@@ -207,11 +193,12 @@ class Attempt:
     def _laid_out(self, ends: FloatArray, costs: FloatArray) -> CyclePlan:
         """Return its cycles, of which each ends then, with the checkpoints that its rule places."""
         saving, clock, first, again = self.saving, self.clock, self.first, self.restart
-        between = self._between(costs)
+        between = saving.between(costs[:1] if saving.cost_per_cell == 0.0 else costs, self.nodes)
+        # Free checkpoints would come at no distance at all: then one each cycle.
+        between = np.maximum(between, np.finfo(float).tiny)
         done = ends[first:] - (ends[first - 1] if first else 0.0)
-        cells = self.run.cells_per_processor(self.nprocs)
         cycles, online = np.diff(ends, prepend=0.0), OnlineCyclePredictor(saving.window)
-        ahead = online.follow(cells, cycles)[first:]
+        ahead = online.follow(self.cells, cycles)[first:]
         within, stops = self.limit - again, saving.stop_in_time
         if clock is None:
             return plan_cycles(done, between, costs, ahead, within, stops, saving.margin)
@@ -219,7 +206,7 @@ class Attempt:
         for _ in range(CLOCK_ROUNDS):
             walls = clock(again + plan.wall_ends)
             slowed = walls - clock(again + plan.wall_ends - cycles[first:])
-            ahead = online.follow(cells, np.concatenate((cycles[:first], slowed)))[first:]
+            ahead = online.follow(self.cells, np.concatenate((cycles[:first], slowed)))[first:]
             places = place_checkpoints(np.cumsum(slowed), between, ahead)
             if np.array_equal(places, plan.places):
                 break
@@ -229,13 +216,6 @@ class Attempt:
             return plan
         walls = clock(again + plan.wall_ends)
         return stopped_in_time(plan, costs, saving.margin * ahead, walls, self.limit)
-
-    def _between(self, costs: FloatArray) -> FloatArray:
-        """Return the computation between checkpoints as seen before each cycle, seconds."""
-        same = self.saving.cost_per_cell == 0.0
-        between = self.saving.between(costs[:1] if same else costs, self.nodes)
-        # Free checkpoints would come at no distance at all: then one each cycle.
-        return np.broadcast_to(np.maximum(between, np.finfo(float).tiny), costs.shape)
 
 
 _INSTANT = 1e-12
@@ -280,9 +260,7 @@ class Stages(Work):
 
     Parameters
     ----------
-    trace : Trace
-    truth : GroundTruth
-    machine : Machine
+    setup : Setup
     scene : EvolvingScene or None
         None where no job evolves.
 
@@ -293,28 +271,23 @@ class Stages(Work):
         and for reading them.
     """
 
-    def __init__(
-        self, trace: Trace, truth: GroundTruth, machine: Machine, scene: EvolvingScene | None
-    ) -> None:
-        super().__init__(trace, truth, machine)
-        self.lost, self.overhead, self.restarting = np.zeros((3, len(trace.jobs)))
+    def __init__(self, setup: Setup, scene: EvolvingScene | None) -> None:
+        super().__init__(setup.trace, setup.truth, setup.machine)
+        self.lost, self.overhead, self.restarting = np.zeros((3, len(setup.trace.jobs)))
         self._scene = scene
         self._stages: dict[int, Stage] = {}
-        self._slowed = machine if isinstance(machine, FailingMachine) and machine.phases else None
+        self._slowed = None
+        if isinstance(setup.machine, FailingMachine) and setup.machine.interference:
+            self._slowed = setup.machine
 
     def evolves(self, job: int) -> bool:
         """Say whether a job evolves."""
         return self._scene is not None and self._scene.evolves(job)
 
     def done(self, job: int) -> float:
-        """Return the share of a job that its present run did not have to do."""
+        """Return the share of a job that its present run, or the next, does not have to do."""
         stage = self._stages.get(job)
         return super().done(job) if stage is None else stage.begun
-
-    def left(self, job: int) -> float:
-        """Return the share of its cycles that a waiting job still has to do."""
-        stage = self._stages.get(job)
-        return 1.0 if stage is None else 1.0 - stage.saved / stage.run.cycles
 
     def attempt(self, job: int) -> Attempt | None:
         """Return what a running job is about to do, None where it does not evolve."""
@@ -547,29 +520,24 @@ class Stages(Work):
             slower *= (now - self._since[run.job]) / elapsed
         return attempt.run.cycles - account.finished, slower
 
-    def _cycle_end(self, run: Run, now: float) -> tuple[float, float] | None:
-        """Return the end of a run's cycle under way as `next_cycle_end`, unless it ends then."""
-        slack = _INSTANT * abs(now)
-        found = self.next_cycle_end(run, now - slack)
-        return None if found is None or found[0] < now - 2.0 * slack else found
+    def cycle_end(self, run: Run, now: float) -> tuple[float, float] | None:
+        """Return when a run's processors can change without a cycle done twice.
 
-    def until_cycle_end(self, run: Run, now: float) -> float | None:
-        """Return the seconds until a run's processors can change without a cycle done twice.
-
-        Until its cycle under way ends, or a pause that is still to come; None where
-        its attempt ends by then.
+        When its cycle under way ends, as `next_cycle_end` has it, or a pause that is still to
+        come (0 seconds at full speed); None where its attempt ends by then.
         """
-        since = self._since[run.job]
+        since, slack = self._since[run.job], _INSTANT * abs(now)
         if now <= since:
-            return since - now
-        found = self._cycle_end(run, now)
-        return None if found is None else max(found[0] - now, 0.0)
+            return since, 0.0
+        found = self.next_cycle_end(run, now - slack)
+        if found is None or found[0] < now - 2.0 * slack:
+            return None
+        return max(found[0], now), found[1]
 
-    def finish_cycle(self, run: Run, now: float) -> None:
-        """Settle what a run has done by the end of its cycle under way, and go on from there."""
-        found = self._cycle_end(run, now) if now > self._since[run.job] else None
-        if found is not None:
-            self._add_progress_at(run, max(found[0], now), found[1])
+    def go_on_from(self, run: Run, time: float, elapsed: float) -> None:
+        """Settle what a run has done by its `cycle_end`, and go on from there."""
+        if elapsed > 0.0:
+            self._add_progress_at(run, time, elapsed)
 
     def measured(self, run: Run, after: float, until: float) -> tuple[FloatArray, FloatArray]:
         """Return the cycles of a run that ended in (after, until], as the job measures them.

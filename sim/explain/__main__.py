@@ -476,12 +476,8 @@ def _choice(told: Account, at: Clock) -> Iterator[str]:
     changes = "" if len(weighed) == 1 else f", the last of {len(weighed)} times"
     last = weighed[-1]
     yield f"Expected runtimes of its counts at {at(last['time'])}{changes}:"
-    yield from _table(last, told, at)
-
-
-def _table(weighed: Account, told: Account, at: Clock) -> Iterator[str]:
-    taken = weighed["chosen"] or told["allocated_processors"]
-    rows = list(zip(weighed["counts"], weighed["runtimes"], weighed["starts"], strict=True))
+    taken = last["chosen"] or told["allocated_processors"]
+    rows = list(zip(last["counts"], last["runtimes"], last["starts"], strict=True))
     if len(rows) > MOST_COUNTS:
         kept = (taken, told["requested_processors"])
         rows = [row for row in rows if row[0] & (row[0] - 1) == 0 or row[0] in kept]

@@ -5,7 +5,7 @@ slowest node.
 """
 
 import heapq
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from math import ceil, exp, gamma, inf, log, nextafter
 from typing import Literal, NamedTuple
@@ -22,174 +22,8 @@ from workloads.streams import Streams
 
 PHASES_AT_ONCE = 8
 """Quiet and disturbed phases that are drawn together for a node."""
-
-
-class Slowdown(NamedTuple):
-    """How a set of nodes is slowed from a time on.
-
-    Attributes
-    ----------
-    times : numpy.ndarray of float, shape (k,), seconds
-        Where the factor changes; the first is the time asked for.
-    factors : numpy.ndarray of float, shape (k,)
-        From each time on, cycles take so many times as long.
-    """
-
-    times: FloatArray
-    factors: FloatArray
-
-    def work(self, elapsed_until: float) -> float:
-        """Return the undisturbed seconds of work done from the start until a time."""
-        ends = np.append(self.times[1:], inf)
-        spent = np.clip(np.minimum(ends, elapsed_until) - self.times, 0.0, None)
-        return float(np.sum(spent / self.factors))
-
-    def wall(self, work: FloatArray) -> FloatArray:
-        """Return the times at which so many undisturbed seconds of work are done.
-
-        Work beyond the last change goes on at its factor.
-        """
-        done = np.concatenate(([0.0], np.cumsum(np.diff(self.times) / self.factors[:-1])))
-        at = np.searchsorted(done, work, side="right") - 1
-        return np.asarray(self.times[at] + (work - done[at]) * self.factors[at])
-
-
-@dataclass(eq=False)
-class NodeInterference:
-    """Quiet and disturbed phases of every node, both exponential.
-
-    They depend on the seed, the replication and the node's number alone, never on the schedule.
-
-    Parameters
-    ----------
-    quiet, disturbed : float
-        Mean lengths of the phases, seconds. A node starts quiet.
-    factor : float
-        How many times as long work takes while disturbed, above 1; 2 is one
-        process that shares the processor (the paper's Figure 5).
-    share : float
-        Share of the nodes that is ever disturbed, 0 to 1.
-    key : int
-        Key of the random stream (``Streams.key("interference")``).
-    start : float
-        When the phases start, seconds.
-
-    Examples
-    --------
-    >>> phases = NodeInterference(quiet=100.0, disturbed=50.0, key=1)
-    >>> slowdown = phases.slowdown([0, 1], 0.0, 1000.0)
-    >>> float(slowdown.factors[0]), float(slowdown.factors.max())
-    (1.0, 2.0)
-    """
-
-    quiet: float = 86400.0
-    disturbed: float = 3600.0
-    factor: float = 2.0
-    share: float = 1.0
-    key: int = 0
-    start: float = 0.0
-    _draws: dict[int, np.random.Generator | None] = field(default_factory=dict, init=False)
-    _changes: dict[int, FloatArray] = field(default_factory=dict, init=False)
-
-    def changes(self, node: int, until: float) -> FloatArray:
-        """Return the times at which a node's phases change, at least up to `until`.
-
-        Disturbed phases begin at even positions.
-        """
-        if node not in self._draws:
-            rng = np.random.Generator(np.random.Philox(key=self.key, counter=[0, 0, node, 0]))
-            ever = rng.random() < self.share
-            self._draws[node] = rng if ever else None
-            self._changes[node] = np.empty(0)
-        draw, known = self._draws[node], self._changes[node]
-        while draw is not None and (known.size == 0 or known[-1] <= until):
-            means = np.tile([self.quiet, self.disturbed], PHASES_AT_ONCE)
-            lengths = means * draw.standard_exponential(means.size)
-            base = known[-1] if known.size else self.start
-            known = np.concatenate((known, base + np.cumsum(lengths)))
-        self._changes[node] = known
-        return known
-
-    def slowdown(self, nodes: Iterable[int], start: float, until: float) -> Slowdown:
-        """Return how a job on these nodes is slowed from `start` to `until`.
-
-        The job waits for its slowest node: it is slowed while any is disturbed.
-        """
-        known = [self.changes(node, until) for node in nodes]
-        inside = [row[(row > start) & (row <= until)] for row in known]
-        times = np.unique(np.concatenate([[start], *inside]))
-        counts = sum(np.searchsorted(row, times, side="right") % 2 for row in known)
-        factors = np.where(np.asarray(counts) > 0, self.factor, 1.0)
-        kept = np.append(True, np.diff(factors) != 0.0)
-        return Slowdown(times[kept], np.broadcast_to(factors, times.shape)[kept])
-
-
 DRAWN_AT_ONCE = 8
 """Lives and repairs that are drawn together for a node."""
-
-
-@dataclass(frozen=True)
-class Lifetimes:
-    """How long nodes live: without memory, or failing at a rate that changes since their repair.
-
-    Parameters
-    ----------
-    mtbf : float, seconds
-        Mean time from a repair to the next failure of one node.
-    shape : float or None
-        Of Weibull's law: below 1 a node is likeliest to fail soon after a repair (0.7 to 0.8 is
-        usual for HPC nodes). None for exponential lives: a node's age does not matter.
-
-    Notes
-    -----
-    The first failure is that of a clock in its steady state: a life is drawn by its length and
-    left at a uniform place.
-    """
-
-    mtbf: float
-    shape: float | None = None
-
-    @property
-    def scale(self) -> float:
-        """Weibull's scale, seconds; the mean of exponential lives."""
-        return self.mtbf / gamma(1.0 + 1.0 / (self.shape or 1.0))
-
-    def draw(self, rng: np.random.Generator, size: int) -> FloatArray:
-        """Return lives, seconds."""
-        if self.shape is None:
-            return self.mtbf * rng.standard_exponential(size)
-        return self.scale * rng.weibull(self.shape, size)
-
-    def draw_first(self, rng: np.random.Generator) -> float:
-        """Return what is left of a life that the clock's start cuts, seconds."""
-        if self.shape is None:
-            return float(self.mtbf * rng.standard_exponential())
-        # Length-biased: (x/scale)^shape follows a gamma law with 1 + 1/shape.
-        whole = rng.standard_gamma(1.0 + 1.0 / self.shape) ** (1.0 / self.shape)
-        return float(self.scale * whole * rng.random())
-
-
-@dataclass(frozen=True)
-class Repairs:
-    """How long repairs take: all the same time, or log-normal times of which a few are very long.
-
-    Parameters
-    ----------
-    mean : float, seconds
-        At least 0.
-    median : float or None, seconds
-        Below the mean; None for the same time.
-    """
-
-    mean: float
-    median: float | None = None
-
-    def draw(self, rng: np.random.Generator, size: int) -> FloatArray:
-        """Return repair times, seconds."""
-        if self.median is None:
-            return np.full(size, self.mean)
-        sigma = (2.0 * log(self.mean / self.median)) ** 0.5
-        return np.asarray(self.median * np.exp(sigma * rng.standard_normal(size)))
 
 
 class NodeEvent(NamedTuple):
@@ -207,82 +41,6 @@ class NodeEvent(NamedTuple):
     time: float
     node: int
     kind: Literal["failure", "repair"]
-
-
-@dataclass(eq=False)
-class NodeFailures:
-    """Failures and repairs of all nodes, the same whatever is asked first.
-
-    A node's failures depend on the seed, the replication and the node's number alone, never on
-    the schedule: policies that are compared see the same failures.
-
-    Parameters
-    ----------
-    nodes : int
-        Nodes, numbered from 0.
-    lifetimes : Lifetimes
-    repairs : Repairs
-    key : int
-        Key of the random stream (``Streams.key("failures")``), at least 0.
-    start : float
-        When the clocks start, seconds.
-
-    Examples
-    --------
-    >>> failures = NodeFailures(2, Lifetimes(100.0), Repairs(10.0), key=1)
-    >>> first = next(failures.events())
-    >>> first.kind, first.time < 1000
-    ('failure', True)
-    """
-
-    nodes: int
-    lifetimes: Lifetimes
-    repairs: Repairs
-    key: int
-    start: float = 0.0
-
-    def _clock(self, node: int) -> Iterator[tuple[float, int]]:
-        """Yield when a node fails (0) and is back (1), in turn, without end."""
-        rng = np.random.Generator(np.random.Philox(key=self.key, counter=[0, 0, node, 0]))
-        failures = np.array([self.start + self.lifetimes.draw_first(rng)])
-        ends = failures + self.repairs.draw(rng, 1)
-        while True:
-            for times in zip(failures.tolist(), ends.tolist(), strict=True):
-                yield from zip(times, (0, 1), strict=True)
-            lives = self.lifetimes.draw(rng, DRAWN_AT_ONCE)
-            away = self.repairs.draw(rng, DRAWN_AT_ONCE)
-            ends = ends[-1] + np.cumsum(lives + away)
-            failures = ends - away
-
-    def _first_failures(self) -> list[float]:
-        """Return when each node first fails, without clocks of their own.
-
-        One generator is set to the begin of each node's stream in turn: of a large machine
-        most nodes never fail in a run, and making a generator takes six times as long.
-        """
-        bits = np.random.Philox(key=self.key)
-        rng, state, first = np.random.Generator(bits), bits.state, []
-        for node in range(self.nodes):
-            state["state"]["counter"][:] = [0, 0, node, 0]
-            bits.state = state
-            first.append(self.start + self.lifetimes.draw_first(rng))
-        return first
-
-    def events(self) -> Iterator[NodeEvent]:
-        """Yield failures and repairs of all nodes in time order, without end.
-
-        At one instant failures come before repairs, then nodes in their order.
-        """
-        clocks: dict[int, Iterator[tuple[float, int]]] = {}
-        pending = [(time, 0, node) for node, time in enumerate(self._first_failures())]
-        heapq.heapify(pending)
-        while True:
-            time, back, node = heapq.heappop(pending)
-            yield NodeEvent(time, node, "repair" if back else "failure")
-            if node not in clocks:
-                clocks[node] = self._clock(node)
-                next(clocks[node])  # its first failure
-            heapq.heappush(pending, (*next(clocks[node]), node))
 
 
 Requeueing = Literal["head", "tail"]
@@ -344,8 +102,8 @@ class Failing(Dedicated):
     Examples
     --------
     >>> machine = Failing(8, 4, mtbf=86400.0).bound(Streams(seed=1), start=0.0)
-    >>> machine.failures.nodes, machine.processors_of(1)
-    (2, (4, 7))
+    >>> machine.processors_of(1)
+    (4, 7)
     """
 
     mtbf: float | None = 2_592_000.0
@@ -373,53 +131,130 @@ class Failing(Dedicated):
                 bounds.check(**{f"cluster.{name}": value})
 
     def bound(self, streams: Streams, start: float) -> "FailingMachine":
-        """Return the machine of one run: failures depend on seed, replication and node alone.
-
-        Parameters
-        ----------
-        streams : Streams
-        start : float, seconds
-            When the nodes' clocks start.
-        """
-        nodes = ceil(self.processors / self.processors_per_node)
-        failures = phases = None
-        if self.interference != 0.0:
-            lengths = (self.quiet, self.disturbed, self.factor, self.interference)
-            phases = NodeInterference(*lengths, streams.key("interference"), start)
-        if self.mtbf is not None:
-            lives = Lifetimes(self.mtbf, self.shape if self.lifetimes == "weibull" else None)
-            repairs = Repairs(self.repair, self.repair_median)
-            failures = NodeFailures(nodes, lives, repairs, streams.key("failures"), start)
-        return FailingMachine(**vars(self), failures=failures, phases=phases)
+        """Return the machine of one run, whose nodes' clocks start then, in seconds."""
+        keys = streams.key("failures"), streams.key("interference")
+        return FailingMachine(**vars(self), keys=keys, start=start)
 
 
 @dataclass(frozen=True)
 class FailingMachine(Failing):
     """A machine in one run: its nodes' clocks are wound up. A job waits for its slowest node.
 
+    When a node fails and when it is disturbed depends on the seed, the replication and the
+    node's number alone, whatever is asked first, never on the schedule: policies that are
+    compared see the same.
+
     Attributes
     ----------
-    failures : NodeFailures or None
-        None where nothing fails.
-    phases : NodeInterference or None
-        None where no node is ever slowed.
+    keys : tuple of int
+        Keys of the random streams of failures and of interference, at least 0.
+    start : float
+        When the nodes' clocks start, seconds. All are up and quiet then.
+
+    Notes
+    -----
+    The first failure is that of a clock in its steady state: a life is drawn by its length and
+    left at a uniform place.
 
     Examples
     --------
-    >>> phases = NodeInterference(quiet=100.0, disturbed=100.0, key=1)
-    >>> machine = FailingMachine(8, 4, phases=phases)
+    >>> machine = FailingMachine(8, 4, mtbf=100.0, quiet=100.0, disturbed=100.0, interference=1.0)
+    >>> first = next(machine.events())
+    >>> first.kind, first.time < 1000
+    ('failure', True)
     >>> end = machine.completion(0.0, 1000.0, ((0, 7),))
     >>> 1000.0 < end < 2000.0, round(machine.progress(0.0, end, ((0, 7),)), 6)
     (True, 1000.0)
     """
 
-    failures: NodeFailures | None = field(default=None, kw_only=True)
-    phases: NodeInterference | None = field(default=None, kw_only=True)
+    keys: tuple[int, int] = field(default=(0, 0), kw_only=True)
+    start: float = field(default=0.0, kw_only=True)
+    _draws: dict[int, np.random.Generator | None] = field(
+        default_factory=dict, init=False, compare=False
+    )
+    _changes: dict[int, FloatArray] = field(default_factory=dict, init=False, compare=False)
 
     def processors_of(self, node: int) -> tuple[int, int]:
         """Return the first and the last processor of a node."""
         first = node * self.processors_per_node
         return first, min(first + self.processors_per_node, self.processors) - 1
+
+    def _stream(self, key: int, node: int) -> np.random.Generator:
+        return np.random.Generator(np.random.Philox(key=key, counter=[0, 0, node, 0]))
+
+    # Failures and repairs
+
+    @property
+    def scale(self) -> float:
+        """Weibull's scale, or the mean of exponential lives, seconds; infinite without failures."""
+        mean = inf if self.mtbf is None else self.mtbf
+        return mean if self.lifetimes == "exponential" else mean / gamma(1.0 + 1.0 / self.shape)
+
+    def lives(self, rng: np.random.Generator, size: int) -> FloatArray:
+        """Return how long nodes live from a repair to their next failure, seconds."""
+        if self.lifetimes == "exponential":
+            return self.scale * rng.standard_exponential(size)
+        return self.scale * rng.weibull(self.shape, size)
+
+    def first_life(self, rng: np.random.Generator) -> float:
+        """Return what is left of a life that the clock's start cuts, seconds."""
+        if self.lifetimes == "exponential":
+            return float(self.scale * rng.standard_exponential())
+        # Length-biased: (x/scale)^shape follows a gamma law with 1 + 1/shape.
+        whole = rng.standard_gamma(1.0 + 1.0 / self.shape) ** (1.0 / self.shape)
+        return float(self.scale * whole * rng.random())
+
+    def repairs(self, rng: np.random.Generator, size: int) -> FloatArray:
+        """Return how long repairs take, seconds."""
+        if self.repair_median is None:
+            return np.full(size, self.repair)
+        sigma = (2.0 * log(self.repair / self.repair_median)) ** 0.5
+        return np.asarray(self.repair_median * np.exp(sigma * rng.standard_normal(size)))
+
+    def _clock(self, node: int) -> Iterator[tuple[float, int]]:
+        """Yield when a node fails (0) and is back (1), in turn, without end."""
+        rng = self._stream(self.keys[0], node)
+        failures = np.array([self.start + self.first_life(rng)])
+        ends = failures + self.repairs(rng, 1)
+        while True:
+            for times in zip(failures.tolist(), ends.tolist(), strict=True):
+                yield from zip(times, (0, 1), strict=True)
+            lives = self.lives(rng, DRAWN_AT_ONCE)
+            away = self.repairs(rng, DRAWN_AT_ONCE)
+            ends = ends[-1] + np.cumsum(lives + away)
+            failures = ends - away
+
+    def _first_failures(self) -> list[float]:
+        """Return when each node first fails, without clocks of their own.
+
+        One generator is set to the begin of each node's stream in turn: of a large machine
+        most nodes never fail in a run, and making a generator takes six times as long.
+        """
+        bits = np.random.Philox(key=self.keys[0])
+        rng, state, first = np.random.Generator(bits), bits.state, []
+        for node in range(ceil(self.processors / self.processors_per_node)):
+            state["state"]["counter"][:] = [0, 0, node, 0]
+            bits.state = state
+            first.append(self.start + self.first_life(rng))
+        return first
+
+    def events(self) -> Iterator[NodeEvent]:
+        """Yield failures and repairs of all nodes in time order; without end where there are any.
+
+        At one instant failures come before repairs, then nodes in their order.
+        """
+        if self.mtbf is None:
+            return
+        clocks: dict[int, Iterator[tuple[float, int]]] = {}
+        pending = [(time, 0, node) for node, time in enumerate(self._first_failures())]
+        heapq.heapify(pending)
+        while True:
+            time, back, node = heapq.heappop(pending)
+            yield NodeEvent(time, node, "repair" if back else "failure")
+            if node not in clocks:
+                clocks[node] = self._clock(node)
+                next(clocks[node])  # its first failure
+            heapq.heappush(pending, (*next(clocks[node]), node))
 
     def expected_starts(self, runtime: float, processors: int) -> float:
         """Return how often a job without checkpoints must begin, on average, until it ends.
@@ -428,17 +263,56 @@ class FailingMachine(Failing):
         probability exp(-λT), and all its runs take (exp(λT) - 1) / λ. Told for exponential
         lifetimes; 1 for others.
         """
-        lives = None if self.failures is None else self.failures.lifetimes
-        if lives is None or lives.shape is not None:
+        if self.lifetimes != "exponential":
             return 1.0
         nodes = ceil(processors / self.processors_per_node)
-        return exp(min(nodes * runtime / lives.mtbf, 700.0))
+        return exp(min(nodes * runtime / self.scale, 700.0))
+
+    # Quiet and disturbed phases, both exponential
+
+    def changes(self, node: int, until: float) -> FloatArray:
+        """Return the times at which a node's phases change, at least up to `until`.
+
+        Disturbed phases begin at even positions.
+        """
+        if node not in self._draws:
+            rng = self._stream(self.keys[1], node)
+            self._draws[node] = rng if rng.random() < self.interference else None
+            self._changes[node] = np.empty(0)
+        draw, known = self._draws[node], self._changes[node]
+        while draw is not None and (known.size == 0 or known[-1] <= until):
+            means = np.tile([self.quiet, self.disturbed], PHASES_AT_ONCE)
+            lengths = means * draw.standard_exponential(means.size)
+            base = known[-1] if known.size else self.start
+            known = np.concatenate((known, base + np.cumsum(lengths)))
+        self._changes[node] = known
+        return known
+
+    def slowdown(self, nodes: Ranges, start: float, until: float) -> tuple[FloatArray, FloatArray]:
+        """Return how a job on these processors is slowed from `start` to `until`.
+
+        The job waits for its slowest node: it is slowed while any is disturbed.
+
+        Returns
+        -------
+        times : numpy.ndarray of float, shape (k,), seconds
+            Where the factor changes; the first is `start`.
+        factors : numpy.ndarray of float, shape (k,)
+            From each time on, work takes so many times as long.
+        """
+        known = [self.changes(node, until) for node in nodes_of(nodes, self.processors_per_node)]
+        inside = [row[(row > start) & (row <= until)] for row in known]
+        times = np.unique(np.concatenate([[start], *inside]))
+        counts = sum(np.searchsorted(row, times, side="right") % 2 for row in known)
+        factors = np.where(np.asarray(counts) > 0, self.factor, 1.0)
+        kept = np.append(True, np.diff(factors) != 0.0)
+        return times[kept], np.broadcast_to(factors, times.shape)[kept]
 
     def completion(
         self, start: float, runtime: float, nodes: Ranges, communication: float = 0.0
     ) -> float:
         """Return when work of `runtime` seconds at full speed ends if it starts at `start`."""
-        return start + runtime if self.phases is None else float(self.walls(start, runtime, nodes))
+        return float(self.walls(start, runtime, nodes))
 
     def walls(self, start: float, work: ArrayLike, nodes: Ranges) -> FloatArray:
         """Return when so many seconds of work at full speed are done, by the clock.
@@ -452,18 +326,20 @@ class FailingMachine(Failing):
             Processors that the job holds.
         """
         seconds = np.asarray(work, dtype=float)
-        if self.phases is None:
+        if self.interference == 0.0:
             return start + seconds
         # No phase beyond this can matter: all of it would be done at the slowest.
-        until = start + float(seconds.max(initial=0.0)) * self.phases.factor
-        slowed = nodes_of(nodes, self.processors_per_node)
-        return self.phases.slowdown(slowed, start, until).wall(seconds)
+        until = start + float(seconds.max(initial=0.0)) * self.factor
+        times, factors = self.slowdown(nodes, start, until)
+        done = np.concatenate(([0.0], np.cumsum(np.diff(times) / factors[:-1])))
+        at = np.searchsorted(done, seconds, side="right") - 1
+        return np.asarray(times[at] + (seconds - done[at]) * factors[at])
 
     def progress(
         self, start: float, end: float, nodes: Ranges, communication: float = 0.0
     ) -> float:
         """Return the work done from `start` to `end`, in seconds at full speed."""
-        if self.phases is None:
+        if self.interference == 0.0:
             return end - start
-        slowed = nodes_of(nodes, self.processors_per_node)
-        return self.phases.slowdown(slowed, start, end).work(end)
+        times, factors = self.slowdown(nodes, start, end)
+        return float(np.sum(np.diff(times, append=end) / factors))

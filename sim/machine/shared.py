@@ -1,14 +1,11 @@
-"""A machine that is not the jobs' alone: background load slows them down, for oracles too."""
+"""A machine that is not the jobs' alone: background load slows them down."""
 
 from dataclasses import dataclass, field, replace
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 
-from predictors.base import FloatArray, IntArray, RuntimePredictor, Wrapper
-from predictors.in_loop.oracle import NeedsTruth
 from predictors.under_load.forecast import Selection
-from predictors.under_load.load_aware import ExpectedLoad, LoadForm, Parts
 from sim.background.background import CPU_ROUNDS, NETWORK_ROUNDS, BackgroundLoad
 from sim.background.load_beliefs import Belief, LoadBeliefs, LoadSensors
 from sim.background.load_forecast import LoadForecast
@@ -17,7 +14,6 @@ from sim.errors import AT_LEAST_1_AND_FINITE, FINITE, POSITIVE_AND_FINITE, Bound
 from sim.machine.base import Machine
 from sim.state.processors import as_numbers
 from sim.state.records import Ranges
-from workloads.base import GroundTruth
 from workloads.streams import Streams
 
 MOST_SHARED = 100_000
@@ -178,53 +174,3 @@ class Shared(Machine):
             true = self.load.effective(own, start, end)
             values["effective_cpu"], values["effective_bandwidth"] = true
         return values
-
-
-class OracleUnderLoad(Wrapper):
-    """A predictor of times on an idle machine that is told how they split, and the load.
-
-    Parameters
-    ----------
-    oracle : RuntimePredictor
-        Such as `predictors.in_loop.oracle.Oracle`, bound to the truth.
-    truth : GroundTruth
-        For the shares of communication.
-    """
-
-    load_form: LoadForm = "effective"
-
-    def __init__(self, oracle: RuntimePredictor, truth: GroundTruth) -> None:
-        super().__init__(oracle)
-        self._truth = truth
-        self._expected: ExpectedLoad | None = None
-
-    def bind_load(self, load: ExpectedLoad) -> None:
-        """Take the handle on what is believed of the load."""
-        self._expected = load
-
-    def parts(self, job: int, counts: IntArray) -> Parts | None:
-        """Return computation and communication of a job at each count."""
-        runtimes = self.before.curve(job, counts)
-        if runtimes is None:
-            return None
-        shares = self._truth.communication_shares(np.full(len(counts), job), counts)
-        exchange = runtimes * np.nan_to_num(shares)
-        return Parts(np.zeros(len(counts)), runtimes - exchange, exchange)
-
-    def curve(self, job: int, counts: IntArray) -> FloatArray | None:
-        """Return the runtimes under the load believed to come, seconds."""
-        parts, expected = self.parts(job, counts), self._expected
-        if parts is None or expected is None:
-            return self.before.curve(job, counts)
-        return expected.runtimes(counts, parts, self.load_form)
-
-
-def oracles_under_load(predictor: RuntimePredictor, truth: GroundTruth) -> RuntimePredictor:
-    """Return a predictor whose oracles, itself or inside it, know what load does to a job."""
-    if isinstance(predictor, Wrapper):
-        predictor.replace(lambda inside: oracles_under_load(inside, truth))
-        return predictor
-    if isinstance(predictor, NeedsTruth):
-        told: Any = OracleUnderLoad(predictor, truth)
-        predictor = told
-    return predictor

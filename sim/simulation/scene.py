@@ -9,7 +9,7 @@ import pandas as pd
 
 from predictors.base import Observation, RuntimePredictor, provider, setting
 from predictors.cli.terminal import SILENT, Display
-from predictors.in_loop.oracle import NeedsTruth
+from predictors.in_loop.oracle import NeedsTruth, oracles_under_load
 from sim.config import Settings, check_sizes
 from sim.engine.protocols import acts_as
 from sim.engine.run import simulate
@@ -179,9 +179,7 @@ def prepare(config: Settings, parts: Settings, scene: Scene, progress: Display =
     if holder is not None:
         holder.bind_truth(truth.runtimes, scene.streams.key("predictor"))
     if scene.machine.splits_work:
-        from sim.machine.shared import oracles_under_load  # late: a dedicated machine has no load
-
-        predictor = oracles_under_load(predictor, truth)
+        predictor = oracles_under_load(predictor, truth.communication_shares)
     asked = config["sim"]
     watchers: list[Watcher] = [
         ProgressGuard(asked["stall_events"], asked["stall_time"], trace, truth)

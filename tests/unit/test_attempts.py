@@ -9,7 +9,7 @@ from predictors.cycles.checkpointing import FixedRule, NoCheckpoints
 from sim.errors import ConfigError
 from sim.evolving.settings import Evolving
 from sim.evolving.stages import Attempt
-from sim.machine.failing import Lifetimes, NodeFailures, Repairs
+from sim.machine.failing import FailingMachine
 from workloads.evolving.cycle_costs import CYCLE_MACHINES
 from workloads.evolving.phases import DECKS, EvolvingRun
 
@@ -95,7 +95,8 @@ def test_a_limit_below_a_cycle_is_stuck():
 @settings(max_examples=25)
 @given(st.integers(0, 1000), st.floats(2000.0, 50_000.0))
 def test_nothing_is_lost_through_random_failures(key, mtbf):
-    nodes = NodeFailures(8, Lifetimes(8 * mtbf, 0.7), Repairs(0.0), key)
+    law = {"mtbf": 8 * mtbf, "lifetimes": "weibull", "repair": 0.0}
+    nodes = FailingMachine(8, **law, keys=(key, 0))
     failures = (event.time for event in nodes.events() if event.kind == "failure")
     now, done, spent, work, failure = 0.0, 0, 0.0, 0.0, 0.0
     for number in range(10_000):
@@ -124,11 +125,6 @@ def test_nothing_is_lost_through_random_failures(key, mtbf):
         (lambda: Evolving(node_mtbf=0.0), "node_mtbf must be positive"),
         (lambda: Evolving(margin=0.0), "margin must be positive"),
         (lambda: Evolving(window=0), "window must be at least 1"),
-        (
-            lambda: Attempt(SAVING, RUN, 16, 7200.0, 8, limit=20.0, restart=20.0),
-            "a restart of 20 s does not fit a limit of 20 s",
-        ),
-        (lambda: Attempt(SAVING, RUN, 16, 7200.0, 8, first=200), "first must be 0 to 199"),
     ],
 )
 def test_bad_values_are_named(call, named):

@@ -195,7 +195,7 @@ def test_link_samples_find_what_is_loaded_at_that_moment():
     load = background("rounds")
     seen = LoadSensors(load, Streams(1)).during(range(8), 100.0, 3000.0)
     for least, time in zip(seen.lowest_link, np.arange(100.0, 3000.0, 120.0), strict=True):
-        assert least == load.bandwidth_at(range(8), time)
+        assert least == load.effective(range(8), time, time)[1]
 
 
 def test_link_samples_average_each_link_over_all_samples():
@@ -238,8 +238,6 @@ def test_noise_is_the_same_whoever_asks_and_of_the_given_size():
         lambda: ConstantLoad(0.0),
         lambda: BackgroundLoad(0, Streams(1)),
         lambda: BackgroundLoad(1, Streams(1), chunk=0.0),
-        lambda: BackgroundLoad(2, Streams(1)).cpu_at(0.0, [2]),
-        lambda: BackgroundLoad(2, Streams(1)).cpu_at(0.0, []),
         lambda: BackgroundLoad(2, Streams(1)).cpu_at(-1.0, [0]),
         lambda: Shared(2, sample_every=0.0),
         lambda: Shared(2, sample_per="rack"),

@@ -9,12 +9,13 @@ from toys import ToyEstimate, rigid, rigid_truth, trace_of
 from sim.engine.run import simulate
 from sim.engine.setup import Setup
 from sim.machine.base import Dedicated
-from sim.machine.failing import FailingMachine, NodeInterference
+from sim.machine.failing import FailingMachine
 from sim.state.processors import nodes_of
 
 
-def machine(processors=8, width=2, **more):
-    return FailingMachine(processors, width, phases=NodeInterference(100.0, 50.0, **more))
+def machine(processors=8, width=2, key=0, interference=1.0):
+    phases = {"interference": interference, "quiet": 100.0, "disturbed": 50.0}
+    return FailingMachine(processors, width, **phases, keys=(0, key))
 
 
 def test_nodes_of_processors():
@@ -39,7 +40,7 @@ def test_walls_of_cycles_end_with_the_completion():
 
 
 def test_without_interference_it_is_the_dedicated_machine_to_the_bit():
-    quiet = machine(share=0.0)
+    quiet = machine(interference=0.0)
     for start, runtime in ((0.1, 0.2), (1e9, 1 / 3)):
         plain = Dedicated(8).completion(start, runtime, ((0, 1),))
         assert quiet.completion(start, runtime, ((0, 1),)) == plain

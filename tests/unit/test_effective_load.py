@@ -53,7 +53,8 @@ def test_work_of_one_kind_lasts_its_seconds_over_the_effective_load(kind):
 
 def test_at_one_instant_it_is_the_least_there_and_then():
     load = load_of("rounds")
-    expected = load.cpu_at(500.0, [0, 1]).min(), load.bandwidth_at([0, 1], 500.0)
+    links = load.links_at(np.array([500.0]), load.inside([0, 1]))
+    expected = load.cpu_at(500.0, [0, 1]).min(), links.available.min(initial=1.0)
     assert load.effective([0, 1], 500.0, 500.0) == expected
 
 

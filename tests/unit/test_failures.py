@@ -6,16 +6,17 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from sim.machine.failing import Lifetimes, NodeFailures, Repairs
+from sim.machine.failing import FailingMachine
 
 pytestmark = pytest.mark.fast
 
-FIFTY = Repairs(50.0)
-LAWS = [Lifetimes(1000.0), Lifetimes(1000.0, 0.7), Lifetimes(1000.0, 1.5)]
+EXPONENTIAL = {"mtbf": 1000.0, "lifetimes": "exponential", "shape": 1.0}
+WEIBULL = {**EXPONENTIAL, "lifetimes": "weibull", "shape": 0.7}
+LAWS = [EXPONENTIAL, WEIBULL, {**WEIBULL, "shape": 1.5}]
 
 
-def failures(law=LAWS[0], repairs=FIFTY, nodes=5, key=3):
-    return NodeFailures(nodes, law, repairs, key)
+def failures(law=EXPONENTIAL, nodes=5, key=3, **more):
+    return FailingMachine(nodes, **{"repair": 50.0, **law, **more}, keys=(key, 0))
 
 
 def until(end, clock):
@@ -26,19 +27,19 @@ def until(end, clock):
 
 @pytest.mark.parametrize("law", LAWS)
 def test_lives_follow_their_law(law):
-    lives = law.draw(np.random.default_rng(1), 20_000)
+    machine = failures(law)
+    lives = machine.lives(np.random.default_rng(1), 20_000)
     assert lives.mean() == pytest.approx(1000.0, rel=0.04)
-    assert (
-        stats.kstest(lives, stats.weibull_min(law.shape or 1.0, scale=law.scale).cdf).pvalue > 0.01
-    )
+    expected = stats.weibull_min(machine.shape, scale=machine.scale)
+    assert stats.kstest(lives, expected.cdf).pvalue > 0.01
 
 
 @pytest.mark.parametrize("law", LAWS)
 def test_first_failures_are_those_of_a_steady_clock(law):
-    rng = np.random.default_rng(2)
-    firsts = np.array([law.draw_first(rng) for _ in range(5000)])
+    rng, machine = np.random.default_rng(2), failures(law)
+    firsts = np.array([machine.first_life(rng) for _ in range(5000)])
     grid = np.linspace(0, 60_000, 60_001)
-    survival = stats.weibull_min(law.shape or 1.0, scale=law.scale).sf(grid)
+    survival = stats.weibull_min(machine.shape, scale=machine.scale).sf(grid)
     residual = np.cumsum(survival) / survival.sum()
     assert stats.kstest(firsts, lambda x: np.interp(x, grid, residual)).pvalue > 0.01
 
@@ -46,33 +47,33 @@ def test_first_failures_are_those_of_a_steady_clock(law):
 def test_ages_matter_for_weibull_only():
     # Just after a repair a node with shape below 1 fails more often.
     for law, more in ((LAWS[0], False), (LAWS[1], True)):
-        lives = law.draw(np.random.default_rng(3), 50_000)
+        lives = failures(law).lives(np.random.default_rng(3), 50_000)
         young = (lives < 50).mean() / 50
         assert (young > 1.5 / 1000.0) == more
 
 
 def test_repairs():
     rng = np.random.default_rng(4)
-    assert Repairs(7.0).draw(rng, 2).tolist() == [7.0, 7.0]
-    away = Repairs(mean=200.0, median=100.0).draw(rng, 200_000)
+    assert failures(repair=7.0).repairs(rng, 2).tolist() == [7.0, 7.0]
+    away = failures(repair=200.0, repair_median=100.0).repairs(rng, 200_000)
     assert np.median(away) == pytest.approx(100.0, rel=0.02)
     assert away.mean() == pytest.approx(200.0, rel=0.03)
 
 
-@pytest.mark.parametrize("law", [Lifetimes(50.0), Lifetimes(50.0, 0.7)])
+@pytest.mark.parametrize("law", [EXPONENTIAL, WEIBULL])
 def test_first_failures_are_those_of_each_nodes_own_stream(law):
-    failures = NodeFailures(40, law, Repairs(1.0), key=3, start=7.0)
+    machine = failures(law, nodes=40, mtbf=50.0, repair=1.0, start=7.0)
     firsts = {}
-    for event in islice(failures.events(), 2000):
+    for event in islice(machine.events(), 2000):
         firsts.setdefault(event.node, event.time)
     streams = (
         np.random.Generator(np.random.Philox(key=3, counter=[0, 0, k, 0])) for k in range(40)
     )
-    assert firsts == {node: 7.0 + law.draw_first(rng) for node, rng in enumerate(streams)}
+    assert firsts == {node: 7.0 + machine.first_life(rng) for node, rng in enumerate(streams)}
 
 
 def test_events_are_in_time_order_and_alternate():
-    events = list(islice(failures(repairs=Repairs(300.0, 100.0)).events(), 500))
+    events = list(islice(failures(repair=300.0, repair_median=100.0).events(), 500))
     assert all(a.time <= b.time for a, b in pairwise(events))
     for node in range(5):
         kinds = [event.kind for event in events if event.node == node]
@@ -80,7 +81,7 @@ def test_events_are_in_time_order_and_alternate():
 
 
 def test_no_failure_while_away():
-    clock = failures(repairs=Repairs(500.0), nodes=1)
+    clock = failures(repair=500.0, nodes=1)
     events = list(islice(clock.events(), 200))
     gaps = np.diff([event.time for event in events])
     assert gaps[::2] == pytest.approx(500.0)
@@ -106,6 +107,6 @@ def test_a_repair_ends_a_failure():
 
 
 def test_rate_of_many_nodes_adds_up():
-    clock = NodeFailures(200, LAWS[0], Repairs(0.0), key=9)
+    clock = failures(nodes=200, repair=0.0, key=9)
     count = len(until(50_000.0, clock))
     assert count == pytest.approx(10_000, abs=4 * 100)

@@ -72,8 +72,8 @@ def test_the_last_value_is_the_last_sample():
     watched = sensors()
     beliefs = LoadBeliefs(watched, "last")
     np.testing.assert_array_equal(beliefs.standing(1250.0).cpu, watched.load.cpu_at(1200.0)[0])
-    present = beliefs.met(1250.0, np.arange(8)).bandwidth.present
-    assert present == watched.load.bandwidth_at(range(8), 1200.0)
+    present = beliefs.met(1250.0, np.arange(8))[0].item(3)
+    assert present == watched.load.effective(range(8), 1200.0, 1200.0)[1]
 
 
 def test_the_oracle_averages_over_the_time_to_come():

@@ -43,16 +43,16 @@ def test_playback_begins_at_the_origin_and_repeats(play):
     assert load.cpu_at(times, [1])[:, 0].tolist() == half_then_quarter
     assert load.cpu_at(times, [3])[:, 0].tolist() == [1, 0.8, 0.8, 0.8, 1, 0.8, 0.8]
     assert (load.cpu_at(times, [4, 5]) == 1).all()
-    assert load.bandwidth_at([0, 2], 150.0) == 0.5
-    assert load.bandwidth_at([0, 2], 250.0) == 1.0
-    assert load.bandwidth_at([0, 2], 450.0) == 0.5
-    assert load.bandwidth_at([2, 4], 150.0) == 1.0
+    assert load.effective([0, 2], 150.0, 150.0)[1] == 0.5
+    assert load.effective([0, 2], 250.0, 250.0)[1] == 1.0
+    assert load.effective([0, 2], 450.0, 450.0)[1] == 0.5
+    assert load.effective([2, 4], 150.0, 150.0)[1] == 1.0
 
 
 def test_playback_may_end_free(play):
     load = play(beyond="free")
     assert load.cpu_at([299.0, 300.0, 900.0], [0])[:, 0].tolist() == [0.25, 1.0, 1.0]
-    assert load.bandwidth_at([0, 2], 450.0) == 1.0
+    assert load.effective([0, 2], 450.0, 450.0)[1] == 1.0
 
 
 def test_jobs_feel_the_recorded_load(play):

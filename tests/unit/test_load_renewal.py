@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from hydra.utils import instantiate
 
-from predictors.in_loop.oracle import NoisyOracle
+from predictors.in_loop.oracle import NoisyOracle, OracleUnderLoad
 from predictors.under_load.load_aware import Parts
 from scripts.composing import composed
 from sim.background.background import BackgroundLoad
@@ -16,7 +16,7 @@ from sim.engine.engine import Engine
 from sim.engine.invariants import Checker
 from sim.engine.setup import Setup
 from sim.errors import ConfigError
-from sim.machine.shared import OracleUnderLoad, Shared
+from sim.machine.shared import Shared
 from sim.simulation.scene import play, set_scene
 from tests.loads import end_of
 from tests.toys import ToyTruth, rigid, rigid_truth, trace_of
@@ -78,7 +78,7 @@ def known(truth):
     """Return a predictor that knows the times on an idle machine."""
     oracle = NoisyOracle(spread=0.0)
     oracle.bind_truth(truth.runtimes, 0)
-    return OracleUnderLoad(oracle, truth)
+    return OracleUnderLoad(oracle, truth.communication_shares)
 
 
 def chosen(policy):

@@ -5,53 +5,70 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sim.machine.failing import NodeInterference, Slowdown
+from sim.machine.failing import FailingMachine
 
 pytestmark = pytest.mark.fast
 
 
-def test_work_and_wall_by_hand():
-    slowdown = Slowdown(np.array([10.0, 20.0, 40.0]), np.array([1.0, 2.0, 1.0]))
-    assert slowdown.work(10.0) == 0.0
-    assert slowdown.work(30.0) == 15.0
-    assert slowdown.work(50.0) == 30.0
-    assert slowdown.wall(np.array([0.0, 10.0, 15.0, 20.0, 30.0])).tolist() == [10, 20, 30, 40, 50]
+def disturbed(nodes=10, key=0, **more):
+    return FailingMachine(nodes, **{"interference": 1.0, **more}, keys=(0, key))
+
+
+def on(*nodes):
+    return tuple((node, node) for node in nodes)
+
+
+def test_work_and_wall_by_hand(monkeypatch):
+    changes = np.array([20.0, 40.0, 1e9])
+    monkeypatch.setattr(FailingMachine, "changes", lambda machine, node, until: changes)
+    machine = disturbed()
+    assert [machine.progress(10.0, end, on(0)) for end in (10.0, 30.0, 50.0)] == [0.0, 15.0, 30.0]
+    assert machine.walls(10.0, [0.0, 10.0, 15.0, 20.0, 30.0], on(0)).tolist() == [
+        10,
+        20,
+        30,
+        40,
+        50,
+    ]
 
 
 @settings(max_examples=60)
 @given(st.integers(0, 50), st.floats(0.0, 5000.0), st.lists(st.integers(0, 9), min_size=1))
 def test_wall_undoes_work(key, start, nodes):
-    slowdown = NodeInterference(500.0, 200.0, key=key).slowdown(nodes, start, start + 4000)
+    machine, held = disturbed(quiet=500.0, disturbed=200.0, key=key), on(*nodes)
     done = np.linspace(0.0, 3000.0, 13)
-    wall = slowdown.wall(done)
-    assert [slowdown.work(t) for t in wall] == pytest.approx(done.tolist(), abs=1e-6)
+    wall = machine.walls(start, done, held)
+    worked = [machine.progress(start, time, held) for time in wall]
+    assert worked == pytest.approx(done.tolist(), abs=1e-6)
     assert (np.diff(wall) >= np.diff(done) - 1e-9).all()
-    assert set(slowdown.factors) <= {1.0, 2.0}
-    assert (np.diff(slowdown.factors) != 0).all()
+    _, factors = machine.slowdown(held, start, start + 4000)
+    assert set(factors) <= {1.0, 2.0}
+    assert (np.diff(factors) != 0).all()
 
 
 def test_a_job_waits_for_its_slowest_node():
-    phases = NodeInterference(500.0, 200.0, key=2)
-    single = [phases.slowdown([node], 0.0, 1e4) for node in range(3)]
-    together = phases.slowdown([0, 1, 2], 0.0, 1e4)
+    phases = disturbed(quiet=500.0, disturbed=200.0, key=2)
+    single = [phases.slowdown(on(node), 0.0, 1e4) for node in range(3)]
+    together = phases.slowdown(on(0, 1, 2), 0.0, 1e4)
     at = np.linspace(0.0, 1e4, 997)
 
     def factor(slowdown):
-        return slowdown.factors[np.searchsorted(slowdown.times, at, side="right") - 1]
+        times, factors = slowdown
+        return factors[np.searchsorted(times, at, side="right") - 1]
 
     assert factor(together).tolist() == np.max([factor(s) for s in single], axis=0).tolist()
 
 
 def test_same_phases_whatever_is_asked_first():
-    early, late = NodeInterference(key=5), NodeInterference(key=5)
+    early, late = disturbed(key=5), disturbed(key=5)
     late.changes(3, 1e7)
     first = early.changes(3, 1e5)
     assert late.changes(3, 1e5)[: first.size].tolist() == first.tolist()
 
 
 def test_share_of_time_and_of_nodes():
-    phases = NodeInterference(300.0, 100.0, share=0.5, key=1)
+    phases = disturbed(400, quiet=300.0, disturbed=100.0, interference=0.5, key=1)
     ever = [phases.changes(node, 1.0).size > 0 for node in range(400)]
     assert np.mean(ever) == pytest.approx(0.5, abs=0.1)
-    work = [phases.slowdown([n], 0.0, 2e5).work(2e5) / 2e5 for n in range(400) if ever[n]]
+    work = [phases.progress(0.0, 2e5, on(n)) / 2e5 for n in range(400) if ever[n]]
     assert np.mean(work) == pytest.approx(0.75 + 0.25 / 2, abs=0.01)

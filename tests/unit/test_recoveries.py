@@ -52,7 +52,7 @@ def play(rows, machine, rule="easy", evolving=None, seed=1, predictor=None, **mo
 def outages(bound, until):
     """Return (node, failure, repair) up to a time."""
     found, open_since = [], {}
-    for event in bound.failures.events():
+    for event in bound.events():
         if event.kind == "failure":
             if event.time > until:
                 break
@@ -197,7 +197,7 @@ class TestAgainstTheLoneJob:
         scene = saving.scene(np.array([2]), Streams(seed), bound)
         run = scene.runs.run(0)
         ends, cells = run.cumulative(2, 5000.0), run.cells_per_processor(2)
-        times = (e.time for e in bound.failures.events() if e.kind == "failure")
+        times = (e.time for e in bound.events() if e.kind == "failure")
         expected = recover(
             ends,
             times,

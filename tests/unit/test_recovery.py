@@ -11,7 +11,7 @@ from known_walltime import expected_walltime
 from benchmarks.single_job_recovery import recover
 from predictors.cycles.checkpointing import best_interval, daly_interval, young_interval
 from sim.errors import SimError
-from sim.machine.failing import Lifetimes, NodeFailures, Repairs
+from sim.machine.failing import FailingMachine
 
 
 def test_failure_by_hand():
@@ -96,7 +96,7 @@ def simulated(work, interval, cost, mtbf, restart, runs, key):
     ends = np.arange(1, round(work / 10) + 1) * 10.0
     walls = []
     for run in range(runs):
-        nodes = NodeFailures(4, Lifetimes(4 * mtbf), Repairs(0.0), key + run)
+        nodes = FailingMachine(4, mtbf=4 * mtbf, repair=0.0, keys=(key + run, 0))
         times = (event.time for event in nodes.events() if event.kind == "failure")
         walls.append(recover(ends, times, interval, cost, restart).wall)
     return np.array(walls)
