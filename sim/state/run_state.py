@@ -77,31 +77,29 @@ def structure(
 
 
 RUN = record(
-    [
-        ("now", "f8"),
-        ("free", "i8"),
-        ("free_ranges", "i8"),
-        ("ranges", "i8"),
-        ("holders", "i8"),
-        ("running", "i8"),
-        ("newcomer", "i8"),
-        ("arrived", "i8"),
-        ("started", "i8"),
-        ("ended", "i8"),
-        ("ended_now", "i8"),
-        ("expired_now", "i8"),
-        ("woken_now", "i8"),
-        ("wakes", "i8"),
-        ("pass_due", "i8"),
-        ("passes", "i8"),
-        ("passes_per_return", "i8"),
-        ("events", "i8"),
-        ("sequence", "i8"),
-        ("ends_planned", "i8"),
-        ("resized", "i8"),
-        ("admitted", "i8"),
-        ("awaits_count", "i8"),
-    ]
+    now=float,
+    free=int,
+    free_ranges=int,
+    ranges=int,
+    holders=int,
+    running=int,
+    newcomer=int,
+    arrived=int,
+    started=int,
+    ended=int,
+    ended_now=int,
+    expired_now=int,
+    woken_now=int,
+    wakes=int,
+    pass_due=int,
+    passes=int,
+    passes_per_return=int,
+    events=int,
+    sequence=int,
+    ends_planned=int,
+    resized=int,
+    admitted=int,
+    awaits_count=int,
 )
 """What there is one of. It is `now`, seconds; `free` counts free processors; `free_ranges`,
 `ranges`, `holders`, `running`, `wakes` say how much of the tables of their names is in use. Of the
@@ -113,7 +111,7 @@ let wait, and `awaits_count` is 1 while Python is asked how many processors the 
 first `ends_planned` who started are. `resized` counts whose processors changed in this pass;
 `started` and `ended` count runs, `passes` and `events` what has been so far."""
 
-RANGE = record([("low", "i4"), ("high", "i4")])
+RANGE = record(low="i4", high="i4")
 """Processors from one to another, both of them among it."""
 
 OF_HOLDERS = (
