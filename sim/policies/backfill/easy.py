@@ -10,7 +10,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from predictors.base import FloatArray, IntArray
+from predictors.base import FloatArray
 from predictors.compiling import compiled, direct
 from sim.engine.protocols import Promise, Scheduler, acts_as
 from sim.errors import AT_LEAST_1, PolicyError, check_choice
@@ -25,7 +25,7 @@ from sim.state.availability import BelievedEnds, reserve_earliest
 from sim.state.run_state import State, longer
 from sim.state.run_steps import holders_in
 from sim.state.view import View
-from sim.state.waiting_queue import BLOCK, GROUP, SIZES, Queue, Summaries, follow, forget_all, row
+from sim.state.waiting_queue import BLOCK, SIZES, Queue, follow, forget_all
 
 
 @compiled(forceinline=True)
@@ -56,10 +56,10 @@ def shadow_and_extra(holders: BelievedEnds, free: int, wanted: int) -> tuple[flo
 
 
 @compiled
-def _promising(queue: Queue, own: int, free: int, spare: int, now: float, shadow: float) -> bool:
-    """Say whether a row's jobs may hold one that may start, going by its shortest."""
+def _promising(queue: Queue, block: int, free: int, spare: int, now: float, shadow: float) -> bool:
+    """Say whether a block may hold a job that may start, going by its shortest."""
     for size in range(SIZES):
-        least, shortest = 1 << size, queue.shortest[own, size]
+        least, shortest = 1 << size, queue.shortest[block, size]
         if least > free:
             return False
         if now + shortest <= shadow or (least <= spare and shortest < np.inf):
@@ -68,11 +68,10 @@ def _promising(queue: Queue, own: int, free: int, spare: int, now: float, shadow
 
 
 @compiled
-def _summarise(
-    processors: IntArray, runtime: FloatArray, first: int, last: int, shortest: FloatArray
-) -> None:
+def _summarise(queue: Queue, block: int, first: int, last: int) -> None:
     """Note the shortest runtime of each size of job: 1, 2 to 3, 4 to 7 processors, …."""
-    shortest[:] = np.inf
+    processors, runtime, shortest = queue.processors, queue.runtime, queue.shortest[block]
+    queue.summarised[block], shortest[:] = True, np.inf
     for k in range(first, last):
         if processors[k] > 0:
             size = frexp(processors[k])[1] - 1
@@ -80,41 +79,43 @@ def _summarise(
 
 
 @compiled
-def summarise(
-    summaries: Summaries, processors: IntArray, runtime: FloatArray, first: int, last: int
-) -> None:
+def summarise(queue: Queue) -> None:
     """Give all blocks a summary that have none."""
-    shortest, summarised = summaries
+    first, last = queue.at[0].first, queue.at[0].last
     for block in range(first // BLOCK, (last - 1) // BLOCK + 1):
-        own = row(block)
-        if not summarised[own]:
-            begin, end = max(first, block * BLOCK), min(last, (block + 1) * BLOCK)
-            _summarise(processors, runtime, begin, end, shortest[own])
-            summarised[own] = True
+        if not queue.summarised[block]:
+            _summarise(queue, block, max(first, block * BLOCK), min(last, (block + 1) * BLOCK))
 
 
 @compiled(inline="always")
-def is_hopeless(summaries: Summaries, block: int, shortest: FloatArray) -> bool:
+def is_hopeless(queue: Queue, block: int, shortest: FloatArray) -> bool:
     """Say whether no job of a block is shorter than what is given for its size."""
-    own = row(block)
     for size in range(SIZES):  # noqa: SIM110 (compiled)
-        if summaries.shortest[own, size] < shortest[size]:
+        if queue.shortest[block, size] < shortest[size]:
             return False
     return True
 
 
-@compiled
-def _is_summarised(queue: Queue, group: int) -> bool:
-    """Say whether a group has its summary, or can have it now from those of its blocks."""
-    shortest, summarised = queue.shortest, queue.summarised
-    if not summarised[group]:
-        blocks = slice(group + 1, group + 1 + GROUP)
-        if not summarised[blocks].all():
-            return False
-        for size in range(SIZES):
-            shortest[group, size] = shortest[blocks, size].min()
-        summarised[group] = True
-    return True
+@compiled(forceinline=True)
+def _fill(
+    queue: Queue, places: Any, free: int, now: float, backfilling: NDArray[Any], number: int
+) -> tuple[int, int]:
+    """Find, in turn, the jobs at some places that may start; return how many are found, and free.
+
+    So many places stand in `found` already; of extra nodes it says what is left over.
+    """
+    rule, processors, runtime = backfilling[0], queue.processors, queue.runtime
+    spare, shadow = rule.extra_nodes, rule.shadow_time
+    for k in places:
+        wanted = processors[k]
+        if 0 < wanted <= free and (now + runtime[k] <= shadow or wanted <= spare):
+            if now + runtime[k] > shadow:
+                spare -= wanted
+            free -= wanted
+            queue.found[number] = k
+            number += 1
+    rule.extra_nodes = spare
+    return int(number), int(free)
 
 
 @compiled
@@ -122,32 +123,26 @@ def _fill_shortest(
     queue: Queue, first: int, free: int, now: float, backfilling: NDArray[Any]
 ) -> int:
     """Do what `fill_window` does, the shortest first by belief, of equal ones the first in line."""
-    counts, runtime, own = queue.processors, queue.runtime, backfilling[0]
-    number, best, shortest = own.heads, -1, -np.inf
-    while True:
-        before, longest, best = best, shortest, -1
-        for k in range(first, queue.at[0].last):
-            wanted, is_late = counts[k], now + runtime[k] > own.shadow_time
-            is_new = runtime[k] > longest or (runtime[k] == longest and k > before)
-            may = 0 < wanted <= free and (not is_late or wanted <= own.extra_nodes) and is_new
-            if may and (best < 0 or runtime[k] < shortest):
-                best, shortest = k, runtime[k]
-        if best < 0:
-            return int(number)
-        if now + shortest > own.shadow_time:
-            own.extra_nodes -= counts[best]
-        free -= counts[best]
-        queue.found[number] = best
-        number += 1
+    counts, runtime, last = queue.processors, queue.runtime, queue.at[0].last
+    may = np.empty(last - first, np.int64)
+    number = 0
+    for k in range(first, last):
+        in_time = now + runtime[k] <= backfilling[0].shadow_time
+        if 0 < counts[k] <= free and (in_time or counts[k] <= backfilling[0].extra_nodes):
+            may[number] = k
+            number += 1
+    may = may[:number]
+    shortest_first = may[np.argsort(runtime[may], kind="mergesort")]
+    return _fill(queue, shortest_first, free, now, backfilling, backfilling[0].heads)[0]
 
 
 @compiled
 def fill_window(queue: Queue, first: int, free: int, now: float, backfilling: NDArray[Any]) -> int:
     """Find the jobs that may start ahead of the reservation, in queue order or the shortest first.
 
-    Blocks of the queue, and groups of blocks, are passed over whose summary shows that
-    none of their jobs may; a block in which nobody was found is summarised (if the search
-    began behind the head of a queue longer than a block), and a group once all its blocks are.
+    Blocks of the queue are passed over whose summary shows that none of their jobs may; one
+    in which nobody was found is summarised, if the search began behind the head of a queue
+    longer than a block.
 
     Parameters
     ----------
@@ -171,40 +166,15 @@ def fill_window(queue: Queue, first: int, free: int, now: float, backfilling: ND
     rule, last = backfilling[0], queue.at[0].last
     if rule.shortest:
         return _fill_shortest(queue, first, free, now, backfilling)
-    spare, shadow, number = rule.extra_nodes, rule.shadow_time, rule.heads
-    processors = queue.processors
-    runtime = queue.runtime
-    k, whole = first, first == queue.at[0].first + 1
-    while k < last and free > 0:
-        block = k // BLOCK
-        own, group = row(block), block // GROUP * (GROUP + 1)
-        beyond = (block // GROUP + 1) * GROUP * BLOCK
-        if (
-            (k == first or block % GROUP == 0)
-            and beyond <= last
-            and _is_summarised(queue, group)
-            and not _promising(queue, group, free, spare, now, shadow)
-        ):
-            k = beyond
+    number, whole = rule.heads, first == queue.at[0].first + 1 and last - first > BLOCK
+    for block in range(first // BLOCK, (last - 1) // BLOCK + 1):
+        limits = free, rule.extra_nodes, now, rule.shadow_time
+        if free == 0 or (queue.summarised[block] and not _promising(queue, block, *limits)):
             continue
-        end = min(last, (block + 1) * BLOCK)
-        if queue.summarised[own] and not _promising(queue, own, free, spare, now, shadow):
-            k = end
-            continue
-        begin, before = k, number
-        while k < end and free > 0:
-            wanted = processors[k]
-            if 0 < wanted <= free and (now + runtime[k] <= shadow or wanted <= spare):
-                if now + runtime[k] > shadow:
-                    spare -= wanted
-                free -= wanted
-                queue.found[number] = k
-                number += 1
-            k += 1
-        if whole and k == end and number == before and last - first > BLOCK:
-            _summarise(processors, runtime, begin, end, queue.shortest[own])
-            queue.summarised[own], queue.summarised[group] = True, False
-    rule.extra_nodes = spare
+        begin, end, before = max(first, block * BLOCK), min(last, (block + 1) * BLOCK), number
+        number, free = _fill(queue, range(begin, end), free, now, backfilling, number)
+        if whole and number == before:
+            _summarise(queue, block, begin, end)
     return int(number)
 
 

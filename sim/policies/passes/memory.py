@@ -20,7 +20,7 @@ from sim.state.availability import (
 )
 from sim.state.run_state import State, longer, maker, struct_type, structure
 from sim.state.run_steps import give_count, holders_in
-from sim.state.waiting_queue import Queue, Waiting, push, waiting_in
+from sim.state.waiting_queue import Queue, push
 
 ENDED = record(job=int, started=int)
 """Who ended, and how many had started before that."""
@@ -287,11 +287,11 @@ def choose(state: State, memory: RuleMemory, job: int) -> bool:
 
 
 @compiled(inline="always")
-def reserve_rest(profile: Profile, now: float, waiting: Waiting, first: int, last: int) -> None:
+def reserve_rest(queue: Queue, profile: Profile, now: float) -> None:
     """Reserve, in queue order, for every waiting job whose start is infinite."""
-    counts, runtimes, starts = waiting
-    found = no_start_bounds(last - first)
-    for k in range(first, last):
+    counts, runtimes, starts, at = queue.processors, queue.runtime, queue.start, queue.at[0]
+    found = no_start_bounds(at.last - at.first)
+    for k in range(at.first, at.last):
         if counts[k] > 0 and starts[k] == np.inf:
             starts[k] = reserve_next(profile, now, counts[k], runtimes[k], found)
 
@@ -310,17 +310,17 @@ def _lay_reservations(state: State, memory: RuleMemory) -> None:
 
     While nothing but arrivals happens, those that should not have begun yet stay as they are.
     """
-    run, at, waiting = state.run[0], memory.queue.at[0], waiting_in(memory.queue)
+    run, queue, at = state.run[0], memory.queue, memory.queue.at[0]
     stays = memory.kept[0].plan_version == run.sequence + run.ended
     for k in range(at.first, at.last if stays else at.first):
-        stays &= waiting.counts[k] == 0 or waiting.starts[k] >= run.now
+        stays &= queue.processors[k] == 0 or queue.start[k] >= run.now
     if stays:
         make_room_for_all(state, memory)
         advance(memory.profile, run.now)
     else:
         lay_running(state, memory)
-        waiting.starts[at.first : at.last] = np.inf
-    reserve_rest(memory.profile, run.now, waiting, at.first, at.last)
+        queue.start[at.first : at.last] = np.inf
+    reserve_rest(queue, memory.profile, run.now)
     memory.kept[0].plan_version = run.sequence + run.ended
 
 
