@@ -10,7 +10,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from predictors.base import FloatArray
+from predictors.base import FloatArray, IntArray
 from predictors.compiling import compiled, direct
 from sim.engine.protocols import Promise, Scheduler, acts_as
 from sim.errors import AT_LEAST_1, PolicyError, check_choice
@@ -68,10 +68,11 @@ def _promising(queue: Queue, block: int, free: int, spare: int, now: float, shad
 
 
 @compiled
-def _summarise(queue: Queue, block: int, first: int, last: int) -> None:
+def _summarise(
+    processors: IntArray, runtime: FloatArray, first: int, last: int, shortest: FloatArray
+) -> None:
     """Note the shortest runtime of each size of job: 1, 2 to 3, 4 to 7 processors, …."""
-    processors, runtime, shortest = queue.processors, queue.runtime, queue.shortest[block]
-    queue.summarised[block], shortest[:] = True, np.inf
+    shortest[:] = np.inf
     for k in range(first, last):
         if processors[k] > 0:
             size = frexp(processors[k])[1] - 1
@@ -84,7 +85,9 @@ def summarise(queue: Queue) -> None:
     first, last = queue.at[0].first, queue.at[0].last
     for block in range(first // BLOCK, (last - 1) // BLOCK + 1):
         if not queue.summarised[block]:
-            _summarise(queue, block, max(first, block * BLOCK), min(last, (block + 1) * BLOCK))
+            begin, end = max(first, block * BLOCK), min(last, (block + 1) * BLOCK)
+            _summarise(queue.processors, queue.runtime, begin, end, queue.shortest[block])
+            queue.summarised[block] = True
 
 
 @compiled(inline="always")
@@ -96,44 +99,28 @@ def is_hopeless(queue: Queue, block: int, shortest: FloatArray) -> bool:
     return True
 
 
-@compiled(forceinline=True)
-def _fill(
-    queue: Queue, places: Any, free: int, now: float, backfilling: NDArray[Any], number: int
-) -> tuple[int, int]:
-    """Find, in turn, the jobs at some places that may start; return how many are found, and free.
-
-    So many places stand in `found` already; of extra nodes it says what is left over.
-    """
-    rule, processors, runtime = backfilling[0], queue.processors, queue.runtime
-    spare, shadow = rule.extra_nodes, rule.shadow_time
-    for k in places:
-        wanted = processors[k]
-        if 0 < wanted <= free and (now + runtime[k] <= shadow or wanted <= spare):
-            if now + runtime[k] > shadow:
-                spare -= wanted
-            free -= wanted
-            queue.found[number] = k
-            number += 1
-    rule.extra_nodes = spare
-    return int(number), int(free)
-
-
 @compiled
 def _fill_shortest(
     queue: Queue, first: int, free: int, now: float, backfilling: NDArray[Any]
 ) -> int:
     """Do what `fill_window` does, the shortest first by belief, of equal ones the first in line."""
-    counts, runtime, last = queue.processors, queue.runtime, queue.at[0].last
-    may = np.empty(last - first, np.int64)
-    number = 0
-    for k in range(first, last):
-        in_time = now + runtime[k] <= backfilling[0].shadow_time
-        if 0 < counts[k] <= free and (in_time or counts[k] <= backfilling[0].extra_nodes):
-            may[number] = k
-            number += 1
-    may = may[:number]
-    shortest_first = may[np.argsort(runtime[may], kind="mergesort")]
-    return _fill(queue, shortest_first, free, now, backfilling, backfilling[0].heads)[0]
+    counts, runtime, own = queue.processors, queue.runtime, backfilling[0]
+    number, best, shortest = own.heads, -1, -np.inf
+    while True:
+        before, longest, best = best, shortest, -1
+        for k in range(first, queue.at[0].last):
+            wanted, is_late = counts[k], now + runtime[k] > own.shadow_time
+            is_new = runtime[k] > longest or (runtime[k] == longest and k > before)
+            may = 0 < wanted <= free and (not is_late or wanted <= own.extra_nodes) and is_new
+            if may and (best < 0 or runtime[k] < shortest):
+                best, shortest = k, runtime[k]
+        if best < 0:
+            return int(number)
+        if now + shortest > own.shadow_time:
+            own.extra_nodes -= counts[best]
+        free -= counts[best]
+        queue.found[number] = best
+        number += 1
 
 
 @compiled
@@ -166,15 +153,29 @@ def fill_window(queue: Queue, first: int, free: int, now: float, backfilling: ND
     rule, last = backfilling[0], queue.at[0].last
     if rule.shortest:
         return _fill_shortest(queue, first, free, now, backfilling)
-    number, whole = rule.heads, first == queue.at[0].first + 1 and last - first > BLOCK
-    for block in range(first // BLOCK, (last - 1) // BLOCK + 1):
-        limits = free, rule.extra_nodes, now, rule.shadow_time
-        if free == 0 or (queue.summarised[block] and not _promising(queue, block, *limits)):
+    spare, shadow, number = rule.extra_nodes, rule.shadow_time, rule.heads
+    processors, runtime = queue.processors, queue.runtime
+    k, whole = first, first == queue.at[0].first + 1 and last - first > BLOCK
+    while k < last and free > 0:
+        block = k // BLOCK
+        end = min(last, (block + 1) * BLOCK)
+        if queue.summarised[block] and not _promising(queue, block, free, spare, now, shadow):
+            k = end
             continue
-        begin, end, before = max(first, block * BLOCK), min(last, (block + 1) * BLOCK), number
-        number, free = _fill(queue, range(begin, end), free, now, backfilling, number)
-        if whole and number == before:
-            _summarise(queue, block, begin, end)
+        begin, before = k, number
+        while k < end and free > 0:
+            wanted = processors[k]
+            if 0 < wanted <= free and (now + runtime[k] <= shadow or wanted <= spare):
+                if now + runtime[k] > shadow:
+                    spare -= wanted
+                free -= wanted
+                queue.found[number] = k
+                number += 1
+            k += 1
+        if whole and k == end and number == before:
+            _summarise(processors, runtime, begin, end, queue.shortest[block])
+            queue.summarised[block] = True
+    rule.extra_nodes = spare
     return int(number)
 
 
