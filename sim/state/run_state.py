@@ -231,15 +231,12 @@ def shift(values: NDArray[Any], first: int, last: int, by: int) -> None:
 @compiled
 def holder_place(state: State, end: float, job: int) -> int:
     """Return where a holder with this believed end stands, or would stand."""
-    ends, jobs = state.holder_end, state.holder_job
-    low, high = 0, state.run[0].holders
-    while low < high:
-        middle = (low + high) // 2
-        if ends[middle] < end or (ends[middle] == end and jobs[middle] < job):
-            low = middle + 1
-        else:
-            high = middle
-    return int(low)
+    last = state.run[0].holders
+    ends, jobs = state.holder_end[:last], state.holder_job
+    place = int(np.searchsorted(ends, end))
+    while place < last and ends[place] == end and jobs[place] < job:
+        place += 1
+    return place
 
 
 @compiled(forceinline=True)
@@ -336,10 +333,8 @@ def _allocate_more(state: State, job: int, first: int, last: int, more: int) -> 
             end += 1
     state.first_range[job] = begin
     state.last_range[job] = run.ranges = end
-    if whole > 0:
-        run.free_ranges -= whole
-        for k in range(run.free_ranges):
-            free[k] = free[k + whole]
+    shift(free, whole, run.free_ranges, -whole)
+    run.free_ranges -= whole
 
 
 @compiled
@@ -354,12 +349,7 @@ def release(state: State, low: int, high: int) -> None:
         high = free[last].high
         last += 1
     more = first + 1 - last
-    if more > 0:
-        for k in range(run.free_ranges, first, -1):
-            free[k] = free[k - 1]
-    elif more < 0:
-        for k in range(last, run.free_ranges):
-            free[k - 1] = free[k]
+    shift(free, last, run.free_ranges, more)
     run.free_ranges += more
     free[first].low, free[first].high = low, high
 

@@ -59,41 +59,6 @@ def rescan(memory: RuleMemory, now: float) -> None:
     memory.kept[0].next_start = now
 
 
-@compiled(forceinline=True)
-def follow_changes(memory: RuleMemory, now: float, changes: FloatArray) -> tuple[bool, bool]:
-    """Bring the profile up to date with running jobs that ended or are believed to end otherwise.
-
-    Parameters
-    ----------
-    memory : RuleMemory
-    now : float, seconds
-    changes : numpy.ndarray of float, shape (n, 3)
-        From when until when, in seconds, and how many processors more than before are held,
-        or fewer.
-
-    Returns
-    -------
-    tuple of (bool, bool)
-        Whether processors became free early, and whether reservations are in the way of what
-        is held for longer: then the profile is to be laid anew.
-    """
-    profile = memory.profile
-    advance(profile, now)
-    early, is_broken = False, False
-    for k in range(len(changes)):
-        begin, end, more = changes[k, 0], changes[k, 1], int(changes[k, 2])
-        if more < 0:
-            if end > begin:
-                occupy(profile, begin, end, more)
-                note_freed(memory, begin, end)
-                early = True
-        elif is_broken or free_between(profile, begin, end)[0] < more:
-            is_broken = True
-        else:
-            occupy(profile, begin, end, more)
-    return early, is_broken
-
-
 @compiled
 def _end_earlier(memory: RuleMemory, now: float, freed: Freed, k: int) -> bool:
     """Move the reservation at a place to the allowed candidate that ends earliest, if earlier.
@@ -299,17 +264,30 @@ def update_profile(state: State, memory: RuleMemory, changes: FloatArray, is_mov
     state : State
     memory : RuleMemory
     changes : numpy.ndarray of float, shape (n, 3)
-        Of `follow_changes`.
+        From when until when, in seconds, and how many processors more than before are held,
+        or fewer.
     is_moved : bool
-        Whether the profile is to be laid anew, as more has changed.
+        Whether the profile is to be laid anew, as more has changed. So it is where reservations
+        are in the way of what is held for longer.
     """
     make_room_for_all(state, memory)
-    now, kept = state.run[0].now, memory.kept[0]
-    early, is_broken = follow_changes(memory, now, changes)
-    if is_broken or is_moved or kept.is_revised:
+    now, kept, profile = state.run[0].now, memory.kept[0], memory.profile
+    early, is_broken = is_moved or kept.is_shorter != 0, is_moved or kept.is_revised != 0
+    advance(profile, now)
+    for k in range(len(changes)):
+        begin, end, more = changes[k, 0], changes[k, 1], int(changes[k, 2])
+        if more < 0:
+            if end > begin:
+                occupy(profile, begin, end, more)
+                note_freed(memory, begin, end)
+                early = True
+        elif is_broken or free_between(profile, begin, end)[0] < more:
+            is_broken = True
+        else:
+            occupy(profile, begin, end, more)
+    if is_broken:
         lay_running(state, memory)
         repair(memory, now)
-    early |= is_moved or kept.is_shorter != 0
     kept.is_revised = kept.is_shorter = 0
     return early
 
