@@ -195,7 +195,7 @@ def direct(function: Callable[Given, Found]) -> Callable[Given, Found]:
     return cast(Callable[Given, Found], call)
 
 
-def record(fields: list[Any]) -> np.dtype[Any]:
-    """Return what is in a table whose rows have named fields, for plain Python, too."""
-    kind = np.dtype(fields, align=True)
+def record(**fields: Any) -> np.dtype[Any]:
+    """Return what is in a table whose rows have fields of these types, for plain Python, too."""
+    kind = np.dtype([*fields.items()], align=True)
     return np.dtype((np.record, kind)) if _settings.DISABLE_JIT else kind

@@ -61,23 +61,23 @@ def series_without_values(number: int, rule: Rule) -> np.ndarray:
     own errors, and the answer.
     """
     selectors, history = len(rule.spans), int(rule.spans.max())
-    fields = [
-        ("count", np.int64),
-        ("total", np.float64),
-        ("answer", np.float64),
-        ("windows", np.int64, 2),
-        ("medians", np.float64, (2, 3)),
-        ("standing", np.float64, PRIMARIES),
-        ("chosen", np.int64, selectors),
-        ("missed", np.float64, selectors),
-        ("scores", np.float64, (selectors, PRIMARIES)),
-        ("newest", np.float64, 2 * VALUES),
-        ("ordered", np.float64, VALUES + 1),
-        ("rest", np.float64, VALUES + 1),
-        ("ranks", np.int64, VALUES),
-        ("errors", np.float64, (history, PRIMARIES)),
-    ]
-    series = np.zeros(number, record(fields))
+    kind = record(
+        count=np.int64,
+        total=np.float64,
+        answer=np.float64,
+        windows=(np.int64, 2),
+        medians=(np.float64, (2, 3)),
+        standing=(np.float64, PRIMARIES),
+        chosen=(np.int64, selectors),
+        missed=(np.float64, selectors),
+        scores=(np.float64, (selectors, PRIMARIES)),
+        newest=(np.float64, 2 * VALUES),
+        ordered=(np.float64, VALUES + 1),
+        rest=(np.float64, VALUES + 1),
+        ranks=(np.int64, VALUES),
+        errors=(np.float64, (history, PRIMARIES)),
+    )
+    series = np.zeros(number, kind)
     series["windows"] = _ADAPTIVE[:, 2]
     series["ordered"], series["rest"] = np.inf, -np.inf
     series["answer"] = MOST

@@ -77,31 +77,29 @@ def structure(
 
 
 RUN = record(
-    [
-        ("now", "f8"),
-        ("free", "i8"),
-        ("free_ranges", "i8"),
-        ("ranges", "i8"),
-        ("holders", "i8"),
-        ("running", "i8"),
-        ("newcomer", "i8"),
-        ("arrived", "i8"),
-        ("started", "i8"),
-        ("ended", "i8"),
-        ("ended_now", "i8"),
-        ("expired_now", "i8"),
-        ("woken_now", "i8"),
-        ("wakes", "i8"),
-        ("pass_due", "i8"),
-        ("passes", "i8"),
-        ("passes_per_return", "i8"),
-        ("events", "i8"),
-        ("sequence", "i8"),
-        ("ends_planned", "i8"),
-        ("resized", "i8"),
-        ("admitted", "i8"),
-        ("awaits_count", "i8"),
-    ]
+    now=float,
+    free=int,
+    free_ranges=int,
+    ranges=int,
+    holders=int,
+    running=int,
+    newcomer=int,
+    arrived=int,
+    started=int,
+    ended=int,
+    ended_now=int,
+    expired_now=int,
+    woken_now=int,
+    wakes=int,
+    pass_due=int,
+    passes=int,
+    passes_per_return=int,
+    events=int,
+    sequence=int,
+    ends_planned=int,
+    resized=int,
+    admitted=int,
+    awaits_count=int,
 )
 """What there is one of. It is `now`, seconds; `free` counts free processors; `free_ranges`,
 `ranges`, `holders`, `running`, `wakes` say how much of the tables of their names is in use. Of the
@@ -113,7 +111,7 @@ let wait, and `awaits_count` is 1 while Python is asked how many processors the 
 first `ends_planned` who started are. `resized` counts whose processors changed in this pass;
 `started` and `ended` count runs, `passes` and `events` what has been so far."""
 
-RANGE = record([("low", "i4"), ("high", "i4")])
+RANGE = record(low="i4", high="i4")
 """Processors from one to another, both of them among it."""
 
 OF_HOLDERS = (
@@ -233,15 +231,12 @@ def shift(values: NDArray[Any], first: int, last: int, by: int) -> None:
 @compiled
 def holder_place(state: State, end: float, job: int) -> int:
     """Return where a holder with this believed end stands, or would stand."""
-    ends, jobs = state.holder_end, state.holder_job
-    low, high = 0, state.run[0].holders
-    while low < high:
-        middle = (low + high) // 2
-        if ends[middle] < end or (ends[middle] == end and jobs[middle] < job):
-            low = middle + 1
-        else:
-            high = middle
-    return int(low)
+    last = state.run[0].holders
+    ends, jobs = state.holder_end[:last], state.holder_job
+    place = int(np.searchsorted(ends, end))
+    while place < last and ends[place] == end and jobs[place] < job:
+        place += 1
+    return place
 
 
 @compiled(forceinline=True)
@@ -338,10 +333,8 @@ def _allocate_more(state: State, job: int, first: int, last: int, more: int) -> 
             end += 1
     state.first_range[job] = begin
     state.last_range[job] = run.ranges = end
-    if whole > 0:
-        run.free_ranges -= whole
-        for k in range(run.free_ranges):
-            free[k] = free[k + whole]
+    shift(free, whole, run.free_ranges, -whole)
+    run.free_ranges -= whole
 
 
 @compiled
@@ -356,12 +349,7 @@ def release(state: State, low: int, high: int) -> None:
         high = free[last].high
         last += 1
     more = first + 1 - last
-    if more > 0:
-        for k in range(run.free_ranges, first, -1):
-            free[k] = free[k - 1]
-    elif more < 0:
-        for k in range(last, run.free_ranges):
-            free[k - 1] = free[k]
+    shift(free, last, run.free_ranges, more)
     run.free_ranges += more
     free[first].low, free[first].high = low, high
 

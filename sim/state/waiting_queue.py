@@ -1,7 +1,7 @@
 """The queue of waiting jobs, in the policy's order, as arrays that compiled code can scan."""
 
 from collections.abc import Iterator
-from typing import Any, NamedTuple, cast
+from typing import Any, cast
 
 import numpy as np
 from numba.experimental import structref
@@ -12,56 +12,23 @@ from predictors.compiling import compiled, direct, record
 from sim.state.run_state import kinds_in, longer, maker, struct_type, structure
 
 AT = record(
-    [
-        ("first", "i8"),
-        ("last", "i8"),
-        ("waiting", "i8"),
-        ("layout", "i8"),
-        ("searched", "i8"),
-        ("searched_layout", "i8"),
-        ("soonest_layout", "i8"),
-    ]
+    first=int,
+    last=int,
+    waiting=int,
+    layout=int,
+    searched=int,
+    searched_layout=int,
+    soonest_layout=int,
 )
 """Where a queue begins and ends, and how many wait. `layout` changes whenever jobs have moved to
 other places; `searched` is how far the queue was searched when that was `searched_layout`, and
 `soonest` is known of places as they were under `soonest_layout`."""
 BLOCK = 64
 """Jobs of the queue that share a summary."""
-GROUP = 16
-"""Blocks that share another; its row lies before theirs."""
 SIZES = 32
 """Sizes of jobs that summaries tell apart: 1, 2 to 3, 4 to 7 processors, ..."""
 BY_PLACE = "job", "processors", "runtime", "start", "key", "found"
 """Tables with an entry a place."""
-
-
-class Waiting(NamedTuple):
-    """Waiting jobs in queue order; where `counts` is 0, nobody.
-
-    Attributes
-    ----------
-    counts : numpy.ndarray of int, shape (n,)
-    runtimes, starts : numpy.ndarray of float, shape (n,), seconds
-        Believed runtimes on those counts, and begins of reservations.
-    """
-
-    counts: IntArray
-    runtimes: FloatArray
-    starts: FloatArray
-
-
-class Summaries(NamedTuple):
-    """The shortest runtimes of each size of job in blocks of a queue, and in groups of blocks.
-
-    Attributes
-    ----------
-    shortest : numpy.ndarray of float, shape (r, 32), seconds
-    summarised : numpy.ndarray of bool, shape (r,)
-        Whether a row says anything.
-    """
-
-    shortest: FloatArray
-    summarised: NDArray[np.bool_]
 
 
 class Queue(structref.StructRefProxy):
@@ -81,10 +48,12 @@ class Queue(structref.StructRefProxy):
         Rank, ascending; ties in order of arrival.
     found : numpy.ndarray of int, shape (n,)
         Room for the places that a search finds.
-    shortest, summarised : numpy.ndarray
-        As of `Summaries`.
+    shortest : numpy.ndarray of float, shape (b, 32), seconds
+        The shortest runtime of each size of job in each block of places.
+    summarised : numpy.ndarray of bool, shape (b,)
+        Whether that is known.
     soonest : numpy.ndarray of float, shape (b,), seconds
-        The earliest start that each block of places waits for, or less where that is not known.
+        The earliest start that each block waits for, or less where that is not known.
     """
 
     at: NDArray[Any]
@@ -108,38 +77,17 @@ def tables_of(queue: Queue) -> tuple[NDArray[Any], ...]:
     return queue.job, queue.processors, queue.runtime, queue.start, queue.key, queue.found
 
 
-@compiled(inline="always")
-def waiting_in(queue: Queue) -> Waiting:
-    """Return what searches look at."""
-    return Waiting(queue.processors, queue.runtime, queue.start)
-
-
-@compiled(inline="always")
-def summaries_in(queue: Queue) -> Summaries:
-    """Return what is known of the blocks of a queue."""
-    return Summaries(queue.shortest, queue.summarised)
+@compiled
+def unknown_blocks(jobs: int) -> tuple[FloatArray, NDArray[np.bool_], FloatArray]:
+    """Return room for what is known of the blocks of so many places: nothing so far."""
+    blocks = jobs // BLOCK + 1
+    return np.zeros((blocks, SIZES)), np.zeros(blocks, np.bool_), np.full(blocks, -np.inf)
 
 
 @compiled
-def row(block: int) -> int:
-    """Return the row of a block's summary."""
-    return block + block // GROUP + 1
-
-
-@compiled
-def empty_summaries(jobs: int) -> Summaries:
-    """Return room for the summaries of a queue of so many jobs."""
-    rows = row(jobs // BLOCK) + 1
-    return Summaries(np.zeros((rows, SIZES)), np.zeros(rows, np.bool_))
-
-
-@compiled
-def forget(summaries: Summaries, first: int, last: int) -> None:
-    """Forget the summaries of blocks whose jobs have changed, from one place to another.
-
-    Their group has none: only groups that are full get one.
-    """
-    summaries.summarised[row(first // BLOCK) : row(last // BLOCK) + 1] = False
+def forget(queue: Queue, first: int, last: int) -> None:
+    """Forget the summaries of blocks whose jobs have changed, from one place to another."""
+    queue.summarised[first // BLOCK : last // BLOCK + 1] = False
 
 
 @compiled(forceinline=True)
@@ -150,7 +98,7 @@ def follow(queue: Queue) -> None:
         at.searched_layout = at.layout
         queue.summarised[:] = False
     elif at.searched < at.last:
-        forget(summaries_in(queue), at.searched, at.last - 1)
+        forget(queue, at.searched, at.last - 1)
     at.searched = at.last
 
 
@@ -167,9 +115,7 @@ def _grow(queue: Queue) -> None:
     queue.job, queue.processors = longer(queue.job, size), longer(queue.processors, size)
     queue.runtime, queue.start = longer(queue.runtime, size), longer(queue.start, size)
     queue.key, queue.found = longer(queue.key, size), np.zeros(size, np.int64)
-    queue.shortest, queue.summarised = empty_summaries(size)
-    queue.soonest = np.zeros(size // BLOCK + 1)
-    queue.soonest[:] = -np.inf
+    queue.shortest, queue.summarised, queue.soonest = unknown_blocks(size)
     queue.at[0].layout += 1
 
 
@@ -265,8 +211,6 @@ class WaitingQueue:
         The same for compiled code.
     job, processors, runtime, start, key, found : numpy.ndarray
         Its tables `BY_PLACE`.
-    table : Waiting
-        All places, for compiled code.
     """
 
     job: IntArray
@@ -279,8 +223,8 @@ class WaitingQueue:
     def __init__(self) -> None:
         kinds: Any = kinds_in(Queue)
         room = {name: np.zeros(64, kinds[name]) for name in BY_PLACE}
-        more = {**empty_summaries(64)._asdict(), "soonest": np.full(2, -np.inf)}
-        fields = {"at": np.zeros(1, AT), **room, **more}
+        of_blocks = zip(("shortest", "summarised", "soonest"), unknown_blocks(64), strict=True)
+        fields = {"at": np.zeros(1, AT), **room, **dict(of_blocks)}
         self.tables = cast(Queue, structure(maker(Queue), fields, grows=fields.keys() - {"at"}))
         self._waiting = fields["at"]["waiting"]
         self.see()
@@ -289,7 +233,6 @@ class WaitingQueue:
         """Name the tables by which compiled code has replaced others."""
         for name, table in zip(BY_PLACE, tables_of(self.tables), strict=True):
             setattr(self, name, table)
-        self.table = Waiting(self.processors, self.runtime, self.start)
 
     @property
     def waiting(self) -> int:

@@ -7,7 +7,17 @@ from profiles import Profile
 from sim.policies.backfill.conservative import replan_soonest
 from sim.policies.passes.memory import reserve_rest
 from sim.state.availability import BelievedEnds, move_up, reserve_earliest
-from sim.state.waiting_queue import Waiting, empty_summaries
+from sim.state.waiting_queue import WaitingQueue, push
+
+
+def queue_of(counts, runtimes, first=0):
+    """Return jobs that wait from the first place on, without a reservation."""
+    queue = WaitingQueue()
+    for job, (count, runtime) in enumerate(zip(counts, runtimes, strict=True)):
+        push(queue.tables, job, count, runtime, 0.0)
+    queue.tables.at["first"] = first
+    queue.see()
+    return queue
 
 
 @pytest.mark.parametrize("processors", [5, 64, 1000])
@@ -25,13 +35,12 @@ def test_many_reservations_equal_those_made_one_by_one(processors, powers, now):
         for profile in (singly, together):
             profile.grow(jobs)
             profile.lay(now, BelievedEnds.of([]))
-        starts = np.full(jobs, np.inf)
-        holes = together.holes
-        reserve_rest(holes, now, Waiting(counts, runtimes, starts), 0, jobs)
+        queue = queue_of(counts, runtimes)
+        reserve_rest(queue.tables, together.holes, now)
         expected = [
             reserve_earliest(singly.holes, now, *job) for job in zip(counts, runtimes, strict=True)
         ]
-        assert starts.tolist() == expected
+        assert queue.start[:jobs].tolist() == expected
 
 
 @pytest.mark.parametrize("processors", [3, 16, 250])
@@ -54,19 +63,18 @@ def test_what_matters_now_is_reserved_as_in_the_whole_plan(processors, powers, n
             profile.grow(jobs + 4)
             profile.lay(now, BelievedEnds.of(running))
         first = int(rng.integers(0, 2))
-        expected, starts = np.full(jobs, np.inf), np.full(jobs, np.inf)
-        reserve_rest(whole.holes, now, Waiting(counts, runtimes, expected), first, jobs)
-        found, plan = np.zeros(jobs, np.int64), Waiting(counts, runtimes, starts)
-        summaries = empty_summaries(jobs)
-        number, soonest = replan_soonest(soon.holes, now, plan, first, jobs, summaries, found)
-        assert found[:number].tolist() == np.flatnonzero(expected <= now).tolist()
+        planned, queue = queue_of(counts, runtimes, first), queue_of(counts, runtimes, first)
+        expected, starts = planned.start[:jobs], queue.start[:jobs]
+        reserve_rest(planned.tables, whole.holes, now)
+        number, soonest = replan_soonest(queue.tables, soon.holes, now)
+        assert queue.found[:number].tolist() == np.flatnonzero(expected <= now).tolist()
         assert soonest == expected[expected > now].min(initial=np.inf)
         made = starts < np.inf
         assert starts[made].tolist() == expected[made].tolist()
         assert made[expected <= now].all()
         later = expected > now
         assert starts[later].min(initial=np.inf) == expected[later].min(initial=np.inf)
-        reserve_rest(soon.holes, now, Waiting(counts, runtimes, starts), first, jobs)
+        reserve_rest(queue.tables, soon.holes, now)
         assert starts.tolist() == expected.tolist()
 
 

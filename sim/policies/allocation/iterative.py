@@ -1,7 +1,7 @@
 """Whole-queue molding: iteration on the mean turnaround, and utilisation-based molding."""
 
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,7 +16,21 @@ from sim.state.availability import FIRST, LAST, Profile, lay, reserve_earliest
 from sim.state.run_state import State, shift
 from sim.state.run_steps import holders_in
 from sim.state.view import View
-from sim.state.waiting_queue import Waiting
+
+
+class Planned(NamedTuple):
+    """Jobs of a plan.
+
+    Attributes
+    ----------
+    counts : numpy.ndarray of int, shape (n,)
+    runtimes, starts : numpy.ndarray of float, shape (n,), seconds
+        Believed runtimes on those counts, and starts from now on.
+    """
+
+    counts: IntArray
+    runtimes: FloatArray
+    starts: FloatArray
 
 
 @compiled(forceinline=True)
@@ -111,7 +125,7 @@ def next_step(losses: FloatArray, scales: FloatArray, counts: IntArray, pick: In
 
 @compiled(forceinline=True)
 def try_from(
-    plans: Profile, half: IntArray, first: int, jobs: Waiting, total: float, best: float
+    plans: Profile, half: IntArray, first: int, jobs: Planned, total: float, best: float
 ) -> float:
     """Place the jobs from `first` on anew, in the rows that are not in force.
 
@@ -122,8 +136,8 @@ def try_from(
     half : numpy.ndarray of int, shape (n + 1,)
         0 or 1: in which half of the rows each plan in force is.
     first : int
-    jobs : Waiting
-        Starts, in seconds from now, are written from `first` on.
+    jobs : Planned
+        Starts are written from `first` on.
     total : float
         Sum of the ends of the jobs before `first`, seconds from now.
     best : float
@@ -182,7 +196,7 @@ def iterate(
     copy_into(plan_in(plans, 0), profile)
     plans.times[0] -= profile.times[span[FIRST]]
     half, done = np.zeros(pick.size + 1, np.int64), np.zeros(pick.size + 1)
-    jobs = Waiting(counts[pick], runtimes[pick], np.empty(pick.size))
+    jobs = Planned(counts[pick], runtimes[pick], np.empty(pick.size))
     losses, scales = np.empty(pick.size), np.empty(pick.size)
     for i in range(pick.size):
         weighed = weigh_step(counts, runtimes, serial[i], pick[i], high[i], by_time)

@@ -42,13 +42,10 @@ from sim.state.view import View
 from sim.state.waiting_queue import (
     BLOCK,
     SIZES,
-    Summaries,
-    Waiting,
+    Queue,
     follow,
     forget,
     push,
-    summaries_in,
-    waiting_in,
 )
 
 Freed = tuple[float, float, int]
@@ -62,52 +59,18 @@ def rescan(memory: RuleMemory, now: float) -> None:
     memory.kept[0].next_start = now
 
 
-@compiled(forceinline=True)
-def follow_changes(memory: RuleMemory, now: float, changes: FloatArray) -> tuple[bool, bool]:
-    """Bring the profile up to date with running jobs that ended or are believed to end otherwise.
-
-    Parameters
-    ----------
-    memory : RuleMemory
-    now : float, seconds
-    changes : numpy.ndarray of float, shape (n, 3)
-        From when until when, in seconds, and how many processors more than before are held,
-        or fewer.
-
-    Returns
-    -------
-    tuple of (bool, bool)
-        Whether processors became free early, and whether reservations are in the way of what
-        is held for longer: then the profile is to be laid anew.
-    """
-    profile = memory.profile
-    advance(profile, now)
-    early, is_broken = False, False
-    for k in range(len(changes)):
-        begin, end, more = changes[k, 0], changes[k, 1], int(changes[k, 2])
-        if more < 0:
-            if end > begin:
-                occupy(profile, begin, end, more)
-                note_freed(memory, begin, end)
-                early = True
-        elif is_broken or free_between(profile, begin, end)[0] < more:
-            is_broken = True
-        else:
-            occupy(profile, begin, end, more)
-    return early, is_broken
-
-
 @compiled
 def _end_earlier(memory: RuleMemory, now: float, freed: Freed, k: int) -> bool:
     """Move the reservation at a place to the allowed candidate that ends earliest, if earlier.
 
     Returns whether there is one that reaches into `freed`.
     """
-    processors, seconds, starts = waiting_in(memory.queue)
+    queue = memory.queue
+    processors, seconds, starts = queue.processors, queue.runtime, queue.start
     held, old, (begin, end, most) = processors[k], starts[k], freed
     old_end, profile = old + seconds[k], memory.profile
     counts, runtimes = memory.menu_counts, memory.menu_runtimes
-    allowed = memory.menu_spans[memory.queue.job[k]]
+    allowed = memory.menu_spans[queue.job[k]]
     reach = most + held if old < end else most
     best, best_start, least = -1, old, old_end - now
     out = False  # whether what the job holds was taken out, as wider candidates need
@@ -147,9 +110,8 @@ def compress(memory: RuleMemory, now: float) -> None:
     looked for. Afterwards that time is what this very pass freed, for the jobs that it had
     already passed by.
     """
-    at, profile, jobs = memory.queue.at[0], memory.profile, memory.queue.job
-    spans = memory.menu_spans
-    counts, runtimes, starts = waiting_in(memory.queue)
+    queue, at, profile, spans = memory.queue, memory.queue.at[0], memory.profile, memory.menu_spans
+    jobs, counts, runtimes, starts = queue.job, queue.processors, queue.runtime, queue.start
     while at.first < at.last and counts[at.first] == 0:
         at.first += 1
     if at.first == at.last:
@@ -186,8 +148,8 @@ def repair(memory: RuleMemory, now: float) -> None:
 
     The profile holds the running jobs alone when this begins.
     """
-    at, profile = memory.queue.at[0], memory.profile
-    counts, runtimes, starts = waiting_in(memory.queue)
+    queue, at, profile = memory.queue, memory.queue.at[0], memory.profile
+    counts, runtimes, starts = queue.processors, queue.runtime, queue.start
     lost = np.empty(at.last - at.first, np.int64)
     found = 0
     for k in range(at.first, at.last):
@@ -226,18 +188,21 @@ def reserve_best(state: State, memory: RuleMemory, k: int) -> None:
 
 
 @compiled(forceinline=True)
-def wake_for_next(state: State, memory: RuleMemory) -> None:
-    """Ask for a pass when the next reservation begins.
+def wake_for_next(state: State, memory: RuleMemory, following: float, withdraws: bool) -> None:
+    """Ask for a pass when the next reservation begins; withdraw what was asked before, or not.
 
     Most begin when a running job is believed to end, when there is one anyway.
     """
-    own, ends = memory.kept[0], state.holder_end[: state.run[0].holders]
-    following = own.next_start
+    own, ends = memory.kept[0], holders_in(state).end
     place = np.searchsorted(ends, following)
-    is_due = following < np.inf and following != own.wake_time
-    if is_due and not (place < ends.size and ends[place] == following):
-        ask_to_wake(state, following)
-        own.wake_time = following
+    if place < ends.size and ends[place] == following:
+        following = np.inf
+    if following == own.wake_time or (following == np.inf and not withdraws):
+        return
+    if withdraws:
+        withdraw_wake(state, own.wake_time)
+    ask_to_wake(state, following)
+    own.wake_time = following
 
 
 @compiled(forceinline=True)
@@ -253,7 +218,7 @@ def find_due(memory: RuleMemory, now: float) -> int:
         How many places were written to `found`.
     """
     queue, own, at = memory.queue, memory.kept[0], memory.queue.at[0]
-    counts, _, starts = waiting_in(queue)
+    counts, starts = queue.processors, queue.start
     soonest, number, following = queue.soonest, 0, np.inf
     if own.next_start > now:
         return 0
@@ -299,17 +264,30 @@ def update_profile(state: State, memory: RuleMemory, changes: FloatArray, is_mov
     state : State
     memory : RuleMemory
     changes : numpy.ndarray of float, shape (n, 3)
-        Of `follow_changes`.
+        From when until when, in seconds, and how many processors more than before are held,
+        or fewer.
     is_moved : bool
-        Whether the profile is to be laid anew, as more has changed.
+        Whether the profile is to be laid anew, as more has changed. So it is where reservations
+        are in the way of what is held for longer.
     """
     make_room_for_all(state, memory)
-    now, kept = state.run[0].now, memory.kept[0]
-    early, is_broken = follow_changes(memory, now, changes)
-    if is_broken or is_moved or kept.is_revised:
+    now, kept, profile = state.run[0].now, memory.kept[0], memory.profile
+    early, is_broken = is_moved or kept.is_shorter != 0, is_moved or kept.is_revised != 0
+    advance(profile, now)
+    for k in range(len(changes)):
+        begin, end, more = changes[k, 0], changes[k, 1], int(changes[k, 2])
+        if more < 0:
+            if end > begin:
+                occupy(profile, begin, end, more)
+                note_freed(memory, begin, end)
+                early = True
+        elif is_broken or free_between(profile, begin, end)[0] < more:
+            is_broken = True
+        else:
+            occupy(profile, begin, end, more)
+    if is_broken:
         lay_running(state, memory)
         repair(memory, now)
-    early |= is_moved or kept.is_shorter != 0
     kept.is_revised = kept.is_shorter = 0
     return early
 
@@ -341,7 +319,7 @@ def admit(state: State, memory: RuleMemory, job: int) -> None:
 def decide(state: State, memory: RuleMemory) -> int:
     """Find whose reservation begins now, and ask for a pass when the next one does."""
     number = find_due(memory, state.run[0].now)
-    wake_for_next(state, memory)
+    wake_for_next(state, memory, memory.kept[0].next_start, False)
     return int(number)
 
 
@@ -360,27 +338,23 @@ class Bounds(NamedTuple):
         for the pass, and for those ahead of one that may.
     pending : numpy.ndarray of int, shape (n,)
         Room for the places of those that are to be reserved for first.
-    summaries : Summaries
-        Of the blocks of the queue.
     """
 
     starts: FloatArray
     shortest: FloatArray
     shortest_ahead: FloatArray
     pending: IntArray
-    summaries: Summaries
 
 
 @compiled(inline="always")
 def _begins_before(
-    profile: Profile, waiting: Waiting, bounds: Bounds, shortest: FloatArray, k: int, limit: float
+    queue: Queue, profile: Profile, bounds: Bounds, shortest: FloatArray, k: int, limit: float
 ) -> bool:
     """Raise a job's bound to the earliest hole in the profile; say whether it is below a limit.
 
     ``shortest`` is what is known of the same limit, or of a later one.
     """
-    counts, runtimes, _ = waiting
-    least = bounds.starts
+    counts, runtimes, least = queue.processors, queue.runtime, bounds.starts
     fraction, size = frexp(counts[k])
     if runtimes[k] < shortest[size - 1]:
         least[k] = earliest(profile, counts[k], runtimes[k], least[k], limit, np.inf)
@@ -395,27 +369,26 @@ def _begins_before(
 
 
 @compiled
-def _reserve_before(
-    profile: Profile, waiting: Waiting, bounds: Bounds, first: int, k: int, limit: float
-) -> bool:
+def _reserve_before(queue: Queue, profile: Profile, bounds: Bounds, k: int, limit: float) -> bool:
     """Reserve for a job if it starts before a limit, and first for those ahead that matter.
 
     A job ahead without a reservation matters where it might start before this one ends, or
     before another that matters and is behind it ends. Where one that matters turns out to
     start later than its bound, others may matter, and all is looked at again.
     """
-    counts, runtimes, starts = waiting
+    counts, runtimes, starts = queue.processors, queue.runtime, queue.start
     least, pending, shortest = bounds.starts, bounds.pending, bounds.shortest_ahead
-    while _begins_before(profile, waiting, bounds, bounds.shortest, k, limit):
+    first = queue.at[0].first
+    while _begins_before(queue, profile, bounds, bounds.shortest, k, limit):
         pending[0], number, until = k, 1, least[k] + runtimes[k]
         shortest[:] = np.inf
         for block in range((k - 1) // BLOCK, first // BLOCK - 1, -1):
-            if is_hopeless(bounds.summaries, block, shortest):
+            if is_hopeless(queue, block, shortest):
                 continue
             for j in range(min(k, (block + 1) * BLOCK) - 1, max(first, block * BLOCK) - 1, -1):
                 if counts[j] == 0 or starts[j] < np.inf or least[j] >= until:
                     continue
-                if _begins_before(profile, waiting, bounds, shortest, j, until):
+                if _begins_before(queue, profile, bounds, shortest, j, until):
                     pending[number] = j
                     number += 1
                     if least[j] + runtimes[j] > until:
@@ -436,10 +409,7 @@ def _reserve_before(
 
 
 @compiled
-def replan_soonest(
-    profile: Profile, now: float, waiting: Waiting, first: int, last: int, summaries: Summaries,
-    found: IntArray,
-) -> tuple[int, float]:  # fmt: skip
+def replan_soonest(queue: Queue, profile: Profile, now: float) -> tuple[int, float]:
     """Reserve in queue order as far as it tells who starts now, and when the next job does.
 
     Every start that is finite on return is what reserving for all would give, and `reserve_rest`
@@ -451,28 +421,29 @@ def replan_soonest(
         How many places of jobs that start now were written to `found`, and when the next
         reservation begins, in seconds.
     """
-    counts, runtimes, starts = waiting
+    counts, starts, at = queue.processors, queue.start, queue.at[0]
+    first, last = at.first, at.last
     shortest, shortest_ahead = np.full(SIZES, np.inf), np.empty(SIZES)
     pending = np.empty(last, np.int64)
-    bounds = Bounds(np.full(last, now), shortest, shortest_ahead, pending, summaries)
+    bounds = Bounds(np.full(last, now), shortest, shortest_ahead, pending)
     starts[first:last] = np.inf
-    summarise(summaries, counts, runtimes, first, last)
+    summarise(queue)
     number, soonest, most = 0, np.inf, free_between(profile, now, np.inf)[1]
     for block in range(first // BLOCK, (last - 1) // BLOCK + 1):
-        if is_hopeless(summaries, block, shortest):
+        if is_hopeless(queue, block, shortest):
             continue
         for k in range(max(first, block * BLOCK), min(last, (block + 1) * BLOCK)):
             if counts[k] == 0 or counts[k] > most:
                 continue
             if starts[k] == np.inf and not (
-                _begins_before(profile, waiting, bounds, shortest, k, soonest)
-                and _reserve_before(profile, waiting, bounds, first, k, soonest)
+                _begins_before(queue, profile, bounds, shortest, k, soonest)
+                and _reserve_before(queue, profile, bounds, k, soonest)
             ):
                 continue
             if starts[k] > now:
                 soonest = min(soonest, starts[k])
             else:
-                found[number] = k
+                queue.found[number] = k
                 number += 1
             if soonest < np.inf:
                 most = free_between(profile, now, soonest)[1]
@@ -487,22 +458,14 @@ def replan(state: State, memory: RuleMemory) -> int:
     There is one anyway when a job is believed to end. One that was asked for by a plan that is no
     more is withdrawn: orders of which keys change with time would plan otherwise then.
     """
-    queue, at, kept, ends = memory.queue, memory.queue.at[0], memory.kept[0], holders_in(state).end
-    number, following = 0, np.inf
-    if at.waiting > 0:
+    queue, number, following = memory.queue, 0, np.inf
+    if queue.at[0].waiting > 0:
         lay_running(state, memory)
         follow(queue)
-        told = memory.profile, state.run[0].now, waiting_in(queue), at.first, at.last
-        number, following = replan_soonest(*told, summaries_in(queue), queue.found)
+        number, following = replan_soonest(queue, memory.profile, state.run[0].now)
         for place in queue.found[:number]:
-            forget(summaries_in(queue), place, place)
-    before, end = kept.wake_time, np.searchsorted(ends, following)
-    if end < ends.size and ends[end] == following:
-        following = np.inf
-    if before != following:
-        kept.wake_time = following
-        withdraw_wake(state, before)
-        ask_to_wake(state, following)
+            forget(queue, place, place)
+    wake_for_next(state, memory, following, True)
     return int(number)
 
 
@@ -636,6 +599,5 @@ class ReplanningScheduler(EasyScheduler):
 
     def reserved_starts(self) -> dict[int, tuple[float, int, float]]:
         """Return start, processors and believed runtime of every reservation of this pass."""
-        first, last, *_ = self.queue.tables.at[0].item()
-        reserve_rest(profile_of(self.memory), self.view.now, self.queue.table, first, last)
+        reserve_rest(self.queue.tables, profile_of(self.memory), self.view.now)
         return super().reserved_starts()

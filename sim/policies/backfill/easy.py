@@ -25,7 +25,7 @@ from sim.state.availability import BelievedEnds, reserve_earliest
 from sim.state.run_state import State, longer
 from sim.state.run_steps import holders_in
 from sim.state.view import View
-from sim.state.waiting_queue import BLOCK, GROUP, SIZES, Queue, Summaries, follow, forget_all, row
+from sim.state.waiting_queue import BLOCK, SIZES, Queue, follow, forget_all
 
 
 @compiled(forceinline=True)
@@ -56,10 +56,10 @@ def shadow_and_extra(holders: BelievedEnds, free: int, wanted: int) -> tuple[flo
 
 
 @compiled
-def _promising(queue: Queue, own: int, free: int, spare: int, now: float, shadow: float) -> bool:
-    """Say whether a row's jobs may hold one that may start, going by its shortest."""
+def _promising(queue: Queue, block: int, free: int, spare: int, now: float, shadow: float) -> bool:
+    """Say whether a block may hold a job that may start, going by its shortest."""
     for size in range(SIZES):
-        least, shortest = 1 << size, queue.shortest[own, size]
+        least, shortest = 1 << size, queue.shortest[block, size]
         if least > free:
             return False
         if now + shortest <= shadow or (least <= spare and shortest < np.inf):
@@ -80,40 +80,22 @@ def _summarise(
 
 
 @compiled
-def summarise(
-    summaries: Summaries, processors: IntArray, runtime: FloatArray, first: int, last: int
-) -> None:
+def summarise(queue: Queue) -> None:
     """Give all blocks a summary that have none."""
-    shortest, summarised = summaries
+    first, last = queue.at[0].first, queue.at[0].last
     for block in range(first // BLOCK, (last - 1) // BLOCK + 1):
-        own = row(block)
-        if not summarised[own]:
+        if not queue.summarised[block]:
             begin, end = max(first, block * BLOCK), min(last, (block + 1) * BLOCK)
-            _summarise(processors, runtime, begin, end, shortest[own])
-            summarised[own] = True
+            _summarise(queue.processors, queue.runtime, begin, end, queue.shortest[block])
+            queue.summarised[block] = True
 
 
 @compiled(inline="always")
-def is_hopeless(summaries: Summaries, block: int, shortest: FloatArray) -> bool:
+def is_hopeless(queue: Queue, block: int, shortest: FloatArray) -> bool:
     """Say whether no job of a block is shorter than what is given for its size."""
-    own = row(block)
     for size in range(SIZES):  # noqa: SIM110 (compiled)
-        if summaries.shortest[own, size] < shortest[size]:
+        if queue.shortest[block, size] < shortest[size]:
             return False
-    return True
-
-
-@compiled
-def _is_summarised(queue: Queue, group: int) -> bool:
-    """Say whether a group has its summary, or can have it now from those of its blocks."""
-    shortest, summarised = queue.shortest, queue.summarised
-    if not summarised[group]:
-        blocks = slice(group + 1, group + 1 + GROUP)
-        if not summarised[blocks].all():
-            return False
-        for size in range(SIZES):
-            shortest[group, size] = shortest[blocks, size].min()
-        summarised[group] = True
     return True
 
 
@@ -145,9 +127,9 @@ def _fill_shortest(
 def fill_window(queue: Queue, first: int, free: int, now: float, backfilling: NDArray[Any]) -> int:
     """Find the jobs that may start ahead of the reservation, in queue order or the shortest first.
 
-    Blocks of the queue, and groups of blocks, are passed over whose summary shows that
-    none of their jobs may; a block in which nobody was found is summarised (if the search
-    began behind the head of a queue longer than a block), and a group once all its blocks are.
+    Blocks of the queue are passed over whose summary shows that none of their jobs may; one
+    in which nobody was found is summarised, if the search began behind the head of a queue
+    longer than a block.
 
     Parameters
     ----------
@@ -172,23 +154,12 @@ def fill_window(queue: Queue, first: int, free: int, now: float, backfilling: ND
     if rule.shortest:
         return _fill_shortest(queue, first, free, now, backfilling)
     spare, shadow, number = rule.extra_nodes, rule.shadow_time, rule.heads
-    processors = queue.processors
-    runtime = queue.runtime
-    k, whole = first, first == queue.at[0].first + 1
+    processors, runtime = queue.processors, queue.runtime
+    k, whole = first, first == queue.at[0].first + 1 and last - first > BLOCK
     while k < last and free > 0:
         block = k // BLOCK
-        own, group = row(block), block // GROUP * (GROUP + 1)
-        beyond = (block // GROUP + 1) * GROUP * BLOCK
-        if (
-            (k == first or block % GROUP == 0)
-            and beyond <= last
-            and _is_summarised(queue, group)
-            and not _promising(queue, group, free, spare, now, shadow)
-        ):
-            k = beyond
-            continue
         end = min(last, (block + 1) * BLOCK)
-        if queue.summarised[own] and not _promising(queue, own, free, spare, now, shadow):
+        if queue.summarised[block] and not _promising(queue, block, free, spare, now, shadow):
             k = end
             continue
         begin, before = k, number
@@ -201,9 +172,9 @@ def fill_window(queue: Queue, first: int, free: int, now: float, backfilling: ND
                 queue.found[number] = k
                 number += 1
             k += 1
-        if whole and k == end and number == before and last - first > BLOCK:
-            _summarise(processors, runtime, begin, end, queue.shortest[own])
-            queue.summarised[own], queue.summarised[group] = True, False
+        if whole and k == end and number == before:
+            _summarise(processors, runtime, begin, end, queue.shortest[block])
+            queue.summarised[block] = True
     rule.extra_nodes = spare
     return int(number)
 

@@ -19,7 +19,6 @@ from sim.state.availability import FIRST, Profile, earliest, occupy
 from sim.state.run_state import State
 from sim.state.run_steps import give_count
 from sim.state.view import View
-from sim.state.waiting_queue import waiting_in
 
 # Which candidates are allowed; each returns one past the last place that is considered. Places of
 # jobs that have started may be written to, too: nobody reads what is allowed there.
@@ -109,7 +108,7 @@ def mold_queue(state: State, memory: RuleMemory, last: int) -> int:
         return 0
     lay_running(state, memory)
     queue, profile, now = memory.queue, memory.profile, state.run[0].now
-    processors, runtime, starts = waiting_in(queue)
+    processors, runtime, starts = queue.processors, queue.runtime, queue.start
     jobs, spans = queue.job, memory.menu_spans
     counts, runtimes = memory.menu_counts, memory.menu_runtimes
     free, span, rule = profile.free, profile.span, memory.backfilling[0]

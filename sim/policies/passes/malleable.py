@@ -37,48 +37,20 @@ from workloads.base import Tabled
 _types: Any = types
 _typeof: Any = typeof
 JOB = record(
-    [
-        ("least", "i8"),
-        ("most", "i8"),
-        ("stretch", "i8"),
-        ("read", "i8"),
-        ("request", "i8"),
-        ("requested_time", "f8"),
-        ("serial", "f8"),
-    ]
+    least=int, most=int, stretch=int, read=int, request=int, requested_time=float, serial=float
 )
 """Of a job: the counts between which it may be if it is malleable, else 0; its present stretch;
 whether its curve was read; its request, 0 if it is believed to have a curve, and requested time;
 its believed runtime on one processor if the rule weighs work."""
-STRETCH = record(
-    [("job", "i8"), ("processors", "i8"), ("first_range", "i8"), ("begun", "f8"), ("over", "f8")]
-)
+STRETCH = record(job=int, processors=int, first_range=int, begun=float, over=float)
 """Whose, on how many processors, where they begin in `State.ranges`, and from when until when; the
 last of a job ends with it."""
-SEARCH = record(
-    [
-        ("phase", "i8"),
-        ("due", "f8"),
-        ("measured", "f8"),
-        ("efficiency", "f8"),
-        ("processors", "i8"),
-        ("blocked", "i8"),
-    ]
-)
+SEARCH = record(phase=int, due=float, measured=float, efficiency=float, processors=int, blocked=int)
 """Of a job whose count is searched by its efficiency: how far that has come; when to measure
 next, seconds, and what is measured then; the last measurement that was taken in, and the count it
 was made on, 0 before; the count that it would go on with if there were room, 0 if that is no
 matter."""
-TALLY = record(
-    [
-        ("members", "i8"),
-        ("deferred", "i8"),
-        ("stretches", "i8"),
-        ("begun", "i8"),
-        ("held_back", "i8"),
-        ("queries", "i8"),
-    ]
-)
+TALLY = record(members=int, deferred=int, stretches=int, begun=int, held_back=int, queries=int)
 """How much of the tables of their names is in use, how many begin in a pass, whether nobody may,
 and how often a predictor would have been asked."""
 MOST_RUNTIMES = 1 << 25

@@ -20,32 +20,22 @@ from sim.state.availability import (
 )
 from sim.state.run_state import State, longer, maker, struct_type, structure
 from sim.state.run_steps import give_count, holders_in
-from sim.state.waiting_queue import Queue, Waiting, push, waiting_in
+from sim.state.waiting_queue import Queue, push
 
-ENDED = record([("job", "i8"), ("started", "i8")])
+ENDED = record(job=int, started=int)
 """Who ended, and how many had started before that."""
-SPAN = record(
-    [
-        ("begin", "i8"),
-        ("low", "i8"),
-        ("high", "i8"),
-        ("number", "i4"),
-        ("at_once", "i1"),
-    ]
-)
+SPAN = record(begin=int, low=int, high=int, number="i4", at_once="i1")
 """What a job may choose from: where its counts begin, from where to before where a rule allows them
 in this pass, and how many they are (0 where that is settled already); 1 where only those count on
 which it can start at once."""
 BACKFILLING = record(
-    [
-        ("reservations", "i8"),
-        ("strict", "i8"),
-        ("shortest", "i8"),
-        ("searches_anew", "i8"),
-        ("heads", "i8"),
-        ("shadow_time", "f8"),
-        ("extra_nodes", "i8"),
-    ]
+    reservations=int,
+    strict=int,
+    shortest=int,
+    searches_anew=int,
+    heads=int,
+    shadow_time=float,
+    extra_nodes=int,
 )
 """What EASY is told: how many blocked jobs hold a reservation, whether nobody passes the head,
 whether the shortest are tried first, and whether every pass tries all who wait, as more than ends
@@ -53,17 +43,15 @@ and arrivals may have happened; and what it keeps from pass to pass: how many he
 when the head that is blocked will start, and how many processors will be left then."""
 
 KEPT = record(
-    [
-        ("is_revised", "i8"),
-        ("is_shorter", "i8"),
-        ("plan_version", "i8"),
-        ("ends_told", "i8"),
-        ("search_end", "i8"),
-        ("next_start", "f8"),
-        ("wake_time", "f8"),
-        ("freed_from", "f8"),
-        ("freed_until", "f8"),
-    ]
+    is_revised=int,
+    is_shorter=int,
+    plan_version=int,
+    ends_told=int,
+    search_end=int,
+    next_start=float,
+    wake_time=float,
+    freed_from=float,
+    freed_until=float,
 )
 """What is kept from pass to pass: whether beliefs about who waits have changed since the profile
 was laid, and whether any became shorter; how much had happened when all that wait were given
@@ -299,11 +287,11 @@ def choose(state: State, memory: RuleMemory, job: int) -> bool:
 
 
 @compiled(inline="always")
-def reserve_rest(profile: Profile, now: float, waiting: Waiting, first: int, last: int) -> None:
+def reserve_rest(queue: Queue, profile: Profile, now: float) -> None:
     """Reserve, in queue order, for every waiting job whose start is infinite."""
-    counts, runtimes, starts = waiting
-    found = no_start_bounds(last - first)
-    for k in range(first, last):
+    counts, runtimes, starts, at = queue.processors, queue.runtime, queue.start, queue.at[0]
+    found = no_start_bounds(at.last - at.first)
+    for k in range(at.first, at.last):
         if counts[k] > 0 and starts[k] == np.inf:
             starts[k] = reserve_next(profile, now, counts[k], runtimes[k], found)
 
@@ -322,17 +310,17 @@ def _lay_reservations(state: State, memory: RuleMemory) -> None:
 
     While nothing but arrivals happens, those that should not have begun yet stay as they are.
     """
-    run, at, waiting = state.run[0], memory.queue.at[0], waiting_in(memory.queue)
+    run, queue, at = state.run[0], memory.queue, memory.queue.at[0]
     stays = memory.kept[0].plan_version == run.sequence + run.ended
     for k in range(at.first, at.last if stays else at.first):
-        stays &= waiting.counts[k] == 0 or waiting.starts[k] >= run.now
+        stays &= queue.processors[k] == 0 or queue.start[k] >= run.now
     if stays:
         make_room_for_all(state, memory)
         advance(memory.profile, run.now)
     else:
         lay_running(state, memory)
-        waiting.starts[at.first : at.last] = np.inf
-    reserve_rest(memory.profile, run.now, waiting, at.first, at.last)
+        queue.start[at.first : at.last] = np.inf
+    reserve_rest(queue, memory.profile, run.now)
     memory.kept[0].plan_version = run.sequence + run.ended
 
 
