@@ -195,7 +195,16 @@ def direct(function: Callable[Given, Found]) -> Callable[Given, Found]:
     return cast(Callable[Given, Found], call)
 
 
-def record(fields: list[Any]) -> np.dtype[Any]:
-    """Return what is in a table whose rows have named fields, for plain Python, too."""
-    kind = np.dtype(fields, align=True)
+def record(fields: Iterable[Any] = (), **named: Iterable[str]) -> np.dtype[Any]:
+    """Return what is in a table whose rows have named fields, for plain Python, too.
+
+    Parameters
+    ----------
+    fields : iterable of tuple
+        As of `numpy.dtype`.
+    **named : iterable of str
+        The names of further fields by what is in them, such as ``f8=("begin", "end")``.
+    """
+    more = [(name, kind) for kind, names in named.items() for name in names]
+    kind = np.dtype([*fields, *more], align=True)
     return np.dtype((np.record, kind)) if _settings.DISABLE_JIT else kind

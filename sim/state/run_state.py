@@ -113,7 +113,7 @@ let wait, and `awaits_count` is 1 while Python is asked how many processors the 
 first `ends_planned` who started are. `resized` counts whose processors changed in this pass;
 `started` and `ended` count runs, `passes` and `events` what has been so far."""
 
-RANGE = record([("low", "i4"), ("high", "i4")])
+RANGE = record(i4=("low", "high"))
 """Processors from one to another, both of them among it."""
 
 OF_HOLDERS = (

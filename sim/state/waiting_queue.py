@@ -12,15 +12,7 @@ from predictors.compiling import compiled, direct, record
 from sim.state.run_state import kinds_in, longer, maker, struct_type, structure
 
 AT = record(
-    [
-        ("first", "i8"),
-        ("last", "i8"),
-        ("waiting", "i8"),
-        ("layout", "i8"),
-        ("searched", "i8"),
-        ("searched_layout", "i8"),
-        ("soonest_layout", "i8"),
-    ]
+    i8=("first", "last", "waiting", "layout", "searched", "searched_layout", "soonest_layout")
 )
 """Where a queue begins and ends, and how many wait. `layout` changes whenever jobs have moved to
 other places; `searched` is how far the queue was searched when that was `searched_layout`, and

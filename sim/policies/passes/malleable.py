@@ -36,49 +36,19 @@ from workloads.base import Tabled
 
 _types: Any = types
 _typeof: Any = typeof
-JOB = record(
-    [
-        ("least", "i8"),
-        ("most", "i8"),
-        ("stretch", "i8"),
-        ("read", "i8"),
-        ("request", "i8"),
-        ("requested_time", "f8"),
-        ("serial", "f8"),
-    ]
-)
+JOB = record(i8=("least", "most", "stretch", "read", "request"), f8=("requested_time", "serial"))
 """Of a job: the counts between which it may be if it is malleable, else 0; its present stretch;
 whether its curve was read; its request, 0 if it is believed to have a curve, and requested time;
 its believed runtime on one processor if the rule weighs work."""
-STRETCH = record(
-    [("job", "i8"), ("processors", "i8"), ("first_range", "i8"), ("begun", "f8"), ("over", "f8")]
-)
+STRETCH = record(i8=("job", "processors", "first_range"), f8=("begun", "over"))
 """Whose, on how many processors, where they begin in `State.ranges`, and from when until when; the
 last of a job ends with it."""
-SEARCH = record(
-    [
-        ("phase", "i8"),
-        ("due", "f8"),
-        ("measured", "f8"),
-        ("efficiency", "f8"),
-        ("processors", "i8"),
-        ("blocked", "i8"),
-    ]
-)
+SEARCH = record(i8=("phase", "processors", "blocked"), f8=("due", "measured", "efficiency"))
 """Of a job whose count is searched by its efficiency: how far that has come; when to measure
 next, seconds, and what is measured then; the last measurement that was taken in, and the count it
 was made on, 0 before; the count that it would go on with if there were room, 0 if that is no
 matter."""
-TALLY = record(
-    [
-        ("members", "i8"),
-        ("deferred", "i8"),
-        ("stretches", "i8"),
-        ("begun", "i8"),
-        ("held_back", "i8"),
-        ("queries", "i8"),
-    ]
-)
+TALLY = record(i8=("members", "deferred", "stretches", "begun", "held_back", "queries"))
 """How much of the tables of their names is in use, how many begin in a pass, whether nobody may,
 and how often a predictor would have been asked."""
 MOST_RUNTIMES = 1 << 25

@@ -22,30 +22,15 @@ from sim.state.run_state import State, longer, maker, struct_type, structure
 from sim.state.run_steps import give_count, holders_in
 from sim.state.waiting_queue import Queue, Waiting, push, waiting_in
 
-ENDED = record([("job", "i8"), ("started", "i8")])
+ENDED = record(i8=("job", "started"))
 """Who ended, and how many had started before that."""
-SPAN = record(
-    [
-        ("begin", "i8"),
-        ("low", "i8"),
-        ("high", "i8"),
-        ("number", "i4"),
-        ("at_once", "i1"),
-    ]
-)
+SPAN = record(i8=("begin", "low", "high"), i4=("number",), i1=("at_once",))
 """What a job may choose from: where its counts begin, from where to before where a rule allows them
 in this pass, and how many they are (0 where that is settled already); 1 where only those count on
 which it can start at once."""
 BACKFILLING = record(
-    [
-        ("reservations", "i8"),
-        ("strict", "i8"),
-        ("shortest", "i8"),
-        ("searches_anew", "i8"),
-        ("heads", "i8"),
-        ("shadow_time", "f8"),
-        ("extra_nodes", "i8"),
-    ]
+    i8=("reservations", "strict", "shortest", "searches_anew", "heads", "extra_nodes"),
+    f8=("shadow_time",),
 )
 """What EASY is told: how many blocked jobs hold a reservation, whether nobody passes the head,
 whether the shortest are tried first, and whether every pass tries all who wait, as more than ends
@@ -53,17 +38,8 @@ and arrivals may have happened; and what it keeps from pass to pass: how many he
 when the head that is blocked will start, and how many processors will be left then."""
 
 KEPT = record(
-    [
-        ("is_revised", "i8"),
-        ("is_shorter", "i8"),
-        ("plan_version", "i8"),
-        ("ends_told", "i8"),
-        ("search_end", "i8"),
-        ("next_start", "f8"),
-        ("wake_time", "f8"),
-        ("freed_from", "f8"),
-        ("freed_until", "f8"),
-    ]
+    i8=("is_revised", "is_shorter", "plan_version", "ends_told", "search_end"),
+    f8=("next_start", "wake_time", "freed_from", "freed_until"),
 )
 """What is kept from pass to pass: whether beliefs about who waits have changed since the profile
 was laid, and whether any became shorter; how much had happened when all that wait were given
