@@ -2,7 +2,7 @@
 
 Jobs start as if each run kept no more than its least, where the rule reclaims what runs hold
 beyond it. A pass is `begin_pass`, the rule's `shares` of what is claimed, and `end_pass`. Where a
-job may get nothing, `claim_all` and `defer` come before. What stands between passes is the
+job may get nothing, who gets something is found before. What stands between passes is the
 `SharingMemory`; what may be asked of jobs is asked before the run, by `CompiledSharingRule`.
 What is decided about plain arrays (`lent_end`, `leave_room`, `shared_among`,
 `shares_hold`) is what passes in Python go by, too: `sim.policies.reallocation.rule`.
@@ -126,7 +126,7 @@ class SharingMemory(structref.StructRefProxy):
         Runtimes of jobs with a curve.
     readings : numpy.ndarray of float, shape (n, r)
         Of all jobs, for `Claims`.
-    weighs_work, reclaims : bool
+    defers, weighs_work, reclaims : bool
         As the rule says.
     parameters : numpy.ndarray of float, shape (p,)
         All of the rule.
@@ -146,6 +146,7 @@ class SharingMemory(structref.StructRefProxy):
     tally: NDArray[Any]
     believed: Tabled
     readings: FloatArray
+    defers: bool
     weighs_work: bool
     reclaims: bool
     parameters: FloatArray
@@ -417,43 +418,27 @@ def _claim_beside(
 
 
 @compiled
-def claim_all(state: State, sharing: SharingMemory) -> tuple[IntArray, Claims]:
-    """Say what malleable jobs claim that run, are deferred, or have just arrived.
+def _defer(state: State, sharing: SharingMemory) -> SharedOut:
+    """Share out among malleable jobs that run, are deferred, or have just arrived.
 
-    The parameters and what is returned are those of `begin_pass`; nobody is there if nobody is
+    Who gets nothing of it is deferred, all others may queue. Nothing is shared out if nobody is
     deferred or has arrived.
     """
-    run, tally, nobody = state.run[0], sharing.tally[0], np.zeros(0, np.int64)
-    new = np.arange(run.newcomer, run.arrived)
-    new = new[sharing.jobs["least"][new] > 0]
-    candidates = np.concatenate((sharing.deferred[: tally.deferred], new))
-    members = sharing.members[: tally.members] if candidates.size > 0 else nobody
-    total = run.free + state.processors[members].sum()
-    return _claim_beside(state, sharing, members, candidates, total)
-
-
-@compiled
-def defer(state: State, sharing: SharingMemory, got: IntArray) -> None:
-    """Let jobs queue, but for those of `claim_all` who got nothing: they are deferred.
-
-    Parameters
-    ----------
-    state : State
-    sharing : SharingMemory
-    got : numpy.ndarray of int, shape (n,)
-        Who got something.
-    """
     run, tally = state.run[0], sharing.tally[0]
-    before, place = sharing.deferred[: tally.deferred].copy(), tally.members
-    tally.deferred = 0
-    for job in np.concatenate((before, np.arange(run.newcomer, run.arrived))):
-        is_malleable = sharing.jobs[job].least > 0
-        if is_malleable and (place >= got.size or got[place] != job):
-            sharing.deferred[tally.deferred] = job
-            tally.deferred += 1
-        else:
-            admit(state, sharing, job)
-            place += is_malleable
+    new = np.arange(run.newcomer, run.arrived)
+    waiting = np.concatenate((sharing.deferred[: tally.deferred], new))
+    is_out = sharing.jobs["least"][waiting] > 0
+    candidates = waiting[is_out]
+    members = sharing.members[: tally.members if candidates.size > 0 else 0]
+    total = run.free + state.processors[members].sum()
+    everybody, claims = _claim_beside(state, sharing, members, candidates, total)
+    shares = sharing.shares(claims)
+    is_out[is_out] = shares[members.size :] == 0
+    tally.deferred = is_out.sum()
+    sharing.deferred[: tally.deferred] = waiting[is_out]
+    for job in waiting[~is_out]:
+        admit(state, sharing, job)
+    return shared_among(everybody, claims.largest, shares, total)
 
 
 # What happens
@@ -499,8 +484,8 @@ def _start(state: State, sharing: SharingMemory, job: int, count: int) -> None:
 
 
 @compiled(forceinline=True)
-def end_pass(state: State, sharing: SharingMemory, jobs: IntArray, shares: IntArray) -> int:
-    """Let jobs shrink, start and grow, as `ReallocatingScheduler` does; nobody is left to start.
+def end_pass(state: State, sharing: SharingMemory, jobs: IntArray, shares: IntArray) -> None:
+    """Let jobs shrink, start and grow, as `ReallocatingScheduler` does.
 
     Parameters
     ----------
@@ -532,7 +517,6 @@ def end_pass(state: State, sharing: SharingMemory, jobs: IntArray, shares: IntAr
             _resize(state, sharing, jobs[k], shares[k])
     sharing.members[: jobs.size] = jobs
     tally.members = jobs.size
-    return 0
 
 
 # A pass
@@ -540,25 +524,9 @@ def end_pass(state: State, sharing: SharingMemory, jobs: IntArray, shares: IntAr
 
 @compiled
 def decide(state: State, sharing: SharingMemory) -> int:
-    """Let jobs start and share out processors, whatever the rule."""
-    jobs, claims = begin_pass(state, sharing)
-    shares = sharing.shares(claims)
-    if claims.searches.size > 0:
-        sharing.searches[jobs] = claims.searches
-        due = claims.searches["due"].min()
-        if due != sharing.wake_time:
-            sharing.wake_time = due
-            ask_to_wake(state, due)
-    return end_pass(state, sharing, jobs, shares)
-
-
-@compiled
-def decide_deferring(state: State, sharing: SharingMemory) -> int:
-    """Do the same where jobs wait whose share rounds to nothing."""
-    everybody, all_claims = claim_all(state, sharing)
-    found = sharing.shares(all_claims)
-    before = shared_among(everybody, all_claims.largest, found, all_claims.total)
-    defer(state, sharing, before.jobs)
+    """Let jobs start and share out processors, whatever the rule; nobody is left to start."""
+    nobody = np.zeros(0, np.int64)
+    before = _defer(state, sharing) if sharing.defers else SharedOut(nobody, nobody, nobody, -1)
     jobs, claims = begin_pass(state, sharing)
     shares, deferred = before.shares, sharing.deferred[: sharing.tally[0].deferred]
     if not shares_hold(before, jobs, claims.least, claims.largest, claims.total):
@@ -567,7 +535,14 @@ def decide_deferring(state: State, sharing: SharingMemory) -> int:
             shares = sharing.shares(beside)
         if deferred.size == 0 or shares[jobs.size :].any():
             shares = sharing.shares(claims)
-    return end_pass(state, sharing, jobs, shares[: jobs.size])
+    if claims.searches.size > 0:
+        sharing.searches[jobs] = claims.searches
+        due = claims.searches["due"].min()
+        if due != sharing.wake_time:
+            sharing.wake_time = due
+            ask_to_wake(state, due)
+    end_pass(state, sharing, jobs, shares[: jobs.size])
+    return 0
 
 
 # What is asked before the run
@@ -595,10 +570,9 @@ class CompiledSharingRule(CompiledRule):
         tabled, is_known = engine.work.tabled(), engine.work.is_known_to(engine.predictor)
         self._is_tabled = tabled is not None and (is_known or not self._curved)
         self._tabled = tabled if is_known else None
-        decides = {"admit": admit, "decide": decide}
-        if rule.defers:
-            decides = {"admit": queue_nobody, "decide": decide_deferring}
-        self.functions = {"must_ask": must_measure, "prepare": rule.prepare, **decides}
+        admits = queue_nobody if rule.defers else admit
+        passes = {"prepare": rule.prepare, "admit": admits, "decide": decide}
+        self.functions = {"must_ask": must_measure, **passes}
         self.explanations = Explanations()
 
     @property
@@ -645,6 +619,7 @@ class CompiledSharingRule(CompiledRule):
             "tally": np.zeros(1, TALLY),
             "believed": believed,
             "readings": padded(rows),
+            "defers": self._rule.defers,
             "weighs_work": self._rule.weighs_work,
             "reclaims": self._rule.reclaim,
             "parameters": np.array(self._rule.parameters, float),
