@@ -17,14 +17,14 @@ from numba import typeof, types
 from numba.experimental import structref
 from numpy.typing import NDArray
 
-from predictors.base import FloatArray, IntArray, has_curves
+from predictors.base import BoolArray, FloatArray, IntArray, has_curves
 from predictors.compiling import compiled, record
 from sim.engine.engine import Engine
 from sim.engine.loop import queue_nobody
 from sim.engine.protocols import CompiledRule
 from sim.engine.run_log import Explanations
 from sim.policies.backfill.easy import find_backfills, find_heads
-from sim.policies.reallocation.beliefs import TABLED, BelievedCurves, seconds_on
+from sim.policies.reallocation.beliefs import TABLED, BelievedCurves, lent_end, seconds_on
 from sim.state.availability import BelievedEnds
 from sim.state.processors import held_ranges
 from sim.state.records import Stretches
@@ -222,22 +222,6 @@ def _relative(sharing: SharingMemory, job: int, count: int) -> float:
 # Who starts, while runs hold the least that they can
 
 
-@compiled(forceinline=True)
-def lent_end(end: float, since: float, pause: float, before: float, after: float) -> float:
-    """Return when a run is believed to end that gives up now all that it can.
-
-    Parameters
-    ----------
-    end, since : float
-        When it is believed to end where it is, and from when on it goes on, seconds.
-    pause : float
-        What the change costs, seconds.
-    before, after : float
-        Its believed T(n)/T(1) on what it holds, and on what it keeps.
-    """
-    return since + pause + seconds_on(max(end - since, 0.0), before, after)
-
-
 @compiled
 def _lent_ends(state: State, sharing: SharingMemory) -> BelievedEnds:
     """Return who holds processors, with the least that malleable jobs keep, and until when."""
@@ -392,10 +376,12 @@ class SharedOut(NamedTuple):
 
 
 @compiled
-def shared_among(jobs: IntArray, largest: IntArray, shares: IntArray, total: int) -> SharedOut:
-    """Return what was shared out; jobs that got nothing are deferred."""
+def shared_among(
+    jobs: IntArray, largest: IntArray, shares: IntArray, total: int
+) -> tuple[SharedOut, BoolArray]:
+    """Return what was shared out, and who got something; jobs that got nothing are deferred."""
     got = shares > 0
-    return SharedOut(jobs[got], largest[got], shares[got], total)
+    return SharedOut(jobs[got], largest[got], shares[got], total), got
 
 
 @compiled
@@ -432,13 +418,13 @@ def _defer(state: State, sharing: SharingMemory) -> SharedOut:
     members = sharing.members[: tally.members if candidates.size > 0 else 0]
     total = run.free + state.processors[members].sum()
     everybody, claims = _claim_beside(state, sharing, members, candidates, total)
-    shares = sharing.shares(claims)
-    is_out[is_out] = shares[members.size :] == 0
+    before, got = shared_among(everybody, claims.largest, sharing.shares(claims), total)
+    is_out[is_out] = ~got[members.size :]
     tally.deferred = is_out.sum()
     sharing.deferred[: tally.deferred] = waiting[is_out]
     for job in waiting[~is_out]:
         admit(state, sharing, job)
-    return shared_among(everybody, claims.largest, shares, total)
+    return before
 
 
 # What happens
