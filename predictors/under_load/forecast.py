@@ -62,9 +62,6 @@ def series_without_values(number: int, rule: Rule) -> np.ndarray:
     """
     selectors, history = len(rule.spans), int(rule.spans.max())
     fields = [
-        ("count", np.int64),
-        ("total", np.float64),
-        ("answer", np.float64),
         ("windows", np.int64, 2),
         ("medians", np.float64, (2, 3)),
         ("standing", np.float64, PRIMARIES),
@@ -77,7 +74,7 @@ def series_without_values(number: int, rule: Rule) -> np.ndarray:
         ("ranks", np.int64, VALUES),
         ("errors", np.float64, (history, PRIMARIES)),
     ]
-    series = np.zeros(number, record(fields))
+    series = np.zeros(number, record(fields, i8=("count",), f8=("total", "answer")))
     series["windows"] = _ADAPTIVE[:, 2]
     series["ordered"], series["rest"] = np.inf, -np.inf
     series["answer"] = MOST

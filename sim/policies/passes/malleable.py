@@ -24,6 +24,7 @@ from sim.engine.loop import queue_nobody
 from sim.engine.protocols import CompiledRule
 from sim.engine.run_log import Explanations
 from sim.policies.backfill.easy import find_backfills, find_heads
+from sim.policies.passes.queue_rule import believed_on
 from sim.policies.reallocation.beliefs import TABLED, BelievedCurves, lent_end, seconds_on
 from sim.state.availability import BelievedEnds
 from sim.state.processors import held_ranges
@@ -549,13 +550,10 @@ class CompiledSharingRule(CompiledRule):
     changes_counts = True
 
     def __init__(self, engine: Engine, rule: Any, beliefs: BelievedCurves, easy: Any) -> None:
-        self._engine, self._view, self._predictor = engine, engine.view, engine.predictor
+        self._engine, self._rule, self._beliefs = engine, rule, beliefs
         self._queue, self._backfilling = easy.queue.tables, easy.backfilling
-        self._rule, self._beliefs = rule, beliefs
-        self._curved = has_curves(engine.predictor)
-        tabled, is_known = engine.work.tabled(), engine.work.is_known_to(engine.predictor)
-        self._is_tabled = tabled is not None and (is_known or not self._curved)
-        self._tabled = tabled if is_known else None
+        self._curved, self._tabled = has_curves(engine.predictor), engine.work.tabled()
+        self._is_known = engine.work.is_known_to(engine.predictor)
         admits = queue_nobody if rule.defers else admit
         passes = {"prepare": rule.prepare, "admit": admits, "decide": decide}
         self.functions = {"must_ask": must_measure, **passes}
@@ -564,39 +562,38 @@ class CompiledSharingRule(CompiledRule):
     @property
     def is_supported(self) -> bool:
         """Whether malleable jobs may have every count up to their largest, and tables room."""
-        rule, processors, special = self._rule, self._view.processors, self._engine.shown.special
-        malleable = np.flatnonzero(self._engine.malleable).tolist()
-        jobs = len(self._engine.submit)
-        wide = processors if rule.reads_curves or not self._is_tabled else 1
-        has_room = jobs * wide <= MOST_RUNTIMES and (processors <= TABLED or not rule.weighs_work)
+        engine, rule, processors = self._engine, self._rule, self._engine.view.processors
+        is_tabled = self._tabled is not None and (self._is_known or not self._curved)
+        runtimes = len(engine.submit) * (1 if is_tabled and not rule.reads_curves else processors)
+        has_room = runtimes <= MOST_RUNTIMES and (processors <= TABLED or not rule.weighs_work)
         is_read = self._curved or not rule.reads_beliefs
-        return has_room and is_read and all(special(job) is None for job in malleable)
+        malleable = np.flatnonzero(engine.malleable).tolist()
+        return has_room and is_read and all(engine.shown.special(job) is None for job in malleable)
 
     def begin(self, state: State) -> None:
         """Begin a run whose jobs stand here, and wait for the least that they can use."""
-        self._state = state
-        view, wanted, jobs = self._view, state.processors, len(self._engine.submit)
-        self._engine.shown.arrive(range(jobs))
+        self._state, engine, rule, beliefs = state, self._engine, self._rule, self._beliefs
+        wanted, jobs, running = state.processors, state.processors.size, state.holder_end.size
+        engine.shown.arrive(range(jobs))
         own, rows = np.zeros(jobs, JOB), [np.zeros(0)] * jobs
         columns: Any = [one_by_one(own[name]) for name in ("least", "read", "serial")]
         least, read, serial = columns
-        for job in np.flatnonzero(self._engine.malleable).tolist():
-            least[job] = self._rule.queue_count(self._beliefs, job)
-            rows[job] = self._beliefs.read_off(job, self._rule.read_off)
-            read[job] = self._beliefs.has_table(job)
-            if self._rule.weighs_work:
-                serial[job] = self._beliefs.serial(job)
-            self._beliefs.forget(job)
-        np.copyto(own["most"], self._engine.shown.more["largest"], where=self._engine.malleable)
-        own["request"] = view.jobs.requested_processors
-        own["requested_time"] = view.jobs.requested_time
+        for job in np.flatnonzero(engine.malleable).tolist():
+            least[job] = rule.queue_count(beliefs, job)
+            rows[job] = beliefs.read_off(job, rule.read_off)
+            read[job] = beliefs.has_table(job)
+            if rule.weighs_work:
+                serial[job] = beliefs.serial(job)
+            beliefs.forget(job)
+        np.copyto(own["most"], engine.shown.more["largest"], where=engine.malleable)
+        own["request"] = engine.jobs.requested_processors
+        own["requested_time"] = engine.jobs.requested_time
         np.copyto(wanted, own["least"], where=own["least"] > 0)
         believed = self._believed(own)
-        state.belief[:] = self._believed_on(wanted)
-        running = state.holder_end.size
+        state.belief[:] = believed_on(engine, wanted)
         fields = {
             "jobs": own,
-            "shares": self._rule.shares,
+            "shares": rule.shares,
             "queue": self._queue,
             "backfilling": self._backfilling,
             "members": np.zeros(running, np.int64),
@@ -605,34 +602,24 @@ class CompiledSharingRule(CompiledRule):
             "tally": np.zeros(1, TALLY),
             "believed": believed,
             "readings": padded(rows),
-            "defers": self._rule.defers,
-            "weighs_work": self._rule.weighs_work,
-            "reclaims": self._rule.reclaim,
-            "parameters": np.array(self._rule.parameters, float),
-            "searches": np.zeros(jobs if self._rule.measures else 0, SEARCH),
+            "defers": rule.defers,
+            "weighs_work": rule.weighs_work,
+            "reclaims": rule.reclaim,
+            "parameters": np.array(rule.parameters, float),
+            "searches": np.zeros(jobs if rule.measures else 0, SEARCH),
             "wake_time": 0.0,
         }
-        self.memory = cast(
-            SharingMemory, structure(_make, fields, grows=("stretches", "wake_time"))
-        )
-
-    def _believed_on(self, counts: IntArray) -> FloatArray:
-        """Return what is believed of all jobs on these counts, by an oracle what is true."""
-        if self._tabled is not None:
-            self._view.predictor._queries += counts.size
-            runtimes = self._engine.work.runtimes_at(np.arange(counts.size), counts)
-            return np.maximum(runtimes, LEAST_BELIEF)
-        pairs = enumerate(counts.tolist())
-        return np.array([self._view.belief(job, count) for job, count in pairs])
+        made = structure(_make, fields, grows=("stretches", "wake_time"))
+        self.memory = cast(SharingMemory, made)
 
     def _believed(self, own: NDArray[Any]) -> Tabled:
         """Return what is believed of jobs by count, and note who has a curve."""
-        if self._tabled is not None:
+        if self._is_known and self._tabled is not None:
             own["request"] = 0
             return self._tabled
-        curves = {}
+        curves, asked = {}, self._engine.predictor.curve
         for job in np.flatnonzero(own["most"]).tolist() if self._curved else ():
-            curve = self._predictor.curve(job, np.arange(1, own["most"].item(job) + 1))
+            curve = asked(job, np.arange(1, own["most"].item(job) + 1))
             if curve is not None:
                 own["request"][job], curves[job] = 0, np.append(np.inf, curve)
         return by_job(curves, len(own))
@@ -649,11 +636,9 @@ class CompiledSharingRule(CompiledRule):
     def stretches(self, end_time: FloatArray) -> Stretches:
         """Return the stretches of all runs, in the order of their begins, when all have ended."""
         sharing, state, tally = self.memory, self._state, self.memory.tally[0]
-        self._view.predictor._queries += int(tally["queries"])
+        self._engine.view.predictor._queries += int(tally["queries"])
         made = _stretches_of(sharing)[: tally["stretches"]]
         made["over"][sharing.jobs["stretch"]] = end_time
-        nodes = held_ranges(state, made["first_range"])
-        job, begun, over, processors = (
-            made[name].copy() for name in ("job", "begun", "over", "processors")
-        )
-        return Stretches(job, np.zeros_like(job), begun, over, processors, nodes)
+        columns: Any = (made[name].copy() for name in ("begun", "over", "processors"))
+        nodes, job = held_ranges(state, made["first_range"]), made["job"].copy()
+        return Stretches(job, np.zeros_like(job), *columns, nodes)
