@@ -122,12 +122,12 @@ EDITS = {
     "pdpa": ("reallocation/pdpa.py", "return held + int(own[STEP])", "return held"),
 }
 """A wrong variant of the rule of each preset, below sim/policies."""
-PASS = "passes/malleable.py"
+PASS, BELIEFS = "passes/malleable.py", "reallocation/beliefs.py"
 SHARING = {
-    "lent ends": ("equi", PASS, "return since + pause", "return since + 1e4 + pause"),
+    "lent ends": ("equi", BELIEFS, "return since + pause", "return since + 1e4 + pause"),
     "room": ("pdpa", PASS, "max(largest[k], held[k], least[k])", "least[k]"),
     "deferred": ("hesrpt", PASS, "got = shares > 0", "got = shares >= 0"),
-    "work left": ("hesrpt", "reallocation/beliefs.py", "* after / before", "/ after"),
+    "work left": ("hesrpt", BELIEFS, "* after / before", "/ after"),
 }
 """A wrong variant of what goes for many rules that share out processors, with one of them."""
 MIXED = {

@@ -2,7 +2,7 @@
 
 Jobs start as if each run kept no more than its least, where the rule reclaims what runs hold
 beyond it. A pass is `begin_pass`, the rule's `shares` of what is claimed, and `end_pass`. Where a
-job may get nothing, `claim_all` and `defer` come before. What stands between passes is the
+job may get nothing, who gets something is found before. What stands between passes is the
 `SharingMemory`; what may be asked of jobs is asked before the run, by `CompiledSharingRule`.
 What is decided about plain arrays (`lent_end`, `leave_room`, `shared_among`,
 `shares_hold`) is what passes in Python go by, too: `sim.policies.reallocation.rule`.
@@ -17,14 +17,15 @@ from numba import typeof, types
 from numba.experimental import structref
 from numpy.typing import NDArray
 
-from predictors.base import FloatArray, IntArray, has_curves
+from predictors.base import BoolArray, FloatArray, IntArray, has_curves
 from predictors.compiling import compiled, record
 from sim.engine.engine import Engine
 from sim.engine.loop import queue_nobody
 from sim.engine.protocols import CompiledRule
 from sim.engine.run_log import Explanations
 from sim.policies.backfill.easy import find_backfills, find_heads
-from sim.policies.reallocation.beliefs import TABLED, BelievedCurves, seconds_on
+from sim.policies.passes.queue_rule import believed_on
+from sim.policies.reallocation.beliefs import TABLED, BelievedCurves, lent_end, seconds_on
 from sim.state.availability import BelievedEnds
 from sim.state.processors import held_ranges
 from sim.state.records import Stretches
@@ -128,7 +129,7 @@ class SharingMemory(structref.StructRefProxy):
         Runtimes of jobs with a curve.
     readings : numpy.ndarray of float, shape (n, r)
         Of all jobs, for `Claims`.
-    weighs_work, reclaims : bool
+    defers, weighs_work, reclaims : bool
         As the rule says.
     parameters : numpy.ndarray of float, shape (p,)
         All of the rule.
@@ -148,6 +149,7 @@ class SharingMemory(structref.StructRefProxy):
     tally: NDArray[Any]
     believed: Tabled
     readings: FloatArray
+    defers: bool
     weighs_work: bool
     reclaims: bool
     parameters: FloatArray
@@ -221,22 +223,6 @@ def _relative(sharing: SharingMemory, job: int, count: int) -> float:
 
 
 # Who starts, while runs hold the least that they can
-
-
-@compiled(forceinline=True)
-def lent_end(end: float, since: float, pause: float, before: float, after: float) -> float:
-    """Return when a run is believed to end that gives up now all that it can.
-
-    Parameters
-    ----------
-    end, since : float
-        When it is believed to end where it is, and from when on it goes on, seconds.
-    pause : float
-        What the change costs, seconds.
-    before, after : float
-        Its believed T(n)/T(1) on what it holds, and on what it keeps.
-    """
-    return since + pause + seconds_on(max(end - since, 0.0), before, after)
 
 
 @compiled
@@ -393,10 +379,12 @@ class SharedOut(NamedTuple):
 
 
 @compiled
-def shared_among(jobs: IntArray, largest: IntArray, shares: IntArray, total: int) -> SharedOut:
-    """Return what was shared out; jobs that got nothing are deferred."""
+def shared_among(
+    jobs: IntArray, largest: IntArray, shares: IntArray, total: int
+) -> tuple[SharedOut, BoolArray]:
+    """Return what was shared out, and who got something; jobs that got nothing are deferred."""
     got = shares > 0
-    return SharedOut(jobs[got], largest[got], shares[got], total)
+    return SharedOut(jobs[got], largest[got], shares[got], total), got
 
 
 @compiled
@@ -419,43 +407,27 @@ def _claim_beside(
 
 
 @compiled
-def claim_all(state: State, sharing: SharingMemory) -> tuple[IntArray, Claims]:
-    """Say what malleable jobs claim that run, are deferred, or have just arrived.
+def _defer(state: State, sharing: SharingMemory) -> SharedOut:
+    """Share out among malleable jobs that run, are deferred, or have just arrived.
 
-    The parameters and what is returned are those of `begin_pass`; nobody is there if nobody is
+    Who gets nothing of it is deferred, all others may queue. Nothing is shared out if nobody is
     deferred or has arrived.
     """
-    run, tally, nobody = state.run[0], sharing.tally[0], np.zeros(0, np.int64)
-    new = np.arange(run.newcomer, run.arrived)
-    new = new[sharing.jobs["least"][new] > 0]
-    candidates = np.concatenate((sharing.deferred[: tally.deferred], new))
-    members = sharing.members[: tally.members] if candidates.size > 0 else nobody
-    total = run.free + state.processors[members].sum()
-    return _claim_beside(state, sharing, members, candidates, total)
-
-
-@compiled
-def defer(state: State, sharing: SharingMemory, got: IntArray) -> None:
-    """Let jobs queue, but for those of `claim_all` who got nothing: they are deferred.
-
-    Parameters
-    ----------
-    state : State
-    sharing : SharingMemory
-    got : numpy.ndarray of int, shape (n,)
-        Who got something.
-    """
     run, tally = state.run[0], sharing.tally[0]
-    before, place = sharing.deferred[: tally.deferred].copy(), tally.members
-    tally.deferred = 0
-    for job in np.concatenate((before, np.arange(run.newcomer, run.arrived))):
-        is_malleable = sharing.jobs[job].least > 0
-        if is_malleable and (place >= got.size or got[place] != job):
-            sharing.deferred[tally.deferred] = job
-            tally.deferred += 1
-        else:
-            admit(state, sharing, job)
-            place += is_malleable
+    new = np.arange(run.newcomer, run.arrived)
+    waiting = np.concatenate((sharing.deferred[: tally.deferred], new))
+    is_out = sharing.jobs["least"][waiting] > 0
+    candidates = waiting[is_out]
+    members = sharing.members[: tally.members if candidates.size > 0 else 0]
+    total = run.free + state.processors[members].sum()
+    everybody, claims = _claim_beside(state, sharing, members, candidates, total)
+    before, got = shared_among(everybody, claims.largest, sharing.shares(claims), total)
+    is_out[is_out] = ~got[members.size :]
+    tally.deferred = is_out.sum()
+    sharing.deferred[: tally.deferred] = waiting[is_out]
+    for job in waiting[~is_out]:
+        admit(state, sharing, job)
+    return before
 
 
 # What happens
@@ -501,8 +473,8 @@ def _start(state: State, sharing: SharingMemory, job: int, count: int) -> None:
 
 
 @compiled(forceinline=True)
-def end_pass(state: State, sharing: SharingMemory, jobs: IntArray, shares: IntArray) -> int:
-    """Let jobs shrink, start and grow, as `ReallocatingScheduler` does; nobody is left to start.
+def end_pass(state: State, sharing: SharingMemory, jobs: IntArray, shares: IntArray) -> None:
+    """Let jobs shrink, start and grow, as `ReallocatingScheduler` does.
 
     Parameters
     ----------
@@ -534,7 +506,6 @@ def end_pass(state: State, sharing: SharingMemory, jobs: IntArray, shares: IntAr
             _resize(state, sharing, jobs[k], shares[k])
     sharing.members[: jobs.size] = jobs
     tally.members = jobs.size
-    return 0
 
 
 # A pass
@@ -542,25 +513,9 @@ def end_pass(state: State, sharing: SharingMemory, jobs: IntArray, shares: IntAr
 
 @compiled
 def decide(state: State, sharing: SharingMemory) -> int:
-    """Let jobs start and share out processors, whatever the rule."""
-    jobs, claims = begin_pass(state, sharing)
-    shares = sharing.shares(claims)
-    if claims.searches.size > 0:
-        sharing.searches[jobs] = claims.searches
-        due = claims.searches["due"].min()
-        if due != sharing.wake_time:
-            sharing.wake_time = due
-            ask_to_wake(state, due)
-    return end_pass(state, sharing, jobs, shares)
-
-
-@compiled
-def decide_deferring(state: State, sharing: SharingMemory) -> int:
-    """Do the same where jobs wait whose share rounds to nothing."""
-    everybody, all_claims = claim_all(state, sharing)
-    found = sharing.shares(all_claims)
-    before = shared_among(everybody, all_claims.largest, found, all_claims.total)
-    defer(state, sharing, before.jobs)
+    """Let jobs start and share out processors, whatever the rule; nobody is left to start."""
+    nobody = np.zeros(0, np.int64)
+    before = _defer(state, sharing) if sharing.defers else SharedOut(nobody, nobody, nobody, -1)
     jobs, claims = begin_pass(state, sharing)
     shares, deferred = before.shares, sharing.deferred[: sharing.tally[0].deferred]
     if not shares_hold(before, jobs, claims.least, claims.largest, claims.total):
@@ -569,7 +524,14 @@ def decide_deferring(state: State, sharing: SharingMemory) -> int:
             shares = sharing.shares(beside)
         if deferred.size == 0 or shares[jobs.size :].any():
             shares = sharing.shares(claims)
-    return end_pass(state, sharing, jobs, shares[: jobs.size])
+    if claims.searches.size > 0:
+        sharing.searches[jobs] = claims.searches
+        due = claims.searches["due"].min()
+        if due != sharing.wake_time:
+            sharing.wake_time = due
+            ask_to_wake(state, due)
+    end_pass(state, sharing, jobs, shares[: jobs.size])
+    return 0
 
 
 # What is asked before the run
@@ -590,55 +552,50 @@ class CompiledSharingRule(CompiledRule):
     changes_counts = True
 
     def __init__(self, engine: Engine, rule: Any, beliefs: BelievedCurves, easy: Any) -> None:
-        self._engine, self._view, self._predictor = engine, engine.view, engine.predictor
+        self._engine, self._rule, self._beliefs = engine, rule, beliefs
         self._queue, self._backfilling = easy.queue.tables, easy.backfilling
-        self._rule, self._beliefs = rule, beliefs
-        self._curved = has_curves(engine.predictor)
-        tabled, is_known = engine.work.tabled(), engine.work.is_known_to(engine.predictor)
-        self._is_tabled = tabled is not None and (is_known or not self._curved)
-        self._tabled = tabled if is_known else None
-        decides = {"admit": admit, "decide": decide}
-        if rule.defers:
-            decides = {"admit": queue_nobody, "decide": decide_deferring}
-        self.functions = {"must_ask": must_measure, "prepare": rule.prepare, **decides}
+        self._curved, self._tabled = has_curves(engine.predictor), engine.work.tabled()
+        self._is_known = engine.work.is_known_to(engine.predictor)
+        admits = queue_nobody if rule.defers else admit
+        passes = {"prepare": rule.prepare, "admit": admits, "decide": decide}
+        self.functions = {"must_ask": must_measure, **passes}
         self.explanations = Explanations()
 
     @property
     def is_supported(self) -> bool:
         """Whether malleable jobs may have every count up to their largest, and tables room."""
-        rule, processors, special = self._rule, self._view.processors, self._engine.shown.special
-        malleable = np.flatnonzero(self._engine.malleable).tolist()
-        jobs = len(self._engine.submit)
-        wide = processors if rule.reads_curves or not self._is_tabled else 1
-        has_room = jobs * wide <= MOST_RUNTIMES and (processors <= TABLED or not rule.weighs_work)
+        engine, rule, processors = self._engine, self._rule, self._engine.view.processors
+        is_tabled = self._tabled is not None and (self._is_known or not self._curved)
+        runtimes = len(engine.submit) * (1 if is_tabled and not rule.reads_curves else processors)
+        has_room = runtimes <= MOST_RUNTIMES and (processors <= TABLED or not rule.weighs_work)
         is_read = self._curved or not rule.reads_beliefs
-        return has_room and is_read and all(special(job) is None for job in malleable)
+        malleable = np.flatnonzero(engine.malleable).tolist()
+        return has_room and is_read and all(engine.shown.special(job) is None for job in malleable)
 
     def begin(self, state: State) -> None:
         """Begin a run whose jobs stand here, and wait for the least that they can use."""
-        self._state = state
-        view, wanted, jobs = self._view, state.processors, len(self._engine.submit)
-        self._engine.shown.arrive(range(jobs))
+        self._state, engine, rule, beliefs = state, self._engine, self._rule, self._beliefs
+        wanted, jobs, running = state.processors, state.processors.size, state.holder_end.size
+        engine.shown.arrive(range(jobs))
         own, rows = np.zeros(jobs, JOB), [np.zeros(0)] * jobs
         columns: Any = [one_by_one(own[name]) for name in ("least", "read", "serial")]
         least, read, serial = columns
-        for job in np.flatnonzero(self._engine.malleable).tolist():
-            least[job] = self._rule.queue_count(self._beliefs, job)
-            rows[job] = self._beliefs.read_off(job, self._rule.read_off)
-            read[job] = self._beliefs.has_table(job)
-            if self._rule.weighs_work:
-                serial[job] = self._beliefs.serial(job)
-            self._beliefs.forget(job)
-        np.copyto(own["most"], self._engine.shown.more["largest"], where=self._engine.malleable)
-        own["request"] = view.jobs.requested_processors
-        own["requested_time"] = view.jobs.requested_time
+        for job in np.flatnonzero(engine.malleable).tolist():
+            least[job] = rule.queue_count(beliefs, job)
+            rows[job] = beliefs.read_off(job, rule.read_off)
+            read[job] = beliefs.has_table(job)
+            if rule.weighs_work:
+                serial[job] = beliefs.serial(job)
+            beliefs.forget(job)
+        np.copyto(own["most"], engine.shown.more["largest"], where=engine.malleable)
+        own["request"] = engine.jobs.requested_processors
+        own["requested_time"] = engine.jobs.requested_time
         np.copyto(wanted, own["least"], where=own["least"] > 0)
         believed = self._believed(own)
-        state.belief[:] = self._believed_on(wanted)
-        running = state.holder_end.size
+        state.belief[:] = believed_on(engine, wanted)
         fields = {
             "jobs": own,
-            "shares": self._rule.shares,
+            "shares": rule.shares,
             "queue": self._queue,
             "backfilling": self._backfilling,
             "members": np.zeros(running, np.int64),
@@ -647,33 +604,24 @@ class CompiledSharingRule(CompiledRule):
             "tally": np.zeros(1, TALLY),
             "believed": believed,
             "readings": padded(rows),
-            "weighs_work": self._rule.weighs_work,
-            "reclaims": self._rule.reclaim,
-            "parameters": np.array(self._rule.parameters, float),
-            "searches": np.zeros(jobs if self._rule.measures else 0, SEARCH),
+            "defers": rule.defers,
+            "weighs_work": rule.weighs_work,
+            "reclaims": rule.reclaim,
+            "parameters": np.array(rule.parameters, float),
+            "searches": np.zeros(jobs if rule.measures else 0, SEARCH),
             "wake_time": 0.0,
         }
-        self.memory = cast(
-            SharingMemory, structure(_make, fields, grows=("stretches", "wake_time"))
-        )
-
-    def _believed_on(self, counts: IntArray) -> FloatArray:
-        """Return what is believed of all jobs on these counts, by an oracle what is true."""
-        if self._tabled is not None:
-            self._view.predictor._queries += counts.size
-            runtimes = self._engine.work.runtimes_at(np.arange(counts.size), counts)
-            return np.maximum(runtimes, LEAST_BELIEF)
-        pairs = enumerate(counts.tolist())
-        return np.array([self._view.belief(job, count) for job, count in pairs])
+        made = structure(_make, fields, grows=("stretches", "wake_time"))
+        self.memory = cast(SharingMemory, made)
 
     def _believed(self, own: NDArray[Any]) -> Tabled:
         """Return what is believed of jobs by count, and note who has a curve."""
-        if self._tabled is not None:
+        if self._is_known and self._tabled is not None:
             own["request"] = 0
             return self._tabled
-        curves = {}
+        curves, asked = {}, self._engine.predictor.curve
         for job in np.flatnonzero(own["most"]).tolist() if self._curved else ():
-            curve = self._predictor.curve(job, np.arange(1, own["most"].item(job) + 1))
+            curve = asked(job, np.arange(1, own["most"].item(job) + 1))
             if curve is not None:
                 own["request"][job], curves[job] = 0, np.append(np.inf, curve)
         return by_job(curves, len(own))
@@ -690,11 +638,9 @@ class CompiledSharingRule(CompiledRule):
     def stretches(self, end_time: FloatArray) -> Stretches:
         """Return the stretches of all runs, in the order of their begins, when all have ended."""
         sharing, state, tally = self.memory, self._state, self.memory.tally[0]
-        self._view.predictor._queries += int(tally["queries"])
+        self._engine.view.predictor._queries += int(tally["queries"])
         made = _stretches_of(sharing)[: tally["stretches"]]
         made["over"][sharing.jobs["stretch"]] = end_time
-        nodes = held_ranges(state, made["first_range"])
-        job, begun, over, processors = (
-            made[name].copy() for name in ("job", "begun", "over", "processors")
-        )
-        return Stretches(job, np.zeros_like(job), begun, over, processors, nodes)
+        columns: Any = (made[name].copy() for name in ("begun", "over", "processors"))
+        nodes, job = held_ranges(state, made["first_range"]), made["job"].copy()
+        return Stretches(job, np.zeros_like(job), *columns, nodes)

@@ -277,7 +277,7 @@ def choose(state: State, memory: RuleMemory, job: int) -> bool:
     if own.number > 1:
         offered = slice(best, best + own.number)
         counts, beliefs = memory.menu_counts[offered], memory.menu_runtimes[offered]
-        waits = earliest_starts(state, memory, counts, beliefs) - now
+        waits = earliest_of(memory.profile, now, counts, beliefs) - now
         at_once, most = own.at_once != 0, memory.most_area[int(memory.queue.at[0].waiting > 0)]
         best += least_turnaround(
             counts, waits, beliefs, memory.requested[job], at_once, memory.margin, most
@@ -325,38 +325,28 @@ def _lay_reservations(state: State, memory: RuleMemory) -> None:
 
 
 @compiled
-def earliest_starts(
-    state: State, memory: RuleMemory, counts: IntArray, runtimes: FloatArray
+def _earliest_starts(
+    state: State, memory: RuleMemory, counts: IntArray, runtimes: FloatArray, anew: bool
 ) -> FloatArray:
-    """Return the earliest start of each (count, runtime) on the profile as it is."""
+    if anew:
+        starts, memory.kept[0].plan_version = memory.queue.start.copy(), -1
+        _lay_reservations(state, memory)
+        memory.kept[0].plan_version, memory.queue.start[:] = -1, starts
     return earliest_of(memory.profile, state.run[0].now, counts, runtimes)
 
 
-@compiled
-def replanned_starts(
-    state: State, memory: RuleMemory, counts: IntArray, runtimes: FloatArray
-) -> FloatArray:
-    """Return the same on a profile laid anew, in which all that wait hold a reservation.
-
-    It is laid in queue order, and the queue stays as it is.
-    """
-    starts = memory.queue.start.copy()
-    memory.kept[0].plan_version = -1
-    _lay_reservations(state, memory)
-    memory.kept[0].plan_version, memory.queue.start[:] = -1, starts
-    return earliest_starts(state, memory, counts, runtimes)
-
-
-_earliest_starts, _replanned_starts = direct(earliest_starts), direct(replanned_starts)
+_find_earliest = direct(_earliest_starts)
 
 
 def foreseen(
     state: State, memory: RuleMemory, counts: IntArray, runtimes: FloatArray, anew: bool = False
 ) -> FloatArray:
-    """Return the earliest start of each (count, runtime), on the profile as it is or laid anew."""
-    found = _replanned_starts if anew else _earliest_starts
+    """Return the earliest start of each (count, runtime), on the profile as it is or laid anew.
+
+    Anew it is laid in queue order with a reservation for all that wait; the queue stays as it is.
+    """
     asked = np.array(counts, np.int64), np.array(runtimes, float)
-    return np.asarray(found(state, memory, *asked))
+    return np.asarray(_find_earliest(state, memory, *asked, anew))
 
 
 @compiled

@@ -230,6 +230,19 @@ class QueueKeeper:
         return self.view.belief(job, self.queue.processors.item(place))
 
 
+def believed_on(engine: Engine, counts: IntArray) -> FloatArray:
+    """Return what is believed of all jobs on these counts, in seconds; an oracle knows of all."""
+    view, predictor = engine.view, engine.predictor
+    if engine.work.is_known_to(predictor):
+        runtimes = engine.work.runtimes_at(np.arange(counts.size), counts)
+    elif has_curves(predictor) or engine.preferences.scales_requests:
+        return np.array([view.belief(*one) for one in enumerate(counts.tolist())])
+    else:
+        runtimes = engine.jobs.requested_time
+    view.predictor._queries += counts.size
+    return np.maximum(runtimes, LEAST_BELIEF)
+
+
 class CompiledQueueRule(CompiledRule):
     """A compiled rule under which jobs settle their counts as they arrive, or keep them open.
 
@@ -275,17 +288,12 @@ class CompiledQueueRule(CompiledRule):
         memory.backfilling["searches_anew"] = not self._keeper.by_arrival
         if self.asks_at_arrivals:
             return
-        curved = has_curves(engine.predictor)
-        if self._rule is not None or curved:
+        if self._rule is not None or has_curves(engine.predictor):
             engine.shown.arrive(all_jobs.tolist())
-        if self._rule is not None:
-            self._offer(all_jobs)
-        elif curved:
-            pairs = enumerate(state.processors.tolist())
-            state.belief[:] = [engine.view.belief(job, count) for job, count in pairs]
+        if self._rule is None:
+            state.belief[:] = believed_on(engine, state.processors)
         else:
-            engine.view.predictor._queries += all_jobs.size
-            state.belief[:] = np.maximum(jobs.requested_time, LEAST_BELIEF)
+            self._offer(all_jobs)
 
     def _offer(self, jobs: IntArray) -> None:
         """Put down what jobs choose from."""

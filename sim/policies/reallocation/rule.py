@@ -1,7 +1,7 @@
 """A reallocation rule, and how it shares out what order and backfilling leave."""
 
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
@@ -27,12 +27,13 @@ from sim.policies.passes.malleable import (
     shares_hold,
 )
 from sim.policies.passes.queue_rule import QueueKeeper
-from sim.policies.reallocation.beliefs import BelievedCurves, Members
+from sim.policies.reallocation.beliefs import BelievedCurves, LendingView, Members
 from sim.policies.reallocation.costs import FREE, CostModel
-from sim.policies.reallocation.lending import LendingView
 from sim.policies.reallocation.shares import snap
-from sim.policies.reallocation.weighing import Weighing
+from sim.policies.ties import is_less
+from sim.state.availability import shadow_time
 from sim.state.decisions import Decision, Resize, Start, WakeAt
+from sim.state.machine_state import Run
 from sim.state.run_steps import padded
 from sim.state.view import View
 
@@ -58,8 +59,11 @@ class Reallocation:
         What changes cost; free by default.
     gain_factor : float
         κ: where changes cost something, they must be believed to save more than so
-        many times what they cost: a growth its pause, a shrink all that the victims
-        lose; see `sim.policies.reallocation.weighing.Weighing`. 0 weighs no shrinks.
+        many times what they cost. A job that grows must itself save more than that of its
+        pause. Whoever shrinks loses his pause and the time that the job then takes longer:
+        room is made for a waiting job only if it would have to wait longer otherwise, by
+        the believed ends; and what a rule shares out beyond that is taken only if those who
+        get more save more. 0 weighs no shrinks.
     distance : float
         Seconds that must pass between two changes of a job, unless it must make
         room for a start.
@@ -203,10 +207,8 @@ class ReallocatingScheduler:
         if getattr(self.inner, "keeps_reservations", False):
             self.lending.track()
         self._strict = getattr(self.inner, "strict", False)
-        self._is_held_back = False
+        self._is_held_back = self.lends_otherwise = False
         self._waking = -np.inf
-        self._weighing = Weighing(self.beliefs, rule.cost, rule.gain_factor)
-        self.lends_otherwise = False
         self._keeps: dict[int, int] = {}  # what runs keep that lend the rest
         self.deferred: list[int] = []
         self._before: SharedOut | None = None
@@ -261,9 +263,9 @@ class ReallocatingScheduler:
         running = self._running()
         kept = running.least if self.rule.reclaim else running.held
         if self.rule.weighs_shrinks:
-            kept = self._weighing.kept(running, self._wanted())
-        rows = zip(running.job, running.held.tolist(), kept.tolist(), strict=True)
-        keeps = {job: least for job, held, least in rows if least < held}
+            kept = self._worth_keeping(running)
+        lent = np.flatnonzero(kept < running.held).tolist()
+        keeps = {running.job[place]: kept.item(place) for place in lent}
         self.lends_otherwise = self.rule.weighs_shrinks and keeps != self._keeps
         self._keeps = keeps
         arrived, until = self.admit(running), self.rule.hold_back(self.beliefs)
@@ -273,11 +275,11 @@ class ReallocatingScheduler:
         self.lending.expect(decisions)
         starts = [d for d in decisions if type(d) is Start]
         others = [d for d in decisions if type(d) is not Start]
-        members = self._members(running, starts)
+        new = {d.job: d.processors for d in starts if view.malleable[d.job]}
+        members = running.joined_by(new, view)
         total = view.free + int(members.held.sum())
         total -= sum(d.processors for d in starts if not view.malleable[d.job])
-        changes: Iterable[Decision] = starts
-        later = np.inf
+        later, changes = np.inf, list[Decision](starts)
         if len(members):
             waiting = self.inner.queue.waiting if isinstance(self.inner, QueueKeeper) else 0
             if waiting or self.deferred:
@@ -285,16 +287,20 @@ class ReallocatingScheduler:
             shares = self._snapped(members, self.share(members, total), total)
             shares, later = self._guarded(members, shares, total)
             changes = self._changes(members, shares, starts)
-        return [*changes, *others, *self._wakes(later)]
+        later = min(later, self.rule.wake(self.beliefs))
+        if view.now < later < np.inf and later != self._waking:
+            self._waking = later
+            others.append(WakeAt(float(later)))
+        return [*changes, *others]
 
     def _running(self) -> Members:
-        """Return the malleable runs between what each keeps and the most it can use."""
+        """Return the malleable runs between what each keeps at least and the most it can use."""
         runs = [run for run in self.view.running.values() if self.view.malleable[run.job]]
         job = [run.job for run in runs]
         held = np.array([run.processors for run in runs], np.int64)
         limits = np.array([*map(self._limits, job)], np.int64).reshape(-1, 2)
-        least, largest = np.minimum(limits[:, 0], held), np.maximum(limits[:, 1], held)
-        return Members(job, [*runs], held, least, largest)
+        least = held if self.rule.grows_only else np.minimum(limits[:, 0], held)
+        return Members(job, [*runs], held, least, np.maximum(limits[:, 1], held))
 
     def _wanted(self) -> Iterator[int]:
         """Yield the counts for which jobs wait, in queue order, then those of the arrivals."""
@@ -305,12 +311,6 @@ class ReallocatingScheduler:
                 yield queue.processors.item(place)
         for job in [*self.deferred, *view.arrived]:
             yield self._limits(job)[0] if view.malleable[job] else view.requested_processors[job]
-
-    def _members(self, running: Members, starts: list[Start]) -> Members:
-        """Return the malleable jobs, now with those that start, and what each may hold."""
-        least = running.held if self.rule.grows_only else running.least
-        new = {one.job: one.processors for one in starts if self.view.malleable[one.job]}
-        return replace(running, least=least).joined_by(new, self.view)
 
     def _leave_room(self, members: Members) -> None:
         """Lower what members may hold while others wait, as `leave_room` says."""
@@ -352,11 +352,11 @@ class ReallocatingScheduler:
         if not candidates:
             return everybody
         asked, total = self._beside(running, candidates), view.free + int(running.held.sum())
-        shares = self.rule.share(self.beliefs, asked, total)
-        self._before = shared_among(np.array(asked.job), asked.largest, shares, total)
-        got = set(self._before.jobs.tolist())
-        self.deferred = [job for job in candidates if job not in got]
-        return [job for job in everybody if job in got or not view.malleable[job]]
+        jobs, shares = np.array(asked.job), self.rule.share(self.beliefs, asked, total)
+        self._before, got = shared_among(jobs, asked.largest, shares, total)
+        self.deferred = jobs[~got].tolist()
+        out = set(self.deferred)
+        return [job for job in everybody if job not in out]
 
     def share(self, members: Members, total: int) -> IntArray:
         """Return the shares of the members; those who are deferred count among who is there."""
@@ -392,7 +392,7 @@ class ReallocatingScheduler:
             return shares, later
         shares = shares.copy()
         if rule.weighs_shrinks and not rule.shrinks_unasked:
-            shares = self._weighing.weighed(members, shares, total)
+            shares = self._worth_sharing(members, shares, total)
         unneeded: list[tuple[bool, int, int]] = []
         for place, run in enumerate(members.run):
             if run is None or shares[place] == run.processors:
@@ -402,7 +402,7 @@ class ReallocatingScheduler:
                 later = min(later, run.changed + rule.distance)
             if shares[place] < run.processors:
                 unneeded.append((not soon, run.processors - int(shares[place]), place))
-            elif soon or not self._weighing.pays(run, int(shares[place])):
+            elif soon or not self._pays(run, int(shares[place])):
                 shares[place] = run.processors
         slack = total - int(shares.sum())
         for _, given_up, place in sorted(unneeded):
@@ -411,11 +411,105 @@ class ReallocatingScheduler:
                 slack -= given_up
         return shares, later
 
+    # What changes are worth: seconds saved against κ times those that they cost
+
+    def _pays(self, run: Run, processors: int) -> bool:
+        """Say whether a growth is believed to save more than κ times its pause."""
+        saved = self.view.seconds_left(run) - self.beliefs.seconds_left(run, processors)
+        return self._is_more(saved, self.rule.cost.change(run.processors, processors))
+
+    def _is_more(self, gain: float, loss: float) -> bool:
+        return bool(is_less(self.rule.gain_factor * loss, gain))
+
+    def _seconds(self, job: int, run: Run | None, processors: int) -> float:
+        """Return the believed seconds until a job ends that holds so many from now on."""
+        cost = self.rule.cost
+        if run is None:
+            seconds = self.beliefs.serial(job) * self.beliefs.relative(job, processors)
+            return seconds + cost.start(processors)
+        seconds = self.beliefs.seconds_left(run, processors)
+        if processors != run.processors:
+            seconds += cost.change(run.processors, processors)
+        return seconds
+
+    def _loss(self, job: int, run: Run | None, have: int, left: int) -> float:
+        """Return the seconds that a job loses that gets a count in place of another."""
+        if left == have:
+            return 0.0
+        return self._seconds(job, run, left) - self._seconds(job, run, have)
+
+    def _losses(self, members: Members, have: IntArray, left: IntArray) -> list[float]:
+        return [*map(self._loss, members.job, members.run, have.tolist(), left.tolist())]
+
+    def _down_to(self, members: Members, place: int, wanted: int) -> int:
+        """Return the largest count up to `wanted` to which a job may fall, else its least."""
+        least = members.least.item(place)
+        if wanted <= least:
+            return least
+        return max(self.view._feasible.up_to(members.job[place], wanted), least)
+
+    def _lowered(self, members: Members, counts: IntArray, needed: int) -> IntArray | None:
+        """Return counts of members where runs give up processors; None if too few can.
+
+        Those who lose least come first, each giving what is needed of what it can.
+        """
+        options = []
+        for place, run in enumerate(members.run):
+            have = counts.item(place)
+            left = have if run is None else self._down_to(members, place, have - needed)
+            if left < have:
+                options.append((self._loss(members.job[place], run, have, left), place))
+        lowered = counts.copy()
+        for _, place in sorted(options):
+            lowered[place] = self._down_to(members, place, counts.item(place) - needed)
+            needed -= int(counts[place] - lowered[place])
+            if needed <= 0:
+                return lowered
+        return None
+
+    def _worth_keeping(self, running: Members) -> IntArray:
+        """Return what runs keep that may give up processors for waiting jobs, in their order."""
+        view, free, kept = self.view, self.view.free, running.held
+        for count in self._wanted():
+            if count > free:
+                left = self._lowered(running, kept, count - free)
+                if left is None:
+                    break
+                start, _ = shadow_time(view._ends.rows(), free, count, view.now)
+                losses = self._losses(running, kept, left)
+                if not self._is_more(max(start - view.now, 0.0), sum(losses)):
+                    break
+                free, kept = free + int((kept - left).sum()), left
+            free -= count
+        return kept
+
+    def _worth_sharing(self, members: Members, shares: IntArray, total: int) -> IntArray:
+        """Return the rule's shares if what they save is worth it, else the least change there is.
+
+        In that only those shrink who must: for the starts, the cheapest. What is free goes to
+        those who would get more.
+        """
+        if not (shares < members.held).any():
+            return shares
+        needed: IntArray = np.maximum(members.held, members.least)
+        over = int(needed.sum()) - total
+        least = self._lowered(members, needed, over) if over > 0 else needed
+        if least is None:
+            return shares
+        left_over = total - int(least.sum())
+        for k, job in enumerate(members.job):
+            if shares[k] > least[k] and left_over > 0:
+                most = min(int(shares[k]), int(least[k]) + left_over)
+                most = max(self.view._feasible.up_to(job, most), int(least[k]))
+                left_over -= most - int(least[k])
+                least[k] = most
+        saved = self._losses(members, shares, least)
+        gain, loss = sum(max(one, 0.0) for one in saved), sum(max(-one, 0.0) for one in saved)
+        return shares if self._is_more(gain, loss) else least
+
     # Decisions
 
-    def _changes(
-        self, members: Members, shares: IntArray, starts: list[Start]
-    ) -> Iterable[Decision]:
+    def _changes(self, members: Members, shares: IntArray, starts: list[Start]) -> list[Decision]:
         """Return who shrinks, then who starts, then who grows."""
         change, begin = self.rule.cost.change, self.rule.cost.start
         rows = [*zip(members.job, members.held.tolist(), shares.tolist(), strict=True)]
@@ -430,11 +524,3 @@ class ReallocatingScheduler:
             whole = Start(start.job, share, None, begin(share)) if share else start
             begun.append(whole._replace(nodes=None) if counts else whole)
         return [*shrinks, *begun, *grows]
-
-    def _wakes(self, later: float) -> list[Decision]:
-        """Return the wish for another pass, where there is one that was not uttered before."""
-        later = min(later, self.rule.wake(self.beliefs))
-        if later <= self.view.now or later in (np.inf, self._waking):
-            return []
-        self._waking = later
-        return [WakeAt(float(later))]
