@@ -402,11 +402,5 @@ def allocate_named(state: State, low: int, high: int) -> bool:
 @compiled
 def _range_place(state: State, low: int) -> int:
     """Return how many free ranges begin before a processor."""
-    where, after = 0, state.run[0].free_ranges
-    while where < after:
-        middle = (where + after) // 2
-        if state.free_ranges[middle].low < low:
-            where = middle + 1
-        else:
-            after = middle
-    return int(where)
+    lows = state.free_ranges["low"][: state.run[0].free_ranges]
+    return int(np.searchsorted(lows, low))
