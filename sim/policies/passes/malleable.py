@@ -107,9 +107,9 @@ class SharingMemory(structref.StructRefProxy):
 
     Attributes
     ----------
+    jobs : numpy.ndarray of JOB, shape (n,)
     shares : callable
         Of the rule: what each gets, of `Claims`.
-    jobs : numpy.ndarray of JOB, shape (n,)
     queue : Queue
         Who waits, for the least that it can use.
     backfilling : numpy.ndarray of BACKFILLING, shape (1,)
@@ -132,8 +132,8 @@ class SharingMemory(structref.StructRefProxy):
         Empty if the rule does not go by measurements.
     """
 
-    shares: Callable[[Claims], IntArray]
     jobs: NDArray[Any]
+    shares: Callable[[Claims], IntArray]
     queue: Queue
     backfilling: NDArray[Any]
     members: IntArray
@@ -152,20 +152,23 @@ class SharingMemory(structref.StructRefProxy):
 SharingMemoryType = struct_type(SharingMemory)
 
 
-def _made(shares: Any, more: tuple[Any, ...]) -> SharingMemory:
-    return SharingMemory(shares, *more)  # type: ignore[no-untyped-call]
+def _made(jobs: NDArray[Any], shares: Any, more: tuple[Any, ...]) -> SharingMemory:
+    return SharingMemory(jobs, shares, *more)  # type: ignore[no-untyped-call]
 
 
 @cache
-def _maker(more: types.Type) -> Callable[..., Any]:
-    """Return what makes memories of such fields; whatever the rule, they are of one type."""
-    kinds = _types.FunctionType(_typeof(NOBODY)(CLAIMS)), more
+def _maker(jobs: types.Type, more: types.Type) -> Callable[..., Any]:
+    """Return what makes memories of such fields; whatever the rule, they are of one type.
+
+    The function is not the first of them: Numba would warn.
+    """
+    kinds = jobs, _types.FunctionType(_typeof(NOBODY)(CLAIMS)), more
     return compiled(signature_or_function=kinds)(_made)
 
 
 def _make(fields: tuple[Any, ...]) -> Any:
-    shares, *more = fields
-    return _maker(_typeof(tuple(more)))(shares, tuple(more))
+    jobs, shares, *more = fields
+    return _maker(_typeof(jobs), _typeof(tuple(more)))(jobs, shares, tuple(more))
 
 
 @compiled
@@ -555,8 +558,8 @@ class CompiledSharingRule(CompiledRule):
         believed = self._believed(own)
         state.belief[:] = believed_on(engine, wanted)
         fields = {
-            "shares": rule.shares,
             "jobs": own,
+            "shares": rule.shares,
             "queue": self._queue,
             "backfilling": self._backfilling,
             "members": np.zeros(running, np.int64),
