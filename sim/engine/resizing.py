@@ -8,7 +8,7 @@ import numpy as np
 from sim.errors import PolicyError
 from sim.state.decisions import Resize
 from sim.state.machine_state import MachineState, Run, rewrite
-from sim.state.processors import as_numbers, as_ranges
+from sim.state.processors import as_numbers, as_ranges, count_processors
 from sim.state.records import SHOWN_SHARE, Ranges
 from sim.state.run_state import rounded
 from sim.state.view import View
@@ -61,7 +61,7 @@ class Resizer:
         else:
             state.release(run.nodes)
             state.allocate(job, processors, nodes)
-        self._go_on(run, nodes, processors, cost, now)
+        self._go_on(run, nodes, cost, now)
 
     def grant(self, run: Run, processors: int, cost: float, pending: float, now: float) -> None:
         """Let a run go on with the processors that it asked for, once its cycle has ended.
@@ -86,7 +86,7 @@ class Resizer:
                 f"{run.processors}; {state.free} are free"
             )
         nodes = state.reallocate(run.job, processors)
-        self._go_on(run, nodes, processors, cost, now, pending)
+        self._go_on(run, nodes, cost, now, pending)
         state.resized.add(run)
 
     def extend(self, run: Run, until: float) -> None:
@@ -123,21 +123,15 @@ class Resizer:
         state.release(as_ranges(left[wanted:]))
         state.hold(run.job, kept)
         cost = self._engine.preferences.change_cost(run.processors, wanted)
-        self._go_on(run, kept, wanted, seconds + cost, now)
+        self._go_on(run, kept, seconds + cost, now)
         state.disturbed = True
         return True
 
     def _go_on(
-        self,
-        run: Run,
-        nodes: Ranges,
-        processors: int,
-        cost: float,
-        now: float,
-        pending: float | None = None,
+        self, run: Run, nodes: Ranges, cost: float, now: float, pending: float | None = None
     ) -> None:
         """Continue a run on other processors after a pause, `pending` where that was settled."""
-        engine, before = self._engine, run.processors
+        engine, before, processors = self._engine, run.processors, count_processors(nodes)
         seconds = engine.view.seconds_left(run)
         if pending is None:
             pending = engine.work.add_progress(run, now)

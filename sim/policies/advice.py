@@ -95,16 +95,7 @@ def inside(counts: IntArray, least: float, most: float, request: int) -> IntArra
     return kept[:number]
 
 
-@compiled
-def useful(runtimes: FloatArray, begin: int) -> FloatArray:
-    """Return the running minimum of times from a place on, up to its first least one."""
-    lowest = runtimes.copy()
-    for k in range(1, runtimes.size):
-        lowest[k] = min(lowest[k - 1], runtimes[k])
-    return lowest[begin : begin + first_least(lowest[begin:]) + 1]
-
-
-_inside, _useful = direct(inside), direct(useful)
+_inside, _first_least = direct(inside), direct(first_least)
 
 
 def check_counts(counts: str) -> Counts:
@@ -219,7 +210,8 @@ class Advice:
                 return None
         own = runtimes[begin:]
         if self.repair == "always" or (self.repair == "fitted" and seen.runs < np.inf):
-            own = _useful(runtimes, begin)
+            lowest = np.minimum.accumulate(runtimes)[begin:]
+            own = lowest[: _first_least(lowest) + 1]
             counts = counts[: own.size]
         return Reading(counts, own, serial)
 

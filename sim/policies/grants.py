@@ -73,15 +73,12 @@ class GrantingScheduler(AroundScheduler):
 
     def decide(self) -> Sequence[Decision]:
         """Decide who starts, then who gets what it asks for."""
-        decisions = self.inner.decide()
-        return [*decisions, *self._replies(decisions)] if self.view.requests else decisions
-
-    def _replies(self, decisions: Sequence[Decision]) -> list[Decision]:
-        """Answer the requests, at most one grant a pass: it changes what the next would meet."""
-        view, replies = self.view, list[Decision]()
+        decisions, view, replies = self.inner.decide(), self.view, list[Decision]()
+        if not view.requests:
+            return decisions
         starts = [d for d in decisions if isinstance(d, Start)]
         free = view.free - sum(start.processors for start in starts)
-        granted = False
+        granted = False  # at most one grant a pass: it changes what the next would meet
         for request in list(view.requests.values()):
             run = view.running[request.job]
             if not granted and self._fits(request, run, free, starts):
@@ -92,7 +89,7 @@ class GrantingScheduler(AroundScheduler):
             elif not granted and (not self.rule.wait or request.processors < run.processors):
                 # What is given back is given at the end of a cycle, or not at all.
                 replies.append(Refuse(request.job, request.kind))
-        return replies
+        return [*decisions, *replies]
 
     def _fits(self, request: Request, run: Run, free: int, starts: Sequence[Start]) -> bool:
         """Say whether a request can be granted now."""

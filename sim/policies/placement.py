@@ -32,7 +32,7 @@ class Fastest:
         """Begin a run."""
         if view.load is None:
             return scheduler
-        return PlacingScheduler(view, view.load, scheduler)
+        return PlacingScheduler(view, scheduler)
 
 
 class PlacingScheduler(AroundScheduler):
@@ -41,14 +41,10 @@ class PlacingScheduler(AroundScheduler):
     Parameters
     ----------
     view : View
-    load : LoadForecast
+        Of a machine under load.
     inner : Scheduler
         Decides who starts on how many processors.
     """
-
-    def __init__(self, view: View, load: "LoadForecast", inner: Scheduler) -> None:
-        super().__init__(view, inner)
-        self.load = load
 
     def decide(self) -> Sequence[Decision]:
         """Decide as the inner scheduler does, and place the starts in its order.
@@ -56,17 +52,18 @@ class PlacingScheduler(AroundScheduler):
         A start on processors that others are only about to give up is left to the
         engine, and with it all that follow: nobody knows which it will take.
         """
-        decisions = self.inner.decide()
-        if not any(type(decision) is Start and decision.nodes is None for decision in decisions):
+        decisions, load = self.inner.decide(), self.view.load
+        unplaced = [one for one in decisions if type(one) is Start and one.nodes is None]
+        if load is None or not unplaced:
             return decisions
-        free = self.load.free_processors()
+        free = load.free_processors()
         placed: list[Decision] = []
         for decision in decisions:
             if type(decision) is Start and decision.nodes is None:
                 job, count = decision.job, decision.processors
                 own = free  # all go to a start for which others are yet to give up some
                 if count <= free.size:
-                    own = fastest(self.view, self.load, job, count, free)
+                    own = fastest(self.view, load, job, count, free)
                     decision = decision._replace(nodes=as_ranges(own))
                 free = np.setdiff1d(free, own, assume_unique=True)
             placed.append(decision)
@@ -111,19 +108,14 @@ def apart(
     None if there are not enough of them.
     """
     poor = links.available <= bound
-    partners: dict[int, set[int]] = {}
-    for source, destination in zip(
-        links.source[poor].tolist(), links.destination[poor].tolist(), strict=True
-    ):
-        partners.setdefault(source, set()).add(destination)
-        partners.setdefault(destination, set()).add(source)
+    ends = np.array([links.source[poor], links.destination[poor]])
     banned: set[int] = set()
     chosen = []
     for processor in ranked.tolist():
         node = processor // per_node
         if node not in banned:
             chosen.append(processor)
-            banned |= partners.get(node, set())
+            banned.update(ends[::-1][ends == node].tolist())
             if len(chosen) == count:
                 return np.array(chosen)
     return None

@@ -1,9 +1,9 @@
 """The compiled pass of malleable jobs: EASY starts jobs, then a rule shares out what they hold.
 
 Jobs start as if each run kept no more than its least, where the rule reclaims what runs hold
-beyond it. A pass is `begin_pass`, the rule's `shares` of what is claimed, and `end_pass`. Where a
-job may get nothing, who gets something is found before. What stands between passes is the
-`SharingMemory`; what may be asked of jobs is asked before the run, by `CompiledSharingRule`.
+beyond it. A pass is `decide`; where a job may get nothing, it begins with who gets something. What
+stands between passes is the `SharingMemory`; what may be asked of jobs is asked before the run, by
+`CompiledSharingRule`.
 What is decided about plain arrays (`lent_end`, `leave_room`, `shared_among`,
 `shares_hold`) is what passes in Python go by, too: `sim.policies.reallocation.rule`.
 """
@@ -51,9 +51,11 @@ SEARCH = record(phase=int, due=float, measured=float, efficiency=float, processo
 next, seconds, and what is measured then; the last measurement that was taken in, and the count it
 was made on, 0 before; the count that it would go on with if there were room, 0 if that is no
 matter."""
-TALLY = record(members=int, deferred=int, stretches=int, begun=int, held_back=int, queries=int)
-"""How much of the tables of their names is in use, how many begin in a pass, whether nobody may,
-and how often a predictor would have been asked."""
+TALLY = record(
+    members=int, deferred=int, stretches=int, held_back=int, queries=int, wake_time=float
+)
+"""How much of the tables of their names is in use, whether nobody may begin in a pass, how often a
+predictor would have been asked, and for when, in seconds, a pass was last asked for to measure."""
 MOST_RUNTIMES = 1 << 25
 """So many runtimes of all jobs, believed and true each, are kept in tables, and no more."""
 
@@ -93,11 +95,8 @@ class Claims(NamedTuple):
     now: float = 0.0
 
 
-_INTEGERS, _NUMBERS = _types.int64[::1], _types.float64[::1]
-_OF_JOBS = _types.float64[:, ::1], _INTEGERS, _INTEGERS, _INTEGERS
-_SEARCHES = _typeof(np.zeros(0, SEARCH))
-_OF_RULES = _types.int64, _NUMBERS, _NUMBERS, _NUMBERS, _SEARCHES, _types.float64
-CLAIMS = _types.NamedTuple((*_OF_JOBS, *_OF_RULES), Claims)
+NOBODY, NOTHING = np.zeros(0, np.int64), np.zeros(0)
+CLAIMS = _typeof(Claims(np.zeros((0, 0)), NOBODY, NOBODY, NOBODY, 0, NOTHING, NOTHING, NOTHING))
 """The type of claims in compiled code, of which a rule's `shares` is a function."""
 
 
@@ -135,8 +134,6 @@ class SharingMemory(structref.StructRefProxy):
         All of the rule.
     searches : numpy.ndarray of SEARCH, shape (n,)
         Empty if the rule does not go by measurements.
-    wake_time : float
-        For when a pass was last asked for to measure, seconds.
     """
 
     jobs: NDArray[Any]
@@ -154,7 +151,6 @@ class SharingMemory(structref.StructRefProxy):
     reclaims: bool
     parameters: FloatArray
     searches: NDArray[Any]
-    wake_time: float
 
 
 SharingMemoryType = struct_type(SharingMemory)
@@ -165,14 +161,16 @@ def _made(jobs: NDArray[Any], shares: Any, more: tuple[Any, ...]) -> SharingMemo
 
 
 @cache
-def _maker(jobs: types.Type, more: types.Type) -> Callable[..., SharingMemory]:
-    """Return what makes memories of such fields; whatever the rule, they are of one type."""
-    kinds = jobs, _types.FunctionType(_INTEGERS(CLAIMS)), more
-    made: Any = compiled(signature_or_function=kinds)(_made)
-    return cast(Callable[..., SharingMemory], made)
+def _maker(jobs: types.Type, more: types.Type) -> Callable[..., Any]:
+    """Return what makes memories of such fields; whatever the rule, they are of one type.
+
+    The function is not the first of them: Numba would warn.
+    """
+    kinds = jobs, _types.FunctionType(_typeof(NOBODY)(CLAIMS)), more
+    return compiled(signature_or_function=kinds)(_made)
 
 
-def _make(fields: tuple[Any, ...]) -> SharingMemory:
+def _make(fields: tuple[Any, ...]) -> Any:
     jobs, shares, *more = fields
     return _maker(_typeof(jobs), _typeof(tuple(more)))(jobs, shares, tuple(more))
 
@@ -240,20 +238,6 @@ def _lent_ends(state: State, sharing: SharingMemory) -> BelievedEnds:
     return BelievedEnds(ends[order], jobs[order], kept[order])
 
 
-@compiled
-def _find_starts(state: State, sharing: SharingMemory) -> int:
-    """Find who starts, in the order of the starts, as EASY decides where the rest is lent."""
-    queue, free = sharing.queue, state.run[0].free
-    for job in sharing.members[: sharing.tally[0].members if sharing.reclaims else 0]:
-        free += state.processors[job] - sharing.jobs[job].least
-    free = 0 if sharing.tally[0].held_back else free
-    number, free, is_blocked = find_heads(queue, free, sharing.backfilling)
-    if is_blocked:
-        ends = _lent_ends(state, sharing) if sharing.reclaims else holders_in(state)
-        number = find_backfills(queue, ends, free, state.run[0].now, sharing.backfilling)
-    return number
-
-
 # Who gets how many
 
 
@@ -307,55 +291,53 @@ def _claims(
     if waits:
         keeps_all = not (sharing.reclaims or tally.held_back)
         leave_room(held, least, largest, own["request"][jobs], keeps_all, strict)
-    work = relative = np.empty(0)
-    if sharing.weighs_work and jobs.size > 0:
-        work, relative = _work_left(state, sharing, jobs, equal_counts(largest, total))
+    now, weighing = state.run[0].now, jobs.size if sharing.weighs_work else 0
+    work, relative = np.empty(weighing), np.empty(weighing)
+    counts = equal_counts(largest, total) if weighing > 0 else largest
+    for k in range(weighing):
+        job = jobs[k]
+        work[k], relative[k] = own[job].serial, _relative(sharing, job, counts[k])
+        if k < members:
+            seconds = max(state.believed_end[job] - now, 0.0)
+            work[k] = seconds_on(seconds, _relative(sharing, job, held[k]), 1.0)
     readings, searches = sharing.readings[jobs], sharing.searches
     if searches.size > 0:
         searches = searches[jobs]
-    limits, now = (held, least, largest, total), state.run[0].now
+    limits = held, least, largest, total
     return Claims(readings, *limits, work, relative, sharing.parameters, searches, now)
 
 
-@compiled
-def _work_left(
-    state: State, sharing: SharingMemory, jobs: IntArray, counts: IntArray
-) -> tuple[FloatArray, FloatArray]:
-    """Return each job's believed work left, and its T(n)/T(1) on a count."""
-    work, relative = np.empty(jobs.size), np.empty(jobs.size)
-    members, now = sharing.tally[0].members, state.run[0].now
-    for k in range(jobs.size):
-        job = jobs[k]
-        work[k], relative[k] = sharing.jobs[job].serial, _relative(sharing, job, counts[k])
-        if k < members:
-            seconds = max(state.believed_end[job] - now, 0.0)
-            work[k] = seconds_on(seconds, _relative(sharing, job, state.processors[job]), 1.0)
-    return work, relative
-
-
 @compiled(forceinline=True)
-def begin_pass(state: State, sharing: SharingMemory) -> tuple[IntArray, Claims]:
+def begin_pass(state: State, sharing: SharingMemory) -> tuple[int, IntArray, Claims]:
     """Find who starts, as EASY does where runs keep their least; say who shares with whom.
 
     Returns
     -------
+    begun : int
+        How many places of who starts were written to `found`.
     jobs : numpy.ndarray of int, shape (n,)
         The malleable jobs that run, oldest first, then those that start.
     claims : Claims
         What they may have.
     """
-    held, tally = state.processors, sharing.tally[0]
-    tally.begun = _find_starts(state, sharing)
-    number, found = tally.members, sharing.queue.found[: tally.begun]
-    jobs = np.concatenate((sharing.members[:number], sharing.queue.job[found]))
-    total = state.run[0].free + held[jobs[:number]].sum()
+    held, tally, queue, run = state.processors, sharing.tally[0], sharing.queue, state.run[0]
+    number, free = tally.members, run.free
+    for job in sharing.members[: number if sharing.reclaims else 0]:
+        free += held[job] - sharing.jobs[job].least
+    free = 0 if tally.held_back else free
+    begun, free, is_blocked = find_heads(queue, free, sharing.backfilling)
+    if is_blocked:
+        ends = _lent_ends(state, sharing) if sharing.reclaims else holders_in(state)
+        begun = find_backfills(queue, ends, free, run.now, sharing.backfilling)
+    jobs = np.concatenate((sharing.members[:number], queue.job[queue.found[:begun]]))
+    total = run.free + held[jobs[:number]].sum()
     for job in jobs[number:]:
         is_malleable = sharing.jobs[job].least > 0
         jobs[number] = job
         number += is_malleable
         total -= 0 if is_malleable else held[job]
-    waits = sharing.queue.at[0].waiting > found.size or tally.deferred > 0
-    return jobs[:number], _claims(state, sharing, jobs[:number], number, total, waits)
+    waits = queue.at[0].waiting > begun or tally.deferred > 0
+    return begun, jobs[:number], _claims(state, sharing, jobs[:number], number, total, waits)
 
 
 # Where a job may get nothing, it is deferred
@@ -472,52 +454,19 @@ def _start(state: State, sharing: SharingMemory, job: int, count: int) -> None:
     _begin_stretch(state, sharing, job)
 
 
-@compiled(forceinline=True)
-def end_pass(state: State, sharing: SharingMemory, jobs: IntArray, shares: IntArray) -> None:
-    """Let jobs shrink, start and grow, as `ReallocatingScheduler` does.
-
-    Parameters
-    ----------
-    state : State
-    sharing : SharingMemory
-    jobs : numpy.ndarray of int, shape (n,)
-        As `begin_pass` returns them.
-    shares : numpy.ndarray of int, shape (n,)
-        What each gets.
-    """
-    tally, queue = sharing.tally[0], sharing.queue
-    number = tally.members
-    before = state.processors[jobs[:number]]
-    make_room(state, shares.sum())
-    for k in range(number):
-        if shares[k] < before[k]:
-            _resize(state, sharing, jobs[k], shares[k])
-    new = number
-    for place in queue.found[: tally.begun]:
-        job = queue.job[place]
-        is_malleable = sharing.jobs[job].least > 0
-        _start(state, sharing, job, shares[new] if is_malleable else 0)
-        new += is_malleable
-        pop(queue, place)
-    tidy(queue)
-    make_room(state, shares.sum())
-    for k in range(number):
-        if shares[k] > before[k]:
-            _resize(state, sharing, jobs[k], shares[k])
-    sharing.members[: jobs.size] = jobs
-    tally.members = jobs.size
-
-
 # A pass
 
 
 @compiled
 def decide(state: State, sharing: SharingMemory) -> int:
-    """Let jobs start and share out processors, whatever the rule; nobody is left to start."""
-    nobody = np.zeros(0, np.int64)
+    """Let jobs shrink, start and grow, whatever the rule, as `ReallocatingScheduler` does.
+
+    Nobody is left to start.
+    """
+    tally, queue, nobody = sharing.tally[0], sharing.queue, np.zeros(0, np.int64)
     before = _defer(state, sharing) if sharing.defers else SharedOut(nobody, nobody, nobody, -1)
-    jobs, claims = begin_pass(state, sharing)
-    shares, deferred = before.shares, sharing.deferred[: sharing.tally[0].deferred]
+    begun, jobs, claims = begin_pass(state, sharing)
+    shares, deferred = before.shares, sharing.deferred[: tally.deferred]
     if not shares_hold(before, jobs, claims.least, claims.largest, claims.total):
         if deferred.size > 0:
             _, beside = _claim_beside(state, sharing, jobs, deferred, claims.total)
@@ -527,10 +476,29 @@ def decide(state: State, sharing: SharingMemory) -> int:
     if claims.searches.size > 0:
         sharing.searches[jobs] = claims.searches
         due = claims.searches["due"].min()
-        if due != sharing.wake_time:
-            sharing.wake_time = due
+        if due != tally.wake_time:
+            tally.wake_time = due
             ask_to_wake(state, due)
-    end_pass(state, sharing, jobs, shares[: jobs.size])
+    shares, number = shares[: jobs.size], tally.members
+    before_pass = state.processors[jobs[:number]]
+    make_room(state, shares.sum())
+    for k in range(number):
+        if shares[k] < before_pass[k]:
+            _resize(state, sharing, jobs[k], shares[k])
+    new = number
+    for place in queue.found[:begun]:
+        job = queue.job[place]
+        is_malleable = sharing.jobs[job].least > 0
+        _start(state, sharing, job, shares[new] if is_malleable else 0)
+        new += is_malleable
+        pop(queue, place)
+    tidy(queue)
+    make_room(state, shares.sum())
+    for k in range(number):
+        if shares[k] > before_pass[k]:
+            _resize(state, sharing, jobs[k], shares[k])
+    sharing.members[: jobs.size] = jobs
+    tally.members = jobs.size
     return 0
 
 
@@ -609,10 +577,8 @@ class CompiledSharingRule(CompiledRule):
             "reclaims": rule.reclaim,
             "parameters": np.array(rule.parameters, float),
             "searches": np.zeros(jobs if rule.measures else 0, SEARCH),
-            "wake_time": 0.0,
         }
-        made = structure(_make, fields, grows=("stretches", "wake_time"))
-        self.memory = cast(SharingMemory, made)
+        self.memory = cast(SharingMemory, structure(_make, fields, grows=("stretches",)))
 
     def _believed(self, own: NDArray[Any]) -> Tabled:
         """Return what is believed of jobs by count, and note who has a curve."""
@@ -641,6 +607,7 @@ class CompiledSharingRule(CompiledRule):
         self._engine.view.predictor._queries += int(tally["queries"])
         made = _stretches_of(sharing)[: tally["stretches"]]
         made["over"][sharing.jobs["stretch"]] = end_time
-        columns: Any = (made[name].copy() for name in ("begun", "over", "processors"))
-        nodes, job = held_ranges(state, made["first_range"]), made["job"].copy()
-        return Stretches(job, np.zeros_like(job), *columns, nodes)
+        nodes = held_ranges(state, made["first_range"])
+        names = "job", "begun", "over", "processors"
+        job, begun, over, processors = (made[name].copy() for name in names)
+        return Stretches(job, np.zeros_like(job), begun, over, processors, nodes)

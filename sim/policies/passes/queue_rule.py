@@ -184,12 +184,12 @@ class QueueKeeper:
         state = self.view._state.tables
         state.processors[job], state.belief[job] = processors, runtime
         if not self.by_arrival:
-            key = self._keys([job], np.array([processors]), np.array([runtime]))
+            key = self._keys(np.array([job]), np.array([processors]), np.array([runtime]))
             self.memory.key[job] = key.item()
 
-    def _keys(self, jobs: Sequence[int], processors: IntArray, runtimes: FloatArray) -> FloatArray:
+    def _keys(self, jobs: IntArray, processors: IntArray, runtimes: FloatArray) -> FloatArray:
         """Return the keys of jobs by the order, which is not that of arrival."""
-        submit = np.array([self.view.submit_time[job] for job in jobs])
+        submit = np.asarray(self.view.submit_time)[jobs]
         return np.asarray(self.order.keys(self.view.now, submit, processors, runtimes))
 
     def start(self, place: int) -> Start:
@@ -204,9 +204,8 @@ class QueueKeeper:
         if self.by_arrival or not (force or self.order.recomputed or self.view.changes.revised):
             return
         queue, places = self.queue, self.queue.places()
-        jobs = queue.job[places].tolist()
-        submit = np.array([self.view.submit_time[job] for job in jobs])
-        queue.rank(self._keys(jobs, queue.processors[places], queue.runtime[places]), submit)
+        told = queue.job[places], queue.processors[places], queue.runtime[places]
+        queue.rank(self._keys(*told), np.asarray(self.view.submit_time)[told[0]])
 
     def revise(self) -> None:
         """Ask again about waiting jobs whose application is seen differently now."""

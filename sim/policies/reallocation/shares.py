@@ -1,7 +1,5 @@
 """Whole shares of a number of processors within each job's limits, and moves in an order."""
 
-import heapq
-
 import numpy as np
 
 from predictors.base import FloatArray, IntArray
@@ -178,21 +176,13 @@ def level(counts: IntArray, least: IntArray, largest: IntArray, total: int) -> N
 
     The rank is (n - least)/(largest - least); ties go to the first.
     """
-    width: FloatArray = np.maximum(largest - least, 1).astype(np.float64)
-    change = total - int(counts.sum())
-    step = 1 if change > 0 else -1
-    heap = [
-        (step * (counts[k] - least[k]) / width[k], k)
-        for k in range(counts.size)
-        if (counts[k] < largest[k] if step > 0 else counts[k] > least[k])
-    ]
-    heapq.heapify(heap)
-    while change != 0 and heap:
-        _, place = heap[0]
+    width, change = np.maximum(largest - least, 1), total - int(counts.sum())
+    step, bound = (1, largest) if change > 0 else (-1, least)
+    ranks = np.where(counts == bound, np.inf, step * (counts - least) / width)
+    for _ in range(abs(change) if ranks.size > 0 else 0):
+        place = ranks.argmin()
+        if ranks[place] == np.inf:
+            return
         counts[place] += step
-        change -= step
-        if counts[place] < largest[place] if step > 0 else counts[place] > least[place]:
-            rank = step * (counts[place] - least[place]) / width[place]
-            heapq.heapreplace(heap, (rank, place))
-        else:
-            heapq.heappop(heap)
+        rank = step * (counts[place] - least[place]) / width[place]
+        ranks[place] = np.inf if counts[place] == bound[place] else rank
