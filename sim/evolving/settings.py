@@ -10,16 +10,8 @@ from predictors.base import FloatArray, IntArray
 from predictors.cycles.checkpointing import DalyRule, IntervalRule
 from predictors.cycles.messages import ALPHASERVER, ITANIUM2, Exchange
 from predictors.cycles.offline import OfflineCyclePredictor
-from sim.errors import (
-    AT_LEAST_1,
-    AT_LEAST_1_AND_FINITE,
-    FINITE,
-    POSITIVE,
-    POSITIVE_AND_FINITE,
-    POSITIVE_SHARE,
-    ConfigError,
-    up_to,
-)
+from sim import errors
+from sim.errors import ConfigError
 from sim.machine.base import Dedicated
 from sim.machine.failing import FailingMachine
 from workloads.evolving.cycle_costs import CycleMachine
@@ -62,8 +54,8 @@ class Asks:
     every: float = 600.0
 
     def __post_init__(self) -> None:
-        POSITIVE_SHARE.check_or_null(efficiency=self.efficiency)
-        POSITIVE_AND_FINITE.check(every=self.every)
+        errors.POSITIVE_SHARE.check_or_null(efficiency=self.efficiency)
+        errors.POSITIVE_AND_FINITE.check(every=self.every)
 
     @property
     def for_processors(self) -> bool:
@@ -215,13 +207,15 @@ class Evolving(EvolvingJobs):
 
     def __post_init__(self) -> None:
         try:
-            FINITE.check(cost=self.cost, cost_per_cell=self.cost_per_cell, restart=self.restart)
-            POSITIVE.check_or_null(node_mtbf=self.node_mtbf)
-            POSITIVE.check(margin=self.margin)
-            AT_LEAST_1.check_or_null(window=self.window)
-            POSITIVE_AND_FINITE.check_or_null(memory=self.memory)
-            AT_LEAST_1_AND_FINITE.check(paging=self.paging)
-            up_to(MOST_RESUBMITS).check(max_resubmits=self.max_resubmits)
+            errors.FINITE.check(
+                cost=self.cost, cost_per_cell=self.cost_per_cell, restart=self.restart
+            )
+            errors.POSITIVE.check_or_null(node_mtbf=self.node_mtbf)
+            errors.POSITIVE.check(margin=self.margin)
+            errors.AT_LEAST_1.check_or_null(window=self.window)
+            errors.POSITIVE_AND_FINITE.check_or_null(memory=self.memory)
+            errors.AT_LEAST_1_AND_FINITE.check(paging=self.paging)
+            errors.up_to(MOST_RESUBMITS).check(max_resubmits=self.max_resubmits)
         except ConfigError as error:
             raise ConfigError(f"evolving.{error}") from error
         if self.asks.memory and self.memory is None:

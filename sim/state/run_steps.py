@@ -13,23 +13,9 @@ from numpy.typing import NDArray
 
 from predictors.base import FloatArray, IntArray
 from predictors.compiling import compiled
+from sim.state import run_state
 from sim.state.availability import BelievedEnds
-from sim.state.run_state import (
-    State,
-    allocate,
-    believe_end,
-    kinds_in,
-    longer,
-    maker,
-    pop_holder,
-    push_holder,
-    reallocate,
-    release,
-    rounded,
-    shift,
-    struct_type,
-    structure,
-)
+from sim.state.run_state import State, longer
 from workloads.base import Tabled
 
 FIRST_EXPIRY = 1 << 62
@@ -82,7 +68,7 @@ class Calendar(structref.StructRefProxy):
     by_count: Tabled
 
 
-CalendarType = struct_type(Calendar)
+CalendarType = run_state.struct_type(Calendar)
 
 
 def make_calendar(jobs: int, running: int, **known: Any) -> Calendar:
@@ -97,11 +83,11 @@ def make_calendar(jobs: int, running: int, **known: Any) -> Calendar:
     sizes = dict.fromkeys(("event_time", "event_sequence", "event_job"), running)
     sizes |= dict.fromkeys(("offered", "corrections", "done", "since"), 0)
     fields: dict[str, Any] = {}
-    for name, kind in kinds_in(Calendar).items():
+    for name, kind in run_state.kinds_in(Calendar).items():
         fields[name] = np.zeros(sizes.get(name, jobs), kind)
     fields["limit"][:] = np.inf
     fields["by_count"] = Tabled(np.zeros((0, 0)), np.zeros(0, np.int64), np.zeros(0), np.zeros(0))
-    return cast(Calendar, structure(maker(Calendar), fields | known))
+    return cast(Calendar, run_state.structure(run_state.maker(Calendar), fields | known))
 
 
 def padded(rows: list[FloatArray]) -> FloatArray:
@@ -200,7 +186,7 @@ def ask_to_wake(state: State, instant: float) -> None:
     if run.wakes == state.wakes.size:
         state.wakes = longer(state.wakes, 2 * run.wakes)
     place = int(np.searchsorted(state.wakes[: run.wakes], instant))
-    shift(state.wakes, place, run.wakes, 1)
+    run_state.shift(state.wakes, place, run.wakes, 1)
     state.wakes[place] = instant
     run.wakes += 1
 
@@ -211,7 +197,7 @@ def withdraw_wake(state: State, instant: float) -> None:
     run, wakes = state.run[0], state.wakes
     place = int(np.searchsorted(wakes[: run.wakes], instant))
     if place < run.wakes and wakes[place] == instant:
-        shift(wakes, place + 1, run.wakes, -1)
+        run_state.shift(wakes, place + 1, run.wakes, -1)
         run.wakes -= 1
 
 
@@ -227,7 +213,7 @@ def _wake(state: State, now: float) -> int:
     run, wakes, past = state.run[0], state.wakes, 0
     while past < run.wakes and wakes[past] == now:
         past += 1
-    shift(wakes, past, run.wakes, -past)
+    run_state.shift(wakes, past, run.wakes, -past)
     run.wakes -= past
     return past
 
@@ -266,7 +252,7 @@ def give_count(state: State, job: int, processors: int, belief: float, choice: i
 def start(state: State, job: int) -> None:
     """Start a waiting job on the processors that it wants; the loop plans its end."""
     run = state.run[0]
-    allocate(state, job)
+    run_state.allocate(state, job)
     _hold(state, job, run.now + state.belief[job])
     state.start_order[run.started] = job
     run.started += 1
@@ -276,7 +262,7 @@ def start(state: State, job: int) -> None:
 def _hold(state: State, job: int, believed_end: float) -> None:
     """Let a job hold the processors that it has from now on."""
     state.start_time[job], state.believed_end[job] = state.run[0].now, believed_end
-    push_holder(state, believed_end, job, state.processors[job])
+    run_state.push_holder(state, believed_end, job, state.processors[job])
     _number_end(state, job)
 
 
@@ -301,8 +287,8 @@ def resize(state: State, job: int, processors: int, seconds: float) -> None:
         That it is believed to go on.
     """
     run = state.run[0]
-    reallocate(state, job, processors)
-    believe_end(state, job, run.now + seconds)
+    run_state.reallocate(state, job, processors)
+    run_state.believe_end(state, job, run.now + seconds)
     _number_end(state, job)
     state.resized_jobs[run.resized] = job
     run.resized += 1
@@ -355,7 +341,7 @@ def _move_end(state: State, calendar: Calendar, job: int) -> None:
     _begin_work(state, calendar, job)
     left = max(1.0 - calendar.done[job], 0.0)
     end = calendar.end_time[job] = now + calendar.runtime[job] * left
-    believe_end(state, job, rounded(state.believed_end[job], end, now))
+    run_state.believe_end(state, job, run_state.rounded(state.believed_end[job], end, now))
 
 
 @compiled(forceinline=True)
@@ -381,9 +367,9 @@ def take_off_at(state: State, calendar: Calendar, job: int, place: int) -> None:
     """Take a job off the machine that stands at this place of the heap."""
     run, ranges = state.run[0], state.ranges
     for k in range(state.first_range[job], state.last_range[job]):
-        release(state, ranges[k].low, ranges[k].high)
+        run_state.release(state, ranges[k].low, ranges[k].high)
     run.free += state.processors[job]
-    pop_holder(state, state.believed_end[job], job)
+    run_state.pop_holder(state, state.believed_end[job], job)
     last = run.running - 1
     run.running = last
     if place < last:
@@ -431,7 +417,9 @@ def _corrected(state: State, calendar: Calendar, job: int, total: float) -> floa
 def _expire(state: State, calendar: Calendar, job: int) -> None:
     """Let the believed total grow of the job at the top of the heap, which has outlived it."""
     start_time, believed = state.start_time[job], state.believed_end[job]
-    believe_end(state, job, start_time + _corrected(state, calendar, job, believed - start_time))
+    run_state.believe_end(
+        state, job, start_time + _corrected(state, calendar, job, believed - start_time)
+    )
     write_event(state, calendar, 0, job)
     sift_down(calendar, 0, state.run[0].running)
 
@@ -498,7 +486,7 @@ def set_true_end(state: State, calendar: Calendar, job: int, end: float) -> None
 @compiled
 def move_believed_end(state: State, calendar: Calendar, job: int, end: float) -> None:
     """Believe that a running job ends at another time."""
-    believe_end(state, job, end)
+    run_state.believe_end(state, job, end)
     _plan_anew(state, calendar, job)
 
 

@@ -25,17 +25,8 @@ from sim.policies.passes.memory import (
 )
 from sim.policies.passes.queue_rule import QUEUE_FUNCTIONS, QueueKeeper
 from sim.policies.ties import is_less
-from sim.state.availability import (
-    Profile,
-    advance,
-    earliest,
-    free_between,
-    move_up,
-    no_start_bounds,
-    occupy,
-    reserve_earliest,
-    reserve_next,
-)
+from sim.state import availability
+from sim.state.availability import Profile
 from sim.state.run_state import State
 from sim.state.run_steps import ask_to_wake, holders_in, withdraw_wake
 from sim.state.view import View
@@ -85,18 +76,18 @@ def _end_earlier(memory: RuleMemory, now: float, freed: Freed, k: int) -> bool:
         if after >= limit:
             continue
         if count > held and not out:
-            occupy(profile, old, old_end, -held)
+            availability.occupy(profile, old, old_end, -held)
             out = True
         mine = np.inf if out else old
-        start = earliest(profile, count, runtime, after, limit, mine)
+        start = availability.earliest(profile, count, runtime, after, limit, mine)
         if start < limit and is_less(start - now + runtime, least):
             best, best_start, least = pick, start, start - now + runtime
     if best >= 0:
         processors[k], seconds[k], starts[k] = counts[best], runtimes[best], best_start
     if out != (best >= 0):
-        occupy(profile, old, old_end, held if out else -held)
+        availability.occupy(profile, old, old_end, held if out else -held)
     if best >= 0:
-        occupy(profile, best_start, best_start + seconds[k], processors[k])
+        availability.occupy(profile, best_start, best_start + seconds[k], processors[k])
     return best >= 0
 
 
@@ -131,14 +122,14 @@ def compress(memory: RuleMemory, now: float) -> None:
             after, limit = max(now, begin - runtime - 1.0), min(old, end)
             if wanted > most or old <= begin or after >= limit:
                 continue
-            start = earliest(profile, wanted, runtime, after, limit, old)
+            start = availability.earliest(profile, wanted, runtime, after, limit, old)
             is_moved = start < old
             if is_moved:
-                move_up(profile, old, start, runtime, wanted)
+                availability.move_up(profile, old, start, runtime, wanted)
                 starts[k] = start
         if is_moved:
             begin, end = min(begin, old), max(end, old_end)
-            most = max(most, free_between(profile, old, old_end)[1])
+            most = max(most, availability.free_between(profile, old, old_end)[1])
             note_freed(memory, old, old_end)
 
 
@@ -156,13 +147,13 @@ def repair(memory: RuleMemory, now: float) -> None:
         if counts[k] == 0:
             continue
         end = starts[k] + runtimes[k]
-        if starts[k] >= now and free_between(profile, starts[k], end)[0] >= counts[k]:
-            occupy(profile, starts[k], end, counts[k])
+        if starts[k] >= now and availability.free_between(profile, starts[k], end)[0] >= counts[k]:
+            availability.occupy(profile, starts[k], end, counts[k])
         else:
             lost[found] = k
             found += 1
     for k in lost[:found]:
-        starts[k] = reserve_earliest(profile, now, counts[k], runtimes[k])
+        starts[k] = availability.reserve_earliest(profile, now, counts[k], runtimes[k])
     rescan(memory, now)
     note_freed(memory, now, np.inf)
 
@@ -184,7 +175,7 @@ def reserve_best(state: State, memory: RuleMemory, k: int) -> None:
     pick, start = best_candidate(profile, now, counts, runtimes, own.low, own.high, np.inf)
     queue.processors[k], queue.runtime[k] = counts[pick], runtimes[pick]
     reserve_at(memory, k, start)
-    occupy(profile, start, start + runtimes[pick], counts[pick])
+    availability.occupy(profile, start, start + runtimes[pick], counts[pick])
 
 
 @compiled(forceinline=True)
@@ -273,18 +264,18 @@ def update_profile(state: State, memory: RuleMemory, changes: FloatArray, is_mov
     make_room_for_all(state, memory)
     now, kept, profile = state.run[0].now, memory.kept[0], memory.profile
     early, is_broken = is_moved or kept.is_shorter != 0, is_moved or kept.is_revised != 0
-    advance(profile, now)
+    availability.advance(profile, now)
     for k in range(len(changes)):
         begin, end, more = changes[k, 0], changes[k, 1], int(changes[k, 2])
         if more < 0:
             if end > begin:
-                occupy(profile, begin, end, more)
+                availability.occupy(profile, begin, end, more)
                 note_freed(memory, begin, end)
                 early = True
-        elif is_broken or free_between(profile, begin, end)[0] < more:
+        elif is_broken or availability.free_between(profile, begin, end)[0] < more:
             is_broken = True
         else:
-            occupy(profile, begin, end, more)
+            availability.occupy(profile, begin, end, more)
     if is_broken:
         lay_running(state, memory)
         repair(memory, now)
@@ -301,9 +292,9 @@ def prepare(state: State, memory: RuleMemory) -> None:
             compress(memory, run.now)
     else:
         make_room_for_all(state, memory)
-        advance(memory.profile, run.now)
+        availability.advance(memory.profile, run.now)
     if run.arrived - run.newcomer > 1 or memory.start_bounds.size > 0:
-        memory.start_bounds = no_start_bounds(run.arrived - run.newcomer)
+        memory.start_bounds = availability.no_start_bounds(run.arrived - run.newcomer)
 
 
 @compiled
@@ -311,7 +302,7 @@ def admit(state: State, memory: RuleMemory, job: int) -> None:
     """Let a job that has just arrived wait, with the earliest hole reserved for it."""
     processors, runtime, now = state.processors[job], state.belief[job], state.run[0].now
     k = push(memory.queue, job, processors, runtime, memory.key[job])
-    begin = reserve_next(memory.profile, now, processors, runtime, memory.start_bounds)
+    begin = availability.reserve_next(memory.profile, now, processors, runtime, memory.start_bounds)
     reserve_at(memory, k, begin)
 
 
@@ -357,7 +348,7 @@ def _begins_before(
     counts, runtimes, least = queue.processors, queue.runtime, bounds.starts
     fraction, size = frexp(counts[k])
     if runtimes[k] < shortest[size - 1]:
-        least[k] = earliest(profile, counts[k], runtimes[k], least[k], limit, np.inf)
+        least[k] = availability.earliest(profile, counts[k], runtimes[k], least[k], limit, np.inf)
         if least[k] < limit:
             return True
         size -= fraction == 0.5
@@ -396,11 +387,11 @@ def _reserve_before(queue: Queue, profile: Profile, bounds: Bounds, k: int, limi
                         shortest[:] = np.inf
         while number > 0:
             j = pending[number - 1]
-            start = earliest(profile, counts[j], runtimes[j], least[j], np.inf, np.inf)
+            start = availability.earliest(profile, counts[j], runtimes[j], least[j], np.inf, np.inf)
             if start > least[j]:
                 least[j] = start
                 break
-            occupy(profile, start, start + runtimes[j], counts[j])
+            availability.occupy(profile, start, start + runtimes[j], counts[j])
             starts[j] = start
             number -= 1
         if number == 0:
@@ -428,7 +419,7 @@ def replan_soonest(queue: Queue, profile: Profile, now: float) -> tuple[int, flo
     bounds = Bounds(np.full(last, now), shortest, shortest_ahead, pending)
     starts[first:last] = np.inf
     summarise(queue)
-    number, soonest, most = 0, np.inf, free_between(profile, now, np.inf)[1]
+    number, soonest, most = 0, np.inf, availability.free_between(profile, now, np.inf)[1]
     for block in range(first // BLOCK, (last - 1) // BLOCK + 1):
         if is_hopeless(queue, block, shortest):
             continue
@@ -446,7 +437,7 @@ def replan_soonest(queue: Queue, profile: Profile, now: float) -> tuple[int, flo
                 queue.found[number] = k
                 number += 1
             if soonest < np.inf:
-                most = free_between(profile, now, soonest)[1]
+                most = availability.free_between(profile, now, soonest)[1]
                 shortest[frexp(most)[1] :] = -np.inf
     return number, soonest
 

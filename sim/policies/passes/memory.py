@@ -9,15 +9,8 @@ from numpy.typing import NDArray
 from predictors.base import FloatArray, IntArray
 from predictors.compiling import compiled, direct, record
 from sim.policies.allocation.sa import least_turnaround
-from sim.state.availability import (
-    Profile,
-    advance,
-    earliest_of,
-    free_between,
-    lay,
-    no_start_bounds,
-    reserve_next,
-)
+from sim.state import availability
+from sim.state.availability import Profile
 from sim.state.run_state import State, longer, maker, struct_type, structure
 from sim.state.run_steps import give_count, holders_in
 from sim.state.waiting_queue import Queue, push
@@ -238,7 +231,7 @@ def take_freed(memory: RuleMemory, now: float) -> tuple[float, float, int]:
     kept = memory.kept[0]
     begin, end = max(kept.freed_from, now), kept.freed_until
     kept.freed_from, kept.freed_until = np.inf, -np.inf
-    return begin, end, free_between(memory.profile, begin, end)[1] if end > now else -1
+    return begin, end, availability.free_between(memory.profile, begin, end)[1] if end > now else -1
 
 
 @compiled
@@ -257,7 +250,7 @@ def lay_running(state: State, memory: RuleMemory) -> None:
     """Begin the profile anew from the believed ends of running jobs, with room for all."""
     make_room_for_all(state, memory)
     run, ends = state.run[0], holders_in(state)
-    lay(memory.profile, run.now, run.free, ends.end, ends.processors)
+    availability.lay(memory.profile, run.now, run.free, ends.end, ends.processors)
 
 
 @compiled
@@ -277,7 +270,7 @@ def choose(state: State, memory: RuleMemory, job: int) -> bool:
     if own.number > 1:
         offered = slice(best, best + own.number)
         counts, beliefs = memory.menu_counts[offered], memory.menu_runtimes[offered]
-        waits = earliest_of(memory.profile, now, counts, beliefs) - now
+        waits = availability.earliest_of(memory.profile, now, counts, beliefs) - now
         at_once, most = own.at_once != 0, memory.most_area[int(memory.queue.at[0].waiting > 0)]
         best += least_turnaround(
             counts, waits, beliefs, memory.requested[job], at_once, memory.margin, most
@@ -290,10 +283,10 @@ def choose(state: State, memory: RuleMemory, job: int) -> bool:
 def reserve_rest(queue: Queue, profile: Profile, now: float) -> None:
     """Reserve, in queue order, for every waiting job whose start is infinite."""
     counts, runtimes, starts, at = queue.processors, queue.runtime, queue.start, queue.at[0]
-    found = no_start_bounds(at.last - at.first)
+    found = availability.no_start_bounds(at.last - at.first)
     for k in range(at.first, at.last):
         if counts[k] > 0 and starts[k] == np.inf:
-            starts[k] = reserve_next(profile, now, counts[k], runtimes[k], found)
+            starts[k] = availability.reserve_next(profile, now, counts[k], runtimes[k], found)
 
 
 @compiled
@@ -316,7 +309,7 @@ def _lay_reservations(state: State, memory: RuleMemory) -> None:
         stays &= queue.processors[k] == 0 or queue.start[k] >= run.now
     if stays:
         make_room_for_all(state, memory)
-        advance(memory.profile, run.now)
+        availability.advance(memory.profile, run.now)
     else:
         lay_running(state, memory)
         queue.start[at.first : at.last] = np.inf
@@ -332,7 +325,7 @@ def _earliest_starts(
         starts, memory.kept[0].plan_version = memory.queue.start.copy(), -1
         _lay_reservations(state, memory)
         memory.kept[0].plan_version, memory.queue.start[:] = -1, starts
-    return earliest_of(memory.profile, state.run[0].now, counts, runtimes)
+    return availability.earliest_of(memory.profile, state.run[0].now, counts, runtimes)
 
 
 _find_earliest = direct(_earliest_starts)
