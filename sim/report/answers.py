@@ -13,7 +13,7 @@ import pandas as pd
 from predictors.base import FloatArray
 from sim.errors import StatisticsError
 from sim.report.gathering import Group, grouped, jobs_of, oracle_of, references, shared, step_among
-from sim.results.artefacts import same_schedule
+from sim.results.artefacts import read_table, same_schedule
 from sim.results.metrics import count_bin, job_class, narrow_processors
 from sim.results.rows import MORE, PERCENT, POINTS, SHARES, TOO_WIDE, changes_of, duration, tells
 from sim.results.steady_state import in_order, in_windows, unsteady
@@ -144,7 +144,7 @@ def winners(
         if sum(map(len, read)) >= MOST_JOBS:
             break
         with suppress(OSError, StatisticsError):  # no table, one of other columns or jobs
-            mine, theirs = (pd.read_parquet(t) if isinstance(t, Path) else t for t in pair)
+            mine, theirs = (read_table(t) if isinstance(t, Path) else t for t in pair)
             regret = regret_of_jobs(mine, theirs)
             kept = mine[mine["job_id"] >= 0].reset_index(drop=True)
             narrow = narrow or narrow_processors(kept)
@@ -505,7 +505,7 @@ def regrets(groups: Sequence[Group], most: int) -> dict[str, dict[str, pd.DataFr
         read = []
         for paths in _tables_of_jobs(group, oracle)[:most]:
             with suppress(OSError, StatisticsError):  # no table, or one of other jobs
-                read.append(regret_of_jobs(*map(pd.read_parquet, paths)))
+                read.append(regret_of_jobs(*map(read_table, paths)))
         if read:
             found[group.label] = {key: regret_by(read, key) for key in ("class", "count")}
     return found

@@ -365,18 +365,17 @@ def _winners(found: Sequence[Winners]) -> str:
     """Return who gains and who loses by a run of choice, by class, user and application."""
     if not found:
         return "<p>No run has its tables of jobs and its reference's.</p>"
-    parts = [_picker("whom", "whose", [who.own for who in found])]
-    for place, who in enumerate(found):
-        shown = "" if place == 0 else " hidden"
-        parts.append(f'<div data-whose="{place}"{shown}>{_loss_tables(who)}</div>')
-    return "".join(parts)
+    return _picked("whom", "whose", "div", [(who.own, _loss_tables(who)) for who in found])
 
 
-def _picker(name: str, picks: str, labels: Sequence[str]) -> str:
-    """Return a choice of a run, which shows what has its place as ``data-`` `picks`."""
-    options = "".join(f'<option value="{k}">{escape(one)}</option>' for k, one in enumerate(labels))
+def _picked(name: str, picks: str, tag: str, parts: Sequence[tuple[str, str]]) -> str:
+    """Return a choice of a run by its label, and the elements of runs, the first one shown."""
+    options = shown = ""
+    for k, (label, content) in enumerate(parts):
+        options += f'<option value="{k}">{escape(label)}</option>'
+        shown += f'<{tag} data-{picks}="{k}"{" hidden" if k else ""}>{content}</{tag}>'
     select = f'<select id="{name}" data-picks="{picks}">{options}</select>'
-    return f'<p class="pick"><label>Run {select}</label></p>'
+    return f'<p class="pick"><label>Run {select}</label></p>{shown}'
 
 
 def _loss_tables(who: Winners) -> str:
@@ -498,22 +497,22 @@ def schedules(groups: Sequence[Group], asked: Sequence[str], progress: Display) 
     if not asked:
         chosen = [group.samples[0] for group in groups if group.samples]
     each = progress.each(chosen[:MOST_GANTT], "draws schedules")
-    pictures = [(sample, png) for sample in each if (png := _picture(sample)) is not None]
-    if not pictures:
-        return "<p>No run has the tables of its schedule.</p>"
-    named = [f"{labels[sample.name]}: {sample.name}" for sample, _ in pictures]
-    parts = [_picker("pick", "gantt", named)]
-    for place, (sample, png) in enumerate(pictures):
+    parts = []
+    for sample in each:
+        if (png := _picture(sample)) is None:
+            continue
         jobs, processors = (sample.summary.get(key) for key in ("jobs", "processors"))
         told = f"Gantt chart of {sample.name}: processors over time, utilisation and queue below. "
-        parts.append(
-            f'<figure data-gantt="{place}"{" hidden" if place else ""}>'
+        label = labels[sample.name]
+        shown = (
             f'<img src="data:image/png;base64,{base64.b64encode(png).decode()}" '
             f'alt="{escape(f"{told}{jobs} jobs on {processors} processors.")}">'
-            f"<figcaption><strong>{escape(labels[sample.name])}</strong> ({escape(sample.name)})"
-            "</figcaption></figure>"
+            f"<figcaption><strong>{escape(label)}</strong> ({escape(sample.name)})</figcaption>"
         )
-    return "".join(parts)
+        parts.append((f"{label}: {sample.name}", shown))
+    if not parts:
+        return "<p>No run has the tables of its schedule.</p>"
+    return _picked("pick", "gantt", "figure", parts)
 
 
 def _runs(listed: pd.DataFrame) -> str:

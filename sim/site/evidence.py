@@ -2,7 +2,6 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -130,9 +129,8 @@ class Advice:
     @property
     def choices(self) -> tuple[Choice, ...]:
         """The counts that are told apart, each once, the usual one first."""
-        usual = Choice(
-            self.usual, self.usual_runtime, self.usual_runtime, self.usual_runtime, self.usual_start
-        )
+        median = self.usual_runtime
+        usual = Choice(self.usual, median, median, median, self.usual_start)
         every = [one for one in (self.efficient, self.fastest) if one is not None]
         return tuple({one.count: one for one in [usual, *every]}.values())
 
@@ -371,12 +369,12 @@ def advice_of(name: str, runs: pd.DataFrame, walltime: float | None, processors:
 def with_starts(advice: Advice, starts: dict[tuple[int, float], float]) -> Advice:
     """Return the advice with the expected starts of its choices, by count and seconds asked."""
     waits = {one.count: starts.get((one.count, asked_on(advice, one))) for one in advice.choices}
-    timed: dict[str, Any] = {
-        name: replace(one, expected_start=waits[one.count])
-        for name in ("fastest", "efficient")
-        if (one := getattr(advice, name)) is not None
-    }
-    return replace(advice, usual_start=waits[advice.usual], **timed)
+    fastest, efficient = (
+        one and replace(one, expected_start=waits[one.count])
+        for one in (advice.fastest, advice.efficient)
+    )
+    usual = waits[advice.usual]
+    return replace(advice, usual_start=usual, fastest=fastest, efficient=efficient)
 
 
 def asked_on(advice: Advice, choice: Choice) -> float:
