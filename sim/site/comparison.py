@@ -298,13 +298,10 @@ def beside_free(found: Recorded) -> Reason | None:
     seconds = found.seconds_beside
     long = seconds > LONG
     total = float(found.wait[found.judged].sum())
-    if not long.any() or total <= 0:
+    if not long.any() or (share := float(seconds[long].sum()) / total) < SOME:
         return None
-    share = float(seconds[long].sum()) / total
     alone = found.met_nobody & (found.wait > LONG)
     alone_share = float(found.wait[alone].sum()) / total
-    if share < SOME:
-        return None
     jobs = int(long.sum())
     text = (
         f"{jobs:,} jobs ({percent(jobs / found.judged.sum(), 1)}) waited more than ten minutes "
@@ -417,13 +414,13 @@ def limits(candidates: Sequence[Compared], missing: float) -> Reason | None:
     """Tell how much hangs on limits that the log does not have."""
     if missing < 0.01:
         return None
-    means = {one.name: one.figures["mean_wait_time"] for one in candidates}
+    means = {one.name: number_of(one.figures, "mean_wait_time") or 0.0 for one in candidates}
+    names = [name.removesuffix("_exact") for name in means if name.endswith("_exact")]
     pairs = {
-        name.removesuffix("_exact"): (float(exact), float(modelled))
-        for name, exact in means.items()
-        if isinstance(exact, float) and name.endswith("_exact")
-        and isinstance(modelled := means.get(f"{name.removesuffix('_exact')}_modelled"), float)
-    }  # fmt: skip
+        name: (means[f"{name}_exact"], means[f"{name}_modelled"])
+        for name in names
+        if f"{name}_modelled" in means
+    }
     told = ", ".join(
         f"{exact:,.0f} s by {name} with exact and {modelled:,.0f} s with modelled limits"
         for name, (exact, modelled) in pairs.items()

@@ -291,9 +291,9 @@ def considered(counts: Sequence[int], processors: int) -> FloatArray:
 
 
 def choose(
-    model: Consensus, scatter: float, counts: Sequence[int], processors: int
+    model: Consensus, scatter: float, counts: Sequence[int], usual: int, processors: int
 ) -> tuple[Choice | None, Choice | None, str]:
-    """Return the fastest and the efficient count of a model, and what is to be said of them.
+    """Return the fastest and the efficient count of a model, or why neither can be told.
 
     Ranges are of a run: those of the model, widened by the scatter of runs.
     """
@@ -310,10 +310,21 @@ def choose(
     low, high = time * np.exp(-np.hypot(below, of_run)), time * np.exp(np.hypot(above, of_run))
     counted = weighed.astype(np.int64)
     every = list(map(Choice, *(values.tolist() for values in (counted, time, low, high))))
-    fastest = int(np.flatnonzero(time <= NEAR * time.min())[0])
+    first = int(np.flatnonzero(time <= NEAR * time.min())[0])
     efficiency = time[0] * weighed[0] / (time * weighed)
-    efficient = int(np.flatnonzero(efficiency >= EFFICIENT)[-1])
-    return every[fastest], every[min(efficient, fastest)], ""
+    last = int(np.flatnonzero(efficiency >= EFFICIENT)[-1])
+    fastest, efficient = every[first], every[min(first, last)]
+    one = fastest if fastest.count < usual else efficient
+    slower = model.predict(np.array([usual])).item() / one.predicted
+    more = max(one.count / usual, 1.0)
+    if slower <= np.exp(SCATTER) * more:
+        return fastest, efficient, ""
+    so = "so that they are" if more == 1 else "more than processors explain, so perhaps"
+    problem = (
+        f"no evidence of scaling: runs on {one.count} are {slower:.1f} times as fast as those on "
+        f"{usual}, {so} of different work"
+    )
+    return None, None, problem
 
 
 def advice_of(name: str, runs: pd.DataFrame, walltime: float | None, processors: int) -> Advice:
@@ -327,23 +338,10 @@ def advice_of(name: str, runs: pd.DataFrame, walltime: float | None, processors:
     fastest = efficient = None
     following: int | None = 2 * usual if 2 * usual <= processors else max(1, usual // 2)
     if model is not None:
-        fastest, efficient, problem = choose(
-            model, scatter, [int(n) for n in sizes.index], processors
-        )
-        if fastest is not None and efficient is not None:
-            one = fastest if fastest.count < usual else efficient
-            slower = model.predict(np.array([usual])).item() / one.predicted
-            more = max(one.count / usual, 1.0)
-            if slower > np.exp(SCATTER) * more:
-                so = "so that they are" if more == 1 else "more than processors explain, so perhaps"
-                problem = (
-                    f"no evidence of scaling: runs on {one.count} are {slower:.1f} times as "
-                    f"fast as those on {usual}, {so} of different work"
-                )
-                fastest = efficient = None
+        counts = sizes.index.tolist()
+        fastest, efficient, problem = choose(model, scatter, counts, usual, processors)
         evidence = problem or evidence
-        wanted = [one.count for one in (fastest, efficient) if one is not None]
-        if wanted:
+        if wanted := [one.count for one in (fastest, efficient) if one is not None]:
             known = runs["nprocs"].to_numpy(float)
             told = measure_next(model, known, wanted, most=processors)
             following = None if told is None else told.nprocs
