@@ -13,6 +13,7 @@ from rich.console import Console
 from predictors.cli.terminal import SILENT, Display, PlainConsole, fitting_tables
 from sim.composition import options_below
 from sim.errors import ConfigError, SimError
+from sim.results.artefacts import read_table
 from sim.results.durable import as_json, table_console, write_csv, write_whole
 from sim.results.metrics import mean
 from sim.results.sentences import backtest_folder, backtest_sentence
@@ -143,7 +144,7 @@ def _of_run(path: Path) -> Jobs:
     if not path.is_file():
         raise SimError(f"{path}: no such file; give a log, or the folder of a run")
     try:
-        jobs = pd.read_parquet(path)
+        jobs = read_table(path)
         jobs = jobs[(jobs["status"] == "completed") & (jobs["runtime"] > 0)]
         jobs = jobs.sort_values("submit_time", kind="stable")
         size = jobs["size"].groupby(jobs["application"])

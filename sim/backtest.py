@@ -1,10 +1,9 @@
 """How far simulated schedules are from what a log recorded: ``moldsim backtest LOG``."""
 
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from rich.console import Console
@@ -19,11 +18,10 @@ from sim.results.sentences import BACKTEST, backtest_folder, distance
 from sim.site import site_logs
 from sim.site.candidate_schedules import MOST_WORK, Candidate, kept_starts, work_of_conservative
 from sim.site.comparison import Backtest, Compared, changes, compare, jobs_frame, reasons
-from sim.site.outages import outages_of
 from sim.site.site_logs import Recorded
 from sim.site.site_pages import HEAD, candidate_rows, change_lines, write_backtest_page
 from sim.sweeps.configurations import folder_name
-from workloads.base import FloatArray, Trace
+from workloads.base import Trace
 
 JOBS, PAGE = "backtest_jobs.parquet", "backtest.html"
 USUAL = ("fcfs", "easy", "conservative", "sjf", "saf", "wfp3")
@@ -109,34 +107,6 @@ def _scheduler(name: str) -> tuple[str, ...]:
     )
 
 
-def read_log(config: Mapping[str, Any]) -> tuple[Recorded, float, FloatArray | None]:
-    """Read the log of a configuration.
-
-    Returns
-    -------
-    found : Recorded
-    missing : float
-        Share of the jobs whose requested time was filled.
-    exact : numpy.ndarray of float or None
-        Requested times where missing ones are the runtimes; None with few missing.
-
-    Raises
-    ------
-    SimError, WorkloadError
-        As `read_source`, or if it records no waits.
-    """
-    trace, asked = site_logs.read_source(config, waits=True)
-    found = site_logs.recorded_schedule(trace, asked)
-    missing = trace.repaired.get(MISSING, 0) / len(trace.jobs)
-    exact = None
-    if missing >= FEW:
-        workload = dict(config["workload"])
-        workload["cleaning"] = {**(workload.get("cleaning") or {}), MISSING: "exact"}
-        twin, _ = site_logs.read_source({**config, "workload": workload}, quiet=True)
-        exact = twin.jobs["requested_time"].to_numpy(float)
-    return found, missing, exact
-
-
 def backtest(
     overrides: Sequence[str], own: Options, shown: Display = SILENT, keep: bool = False
 ) -> Backtest:
@@ -158,18 +128,20 @@ def backtest(
         If the input is at fault.
     """
     shown.show("reads the log")
-    found, without_limit, exact = read_log(site_logs.composed(overrides))
+    trace, asked = site_logs.read_source(site_logs.composed(overrides), waits=True)
+    found = site_logs.recorded_schedule(trace, asked)
+    without_limit = trace.repaired.get(MISSING, 0) / len(trace.jobs)
     steady = own.begin == "steady"
     begin = site_logs.steady_begin(found) if steady else found.begin + float(own.begin)
     found = replace(found, begin=begin)
     if not found.judged.any():
         raise ConfigError(f"backtest.begin={own.begin}: no job with a recorded wait starts later")
     given = tuple(one for one in overrides if not one.startswith(OF_LOG))
-    folder = folder_of(own, found.trace, given) if keep else None
-    missing = tuple(outages_of(found)) if own.capacity == "recorded" else ()
+    folder = folder_of(own, trace, given) if keep else None
+    missing = tuple(site_logs.outages_of(found)) if own.capacity == "recorded" else ()
     played: list[Compared] = []
     left: dict[str, str] = {}
-    every = _candidates(own.candidates, overrides, exact, found)
+    every = _candidates(own.candidates, overrides, found, without_limit >= FEW)
     for place, candidate in enumerate(every):
         shown.show(f"simulates {candidate.name}, {place + 1} of {len(every)}", place / len(every))
         if candidate.is_conservative:
@@ -197,17 +169,21 @@ def backtest(
 
 
 def _candidates(
-    names: Sequence[str], overrides: Sequence[str], exact: FloatArray | None, found: Recorded
+    names: Sequence[str], overrides: Sequence[str], found: Recorded, many_missing: bool
 ) -> list[Candidate]:
     """Return what is to be played; with exact and with modelled limits where many are missing."""
     first = site_logs.beginning(found)
-    if exact is not None:
-        jobs = found.trace.jobs.assign(requested_time=exact)
+    if many_missing:
+        config = site_logs.composed(overrides)
+        cleaning = {**(config["workload"].get("cleaning") or {}), MISSING: "exact"}
+        workload = {**config["workload"], "cleaning": cleaning}
+        twin, _ = site_logs.read_source({**config, "workload": workload}, quiet=True)
+        jobs = found.trace.jobs.assign(requested_time=twin.jobs["requested_time"].to_numpy(float))
         known = site_logs.beginning(replace(found, trace=replace(found.trace, jobs=jobs)))
     every = []
     for name in names:
         config = site_logs.composed([*overrides, *_scheduler(name)])
-        if exact is None or name == STRICT:
+        if not many_missing or name == STRICT:
             every.append(Candidate(name, config, first))
             continue
         every += [Candidate(f"{name}_exact", config, known),

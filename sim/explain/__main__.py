@@ -16,7 +16,6 @@ from itertools import groupby
 from pathlib import Path
 from typing import Any
 
-import pandas as pd
 from rich.console import Console
 
 from predictors.base import FloatArray, IntArray, Wrapper
@@ -32,6 +31,7 @@ from sim.policies.base import OpenAllocation, Outlook, Policy
 from sim.policies.molding.scheduler import OpenKeeper
 from sim.policies.passes.memory import menu_of
 from sim.policies.passes.queue_rule import QueueKeeper
+from sim.results.artefacts import read_table
 from sim.results.durable import answering
 from sim.results.metrics import plain
 from sim.results.rows import BEYOND, MOST_ERROR, PERCENT, duration, texts
@@ -315,7 +315,7 @@ def explained(folder: Path, job: int, console: Console | None = None) -> Account
         If there is no such run or job, or the run cannot be replayed.
     """
     run = recorded_run(folder)
-    jobs = pd.read_parquet(run.place / "jobs.parquet")
+    jobs = read_table(run.place / "jobs.parquet")
     own = jobs[jobs["job_id"] == job]
     if not len(own):
         known = jobs["job_id"][jobs["job_id"] >= 0]

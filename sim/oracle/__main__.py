@@ -18,6 +18,7 @@ from predictors.plain import shown_plainly
 from sim.errors import SimError
 from sim.library.simulations import Result, run
 from sim.oracle.rules import RULES, RigidJob, Violation, check_schedule
+from sim.results.artefacts import read_table
 from sim.results.durable import answering
 from sim.results.formats import batsim_table
 from workloads.base import Trace
@@ -150,7 +151,7 @@ def read_schedule(path: Path) -> dict[int, tuple[float, float]]:
     if is_csv or path.suffix == ".parquet":
         columns = ("starting_time", "finish_time") if is_csv else ("start_time", "end_time")
         try:
-            table = pd.read_csv(path, dtype=str) if is_csv else pd.read_parquet(path)
+            table = pd.read_csv(path, dtype=str) if is_csv else read_table(path)
         except ValueError as error:  # pandas, its parsers, Arrow and decoding alike
             raise SimError(f"{path}: not a table of jobs: {error}") from None
         table = table.rename(columns={"jobID": "job_id"} if is_csv else {})

@@ -13,7 +13,7 @@ import pandas as pd
 from predictors.base import FloatArray
 from sim.errors import StatisticsError
 from sim.report.gathering import Group, grouped, jobs_of, oracle_of, references, shared, step_among
-from sim.results.artefacts import same_schedule
+from sim.results.artefacts import read_table, same_schedule
 from sim.results.metrics import count_bin, job_class, narrow_processors
 from sim.results.rows import MORE, PERCENT, POINTS, SHARES, TOO_WIDE, changes_of, duration, tells
 from sim.results.steady_state import in_order, in_windows, unsteady
@@ -144,7 +144,7 @@ def winners(
         if sum(map(len, read)) >= MOST_JOBS:
             break
         with suppress(OSError, StatisticsError):  # no table, one of other columns or jobs
-            mine, theirs = (pd.read_parquet(t) if isinstance(t, Path) else t for t in pair)
+            mine, theirs = (read_table(t) if isinstance(t, Path) else t for t in pair)
             regret = regret_of_jobs(mine, theirs)
             kept = mine[mine["job_id"] >= 0].reset_index(drop=True)
             narrow = narrow or narrow_processors(kept)
@@ -358,10 +358,9 @@ def differences(
     SimError
         If no group has the label or the values.
     """
-    found = list(references(groups, against))
-    steps = [step_among(*one) for one in found]
-    pairs = [(group, reference) for group, reference, _ in found]
-    pairs += [(one[0], step) for one, step in zip(found, steps, strict=True) if step is not None]
+    found = [(*one, step_among(*one)) for one in references(groups, against)]
+    pairs = [(group, reference) for group, reference, _, _ in found]
+    pairs += [(group, step) for group, _, _, step in found if step is not None]
     jobs = [jobs_of(own) for own, _ in pairs]
     orders = {one: _windows(same) for one, same in grouped(groups, jobs_of).items()}
     columns = [_column(*pair, orders[one], figure) for pair, one in zip(pairs, jobs, strict=True)]
@@ -369,7 +368,7 @@ def differences(
     family = compare(columns, shares=[figure in SHARES] * len(jobs), ordered=ordered, jobs=jobs)
     told = dict(zip(pairs, family.comparisons, strict=True))
     made: dict[tuple[Group | None, Group], Difference] = {}
-    for (group, reference, _), step in zip(found, steps, strict=True):
+    for group, reference, _, step in found:
         own, order = told[group, reference], orders[jobs_of(group)]
         count = sum(sample.drawn in order for sample, _ in shared(group, reference))
         is_single = np.isnan(own.change.low) or family.intervals == 1
@@ -379,7 +378,7 @@ def differences(
             group, reference, figure, count, own, named, alone=alone
         )
     whole = []
-    for one, (_, base, same), step in zip(made.values(), found, steps, strict=True):
+    for one, (_, base, same, step) in zip(made.values(), found, strict=True):
         ideal = made.get((oracle_of(one.group, same), base))
         if one.pairs:
             whole.append(replace(one, kept=_kept(one, ideal), step=made.get((step, base))))
@@ -505,7 +504,7 @@ def regrets(groups: Sequence[Group], most: int) -> dict[str, dict[str, pd.DataFr
         read = []
         for paths in _tables_of_jobs(group, oracle)[:most]:
             with suppress(OSError, StatisticsError):  # no table, or one of other jobs
-                read.append(regret_of_jobs(*map(pd.read_parquet, paths)))
+                read.append(regret_of_jobs(*map(read_table, paths)))
         if read:
             found[group.label] = {key: regret_by(read, key) for key in ("class", "count")}
     return found

@@ -14,6 +14,7 @@ from predictors.base import FloatArray
 from sim.report.answers import Curve, Difference
 from sim.report.gathering import Group, Sample, estimate, grouped
 from sim.report.tables import changed
+from sim.results.artefacts import read_table
 from sim.results.metrics import waiting, with_errors
 from sim.results.outcome import Levels
 from sim.results.plots import style
@@ -87,7 +88,7 @@ def details(group: Group, most: int) -> Details | None:
     slowdowns, errors, losses = [], [], []
     for sample in chosen:
         jobs, timeline, predictions = (
-            pd.read_parquet(sample.folder / f"{name}.parquet")
+            read_table(sample.folder / f"{name}.parquet")
             for name in ("jobs", "timeline", "predictions")
         )
         slowdowns.append(jobs.loc[jobs["job_id"] >= 0, "bounded_slowdown"].to_numpy())

@@ -98,15 +98,13 @@ def _read(root: Path, run: Path) -> tuple[list[_Row], Configuration, Origin]:
     """
     summary: Figures | None = None
     manifest: dict[str, Any] | None = None
-    wrong = None
     ended = (run / SUMMARY).exists()
     try:
         if ended:
             summary = figures_of(durable.read_object(run / SUMMARY))
         if (run / MANIFEST).exists():
             manifest = durable.read_object(run / MANIFEST)
-        if ended:
-            wrong = durable.unlike_manifest(run, manifest or {}, complete=False)
+        wrong = durable.unlike_manifest(run, manifest or {}, complete=False) if ended else None
     except ValueError as error:
         wrong = str(error) if ended else None
     rows = list(_rows(root, run, summary, wrong))

@@ -136,8 +136,6 @@ OF_LOSERS = (
 )
 """Columns of a table of those that gain and lose, their headings, and one of their units."""
 SHARES_BELOW = ["25 %", "50 %", "75 %", "90 %", "95 %", "100 %"]
-Drawn = Sequence[tuple[str, Details]]
-"""What tables of jobs say of a group, by its label."""
 CAPTION = (
     "Differences on the same jobs: mean paired log ratio as a change; simultaneous 95 % intervals "
     "from eight pairs on"
@@ -239,8 +237,6 @@ class Report:
         Who gains and who loses by each run, the one that is asked about first.
     loses : str
         That of the latter in a sentence; empty without tables of jobs.
-    explorer : str
-        Where the page to look into the best and its reference lies, if there is one.
     """
 
     written: list[Path]
@@ -252,7 +248,6 @@ class Report:
     verdict: Verdict
     winners: Sequence[Winners]
     loses: list[str]
-    explorer: str = ""
 
     def tables(self) -> dict[str, pd.DataFrame]:
         """Return the tables of a terminal that have rows, as text, by title."""
@@ -282,13 +277,13 @@ def page(
     plots : sequence of (Plot, str)
         With the text of their SVG.
     found : mapping of str to Details
-        By the groups' labels.
+        By the groups' labels, in the order of the verdict.
     table : pandas.DataFrame
         All runs, as `sim.report.gathering.gather` returns them.
     common : mapping
         The configuration that all runs share, by dotted key.
     gantt : str
-        What `schedules` returns.
+        The schedules, and where to look into them.
     """
     groups = report.verdict.order
     keys = list(dict.fromkeys(key for group in groups for key in group.setting))
@@ -302,14 +297,9 @@ def page(
     sizes = sorted({int(count) for group in groups for count in group.values("processors")})
     machine = " or ".join(f"{count:,}" for count in sizes)
     on = f" on {machine} processors" if machine else ""
-    drawn = [(group.label, found[group.label]) for group in groups if group.label in found]
-    figures = {plot.name: _figure(plot, svg, drawn) for plot, svg in plots}
+    figures = {plot.name: _figure(plot, svg, found) for plot, svg in plots}
     configuration = yaml.safe_dump(dict(common), sort_keys=True, allow_unicode=True, width=100)
     rest = [name for name in figures if name not in (ON_TOP, OF_FORESIGHT, *OF_BELIEFS)]
-    look = report.explorer and (
-        f'<p><a href="{escape(report.explorer)}">Look into the best and its reference on one time '
-        "axis</a>: zoom, brush, hover over a job.</p>"
-    )
     return Template(TEMPLATE.read_text(encoding="utf-8")).substitute(
         title=escape(title),
         subtitle=f"{counted}; simulations: {samples:,}, groups: {len(groups):,}{on}.",
@@ -319,7 +309,7 @@ def page(
         table=_key_table(groups, keys),
         said="".join(f"<p>{escape(sentence)}</p>" for sentence in report.said),
         foresight=_foresight(figures.get(OF_FORESIGHT, ""), report),
-        gantt=look + gantt,
+        gantt=gantt,
         winners=_winners(report.winners),
         beliefs="".join(figures.get(name, "") for name in OF_BELIEFS)
         or "<p>No predictor was asked.</p>",
@@ -365,18 +355,17 @@ def _winners(found: Sequence[Winners]) -> str:
     """Return who gains and who loses by a run of choice, by class, user and application."""
     if not found:
         return "<p>No run has its tables of jobs and its reference's.</p>"
-    parts = [_picker("whom", "whose", [who.own for who in found])]
-    for place, who in enumerate(found):
-        shown = "" if place == 0 else " hidden"
-        parts.append(f'<div data-whose="{place}"{shown}>{_loss_tables(who)}</div>')
-    return "".join(parts)
+    return _picked("whom", "whose", "div", [(who.own, _loss_tables(who)) for who in found])
 
 
-def _picker(name: str, picks: str, labels: Sequence[str]) -> str:
-    """Return a choice of a run, which shows what has its place as ``data-`` `picks`."""
-    options = "".join(f'<option value="{k}">{escape(one)}</option>' for k, one in enumerate(labels))
+def _picked(name: str, picks: str, tag: str, parts: Sequence[tuple[str, str]]) -> str:
+    """Return a choice of a run by its label, and the elements of runs, the first one shown."""
+    options = shown = ""
+    for k, (label, content) in enumerate(parts):
+        options += f'<option value="{k}">{escape(label)}</option>'
+        shown += f'<{tag} data-{picks}="{k}"{" hidden" if k else ""}>{content}</{tag}>'
     select = f'<select id="{name}" data-picks="{picks}">{options}</select>'
-    return f'<p class="pick"><label>Run {select}</label></p>'
+    return f'<p class="pick"><label>Run {select}</label></p>{shown}'
 
 
 def _loss_tables(who: Winners) -> str:
@@ -444,10 +433,10 @@ def _key_table(groups: Sequence[Group], keys: Sequence[str]) -> str:
     return table(caption, head, rows, words, "figures")
 
 
-def _figure(plot: Plot, svg: str, drawn: Drawn) -> str:
+def _figure(plot: Plot, svg: str, found: Mapping[str, Details]) -> str:
     said = f"{plot.caption} {plot.left_out}".rstrip()
     shown = picture(svg, f"{plot.title}. {said}")
-    below = fold("In numbers", _numbers(plot, drawn))
+    below = fold("In numbers", _numbers(plot, found))
     return (
         f'<figure id="plot-{plot.name}">{shown}<figcaption>'
         f"<strong>{escape(plot.title)}.</strong> {escape(said)}{below}"
@@ -455,24 +444,27 @@ def _figure(plot: Plot, svg: str, drawn: Drawn) -> str:
     )
 
 
-def _numbers(plot: Plot, drawn: Drawn) -> str:
+def _numbers(plot: Plot, found: Mapping[str, Details]) -> str:
     """Return a plot's figures as a table, in place of the picture."""
     rows: dict[str, Any]
     corner, columns = plot.title, None
     if plot.name in OF_BELIEFS:
         column = plot.name.removeprefix("error_")
-        rows = {label: 100 * getattr(details, column) for label, details in drawn}
+        rows = {label: 100 * getattr(one, column) for label, one in found.items()}
         corner += ": median error (%) from this many on"
     elif plot.name == "slowdown":
-        rows = {label: d.slowdown[[50, 100, 150, 180, 190, 200]] for label, d in drawn}
+        rows = {label: d.slowdown[[50, 100, 150, 180, 190, 200]] for label, d in found.items()}
         corner, columns = "bounded slowdown at or below", SHARES_BELOW
     elif plot.name == "losses":
-        names = {name: label for name, label, _, _ in losses_of(d for _, d in drawn)}
+        names = {name: label for name, label, _, _ in losses_of(found.values())}
         names |= {"misprediction": "planned wrongly (beside the others)"}
-        rows = {label: [100 * d.losses[name] for name in names] for label, d in drawn}
+        rows = {label: [100 * one.losses[name] for name in names] for label, one in found.items()}
         corner, columns = "share (%)", list(names.values())
     elif plot.name == "load":
-        rows = {label: [100 * d.busy.mean(), d.queued.mean(), d.queued.max()] for label, d in drawn}
+        rows = {
+            label: [100 * one.busy.mean(), one.queued.mean(), one.queued.max()]
+            for label, one in found.items()
+        }
         columns = ["mean busy (%)", "mean waiting jobs", "most waiting jobs"]
     else:
         return ""
@@ -498,22 +490,22 @@ def schedules(groups: Sequence[Group], asked: Sequence[str], progress: Display) 
     if not asked:
         chosen = [group.samples[0] for group in groups if group.samples]
     each = progress.each(chosen[:MOST_GANTT], "draws schedules")
-    pictures = [(sample, png) for sample in each if (png := _picture(sample)) is not None]
-    if not pictures:
-        return "<p>No run has the tables of its schedule.</p>"
-    named = [f"{labels[sample.name]}: {sample.name}" for sample, _ in pictures]
-    parts = [_picker("pick", "gantt", named)]
-    for place, (sample, png) in enumerate(pictures):
+    parts = []
+    for sample in each:
+        if (png := _picture(sample)) is None:
+            continue
         jobs, processors = (sample.summary.get(key) for key in ("jobs", "processors"))
         told = f"Gantt chart of {sample.name}: processors over time, utilisation and queue below. "
-        parts.append(
-            f'<figure data-gantt="{place}"{" hidden" if place else ""}>'
+        label = labels[sample.name]
+        shown = (
             f'<img src="data:image/png;base64,{base64.b64encode(png).decode()}" '
             f'alt="{escape(f"{told}{jobs} jobs on {processors} processors.")}">'
-            f"<figcaption><strong>{escape(labels[sample.name])}</strong> ({escape(sample.name)})"
-            "</figcaption></figure>"
+            f"<figcaption><strong>{escape(label)}</strong> ({escape(sample.name)})</figcaption>"
         )
-    return "".join(parts)
+        parts.append((f"{label}: {sample.name}", shown))
+    if not parts:
+        return "<p>No run has the tables of its schedule.</p>"
+    return _picked("pick", "gantt", "figure", parts)
 
 
 def _runs(listed: pd.DataFrame) -> str:
@@ -528,6 +520,10 @@ def _runs(listed: pd.DataFrame) -> str:
 
 PAGE, PARQUET, PLOTS = "comparison.html", "comparison.parquet", "plots"
 EXPLORER = "explorer.html"
+LOOK = (
+    f'<p><a href="{PLOTS}/{EXPLORER}">Look into the best and its reference on one time axis</a>: '
+    "zoom, brush, hover over a job.</p>"
+)
 MOST_EXPLORED = 2000
 """Jobs up to which the best and its reference are laid side by side to look into."""
 COMMON_RUNS = 200
@@ -654,7 +650,8 @@ def write_report(gathered: gathering.Gathered, wanted: Namespace, progress: Disp
     report = Report(written, wanted.figure, every, curves, lost, said, said_first, told, loses)
     if not wanted.page or not groups:
         return report
-    found = {g.label: d for g in groups if (d := details(g, wanted.detail)) is not None}
+    order = said_first.order
+    found = {g.label: d for g in order if (d := details(g, wanted.detail)) is not None}
     plots = folder / PLOTS
     durable.real_folder(plots)
     asked_for = answer_plots(every, curves, groups, wanted.figure)
@@ -668,10 +665,9 @@ def write_report(gathered: gathering.Gathered, wanted: Namespace, progress: Disp
     explorer.unlink(missing_ok=True)
     if best is not None and (text := _explored(best)):
         durable.write_whole(explorer, text)
-        report.explorer = f"{PLOTS}/{EXPLORER}"
     title = f"Comparison of {folder.resolve().name}"
     with progress.part(1, 2):
-        shown = schedules(said_first.order, wanted.gantt, progress)
+        shown = LOOK * explorer.is_file() + schedules(order, wanted.gantt, progress)
         text = page(report, title, drawn, found, table, common_values(runs), shown)
     durable.write_whole(folder / PAGE, text)
     written += [folder / PAGE, plots]

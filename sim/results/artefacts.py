@@ -238,10 +238,15 @@ def has_tables(folder: Path) -> bool:
     return all(path.is_file() for path in _files(folder))
 
 
+def read_table(path: Path) -> pd.DataFrame:
+    """Return a table as its file has it; what names of folders say, as ``seed=1``, is not read."""
+    return pd.read_parquet(path, partitioning=None)
+
+
 def read_tables(folder: Path, shown: Any = None) -> Tables:
     """Return the tables of a simulation as its folder has them; a display shows how far it is."""
     files = _files(folder) if shown is None else shown.each(_files(folder), "reads tables")
-    return Tables(*map(pd.read_parquet, files))
+    return Tables(*map(read_table, files))
 
 
 PACKAGES = (

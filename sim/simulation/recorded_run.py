@@ -6,7 +6,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pandas as pd
 
 from predictors.base import FloatArray, IntArray
 from predictors.cli.terminal import SILENT, Display
@@ -15,7 +14,7 @@ from sim.config import Settings, digest
 from sim.engine.setup import Setup
 from sim.errors import ConfigError, SimError
 from sim.machine.shared import Shared
-from sim.results.artefacts import BASELINE, STEP, place_of, tables_folder
+from sim.results.artefacts import BASELINE, STEP, place_of, read_table, tables_folder
 from sim.results.durable import MANIFEST, damage, read_object
 from sim.results.outcome import numbered
 from sim.results.plots.pictures import LoadSeries, Speedups
@@ -131,7 +130,7 @@ class RecordedRun:
         outlook = machine.outlook()
         if outlook is None or not isinstance(machine, Shared):
             raise SimError("the machine has no background load: cluster=shared has")
-        jobs = pd.read_parquet(self.place / "jobs.parquet")
+        jobs = read_table(self.place / "jobs.parquet")
         begin, end = float(jobs["submit_time"].min()), float(jobs["end_time"].max())
         time = np.linspace(begin, max(end, begin + outlook.every), MOMENTS)
         ahead = max(outlook.every, (end - begin) / MOMENTS)

@@ -15,8 +15,8 @@ from sim.results.durable import PARTIAL, replaced
 from sim.results.outcome import Outcome
 from sim.results.provenance import checked_inputs, code_checksum, input_files
 from sim.simulation.scene import play, set_scene
-from sim.site.outages import Outage, with_outages
-from sim.site.site_logs import Beginning, Recorded, levels, stand_ins
+from sim.site import site_logs
+from sim.site.site_logs import Beginning, Outage, Recorded
 from workloads.base import FloatArray, IntArray, Trace
 
 MOST_WORK = 100_000.0
@@ -107,7 +107,7 @@ def starts(found: Recorded, candidate: Candidate, outages: list[Outage]) -> Floa
         NaN for jobs that were over before the begin; recorded starts for those that ran then.
     """
     config = candidate.config
-    first, begins = with_outages(candidate.first, outages)
+    first, begins = site_logs.with_outages(candidate.first, outages)
     if begins:
         config = with_places(config, config["policy"]["order"], submits=begins)
     records = _played(config, found.processors, first.trace).records
@@ -157,7 +157,8 @@ def work_of_conservative(found: Recorded, start: FloatArray) -> float:
     submit, began = found.submit[there], np.maximum(start, found.submit)[there]
     end = began + found.runtime[there]
     one = np.ones(there.sum(), np.int64)
-    waiting, running = levels(submit, began, one), levels(began, end, one)
+    waiting = site_logs.levels(submit, began, one)
+    running = site_logs.levels(began, end, one)
     ends = np.sort(end)
     queue = waiting.at(ends)
     return float((queue * (queue + running.at(ends))).sum() / max(len(ends), 1))
@@ -194,7 +195,7 @@ def expected_wait(
     room = DISTURBED * processors * (last - first) / (count * asked)
     number = int(np.clip(room, FEWEST_PROBES, MOST_PROBES))
     submit = first + (last - first) * (np.arange(number) + 0.5) / number
-    every = pd.concat([jobs, stand_ins(jobs, submit, asked, count)]).sort_values(
+    every = pd.concat([jobs, site_logs.stand_ins(jobs, submit, asked, count)]).sort_values(
         "submit_time", kind="stable", ignore_index=True
     )
     every = every.assign(preceding_job=-1, think_time=-1.0)

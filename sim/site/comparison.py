@@ -5,7 +5,7 @@ changed.
 """
 
 from collections.abc import Hashable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -16,10 +16,10 @@ from sim.results.metrics import spread
 from sim.results.outcome import Levels
 from sim.results.rows import number_of
 from sim.results.steady_state import Figures
+from sim.site import site_logs
 from sim.site.candidate_schedules import Candidate, starts, with_places
-from sim.site.outages import FULL, Outage, Weeks, gaps, low_weeks, outages_of, weeks_of
-from sim.site.site_logs import WEEK, Recorded, beginning, dates, levels
-from workloads.base import BoolArray, FloatArray, IntArray
+from sim.site.site_logs import FULL, Outage, Recorded, beginning
+from workloads.base import FloatArray, IntArray
 
 QUARTERS = 4
 VERDICTS = {"trust": (0.2, 0.7), "care": (0.5, 0.4)}
@@ -49,7 +49,7 @@ class Compared:
     name: str
     start: FloatArray
     figures: Figures
-    quarters: tuple[Figures, ...] = field(default=())
+    quarters: tuple[Figures, ...]
 
     @property
     def verdict(self) -> str:
@@ -99,7 +99,7 @@ def utilization(found: Recorded, start: FloatArray) -> float | None:
 def held_by(found: Recorded, start: FloatArray) -> Levels:
     """Return the processors that a schedule holds over time."""
     there = np.isfinite(start)
-    return levels(start[there], (start + found.runtime)[there], found.count[there])
+    return site_logs.levels(start[there], (start + found.runtime)[there], found.count[there])
 
 
 def compare(found: Recorded, name: str, start: FloatArray) -> Compared:
@@ -141,7 +141,7 @@ def class_labels(found: Recorded) -> Mapping[str, pd.Series]:
     every = {
         "width": pd.Series([str(2**w) if w < 2 else f"{2 ** (w - 1) + 1}–{2**w}" for w in width]),
         "length": pd.Series([LENGTHS[place][1] for place in length]),
-        "month": dates(found),
+        "month": site_logs.dates(found),
     }
     for name in ("user", "partition"):
         if name in jobs and (jobs[name] >= 0).any() and jobs[name].nunique() > 1:
@@ -226,34 +226,26 @@ def reasons(found: Recorded, candidates: Sequence[Compared], missing_limits: flo
 
     Candidates with other limits have the limits in their names.
     """
-    weeks = weeks_of(found)
-    free = free_over_time(found, weeks)
-    every = [
-        machine_size(found, weeks),
-        outages(found, weeks),
-        beside_free(found, free),
-        latency(found, free),
-        priorities(found),
-        limits(candidates, missing_limits),
-    ]
+    told = (machine_size, outages, beside_free, latency, priorities)
+    every = [*(tell(found) for tell in told), limits(candidates, missing_limits)]
     return sorted((r for r in every if r is not None), key=lambda one: -one.weight)
 
 
-def machine_size(found: Recorded, weeks: Weeks) -> Reason | None:
+def machine_size(found: Recorded) -> Reason | None:
     """Compare the most processors that were held at once with the machine."""
-    most, size = int(weeks.most.max(initial=0)), found.processors
-    telling = weeks.most[weeks.telling]
+    weeks, size = found.most_by_week, found.processors
+    most, telling = int(weeks.max(initial=0)), weeks[found.telling_weeks]
     evidence: dict[str, object] = {
         "processors": size,
         "most_held": most,
-        "most_held_by_week": weeks.most.tolist(),
+        "most_held_by_week": weeks.tolist(),
     }
     known = found.source_of_size != "recorded"
     if known and most > size:
-        over = int((weeks.most > size).sum())
+        over = int((weeks > size).sum())
         text = (
             f"The machine is assumed too small: up to {most:,} processors were held at once, it "
-            f"has {size:,}; this was so in {over} of {len(weeks.most)} weeks."
+            f"has {size:,}; this was so in {over} of {len(weeks)} weeks."
         )
         return Reason("machine_too_small", text, evidence | {"weeks": over}, most / size - 1)
     if not (known and telling.size) or np.median(telling) >= FULL * size:
@@ -266,18 +258,18 @@ def machine_size(found: Recorded, weeks: Weeks) -> Reason | None:
     return Reason("machine_too_large", text, evidence | {"median": middle}, 1 - middle / size)
 
 
-def outages(found: Recorded, weeks: Weeks) -> Reason | None:
+def outages(found: Recorded) -> Reason | None:
     """Tell of weeks with less of the machine, and of times without a start."""
-    low, without = low_weeks(found, weeks), gaps(found)
-    span = float(found.weeks()[-1] - found.begin)
+    low, without = site_logs.low_weeks(found), site_logs.gaps(found)
+    span = float(found.weeks[-1] - found.begin)
     lost = sum(o.processors * (o.end - o.begin) for o in (*low, *without))
     share = lost / (span * found.processors)
     if share < SOME / 10:
         return None
     hours = sum(o.end - o.begin for o in without) / HOUR
     text = (
-        f"Parts of the machine were missing: in {len(low)} of {len(weeks.most)} weeks less than "
-        f"{percent(FULL)} of it was ever held though jobs waited, and {len(without)} times "
+        f"Parts of the machine were missing: in {len(low)} of {len(found.most_by_week)} weeks less "
+        f"than {percent(FULL)} of it was ever held though jobs waited, and {len(without)} times "
         f"({hours:,.0f} h together) nothing started though each waiting job would have fitted; "
         f"{percent(share, 1)} of the processor time was lost in all."
     )
@@ -301,46 +293,15 @@ def _largest(every: Sequence[Outage]) -> list[dict[str, float]]:
     ]
 
 
-def free_over_time(found: Recorded, weeks: Weeks) -> Levels:
-    """Return the processors that were free, of those that each week shows to be there."""
-    edges = np.append(weeks.begin, weeks.begin[-1] + WEEK)
-    there = np.where(weeks.telling, np.minimum(weeks.most, found.processors), found.processors)
-    capacity = Levels(edges, np.append(there, found.processors).astype(float))
-    times = np.unique(np.concatenate([edges, found.held.times]))
-    return Levels(times, np.maximum(capacity.at(times) - found.held.at(times), 0.0))
-
-
-def seconds_beside(found: Recorded, free: Levels) -> FloatArray:
-    """Return how long each job waited while each of those that waited would have fitted, seconds.
-
-    No scheduler that starts what fits leaves anybody waiting then, not even for a wider one.
-    """
-    times = np.unique(np.concatenate([free.times, found.widest_waiting.times]))
-    room = free.at(times) >= found.widest_waiting.at(times)
-    enough = Levels(times, room.astype(float))
-    begin = np.maximum(found.submit, found.begin)
-    return np.where(found.judged, enough.area(found.start) - enough.area(begin), 0.0)
-
-
-def met_nobody(found: Recorded, free: Levels) -> BoolArray:
-    """Return which jobs found no other job waiting, and enough processors free, at their submit."""
-    nobody = found.queued.at(found.submit, before=True) == 0
-    enough = free.at(found.submit, before=True) >= found.count
-    return np.asarray(found.judged & nobody & enough & (found.submit >= found.begin), np.bool_)
-
-
-def beside_free(found: Recorded, free: Levels) -> Reason | None:
+def beside_free(found: Recorded) -> Reason | None:
     """Tell of jobs that waited while the machine had room for all that did."""
-    seconds = seconds_beside(found, free)
+    seconds = found.seconds_beside
     long = seconds > LONG
     total = float(found.wait[found.judged].sum())
-    if not long.any() or total <= 0:
+    if not long.any() or (share := float(seconds[long].sum()) / total) < SOME:
         return None
-    share = float(seconds[long].sum()) / total
-    alone = met_nobody(found, free) & (found.wait > LONG)
+    alone = found.met_nobody & (found.wait > LONG)
     alone_share = float(found.wait[alone].sum()) / total
-    if share < SOME:
-        return None
     jobs = int(long.sum())
     text = (
         f"{jobs:,} jobs ({percent(jobs / found.judged.sum(), 1)}) waited more than ten minutes "
@@ -389,9 +350,9 @@ def _most_of(whose: Mapping[str, list[dict[str, float]]], lead: str) -> str:
     return f" {lead}: {'; '.join(told)}." if told else ""
 
 
-def latency(found: Recorded, free: Levels) -> Reason | None:
+def latency(found: Recorded) -> Reason | None:
     """Tell how long jobs wait that no other job and no lack of processors holds up."""
-    alone = met_nobody(found, free)
+    alone = found.met_nobody
     if alone.sum() < 20:
         return None
     seconds = float(np.median(found.wait[alone]))
@@ -453,13 +414,13 @@ def limits(candidates: Sequence[Compared], missing: float) -> Reason | None:
     """Tell how much hangs on limits that the log does not have."""
     if missing < 0.01:
         return None
-    means = {one.name: one.figures["mean_wait_time"] for one in candidates}
+    means = {one.name: number_of(one.figures, "mean_wait_time") or 0.0 for one in candidates}
+    names = [name.removesuffix("_exact") for name in means if name.endswith("_exact")]
     pairs = {
-        name.removesuffix("_exact"): (float(exact), float(modelled))
-        for name, exact in means.items()
-        if isinstance(exact, float) and name.endswith("_exact")
-        and isinstance(modelled := means.get(f"{name.removesuffix('_exact')}_modelled"), float)
-    }  # fmt: skip
+        name: (means[f"{name}_exact"], means[f"{name}_modelled"])
+        for name in names
+        if f"{name}_modelled" in means
+    }
     told = ", ".join(
         f"{exact:,.0f} s by {name} with exact and {modelled:,.0f} s with modelled limits"
         for name, (exact, modelled) in pairs.items()
@@ -493,7 +454,7 @@ def changes(found: Recorded, name: str, config: Mapping[str, Any]) -> list[Compa
     known = beginning(replace(found, trace=replace(found.trace, jobs=exact)))
     played = {
         "nothing": starts(found, plain, []),
-        "capacity": starts(found, plain, outages_of(found)),
+        "capacity": starts(found, plain, site_logs.outages_of(found)),
         "estimates": starts(found, replace(plain, first=known), []),
         "order": starts(found, _ordered(found, plain), []),
         "holds": _held(found, plain),
@@ -516,7 +477,7 @@ def _ordered(found: Recorded, plain: Candidate) -> Candidate:
 
 def _held(found: Recorded, plain: Candidate) -> FloatArray:
     """Return the starts where jobs come later by what they waited beside a free machine."""
-    beside = seconds_beside(found, free_over_time(found, weeks_of(found)))
+    beside = found.seconds_beside
     submit = found.submit + np.where(beside > LONG, beside, 0.0)
     order = np.argsort(submit, kind="stable")
     jobs = found.trace.jobs.iloc[order].reset_index(drop=True)

@@ -2,7 +2,6 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -130,9 +129,8 @@ class Advice:
     @property
     def choices(self) -> tuple[Choice, ...]:
         """The counts that are told apart, each once, the usual one first."""
-        usual = Choice(
-            self.usual, self.usual_runtime, self.usual_runtime, self.usual_runtime, self.usual_start
-        )
+        median = self.usual_runtime
+        usual = Choice(self.usual, median, median, median, self.usual_start)
         every = [one for one in (self.efficient, self.fastest) if one is not None]
         return tuple({one.count: one for one in [usual, *every]}.values())
 
@@ -293,9 +291,9 @@ def considered(counts: Sequence[int], processors: int) -> FloatArray:
 
 
 def choose(
-    model: Consensus, scatter: float, counts: Sequence[int], processors: int
+    model: Consensus, scatter: float, counts: Sequence[int], usual: int, processors: int
 ) -> tuple[Choice | None, Choice | None, str]:
-    """Return the fastest and the efficient count of a model, and what is to be said of them.
+    """Return the fastest and the efficient count of a model, or why neither can be told.
 
     Ranges are of a run: those of the model, widened by the scatter of runs.
     """
@@ -312,10 +310,21 @@ def choose(
     low, high = time * np.exp(-np.hypot(below, of_run)), time * np.exp(np.hypot(above, of_run))
     counted = weighed.astype(np.int64)
     every = list(map(Choice, *(values.tolist() for values in (counted, time, low, high))))
-    fastest = int(np.flatnonzero(time <= NEAR * time.min())[0])
+    first = int(np.flatnonzero(time <= NEAR * time.min())[0])
     efficiency = time[0] * weighed[0] / (time * weighed)
-    efficient = int(np.flatnonzero(efficiency >= EFFICIENT)[-1])
-    return every[fastest], every[min(efficient, fastest)], ""
+    last = int(np.flatnonzero(efficiency >= EFFICIENT)[-1])
+    fastest, efficient = every[first], every[min(first, last)]
+    one = fastest if fastest.count < usual else efficient
+    slower = model.predict(np.array([usual])).item() / one.predicted
+    more = max(one.count / usual, 1.0)
+    if slower <= np.exp(SCATTER) * more:
+        return fastest, efficient, ""
+    so = "so that they are" if more == 1 else "more than processors explain, so perhaps"
+    problem = (
+        f"no evidence of scaling: runs on {one.count} are {slower:.1f} times as fast as those on "
+        f"{usual}, {so} of different work"
+    )
+    return None, None, problem
 
 
 def advice_of(name: str, runs: pd.DataFrame, walltime: float | None, processors: int) -> Advice:
@@ -329,23 +338,10 @@ def advice_of(name: str, runs: pd.DataFrame, walltime: float | None, processors:
     fastest = efficient = None
     following: int | None = 2 * usual if 2 * usual <= processors else max(1, usual // 2)
     if model is not None:
-        fastest, efficient, problem = choose(
-            model, scatter, [int(n) for n in sizes.index], processors
-        )
-        if fastest is not None and efficient is not None:
-            one = fastest if fastest.count < usual else efficient
-            slower = model.predict(np.array([usual])).item() / one.predicted
-            more = max(one.count / usual, 1.0)
-            if slower > np.exp(SCATTER) * more:
-                so = "so that they are" if more == 1 else "more than processors explain, so perhaps"
-                problem = (
-                    f"no evidence of scaling: runs on {one.count} are {slower:.1f} times as "
-                    f"fast as those on {usual}, {so} of different work"
-                )
-                fastest = efficient = None
+        counts = sizes.index.tolist()
+        fastest, efficient, problem = choose(model, scatter, counts, usual, processors)
         evidence = problem or evidence
-        wanted = [one.count for one in (fastest, efficient) if one is not None]
-        if wanted:
+        if wanted := [one.count for one in (fastest, efficient) if one is not None]:
             known = runs["nprocs"].to_numpy(float)
             told = measure_next(model, known, wanted, most=processors)
             following = None if told is None else told.nprocs
@@ -371,12 +367,12 @@ def advice_of(name: str, runs: pd.DataFrame, walltime: float | None, processors:
 def with_starts(advice: Advice, starts: dict[tuple[int, float], float]) -> Advice:
     """Return the advice with the expected starts of its choices, by count and seconds asked."""
     waits = {one.count: starts.get((one.count, asked_on(advice, one))) for one in advice.choices}
-    timed: dict[str, Any] = {
-        name: replace(one, expected_start=waits[one.count])
-        for name in ("fastest", "efficient")
-        if (one := getattr(advice, name)) is not None
-    }
-    return replace(advice, usual_start=waits[advice.usual], **timed)
+    fastest, efficient = (
+        one and replace(one, expected_start=waits[one.count])
+        for one in (advice.fastest, advice.efficient)
+    )
+    usual = waits[advice.usual]
+    return replace(advice, usual_start=usual, fastest=fastest, efficient=efficient)
 
 
 def asked_on(advice: Advice, choice: Choice) -> float:

@@ -1,4 +1,7 @@
-"""A site's log: how a command is given it, the schedule it recorded, what a replay begins with."""
+"""A site's log: how a command is given it, what it recorded, and what a replay begins with.
+
+What it recorded is a schedule, and how much of the machine was missing, as far as it shows.
+"""
 
 import argparse
 import logging
@@ -106,6 +109,8 @@ def read_source(
 
 
 WEEK, DAY = 7 * 86400.0, 86400.0
+QUEUED = 0.05
+"""Share of a week with waiting jobs from which on its fullest instant says something."""
 SKIPPED = 0.1
 """Share of the jobs that may be submitted before an automatic begin."""
 NO_WAITS = "it records no wait of any job, so that no schedule can be compared"
@@ -223,11 +228,52 @@ class Recorded:
         """Jobs whose waits are compared: those that started from the begin on."""
         return self.known & (self.start >= self.begin)
 
+    @cached_property
     def weeks(self) -> FloatArray:
-        """Return the borders of weeks from the begin to the last submit, at least one week."""
+        """Borders of weeks from the begin to the last submit, at least one week, seconds."""
         last = max(float(self.submit[-1]), self.begin + 1.0)
         number = max(1, int(np.ceil((last - self.begin) / WEEK)))
         return np.asarray(self.begin + WEEK * np.arange(number + 1), float)
+
+    @cached_property
+    def most_by_week(self) -> IntArray:
+        """Most processors that were held at once in each week."""
+        return self.held.extremes(self.weeks, np.maximum).astype(np.int64)
+
+    @cached_property
+    def telling_weeks(self) -> BoolArray:
+        """Weeks in which jobs waited long enough for the most to show what there was."""
+        waiting = replace(self.queued, values=(self.queued.values > 0).astype(float))
+        return np.diff(waiting.area(self.weeks)) / WEEK >= QUEUED
+
+    @cached_property
+    def free(self) -> Levels:
+        """Processors that were free over time, of those that each week shows to be there."""
+        edges = np.append(self.weeks[:-1], self.weeks[-2] + WEEK)
+        most = np.minimum(self.most_by_week, self.processors)
+        there = np.where(self.telling_weeks, most, self.processors)
+        capacity = Levels(edges, np.append(there, self.processors).astype(float))
+        times = np.unique(np.concatenate([edges, self.held.times]))
+        return Levels(times, np.maximum(capacity.at(times) - self.held.at(times), 0.0))
+
+    @cached_property
+    def met_nobody(self) -> BoolArray:
+        """Jobs that found no other job waiting, and enough processors free, at their submit."""
+        nobody = self.queued.at(self.submit, before=True) == 0
+        enough = self.free.at(self.submit, before=True) >= self.count
+        return np.asarray(self.judged & nobody & enough & (self.submit >= self.begin), np.bool_)
+
+    @cached_property
+    def seconds_beside(self) -> FloatArray:
+        """How long each job waited while each of those that waited would have fitted, seconds.
+
+        No scheduler that starts what fits leaves anybody waiting then, not even for a wider one.
+        """
+        times = np.unique(np.concatenate([self.free.times, self.widest_waiting.times]))
+        room = self.free.at(times) >= self.widest_waiting.at(times)
+        enough = Levels(times, room.astype(float))
+        begin = np.maximum(self.submit, self.begin)
+        return np.where(self.judged, enough.area(self.start) - enough.area(begin), 0.0)
 
 
 def recorded_schedule(trace: Trace, asked: int | None) -> Recorded:
@@ -329,3 +375,104 @@ def dates(found: Recorded) -> pd.Series:
             return when.dt.strftime("%Y-%m")
     months = ((found.submit - found.submit[0]) // (30 * DAY)).astype(int)
     return pd.Series([f"days {30 * m} to {30 * (m + 1)}" for m in months])
+
+
+FULL = 0.98
+"""Share of the machine that counts as all of it."""
+GAP = 3600.0
+"""Shortest time without a start that may be an outage, seconds."""
+FITTING = 3
+"""So many jobs that would have fitted wait through a gap that is an outage."""
+PIECES = 32
+"""Parts into which missing processors are cut, so that they go as soon as some are free."""
+MARK = 1.0 / 128
+"""Seconds before an outage's begin at which it takes its processors; no log resolves them."""
+
+
+@dataclass(frozen=True)
+class Outage:
+    """Processors that were missing for a while.
+
+    Attributes
+    ----------
+    begin, end : float, seconds
+    processors : int
+        How many were missing.
+    """
+
+    begin: float
+    end: float
+    processors: int
+
+
+def low_weeks(found: Recorded) -> list[Outage]:
+    """Return the weeks whose most is below the machine although jobs waited."""
+    most = found.most_by_week
+    low = found.telling_weeks & (most < FULL * found.processors)
+    return [
+        Outage(float(begin), float(begin + WEEK), int(found.processors - held))
+        for begin, held in zip(found.weeks[:-1][low], most[low], strict=True)
+    ]
+
+
+def gaps(found: Recorded) -> list[Outage]:
+    """Return the times without any start in which each of the waiting jobs would have fitted.
+
+    So none of them can have been kept waiting for the room of a wider one. At least
+    `FITTING` were submitted on the day before or during the gap, so that a few that are
+    held alone are no outage. It begins once the widest fits: while nothing starts the
+    free processors only grow.
+    """
+    starts = np.unique(found.start[found.start >= found.begin])
+    outages = []
+    for k in np.flatnonzero(np.diff(starts) >= GAP):
+        begin, end = float(starts[k]), float(starts[k + 1])
+        first, last = np.searchsorted(found.submit, [begin - DAY, end - GAP / 6])
+        waits = found.start[:last] >= end
+        if waits[first:].sum() < FITTING:
+            continue
+        room = found.processors - found.count[:last][waits].max()
+        low, high = np.searchsorted(found.held.times, [begin, end])
+        fits = np.flatnonzero(found.held.values[low:high] <= room)
+        if not fits.size:
+            continue
+        since = float(found.held.times[low + fits[0]])
+        free = found.processors - found.held.values[low + fits[0]]
+        if end - since >= GAP:
+            outages.append(Outage(since, end, int(free)))
+    return outages
+
+
+def outages_of(found: Recorded) -> list[Outage]:
+    """Return all outages that the log shows; a gap counts with what its week lacks not."""
+    low = low_weeks(found)
+    lacking = {outage.begin: outage.processors for outage in low}
+    more = []
+    for gap in gaps(found):
+        week = found.begin + WEEK * np.floor((gap.begin - found.begin) / WEEK)
+        left = gap.processors - lacking.get(float(week), 0)
+        if left > 0:
+            more.append(replace(gap, processors=left))
+    return sorted([*low, *more], key=lambda outage: outage.begin)
+
+
+def with_outages(first: Beginning, outages: Sequence[Outage]) -> tuple[Beginning, list[float]]:
+    """Return a replay's jobs with such that stand for missing processors, and when these begin.
+
+    They are rigid jobs without number, -1 in the index, that run as long as the outage; a
+    scheduler knows their ends.
+    """
+    rows, jobs = [], first.trace.jobs
+    for outage in outages:
+        size = -(-outage.processors // PIECES)
+        widths = [min(size, outage.processors - k) for k in range(0, outage.processors, size)]
+        rows += [(outage.begin - MARK, outage.end - outage.begin, width) for width in widths]
+    if not rows:
+        return first, []
+    submit, runtime, width = map(np.array, zip(*rows, strict=True))
+    taken = stand_ins(jobs, submit, runtime, width.astype(np.int64))
+    every = pd.concat([taken, jobs], ignore_index=True)
+    order = np.argsort(every["submit_time"].to_numpy(), kind="stable")
+    index = np.concatenate([np.full(len(rows), -1), first.index])[order]
+    trace = replace(first.trace, jobs=every.iloc[order].reset_index(drop=True))
+    return Beginning(trace, index), np.unique(submit).tolist()

@@ -253,23 +253,19 @@ def advice_sentences(figures: Mapping[str, Any]) -> list[str]:
         said.append(f"Starts and ends are of simulated schedules. {figures['backtest']}")
     judged = figures["judged"]
     if judged and judged["share_held"] is not None:
-        said.append(
+        told = (
             f"Judged by the {judged['jobs']:,} later completed jobs, "
             f"{percent(judged['share_with_walltime'])} of which have advice: "
             f"{percent(judged['share_held'], 1)} ended within it"
-            + _against_requests(judged) + "."
-        )  # fmt: skip
+        )
+        if judged["median_walltime_over_request"] is not None:
+            told += (
+                f" ({percent(judged['share_held_by_requests'], 1)} within what their users asked "
+                f"for); walltimes are {judged['median_walltime_over_request']:.2f} of the requests "
+                f"in the median, {judged['total_walltime_over_request']:.2f} in all"
+            )
+        said.append(f"{told}.")
     return said
-
-
-def _against_requests(judged: Mapping[str, Any]) -> str:
-    if judged["median_walltime_over_request"] is None:
-        return ""
-    return (
-        f" ({percent(judged['share_held_by_requests'], 1)} within what their users asked for); "
-        f"walltimes are {judged['median_walltime_over_request']:.2f} of the requests in the "
-        f"median, {judged['total_walltime_over_request']:.2f} in all"
-    )
 
 
 def advice_rows(rows: Sequence[Advice]) -> tuple[list[str], list[list[str]]]:

@@ -17,6 +17,7 @@ from sim.results.artefacts import (
     manifest,
     mean_of_replications,
     mean_summary,
+    read_table,
     replacing,
     write_ends,
     write_run,
@@ -76,6 +77,14 @@ def test_tables_read_back_with_nulls_and_units(tmp_path):
     text = (tmp_path / "summary.json").read_text()
     assert "NaN" not in text
     assert list(json.loads(text)) == sorted(run.summary)
+
+
+def test_overrides_in_the_name_of_a_folder_are_no_columns(tmp_path):
+    table = pd.DataFrame({"job_id": [0, 1], "evolving": [True, False]})
+    folder = tmp_path / "evolving=adaptive,policy=easy" / "replication=1"
+    folder.mkdir(parents=True)
+    table.to_parquet(folder / "jobs.parquet")
+    pd.testing.assert_frame_equal(read_table(folder / "jobs.parquet"), table)
 
 
 def rewrite(folder, *runs):

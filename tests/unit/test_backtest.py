@@ -15,8 +15,19 @@ from sim.results.sentences import BACKTESTS, backtest_sentences, distance, find_
 from sim.simulation.scene import play, set_scene
 from sim.site.candidate_schedules import with_places
 from sim.site.comparison import spearman
-from sim.site.outages import Outage, gaps, low_weeks, outages_of, weeks_of, with_outages
-from sim.site.site_logs import Beginning, beginning, levels, of_log, recorded_schedule, steady_begin
+from sim.site.site_logs import (
+    Beginning,
+    Outage,
+    beginning,
+    gaps,
+    levels,
+    low_weeks,
+    of_log,
+    outages_of,
+    recorded_schedule,
+    steady_begin,
+    with_outages,
+)
 from sim.site.site_pages import NEXT, change_lines
 from sim.warm import configuration
 from tests.former import WORLD
@@ -229,12 +240,11 @@ def test_weeks_in_which_less_was_held():
     jobs["start_time"] = jobs["submit_time"] + 0.6 * week / 10
     jobs["end_time"] = jobs["submit_time"] + 1.5 * week / 10
     found, _ = _recorded(jobs, 8)
-    weeks = weeks_of(found)
-    assert weeks.most.tolist() == [8, 8, 8, 8]  # the second begins with one of eight
+    assert found.most_by_week.tolist() == [8, 8, 8, 8]  # the second begins with one of eight
     jobs.loc[9, "end_time"] = week
     found, _ = _recorded(jobs, 8)
-    assert weeks_of(found).most.tolist()[:2] == [8, 4]
-    assert [one.processors for one in low_weeks(found, weeks_of(found))] == [4]
+    assert found.most_by_week.tolist()[:2] == [8, 4]
+    assert [one.processors for one in low_weeks(found)] == [4]
     assert len(outages_of(found)) >= 1
 
 
