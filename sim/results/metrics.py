@@ -106,17 +106,6 @@ def jain(values: FloatArray) -> float | None:
     return float(values.sum()) ** 2 / (len(values) * squares) if squares > 0 else None
 
 
-def _fairness(slowdown: FloatArray, user: NDArray[np.int64]) -> Figures:
-    known = user >= 0
-    index, _ = pd.factorize(user[known], sort=True)
-    by_user = np.bincount(index, slowdown[known]) / np.maximum(np.bincount(index), 1)
-    return {
-        "jain_slowdown": jain(slowdown),
-        "jain_users": jain(by_user),
-        "users": len(by_user),
-    }
-
-
 def _classes(jobs: Table) -> dict[str, NDArray[np.bool_]]:
     """Return which jobs are of each class, by the class's name."""
     narrow = jobs["requested_processors"].to_numpy() <= narrow_processors(jobs)
@@ -167,7 +156,11 @@ def job_figures(jobs: Table) -> Figures:
             bound = np.maximum(reference, outcome.BOUND_SECONDS) * requested
             figures |= spread(np.maximum(1.0, values / bound), "processor_bounded_slowdown")
         if column == "bounded_slowdown":
-            figures |= _fairness(values, jobs["user"].to_numpy())
+            user = jobs["user"].to_numpy()
+            index, _ = pd.factorize(user[user >= 0], sort=True)
+            by_user = np.bincount(index, values[user >= 0]) / np.maximum(np.bincount(index), 1)
+            fair = {"jain_slowdown": jain(values), "jain_users": jain(by_user)}
+            figures |= {**fair, "users": len(by_user)}
         figures |= spread(values, column)
     return figures
 

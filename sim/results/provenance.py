@@ -189,11 +189,10 @@ def why_again(folder: Path, identity: Identity, *, keep_code: bool) -> str | Non
         return str(error)
     if DIGEST in identity and manifest.get(DIGEST) != identity[DIGEST]:
         return "its configuration has changed"
-    return (
-        durable.damage(folder)
-        or changed_inputs(manifest.get(INPUTS), identity[INPUTS])
-        or changed_code(manifest.get(CODE), keep_code=keep_code)
-    )
+    wrong = durable.damage(folder) or changed_inputs(manifest.get(INPUTS), identity[INPUTS])
+    if wrong or keep_code or manifest.get(CODE) == code_checksum():
+        return wrong
+    return f"the code has changed; reuse={KEEP} keeps such runs"
 
 
 def changed_inputs(before: object, now: Mapping[str, str]) -> str | None:
@@ -212,10 +211,3 @@ def changed_inputs(before: object, now: Mapping[str, str]) -> str | None:
     listed = {key.partition("/")[0] for key in now if "/" in key}
     gone = [key for key in known if key not in now and key.partition("/")[0] in listed]
     return f"{', '.join(gone)} is not there any more" if gone else None
-
-
-def changed_code(before: object, *, keep_code: bool) -> str | None:
-    """Return that the code has changed, None if not, or if that is accepted."""
-    if keep_code or before == code_checksum():
-        return None
-    return f"the code has changed; reuse={KEEP} keeps such runs"
