@@ -318,18 +318,6 @@ def _ratio(part: float, whole: float) -> float | None:
     return part / whole if whole > 0 else None
 
 
-def _efficiencies(run: Outcome, area: FloatArray, total: float) -> Figures:
-    """Return Σ T(1) over held and over all processor-seconds, of jobs whose T(1) is known."""
-    serial = run.truth.serial_time
-    known = run.counted & np.isfinite(serial)
-    done = float(serial[known & completed(run.records)].sum())
-    some, every = bool(known.any()), bool(known[run.counted].all())
-    return {
-        "system_efficiency": _ratio(done, float(area[known].sum())) if some else None,
-        "useful_utilization": _ratio(done, total) if some and every else None,
-    }
-
-
 def recovery_figures(records: Records) -> Figures:
     """Return sums over all jobs, and their shares of the held area; nothing where none apply."""
     paid = records.recoveries
@@ -391,6 +379,9 @@ def whole_figures(run: Outcome) -> Figures:
     first, last = float(arrivals.min()), float(arrivals.max())
     span = (last - first) * records.processors
     work = (jobs["requested_processors"] * jobs["reference_runtime"]).to_numpy(np.float64)
+    serial, whole = run.truth.serial_time, records.processors * (end - begin)
+    known = run.counted & np.isfinite(serial)
+    done = float(serial[known & completed(records)].sum())  # on one processor each
     return {
         "makespan": end - begin,
         "held_area": float(area.sum()),
@@ -398,9 +389,10 @@ def whole_figures(run: Outcome) -> Figures:
         "reallocations": len(records.stretches.job) - runs,
         **recovery_figures(records),
         **asking_figures(records),
-        **_efficiencies(run, area, records.processors * (end - begin)),
+        "system_efficiency": _ratio(done, float(area[known].sum())),
+        "useful_utilization": _ratio(done, whole) if known[run.counted].all() else None,
         "offered_load": _ratio(float(work.sum()), span),
-        "work_load": _ratio(float(run.truth.serial_time[run.counted].sum()), span),
+        "work_load": _ratio(float(serial[run.counted].sum()), span),
         **outcome.machine_figures(run.steps, records.processors, begin, end),
         **outcome.settling_figures(run.steps, first, last, work),
     }

@@ -89,11 +89,12 @@ def code_checksum() -> str:
     return found.hexdigest()
 
 
-def _leaves(tree: object, key: str = "") -> Iterator[tuple[str, object]]:
+def _texts(tree: object, key: str = "") -> Iterator[tuple[str, str]]:
+    """Yield the texts in nested mappings by their dotted keys, but for empty ones."""
     if isinstance(tree, Mapping):
         for name, branch in tree.items():
-            yield from _leaves(branch, f"{key}.{name}" if key else str(name))
-    else:
+            yield from _texts(branch, f"{key}.{name}" if key else str(name))
+    elif isinstance(tree, str) and tree:
         yield key, tree
 
 
@@ -136,8 +137,7 @@ def listings(config: Mapping[str, Any]) -> dict[str, str]:
             return not Path(value).expanduser().is_file()
         return key.rpartition(".")[2] == "_target_"
 
-    found = {key: value for key, value in _leaves(config) if isinstance(value, str) and value}
-    return {key: value for key, value in found.items() if lists(key, value)}
+    return {key: value for key, value in _texts(config) if lists(key, value)}
 
 
 def input_files(config: Mapping[str, Any]) -> dict[str, Path]:
@@ -148,8 +148,8 @@ def input_files(config: Mapping[str, Any]) -> dict[str, Path]:
     there. What a class of another package is made of counts too.
     """
     found: dict[str, Path] = {}
-    for key, value in _leaves(config):
-        if key.rpartition(".")[2] == "path" and isinstance(value, str) and value:
+    for key, value in _texts(config):
+        if key.rpartition(".")[2] == "path":
             whole = log_file(value) if key == "workload.path" else Path(value).expanduser()
             if whole.is_file():
                 found[key] = whole
