@@ -324,12 +324,9 @@ def print_results(console: Console, sides: Sequence[Side], folder: Path | None =
     shown = [side.figures for side in sides if sentences.is_recorded(side.figures)]
     told = bool(recorded(sides)) or any(side.policy == NOBODY for side in sides)
     told = told and isinstance(run.get("replications"), int)
+    family = read_together(sides[0].samples, sides[-1].samples, [RESPONSE])
     warned = [*sentences.killed_sentence(named), *partly_unsteady(named)]
-    if len(sides) < 2:
-        warned += windows_sentences(named)
-    else:
-        family = read_together(sides[0].samples, sides[-1].samples, [RESPONSE])
-        warned += windows_sentences(named, family.block, family.correlation)
+    warned += windows_sentences(named, family.block, family.correlation)
     for line in [*warned, *sentences.recorded_sentences(shown, told), *warnings(run)]:
         console.print(f"[yellow]Warning:[/] {escape(line)}")
     if folder is not None:

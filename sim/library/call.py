@@ -181,15 +181,15 @@ def several(key: str, given: object) -> list[Any]:
         return [given]
     if not given:
         raise ConfigError(f"{key}={given}: needs at least one value")
-    found = [part(key, one) for one in given]
-    names = [one.name if isinstance(one, Part) else str(given[k]) for k, one in enumerate(found)]
+    found = [made if isinstance(made := part(key, one), Part) else one for one in given]
+    names = [one.name if isinstance(one, Part) else str(one) for one in found]
     for k, one in enumerate(found):
         if isinstance(one, Part) and names.count(one.name) > 1:
             number = names[: k + 1].count(one.name)
             while (name := f"{one.name}-{number}") in names:
                 number += 1
             found[k], names = replace(one, name=name), [*names, name]
-    return [one if isinstance(one, Part) else given[k] for k, one in enumerate(found)]
+    return found
 
 
 def source(jobs: object, overrides: Sequence[str]) -> tuple[list[str], Part | None]:
@@ -246,33 +246,26 @@ class Call:
         return [*self.overrides, *(f"{key}={held.name}" for key, held in self.parts.items())]
 
     def composed(self, multirun: bool) -> Composed:
-        """Return the configuration, with the parts that are objects in their places."""
+        """Return the configuration, with the parts that are objects in their places.
+
+        A learned predictor that names no runs before the start itself has those of ``given``.
+        """
         made = compose(self.overrides, multirun)
         config, own, choices = made.settings, {**made.own}, {**made.choices}
         for key, held in self.parts.items():
+            usual, told = config[key], held.node
             if key == "workload":
-                kept = {*config[key]} - {"path"} if held.target == FRAME else REPETITION
-                config[key] = {k: v for k, v in config[key].items() if k in kept} | held.node
-            elif key == "predictor":
-                config[key] = self._told(held.node, config[key])
-            else:
-                config[key] = held.node
+                kept = {*usual} - {"path"} if held.target == FRAME else REPETITION
+                told = {k: v for k, v in usual.items() if k in kept} | told
+            learned = told.get(OBJECT)
+            if isinstance(learned, PerApplication) and learned.calibration is None:
+                learned = copy.copy(learned)  # which is told what runs there are before the start
+                learned.calibration = usual.get("calibration", 0)
+                learned.charge = learned.charge and usual.get("charge", True)
+                told = {**told, OBJECT: learned}
+            config[key] = told
             own[key], choices[key] = {"_target_": held.target}, held.name
         return Composed(config, own, {"runtime": {"choices": choices}}, made.overrides)
-
-    @staticmethod
-    def _told(node: dict[str, Any], composed: Mapping[str, Any]) -> dict[str, Any]:
-        """Return a predictor's node, with the runs before the start that ``given`` says.
-
-        One that names a number of runs itself keeps it.
-        """
-        made = node.get(OBJECT)
-        if not isinstance(made, PerApplication) or made.calibration is not None:
-            return node
-        made = copy.copy(made)
-        made.calibration = composed.get("calibration", 0)
-        made.charge = made.charge and composed.get("charge", True)
-        return {**node, OBJECT: made}
 
 
 def called(

@@ -106,17 +106,6 @@ def jain(values: FloatArray) -> float | None:
     return float(values.sum()) ** 2 / (len(values) * squares) if squares > 0 else None
 
 
-def _fairness(slowdown: FloatArray, user: NDArray[np.int64]) -> Figures:
-    known = user >= 0
-    index, _ = pd.factorize(user[known], sort=True)
-    by_user = np.bincount(index, slowdown[known]) / np.maximum(np.bincount(index), 1)
-    return {
-        "jain_slowdown": jain(slowdown),
-        "jain_users": jain(by_user),
-        "users": len(by_user),
-    }
-
-
 def _classes(jobs: Table) -> dict[str, NDArray[np.bool_]]:
     """Return which jobs are of each class, by the class's name."""
     narrow = jobs["requested_processors"].to_numpy() <= narrow_processors(jobs)
@@ -167,7 +156,11 @@ def job_figures(jobs: Table) -> Figures:
             bound = np.maximum(reference, outcome.BOUND_SECONDS) * requested
             figures |= spread(np.maximum(1.0, values / bound), "processor_bounded_slowdown")
         if column == "bounded_slowdown":
-            figures |= _fairness(values, jobs["user"].to_numpy())
+            user = jobs["user"].to_numpy()
+            index, _ = pd.factorize(user[user >= 0], sort=True)
+            by_user = np.bincount(index, values[user >= 0]) / np.maximum(np.bincount(index), 1)
+            fair = {"jain_slowdown": jain(values), "jain_users": jain(by_user)}
+            figures |= {**fair, "users": len(by_user)}
         figures |= spread(values, column)
     return figures
 
@@ -325,18 +318,6 @@ def _ratio(part: float, whole: float) -> float | None:
     return part / whole if whole > 0 else None
 
 
-def _efficiencies(run: Outcome, area: FloatArray, total: float) -> Figures:
-    """Return Σ T(1) over held and over all processor-seconds, of jobs whose T(1) is known."""
-    serial = run.truth.serial_time
-    known = run.counted & np.isfinite(serial)
-    done = float(serial[known & completed(run.records)].sum())
-    some, every = bool(known.any()), bool(known[run.counted].all())
-    return {
-        "system_efficiency": _ratio(done, float(area[known].sum())) if some else None,
-        "useful_utilization": _ratio(done, total) if some and every else None,
-    }
-
-
 def recovery_figures(records: Records) -> Figures:
     """Return sums over all jobs, and their shares of the held area; nothing where none apply."""
     paid = records.recoveries
@@ -398,6 +379,9 @@ def whole_figures(run: Outcome) -> Figures:
     first, last = float(arrivals.min()), float(arrivals.max())
     span = (last - first) * records.processors
     work = (jobs["requested_processors"] * jobs["reference_runtime"]).to_numpy(np.float64)
+    serial, whole = run.truth.serial_time, records.processors * (end - begin)
+    known = run.counted & np.isfinite(serial)
+    done = float(serial[known & completed(records)].sum())  # on one processor each
     return {
         "makespan": end - begin,
         "held_area": float(area.sum()),
@@ -405,9 +389,10 @@ def whole_figures(run: Outcome) -> Figures:
         "reallocations": len(records.stretches.job) - runs,
         **recovery_figures(records),
         **asking_figures(records),
-        **_efficiencies(run, area, records.processors * (end - begin)),
+        "system_efficiency": _ratio(done, float(area[known].sum())),
+        "useful_utilization": _ratio(done, whole) if known[run.counted].all() else None,
         "offered_load": _ratio(float(work.sum()), span),
-        "work_load": _ratio(float(run.truth.serial_time[run.counted].sum()), span),
+        "work_load": _ratio(float(serial[run.counted].sum()), span),
         **outcome.machine_figures(run.steps, records.processors, begin, end),
         **outcome.settling_figures(run.steps, first, last, work),
     }

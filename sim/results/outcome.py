@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from predictors.base import FloatArray, IntArray
 from sim.results.steady_state import STEADY, Figures
 from sim.state.processors import NodeSets
-from sim.state.records import Records, Requests, Rows, are
+from sim.state.records import Asked, Records, Requests, Rows, are
 from workloads.base import COLUMNS, GroundTruth, Trace
 
 Column = Any
@@ -71,6 +71,11 @@ RECOVERY_PARTS = ("lost_work", "checkpoint_overhead", "restart_overhead")
 
 STRETCH = ("run", "start_time", "end_time", "processors")
 """Columns of allocations that records have under the same names."""
+ASKED = {
+    **{"job": "job_id", "held": "held_processors", "wanted": "wanted_processors"},
+    **{"seconds": "wanted_seconds", "answered": "answered_time"},
+}
+"""Columns of requests that records have under other names."""
 TABLES = ("jobs", "allocations", "timeline", "predictions")
 """The tables of a run."""
 
@@ -299,22 +304,10 @@ def predictions_table(trace: Trace, truth: GroundTruth, records: Records) -> Col
 
 def requests_frame(trace: Trace, requests: Requests) -> pd.DataFrame:
     """Return the table of ``requests.parquet``: a row a request, in the order of asking."""
-    asked = requests.asked
-    names = trace.jobs["job_id"].to_numpy()
-    return pd.DataFrame(
-        {
-            "job_id": names[[a.job for a in asked]] if asked else np.empty(0, np.int64),
-            "run": np.array([a.run for a in asked], np.int64),
-            "time": np.array([a.time for a in asked], np.float64),
-            "kind": pd.Series([a.kind for a in asked], dtype="str"),
-            "held_processors": np.array([a.held for a in asked], np.int64),
-            "wanted_processors": np.array([a.wanted for a in asked], np.int64),
-            "wanted_seconds": np.array([a.seconds for a in asked], np.float64),
-            "outcome": pd.Series([a.outcome for a in asked], dtype="str"),
-            "answered_time": np.array([a.answered for a in asked], np.float64),
-            "denied_time": np.array([a.denied_time for a in asked], np.float64),
-        }
-    )
+    kinds = Asked.__annotations__
+    found = pd.DataFrame(requests.asked, columns=[*kinds]).astype(kinds)
+    found["job"] = trace.jobs["job_id"].to_numpy()[found["job"]]
+    return found.rename(columns=ASKED)
 
 
 NOBODY = np.iinfo(np.int32).max

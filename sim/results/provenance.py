@@ -89,11 +89,12 @@ def code_checksum() -> str:
     return found.hexdigest()
 
 
-def _leaves(tree: object, key: str = "") -> Iterator[tuple[str, object]]:
+def _texts(tree: object, key: str = "") -> Iterator[tuple[str, str]]:
+    """Yield the texts in nested mappings by their dotted keys, but for empty ones."""
     if isinstance(tree, Mapping):
         for name, branch in tree.items():
-            yield from _leaves(branch, f"{key}.{name}" if key else str(name))
-    else:
+            yield from _texts(branch, f"{key}.{name}" if key else str(name))
+    elif isinstance(tree, str) and tree:
         yield key, tree
 
 
@@ -136,8 +137,7 @@ def listings(config: Mapping[str, Any]) -> dict[str, str]:
             return not Path(value).expanduser().is_file()
         return key.rpartition(".")[2] == "_target_"
 
-    found = {key: value for key, value in _leaves(config) if isinstance(value, str) and value}
-    return {key: value for key, value in found.items() if lists(key, value)}
+    return {key: value for key, value in _texts(config) if lists(key, value)}
 
 
 def input_files(config: Mapping[str, Any]) -> dict[str, Path]:
@@ -148,8 +148,8 @@ def input_files(config: Mapping[str, Any]) -> dict[str, Path]:
     there. What a class of another package is made of counts too.
     """
     found: dict[str, Path] = {}
-    for key, value in _leaves(config):
-        if key.rpartition(".")[2] == "path" and isinstance(value, str) and value:
+    for key, value in _texts(config):
+        if key.rpartition(".")[2] == "path":
             whole = log_file(value) if key == "workload.path" else Path(value).expanduser()
             if whole.is_file():
                 found[key] = whole
@@ -189,11 +189,10 @@ def why_again(folder: Path, identity: Identity, *, keep_code: bool) -> str | Non
         return str(error)
     if DIGEST in identity and manifest.get(DIGEST) != identity[DIGEST]:
         return "its configuration has changed"
-    return (
-        durable.damage(folder)
-        or changed_inputs(manifest.get(INPUTS), identity[INPUTS])
-        or changed_code(manifest.get(CODE), keep_code=keep_code)
-    )
+    wrong = durable.damage(folder) or changed_inputs(manifest.get(INPUTS), identity[INPUTS])
+    if wrong or keep_code or manifest.get(CODE) == code_checksum():
+        return wrong
+    return f"the code has changed; reuse={KEEP} keeps such runs"
 
 
 def changed_inputs(before: object, now: Mapping[str, str]) -> str | None:
@@ -212,10 +211,3 @@ def changed_inputs(before: object, now: Mapping[str, str]) -> str | None:
     listed = {key.partition("/")[0] for key in now if "/" in key}
     gone = [key for key in known if key not in now and key.partition("/")[0] in listed]
     return f"{', '.join(gone)} is not there any more" if gone else None
-
-
-def changed_code(before: object, *, keep_code: bool) -> str | None:
-    """Return that the code has changed, None if not, or if that is accepted."""
-    if keep_code or before == code_checksum():
-        return None
-    return f"the code has changed; reuse={KEEP} keeps such runs"

@@ -234,8 +234,7 @@ class SweepProgress:
     def __init__(
         self, folder: Path, runs: Sequence[Path], before: int = 0, quiet: bool = False
     ) -> None:
-        self._log, self._quiet = folder / LOG, quiet
-        self._waiting = list(runs)
+        self._folder, self._waiting, self._quiet = folder, list(runs), quiet
         self._before, self._state = before, State(before, 0, 0, len(runs) + before)
         self._ended_at = 0.0  # since the begin, when one ended last
         self._begun = time.time()
@@ -263,8 +262,9 @@ class SweepProgress:
         self._waiting, self._state = waiting, State(done, failed, running, total)
         return self._state
 
-    def line(self, state: State) -> str:
+    def line(self) -> str:
         """Return the state as text."""
+        state = self._state
         ended = state.done - self._before + state.failed
         rest = state.total - state.done - state.failed
         spent = time.time() - self._begun
@@ -281,14 +281,14 @@ class SweepProgress:
         while not self._stop.wait(REDRAWN):
             began = time.monotonic()
             if began >= due:
-                state = self.look()
+                self.look()
                 ended = time.monotonic()
                 due = ended + max(SECONDS, (ended - began) / SHARE)
-            self._show(state)
+            self._show()
 
-    def _show(self, state: State, *, last: bool = False) -> None:
-        line, is_news = self.line(state), last or state != self._last
-        self._last = state
+    def _show(self, *, last: bool = False) -> None:
+        line, is_news = self.line(), last or self._state != self._last
+        self._last = self._state
         if sys.stderr.isatty() and not self._quiet:
             fits = shutil.get_terminal_size().columns - 1
             sys.stderr.write(f"\r\033[K{line[:fits]}" + ("\n" if last else ""))
@@ -297,7 +297,7 @@ class SweepProgress:
             sys.stderr.write(f"{line}\n")
             sys.stderr.flush()
         if is_news:
-            _note(self._log.parent, line)
+            _note(self._folder, line)
 
     def __enter__(self) -> Self:
         if self._waiting:
@@ -313,7 +313,8 @@ class SweepProgress:
         if self._thread.is_alive():
             self._thread.join()
         if self._state.total > self._before and kind is None:
-            self._show(self.look(over=True), last=True)
+            self.look(over=True)
+            self._show(last=True)
 
 
 def _note(folder: Path, line: str) -> None:
