@@ -14,7 +14,7 @@ from numpy.random import Generator
 
 from predictors.base import FloatArray
 from sim.background.models import BatchedCpu, LinkRow
-from sim.errors import SimError, check_choice
+from sim.errors import SimError, check_choices
 
 CPU_COLUMNS = ("start_time", "end_time", "node", "available_cpu")
 NETWORK_COLUMNS = ("start_time", "end_time", "source", "destination", "available_bandwidth")
@@ -173,7 +173,7 @@ class RecordedLoad:
     beyond: Literal["repeat", "free"] = "repeat"
 
     def __post_init__(self) -> None:
-        check_choice(("repeat", "free"), beyond=self.beyond)
+        check_choices(self)
 
     def cpu(self, processors: int, per_node: int, rng: Generator, origin: float) -> BatchedCpu:
         """Begin the load of the processors."""

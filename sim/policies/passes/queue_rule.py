@@ -132,6 +132,7 @@ class QueueKeeper:
         queue = self.queue
         if self.candidates is not None:
             self.candidates.watch()
+        self.revise()
         self.prepare()
         for job in self.newcomers():
             self.admit(job)
@@ -143,8 +144,7 @@ class QueueKeeper:
         return starts
 
     def prepare(self) -> None:
-        """Bring up to date what the rule keeps."""
-        self.revise()
+        """Bring up to date what the rule keeps beside the queue: nothing by default."""
 
     def find_starts(self) -> int:
         """Find who starts; return how many places were written to the queue's ``found``."""
