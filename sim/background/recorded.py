@@ -88,11 +88,10 @@ def _lines(path: Path) -> list[tuple[int, list[str]]]:
     try:
         with path.open(newline="", encoding="utf-8-sig") as file:
             reader = csv.reader(file, skipinitialspace=True, strict=True)
-            try:
-                return [(reader.line_num, fields) for fields in reader if fields]
-            except csv.Error as error:
-                where = f"{path.name}: line {reader.line_num}"
-                raise LoadFileError(f"{where}: not well-formed CSV ({error})") from error
+            return [(reader.line_num, fields) for fields in reader if fields]
+    except csv.Error as error:
+        where = f"{path.name}: line {reader.line_num}"
+        raise LoadFileError(f"{where}: not well-formed CSV ({error})") from error
     except (OSError, UnicodeDecodeError) as error:
         why = error.strerror if isinstance(error, OSError) else error
         raise LoadFileError(f"{path}: cannot be read as CSV ({why})") from error

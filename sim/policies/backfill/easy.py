@@ -4,6 +4,7 @@ A queue is searched for jobs that may start before a reservation by summaries of
 """
 
 from dataclasses import dataclass
+from functools import partial
 from math import frexp
 from typing import Any, Literal
 
@@ -426,9 +427,7 @@ class EasyScheduler(QueueKeeper):
         changed, view._state.others_wait = [], queue.waiting > 1
         for place in queue.places().tolist():
             job = queue.job.item(place)
-            count = self.allocation.choose(
-                job, view, lambda n, r: foreseen(view._tables, memory, n, r)
-            )
+            count = self.allocation.choose(job, view, partial(foreseen, view._tables, memory))
             seconds = view.belief(job, count)
             reserve_earliest(profile_of(memory), view.now, count, seconds)
             if (count, seconds) != (queue.processors.item(place), queue.runtime.item(place)):

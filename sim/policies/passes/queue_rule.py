@@ -29,7 +29,7 @@ from sim.policies.passes.memory import (
 from sim.state.decisions import Decision, Start
 from sim.state.run_state import State
 from sim.state.view import LEAST_BELIEF, View
-from sim.state.waiting_queue import WaitingQueue, forget_all
+from sim.state.waiting_queue import WaitingQueue, forget_all, pop
 
 QUEUE_FUNCTIONS: dict[str, Any] = {"admit": admit, "decide": start_nobody}
 """What rules of queues do that say nothing else."""
@@ -196,7 +196,7 @@ class QueueKeeper:
         """Start the job at a place on its count."""
         queue = self.queue
         start = Start(queue.job.item(place), queue.processors.item(place))
-        queue.drop(place)
+        pop(queue.tables, place)
         return start
 
     def rank(self, force: bool = False) -> None:

@@ -323,8 +323,6 @@ class ReallocatingScheduler:
     def _snapped(self, members: Members, shares: IntArray, total: int) -> IntArray:
         """Lower the shares to feasible counts."""
         allowed = [*map(self.view._feasible.special, members.job)]
-        if all(counts is None for counts in allowed):
-            return shares
         usable = [
             None if counts is None else counts[(counts >= low) & (counts <= high)]
             for counts, low, high in zip(
