@@ -1,6 +1,8 @@
 """Errors of the sim package, and the ranges and choices that keys must keep to."""
 
+from dataclasses import fields
 from functools import partial
+from typing import Any, Literal, get_args, get_origin
 
 from predictors import errors
 from predictors.errors import PredictorError
@@ -59,6 +61,13 @@ POSITIVE_SHARE = errors.POSITIVE_SHARE._replace(error=ConfigError)
 BETWEEN_0_AND_1 = errors.BETWEEN_0_AND_1._replace(error=ConfigError)
 check_choice = partial(errors.check_choice, error=ConfigError)
 Bounds = partial(errors.Bounds, error=ConfigError)
+
+
+def check_choices(given: Any) -> None:
+    """Refuse a value of a dataclass's field that is none of those which its type names."""
+    for field in fields(given):
+        if get_origin(field.type) is Literal:
+            check_choice(get_args(field.type), **{field.name: getattr(given, field.name)})
 
 
 def up_to(most: int) -> errors.Bounds:

@@ -14,7 +14,7 @@ from predictors.base import BoolArray, FloatArray, IntArray
 from predictors.compiling import compiled, direct
 from predictors.under_load import forecast
 from sim.background.background import BackgroundLoad, LoadedLinks
-from sim.errors import POSITIVE, check_choice
+from sim.errors import POSITIVE, check_choices
 from workloads.streams import Streams
 from workloads.truth.ground_truth import mixed
 
@@ -477,7 +477,7 @@ class LoadBeliefs:
     forget: float = 6000.0
 
     def __post_init__(self, selection: forecast.Selection) -> None:
-        check_choice(("forecast", "last", "oracle", "mean"), belief=self.belief)
+        check_choices(self)
         POSITIVE.check(forget=self.forget)
         places = int(self.sensors.place_of[-1]) + 1
         self._cpu = forecast.NwsMixture(places, selection)

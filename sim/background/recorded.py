@@ -14,7 +14,7 @@ from numpy.random import Generator
 
 from predictors.base import FloatArray
 from sim.background.models import BatchedCpu, LinkRow
-from sim.errors import SimError, check_choice
+from sim.errors import SimError, check_choices
 
 CPU_COLUMNS = ("start_time", "end_time", "node", "available_cpu")
 NETWORK_COLUMNS = ("start_time", "end_time", "source", "destination", "available_bandwidth")
@@ -88,11 +88,10 @@ def _lines(path: Path) -> list[tuple[int, list[str]]]:
     try:
         with path.open(newline="", encoding="utf-8-sig") as file:
             reader = csv.reader(file, skipinitialspace=True, strict=True)
-            try:
-                return [(reader.line_num, fields) for fields in reader if fields]
-            except csv.Error as error:
-                where = f"{path.name}: line {reader.line_num}"
-                raise LoadFileError(f"{where}: not well-formed CSV ({error})") from error
+            return [(reader.line_num, fields) for fields in reader if fields]
+    except csv.Error as error:
+        where = f"{path.name}: line {reader.line_num}"
+        raise LoadFileError(f"{where}: not well-formed CSV ({error})") from error
     except (OSError, UnicodeDecodeError) as error:
         why = error.strerror if isinstance(error, OSError) else error
         raise LoadFileError(f"{path}: cannot be read as CSV ({why})") from error
@@ -173,7 +172,7 @@ class RecordedLoad:
     beyond: Literal["repeat", "free"] = "repeat"
 
     def __post_init__(self) -> None:
-        check_choice(("repeat", "free"), beyond=self.beyond)
+        check_choices(self)
 
     def cpu(self, processors: int, per_node: int, rng: Generator, origin: float) -> BatchedCpu:
         """Begin the load of the processors."""

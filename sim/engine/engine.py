@@ -315,7 +315,7 @@ class Engine:
             raise PolicyError(
                 f"Start of job index {job} on {processors} processors; {state.free} are free"
             )
-        if self.log.is_started(job):
+        if job in state.running or self.log.over[job]:
             raise PolicyError(f"Start of job index {job}, which is not waiting")
         nodes = state.allocate(job, processors, nodes)
         belief = view.belief(job, processors)

@@ -102,8 +102,6 @@ class EventList:
         return self._ended(_process_ends(self.state.tables, self.calendar, now))
 
     def _ended(self, number: int) -> list[Run]:
-        if not number:
-            return []
         state = self.state
         over = [state.running.pop(job) for job in state.tables.ended_jobs[:number].tolist()]
         state.ended += over

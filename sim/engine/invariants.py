@@ -60,7 +60,7 @@ class Checker(Watcher):
             rule, lending = scheduler.rule, scheduler.lending
             excused = self._is_excused or (self._has_changed and not rule.cost.free)
             excused = excused or rule.shrinks_unasked or scheduler.lends_otherwise
-            self._is_excused = excused or lending.keeps_otherwise or _is_slowed(view, scheduler)
+            self._is_excused = excused or lending._keeps_otherwise or _is_slowed(view, scheduler)
 
     def passed(self, engine: Watched) -> None:
         """Check what a pass leaves, and what started or was resized in it."""

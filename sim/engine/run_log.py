@@ -96,15 +96,11 @@ class RunLog:
         jobs = state.jobs
         self.over, self.restarts = np.zeros(jobs, np.bool_), array("q", [0]) * jobs
         self._last_run = array("q", [-1]) * jobs
-        self._status = ["waiting"] * jobs
+        self._status = [""] * jobs
         self._runs = GrowingTable("qqdqdb")  # job, number, start, processors, belief, decided
         self._rests_on = Explanations()
         self._stretches = GrowingTable("qdqq")  # run, start, processors, where its ranges begin
         self._stretch_end = array("d")
-
-    def is_started(self, job: int) -> bool:
-        """Say whether a job runs or has run."""
-        return self._status[job] != "waiting"
 
     def start(
         self, run: Run, belief: float, explanation: Explanation | None, decided: bool = True
@@ -114,7 +110,6 @@ class RunLog:
         `decided` is false where a rule left the request standing whatever the curve says.
         """
         job, now = run.job, run.start
-        self._status[job] = "running"
         self._last_run[job] = self._runs.add(job, run.number, now, run.processors, belief, decided)
         if explanation is not None:
             self._rests_on.add(explanation)
@@ -147,7 +142,6 @@ class RunLog:
     def interrupt(self, run: Run, now: float) -> None:
         """Note that a run is over, but its job waits for another."""
         self._stretch_end[run.stretch] = now
-        self._status[run.job] = "waiting"
         self.restarts[run.job] += 1
 
     def records(self, predictor: RuntimePredictor, submit: FloatArray) -> Records:

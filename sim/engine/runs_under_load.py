@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from heapq import heappop, heappush
+from itertools import count
 from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
@@ -74,7 +75,7 @@ class RunsUnderLoad(Collaborator):
             asking.bind_load(shown)
         self._begun: list[tuple[Run, float, float]] = []
         self._due: list[tuple[float, int, Run]] = []
-        self._pushed = 0
+        self._turns = count()
 
     def started(self, run: Run, planned: float, predicted: float) -> float:
         """Return the belief for the processors a run got, and the load they have now."""
@@ -101,8 +102,7 @@ class RunsUnderLoad(Collaborator):
         self._begun.clear()
 
     def _expect(self, run: Run, time: float) -> None:
-        self._pushed += 1  # ties are settled by the order of the calls
-        heappush(self._due, (time, self._pushed, run))
+        heappush(self._due, (time, next(self._turns), run))  # ties go by the order of the calls
 
     def before_pass(self, now: float) -> None:
         """Renew the beliefs about the runs whose turn it is."""

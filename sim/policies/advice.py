@@ -12,7 +12,7 @@ import numpy as np
 from predictors.base import FloatArray, IntArray
 from predictors.compiling import compiled, direct
 from predictors.remarks import ELSEWHERE, UNUSABLE
-from sim.errors import AT_LEAST_0, AT_LEAST_1, check_choice
+from sim.errors import AT_LEAST_0, AT_LEAST_1, check_choice, check_choices
 from sim.policies.ties import first_least
 from sim.state.view import Support, View
 
@@ -156,7 +156,7 @@ class Advice:
     distrust: bool = True
 
     def __post_init__(self) -> None:
-        check_choice(("fitted", "always", "never"), repair=self.repair)
+        check_choices(self)
         AT_LEAST_1.check(reach=self.reach)
         AT_LEAST_0.check(observations=self.observations)
 

@@ -316,13 +316,10 @@ def under_load(
     starts at a moment of its own on processors drawn for it, under load of the
     machine's kind at another time. The stream ``load.calibration`` is used.
     """
-    if not machine.splits_work or not known:
+    elsewhen = getattr(machine, "elsewhen", None)  # which machines without load do not have
+    if elsewhen is None or not known:
         return list(known)
-    from sim.machine.shared import Shared  # late: a dedicated machine has no load
-
-    if not isinstance(machine, Shared):
-        return list(known)
-    past, rng = machine.elsewhen(), streams("load.calibration")
+    past, rng = elsewhen(), streams("load.calibration")
     _, first = np.unique(truth.application, return_index=True)
     job_of = dict(zip(truth.application[first].tolist(), first.tolist(), strict=True))
     jobs = np.array([job_of[run.application] for run in known])

@@ -535,16 +535,12 @@ class View(ReadAlone):
     """What running jobs ask for, by job and kind, in the order of asking."""
     free = OfState[int]()
     """How many processors are idle."""
+    load: "OfState[LoadForecast | None]" = OfState()
+    """What is believed of the load, on a shared machine."""
     machine: SeenMachine
     """Its processors and nodes."""
     changes: Changes
     """What happened since the last pass, besides arrivals and ends."""
-
-    @property
-    def load(self) -> "LoadForecast | None":
-        """What is believed of the load, on a shared machine."""
-        forecast: LoadForecast | None = self._state.load
-        return forecast
 
     @property
     def believed_ends(self) -> BelievedEnds:

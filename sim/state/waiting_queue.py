@@ -239,10 +239,6 @@ class WaitingQueue:
         """How many jobs wait."""
         return int(self._waiting.item())
 
-    def drop(self, place: int) -> None:
-        """Take out the job at a place."""
-        pop(self.tables, place)
-
     def tidy(self) -> None:
         """Close the gaps, if most places are empty; places change."""
         _tidy(self.tables)

@@ -7,7 +7,7 @@ import numpy as np
 
 from predictors.base import FloatArray
 from predictors.compiling import compiled
-from sim.errors import AT_LEAST_0, POSITIVE, check_choice
+from sim.errors import AT_LEAST_0, POSITIVE
 from sim.policies.advice import Reading, last_up_to
 from sim.policies.molding.base import Candidates, OpenCounts, may_start, mold_and_settle
 from sim.policies.passes.memory import OpenMemory, RuleMemory
@@ -51,8 +51,6 @@ class FairShare(OpenCounts):
         super().__post_init__()
         POSITIVE.check(factor=self.factor)
         AT_LEAST_0.check(efficiency=self.efficiency)
-        check_choice(("queued", "queued_and_running"), sum=self.sum)
-        check_choice(("schedule", "submit"), when=self.when)
 
     def open(self, view: View) -> Candidates:
         """Begin a run."""

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from predictors.base import FloatArray, IntArray
 from predictors.compiling import compiled
-from sim.errors import AT_LEAST_1, check_choice
+from sim.errors import AT_LEAST_1
 from sim.policies.molding.base import Candidates, OpenCounts, allow_all, may_start, mold_and_settle
 from sim.policies.passes.memory import OpenMemory, RuleMemory
 from sim.policies.ties import is_less, is_less_on
@@ -352,10 +352,6 @@ class Iterative(WholeQueue):
     """
 
     step: Literal["efficiency", "time"] = "efficiency"
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        check_choice(("efficiency", "time"), step=self.step)
 
     def open(self, view: View) -> Candidates:
         """Begin a run."""

@@ -7,7 +7,6 @@ import numpy as np
 
 from predictors.base import FloatArray, IntArray
 from predictors.compiling import compiled
-from sim.errors import check_choice
 from sim.policies.advice import Reading
 from sim.policies.allocation.curve import average, knee
 from sim.policies.molding.base import Candidates, OpenCounts, may_start, mold_and_settle
@@ -31,10 +30,6 @@ class CappedCounts(OpenCounts):
     """
 
     cap: Cap = "maximum"
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        check_choice(("maximum", "average", "knee"), cap=self.cap)
 
 
 class CappedCandidates(Candidates):
@@ -238,7 +233,6 @@ class QueueTimeAware(CappedCounts):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        check_choice(QUEUE_TIMES, queue_time=self.queue_time)
         if not self.longest > 1:
             raise ValueError(f"longest must be above 1 s, got {self.longest}")
 

@@ -511,7 +511,6 @@ class ConservativeScheduler(QueueKeeper):
 
     def prepare(self) -> None:
         """Bring profile and reservations up to date."""
-        super().prepare()
         self.rank()
         is_early = _update_profile(self.view._tables, self.memory, *self._changes())
         self._take_in_arrivals()

@@ -4,6 +4,7 @@ A queue is searched for jobs that may start before a reservation by summaries of
 """
 
 from dataclasses import dataclass
+from functools import partial
 from math import frexp
 from typing import Any, Literal
 
@@ -13,7 +14,7 @@ from numpy.typing import NDArray
 from predictors.base import FloatArray, IntArray
 from predictors.compiling import compiled, direct
 from sim.engine.protocols import Promise, Scheduler, acts_as
-from sim.errors import AT_LEAST_1, PolicyError, check_choice
+from sim.errors import AT_LEAST_1, PolicyError, check_choices
 from sim.policies.allocation.rigid import Request
 from sim.policies.base import Allocation, OpenAllocation
 from sim.policies.molding.base import may_start, mold_queue
@@ -323,7 +324,7 @@ class Easy:
     def __post_init__(self) -> None:
         AT_LEAST_1.check(reservations=self.reservations)
         AT_LEAST_1.check_or_null(anew=self.anew)
-        check_choice(("queue", "shortest"), candidates=self.candidates)
+        check_choices(self)
         alone = {"anew": self.anew is not None, "candidates=shortest": self.candidates != "queue"}
         for name, is_asked in alone.items():
             if is_asked and self.reservations != 1:
@@ -399,8 +400,7 @@ class EasyScheduler(QueueKeeper):
         return {queue.job.item(place): (start, count, seconds)}
 
     def prepare(self) -> None:
-        """Plan with what is believed now; let those choose again who have to."""
-        super().prepare()
+        """Let those choose again who have to."""
         if self.chooses_anew and _is_refuted(self.view._tables, self.memory.refutation_factor):
             self.choose_anew()
 
@@ -427,9 +427,7 @@ class EasyScheduler(QueueKeeper):
         changed, view._state.others_wait = [], queue.waiting > 1
         for place in queue.places().tolist():
             job = queue.job.item(place)
-            count = self.allocation.choose(
-                job, view, lambda n, r: foreseen(view._tables, memory, n, r)
-            )
+            count = self.allocation.choose(job, view, partial(foreseen, view._tables, memory))
             seconds = view.belief(job, count)
             reserve_earliest(profile_of(memory), view.now, count, seconds)
             if (count, seconds) != (queue.processors.item(place), queue.runtime.item(place)):

@@ -12,7 +12,8 @@ import numpy as np
 
 from predictors.base import FloatArray, IntArray
 from predictors.compiling import compiled, direct
-from sim.policies.advice import Advice, Counts, Reading, check_counts, last_up_to, tried
+from sim.errors import check_choices
+from sim.policies.advice import Advice, Counts, Reading, last_up_to, tried
 from sim.policies.passes.memory import CLOSED, OpenMemory, RuleMemory, lay_running
 from sim.policies.ties import is_less
 from sim.state.availability import FIRST, Profile, earliest, occupy
@@ -183,9 +184,6 @@ class Candidates:
     """
 
     looks_ahead = False
-    compiled_pass: Callable[..., int] | None = None
-    keeps = CLOSED
-    _allows: Any = staticmethod(direct(allow_all))
 
     def __init__(
         self,
@@ -241,4 +239,4 @@ class OpenCounts:
     advice: Advice = field(default_factory=Advice)
 
     def __post_init__(self) -> None:
-        check_counts(self.counts)
+        check_choices(self)

@@ -29,7 +29,7 @@ from sim.policies.passes.memory import (
 from sim.state.decisions import Decision, Start
 from sim.state.run_state import State
 from sim.state.view import LEAST_BELIEF, View
-from sim.state.waiting_queue import WaitingQueue, forget_all
+from sim.state.waiting_queue import WaitingQueue, forget_all, pop
 
 QUEUE_FUNCTIONS: dict[str, Any] = {"admit": admit, "decide": start_nobody}
 """What rules of queues do that say nothing else."""
@@ -132,6 +132,7 @@ class QueueKeeper:
         queue = self.queue
         if self.candidates is not None:
             self.candidates.watch()
+        self.revise()
         self.prepare()
         for job in self.newcomers():
             self.admit(job)
@@ -143,8 +144,7 @@ class QueueKeeper:
         return starts
 
     def prepare(self) -> None:
-        """Bring up to date what the rule keeps."""
-        self.revise()
+        """Bring up to date what the rule keeps beside the queue: nothing by default."""
 
     def find_starts(self) -> int:
         """Find who starts; return how many places were written to the queue's ``found``."""
@@ -196,7 +196,7 @@ class QueueKeeper:
         """Start the job at a place on its count."""
         queue = self.queue
         start = Start(queue.job.item(place), queue.processors.item(place))
-        queue.drop(place)
+        pop(queue.tables, place)
         return start
 
     def rank(self, force: bool = False) -> None:

@@ -169,11 +169,9 @@ class BelievedCurves:
 
     def relative(self, job: int, processors: int) -> float:
         """Return the believed T(n)/T(1)."""
-        if self.has_table(job):
-            return self.table(job).item(processors)
         if processors == 1:
             return 1.0
-        if self.view.extremes(job)[1] <= TABLED:
+        if self.has_table(job) or self.view.extremes(job)[1] <= TABLED:
             return self.table(job).item(processors)
         return self.view.stretch_factors(job, 1, np.array([processors])).item()
 
@@ -343,11 +341,6 @@ class LendingView(View):
             if self._shown is not None and type(start) is Start:
                 seconds = self.belief(start.job, start.processors)
                 self._shown[start.job] = self.now + seconds, start.processors
-
-    @property
-    def keeps_otherwise(self) -> bool:
-        """Whether a run keeps other processors than before, where ends are tracked."""
-        return self._keeps_otherwise
 
     def _shown_end(self, run: Run) -> float:
         end, kept = self.end_of(run), self._kept_by(run)

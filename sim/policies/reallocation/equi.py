@@ -7,7 +7,6 @@ import numpy as np
 
 from predictors.base import FloatArray, IntArray
 from predictors.compiling import compiled
-from sim.errors import check_choice
 from sim.policies.passes.malleable import Claims
 from sim.policies.reallocation.beliefs import BelievedCurves
 from sim.policies.reallocation.rule import Reallocation
@@ -80,10 +79,6 @@ class DynamicEquipartition(Reallocation):
 
     parallelism: Literal["average", "useful"] = "average"
 
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        check_choice(("average", "useful"), parallelism=self.parallelism)
-
     def read_off(self, beliefs: BelievedCurves, job: int) -> FloatArray:
         """Return how many processors a job is believed to put to use, shape (1,)."""
         table = beliefs.table(job)
@@ -109,10 +104,6 @@ class GreedyExpansion(Reallocation):
     shares = staticmethod(expanded)
 
     victims: Literal["oldest", "youngest"] = "oldest"
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        check_choice(("oldest", "youngest"), victims=self.victims)
 
     @property
     def parameters(self) -> tuple[float, ...]:

@@ -7,7 +7,7 @@ import numpy as np
 
 from predictors.base import FloatArray, IntArray
 from predictors.compiling import compiled
-from sim.errors import BETWEEN_0_AND_1, check_choice
+from sim.errors import BETWEEN_0_AND_1
 from sim.policies.passes.malleable import Claims, equal_counts
 from sim.policies.reallocation.beliefs import BelievedCurves
 from sim.policies.reallocation.rule import Reallocation
@@ -111,7 +111,6 @@ class HeSrpt(Reallocation):
     def __post_init__(self) -> None:
         super().__post_init__()
         BETWEEN_0_AND_1.check_or_null(exponent=self.exponent)
-        check_choice(("response", "slowdown"), objective=self.objective)
 
     @property
     def parameters(self) -> tuple[float, ...]:

@@ -7,7 +7,7 @@ import numpy as np
 
 from predictors.base import FloatArray, IntArray
 from predictors.compiling import compiled
-from sim.errors import SHARE, check_choice
+from sim.errors import SHARE
 from sim.policies.passes.malleable import Claims
 from sim.policies.reallocation.beliefs import BelievedCurves
 from sim.policies.reallocation.rule import Reallocation
@@ -111,7 +111,6 @@ class MarginalEfficiency(Reallocation):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        check_choice(("none", "work"), weight=self.weight)
         SHARE.check(minimum=self.minimum)
 
     @property

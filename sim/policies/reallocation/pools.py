@@ -7,7 +7,6 @@ import numpy as np
 
 from predictors.base import FloatArray, IntArray
 from predictors.compiling import compiled
-from sim.errors import check_choice
 from sim.policies.passes.malleable import Claims
 from sim.policies.reallocation.beliefs import BelievedCurves
 from sim.policies.reallocation.rule import Reallocation
@@ -122,7 +121,6 @@ class Pools(Reallocation):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        check_choice(STRATEGIES, strategy=self.strategy)
         least, preferred, largest = self._efficiencies
         if not 1 >= least >= preferred >= largest >= 0:
             raise ValueError(

@@ -11,7 +11,7 @@ from predictors.compiling import compiled
 from predictors.in_loop.oracle import foresees
 from sim.engine.engine import Engine
 from sim.engine.protocols import CompiledRule, Promise, Scheduler, acts_as
-from sim.errors import AT_LEAST_0, FINITE
+from sim.errors import AT_LEAST_0, FINITE, check_choices
 from sim.policies.allocation.rigid import Request
 from sim.policies.backfill.easy import EasyScheduler
 from sim.policies.base import Allocation, Backfill, Outlook
@@ -100,6 +100,7 @@ class Reallocation:
     def __post_init__(self) -> None:
         AT_LEAST_0.check(gain_factor=self.gain_factor)
         FINITE.check(distance=self.distance)
+        check_choices(self)
 
     def share(self, beliefs: BelievedCurves, members: Members, total: int) -> IntArray:
         """Return the processors of each member: by default what `shares` gives.
@@ -322,8 +323,6 @@ class ReallocatingScheduler:
     def _snapped(self, members: Members, shares: IntArray, total: int) -> IntArray:
         """Lower the shares to feasible counts."""
         allowed = [*map(self.view._feasible.special, members.job)]
-        if all(counts is None for counts in allowed):
-            return shares
         usable = [
             None if counts is None else counts[(counts >= low) & (counts <= high)]
             for counts, low, high in zip(
