@@ -74,14 +74,8 @@ def last_up_to(counts: IntArray, begin: int, end: int, ceiling: float) -> int:
     >>> [last_up_to(np.array([2, 4, 8]), 0, 3, ceiling) for ceiling in (1.0, 4.0, 7.9, 9.0)]
     [0, 1, 1, 2]
     """
-    low, high = begin, end
-    while high - low > 1:
-        middle = (low + high) // 2
-        if counts[middle] <= ceiling:
-            low = middle
-        else:
-            high = middle
-    return low
+    fitting = np.searchsorted(counts[begin:end], ceiling, side="right")
+    return begin + max(int(fitting) - 1, 0)
 
 
 @compiled

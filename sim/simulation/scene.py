@@ -163,6 +163,20 @@ class Played:
         return int((~self.outcome.counted).sum())
 
 
+def watchers(
+    asked: Settings, progress: Display, trace: Trace, truth: GroundTruth
+) -> tuple[Watcher, ...]:
+    """Return who watches the engine: a guard on progress, its display, a checker."""
+    found: list[Watcher] = [ProgressGuard(asked["stall_events"], asked["stall_time"], trace, truth)]
+    if progress is not SILENT:
+        found.append(ProgressWatcher(progress, trace))
+    if asked["check"]:
+        from sim.engine.invariants import Checker
+
+        found.append(Checker())
+    return tuple(found)
+
+
 def prepare(config: Settings, parts: Settings, scene: Scene, progress: Display = SILENT) -> Setup:
     """Return what the simulation of a policy on a scene is made of; see `play`."""
     policy = build(with_menu(parts["policy"], config["menu"]), "policy")
@@ -180,16 +194,6 @@ def prepare(config: Settings, parts: Settings, scene: Scene, progress: Display =
         holder.bind_truth(truth.runtimes, scene.streams.key("predictor"))
     if scene.machine.splits_work:
         predictor = oracles_under_load(predictor, truth.communication_shares)
-    asked = config["sim"]
-    watchers: list[Watcher] = [
-        ProgressGuard(asked["stall_events"], asked["stall_time"], trace, truth)
-    ]
-    if progress is not SILENT:
-        watchers.append(ProgressWatcher(progress, trace))
-    if asked["check"]:
-        from sim.engine.invariants import Checker
-
-        watchers.append(Checker())
     draws = None
     if not acts_as(getattr(policy, "allocation", None), Request):  # which looks at none
         luck = scene.streams("adopters").random(len(scene.trace.jobs))
@@ -203,7 +207,7 @@ def prepare(config: Settings, parts: Settings, scene: Scene, progress: Display =
         overrun=config["overrun"],
         adopter_draws=draws,
         known=known,
-        watchers=tuple(watchers),
+        watchers=watchers(config["sim"], progress, trace, truth),
         sensor_noise=SensorNoise(scene.streams.key("sensor.efficiency"), config["sensor_noise"]),
     )
 
