@@ -14,6 +14,7 @@ from predictors.base import FloatArray, RuntimePredictor
 from predictors.compiling import direct
 from sim.engine.loop import INSTANTS, advance, bind
 from sim.engine.protocols import CompiledRule
+from sim.engine.run_log import explained
 from sim.state import run_steps
 from sim.state.machine_state import MachineState, Run
 from sim.state.processors import held_ranges
@@ -216,12 +217,13 @@ class CompiledPasses(EventList):
             allocated = allocated.copy()
             allocated[stretches.job[::-1]] = stretches.processors[::-1]
             held = allocated[order]
+        said = self._rule.explanations or [predictor.explain(order.item(0), held.item(0))]
         asked = Consultations(
             job=order,
             time=begun,
             nprocs=held,
             predicted=state.belief[order],
-            **self._rule.explanations.columns(order, held, predictor),
+            **explained(said, submitted),
             decided=~np.isin(order, list(engine.preferences.undecided)),
             final=np.broadcast_to(np.True_, submitted),
         )

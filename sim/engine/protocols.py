@@ -3,8 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal, Protocol
 
-from predictors.base import FloatArray, IntArray
-from sim.engine.run_log import Explanations
+from predictors.base import Explanation, FloatArray, IntArray
 from sim.state.decisions import Decision
 from sim.state.machine_state import Run
 from sim.state.records import Records, Stretches
@@ -106,7 +105,7 @@ class CompiledRule(Protocol):
         Those of `sim.engine.loop.BoundRule`.
     memory : object
         What they keep from pass to pass, of a type that Numba knows; there from `begin` on.
-    explanations : Explanations
+    explanations : list of Explanation
         What beliefs rested on as jobs started, as far as anybody was asked.
     """
 
@@ -115,7 +114,7 @@ class CompiledRule(Protocol):
     changes_counts: bool = False
     functions: Mapping[str, Any]
     memory: Any
-    explanations: Explanations
+    explanations: list[Explanation]
 
     def begin(self, state: State) -> None:
         """Begin a run in this state; `processors` are requests there, unless Python is asked."""

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from predictors.base import Explanation, FloatArray, IntArray, RuntimePredictor
+from predictors.base import Explanation, FloatArray, RuntimePredictor
 from sim.state.machine_state import MachineState, Run, rewrite
 from sim.state.processors import held_ranges
 from sim.state.records import Consultations, Records, Stretches
@@ -44,31 +44,20 @@ class GrowingTable:
         return [table[:, k].astype(kind) for k, kind in enumerate(self._kinds)]
 
 
-class Explanations:
-    """What beliefs rest on, a row a run in the order of the starts, or one for all runs."""
+KINDS = {
+    "method": object,
+    "reliability": object,
+    "observations": np.int64,
+    "runs_at_count": np.int64,
+    "mean_at_count": np.float64,
+}
+"""What is kept of an explanation, and of what type."""
 
-    def __init__(self) -> None:
-        self._methods: list[str] = []
-        self._grades: list[str] = []
-        self._numbers = GrowingTable("qqd")
 
-    def add(self, found: Explanation) -> None:
-        """Add what the next run's belief rests on."""
-        self._methods.append(found.method)
-        self._grades.append(found.reliability)
-        self._numbers.add(found.observations, found.runs_at_count, found.mean_at_count)
-
-    def columns(
-        self, job: IntArray, nprocs: IntArray, predictor: RuntimePredictor | None = None
-    ) -> dict[str, Any]:
-        """Return them as columns of consultations with an entry a run; ask once if nobody did."""
-        if predictor is not None and not self._methods:
-            self.add(predictor.explain(job.item(0), nprocs.item(0)))
-        names = "observations", "runs_at_count", "mean_at_count"
-        found = dict(zip(names, self._numbers.arrays(), strict=True))
-        found["method"] = np.array(self._methods, object)
-        found["reliability"] = np.array(self._grades, object)
-        return {name: np.broadcast_to(one, job.size) for name, one in found.items()}
+def explained(found: list[Explanation], runs: int) -> dict[str, Any]:
+    """Return what beliefs rest on, one a run or one for all, as columns of consultations."""
+    made = {name: np.array([getattr(one, name) for one in found], KINDS[name]) for name in KINDS}
+    return {name: np.broadcast_to(one, runs) for name, one in made.items()}
 
 
 class RunLog:
@@ -98,7 +87,7 @@ class RunLog:
         self._last_run = array("q", [-1]) * jobs
         self._status = [""] * jobs
         self._runs = GrowingTable("qqdqdb")  # job, number, start, processors, belief, decided
-        self._rests_on = Explanations()
+        self._rests_on: list[Explanation] = []
         self._stretches = GrowingTable("qdqq")  # run, start, processors, where its ranges begin
         self._stretch_end = array("d")
 
@@ -112,7 +101,7 @@ class RunLog:
         job, now = run.job, run.start
         self._last_run[job] = self._runs.add(job, run.number, now, run.processors, belief, decided)
         if explanation is not None:
-            self._rests_on.add(explanation)
+            self._rests_on.append(explanation)
         self._stretch(run, now)
 
     def _stretch(self, run: Run, now: float) -> None:
@@ -148,6 +137,7 @@ class RunLog:
         """Return the records of a run in which every job has ended; nothing is noted any more."""
         last = np.frombuffer(self._last_run, np.int64)
         run_job, run_number, run_start, run_processors, run_belief, decided = self._runs.arrays()
+        said = self._rests_on or [predictor.explain(run_job.item(0), run_processors.item(0))]
         run, start, processors, first = self._stretches.arrays()
         stretches = Stretches(
             job=run_job[run],
@@ -175,7 +165,7 @@ class RunLog:
                 time=run_start,
                 nprocs=run_processors,
                 predicted=run_belief,
-                **self._rests_on.columns(run_job, run_processors, predictor),
+                **explained(said, run_job.size),
                 decided=decided.astype(np.bool_),
                 final=last[run_job] == np.arange(run_job.size),
             ),

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from sim.engine.protocols import acts_as
-from sim.engine.run_log import Explanations
+from sim.engine.run_log import explained
 from sim.errors import ConfigError
 from sim.machine.base import Dedicated, Machine
 from sim.state.records import Consultations, Ranges, Records, Stretches
@@ -55,7 +55,7 @@ class RecordedSchedule:
             order, zeros, start[order], (start + runtime)[order], held[order], [UNKNOWN] * number
         )
         ints, floats, bools = np.empty(0, np.int64), np.empty(0), np.empty(0, np.bool_)
-        said = Explanations().columns(ints, ints)
+        said = explained([], 0)
         asked = Consultations(ints, floats, ints, floats, decided=bools, final=bools, **said)
         excess = max(0, most_held(start, start + runtime, held) - machine.processors)
         return Records(

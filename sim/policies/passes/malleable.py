@@ -22,7 +22,6 @@ from predictors.compiling import compiled, record
 from sim.engine.engine import Engine
 from sim.engine.loop import queue_nobody
 from sim.engine.protocols import CompiledRule
-from sim.engine.run_log import Explanations
 from sim.policies.backfill.easy import find_backfills, find_heads
 from sim.policies.passes.queue_rule import believed_on
 from sim.policies.reallocation.beliefs import TABLED, BelievedCurves, lent_end, seconds_on
@@ -527,7 +526,7 @@ class CompiledSharingRule(CompiledRule):
         admits = queue_nobody if rule.defers else admit
         passes = {"prepare": rule.prepare, "admit": admits, "decide": decide}
         self.functions = {"must_ask": must_measure, **passes}
-        self.explanations = Explanations()
+        self.explanations = []
 
     @property
     def is_supported(self) -> bool:

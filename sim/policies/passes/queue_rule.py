@@ -11,7 +11,6 @@ from predictors.in_loop.oracle import foresees
 from sim.engine.engine import Engine
 from sim.engine.loop import ask, keep_request, never_ask, start_nobody
 from sim.engine.protocols import CompiledRule, acts_as
-from sim.engine.run_log import Explanations
 from sim.policies.allocation.rigid import Request
 from sim.policies.allocation.sa import chooses_by_offers
 from sim.policies.molding.base import Candidates
@@ -274,7 +273,7 @@ class CompiledQueueRule(CompiledRule):
         asks = must_ask if keeper.chooses_anew or self._learns else never_ask
         decides = {} if self._candidates is None else {"decide": self._candidates.compiled_pass}
         self.functions = {"must_ask": asks, "choose": settles, **keeper.functions, **decides}
-        self.explanations, self._explained = Explanations(), 0
+        self.explanations = []
 
     def begin(self, state: State) -> None:
         """Begin a run whose jobs stand here; ask for all beliefs, if none is asked for later."""
@@ -382,9 +381,6 @@ class CompiledQueueRule(CompiledRule):
 
     def _explain_started(self, until: int) -> None:
         """Ask what the beliefs rest on of those who started, up to this one of them."""
-        done = self._explained
-        if done < until:
-            state, explain = self._state, self._engine.view.predictor.explain
-            for job in state.start_order[done:until].tolist():
-                self.explanations.add(explain(job, state.processors.item(job)))
-            self._explained = until
+        state, explain = self._state, self._engine.view.predictor.explain
+        for job in state.start_order[len(self.explanations) : until].tolist():
+            self.explanations.append(explain(job, state.processors.item(job)))
