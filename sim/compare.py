@@ -66,8 +66,7 @@ def print_answers(
 def main(given: Sequence[str] | None = None) -> int:
     """Compare the runs below a folder; return the exit status."""
     parser = argparse.ArgumentParser(
-        prog="moldsim compare",
-        description="Tables, plots and one page of all runs below a folder.",
+        prog="moldsim compare", description="Tables, plots and one page of all runs below a folder."
     )
     parser.add_argument("folder", type=Path, help="folder of a run or a multirun")
     parser.add_argument(

@@ -14,13 +14,8 @@ from typing import NamedTuple
 import numpy as np
 
 from predictors.base import FloatArray
-from predictors.cycles.checkpointing import (
-    CyclePlan,
-    Outcome,
-    place_checkpoints,
-    plan_cycles,
-    stopped_in_time,
-)
+from predictors.cycles import checkpointing
+from predictors.cycles.checkpointing import CyclePlan, Outcome
 from predictors.cycles.online import OnlineCyclePredictor
 from sim.engine.setup import Setup
 from sim.engine.work import Work
@@ -201,13 +196,15 @@ class Attempt:
         ahead = online.follow(self.cells, cycles)[first:]
         within, stops = self.limit - again, saving.stop_in_time
         if clock is None:
-            return plan_cycles(done, between, costs, ahead, within, stops, saving.margin)
-        plan = plan_cycles(done, between, costs, ahead)
+            return checkpointing.plan_cycles(
+                done, between, costs, ahead, within, stops, saving.margin
+            )
+        plan = checkpointing.plan_cycles(done, between, costs, ahead)
         for _ in range(CLOCK_ROUNDS):
             walls = clock(again + plan.wall_ends)
             slowed = walls - clock(again + plan.wall_ends - cycles[first:])
             ahead = online.follow(self.cells, np.concatenate((cycles[:first], slowed)))[first:]
-            places = place_checkpoints(np.cumsum(slowed), between, ahead)
+            places = checkpointing.place_checkpoints(np.cumsum(slowed), between, ahead)
             if np.array_equal(places, plan.places):
                 break
             plan = CyclePlan(done, places, costs[places], done.size)
@@ -215,7 +212,7 @@ class Attempt:
         if not stops or self.limit == inf:
             return plan
         walls = clock(again + plan.wall_ends)
-        return stopped_in_time(plan, costs, saving.margin * ahead, walls, self.limit)
+        return checkpointing.stopped_in_time(plan, costs, saving.margin * ahead, walls, self.limit)
 
 
 _INSTANT = 1e-12

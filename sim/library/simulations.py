@@ -564,11 +564,7 @@ def _plan(call: Call) -> list[Call]:
 
 
 def _row(
-    one: Call,
-    place: Path | None,
-    columns: Iterable[str],
-    shown: Display,
-    parts: Kept,
+    one: Call, place: Path | None, columns: Iterable[str], shown: Display, parts: Kept
 ) -> dict[str, Any]:
     """Carry out a run of a sweep and return its row; keep what its replications found."""
     name = folder_name(override_dirname(one.said, HOW))

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from predictors.base import FloatArray
-from sim.errors import Bounds, between, check_choice
+from sim.errors import Bounds, between, check_choices
 from sim.machine.base import Dedicated
 from sim.state.processors import nodes_of
 from sim.state.records import Ranges
@@ -122,8 +122,7 @@ class Failing(Dedicated):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        check_choice(("exponential", "weibull"), lifetimes=self.lifetimes)
-        check_choice(("head", "tail"), requeue=self.requeue)
+        check_choices(self)
         words = f"above 0 and below the mean, repair={self.repair}"
         median = Bounds(words, nextafter(0.0, 1.0), nextafter(self.repair, 0.0))
         for name, bounds in {**BOUNDS, "repair_median": median}.items():

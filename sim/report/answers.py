@@ -128,11 +128,7 @@ class Winners:
 
 
 def winners(
-    own: str,
-    base: str,
-    pairs: Sequence[tuple[Jobs, Jobs]],
-    anew: bool = False,
-    steady: bool = True,
+    own: str, base: str, pairs: Sequence[tuple[Jobs, Jobs]], anew: bool = False, steady: bool = True
 ) -> Winners | None:
     """Return who wins and who loses; None without tables of the same jobs.
 

@@ -12,10 +12,7 @@ from sim.results.steady_state import Figures, Summary, listed
 
 TREATED = ("molded_jobs", "resized_jobs", "decisions_by_belief")
 HOUR = 3600.0
-_SIZES = {
-    "class": "which of its inputs a job has, not how large it is",
-    "hidden": "no job's size",
-}
+_SIZES = {"class": "which of its inputs a job has, not how large it is", "hidden": "no job's size"}
 _TIMES = {
     "exact": "requested times are the true runtimes",
     "recorded": "recorded requested times",

@@ -98,10 +98,7 @@ def truth_options(config: Settings) -> dict[str, Any]:
 
 
 def set_scene(
-    config: Settings,
-    replication: int,
-    trace: Trace | None = None,
-    shown: Display = SILENT,
+    config: Settings, replication: int, trace: Trace | None = None, shown: Display = SILENT
 ) -> Scene:
     """Return jobs, truth and machine of one replication; the workload's jobs unless given."""
     shown.show("sets up the jobs", 0.0)

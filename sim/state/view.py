@@ -113,11 +113,7 @@ class FeasibleCounts:
     """
 
     def __init__(
-        self,
-        least: IntArray,
-        largest: IntArray,
-        special: Mapping[int, IntArray],
-        processors: int,
+        self, least: IntArray, largest: IntArray, special: Mapping[int, IntArray], processors: int
     ) -> None:
         self._least: Sequence[int] = one_by_one(least)
         self._largest: Sequence[int] = one_by_one(largest)

@@ -90,8 +90,7 @@ class PlainLoader(LOADER):  # type: ignore[misc, valid-type]
 
 
 PlainLoader.add_constructor(
-    "tag:yaml.org,2002:str",
-    lambda loader, node: shown_plainly(loader.construct_scalar(node)),
+    "tag:yaml.org,2002:str", lambda loader, node: shown_plainly(loader.construct_scalar(node))
 )
 UNREADABLE = (ValueError, RecursionError, yaml.YAMLError)
 """What reading YAML that is none raises."""

@@ -5,6 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sim.help.pages import no_such_key, with_key_swept
+from sim.sweeps.callback import warned
 from sim.sweeps.configurations import LONGEST_NAME, folder_name
 
 pytestmark = pytest.mark.fast
@@ -34,6 +35,18 @@ def test_different_overrides_make_different_names(many):
 def test_long_overrides_differ_after_the_cut():
     start = "workload.jobs=1," * 20
     assert folder_name(f"{start}a=1") != folder_name(f"{start}a=2")
+
+
+def test_warnings_that_differ_in_numbers_alone_are_told_once_with_their_runs(tmp_path):
+    for run, said in {"a": ("5 jobs dropped",), "b": ("7 jobs dropped", "odd", "odd")}.items():
+        log = tmp_path / run / "sim.log"
+        log.parent.mkdir()
+        log.write_text("".join(f"[sim][WARNING] - {one}\n" for one in said), encoding="utf-8")
+    expected = {"5 jobs dropped (elsewhere with other numbers)": 2, "odd": 1}
+    assert warned(tmp_path, "sim", {}) == expected
+    assert warned(tmp_path, "sim", {tmp_path / "b/sim.log": log.stat().st_size}) == {
+        "5 jobs dropped": 1
+    }
 
 
 COST = "policy/reallocation/cost"

@@ -30,14 +30,7 @@ from sim.state.availability import Profile
 from sim.state.run_state import State
 from sim.state.run_steps import ask_to_wake, holders_in, withdraw_wake
 from sim.state.view import View
-from sim.state.waiting_queue import (
-    BLOCK,
-    SIZES,
-    Queue,
-    follow,
-    forget,
-    push,
-)
+from sim.state.waiting_queue import BLOCK, SIZES, Queue, follow, forget, push
 
 Freed = tuple[float, float, int]
 """Where processors became free: begin and end, seconds, and the most that are free there."""
