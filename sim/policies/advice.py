@@ -74,7 +74,7 @@ def last_up_to(counts: IntArray, begin: int, end: int, ceiling: float) -> int:
     >>> [last_up_to(np.array([2, 4, 8]), 0, 3, ceiling) for ceiling in (1.0, 4.0, 7.9, 9.0)]
     [0, 1, 1, 2]
     """
-    fitting = np.searchsorted(counts[begin:end], ceiling, side="right")
+    fitting = np.searchsorted(counts[begin:end], np.floor(ceiling) + 1.0)
     return begin + max(int(fitting) - 1, 0)
 
 

@@ -39,7 +39,7 @@ class Profile(NamedTuple):
 def segment(times: FloatArray, span: IntArray, instant: float) -> int:
     """Return the entry that holds at an instant, which must not precede the profile."""
     first, last = span[FIRST], span[LAST]
-    return int(first + np.searchsorted(times[first:last], instant, side="right") - 1)
+    return int(first + np.searchsorted(times[first:last], np.nextafter(instant, np.inf)) - 1)
 
 
 @compiled

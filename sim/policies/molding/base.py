@@ -184,6 +184,9 @@ class Candidates:
     """
 
     looks_ahead = False
+    compiled_pass: Callable[..., int] | None = None
+    keeps = CLOSED
+    _allows: Any = staticmethod(direct(allow_all))
 
     def __init__(
         self,
