@@ -44,20 +44,15 @@ class GrowingTable:
         return [table[:, k].astype(kind) for k, kind in enumerate(self._kinds)]
 
 
-KINDS = {
-    "method": object,
-    "reliability": object,
-    "observations": np.int64,
-    "runs_at_count": np.int64,
-    "mean_at_count": np.float64,
-}
-"""What is kept of an explanation, and of what type."""
+EXPLANATION = np.dtype([*zip(Explanation._fields, ("O", "i8", "O", "O", "i8", "f8"), strict=True)])
+"""Of a table of explanations."""
 
 
 def explained(found: list[Explanation], runs: int) -> dict[str, Any]:
     """Return what beliefs rest on, one a run or one for all, as columns of consultations."""
-    made = {name: np.array([getattr(one, name) for one in found], KINDS[name]) for name in KINDS}
-    return {name: np.broadcast_to(one, runs) for name, one in made.items()}
+    rows = np.array(found, EXPLANATION)
+    kept = (name for name in Explanation._fields if name != "code")
+    return {name: np.broadcast_to(rows[name], runs) for name in kept}
 
 
 class RunLog:

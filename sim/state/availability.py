@@ -38,8 +38,14 @@ class Profile(NamedTuple):
 @compiled(forceinline=True)
 def segment(times: FloatArray, span: IntArray, instant: float) -> int:
     """Return the entry that holds at an instant, which must not precede the profile."""
-    first, last = span[FIRST], span[LAST]
-    return int(first + np.searchsorted(times[first:last], np.nextafter(instant, np.inf)) - 1)
+    low, high = span[FIRST], span[LAST]
+    while high - low > 1:
+        middle = (low + high) // 2
+        if times[middle] <= instant:
+            low = middle
+        else:
+            high = middle
+    return int(low)
 
 
 @compiled
