@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 from rich.console import Console
 
 from predictors.cli.terminal import SILENT, Display, PlainConsole, fitting_tables
@@ -73,7 +74,7 @@ def options(given: Sequence[str]) -> Options:
     found: Options = options_below("backtest.", Options(list(USUAL)), listed)
     if found.capacity not in CAPACITIES:
         raise ConfigError(f"backtest.capacity={found.capacity}: must be constant or recorded")
-    if found.begin != "steady" and not _is_time(found.begin):
+    if found.begin != "steady" and not 0 <= pd.to_numeric(found.begin, errors="coerce") < np.inf:
         raise ConfigError(
             f"backtest.begin={found.begin}: must be steady or seconds after the first submit"
         )
@@ -82,13 +83,6 @@ def options(given: Sequence[str]) -> Options:
     for name in found.candidates:
         _scheduler(name)
     return found
-
-
-def _is_time(text: str) -> bool:
-    try:
-        return 0 <= float(text) < np.inf
-    except ValueError:
-        return False
 
 
 def _scheduler(name: str) -> tuple[str, ...]:

@@ -397,26 +397,3 @@ def ratio_of_means(numerator: ArrayLike, denominator: ArrayLike) -> Interval:
     root = float(np.sqrt(max(middle**2 - square * constant, 0.0)))
     low, high = float((middle - root) / square), float((middle + root) / square)
     return Interval(top / bottom, low, high, number)
-
-
-def share_of_gain(own: ArrayLike, best: ArrayLike, reference: ArrayLike) -> Interval:
-    """Return how much of the best one's gain over a reference is kept, in log ratios.
-
-    Parameters
-    ----------
-    own, best, reference : array_like of float, shape (n,)
-        A figure of which less is better, such as mean response times in seconds,
-        by replication: of a predictor, of the oracle, of rigid jobs.
-
-    Returns
-    -------
-    Interval
-        1 is all of it, 0 is none, below 0 it does worse than the reference. More than 1 is
-        possible: an oracle's job takes the end that is best for it, not for the queue.
-
-    Examples
-    --------
-    >>> share_of_gain([60.0, 63.0], [50.0, 53.0], [100.0, 105.0]).mean.__round__(3)
-    0.742
-    """
-    return ratio_of_means(log_ratios(own, reference), log_ratios(best, reference))

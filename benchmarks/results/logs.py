@@ -2,9 +2,9 @@
 
 import numpy as np
 
-from benchmarks.results.regions import Row, data, figures, lines, one, table
+from benchmarks.results.regions import Row, data, figures, lines, one, share_of_gain, table
 from sim.results.rows import percent
-from sim.statistics import Family, compare, log_ratios, share_of_gain
+from sim.statistics import Family, compare, log_ratios
 
 RULES = {
     "easy_sjbf": ("EASY-SJBF", "user_estimate"),

@@ -5,10 +5,10 @@ from collections.abc import Callable
 import numpy as np
 from matplotlib.figure import Figure
 
-from benchmarks.results.regions import RESULTS, data, figures, one
+from benchmarks.results.regions import RESULTS, data, figures, one, share_of_gain
 from benchmarks.results.tables import LEARNED, foresight, rigid, settings
 from sim.results.plots.style import in_dark, new_figure, svg_of
-from sim.statistics import share_of_gain, t_interval
+from sim.statistics import t_interval
 
 COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7")
 

@@ -89,6 +89,11 @@ class LoadSensors:
         (0, 1]. A reading has the same noise whoever asks for it. Free links
         read 1.
 
+    Attributes
+    ----------
+    place_of : numpy.ndarray of int, shape (processors,)
+        The place at which each processor is read: itself, or its node.
+
     Examples
     --------
     >>> from sim.background.models import ConstantLoad
@@ -98,11 +103,6 @@ class LoadSensors:
     [[0.5, 0.5], [0.5, 0.5], [0.5, 0.5]]
     >>> sensors.during([0, 1], 10.0, 200.0).cpu.shape
     (2, 2)
-
-    Attributes
-    ----------
-    place_of : numpy.ndarray of int, shape (processors,)
-        The place at which each processor is read: itself, or its node.
     """
 
     load: BackgroundLoad
@@ -486,7 +486,6 @@ class LoadBeliefs:
         self._links_loaded = self._links_kept = 0
         self._links_lost = 0.0
         self._last_links: tuple[IntArray, FloatArray] = (np.zeros(0, np.int64), np.zeros(0))
-        self._standing: Standing
 
     def _take_in(self, newest: int) -> None:
         """Take in the samples before that number."""

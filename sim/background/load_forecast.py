@@ -107,7 +107,8 @@ def _longer(parts: Parts, figures: FloatArray, past: FloatArray) -> float:
     if not (computation > 0.0 and communication > 0.0):
         return 1.0
     at_once = computation / past[0] + communication / past[1]
-    usual = float(computation / figures[0] + communication / figures[2])
+    usual_cpu, _, usual_link, _ = figures.tolist()
+    usual = float(computation / usual_cpu + communication / usual_link)
     return 1.0 / (float((1.0 / at_once).mean()) * usual)
 
 

@@ -145,15 +145,6 @@ def bind(state: State, memory: Any, **functions: Callable[..., Any]) -> BoundRul
     return _maker(_typeof(state), _typeof(memory))(*(every[name] for name in FIELDS))
 
 
-@compiled(forceinline=True)
-def _start_found(state: State, queue: Queue, number: int) -> None:
-    """Start the jobs at the first places that were found."""
-    for place in queue.found[:number]:
-        start(state, queue.job[place])
-        pop(queue, place)
-    tidy(queue)
-
-
 @compiled
 def advance(
     state: State, calendar: Calendar, rule: BoundRule, memory: Any, instant: float, until: float
@@ -199,7 +190,11 @@ def advance(
                 run.awaits_count = 0
                 rule.admit(state, memory, run.admitted)
                 run.admitted += 1
-            _start_found(state, memory.queue, rule.decide(state, memory))
+            number = rule.decide(state, memory)
+            for place in memory.queue.found[:number]:
+                start(state, memory.queue.job[place])
+                pop(memory.queue, place)
+            tidy(memory.queue)
             plan_ends(state, calendar)
             run.pass_due = 0
             run.passes += 1

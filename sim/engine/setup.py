@@ -34,7 +34,7 @@ class Setup:
         One uniform draw a job, for shares such as that of adopters; None: all 0.
     known : sequence of Observation
         Runs that the predictor learns from before the start.
-    watchers : tuple of Watcher
+    watchers : sequence of Watcher
     sensor_noise : SensorNoise
         Errors of what is measured of running jobs.
 
@@ -60,5 +60,5 @@ class Setup:
     overrun: Overrun = "extend"
     adopter_draws: FloatArray | None = None
     known: Sequence[Observation] = ()
-    watchers: tuple[Watcher, ...] = ()
+    watchers: Sequence[Watcher] = ()
     sensor_noise: SensorNoise = USUAL_NOISE

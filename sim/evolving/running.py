@@ -382,7 +382,8 @@ class Asker(Follower):
             EventNotice(engine.clock, now + pending, FAILURE, self._take_in, (run, grant))
         else:
             self._reply(grant, "granted")
-            self._work.go_on_from(run, *found)
+            if found[1] > 0.0:
+                self._work.go_on_from(run, *found)
             engine.resizer.grant(run, asked.processors, grant.cost, pending, now)
 
     def _lengthen(self, run: Run, grant: Grant, asked: Request) -> None:

@@ -440,10 +440,10 @@ class Stages(Work):
             return super().add_progress(run, now)
         pause = self._since[run.job] - now
         if pause < 0.0:
-            self._add_progress_at(run, now, self.elapsed(run, now))
+            self.go_on_from(run, now, self.elapsed(run, now))
         return max(pause, 0.0)
 
-    def _add_progress_at(self, run: Run, now: float, elapsed: float) -> None:
+    def go_on_from(self, run: Run, now: float, elapsed: float) -> None:
         """Settle what a run has done by `now`, and go on from its last finished cycle."""
         job, stage = run.job, self._stages[run.job]
         assert stage.attempt is not None
@@ -530,11 +530,6 @@ class Stages(Work):
         if found is None or found[0] < now - 2.0 * slack:
             return None
         return max(found[0], now), found[1]
-
-    def go_on_from(self, run: Run, time: float, elapsed: float) -> None:
-        """Settle what a run has done by its `cycle_end`, and go on from there."""
-        if elapsed > 0.0:
-            self._add_progress_at(run, time, elapsed)
 
     def measured(self, run: Run, after: float, until: float) -> tuple[FloatArray, FloatArray]:
         """Return the cycles of a run that ended in (after, until], as the job measures them.

@@ -1,17 +1,16 @@
 """One run from its configuration to its artefacts, in a folder of its own where it has one.
 
 A run is played more than once: in replications (`sim.simulation.precision`), at lower loads where
-its queue does not settle, and under other assumptions.
+its queue does not settle, and under other assumptions (`sim.simulation.assumptions`).
 """
 
 import logging
 import shutil
 import time
 from bisect import bisect_left
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
-from math import expm1, inf, log
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -29,10 +28,11 @@ from sim.results.formats import check_formats, write_formats
 from sim.results.metrics import summarise, whole_figures
 from sim.results.plots.style import write_svg
 from sim.results.provenance import KEEP, Identity, identity_of, input_files, why_again
-from sim.results.rows import EASY_PLUS, KEPT, number_of
+from sim.results.rows import EASY_PLUS, KEPT
 from sim.results.steady_state import STEADY, STEADY_LOAD, WINDOW, Figures, Trim
+from sim.simulation.assumptions import decisive
 from sim.simulation.build import with_menu
-from sim.simulation.precision import RESPONSE, Results, replicated, stopping_rule
+from sim.simulation.precision import Results, replicated, stopping_rule
 from sim.simulation.progress import Names
 from sim.simulation.recorded_schedule import is_recorded
 from sim.simulation.scene import Played, Scene, play, set_scene
@@ -40,7 +40,7 @@ from sim.sweeps.configurations import OWN_PREDICTOR
 from sim.sweeps.resume import mark_finished
 from workloads.arrivals import offered_load, scale_load
 from workloads.base import Trace
-from workloads.truth.options import TRUTH_KEYS, TruthOptions
+from workloads.truth.options import TruthOptions
 
 logger = logging.getLogger(__name__)
 FILLED = "missing_requested_time"
@@ -168,69 +168,6 @@ def step_between(config: Settings, jobs: int) -> dict[str, Any] | None:
     if not (jobs <= MOST_STEP_JOBS if asked is None else asked):
         return None
     return {**base, "predictor": config["predictor"]}
-
-
-ASSUMPTION, CHANGE = "assumption", "assumption_change"
-OTHERS: tuple[tuple[str, str, Settings], ...] = (
-    ("requests independent of the curves", "moldability", {"requests": "independent"}),
-    ("efficiencies of 0.5 in the median at the request", "moldability", {"efficiency": 0.5}),
-    ("efficiencies of 0.8 in the median at the request", "moldability", {"efficiency": 0.8}),
-    ("hidden sizes", "workload", {"size": "hidden"}),
-    ("exact requested times", "workload", {"estimates": "exact"}),
-)
-"""What else may be true: in words, the group of the configuration, and its keys."""
-
-
-def others(config: Settings) -> Iterator[tuple[str, dict[str, Any]]]:
-    """Yield configurations whose jobs differ in one assumption, each with its name in words."""
-    curves = config["moldability"]
-    for name, group, keys in OTHERS:
-        if any(key in config[group] and config[group][key] != keys[key] for key in keys):
-            yield name, {**config, group: {**config[group], **keys}}
-    if "share" in curves:
-        half = {**curves, "share": curves["share"] / 2}
-        yield "half as many moldable jobs", {**config, "moldability": half}
-        amdahl = yaml.safe_load((CONFIG_FOLDER / "moldability" / "amdahl.yaml").read_text())
-        kept = {key: curves[key] for key in TRUTH_KEYS if key in curves}
-        if amdahl["_target_"] != curves["_target_"]:
-            yield "curves by Amdahl's law", {**config, "moldability": amdahl | kept}
-
-
-def change(config: Settings, progress: Display, name: str) -> float | None:
-    """Return ln of the mean response over the baseline's; None where a queue does not settle."""
-    scene = set_scene(config, 0)
-    means = []
-    for parts in (config, config["baseline"]):
-        if progress.is_due():
-            progress.show(name, 0.0)
-        figures = summarise(play(config, parts, scene).outcome)
-        response = number_of(figures, RESPONSE)
-        if figures[STEADY] is False or not response:
-            return None
-        means.append(response)
-    return log(means[0] / means[1])
-
-
-def decisive(config: Settings, progress: Display = SILENT) -> Figures:
-    """Return which of `others` changes the first replication of a run most, and what it makes it.
-
-    Returns
-    -------
-    dict
-        ``assumption``, in words, and ``assumption_change``: the change of the mean response
-        against the baseline under it, a fraction, None where a queue does not settle then.
-        Empty where the run's own queue or its baseline's does not.
-    """
-    own = change(config, progress, "as assumed")
-    if own is None:
-        return {}
-    found, every = {}, list(others(config))
-    for place, (name, other) in enumerate(every):
-        with progress.part(place, len(every)):
-            found[name] = change(other, progress, name)
-    most = max(found, key=lambda name: abs((inf if (c := found[name]) is None else c) - own))
-    told = found[most]
-    return {ASSUMPTION: most, CHANGE: None if told is None else expm1(told)}
 
 
 LOADS = tuple(tenth / 10 for tenth in range(1, 10))

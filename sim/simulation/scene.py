@@ -160,9 +160,7 @@ class Played:
         return int((~self.outcome.counted).sum())
 
 
-def watchers(
-    asked: Settings, progress: Display, trace: Trace, truth: GroundTruth
-) -> tuple[Watcher, ...]:
+def watchers(asked: Settings, progress: Display, trace: Trace, truth: GroundTruth) -> list[Watcher]:
     """Return who watches the engine: a guard on progress, its display, a checker."""
     found: list[Watcher] = [ProgressGuard(asked["stall_events"], asked["stall_time"], trace, truth)]
     if progress is not SILENT:
@@ -171,7 +169,7 @@ def watchers(
         from sim.engine.invariants import Checker
 
         found.append(Checker())
-    return tuple(found)
+    return found
 
 
 def prepare(config: Settings, parts: Settings, scene: Scene, progress: Display = SILENT) -> Setup:

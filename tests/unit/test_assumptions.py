@@ -8,7 +8,7 @@ import sim
 from sim.composition import compose, configuration
 from sim.errors import ConfigError
 from sim.results.sentences import rests_sentence
-from sim.simulation import replay
+from sim.simulation import assumptions, replay
 
 JOBS = "workload.jobs=150"
 
@@ -40,7 +40,7 @@ def test_the_assumption_that_is_named_changes_the_outcome_most_as_its_own_run_sa
 
 def test_what_is_assumed_already_is_no_other_assumption() -> None:
     asked = ["moldability=amdahl", "moldability.efficiency=0.5", "workload.size=hidden"]
-    names = [name for name, _ in replay.others(configuration(asked))]
+    names = [name for name, _ in assumptions.others(configuration(asked))]
     assert names == [
         "requests independent of the curves",
         "efficiencies of 0.8 in the median at the request",
@@ -53,14 +53,14 @@ def test_a_queue_that_does_not_settle_under_another_assumption_changes_it_most(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     found = {"as assumed": -0.2, "one": -3.0, "two": None}
-    monkeypatch.setattr(replay, "others", lambda _: [("one", {}), ("two", {})])
-    monkeypatch.setattr(replay, "change", lambda config, messages, name: found[name])
-    figures = replay.decisive({})
+    monkeypatch.setattr(assumptions, "others", lambda _: [("one", {}), ("two", {})])
+    monkeypatch.setattr(assumptions, "change", lambda config, messages, name: found[name])
+    figures = assumptions.decisive({})
     assert figures == {"assumption": "two", "assumption_change": None}
     said = rests_sentence({"given_runs": 0, **figures})
     assert said.endswith("Under one other assumption tried (two) a queue does not settle.")
     found["as assumed"] = None
-    assert replay.decisive({}) == {}
+    assert assumptions.decisive({}) == {}
 
 
 @pytest.mark.fast

@@ -5,12 +5,13 @@ import pandas as pd
 import pytest
 from scipy import stats
 
+from benchmarks.results.regions import share_of_gain
 from sim.errors import ConfigError, StatisticsError
 from sim.results.artefacts import RUN
 from sim.results.metrics import batch_figures
 from sim.results.steady_state import batch_means
 from sim.simulation.precision import Objective, Precision
-from sim.statistics import compare, log_ratios, ratio_of_means, share_of_gain, t_interval
+from sim.statistics import compare, log_ratios, ratio_of_means, t_interval
 
 pytestmark = pytest.mark.fast
 
