@@ -10,6 +10,7 @@ import pytest
 from test_compare import fabricate, figures
 from test_report import FIGURES, tables
 
+from benchmarks.results.regions import share_of_gain
 from sim.compare import main
 from sim.report import answers as answering
 from sim.report import page
@@ -19,7 +20,7 @@ from sim.report.page import forest
 from sim.report.tables import curve_rows, difference_figures, difference_rows
 from sim.report.verdict import best_of, verdict
 from sim.results.steady_state import SAME_JOBS, partly_unsteady, replications_of, windows_sentences
-from sim.statistics import Comparison, Interval, compare, log_ratios, share_of_gain
+from sim.statistics import Comparison, Interval, compare, log_ratios
 
 pytestmark = pytest.mark.fast
 
