@@ -132,7 +132,7 @@ class Engine:
             **records.counters,
             "events": float(self._run["events"].item()),
             "looks": float(self._run["passes"].item()),
-            "predictor_queries": float(self.view.predictor._queries),
+            "predictor_queries": float(self.view.predictor._asked.queries),
             **self.resizer.counters(),
         }
         records = replace(records, counters=counters)

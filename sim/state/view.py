@@ -7,7 +7,7 @@ kept here.
 from collections.abc import Callable, Mapping, Sequence, Set
 from dataclasses import dataclass
 from functools import lru_cache
-from types import MappingProxyType
+from types import MappingProxyType, SimpleNamespace
 from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar, cast
 
 import numpy as np
@@ -122,7 +122,7 @@ class FeasibleCounts:
 
     def counts(self, job: int) -> IntArray:
         """Return every feasible count of the job, ascending."""
-        if (special := self.special(job)) is not None:
+        if (special := self._special.get(job)) is not None:
             return special
         least, largest = self._least[job], self._largest[job]
         if largest > self._all.size:
@@ -238,12 +238,13 @@ class ShownJobs:
 
     def arrive(self, jobs: Sequence[int]) -> None:
         """Show jobs that have arrived."""
+        columns = self._columns
         if len(jobs) > MANY:
-            places = np.array(jobs)
+            places, columns = np.array(jobs), []
             for name, column in self._written.items():
                 column[places] = self._known[name][places]
         for job in jobs:
-            for written, known in self._columns if len(jobs) <= MANY else ():
+            for written, known in columns:
                 written[job] = known[job]
             if (special := self.special(job)) is not None:
                 self._special[job] = special
@@ -336,7 +337,7 @@ class SeenPredictor(ReadAlone):
         self._known_counts = setting(predictor, "known_counts", None)
         self._single: dict[int, IntArray] = {}
         self._seen: dict[int, Support] = {}
-        self._queries = 0
+        self._asked = SimpleNamespace(queries=0)
 
     @property
     def learns(self) -> bool:
@@ -345,10 +346,9 @@ class SeenPredictor(ReadAlone):
 
     def _ask(self, job: int, counts: IntArray) -> FloatArray | None:
         """Return what the predictor says, which may not write into the counts."""
-        self._queries += 1
-        if counts.flags.writeable:
-            counts = sealed(counts)
-        return self._predictor.curve(job, counts)
+        self._asked.queries += 1
+        shown = sealed(counts) if counts.flags.writeable else counts
+        return self._predictor.curve(job, shown)
 
     def runtime(self, job: int, processors: int) -> float:
         """Return the believed runtime of what is left of a job at any count, in seconds.
@@ -396,7 +396,7 @@ class SeenPredictor(ReadAlone):
         """Return what of a job load slows down, as predicted; None if nobody says."""
         if self._parts is None:
             return None
-        self._queries += 1
+        self._asked.queries += 1
         return self._parts(job, counts)
 
     def support(self, job: int) -> Support:

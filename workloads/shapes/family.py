@@ -8,6 +8,7 @@ import re
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import ClassVar, Literal, Protocol, Self, runtime_checkable
 
 import numpy as np
@@ -135,9 +136,6 @@ class Shapes:
     rule: IntArray
     known: bool = True
     serial_assumed: BoolArray | None = None
-    _allowed: dict[int, IntArray | None] = field(
-        init=False, repr=False, compare=False, default_factory=dict
-    )
 
     def __len__(self) -> int:
         return len(self.rule)
@@ -164,12 +162,17 @@ class Shapes:
 
     def allowed(self, application: int) -> IntArray | None:
         """Return the sorted counts up to the machine's size it can run on; None if all."""
-        return self._of_rule(self.rule.item(application))
+        return self._allowed[self.rule.item(application)] if self._restricts else None
 
-    def _of_rule(self, rule: int) -> IntArray | None:
-        if rule not in self._allowed:
-            self._allowed[rule] = allowed_counts(self.rules[rule], self.processors)
-        return self._allowed[rule]
+    @cached_property
+    def _allowed(self) -> tuple[IntArray | None, ...]:
+        """The counts that each of the rules allows."""
+        return tuple(allowed_counts(rule, self.processors) for rule in self.rules)
+
+    @cached_property
+    def _restricts(self) -> bool:
+        """Whether any rule leaves counts out."""
+        return any(allowed is not None for allowed in self._allowed)
 
     def largest_useful(self, application: int) -> int:
         """Return the largest count worth using, at most the machine."""
@@ -196,7 +199,7 @@ class Shapes:
     def _restrictions(self, application: IntArray) -> Iterator[tuple[BoolArray, IntArray]]:
         """Yield whom a rule binds that leaves counts out, and the counts that it allows."""
         for rule in np.unique(self.rule[application]):
-            allowed = self._of_rule(int(rule))
+            allowed = self._allowed[rule]
             if allowed is not None:
                 yield self.rule[application] == rule, allowed
 

@@ -166,7 +166,7 @@ class Truth:
     def runtime_on(self, job: int, count: int) -> float:
         """Return T(count) of job index `job`, seconds, to the bit of `runtimes`."""
         row = self._row.item(job)
-        if self._table is None or not self._filled[row]:
+        if self._table is None or not self._filled.item(row):
             return self.runtimes(job, np.array([count])).item(0)
         ratio = self._table.item(row, count) / self._reference_g.item(job)
         return self._recorded.runtime.item(job) * ratio

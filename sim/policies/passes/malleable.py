@@ -603,7 +603,7 @@ class CompiledSharingRule(CompiledRule):
     def stretches(self, end_time: FloatArray) -> Stretches:
         """Return the stretches of all runs, in the order of their begins, when all have ended."""
         sharing, state, tally = self.memory, self._state, self.memory.tally[0]
-        self._engine.view.predictor._queries += int(tally["queries"])
+        self._engine.view.predictor._asked.queries += int(tally["queries"])
         made = _stretches_of(sharing)[: tally["stretches"]]
         made["over"][sharing.jobs["stretch"]] = end_time
         nodes = held_ranges(state, made["first_range"])

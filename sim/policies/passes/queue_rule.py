@@ -237,7 +237,7 @@ def believed_on(engine: Engine, counts: IntArray) -> FloatArray:
         return np.array([view.belief(*one) for one in enumerate(counts.tolist())])
     else:
         runtimes = engine.jobs.requested_time
-    view.predictor._queries += counts.size
+    view.predictor._asked.queries += counts.size
     return np.maximum(runtimes, LEAST_BELIEF)
 
 
@@ -329,7 +329,7 @@ class CompiledQueueRule(CompiledRule):
         number, counts = np.array([one.size for one in listed]), np.concatenate(listed)
         runtimes = work.runtimes_at(np.repeat(jobs, number), counts)
         believed = np.maximum(runtimes, LEAST_BELIEF)
-        view.predictor._queries += jobs.size
+        view.predictor._asked.queries += jobs.size
         if self._candidates is not None:
             serial = np.maximum(work.runtimes_at(jobs, np.ones_like(jobs)), LEAST_BELIEF)
             last = np.cumsum(number) - 1
