@@ -58,7 +58,7 @@ RULES: dict[str, Reallocation] = {
 
 def replay_changing(trace: Trace, records: Records) -> Callable[[], None]:
     """Return an action: bare SimPy lets jobs arrive, change and end as in the records."""
-    held = records.stretches
+    held = records.allocations
     order = np.lexsort((held.start_time, held.job))
     times = np.split(held.end_time[order], np.flatnonzero(np.diff(held.job[order])) + 1)
     submit = trace.jobs["submit_time"].to_numpy()
@@ -100,7 +100,7 @@ def measure(name: str, rule: Reallocation, jobs: int, rounds: int) -> dict:
         return simulate(Setup(trace, truth, policy, predictor, Dedicated(PROCESSORS)))
 
     records = engine()
-    changes = len(records.stretches.job) - jobs
+    changes = len(records.allocations.job) - jobs
     bare, ours = best_of(rounds, replay_changing(trace, records), engine)
     events = 2 * jobs + changes
     return {

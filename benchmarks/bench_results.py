@@ -19,7 +19,7 @@ from sim.results.lower_bounds import least_costs
 from sim.results.metrics import summarise
 from sim.results.outcome import outcome
 from sim.results.plots.pictures import schedule_figure
-from sim.state.records import Consultations, Records, Stretches
+from sim.state.records import Allocations, Predictions, Records
 from sim.sweeps.locks import locked
 from workloads.base import Trace
 
@@ -90,8 +90,8 @@ def lane_schedule(jobs, seed=1, load=0.9):
         for a, b in zip(first[begun].tolist(), (first + count - 1)[begun].tolist(), strict=True)
     ]
     zero = np.zeros(jobs, np.int64)
-    held = Stretches(begun, zero, start[begun], (start + runtime)[begun], count[begun], nodes)
-    asked = Consultations(
+    held = Allocations(begun, zero, start[begun], (start + runtime)[begun], count[begun], nodes)
+    asked = Predictions(
         begun,
         start[begun],
         count[begun],
@@ -158,7 +158,7 @@ def main() -> None:
     lap("tables")
     summary = summarise(run)
     lap("summary and bounds")
-    figure = schedule_figure(run.tables, records.processors, "lanes", records.stretches.nodes)
+    figure = schedule_figure(run.tables, records.processors, "lanes", records.allocations.nodes)
     lap("figure")
     with tempfile.TemporaryDirectory() as folder:
         write_run(Path(folder), {RUN: Artefacts(run.tables, summary, {})})

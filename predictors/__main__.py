@@ -21,7 +21,7 @@ import predictors
 from predictors.base import FloatArray, Predictor, Remark
 from predictors.cli.measurements import as_number, read_curves
 from predictors.cli.output import print_curves, print_report, save_plot, write_json, write_table
-from predictors.cli.report import Question, Report, build_report, default_targets
+from predictors.cli.report import CurveReport, Question, build_report, default_targets
 from predictors.cli.terminal import Display, PlainConsole
 from predictors.compiling import kernel_folder
 from predictors.errors import PredictorError
@@ -333,7 +333,7 @@ def _answer(options: argparse.Namespace) -> None:
 
 def _reported(
     options: argparse.Namespace, frame: pd.DataFrame, targets: FloatArray | None
-) -> Report:
+) -> CurveReport:
     """Fit the method to a curve, ask it everything, and draw it where that is wanted."""
     model: Any = METHODS[options.method](options).fit(_fitting_columns(frame, options))
     at, note = fixed_inputs(options, frame) if options.method in WITH_INPUTS else ({}, "")

@@ -22,7 +22,7 @@ LEAST_GAIN = 0.2
 """Share of a range's half-width in ln T that a run must be expected to take off to be worth it."""
 
 
-class Advice(NamedTuple):
+class NextRun(NamedTuple):
     """What to measure next.
 
     Attributes
@@ -50,7 +50,7 @@ def measure_next(
     most: float | None = None,
     free: bool = False,
     candidates: FloatArray | None = None,
-) -> Advice | None:
+) -> NextRun | None:
     """Say which count to measure next; None where it would tell little.
 
     Parameters
@@ -98,7 +98,7 @@ def measure_next(
     worth = narrowed.mean(axis=1) / (1.0 if free else cost)
     best = int(len(worth) - 1 - np.argmax(np.round(worth[::-1] / worth.max(), 9)))
     place = int(np.argmax(np.where(tells[best], narrowed[best], 0.0)))
-    return Advice(
+    return NextRun(
         int(candidates[best]),
         float(wanted[place]),
         float(np.exp(min(half[place], 50.0))),

@@ -18,7 +18,7 @@ from sim.results.durable import as_json, table_console, write_csv, write_whole
 from sim.results.metrics import mean
 from sim.results.sentences import backtest_folder, backtest_sentence
 from sim.site.candidate_schedules import expected_wait
-from sim.site.evidence import WHY, Advice, advice_of, asked_on, clock_time, walltimes, with_starts
+from sim.site.evidence import WHY, Proposal, advice_of, asked_on, clock_time, walltimes, with_starts
 from sim.site.site_logs import answered, composed, of_log, read_source
 from sim.site.site_pages import advice_rows, advice_sentences, write_advice_page
 from workloads.base import Trace, most_held
@@ -174,12 +174,12 @@ class Advised:
 
     Attributes
     ----------
-    rows : tuple of Advice
+    rows : tuple of Proposal
     figures : dict
         What ``advice.json`` says beside the rows.
     """
 
-    rows: tuple[Advice, ...]
+    rows: tuple[Proposal, ...]
     figures: dict[str, Any]
 
 
@@ -258,7 +258,7 @@ def _judged(later: pd.DataFrame, limits: pd.Series) -> dict[str, Any] | None:
     }
 
 
-def _with_starts(rows: list[Advice], jobs: Jobs, first: int, shown: Display) -> list[Advice]:
+def _with_starts(rows: list[Proposal], jobs: Jobs, first: int, shown: Display) -> list[Proposal]:
     """Return the rows with expected starts, replaying each count and time asked for once."""
     assert jobs.trace is not None
     trace = replace(jobs.trace, jobs=jobs.trace.jobs.iloc[:first])
@@ -269,7 +269,7 @@ def _with_starts(rows: list[Advice], jobs: Jobs, first: int, shown: Display) -> 
     return [with_starts(advice, starts) for advice in rows]
 
 
-def advice_frame(rows: Sequence[Advice]) -> pd.DataFrame:
+def advice_frame(rows: Sequence[Proposal]) -> pd.DataFrame:
     """Return the table of ``advice.csv``: a row an application, times in seconds.
 
     ``predicted``, ``low``, ``high``, ``walltime`` and ``expected_start`` (from submit to

@@ -87,7 +87,7 @@ def easy_plus(sides: Sequence[Side]) -> list[Side]:
 
 
 @dataclass(frozen=True)
-class Difference:
+class DifferenceColumn:
     """A column of differences between two columns of results."""
 
     heading: str
@@ -107,7 +107,7 @@ class Difference:
         return Text(text, "green" if part * row.better > 0 else "red")
 
 
-def compared(sides: Sequence[Side]) -> list[Difference]:
+def compared(sides: Sequence[Side]) -> list[DifferenceColumn]:
     """Return which columns are compared: those that differ in one thing, where there are such.
 
     Parameters
@@ -119,11 +119,11 @@ def compared(sides: Sequence[Side]) -> list[Difference]:
     if len(sides) < 2:
         return []
     if len(sides) == 2:
-        return [Difference("difference", *sides)]
+        return [DifferenceColumn("difference", *sides)]
     run, step, base = sides
     return [
-        Difference("change by policy", run, step),
-        Difference("change by runtime information", step, base),
+        DifferenceColumn("change by policy", run, step),
+        DifferenceColumn("change by runtime information", step, base),
     ]
 
 
@@ -166,7 +166,7 @@ def _named(columns: Sequence[Side], briefly: bool) -> list[list[str]]:
 
 
 def _cells(
-    row: Row, columns: Sequence[Side], apart: Sequence[Difference], bounds: bool
+    row: Row, columns: Sequence[Side], apart: Sequence[DifferenceColumn], bounds: bool
 ) -> list[Cell]:
     values = [side.figures.get(row.key) for side in columns]
     if row.bounded and bounds:

@@ -82,7 +82,7 @@ def play(
 
 def stretches_of(records: Records, job: int) -> list[tuple[float, int]]:
     """Return (begin, processors) of each stretch of a job."""
-    held = records.stretches
+    held = records.allocations
     return [
         (float(held.start_time[k]), int(held.processors[k]))
         for k in np.flatnonzero(held.job == job)

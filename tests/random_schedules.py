@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
-from sim.state.records import Consultations, Ranges, Records, Stretches
+from sim.state.records import Allocations, Predictions, Ranges, Records
 from workloads.base import Trace
 
 
@@ -177,7 +177,7 @@ def random_records(trace, truth, rng, processors, *, plain=False) -> Records:
         free[chosen] = ends
     rows.sort(key=lambda row: row[2])
     columns = list(zip(*rows, strict=True)) if rows else [()] * 6
-    stretches = Stretches(
+    allocations = Allocations(
         np.array(columns[0], np.int64),
         np.array(columns[1], np.int64),
         np.array(columns[2], float),
@@ -194,18 +194,18 @@ def random_records(trace, truth, rng, processors, *, plain=False) -> Records:
         end - run_start,
         status,
         restarts,
-        stretches,
-        _consultations(asked, truth, rng),
+        allocations,
+        _predictions(asked, truth, rng),
         {"looks": 2.0 * n, "starts": len(asked), "predictor_queries": 3.0 * n, "events": 4.0 * n},
         processors,
     )
 
 
-def _consultations(asked, truth, rng) -> Consultations:
+def _predictions(asked, truth, rng) -> Predictions:
     job = np.array([a[0] for a in asked], np.int64)
     nprocs = np.array([a[2] for a in asked], np.int64)
     factor = np.exp(rng.normal(0, 0.3, len(asked)))
-    return Consultations(
+    return Predictions(
         job,
         np.array([a[1] for a in asked], float),
         nprocs,

@@ -336,7 +336,7 @@ class Reading(NamedTuple):
     severity: int
 
 
-class Fit(NamedTuple):
+class PhaseFit(NamedTuple):
     """What was fitted to a phase with equal weights.
 
     Attributes
@@ -452,7 +452,7 @@ def residuals_of(
 
 
 @compiled
-def settled(fit: Fit, plain: bool, last: float) -> Selection:
+def settled(fit: PhaseFit, plain: bool, last: float) -> Selection:
     """Choose the instance that stands for the curve as a whole, whose last count is given."""
     ahead = np.array([AHEAD * last])
     return select(fit.instances, ahead, fit.floor, fit.balanced, plain, fit.unit, last)
@@ -465,7 +465,7 @@ def settle(
     scatter: tuple[IntArray, float, int, float],
     serial: float | None,
     plain: bool,
-) -> Fit:
+) -> PhaseFit:
     """Estimate the noise, and see how well the instance that stands for a phase meets it.
 
     Parameters
@@ -487,11 +487,11 @@ def settle(
     if np.isnan(floor):
         floor = noise_of(repeats, spread, degrees, residual, used)
     balanced = floor > 0.0 and used > PARAMETERS and residual < WELL_MET
-    fit = Fit(instances, unit_of(runtime, serial), floor, balanced, 0.0)
+    fit = PhaseFit(instances, unit_of(runtime, serial), floor, balanced, 0.0)
     chosen = settled(fit, plain, nprocs[-1]).chosen[0]
     residuals = residuals_of(instances, chosen, fit.unit, nprocs, runtime)
     worst = np.max(np.where(kept_weight > 0.0, np.abs(residuals), 0.0))
-    return Fit(instances, fit.unit, floor, balanced, worst)
+    return PhaseFit(instances, fit.unit, floor, balanced, worst)
 
 
 @compiled
@@ -499,7 +499,7 @@ def fit_phase(
     observed: tuple[FloatArray, FloatArray, FloatArray],
     scatter: tuple[IntArray, float, int, float],
     serial: float | None,
-) -> Fit:
+) -> PhaseFit:
     """Fit one curve with equal weights; see `settle`."""
     nprocs, runtime, kept_weight = observed
     instances = search_evenly(nprocs, runtime, kept_weight, AHEAD * nprocs[-1], serial)
@@ -510,7 +510,7 @@ def fit_phase(
 def answered(
     observed: tuple[FloatArray, FloatArray, FloatArray],
     serial: float | None,
-    fit: Fit,
+    fit: PhaseFit,
     factor: float,
     targets: FloatArray,
 ) -> FloatArray:
@@ -565,7 +565,7 @@ def open_severities(
 @compiled
 def graded(
     observed: tuple[FloatArray, FloatArray, FloatArray],
-    fit: Fit,
+    fit: PhaseFit,
     factor: float,
     phase: tuple[FloatArray, float, float],
     curve: tuple[FloatArray, IntArray, float, int],
@@ -576,7 +576,7 @@ def graded(
     Parameters
     ----------
     observed : tuple of numpy.ndarray
-    fit : Fit
+    fit : PhaseFit
     factor : float
         As `answered` takes them; the scale is fitted.
     phase : tuple

@@ -14,7 +14,7 @@ from predictors.adept.anomalies import AnomalousPoint, Metric
 from predictors.adept.fit import CODES, EXACT, LEAST, NOTE, NOTHING, SEVERITY, phases_of
 from predictors.adept.grid import Envelope
 from predictors.adept.layout import Feasible, Layout, read_layout
-from predictors.adept.phase import Answers, DowneyCurve, FitOptions, Phase, SearchName, fit_phases
+from predictors.adept.phase import Answers, FitOptions, Phase, PhaseCurve, SearchName, fit_phases
 from predictors.adept.reliability import curve_remarks, open_remarks, phase_remarks, point_remarks
 from predictors.adept.search import SERIAL_TIMES, Scale
 from predictors.base import BoolArray, FloatArray, IntArray, Remark
@@ -145,7 +145,7 @@ class Adept(CurveEstimator):
                 found[target] = grade, code if grade == UNUSABLE else ""
         return [found[target] for target in targets.tolist()]
 
-    def curve(self, nprocs: float | None = None) -> DowneyCurve:
+    def curve(self, nprocs: float | None = None) -> PhaseCurve:
         """Return one curve for all targets, for plots, knees and parameters.
 
         With steps it is the curve of the phase at `nprocs`; by default of the last.

@@ -15,7 +15,7 @@ from predictors.adept.fit import (
     AHEAD,
     LARGEST,
     LEAST,
-    Fit,
+    PhaseFit,
     Selection,
     answered,
     distance_weights,
@@ -39,7 +39,7 @@ from predictors.observations import ObservedCurve
 
 
 @dataclass(frozen=True)
-class DowneyCurve:
+class PhaseCurve:
     """A Downey instance whose times are seconds.
 
     Attributes
@@ -53,7 +53,7 @@ class DowneyCurve:
 
     Examples
     --------
-    >>> curve = DowneyCurve(A=60, sigma=1, serial_time=1200)
+    >>> curve = PhaseCurve(A=60, sigma=1, serial_time=1200)
     >>> curve.runtime([1, 200]).tolist(), curve.knee, round(curve.largest_at_efficiency(0.9), 2)
     ([1200.0, 20.0], 119.0, 14.33)
     """
@@ -92,7 +92,7 @@ _FAR = 4.0
 SearchName = Literal["exact", "grid"]
 
 
-def amdahl_curve(curve: ObservedCurve) -> DowneyCurve:
+def amdahl_curve(curve: ObservedCurve) -> PhaseCurve:
     """Return Amdahl's law as far as a Downey instance can follow it.
 
     A, of which nothing is known beyond the observations, is put at four times
@@ -103,11 +103,11 @@ def amdahl_curve(curve: ObservedCurve) -> DowneyCurve:
     share = law.serial_ / serial_time
     far = _FAR * float(curve.nprocs[-1])
     if 2.0 * share * far <= 1.0:
-        return DowneyCurve(far, 2.0 * share * far, serial_time)
+        return PhaseCurve(far, 2.0 * share * far, serial_time)
     sigma = min(share * far / max(1.0 - share, 1e-12), 3000.0)
     if sigma < 1.0:
-        return DowneyCurve(0.5 / share, 1.0, serial_time)
-    return DowneyCurve((far + sigma) / (1.0 + sigma), sigma, serial_time)
+        return PhaseCurve(0.5 / share, 1.0, serial_time)
+    return PhaseCurve((far + sigma) / (1.0 + sigma), sigma, serial_time)
 
 
 _TOO_FEW: Mapping[Scale, int] = {"free": 2, "serial": 1, "unit": 0}
@@ -183,7 +183,7 @@ class Phase:
         self.is_sparse = len(self.curve.nprocs) <= _TOO_FEW[self.options.scale]
 
     @cached_property
-    def fit(self) -> Fit:
+    def fit(self) -> PhaseFit:
         """The fit with equal weights, for the curve as a whole."""
         if self._plain:
             return self._settled(self._searched(*self._ahead))
@@ -202,7 +202,7 @@ class Phase:
         given = nan if floor is None else floor
         return curve.repeats, curve.scatter, curve.scatter_degrees_of_freedom, given
 
-    def _settled(self, instances: Instances) -> Fit:
+    def _settled(self, instances: Instances) -> PhaseFit:
         return settle(self._observed, instances, self._scatter, self._serial, self._plain)
 
     @cached_property
@@ -211,7 +211,7 @@ class Phase:
         return settled(self.fit, self._plain, self.curve.nprocs.item(-1))
 
     @cached_property
-    def fitted(self) -> DowneyCurve:
+    def fitted(self) -> PhaseCurve:
         """The instance that stands for the whole phase."""
         if self.lender is not None:
             lent = self.lender.fitted
@@ -219,7 +219,7 @@ class Phase:
         if self.is_sparse:
             return amdahl_curve(self.curve)
         serial_time, A, sigma = self.whole.answers[3:6, 0].tolist()
-        return DowneyCurve(A, sigma, serial_time)
+        return PhaseCurve(A, sigma, serial_time)
 
     @cached_property
     def residuals(self) -> FloatArray:

@@ -11,7 +11,7 @@ import pandas as pd
 from rich.console import Console, Group
 
 from predictors.base import FloatArray, Predictor, Remark
-from predictors.cli.report import EFFICIENT, Report, number
+from predictors.cli.report import EFFICIENT, CurveReport, number
 from predictors.cli.terminal import fitting_tables
 from predictors.plain import shown_plainly
 from predictors.remarks import UNUSABLE
@@ -30,7 +30,7 @@ UNITS = (("h", 3600.0), ("min", 60.0), ("s", 1.0))
 """Of the axis of a picture: the first in which every measured runtime is at least 1."""
 
 
-def print_report(report: Report, console: Console) -> None:
+def print_report(report: CurveReport, console: Console) -> None:
     """Write a report as a sentence, a table, figures and remarks."""
     for sentence in re.split(r"(?<=\.) (?=[A-Z\d])", report.answer):
         console.print(sentence, markup=False)
@@ -42,7 +42,7 @@ def print_report(report: Report, console: Console) -> None:
         console.print(line, markup=False)
 
 
-def _print_figures(report: Report, console: Console) -> None:
+def _print_figures(report: CurveReport, console: Console) -> None:
     console.print(_table(report, console.width))
     known = "measured" if report.serial_measured else "predicted"
     console.print(
@@ -60,7 +60,7 @@ def _print_figures(report: Report, console: Console) -> None:
         console.print(f"predicted efficiency of at least {least}: {text}")
 
 
-def print_curves(reports: dict[str, Report], console: Console, with_targets: bool) -> None:
+def print_curves(reports: dict[str, CurveReport], console: Console, with_targets: bool) -> None:
     """Write a line a curve: what to use, what to expect there and at targets, what to measure."""
     console.print(f"{len(reports)} curves; --curve K shows one of them.")
     console.print(f"Use: {EFFICIENT}. Runtimes with a grade are predicted.")
@@ -90,7 +90,7 @@ def print_curves(reports: dict[str, Report], console: Console, with_targets: boo
 
 
 def save_plot(
-    path: Path, model: Predictor, observed: FloatArray, runtime: FloatArray, report: Report
+    path: Path, model: Predictor, observed: FloatArray, runtime: FloatArray, report: CurveReport
 ) -> str:
     """Draw measurements, curve and range on logarithmic axes; return in which files.
 
@@ -122,7 +122,7 @@ def save_plot(
     return " and ".join(map(str, looks))
 
 
-def _table(report: Report, width: int) -> Group:
+def _table(report: CurveReport, width: int) -> Group:
     head = ["processors", "measured (s)", "predicted (s)", "range (s)", "speedup", "efficiency"]
     targets = (row for row in report.rows if not row.measured)
     ordered = [*report.measured, *targets, *report.advised]

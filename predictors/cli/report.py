@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from predictors.advice import SURE, Advice, feasible, measure_next
+from predictors.advice import SURE, NextRun, feasible, measure_next
 from predictors.base import FloatArray, Predictor, Remark
 from predictors.observations import observed_curve
 from predictors.remarks import CONTRADICTED, FAR_APART, SEVERITY, UNUSABLE, measure_between, worse
@@ -34,7 +34,7 @@ def number(value: float) -> str:
 
 
 @dataclass(frozen=True)
-class Row:
+class Predicted:
     """A prediction.
 
     Attributes
@@ -123,7 +123,7 @@ def orderable(observed: FloatArray, most: float) -> FloatArray:
     return np.asarray(counts[(counts >= observed.min()) & (counts <= most)], float)
 
 
-def best_uses(rows: Sequence[Row], one: float) -> tuple[Use, ...]:
+def best_uses(rows: Sequence[Predicted], one: float) -> tuple[Use, ...]:
     """Return the best count by each criterion, those alike in one.
 
     A count that was measured is never left for one that was measured slower or dearer; one that
@@ -135,7 +135,7 @@ def best_uses(rows: Sequence[Row], one: float) -> tuple[Use, ...]:
         EFFICIENT: _least(efficient, attrgetter("seconds")),
         CHEAPEST: _least(rows, attrgetter("cost")),
     }
-    criteria: dict[Row, list[str]] = {}
+    criteria: dict[Predicted, list[str]] = {}
     for criterion, row in best.items():
         if row is not None:
             criteria.setdefault(row, []).append(criterion)
@@ -147,7 +147,7 @@ def best_uses(rows: Sequence[Row], one: float) -> tuple[Use, ...]:
     )
 
 
-def _least(rows: Sequence[Row], figure: Callable[[Row], float]) -> Row | None:
+def _least(rows: Sequence[Predicted], figure: Callable[[Predicted], float]) -> Predicted | None:
     """Return the row of the least figure, the least count of those believed in that are alike."""
     measured = [row for row in rows if row.measured]
     believed = [row for row in rows if not row.measured]
@@ -159,7 +159,7 @@ def _least(rows: Sequence[Row], figure: Callable[[Row], float]) -> Row | None:
     return min(alike, key=lambda row: row.nprocs, default=best)
 
 
-def rival_of(uses: Sequence[Use], rows: Sequence[Row]) -> Row | None:
+def rival_of(uses: Sequence[Use], rows: Sequence[Predicted]) -> Predicted | None:
     """Return which count between measured ones may be faster than the fastest of these.
 
     None if what is advised as fastest was not measured.
@@ -228,7 +228,7 @@ class Question:
 
 
 @dataclass(frozen=True)
-class Report:
+class CurveReport:
     """The answer to the measurements of a curve.
 
     Attributes
@@ -238,10 +238,10 @@ class Report:
         which criterion, what to measure next.
     method : str
     observations : int
-    rows : tuple of Row
+    rows : tuple of Predicted
         Of the targets.
-    measured : tuple of Row
-    advised : tuple of Row
+    measured : tuple of Predicted
+    advised : tuple of Predicted
         Of counts to use or to measure next that are neither targets nor measured.
     serial_time : float
         Seconds on one processor, to which all speedups refer.
@@ -267,16 +267,16 @@ class Report:
         an efficiency end there.
     remarks : tuple of Remark
     measure_next : int or None
-    advice : Advice or None
+    advice : NextRun or None
         What that is expected to gain.
     """
 
     answer: str
     method: str
     observations: int
-    rows: tuple[Row, ...]
-    measured: tuple[Row, ...]
-    advised: tuple[Row, ...]
+    rows: tuple[Predicted, ...]
+    measured: tuple[Predicted, ...]
+    advised: tuple[Predicted, ...]
     serial_time: float
     serial_measured: bool
     parameters: dict[str, float]
@@ -289,7 +289,7 @@ class Report:
     declines_after: float | None
     remarks: tuple[Remark, ...]
     measure_next: int | None
-    advice: Advice | None
+    advice: NextRun | None
 
     def as_dict(self) -> dict[str, Any]:
         """Return the report as plain values for JSON."""
@@ -308,7 +308,7 @@ def default_targets(observed: FloatArray, most: float | None = None) -> FloatArr
 
 def build_report(
     method: str, model: Predictor, observed: FloatArray, runtime: FloatArray, question: Question
-) -> Report:
+) -> CurveReport:
     """Ask a model fitted to measured counts and seconds for everything that is reported."""
     asked, given = question.targets, question.counts
     named = given if asked is None else asked
@@ -345,7 +345,7 @@ def build_report(
     elif named is None and reach:
         also.append(np.floor(reach))
     matters: list[float] = []
-    advice: Advice | None = None
+    advice: NextRun | None = None
     for more, bound in (([], power), (also, reach)):
         matters += [count for count in (*wanted, *more) if count and (not end or count <= end)]
         within = end if bound is None else min(bound, end or bound)
@@ -379,7 +379,7 @@ def build_report(
     step = again or (int(rival.nprocs) if rival else advice.nprocs if advice else beside)
     spoken = [use.nprocs for use in uses] + ([float(step)] if step else [])
     others = np.array(sorted({*spoken} - {*row_of}) if given is None else [], float)
-    return Report(
+    return CurveReport(
         " ".join([*(said for said, _ in doubts), *told, *advised(uses, means), last]).rstrip(),
         method,
         len(observed),
@@ -404,13 +404,13 @@ def build_report(
 
 def _rows(
     model: Predictor, targets: FloatArray, one: float, level: float, means: Mapping[float, float]
-) -> tuple[Row, ...]:
+) -> tuple[Predicted, ...]:
     predicted = model.predict(targets)
     low, high = model.predict_range(targets, level)
     widths = np.ones(len(low)) if getattr(model, "grades_ranges", False) else np.sqrt(high / low)
     columns = (each.tolist() for each in (targets, predicted, low, high, widths))
     return tuple(
-        Row(n, t, a, b, one / t, one / t / n, _grade(model, n, w), n in means, means.get(n))
+        Predicted(n, t, a, b, one / t, one / t / n, _grade(model, n, w), n in means, means.get(n))
         for n, t, a, b, w in zip(*columns, strict=True)
     )
 
@@ -489,7 +489,7 @@ def _rise(means: Mapping[float, float], observed: FloatArray) -> list[Doubt]:
     return [(said, worst if is_once else None)]
 
 
-def _expected(rows: Sequence[Row]) -> list[str]:
+def _expected(rows: Sequence[Predicted]) -> list[str]:
     """Say what was measured at the first targets, or what to expect."""
     said = []
     for row in rows[:3]:
@@ -501,7 +501,7 @@ def _expected(rows: Sequence[Row]) -> list[str]:
     return said
 
 
-def _next(advice: Advice | None, rival: Row | None, alone: Mapping[float, float]) -> str:
+def _next(advice: NextRun | None, rival: Predicted | None, alone: Mapping[float, float]) -> str:
     """Say what to measure, as it may be faster, or for narrower ranges."""
     if rival is not None:
         return (

@@ -158,7 +158,7 @@ NO_INPUTS = InputScaling(np.empty(0), np.empty(0))
 
 
 @dataclass(frozen=True)
-class Members:
+class Methods:
     """Fitted methods.
 
     Attributes
@@ -244,7 +244,7 @@ def _complete(runs: TrainingRuns, form: Form) -> LogLogModel | None:
         return None
 
 
-def fit_members(runs: TrainingRuns, columns: IntArray) -> Members:
+def fit_members(runs: TrainingRuns, columns: IntArray) -> Methods:
     """Fit every method that the runs allow, to whole times; from one run up.
 
     `columns` are those of the methods in the memory of errors.
@@ -257,16 +257,16 @@ def fit_members(runs: TrainingRuns, columns: IntArray) -> Members:
 
 def members_of(
     curve: ObservedCurve, columns: IntArray, constants: Mapping[str, float] = NO_CONSTANTS
-) -> Members:
+) -> Methods:
     """Fit every method that times by count allow, a declining end left out."""
     evidence, told = Evidence(curve), (curve.reach, bool(curve.dropped), columns)
     kept = kernels.fit_measured(curve.nprocs, curve.runtime, *told)
     names = law_of(evidence.ordinary), LINE, CURVED
     present = tuple(names[row] for row in kept.present.tolist())
-    return Members(present, evidence.ordinary, (), constants, NO_INPUTS, evidence, kept)
+    return Methods(present, evidence.ordinary, (), constants, NO_INPUTS, evidence, kept)
 
 
-def _fit_with_inputs(runs: TrainingRuns) -> Members:
+def _fit_with_inputs(runs: TrainingRuns) -> Methods:
     """Fit where inputs vary: regressions see them, the others times at their medians."""
     line = _complete(runs, LINE)
     reference = np.median(runs.known[1:], axis=1)
@@ -287,7 +287,7 @@ def _fit_with_inputs(runs: TrainingRuns) -> Members:
     if curved is not None:
         voices[CURVED] = partial(on_runs, curved)
     methods, constants = tuple(voices), runs.constants
-    return Members(methods, curve, runs.inputs, constants, scaling, voices=tuple(voices.values()))
+    return Methods(methods, curve, runs.inputs, constants, scaling, voices=tuple(voices.values()))
 
 
 def law_of(curve: ObservedCurve) -> str:
@@ -337,7 +337,7 @@ class Consensus(InputEstimator):
 
     Attributes
     ----------
-    members_ : Members
+    members_ : Methods
         The fitted methods.
 
     Examples
@@ -383,7 +383,7 @@ class Consensus(InputEstimator):
         return seconds
 
     @cached_property
-    def members_(self) -> Members:
+    def members_(self) -> Methods:
         """The fitted methods."""
         return members_of(merged_curve(*self._runs), self._columns)
 
@@ -463,7 +463,7 @@ class Consensus(InputEstimator):
         members = self._fitted()
         return target_rows(members.inputs, members.constants, nprocs, inputs)
 
-    def _fitted(self) -> Members:
+    def _fitted(self) -> Methods:
         self.check_fitted(self._learned)
         return self.members_
 

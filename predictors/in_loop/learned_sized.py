@@ -40,7 +40,7 @@ were seen, from there on logarithms."""
 BEGIN, END, COMPARED, LEVELS, FOCI = range(5)
 """Places of `LatestRuns.span`."""
 LOW, HIGH, BY_PROPORTION, LEAST, MOST = range(5)
-"""Places of `Fit.limits`."""
+"""Places of `SizedFit.limits`."""
 NO_LOGARITHM = -4
 """A failure to fit: a runtime has no logarithm."""
 FOCUS_STEPS = 4.0
@@ -76,7 +76,7 @@ class LatestRuns(NamedTuple):
     span: IntArray
 
 
-class Fit(NamedTuple):
+class SizedFit(NamedTuple):
     """A fit to all runs, and what it was made of.
 
     Attributes
@@ -177,7 +177,7 @@ def renewed(latest, form, split):  # type: ignore[no-untyped-def]
     Returns
     -------
     failed : int
-    fit : Fit
+    fit : SizedFit
     grade : int
         Severity of what is said of the fit (`predictors.remarks.GRADES`).
     """
@@ -190,12 +190,12 @@ def renewed(latest, form, split):  # type: ignore[no-untyped-def]
     failed, way, why, _, done, _, uppers, columns = choose(known, runtime, splits, form, split)
     failed = failed if np.isfinite(log_time.sum()) else NO_LOGARITHM
     if failed != DETERMINED:
-        return failed, Fit(known, runtime, log_time, splits, np.empty((1, 0)), limits), 0
+        return failed, SizedFit(known, runtime, log_time, splits, np.empty((1, 0)), limits), 0
     coefficients = coefficients_of(uppers, columns, 1 if way < 0 else 2)
     grade = grade_of_fit(known, runtime, uppers, columns, coefficients)
     if why != 0 or done != 0:
         grade = max(grade, 1)
-    return failed, Fit(known, runtime, log_time, splits, coefficients, limits), grade
+    return failed, SizedFit(known, runtime, log_time, splits, coefficients, limits), grade
 
 
 @compiled
@@ -466,7 +466,7 @@ class SizedHistory:
         self._latest = latest_runs()
         self._counts: set[int] = set()
         self._fitted_at = 0
-        self._fit: Fit | None = None
+        self._fit: SizedFit | None = None
         self._failed = True
         self._grade = ""
         self._estimator: Regression | None = None

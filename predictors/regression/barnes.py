@@ -23,7 +23,7 @@ from predictors.regression.inputs import (
     without_constants,
 )
 from predictors.regression.loglog import (
-    Choice,
+    Chosen,
     Form,
     LogLogModel,
     Split,
@@ -39,13 +39,13 @@ class LogLogPredictor(InputEstimator):
 
     Attributes
     ----------
-    choice_ : Choice
+    choice_ : Chosen
         The model, how it splits the time, and why.
     runs_ : TrainingRuns
         What it was fitted to.
     """
 
-    choice_: Choice
+    choice_: Chosen
     runs_: TrainingRuns
     _learned = "choice_"
     _given: TrainingRuns

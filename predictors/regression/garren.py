@@ -13,7 +13,7 @@ from predictors.errors import POSITIVE_AND_FINITE, NotFittedError, PredictorErro
 from predictors.least_squares import cooks_distance
 from predictors.regression.barnes import LogLogPredictor
 from predictors.regression.inputs import OPTIONAL_INPUT, TrainingRuns, without_constants
-from predictors.regression.loglog import Choice, model_of, note_on_parts, refusal
+from predictors.regression.loglog import Chosen, model_of, note_on_parts, refusal
 from predictors.regression.loglog_kernels import DETERMINED, ROUNDING, linear_parts, region
 from predictors.regression.validation import choice_remarks, fit_remarks, focal_tolerance
 
@@ -82,7 +82,7 @@ def distance_weights(log_time: FloatArray, focal_time: float, half_width: float)
     return np.asarray(1.0 / (1.0 + distance * distance))
 
 
-def fit_linear(runs: TrainingRuns, weights: FloatArray | None) -> Choice:
+def fit_linear(runs: TrainingRuns, weights: FloatArray | None) -> Chosen:
     """Fit LT = b0 + b1·LP + Σ b·LX to the total, or to both parts of a split.
 
     Apart where communication is more than half of the time at the largest count.
@@ -94,9 +94,9 @@ def fit_linear(runs: TrainingRuns, weights: FloatArray | None) -> Choice:
         raise refusal(runs, failed, "linear")
     model = model_of(runs, uppers, np.full(2, len(runs.inputs) + 2), way)
     if way < 0:
-        return Choice(model, "total")
+        return Chosen(model, "total")
     why = "communication is more than half of the time at the largest count"
-    return Choice(model, runs.ways[way], why, note_on_parts(done, gap))
+    return Chosen(model, runs.ways[way], why, note_on_parts(done, gap))
 
 
 def influential_rows(

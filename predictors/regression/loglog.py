@@ -226,7 +226,7 @@ def refusal(runs: TrainingRuns, failed: int, form: Form) -> PredictorError:
 
 
 @dataclass(frozen=True)
-class Choice:
+class Chosen:
     """A chosen model and why.
 
     Attributes
@@ -285,13 +285,13 @@ def model_of(runs: TrainingRuns, uppers: FloatArray, columns: np.ndarray, way: i
     return LogLogModel(parts, runs.inputs, runs.known, coefficients)
 
 
-def ideal_model(runs: TrainingRuns) -> Choice:
+def ideal_model(runs: TrainingRuns) -> Chosen:
     """Fit runs of one count and size: beside them stands ideal scaling, as one run more."""
     table = np.column_stack([np.ones(runs.rows), runs.known[0], np.log2(runs.runtime)])
     upper = np.zeros((3, 3))
     upper[: min(3, runs.rows + 1)] = np.linalg.qr(np.vstack([table, [0.0, 1.0, -1.0]]), mode="r")
     part = time_part("total", upper, runs.rows + 1, 2, 2)
-    return Choice(LogLogModel((part,), (), runs.known, part.fit.coefficients[None, :]), "total")
+    return Chosen(LogLogModel((part,), (), runs.known, part.fit.coefficients[None, :]), "total")
 
 
 def is_single(runs: TrainingRuns) -> bool:
@@ -299,7 +299,7 @@ def is_single(runs: TrainingRuns) -> bool:
     return runs.levels.size == 1 and not runs.inputs
 
 
-def choose_model(runs: TrainingRuns, form: Form = "auto", split: Split = "auto") -> Choice:
+def choose_model(runs: TrainingRuns, form: Form = "auto", split: Split = "auto") -> Chosen:
     """Fit the total, or the split with the lowest weighted RMSE, by the paper's rules.
 
     A `PredictorError` says that the runs do not determine the coefficients, or have no split.
@@ -311,5 +311,5 @@ def choose_model(runs: TrainingRuns, form: Form = "auto", split: Split = "auto")
         raise refusal(runs, failed, form)
     model = model_of(runs, uppers, columns, way)
     if way < 0:
-        return Choice(model, "total")
-    return Choice(model, runs.ways[way], reason_of(why, share), note_on_parts(done, gap))
+        return Chosen(model, "total")
+    return Chosen(model, runs.ways[way], reason_of(why, share), note_on_parts(done, gap))

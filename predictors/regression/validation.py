@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike
 from predictors.base import FloatArray, Grade, Remark
 from predictors.errors import AT_LEAST_0, PredictorError
 from predictors.regression.inputs import TrainingRuns, counts_of
-from predictors.regression.loglog import Choice, Form, LogLogModel, Split, name_collinear
+from predictors.regression.loglog import Chosen, Form, LogLogModel, Split, name_collinear
 from predictors.regression.loglog_kernels import (
     DETERMINED,
     FALLING_WORK,
@@ -210,7 +210,7 @@ def fit_remarks(runs: TrainingRuns, model: LogLogModel) -> list[Remark]:
     return remarks + outlier_remarks(runs.dropped) + ignored_remarks(runs.ignored, "read")
 
 
-def choice_remarks(choice: Choice) -> list[Remark]:
+def choice_remarks(choice: Chosen) -> list[Remark]:
     """Say why parts were fitted apart, and what had to be done to them."""
     remarks = []
     if choice.why:

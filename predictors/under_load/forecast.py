@@ -34,7 +34,7 @@ _GAINS = np.array(GAINS)
 _ADAPTIVE = np.array(ADAPTIVE)
 
 
-class Rule(NamedTuple):
+class ForecastRule(NamedTuple):
     """Whose forecast is the answer.
 
     Attributes
@@ -51,7 +51,7 @@ class Rule(NamedTuple):
     by_squares: bool
 
 
-def series_without_values(number: int, rule: Rule) -> np.ndarray:
+def series_without_values(number: int, rule: ForecastRule) -> np.ndarray:
     """Return so many series before any value, a record each.
 
     Of each: how many values it has had and their sum, the newest of them as they came and in
@@ -238,7 +238,7 @@ def take(values, series, places, rule, before):  # type: ignore[no-untyped-def]
     series : numpy.ndarray
         As `series_without_values` returns it.
     places : numpy.ndarray of int
-    rule : Rule
+    rule : ForecastRule
     before : numpy.ndarray of float, shape (times, series)
         Where it writes what was forecast of each value.
     """
@@ -267,13 +267,13 @@ LATEST = 50
 """The span of the selector that `mae_50` follows alone."""
 
 
-def rule_of(selection: Selection = "mae_50") -> Rule:
+def rule_of(selection: Selection = "mae_50") -> ForecastRule:
     """Return the rule by which the mixture of forecasters answers; see `NwsMixture`."""
     if selection == "mae_50":
         spans, squared = np.array([LATEST]), np.array([False])
     else:
         spans, squared = np.array(SPANS * 2), np.repeat([True, False], len(SPANS))
-    return Rule(spans, squared, selection == "mse")
+    return ForecastRule(spans, squared, selection == "mse")
 
 
 class NwsMixture:

@@ -29,7 +29,7 @@ class LoadFileError(SimError):
 
 Series = dict[tuple[int, ...], FloatArray]
 """Rows (start, end, available) of each place, a node or an ordered pair of nodes, in order."""
-Row = tuple[int, tuple[int, ...], float, float, float]
+LoadRow = tuple[int, tuple[int, ...], float, float, float]
 """Line, place, start, end and available fraction."""
 
 
@@ -97,7 +97,7 @@ def _lines(path: Path) -> list[tuple[int, list[str]]]:
         raise LoadFileError(f"{path}: cannot be read as CSV ({why})") from error
 
 
-def _row(file: str, line: int, fields: dict[str, str], nodes: int) -> Row:
+def _row(file: str, line: int, fields: dict[str, str], nodes: int) -> LoadRow:
     """Check one line, and return it."""
     numbers: dict[str, float] = {}
 
@@ -123,7 +123,7 @@ def _row(file: str, line: int, fields: dict[str, str], nodes: int) -> Row:
     return line, place, start, end, numbers[value]
 
 
-def _collect(file: str, rows: list[Row]) -> tuple[Series, float, float]:
+def _collect(file: str, rows: list[LoadRow]) -> tuple[Series, float, float]:
     """Sort rows by place and time; refuse gaps and overlaps."""
     start, end = min(row[2] for row in rows), max(row[3] for row in rows)
     series: Series = {}

@@ -9,15 +9,15 @@ import numpy as np
 
 from predictors.base import Observation, setting
 from sim.engine.clock import ARRIVAL, END, Clock, EventNotice
-from sim.engine.event_list import CompiledPasses, EventList
+from sim.engine.event_manager import CompiledRun, EventManager
 from sim.engine.loop import INSTANTS, EmptyMemory, always_ask
 from sim.engine.protocols import Collaborator
 from sim.engine.resizing import Resizer
 from sim.engine.run_log import RunLog
 from sim.engine.runs_under_load import RunsUnderLoad
 from sim.engine.setup import Setup
-from sim.engine.watcher import Watched
-from sim.engine.work import EfficiencySensor, Work, followers, refuse_misfits, visible
+from sim.engine.watcher import RunSoFar
+from sim.engine.work import EfficiencySensor, TrueWork, followers, refuse_misfits, visible
 from sim.errors import PolicyError
 from sim.state.decisions import Preferences, Resize, Start, WakeAt
 from sim.state.machine_state import MachineState, Run
@@ -32,7 +32,7 @@ class Engine:
 
     Attributes
     ----------
-    compiled : CompiledPasses or None
+    compiled : CompiledRun or None
         None where passes are made in Python, or something happens that only Python knows.
     collaborators : list of Collaborator
         What is told of the run, each before the next.
@@ -40,7 +40,7 @@ class Engine:
         Whether more may happen at an instant because runs end there.
     """
 
-    compiled: CompiledPasses | None = None
+    compiled: CompiledRun | None = None
 
     def __init__(self, setup: Setup) -> None:
         trace, truth, machine = setup.trace, setup.truth, setup.machine
@@ -48,7 +48,7 @@ class Engine:
         self.machine = machine
         self.predictor = setup.predictor
         self.watchers = setup.watchers
-        self.work = Work(trace, truth, machine)
+        self.work = TrueWork(trace, truth, machine)
         self.clock = Clock()
         self._followers = followers(trace)
         self.jobs = visible(trace, truth)
@@ -61,7 +61,7 @@ class Engine:
             self.predictor.observe(observation)
             self.beliefs.note(observation.application, observation.nprocs)
         self.collaborators: list[Collaborator] = []
-        if (load := machine.outlook()) is not None:
+        if (load := machine.forecast()) is not None:
             self.collaborators.append(RunsUnderLoad(self, load))
         self.scheduler = setup.policy.begin(self.view)
         self.resizer = Resizer(self)
@@ -93,7 +93,7 @@ class Engine:
             requested_time=self.jobs.requested_time.astype(float),
             corrections=np.array(setting(self.predictor, "corrections", ()), float),
         )
-        self.event_list = EventList(state, state.tables, self.make_calendar())
+        self.event_manager = EventManager(state, state.tables, self.make_calendar())
         self.sensor = EfficiencySensor(self.work, state, setup.sensor_noise)
         state.processors_per_node = setup.machine.processors_per_node
         self._run = state.tables.run
@@ -118,8 +118,8 @@ class Engine:
         """Run until nothing is left to happen."""
         if self.compiled is None:
             nobody = EmptyMemory(WaitingQueue().tables)
-            self.event_list.bind(self.take_in, nobody, must_ask=always_ask)
-        self._run = self.event_list.tables.run
+            self.event_manager.bind(self.take_in, nobody, must_ask=always_ask)
+        self._run = self.event_manager.tables.run
         self.expect_next()
         self.clock.run_instants(self._instant)
         book = self.compiled or self.log
@@ -153,7 +153,7 @@ class Engine:
 
     def expect_next(self) -> None:
         """See to it that the clock stops when something happens next."""
-        following, expected = self.event_list.following, self._next
+        following, expected = self.event_manager.following, self._next
         is_due = expected is not None and expected.callbacks and expected.time <= following
         if following < np.inf and not is_due:
             self._next = EventNotice(self.clock, following, END, self._begin_instant)
@@ -161,7 +161,7 @@ class Engine:
     def _begin_instant(self, occurrence: Any) -> None:
         """Take in ends first where others hang on them at this instant."""
         if self.ends_first:
-            self._take_in_ends(self.event_list.end_runs(self.clock._now))
+            self._take_in_ends(self.event_manager.end_runs(self.clock._now))
 
     def _take_in_ends(self, ended: list[Run]) -> None:
         for run in ended:
@@ -225,20 +225,20 @@ class Engine:
         end : float
             Seconds, not before now.
         """
-        self.event_list.set_believed_end(run, end)
+        self.event_manager.set_believed_end(run, end)
         self.expect_next()
 
     # What is decided
 
     def _instant(self, now: float) -> None:
         """Take in what is in the books, each instant with its pass, up to a chance for Python."""
-        self.event_list.advance(now, self.clock.peek())
+        self.event_manager.advance(now, self.clock.peek())
         self._tell_progress()
         self.expect_next()
 
     def take_in(self, now: float) -> None:
         """Take in what is in the books of an instant, and make its pass."""
-        ended, expired, came = self.event_list.take_in()
+        ended, expired, came = self.event_manager.take_in()
         self._arrive([job for job in came if job not in self._dependent])
         if self._followers:
             self.state.arrived.sort()  # ties stand in the order of the trace
@@ -298,15 +298,15 @@ class Engine:
 
     def set_true_runtime(self, job: int, processors: int) -> None:
         """Put down what a job will take on the count that it has chosen."""
-        calendar = self.event_list.calendar
+        calendar = self.event_manager.calendar
         runtime = calendar.runtime[job] = self.work.runtime(job, processors)
         if self.kills:
             calendar.limit[job] = self.resizer.whole_limit(job, processors)
         self.sensor.measure(job, processors, runtime)
 
-    def _watched(self) -> Watched:
+    def _watched(self) -> RunSoFar:
         """Return what whoever watches may see."""
-        return Watched(self.view, self.scheduler, self.log)
+        return RunSoFar(self.view, self.scheduler, self.log)
 
     def _start(self, start: Start, now: float) -> None:
         job, processors, nodes, cost = start
@@ -350,6 +350,6 @@ class Engine:
         """Let a run end then, in this way, whatever was expected before."""
         self.endings[run.job] = ending
         if run.job in self.state.running:
-            self.event_list.set_true_end(run.job, end)
+            self.event_manager.set_true_end(run.job, end)
         else:
-            self.event_list.begin(run, end)
+            self.event_manager.begin(run, end)

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from sim.engine.protocols import AroundScheduler, Promise
-from sim.engine.watcher import Watched, Watcher
+from sim.engine.watcher import RunSoFar, Watcher
 from sim.errors import InvariantError
 from sim.state.availability import fewest_free, shadow_time
 from sim.state.decisions import Decision
@@ -45,13 +45,13 @@ class Checker(Watcher):
         self._reserved: dict[int, list[Any]] = {}
         self._has_changed = self._may_delay = self._is_excused = False
 
-    def decided(self, engine: Watched, decisions: Sequence[Decision]) -> None:
+    def decided(self, seen: RunSoFar, decisions: Sequence[Decision]) -> None:
         """Check what Python sees, and note what lets reservations move, before ends do."""
-        view, (scheduler, promise) = engine.view, self._promise(engine)
+        view, (scheduler, promise) = seen.view, self._promise(seen)
         believed = [(r.believed_end, r.job, r.processors) for r in view.running.values()]
         believed += [(end, -1 - node, width) for node, (end, width) in view.machine.outages.items()]
         in_step = sorted(believed) == view.believed_ends.rows()
-        _require(in_step, engine, "expected ends are out of step")
+        _require(in_step, seen, "expected ends are out of step")
         changes, moved = view.changes, view.changes.moved_ends.items()
         has_grown = any(run.believed_end > before for run, before in moved)
         has_grown |= bool(changes.revised or changes.outages_changed)
@@ -62,9 +62,9 @@ class Checker(Watcher):
             excused = excused or rule.shrinks_unasked or scheduler.lends_otherwise
             self._is_excused = excused or lending._keeps_otherwise or _is_slowed(view, scheduler)
 
-    def passed(self, engine: Watched) -> None:
+    def passed(self, seen: RunSoFar) -> None:
         """Check what a pass leaves, and what started or was resized in it."""
-        view, state, before = engine.view, engine.view._tables, self._runs
+        view, state, before = seen.view, seen.view._tables, self._runs
         jobs = [job for job in view.believed_ends.job.tolist() if job >= 0]
         start, held = state.start_time[jobs].tolist(), state.processors[jobs].tolist()
         self._runs = dict(zip(jobs, zip(start, held, strict=True), strict=True))
@@ -73,30 +73,30 @@ class Checker(Watcher):
         started.sort(key=state.end_sequence.item)
         self._area += self._busy * (view.now - self._last_pass)
         self._last_pass, self._busy = view.now, sum(held)
-        self._check_processors(engine, jobs)
-        self._check_beliefs(engine, jobs, changed)
-        self._check_counts(engine, changed, started)
+        self._check_processors(seen, jobs)
+        self._check_beliefs(seen, jobs, changed)
+        self._check_counts(seen, changed, started)
         self._has_changed = any(view.malleable[job] for job in changed)
-        scheduler, promise = self._promise(engine)
+        scheduler, promise = self._promise(seen)
         checks = {"head": self._check_head, "fit": self._check_fit}
         if promise is not None:
-            checks.get(promise, self._check_reservations)(engine, scheduler, started)
+            checks.get(promise, self._check_reservations)(seen, scheduler, started)
 
-    def finished(self, engine: Watched) -> None:
+    def finished(self, seen: RunSoFar) -> None:
         """Check the books when nothing is left to happen."""
-        if (engine.view.believed_ends.job >= 0).any():
+        if (seen.view.believed_ends.job >= 0).any():
             raise InvariantError("the run is over but processors are still held")
-        self._check_processors(engine, [])
-        stretches = engine.records.stretches
-        held = float(((stretches.end_time - stretches.start_time) * stretches.processors).sum())
+        self._check_processors(seen, [])
+        own = seen.records.allocations
+        held = float(((own.end_time - own.start_time) * own.processors).sum())
         if not np.isclose(held, self._area, rtol=1e-9, atol=1e-6):
             raise InvariantError(
-                f"stretches hold {held} processor-seconds; the machine was busy for {self._area}"
+                f"allocations hold {held} processor-seconds; the machine was busy for {self._area}"
             )
 
-    def _promise(self, engine: Watched) -> tuple[Any, Promise | None]:
+    def _promise(self, seen: RunSoFar) -> tuple[Any, Promise | None]:
         """Return the scheduler behind those that add to what it decides, and what it promises."""
-        scheduler = engine.scheduler
+        scheduler = seen.scheduler
         while isinstance(scheduler, AroundScheduler):
             self._may_delay |= scheduler.may_delay
             scheduler = scheduler.inner
@@ -104,12 +104,12 @@ class Checker(Watcher):
         kept = getattr(getattr(scheduler, "inner", None), "promise", None)
         return scheduler, promise if promise != "lent" or kept in ("starts", "ends") else None
 
-    def _check_processors(self, engine: Watched, jobs: list[int]) -> None:
-        view, state = engine.view, engine.view._tables
+    def _check_processors(self, seen: RunSoFar, jobs: list[int]) -> None:
+        view, state = seen.view, seen.view._tables
         held, ranges = list(view.machine.idle()), ranges_of(state)
         for job in jobs:
             nodes = ranges[state.first_range[job] : state.last_range[job]].tolist()
-            _require(count_processors(nodes) == state.processors[job], engine, "miscounted run")
+            _require(count_processors(nodes) == state.processors[job], seen, "miscounted run")
             held += nodes
         width = view.machine.processors_per_node
         for first in [node * width for node in view.machine.outages]:
@@ -117,38 +117,38 @@ class Checker(Watcher):
         following = 0
         for low, high in [*sorted(held), (view.processors, view.processors)]:
             what = "held twice" if low < following else "neither held nor free"
-            _require(low == following, engine, f"processor {min(low, following)} is {what}")
+            _require(low == following, seen, f"processor {min(low, following)} is {what}")
             following = high + 1
-        _require(count_processors(view.machine.idle()) == view.free, engine, "free count is wrong")
+        _require(count_processors(view.machine.idle()) == view.free, seen, "free count is wrong")
 
-    def _check_beliefs(self, engine: Watched, jobs: list[int], changed: list[int]) -> None:
+    def _check_beliefs(self, seen: RunSoFar, jobs: list[int], changed: list[int]) -> None:
         """Check who holds processors until when; a run that has just changed may end now."""
-        state, rows = engine.view._tables, engine.view.believed_ends.rows()
+        state, rows = seen.view._tables, seen.view.believed_ends.rows()
         ends, held = state.believed_end[jobs].tolist(), state.processors[jobs].tolist()
         in_step = [row for row in rows if row[1] >= 0] == [*zip(ends, jobs, held, strict=True)]
         in_step = in_step and rows == sorted(rows) and state.run["running"] == len(jobs)
-        _require(in_step, engine, "expected ends are out of step")
-        ahead = all(end > engine.view.now for end, job, _ in rows if job not in changed)
-        _require(ahead, engine, "an expected end has passed")
+        _require(in_step, seen, "expected ends are out of step")
+        ahead = all(end > seen.view.now for end, job, _ in rows if job not in changed)
+        _require(ahead, seen, "an expected end has passed")
 
-    def _check_counts(self, engine: Watched, changed: list[int], started: list[int]) -> None:
-        view = engine.view
+    def _check_counts(self, seen: RunSoFar, changed: list[int], started: list[int]) -> None:
+        view = seen.view
         for job in changed:
             processors, (least, largest) = self._runs[job][1], view.extremes(job)
             feasible = least <= processors <= largest
             if job in started:
-                _require(view.submit_time[job] <= view.now, engine, f"job {job} starts early")
+                _require(view.submit_time[job] <= view.now, seen, f"job {job} starts early")
                 feasible = feasible or processors == view.requested_processors[job]
                 what = f"job {job} starts on {processors}, outside {least} to {largest}"
             else:
                 counts = view._feasible.special(job)
-                _require(view.malleable[job], engine, f"job {job} is resized but not malleable")
+                _require(view.malleable[job], seen, f"job {job} is resized but not malleable")
                 feasible = feasible and (counts is None or processors in counts)
                 what = f"job {job} goes on with {processors} processors, not feasible"
-            _require(feasible, engine, what)
+            _require(feasible, seen, what)
 
-    def _check_head(self, engine: Watched, scheduler: Any, started: list[int]) -> None:
-        view, queue = engine.view, scheduler.queue
+    def _check_head(self, seen: RunSoFar, scheduler: Any, started: list[int]) -> None:
+        view, queue = seen.view, scheduler.queue
         queue.see()
         if queue.waiting == 0:
             return
@@ -160,9 +160,9 @@ class Checker(Watcher):
         promised, _ = shadow_time(others, free, wanted, view.now)
         kept, _ = shadow_time(ends, view.free, wanted, view.now)
         moves = f"backfilling moves the start of job index {queue.job.item(place)}"
-        _require(kept <= promised, engine, f"{moves} from {promised} to {kept}")
+        _require(kept <= promised, seen, f"{moves} from {promised} to {kept}")
 
-    def _check_reservations(self, engine: Watched, scheduler: Any, started: list[int]) -> None:
+    def _check_reservations(self, seen: RunSoFar, scheduler: Any, started: list[int]) -> None:
         """Check that reservations fit together, and move later only with an excuse.
 
         Under reallocation: those that conservative backfilling makes on what malleable jobs keep.
@@ -175,25 +175,25 @@ class Checker(Watcher):
         rows = [*zip(*(column.tolist() for column in columns), strict=True)]
         self._reserved = {job: reserved for job, *reserved in rows}
         kept = [(row, before[row[0]]) for row in rows if row[0] in before]
-        excused = self._is_excused or bool(engine.view._tables.run["expired_now"].item())
+        excused = self._is_excused or bool(seen.view._tables.run["expired_now"].item())
         excused |= any(n == old[1] and seconds > old[2] for (*_, n, seconds), old in kept)
         for (job, start, _, runtime), old in () if excused else kept:
             last, now = old[0] + is_open * old[2], start + is_open * runtime
             moved = f"from {last} to {now}" if is_lent else "later"
             keeps = now <= last or (is_lent and now <= last + _ROUNDING * (1 + abs(last)))
-            _require(keeps, engine, f"the reservation of job index {job} moved {moved}")
+            _require(keeps, seen, f"the reservation of job index {job} moved {moved}")
         if not is_lent:
-            _require_fit(engine, self._reserved.values())
+            _require_fit(seen, self._reserved.values())
 
-    def _check_fit(self, engine: Watched, scheduler: Any, started: list[int]) -> None:
+    def _check_fit(self, seen: RunSoFar, scheduler: Any, started: list[int]) -> None:
         """Check that reservations of open counts and all that runs or starts fit together."""
-        if engine.view.free + sum(self._runs[job][1] for job in started) == 0:
+        if seen.view.free + sum(self._runs[job][1] for job in started) == 0:
             return  # and none is made
         scheduler.queue.see()
         reserved = scheduler.reserved_starts()
         for job, (start, _, _) in reserved.items():
-            _require(start > engine.view.now, engine, f"job index {job} is reserved in the past")
-        _require_fit(engine, reserved.values())
+            _require(start > seen.view.now, seen, f"job index {job} is reserved in the past")
+        _require_fit(seen, reserved.values())
 
 
 def _is_slowed(view: View, scheduler: Any) -> bool:
@@ -208,13 +208,13 @@ def _is_slowed(view: View, scheduler: Any) -> bool:
     )
 
 
-def _require(holds: bool, engine: Watched, what: str) -> None:
+def _require(holds: bool, seen: RunSoFar, what: str) -> None:
     if not holds:
-        raise InvariantError(f"t={engine.view.now}: {what}")
+        raise InvariantError(f"t={seen.view.now}: {what}")
 
 
-def _require_fit(engine: Watched, reserved: Collection[Any]) -> None:
+def _require_fit(seen: RunSoFar, reserved: Collection[Any]) -> None:
     """Require that reservations and all that runs fit together at any instant."""
-    view, ends = engine.view, engine.view.believed_ends.rows()
+    view, ends = seen.view, seen.view.believed_ends.rows()
     left = fewest_free([(end, count) for end, _, count in ends], view.free, reserved, view.now)
-    _require(left >= 0, engine, "reservations do not fit together")
+    _require(left >= 0, seen, "reservations do not fit together")

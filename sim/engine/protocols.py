@@ -6,7 +6,7 @@ from typing import Any, Literal, Protocol
 from predictors.base import Explanation, FloatArray, IntArray
 from sim.state.decisions import Decision
 from sim.state.machine_state import Run
-from sim.state.records import Records, Stretches
+from sim.state.records import Allocations, Records
 from sim.state.run_state import State
 from sim.state.view import View
 
@@ -97,7 +97,7 @@ class CompiledRule(Protocol):
     ----------
     asks_at_arrivals : bool
         Whether jobs that arrive choose in Python, which sees the state by the view.
-    offered : tuple of numpy.ndarray of int, shape (c,), or None
+    menu : tuple of numpy.ndarray of int, shape (c,), or None
         Jobs and counts that each may choose from in compiled code; there from `begin` on.
     changes_counts : bool
         Whether malleable jobs may go on with other counts.
@@ -110,7 +110,7 @@ class CompiledRule(Protocol):
     """
 
     asks_at_arrivals: bool = False
-    offered: tuple[IntArray, IntArray] | None = None
+    menu: tuple[IntArray, IntArray] | None = None
     changes_counts: bool = False
     functions: Mapping[str, Any]
     memory: Any
@@ -127,8 +127,8 @@ class CompiledRule(Protocol):
         """Take in what happened since, when nothing is left to happen; nothing by default."""
         return
 
-    def stretches(self, end_time: FloatArray) -> Stretches | None:
-        """Return the stretches of all runs, of which the ends are given, if they are not whole."""
+    def allocations(self, end_time: FloatArray) -> Allocations | None:
+        """Return the allocations of all runs, which end then, if they are not whole."""
         return None
 
 

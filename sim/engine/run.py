@@ -5,7 +5,7 @@ import gc
 from predictors.base import setting
 from sim.engine.clock import gc_paused
 from sim.engine.engine import Engine
-from sim.engine.event_list import CompiledPasses
+from sim.engine.event_manager import CompiledRun
 from sim.engine.protocols import acts_as
 from sim.engine.setup import Setup
 from sim.machine.base import Dedicated
@@ -49,7 +49,7 @@ def simulate(setup: Setup) -> Records:
     return records
 
 
-def compiled_passes(engine: Engine) -> CompiledPasses | None:
+def compiled_passes(engine: Engine) -> CompiledRun | None:
     """Return the compiled passes of an engine that is about to begin.
 
     None if its scheduler's passes are not compiled, or something in the run needs Python.
@@ -62,4 +62,4 @@ def compiled_passes(engine: Engine) -> CompiledPasses | None:
     )
     begin = getattr(engine.scheduler, "compiled_rule", None)
     rule = None if needs_python or begin is None else begin(engine)
-    return None if rule is None else CompiledPasses(engine, rule)
+    return None if rule is None else CompiledRun(engine, rule)

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from predictors.base import Explanation, FloatArray, RuntimePredictor
 from sim.state.machine_state import MachineState, Run, rewrite
 from sim.state.processors import held_ranges
-from sim.state.records import Consultations, Records, Stretches
+from sim.state.records import Allocations, Predictions, Records
 
 
 class GrowingTable:
@@ -49,7 +49,7 @@ EXPLANATION = np.dtype([*zip(Explanation._fields, ("O", "i8", "O", "O", "i8", "f
 
 
 def explained(found: list[Explanation], runs: int) -> dict[str, Any]:
-    """Return what beliefs rest on, one a run or one for all, as columns of consultations."""
+    """Return what beliefs rest on, one a run or one for all, as columns of predictions."""
     rows = np.array(found, EXPLANATION)
     kept = (name for name in Explanation._fields if name != "code")
     return {name: np.broadcast_to(rows[name], runs) for name in kept}
@@ -83,7 +83,7 @@ class RunLog:
         self._status = [""] * jobs
         self._runs = GrowingTable("qqdqdb")  # job, number, start, processors, belief, decided
         self._rests_on: list[Explanation] = []
-        self._stretches = GrowingTable("qdqq")  # run, start, processors, where its ranges begin
+        self._allocations = GrowingTable("qdqq")  # run, start, processors, where its ranges begin
         self._stretch_end = array("d")
 
     def start(
@@ -102,7 +102,7 @@ class RunLog:
     def _stretch(self, run: Run, now: float) -> None:
         """Note what a run holds from now on."""
         first = self._state.tables.first_range.item(run.job)
-        stretch = self._stretches.add(self._last_run[run.job], now, run.processors, first)
+        stretch = self._allocations.add(self._last_run[run.job], now, run.processors, first)
         rewrite(run, stretch=stretch)
         self._stretch_end.append(now)
 
@@ -133,8 +133,8 @@ class RunLog:
         last = np.frombuffer(self._last_run, np.int64)
         run_job, run_number, run_start, run_processors, run_belief, decided = self._runs.arrays()
         said = self._rests_on or [predictor.explain(run_job.item(0), run_processors.item(0))]
-        run, start, processors, first = self._stretches.arrays()
-        stretches = Stretches(
+        run, start, processors, first = self._allocations.arrays()
+        allocations = Allocations(
             job=run_job[run],
             run=run_number[run],
             start_time=start,
@@ -144,7 +144,7 @@ class RunLog:
         )
         first_start, end = np.empty((2, last.size))
         first_start[run_job[::-1]] = run_start[::-1]  # of equal indices the last stands
-        end[stretches.job] = stretches.end_time
+        end[allocations.job] = allocations.end_time
         return Records(
             submit_time=submit,
             start_time=first_start,
@@ -154,8 +154,8 @@ class RunLog:
             believed_runtime=run_belief[last],
             status=self._status,
             restarts=np.frombuffer(self.restarts, np.int64),
-            stretches=stretches,
-            consultations=Consultations(
+            allocations=allocations,
+            predictions=Predictions(
                 job=run_job,
                 time=run_start,
                 nprocs=run_processors,

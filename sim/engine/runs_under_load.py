@@ -24,7 +24,7 @@ TOLERANCE = 0.05
 """A belief stands while the new remaining time is within this share of it."""
 
 
-class ReadOnly:
+class PublicNames:
     """What others write to, as it may be handed out: its public names, which are read alone.
 
     Parameters
@@ -65,7 +65,7 @@ class RunsUnderLoad(Collaborator):
         self._view: View = engine.view
         self._load = load
         self._move: Callable[[Run, float], None] = engine.move_believed_end
-        state, shown = engine.state, cast("LoadForecast", ReadOnly(load))
+        state, shown = engine.state, cast("LoadForecast", PublicNames(load))
         load.free_processors = lambda: as_numbers(state.idle())
         load.now, load.picks_fastest = engine.submit.item(0), engine.preferences.picks_fastest
         state.load, asking = shown, provider(engine.predictor, NeedsLoad)

@@ -9,7 +9,7 @@ from sim.state.view import View
 from workloads.base import BoolArray
 
 
-class Watched(NamedTuple):
+class RunSoFar(NamedTuple):
     """What is seen of an engine at a pass, which tells of nothing to come.
 
     Attributes
@@ -39,10 +39,10 @@ class Watcher:
 
     needs_passes = False
 
-    def decided(self, engine: Watched, decisions: Sequence[Decision]) -> None:
+    def decided(self, seen: RunSoFar, decisions: Sequence[Decision]) -> None:
         """Be told what a policy decided in Python, before any of it is done."""
 
-    def passed(self, engine: Watched) -> None:
+    def passed(self, seen: RunSoFar) -> None:
         """Be told that a pass was carried out."""
 
     def is_due(self) -> bool:
@@ -52,5 +52,5 @@ class Watcher:
     def progressed(self, now: float, queued: int, over: BoolArray) -> None:
         """Be told how many jobs wait and which are over."""
 
-    def finished(self, engine: Watched) -> None:
+    def finished(self, seen: RunSoFar) -> None:
         """Be told that nothing is left to happen."""

@@ -18,7 +18,7 @@ from sim.state.run_steps import by_job
 from workloads.base import GroundTruth, Tabled, TellsOneRuntime, Trace
 
 
-class Work:
+class TrueWork:
     """The work of the jobs, in shares of the whole: 0 at the start, 1 at the end.
 
     A share is done at the rate 1 / T(n) that the ground truth gives for the
@@ -228,13 +228,13 @@ class EfficiencySensor:
 
     Parameters
     ----------
-    work : Work
+    work : TrueWork
     state : MachineState
         Where measurements are written down.
     noise : SensorNoise
     """
 
-    def __init__(self, work: Work, state: MachineState, noise: SensorNoise) -> None:
+    def __init__(self, work: TrueWork, state: MachineState, noise: SensorNoise) -> None:
         self._work, self._state = work, state
         self._key, self._spread = noise
         self._number: dict[int, int] = {}

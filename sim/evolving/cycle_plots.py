@@ -68,7 +68,7 @@ class CycleSeries(NamedTuple):
 
 def chosen_jobs(records: Records, scene: EvolvingScene) -> list[int]:
     """Return jobs to draw: of each deck and count the first that ran in one go."""
-    held = records.stretches
+    held = records.allocations
     pieces = np.bincount(held.job, minlength=len(records.submit_time))
     found: dict[tuple[int, int], int] = {}
     for job in np.flatnonzero(pieces == 1).tolist():
@@ -83,8 +83,8 @@ def cycle_series(
 ) -> CycleSeries:
     """Return the cycles of a job that ran in one go, as it measured and predicted them."""
     run, count = scene.runs.run(job - scene.before), int(records.allocated[job])
-    row = int(np.flatnonzero(records.stretches.job == job)[0])
-    nodes = records.stretches.nodes[row]
+    row = int(np.flatnonzero(records.allocations.job == job)[0])
+    nodes = records.allocations.nodes[row]
     held = nodes_of(nodes, machine.processors_per_node)
     total = float(truth.runtimes(job, np.array([count]))[0])
     attempt = Attempt(scene.saving, run, count, total, len(held))

@@ -117,7 +117,7 @@ class Recovery(Collaborator):
             counters["resubmissions"] = float(self._resubmitted.total())
         number = len(self._engine.submit)
         evolving = np.array([self.work.evolves(job) for job in range(number)], np.bool_)
-        held, status = records.stretches, np.array(records.status)
+        held, status = records.allocations, np.array(records.status)
         again = (held.run < records.restarts[held.job]) | (status[held.job] == "failed")
         area = (held.end_time - held.start_time) * held.processors * again
         lost = np.bincount(held.job, area, minlength=number)
@@ -135,7 +135,7 @@ class Recovery(Collaborator):
 
     def interrupt(self, run: Run) -> None:
         """End a run before its time; its job goes on from its checkpoint, or from zero."""
-        self._engine.event_list.take_off(run)
+        self._engine.event_manager.take_off(run)
         self.work.over(run, self._clock._now)
         self._engine.log.interruptions += 1
         self._queue_again(run)
@@ -260,7 +260,7 @@ class Recovery(Collaborator):
         end = self.work.stop(run, now)
         if end is None:
             self.interrupt(run)
-        elif end < engine.event_list.calendar.end_time.item(run.job):
+        elif end < engine.event_manager.calendar.end_time.item(run.job):
             self._expect_outcome(run, end, "stopped")
             self._follow_no_longer(run)
             engine.move_believed_end(run, end)
@@ -343,7 +343,7 @@ class NodeOutages(Collaborator):
         """Let a node fail or come back; stop when no job is left, or none can start."""
         engine = self._engine
         all_ended = engine.log.ended == len(engine.submit)
-        down, following = engine.state.outages, engine.event_list.following
+        down, following = engine.state.outages, engine.event_manager.following
         nothing_else = not (engine.clock._queue or down or following < inf)
         if all_ended or nothing_else:
             return

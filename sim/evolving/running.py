@@ -23,8 +23,8 @@ from sim.errors import PolicyError
 from sim.evolving.settings import EvolvingScene
 from sim.evolving.stages import Stages
 from sim.state.decisions import Decision, Grant, Refuse
-from sim.state.machine_state import Request, Run
-from sim.state.records import Asked, Records, Requests
+from sim.state.machine_state import Run, RunRequest
+from sim.state.records import Records, RequestRecord, Requests
 from sim.state.run_state import rounded
 
 WINDOW = 32
@@ -171,13 +171,13 @@ class Asker(Follower):
 
     def __init__(self, scene: EvolvingScene, work: Stages, engine: Engine, expect: Expect) -> None:
         self._engine, self._expect = engine, expect
-        self._asked: list[Asked] = []
+        self._asked: list[RequestRecord] = []
         self._denied_wait = 0.0
         self._asks, self._scene, self._work = scene.saving.asks, scene, work
         self._clock, self._view, self._requests = engine.clock, engine.view, engine.state.requests
         self._jobs: dict[int, _Self] = {}
-        self._standing: dict[tuple[int, str], Asked] = {}
-        self._denied: dict[int, tuple[Asked, float, float]] = {}
+        self._standing: dict[tuple[int, str], RequestRecord] = {}
+        self._denied: dict[int, tuple[RequestRecord, float, float]] = {}
         """What is asked and not granted, since when, and what a second without it costs."""
         self._cut_short: dict[int, float] = {}
         """Of jobs that asked for time in vain, when they were stopped for it; infinite before."""
@@ -303,18 +303,18 @@ class Asker(Follower):
 
     def _ask(
         self, run: Run, kind: str, wanted: int, until: float = 0.0, seconds: float = 0.0
-    ) -> Asked:
+    ) -> RequestRecord:
         """Put a request before the policy, or bring a standing one up to date; return its row."""
         key = run.job, kind if kind == "walltime" else "processors"
         asked = self._standing.get(key)
         if asked is None or asked.kind != kind:
             self._answer(*key, "withdrawn")
             now, held = self._clock._now, run.processors
-            asked = Asked(run.job, run.number, now, kind, held, wanted, seconds)
+            asked = RequestRecord(run.job, run.number, now, kind, held, wanted, seconds)
             self._asked.append(asked)
             self._standing[key] = asked
         asked.held, asked.wanted, asked.seconds = run.processors, wanted, seconds
-        self._requests[key] = Request(*key, wanted, until, asked.time)
+        self._requests[key] = RunRequest(*key, wanted, until, asked.time)
         if self._engine.preferences.answers:
             self._engine.ask_for_pass()
         else:
@@ -370,7 +370,7 @@ class Asker(Follower):
             over = self._lengthen if grant.kind == "walltime" else self._give_processors
             over(run, grant, asked)
 
-    def _give_processors(self, run: Run, grant: Grant, asked: Request) -> None:
+    def _give_processors(self, run: Run, grant: Grant, asked: RunRequest) -> None:
         """Let a run go on with the processors that it asked for, from its next cycle on."""
         engine, now = self._engine, self._clock._now
         found = self._work.cycle_end(run, now)
@@ -386,7 +386,7 @@ class Asker(Follower):
                 self._work.go_on_from(run, *found)
             engine.resizer.grant(run, asked.processors, grant.cost, pending, now)
 
-    def _lengthen(self, run: Run, grant: Grant, asked: Request) -> None:
+    def _lengthen(self, run: Run, grant: Grant, asked: RunRequest) -> None:
         """Let a run go on for as long as it asked for before it is killed."""
         engine, now = self._engine, self._clock._now
         self._reply(grant, "granted")

@@ -18,14 +18,14 @@ from predictors.cycles import checkpointing
 from predictors.cycles.checkpointing import CyclePlan, Outcome
 from predictors.cycles.online import OnlineCyclePredictor
 from sim.engine.setup import Setup
-from sim.engine.work import Work
+from sim.engine.work import TrueWork
 from sim.evolving.settings import Evolving, EvolvingScene
 from sim.machine.failing import FailingMachine
 from sim.state.machine_state import Run
 from sim.state.processors import nodes_of
 from workloads.evolving.phases import EvolvingRun
 
-Clock = Callable[[FloatArray], FloatArray]
+CycleClock = Callable[[FloatArray], FloatArray]
 """Seconds at full speed since an attempt began to seconds of the clock since then."""
 
 CLOCK_ROUNDS = 4
@@ -99,7 +99,7 @@ class Attempt:
     first: int = 0
     limit: float = inf
     restart: float = 0.0
-    clock: Clock | None = None
+    clock: CycleClock | None = None
     told: float = inf
 
     @cached_property
@@ -252,7 +252,7 @@ class Stage:
     attempt: Attempt | None = None
 
 
-class Stages(Work):
+class Stages(TrueWork):
     """The work of jobs of which some evolve.
 
     Parameters
@@ -336,7 +336,7 @@ class Stages(Work):
             return since + limit, "killed"
         return end, attempt.outcome
 
-    def _clock(self, run: Run, since: float, limit: float) -> Clock | None:
+    def _clock(self, run: Run, since: float, limit: float) -> CycleClock | None:
         """Return what tells a run the time that passes while it works, if it may be slowed.
 
         Background load slows it too, but matters only to a job that is in time for a limit.

@@ -23,14 +23,14 @@ from predictors.cli.terminal import Display, PlainConsole
 from predictors.plain import shown_plainly
 from sim.engine.protocols import acts_as
 from sim.engine.setup import Setup
-from sim.engine.watcher import Watched, Watcher
+from sim.engine.watcher import RunSoFar, Watcher
 from sim.errors import SimError
 from sim.policies.allocation.rigid import Request
 from sim.policies.backfill.easy import EasyScheduler
 from sim.policies.base import OpenAllocation, Outlook, Policy
-from sim.policies.molding.scheduler import OpenKeeper
+from sim.policies.molding.scheduler import OpenQueueScheduler
 from sim.policies.passes.memory import menu_of
-from sim.policies.passes.queue_rule import QueueKeeper
+from sim.policies.passes.queue_rule import QueueScheduler
 from sim.results.artefacts import read_table
 from sim.results.durable import answering
 from sim.results.metrics import plain
@@ -180,9 +180,9 @@ class Recorder(Watcher):
             self._known = beliefs
         self.said = {}
 
-    def passed(self, engine: Watched) -> None:
+    def passed(self, seen: RunSoFar) -> None:
         """Note what a pass did to the job."""
-        view, job, before = engine.view, self.job, self._held
+        view, job, before = seen.view, self.job, self._held
         held = {holder: count for _, holder, count in view.believed_ends.rows()}
         self._held = held.get(job, 0)
         if job in view.arrived:
@@ -196,16 +196,16 @@ class Recorder(Watcher):
             if not self.said.items() <= self._known.items():
                 self.chose(view.now, 0, self.said)
             self.said = {}
-        wait, keeper = self.waits[-1], _keeper(engine.scheduler)
+        wait, scheduler = self.waits[-1], _queue_scheduler(seen.scheduler)
         if not self._held:
-            wait["refused"].append(self._refusal(view, keeper))
+            wait["refused"].append(self._refusal(view, scheduler))
             return
         wait |= {"start": view.now, "processors": self._held}
-        wait["overtook"] = len(_ahead(keeper, view, job))
+        wait["overtook"] = len(_ahead(scheduler, view, job))
         wait["ended_at_start"] = self._named(run.job for run in view.ended)
         self.said = {}
 
-    def _refusal(self, view: View, keeper: QueueKeeper | None) -> Account:
+    def _refusal(self, view: View, scheduler: QueueScheduler | None) -> Account:
         """Return why a job did not start in this pass.
 
         Returns
@@ -220,17 +220,17 @@ class Recorder(Watcher):
             they are; ``once_these_end``, who is believed to end until then; ``passed_by``, who is
             behind it and starts in this pass.
         """
-        free, ahead, job = view.free, _ahead(keeper, view, self.job), self.job
-        place_of = {} if keeper is None else keeper.queue.place_of()
+        free, ahead, job = view.free, _ahead(scheduler, view, self.job), self.job
+        place_of = {} if scheduler is None else scheduler.queue.place_of()
         reason, wanted, own, room = KEPT_BACK, 0, None, view.now
         promises: list[tuple[float, int, int]] = []
         taken: list[tuple[Any, ...]] = []
-        if keeper is not None and job in place_of:
-            queue, place = keeper.queue, place_of[job]
+        if scheduler is not None and job in place_of:
+            queue, place = scheduler.queue, place_of[job]
             wanted = least = queue.processors.item(place)
-            reserved, is_held = keeper.reserved_starts(), False
-            if isinstance(keeper, OpenKeeper):
-                memory = keeper.memory
+            reserved, is_held = scheduler.reserved_starts(), False
+            if isinstance(scheduler, OpenQueueScheduler):
+                memory = scheduler.memory
                 spans, considered = memory.menu_spans[job], memory.kept["search_end"].item()
                 first = spans["low"] if spans["high"] else spans["begin"]
                 least = menu_of(memory)[0].item(first)
@@ -243,7 +243,7 @@ class Recorder(Watcher):
             reason = PROCESSORS
             if least <= free:
                 reason = RULE if is_held or not promises else RESERVATION
-                is_strict = isinstance(keeper, EasyScheduler) and keeper.strict
+                is_strict = isinstance(scheduler, EasyScheduler) and scheduler.strict
                 reason = ORDER if is_strict and ahead else reason
         row: Account = {
             "time": view.now,
@@ -274,18 +274,18 @@ class Recorder(Watcher):
         return [self.names[one] if one >= 0 else f"node {-1 - one}" for one in jobs]
 
 
-def _keeper(scheduler: Any) -> QueueKeeper | None:
+def _queue_scheduler(scheduler: Any) -> QueueScheduler | None:
     """Return who keeps the queue, behind all that add to what it decides."""
-    while scheduler is not None and not isinstance(scheduler, QueueKeeper):
+    while scheduler is not None and not isinstance(scheduler, QueueScheduler):
         scheduler = getattr(scheduler, "inner", None)
     if scheduler is not None:
         scheduler.queue.see()
     return scheduler
 
 
-def _ahead(keeper: QueueKeeper | None, view: View, job: int) -> list[int]:
+def _ahead(scheduler: QueueScheduler | None, view: View, job: int) -> list[int]:
     """Return the waiting jobs that stand before a job, or came before one that is not queued."""
-    queued = [] if keeper is None else list(keeper.queue)
+    queued = [] if scheduler is None else list(scheduler.queue)
     if job in queued:
         return queued[: queued.index(job)]
     submit = view.submit_time
@@ -360,7 +360,7 @@ BECAUSE = {
     RULE: "the rule had it wait for a better start",
     KEPT_BACK: "the rule held it out of the queue",
 }
-Clock = Callable[[float], str]
+ClockFormat = Callable[[float], str]
 """Says an instant in words."""
 
 
@@ -431,7 +431,7 @@ def sentences(told: Account) -> Iterator[str]:
     yield from _course(told, at)
 
 
-def _answer(told: Account, at: Clock) -> Iterator[str]:
+def _answer(told: Account, at: ClockFormat) -> Iterator[str]:
     submit, waited = at(told["submit_time"]), told["wait_time"]
     if not waited:
         yield f"Job {told['job']} did not wait: it started at {submit}, when it came."
@@ -462,7 +462,7 @@ def _spans(wait: Account) -> Iterator[tuple[Account, str, float]]:
         yield one, one["reason"], (0.0 if end is None else end - one["time"])
 
 
-def _choice(told: Account, at: Clock) -> Iterator[str]:
+def _choice(told: Account, at: ClockFormat) -> Iterator[str]:
     wanted = _counted(told["requested_processors"], "processor")
     asked = f"It asked for {wanted} for {duration(told['requested_time'])}"
     weighed = told["weighed"]
@@ -490,7 +490,7 @@ def _choice(told: Account, at: Clock) -> Iterator[str]:
         yield line + ("  <- chosen" if count == taken else "")
 
 
-def _wait(wait: Account, number: int, at: Clock) -> Iterator[str]:
+def _wait(wait: Account, number: int, at: ClockFormat) -> Iterator[str]:
     refused = wait["refused"]
     if number:
         yield f"It came back to the queue at {at(wait['begin'])}."
@@ -518,7 +518,7 @@ def _wait(wait: Account, number: int, at: Clock) -> Iterator[str]:
     yield f"{what}."
 
 
-def _part(part: Sequence[tuple[Account, str, float]], at: Clock) -> str:
+def _part(part: Sequence[tuple[Account, str, float]], at: ClockFormat) -> str:
     """Return what a part of a wait was for, of passes of one reason behind the same job."""
     first, last = part[0][0], part[-1][0]
     reason, seconds = part[0][1], sum(span[2] for span in part)
@@ -554,7 +554,7 @@ def _part(part: Sequence[tuple[Account, str, float]], at: Clock) -> str:
     return said
 
 
-def _course(told: Account, at: Clock) -> Iterator[str]:
+def _course(told: Account, at: ClockFormat) -> Iterator[str]:
     believed, took = told["believed_runtime"], told["runtime"]
     if believed is not None:
         off = (believed - took) / took if took else 0.0

@@ -46,7 +46,7 @@ class Machine:
         """Return the work done from `start` to `end`, in seconds at full speed."""
         return end - start
 
-    def outlook(self) -> "LoadForecast | None":
+    def forecast(self) -> "LoadForecast | None":
         """Return what may be believed of background load; None without any."""
         return None
 

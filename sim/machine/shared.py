@@ -106,9 +106,9 @@ class Shared(Machine):
         )
         monitor = (self.sample_every, self.sample_per, self.sample_noise)
         self.sensors = LoadSensors(self.load, self.streams, *monitor)
-        self.outlook()
+        self.forecast()
 
-    def outlook(self) -> LoadForecast:
+    def forecast(self) -> LoadForecast:
         """Return what may be believed of the load, from the beginning of the samples on."""
         beliefs = LoadBeliefs(self.sensors, self.belief, self.selection, self.forget)
         return LoadForecast(beliefs, self.renew)

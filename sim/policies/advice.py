@@ -20,7 +20,7 @@ Repair = Literal["fitted", "always", "never"]
 Counts = Literal["powers_of_two", "all"]
 
 
-class Reading(NamedTuple):
+class JobCurve(NamedTuple):
     """A job's predicted curve over the counts it may be given.
 
     Attributes
@@ -36,7 +36,7 @@ class Reading(NamedTuple):
     serial: float
 
 
-def raised(reading: Reading) -> Reading:
+def raised(reading: JobCurve) -> JobCurve:
     """Return a curve whose time does not grow and whose area does not fall with the count.
 
     It is what rules count with whose guarantees hold for such curves alone; a job
@@ -44,11 +44,11 @@ def raised(reading: Reading) -> Reading:
 
     Parameters
     ----------
-    reading : Reading
+    reading : JobCurve
 
     Examples
     --------
-    >>> raised(Reading(np.array([1, 2, 4]), np.array([8.0, 3.0, 5.0]), 8.0)).runtimes.tolist()
+    >>> raised(JobCurve(np.array([1, 2, 4]), np.array([8.0, 3.0, 5.0]), 8.0)).runtimes.tolist()
     [8.0, 4.0, 3.0]
 
     Notes
@@ -60,7 +60,7 @@ def raised(reading: Reading) -> Reading:
     counts, runtimes, serial = reading
     time = np.minimum.accumulate(np.minimum(runtimes, serial))
     area = np.maximum.accumulate(np.maximum(counts * time, serial))
-    return Reading(counts, np.asarray(area / counts), serial)
+    return JobCurve(counts, np.asarray(area / counts), serial)
 
 
 @compiled
@@ -154,7 +154,7 @@ class Advice:
         AT_LEAST_1.check(reach=self.reach)
         AT_LEAST_0.check(observations=self.observations)
 
-    def offer(self, job: int, view: View, counts: IntArray) -> tuple[IntArray, Reading | None]:
+    def offer(self, job: int, view: View, counts: IntArray) -> tuple[IntArray, JobCurve | None]:
         """Return what is left of the counts that a job tries, and its curve there.
 
         Where there is but one count, or the request stands, no curve is read.
@@ -167,7 +167,7 @@ class Advice:
             return np.array([view.requested_processors[job]]), None
         return reading.counts, reading
 
-    def read(self, job: int, view: View, counts: IntArray) -> Reading | None:
+    def read(self, job: int, view: View, counts: IntArray) -> JobCurve | None:
         """Return the curve of a moldable job, or None where the request stands.
 
         All of it is stretched by past errors, where the policy wants that.
@@ -207,7 +207,7 @@ class Advice:
             lowest = np.minimum.accumulate(runtimes)[begin:]
             own = lowest[: _first_least(lowest) + 1]
             counts = counts[: own.size]
-        return Reading(counts, own, serial)
+        return JobCurve(counts, own, serial)
 
     def _within_reach(
         self, job: int, view: View, counts: IntArray, seen: Support

@@ -10,11 +10,11 @@ from sim.engine.protocols import AroundScheduler, Scheduler
 from sim.errors import POSITIVE_AND_FINITE
 from sim.policies.backfill.conservative import ConservativeScheduler, ReplanningScheduler
 from sim.policies.molding.scheduler import OpenScheduler
-from sim.policies.passes.queue_rule import QueueKeeper
+from sim.policies.passes.queue_rule import QueueScheduler
 from sim.policies.reallocation.costs import FREE, CostModel
 from sim.state.availability import Reserved, fewest_free, shadow_time
 from sim.state.decisions import Decision, Grant, Refuse, Start
-from sim.state.machine_state import Request, Run
+from sim.state.machine_state import Run, RunRequest
 from sim.state.view import View
 
 
@@ -91,7 +91,7 @@ class GrantingScheduler(AroundScheduler):
                 replies.append(Refuse(request.job, request.kind))
         return [*decisions, *replies]
 
-    def _fits(self, request: Request, run: Run, free: int, starts: Sequence[Start]) -> bool:
+    def _fits(self, request: RunRequest, run: Run, free: int, starts: Sequence[Start]) -> bool:
         """Say whether a request can be granted now."""
         longest = inf if self.rule.longest is None else self.rule.longest
         if request.kind == "walltime" and request.until > run.start + longest:
@@ -109,7 +109,7 @@ class GrantingScheduler(AroundScheduler):
         left = free + run.processors - request.processors
         return fewest_free(after, left, reserved, view.now) >= 0
 
-    def _end(self, request: Request, run: Run) -> float:
+    def _end(self, request: RunRequest, run: Run) -> float:
         """Return when a run is believed to end at the latest that gets what it asks for."""
         view = self.view
         if request.kind == "walltime":
@@ -122,7 +122,7 @@ class GrantingScheduler(AroundScheduler):
     def _reserved(self, ends: list[tuple[float, int]], free: int) -> Reserved:
         """Return what the policy has promised to waiting jobs: at least the head's turn."""
         inner = self.inner
-        if not isinstance(inner, QueueKeeper) or inner.queue.waiting == 0:
+        if not isinstance(inner, QueueScheduler) or inner.queue.waiting == 0:
             return []
         plans_all = OpenScheduler | ConservativeScheduler | ReplanningScheduler
         if isinstance(inner, plans_all) and (promises := inner.reserved_starts().values()):

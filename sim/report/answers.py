@@ -413,7 +413,7 @@ def _kept(one: Difference, oracle: Difference | None) -> Interval | str:
 
 
 @dataclass(frozen=True)
-class Curve:
+class LoadCurve:
     """A group's figure over the offered load.
 
     Points are by load in rising order, all at which the queue settles. At the load
@@ -429,7 +429,7 @@ class Curve:
 
         Examples
         --------
-        >>> Curve("sa", {}, 0.9).says()
+        >>> LoadCurve("sa", {}, 0.9).says()
         'does not settle from load 0.9 on'
         """
         if self.unsteady_at is not None:
@@ -437,7 +437,7 @@ class Curve:
         return f"goes up to load {max(self.points):g}"
 
 
-def load_curves(groups: Sequence[Group], figure: str = FIGURE) -> list[Curve]:
+def load_curves(groups: Sequence[Group], figure: str = FIGURE) -> list[LoadCurve]:
     """Return each group's figure over load as far as it settles; none where load is one."""
     series: dict[str, dict[float, Group]] = {}
     for group in groups:
@@ -450,13 +450,13 @@ def load_curves(groups: Sequence[Group], figure: str = FIGURE) -> list[Curve]:
     return [_curve(label, by_load, figure) for label, by_load in series.items() if len(by_load) > 1]
 
 
-def _curve(label: str, by_load: Mapping[float, Group], figure: str) -> Curve:
+def _curve(label: str, by_load: Mapping[float, Group], figure: str) -> LoadCurve:
     points: dict[float, Interval] = {}
     for load in sorted(by_load):
         if by_load[load].is_refused:
-            return Curve(label, points, load)
+            return LoadCurve(label, points, load)
         points[load] = by_load[load].interval(figure)
-    return Curve(label, points, None)
+    return LoadCurve(label, points, None)
 
 
 def regret_by(read: Sequence[pd.DataFrame], key: str) -> pd.DataFrame:

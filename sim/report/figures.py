@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 
 from predictors.base import FloatArray
-from sim.report.answers import Curve, Difference
+from sim.report.answers import Difference, LoadCurve
 from sim.report.gathering import Group, Sample, estimate, grouped
 from sim.report.tables import changed
 from sim.results.artefacts import read_table
@@ -375,7 +375,7 @@ def interval_bars(rows: Labelled, label: str, figure: "Figure", mark: float = 0.
     axes.set(ylim=(len(rows) - 0.5, -0.5), xlabel=label)
 
 
-def load_lines(curves: Sequence[Curve], label: str, scale: float, figure: "Figure") -> None:
+def load_lines(curves: Sequence[LoadCurve], label: str, scale: float, figure: "Figure") -> None:
     """Draw figures over load, each as far as the queue settles."""
     axes = figure.add_subplot()
     for number, one in enumerate(curves):
@@ -395,7 +395,7 @@ def load_lines(curves: Sequence[Curve], label: str, scale: float, figure: "Figur
 
 
 def answer_plots(
-    found: Sequence[Difference], curves: Sequence[Curve], groups: Sequence[Group], key: str
+    found: Sequence[Difference], curves: Sequence[LoadCurve], groups: Sequence[Group], key: str
 ) -> list[Plot]:
     """Return the plots of the answers that a comparison of groups by a figure has."""
     plots, name = [], key.replace("_", " ")

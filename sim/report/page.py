@@ -19,7 +19,7 @@ import yaml
 from predictors.cli.terminal import Display
 from sim.errors import SimError
 from sim.report import answers, gathering, tables
-from sim.report.answers import Curve, Difference, Winners
+from sim.report.answers import Difference, LoadCurve, Winners
 from sim.report.figures import Details, Plot, answer_plots, details, losses_of, plots_of, save
 from sim.report.gathering import Group, Sample
 from sim.report.verdict import Verdict, best_of, machine_sentence, subject_of, verdict
@@ -242,7 +242,7 @@ class Report:
     written: list[Path]
     key: str
     differences: list[Difference]
-    curves: list[Curve]
+    curves: list[LoadCurve]
     regrets: dict[str, dict[str, pd.DataFrame]]
     said: list[str]
     verdict: Verdict

@@ -8,7 +8,7 @@ from typing import Literal
 
 import pandas as pd
 
-from sim.report.answers import Curve, Difference, Winners
+from sim.report.answers import Difference, LoadCurve, Winners
 from sim.report.gathering import Group, grouped, jobs_of
 from sim.results import rows
 from sim.results.artefacts import mean_summary, same_schedule
@@ -255,7 +255,7 @@ def difference_figures(found: Sequence[Difference]) -> pd.DataFrame:
     return pd.DataFrame(every)
 
 
-def curve_rows(curves: Sequence[Curve], figure: str) -> pd.DataFrame:
+def curve_rows(curves: Sequence[LoadCurve], figure: str) -> pd.DataFrame:
     """Return load curves as text: a row a group, a column a load, and where each stops."""
     loads = sorted({load for one in curves for load in one.points})
     unit = rows.unit_of(figure, [point.mean for one in curves for point in one.points.values()])

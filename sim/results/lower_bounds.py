@@ -246,7 +246,7 @@ def bound_figures(run: Outcome) -> Figures:
     release, everyone = release[order], Least(least.area[order], least.time[order])
     mine = run.own if isinstance(run.own, slice) else run.own[order]
     counted = Least(everyone.area[mine], everyone.time[mine])
-    fixed = len(run.records.stretches.job) == int((run.records.restarts + 1).sum())
+    fixed = len(run.records.allocations.job) == int((run.records.restarts + 1).sum())
     response = response_bounds(release[mine], counted, processors, fixed_allotment=fixed)
     return undefined | {
         "bound_makespan": makespan_bound(release, everyone, processors),

@@ -239,7 +239,7 @@ def belief_figures(predictions: Table) -> Figures:
 
 def _shown_counts(records: Records) -> tuple[IntArray, IntArray]:
     """Return the job indices of completed runs and the counts that each of them showed."""
-    held = records.stretches
+    held = records.allocations
     last = completed(records)[held.job] & (held.run == records.restarts[held.job])
     seconds = pd.Series((held.end_time - held.start_time)[last])
     spent = seconds.groupby([held.job[last], held.processors[last]]).sum()
@@ -274,7 +274,7 @@ def learning_figures(run: Outcome, calibration: Sequence[Observation]) -> Figure
     standing although there was a curve; the share is of all started runs, whether a
     predictor was asked or not.
     """
-    truth, own, asked = run.truth, run.own, run.records.consultations
+    truth, own, asked = run.truth, run.own, run.records.predictions
     _, uses = np.unique(truth.application[own], return_counts=True)
     plain = are(asked.method, PLAIN_METHODS)
     many = asked.observations >= FITTED_OBSERVATIONS
@@ -386,7 +386,7 @@ def whole_figures(run: Outcome) -> Figures:
         "makespan": end - begin,
         "held_area": float(area.sum()),
         "processors": records.processors,
-        "reallocations": len(records.stretches.job) - runs,
+        "reallocations": len(records.allocations.job) - runs,
         **recovery_figures(records),
         **asking_figures(records),
         "system_efficiency": _ratio(done, float(area[known].sum())),
@@ -405,8 +405,8 @@ def treatment_figures(run: Outcome) -> Figures:
     than any job requests, resized that have others while a run lasts. Decisions by belief are
     starts decided on a prediction of the predictor's own, be it an oracle's.
     """
-    records, held, counted = run.records, run.records.stretches, run.counted
-    asked, requested = records.consultations, run.trace.jobs["requested_processors"].to_numpy()
+    records, held, counted = run.records, run.records.allocations, run.counted
+    asked, requested = records.predictions, run.trace.jobs["requested_processors"].to_numpy()
     several = np.bincount(held.job)[held.job] > 1
     job, number, size = (v[several] for v in (held.job, held.run, held.processors))
     counts = pd.Series(size).groupby([job, number]).nunique()

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from predictors.base import FloatArray, IntArray
 from sim.results.steady_state import STEADY, Figures
 from sim.state.processors import NodeSets
-from sim.state.records import Asked, Records, Requests, Rows, are
+from sim.state.records import Records, RequestRecord, Requests, Rows, are
 from workloads.base import COLUMNS, GroundTruth, Trace
 
 Column = Any
@@ -147,7 +147,7 @@ def completed(records: Records) -> NDArray[np.bool_]:
 
 def held_area(records: Records) -> FloatArray:
     """Return the processor-seconds that each job held over all its runs, shape (n,)."""
-    runs = records.stretches
+    runs = records.allocations
     area = runs.processors * (runs.end_time - runs.start_time)
     return np.bincount(runs.job, area, len(records.submit_time)).astype(np.float64)
 
@@ -245,7 +245,7 @@ def allocations_table(trace: Trace, records: Records) -> Columns:
 
     ``nodes`` is null where nobody says which processors a job held.
     """
-    held, names = records.stretches, trace.jobs["job_id"].to_numpy()
+    held, names = records.allocations, trace.jobs["job_id"].to_numpy()
     nodes = NodeSets.of(held.nodes)
     columns: dict[str, Column] = {
         "job_id": lambda rows: names[held.job[rows]],
@@ -263,7 +263,7 @@ def _actual(truth: GroundTruth, records: Records) -> Column:
     resized would have taken the ground truth's time. Where the clock agrees
     with the ground truth up to its own rounding, the latter is exact.
     """
-    asked, held = records.consultations, records.stretches
+    asked, held = records.predictions, records.allocations
     pieces = np.bincount(held.job, minlength=len(records.submit_time))
     resized = pieces > records.restarts + 1
     done = completed(records)
@@ -283,7 +283,7 @@ def _actual(truth: GroundTruth, records: Records) -> Column:
 
 def predictions_table(trace: Trace, truth: GroundTruth, records: Records) -> Columns:
     """Return the table of ``predictions.parquet``: a row for each started run asked about."""
-    asked, names = records.consultations, trace.jobs["job_id"].to_numpy()
+    asked, names = records.predictions, trace.jobs["job_id"].to_numpy()
     runs, application = asked.runs_at_count, numbered(trace, truth.application)
     columns: dict[str, Column] = {
         "job_id": lambda rows: names[asked.job[rows]],
@@ -304,7 +304,7 @@ def predictions_table(trace: Trace, truth: GroundTruth, records: Records) -> Col
 
 def requests_frame(trace: Trace, requests: Requests) -> pd.DataFrame:
     """Return the table of ``requests.parquet``: a row a request, in the order of asking."""
-    kinds = Asked.__annotations__
+    kinds = RequestRecord.__annotations__
     found = pd.DataFrame(requests.asked, columns=[*kinds]).astype(kinds)
     found["job"] = trace.jobs["job_id"].to_numpy()[found["job"]]
     return found.rename(columns=ASKED)
@@ -436,7 +436,7 @@ def steps_of(
     trace: Trace, truth: GroundTruth, records: Records, counted: NDArray[np.bool_]
 ) -> Steps:
     """Return the state of machine and queue over a run; only the waits of some jobs count."""
-    held = records.stretches
+    held = records.allocations
     busy = _Spans(held.start_time, held.end_time, held.processors)
     job, wait = _waiting(records, counted)
     down = _outages(records)
@@ -469,7 +469,7 @@ def _waiting(records: Records, counted: NDArray[np.bool_]) -> "tuple[IntArray, _
     job = np.flatnonzero((end > begin) & counted)
     begin, end = begin[job], end[job]
     if records.restarts.any():
-        held = records.stretches
+        held = records.allocations
         order = np.lexsort((held.start_time, held.job))
         who, run, back = held.job[order], held.run[order], held.start_time[order][1:]
         left = held.end_time[order][:-1]

@@ -20,7 +20,7 @@ import numpy as np
 from predictors.base import BoolArray, FloatArray, IntArray, Wrapper
 from predictors.under_load.load_aware import Parts
 from sim.errors import ConfigError, PluginError
-from sim.policies.advice import Reading
+from sim.policies.advice import JobCurve
 from sim.policies.base import Policy
 from sim.state.decisions import Decision, Preferences
 from sim.state.view import View
@@ -336,14 +336,14 @@ def _begun(door: Door, answer: Any) -> Any:
     return answer
 
 
-def _reading(door: Door, answer: object) -> Reading:
+def _reading(door: Door, answer: object) -> JobCurve:
     """Return counts of the job and its runtimes there."""
-    if not isinstance(answer, Reading):
-        door.refuse(answer, "a Reading, see sim.policies.advice")
+    if not isinstance(answer, JobCurve):
+        door.refuse(answer, "a JobCurve, see sim.policies.advice")
     feasible = door.view.counts(door.args[0])
     counts = np.array([_count(door, one, feasible) for one in answer.counts])
     serial = _seconds(door, answer.serial, np.array(1)).item()
-    return Reading(counts, _seconds(door, answer.runtimes, counts), serial)
+    return JobCurve(counts, _seconds(door, answer.runtimes, counts), serial)
 
 
 def _trace(door: Door, answer: object) -> Trace:

@@ -9,7 +9,7 @@ import numpy as np
 from rich.console import Console
 
 from predictors.cli.terminal import Display
-from sim.engine.watcher import Watched, Watcher
+from sim.engine.watcher import RunSoFar, Watcher
 from sim.errors import SimError
 from sim.results.sentences import NOBODY
 from sim.results.steady_state import Figures
@@ -137,11 +137,11 @@ class ProgressGuard(Watcher):
         self._job_id = trace.jobs["job_id"].array
         self._ended, self._events, self._since = -1, 0, 0.0
 
-    def decided(self, engine: Watched, decisions: Sequence[Decision]) -> None:
+    def decided(self, seen: RunSoFar, decisions: Sequence[Decision]) -> None:
         """Look at how long ago the last job ended, and end a run where that is too long."""
-        view, ended = engine.view, engine.log.completed
+        view, ended = seen.view, seen.log.completed
         now, happened = view.now, int(view._tables.run["events"].item())
-        in_vain = engine.log.interruptions - INTERRUPTIONS_A_JOB * ended
+        in_vain = seen.log.interruptions - INTERRUPTIONS_A_JOB * ended
         vain = in_vain * EVENTS_AN_INTERRUPTION > self._most
         events, spent = happened - self._events, now - self._since
         many = vain or events > self._most
@@ -150,15 +150,15 @@ class ProgressGuard(Watcher):
         left: list[int] = []
         if vain or ended == self._ended:  # all jobs at every end would be quadratic
             came = (view.jobs.requested_processors > 0) & (np.asarray(view.submit_time) < now)
-            left = np.flatnonzero(came & ~engine.log.over).tolist()
+            left = np.flatnonzero(came & ~seen.log.over).tolist()
         if left:
-            job = max(left, key=lambda one: engine.log.restarts[one])
+            job = max(left, key=lambda one: seen.log.restarts[one])
             key, value = ("events", self._most) if many else ("time", self._longest)
             known = f"no job was completed for {events:,} events and {spent:.6g} simulated seconds"
             if vain:
-                times = engine.log.interruptions
+                times = seen.log.interruptions
                 known = f"jobs were interrupted {times:,} times and {ended:,} were completed"
-            runs, again = job in view.running, engine.log.restarts[job]
+            runs, again = job in view.running, seen.log.restarts[job]
             count = view.running[job].processors if runs else view.requested_processors[job]
             state = f"{'runs on' if runs else 'waits for'} {count} processor{'s' * (count != 1)}"
             state += f" and was restarted {again:,} time{'s' * (again != 1)}"

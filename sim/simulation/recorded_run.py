@@ -127,18 +127,18 @@ class RecordedRun:
             If the machine has no load of its own.
         """
         machine = self.scene().machine
-        outlook = machine.outlook()
-        if outlook is None or not isinstance(machine, Shared):
+        forecast = machine.forecast()
+        if forecast is None or not isinstance(machine, Shared):
             raise SimError("the machine has no background load: cluster=shared has")
         jobs = read_table(self.place / "jobs.parquet")
         begin, end = float(jobs["submit_time"].min()), float(jobs["end_time"].max())
-        time = np.linspace(begin, max(end, begin + outlook.every), MOMENTS)
-        ahead = max(outlook.every, (end - begin) / MOMENTS)
+        time = np.linspace(begin, max(end, begin + forecast.every), MOMENTS)
+        ahead = max(forecast.every, (end - begin) / MOMENTS)
         everywhere = np.arange(machine.processors)
         true, believed = [], []
         for now in time.tolist():
-            outlook.now = now
-            believed.append(outlook.cpu(ahead))
+            forecast.now = now
+            believed.append(forecast.cpu(ahead))
             true.append(machine.load.average_cpu(everywhere, now, now + ahead))
         return LoadSeries(time, np.array(true), np.array(believed))
 

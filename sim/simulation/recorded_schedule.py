@@ -9,7 +9,7 @@ from sim.engine.protocols import acts_as
 from sim.engine.run_log import explained
 from sim.errors import ConfigError
 from sim.machine.base import Dedicated, Machine
-from sim.state.records import Consultations, Ranges, Records, Stretches
+from sim.state.records import Allocations, Predictions, Ranges, Records
 from workloads.base import Trace, most_held
 
 UNKNOWN: Ranges = ()
@@ -51,12 +51,12 @@ class RecordedSchedule:
         number = len(jobs)
         order = np.argsort(start, kind="stable")
         zeros = np.zeros(number, np.int64)
-        stretches = Stretches(
+        allocations = Allocations(
             order, zeros, start[order], (start + runtime)[order], held[order], [UNKNOWN] * number
         )
         ints, floats, bools = np.empty(0, np.int64), np.empty(0), np.empty(0, np.bool_)
         said = explained([], 0)
-        asked = Consultations(ints, floats, ints, floats, decided=bools, final=bools, **said)
+        asked = Predictions(ints, floats, ints, floats, decided=bools, final=bools, **said)
         excess = max(0, most_held(start, start + runtime, held) - machine.processors)
         return Records(
             submit_time=submit,
@@ -67,8 +67,8 @@ class RecordedSchedule:
             believed_runtime=np.full(number, np.nan),
             status=["completed"] * number,
             restarts=zeros,
-            stretches=stretches,
-            consultations=asked,
+            allocations=allocations,
+            predictions=asked,
             counters={"starts": float(number), "excess_processors": float(excess)},
             processors=machine.processors,
         )

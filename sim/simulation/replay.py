@@ -274,7 +274,7 @@ class Run:
                 return
             from sim.results.plots.pictures import schedule_figure  # late: many runs draw none
 
-            names, size, held = self.names[role], run.records.processors, run.records.stretches
+            names, size, held = self.names[role], run.records.processors, run.records.allocations
             if parts["policy"].get("predictor"):  # one of its own, which its name says
                 names = replace(names, predictor="")
             title, epoch = names.title(figures), run.trace.epoch

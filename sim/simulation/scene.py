@@ -31,7 +31,7 @@ from workloads.streams import Streams
 from workloads.truth.build import build_truth, with_users
 from workloads.truth.ground_truth import Truth
 from workloads.truth.options import TRUTH_KEYS
-from workloads.truth.scales import Recorded
+from workloads.truth.scales import RecordedJobs
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -292,7 +292,7 @@ def charge(trace: Trace, truth: Truth, plan: Sequence[Observation]) -> tuple[Tra
     never = np.zeros(number, np.bool_)
     known = truth.behind(
         first[np.searchsorted(present, application)],
-        Recorded(runtime, count),
+        RecordedJobs(runtime, count),
         application=application,
         size_class=size_class,
         size=size,

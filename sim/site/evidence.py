@@ -45,7 +45,7 @@ DAY, LINGERING = 86400.0, 300.0
 
 
 @dataclass(frozen=True)
-class Choice:
+class ExpectedRun:
     """A count that an application may run on, and what is expected there, in seconds.
 
     Attributes
@@ -70,7 +70,7 @@ class Choice:
 
 
 @dataclass(frozen=True)
-class Advice:
+class Proposal:
     """What is advised to one application.
 
     Attributes
@@ -86,7 +86,7 @@ class Advice:
         Their median, seconds.
     asked : float or None
         The median of their requested times, seconds; None without any.
-    fastest, efficient : Choice or None
+    fastest, efficient : ExpectedRun or None
         None without evidence.
     walltime : float or None
         On the usual count, seconds; None with too few runs.
@@ -107,8 +107,8 @@ class Advice:
     usual: int
     usual_runtime: float
     asked: float | None
-    fastest: Choice | None
-    efficient: Choice | None
+    fastest: ExpectedRun | None
+    efficient: ExpectedRun | None
     walltime: float | None
     measure_next: int | None
     evidence: str
@@ -127,10 +127,10 @@ class Advice:
         return bool((self.walltime_on(self.recommended) or 0.0) > (self.asked or np.inf))
 
     @property
-    def choices(self) -> tuple[Choice, ...]:
+    def choices(self) -> tuple[ExpectedRun, ...]:
         """The counts that are told apart, each once, the usual one first."""
         median = self.usual_runtime
-        usual = Choice(self.usual, median, median, median, self.usual_start)
+        usual = ExpectedRun(self.usual, median, median, median, self.usual_start)
         every = [one for one in (self.efficient, self.fastest) if one is not None]
         return tuple({one.count: one for one in [usual, *every]}.values())
 
@@ -140,7 +140,7 @@ class Advice:
         return all(one.expected_start is not None for one in self.choices)
 
     @property
-    def recommended(self) -> Choice:
+    def recommended(self) -> ExpectedRun:
         """The choice of the earliest expected end; the usual one without evidence.
 
         Where starts are known, the usual one stays unless another ends no later, or later by
@@ -153,7 +153,7 @@ class Advice:
         most = usual.ends * (NEAR if costs_less else 1.0)
         return usual if self.knows_starts and best.ends > most else best
 
-    def walltime_on(self, choice: Choice) -> float | None:
+    def walltime_on(self, choice: ExpectedRun) -> float | None:
         """Return the walltime of a choice: as much longer or shorter as the runtime, seconds."""
         if self.walltime is None or choice.count == self.usual:
             return self.walltime
@@ -292,7 +292,7 @@ def considered(counts: Sequence[int], processors: int) -> FloatArray:
 
 def choose(
     model: Consensus, scatter: float, counts: Sequence[int], usual: int, processors: int
-) -> tuple[Choice | None, Choice | None, str]:
+) -> tuple[ExpectedRun | None, ExpectedRun | None, str]:
     """Return the fastest and the efficient count of a model, or why neither can be told.
 
     Ranges are of a run: those of the model, widened by the scatter of runs.
@@ -309,7 +309,7 @@ def choose(
     of_run = float(ndtri(0.5 + LEVEL_OF_RANGE / 2)) * scatter
     low, high = time * np.exp(-np.hypot(below, of_run)), time * np.exp(np.hypot(above, of_run))
     counted = weighed.astype(np.int64)
-    every = list(map(Choice, *(values.tolist() for values in (counted, time, low, high))))
+    every = list(map(ExpectedRun, *(values.tolist() for values in (counted, time, low, high))))
     first = int(np.flatnonzero(time <= NEAR * time.min())[0])
     efficiency = time[0] * weighed[0] / (time * weighed)
     last = int(np.flatnonzero(efficiency >= EFFICIENT)[-1])
@@ -327,7 +327,7 @@ def choose(
     return None, None, problem
 
 
-def advice_of(name: str, runs: pd.DataFrame, walltime: float | None, processors: int) -> Advice:
+def advice_of(name: str, runs: pd.DataFrame, walltime: float | None, processors: int) -> Proposal:
     """Return what is advised to an application whose runs these are.
 
     They have columns ``nprocs``, ``runtime`` and ``asked`` (s, NaN where unknown), by time.
@@ -349,7 +349,7 @@ def advice_of(name: str, runs: pd.DataFrame, walltime: float | None, processors:
     own = runs.loc[runs["nprocs"] == usual, "runtime"]
     if walltime is None:
         evidence += f"; a walltime needs {FEWEST_RUNS} completed runs, not {len(runs)}"
-    return Advice(
+    return Proposal(
         application=name,
         jobs=len(runs),
         counts={int(n): int(k) for n, k in sizes.sort_index().items()},  # type: ignore[call-overload]
@@ -364,7 +364,7 @@ def advice_of(name: str, runs: pd.DataFrame, walltime: float | None, processors:
     )
 
 
-def with_starts(advice: Advice, starts: dict[tuple[int, float], float]) -> Advice:
+def with_starts(advice: Proposal, starts: dict[tuple[int, float], float]) -> Proposal:
     """Return the advice with the expected starts of its choices, by count and seconds asked."""
     waits = {one.count: starts.get((one.count, asked_on(advice, one))) for one in advice.choices}
     fastest, efficient = (
@@ -375,6 +375,6 @@ def with_starts(advice: Advice, starts: dict[tuple[int, float], float]) -> Advic
     return replace(advice, usual_start=usual, fastest=fastest, efficient=efficient)
 
 
-def asked_on(advice: Advice, choice: Choice) -> float:
+def asked_on(advice: Proposal, choice: ExpectedRun) -> float:
     """Return what a job would ask for on a count: its walltime, else what is asked now, seconds."""
     return advice.walltime_on(choice) or minutes(advice.asked or 2.0 * choice.high)

@@ -14,7 +14,7 @@ from sim.results.plots.style import picture as embedded
 from sim.results.rows import duration, texts
 from sim.results.sentences import distance, quarter_distance, ranks, relative
 from sim.site.comparison import DISTRUST, HOUR, MEANINGS, Backtest, held_by, percent
-from sim.site.evidence import Advice, Choice, clock_time
+from sim.site.evidence import ExpectedRun, Proposal, clock_time
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -268,7 +268,7 @@ def advice_sentences(figures: Mapping[str, Any]) -> list[str]:
     return said
 
 
-def advice_rows(rows: Sequence[Advice]) -> tuple[list[str], list[list[str]]]:
+def advice_rows(rows: Sequence[Proposal]) -> tuple[list[str], list[list[str]]]:
     """Return headings and cells of the table of advice."""
     head = ["application", "jobs", "recommended", "predicted (range)", "walltime", "sbatch",
             "asked now", "starts after", "ends after", "fastest", "efficient", "measure next",
@@ -303,7 +303,7 @@ def advice_rows(rows: Sequence[Advice]) -> tuple[list[str], list[list[str]]]:
     return head, cells
 
 
-def _choice(one: Choice | None) -> str:
+def _choice(one: ExpectedRun | None) -> str:
     """Return a count with its predicted time and the time after which it would start."""
     if one is None:
         return "no evidence"
@@ -311,7 +311,7 @@ def _choice(one: Choice | None) -> str:
     return f"{one.count} ({duration(one.predicted)}{start})"
 
 
-def write_advice_page(path: Path, figures: Mapping[str, Any], rows: Sequence[Advice]) -> None:
+def write_advice_page(path: Path, figures: Mapping[str, Any], rows: Sequence[Proposal]) -> None:
     """Write the page of advice."""
     lead, *more = advice_sentences(figures)
     known, rest = ([one for one in rows if one.says_something is says] for says in (True, False))

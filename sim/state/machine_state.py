@@ -13,7 +13,7 @@ from sim.state.records import Ranges
 from sim.state.run_state import State, idle_state, ranges_of
 
 
-class Request(NamedTuple):
+class RunRequest(NamedTuple):
     """What a running job asks for, by its own predictions.
 
     Attributes
@@ -93,7 +93,7 @@ class MachineState:
     """Who runs and has just arrived, what is believed of it, and what is new since the last pass.
 
     Policies see it by a `View`, which does not let them write to it. When runs really end,
-    and who is to come, `sim.engine.event_list.EventList` alone knows.
+    and who is to come, `sim.engine.event_manager.EventManager` alone knows.
 
     Parameters
     ----------
@@ -135,7 +135,7 @@ class MachineState:
         Applications about which the predictor changed its mind since the last pass.
     others_wait : bool
         Whether any other job waits while one chooses its count.
-    requests : dict of (int, str) to Request
+    requests : dict of (int, str) to RunRequest
         What running jobs ask for, by job and kind, in the order of asking; a request
         that is neither granted nor refused stands.
     efficiency : dict of int to float
@@ -169,7 +169,7 @@ class MachineState:
         self.processors_per_node = 1
         self.health: dict[int, list[tuple[float, FloatArray]]] | None = None
         self.revised: set[int] = set()
-        self.requests: dict[tuple[int, str], Request] = {}
+        self.requests: dict[tuple[int, str], RunRequest] = {}
         self.efficiency: dict[int, float] = {}
         self.measured: set[int] = set()
         self.load: Any = None

@@ -29,7 +29,7 @@ def are(words: Sequence[str], names: Collection[str]) -> NDArray[np.bool_]:
 
 
 @dataclass(frozen=True)
-class Stretches:
+class Allocations:
     """Stretches of constant allocation, in the order in which they began.
 
     Attributes
@@ -52,7 +52,7 @@ class Stretches:
 
 
 @dataclass(frozen=True)
-class Consultations:
+class Predictions:
     """For each started run that a predictor was asked about: its belief at the start.
 
     Attributes
@@ -103,7 +103,7 @@ class Outages:
 
 
 @dataclass
-class Asked:
+class RequestRecord:
     """What a running job asked for, and what became of it.
 
     Attributes
@@ -145,14 +145,14 @@ class Requests:
 
     Attributes
     ----------
-    asked : tuple of Asked
+    asked : tuple of RequestRecord
         In the order of asking.
     denied_wait : float
         Seconds between the ends of runs that were stopped or killed at their limit
         for want of a longer one, and the starts of the next.
     """
 
-    asked: tuple[Asked, ...]
+    asked: tuple[RequestRecord, ...]
     denied_wait: float
 
 
@@ -202,8 +202,8 @@ class Records:
     status : sequence of str, length n
         ``completed``, ``killed``, ``failed``.
     restarts : numpy.ndarray of int, shape (n,)
-    stretches : Stretches
-    consultations : Consultations
+    allocations : Allocations
+    predictions : Predictions
     counters : mapping of str to float
         ``looks``, ``starts``, ``predictor_queries``, ``events`` and what else
         the engine counted; all of them reproducible.
@@ -223,8 +223,8 @@ class Records:
     believed_runtime: FloatArray
     status: Sequence[str]
     restarts: IntArray
-    stretches: Stretches
-    consultations: Consultations
+    allocations: Allocations
+    predictions: Predictions
     counters: Mapping[str, float]
     processors: int
     recoveries: Recoveries | None = None

@@ -29,7 +29,7 @@ class Calendar(structref.StructRefProxy):
     ----------
     submit_time, runtime, end_time : numpy.ndarray of float, shape (n,), seconds
         Of each job.
-    offered : numpy.ndarray of float, shape (c,), seconds
+    menu_runtimes : numpy.ndarray of float, shape (c,), seconds
         How long runs take on the counts that jobs may choose from.
     limit : numpy.ndarray of float, shape (n,), seconds
         How long each may run before it is killed.
@@ -54,7 +54,7 @@ class Calendar(structref.StructRefProxy):
 
     submit_time: FloatArray
     runtime: FloatArray
-    offered: FloatArray
+    menu_runtimes: FloatArray
     limit: FloatArray
     killed: NDArray[np.bool_]
     end_time: FloatArray
@@ -81,7 +81,7 @@ def make_calendar(jobs: int, running: int, **known: Any) -> Calendar:
         Other fields, of which arrays are kept, not copied.
     """
     sizes = dict.fromkeys(("event_time", "event_sequence", "event_job"), running)
-    sizes |= dict.fromkeys(("offered", "corrections", "done", "since"), 0)
+    sizes |= dict.fromkeys(("menu_runtimes", "corrections", "done", "since"), 0)
     fields: dict[str, Any] = {}
     for name, kind in run_state.kinds_in(Calendar).items():
         fields[name] = np.zeros(sizes.get(name, jobs), kind)
@@ -305,8 +305,8 @@ def plan_ends(state: State, calendar: Calendar) -> None:
         _move_end(state, calendar, job)
     for place in range(run.ends_planned, run.started):
         job = state.start_order[place]
-        if calendar.offered.size > 0:
-            calendar.runtime[job] = calendar.offered[state.choice[job]]
+        if calendar.menu_runtimes.size > 0:
+            calendar.runtime[job] = calendar.menu_runtimes[state.choice[job]]
         elif calendar.since.size > 0:
             _begin_work(state, calendar, job)
         end = now + calendar.runtime[job]

@@ -29,7 +29,7 @@ from predictors.under_load.load_aware import NeedsLoad, Parts
 from sim.errors import PolicyError
 from sim.state.availability import BelievedEnds
 from sim.state.decisions import Preferences
-from sim.state.machine_state import MachineState, Request, Run
+from sim.state.machine_state import MachineState, Run, RunRequest
 from sim.state.records import Ranges
 from sim.state.run_state import State
 
@@ -158,7 +158,7 @@ class FeasibleCounts:
         return counts.item(0), counts.item(-1)
 
 
-class ReadAlone:
+class ReadOnly:
     """What is handed out: its public names cannot be written."""
 
     def __setattr__(self, name: str, value: Any) -> None:
@@ -260,7 +260,7 @@ class ShownJobs:
         self._special.pop(job, None)
 
 
-class Changes(ReadAlone):
+class Changes(ReadOnly):
     """What happened since the last pass, besides arrivals and ends."""
 
     def __init__(self, state: MachineState) -> None:
@@ -280,7 +280,7 @@ class Changes(ReadAlone):
     """Jobs that go to the head of the queue when they arrive again."""
 
 
-class SeenMachine(ReadAlone):
+class SeenMachine(ReadOnly):
     """Processors, nodes, and what is measured of them."""
 
     def __init__(self, state: MachineState) -> None:
@@ -304,7 +304,7 @@ class SeenMachine(ReadAlone):
         return np.concatenate([np.empty(0), *(ratios for time, ratios in told if time > after)])
 
 
-class SeenPredictor(ReadAlone):
+class SeenPredictor(ReadOnly):
     """What the predictor says besides curves, and what its beliefs rest on.
 
     Parameters
@@ -477,7 +477,7 @@ class SeenJobs(VisibleJobs):
     adopter_draws: FloatArray
 
 
-class View(ReadAlone):
+class View(ReadOnly):
     """The system at a scheduling pass.
 
     Nothing of it can be written to. A job that has not arrived is not there: all of its
@@ -527,7 +527,7 @@ class View(ReadAlone):
     """Runs that ended since the last pass."""
     others_wait = OfState[bool]()
     """Whether any other job waits while one chooses its count."""
-    requests = OfState[Mapping[tuple[int, str], Request]](MappingProxyType)
+    requests = OfState[Mapping[tuple[int, str], RunRequest]](MappingProxyType)
     """What running jobs ask for, by job and kind, in the order of asking."""
     free = OfState[int]()
     """How many processors are idle."""

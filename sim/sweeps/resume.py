@@ -199,7 +199,7 @@ TRIES = 3
 """How often a run is done anew that ends without a word."""
 
 
-class State(NamedTuple):
+class SweepState(NamedTuple):
     """How far a sweep is."""
 
     done: int
@@ -235,14 +235,14 @@ class SweepProgress:
         self, folder: Path, runs: Sequence[Path], before: int = 0, quiet: bool = False
     ) -> None:
         self._folder, self._waiting, self._quiet = folder, list(runs), quiet
-        self._before, self._state = before, State(before, 0, 0, len(runs) + before)
+        self._before, self._state = before, SweepState(before, 0, 0, len(runs) + before)
         self._ended_at = 0.0  # since the begin, when one ended last
         self._begun = time.time()
         self._stop = threading.Event()
         self._thread = threading.Thread(target=self._watch, name="sweep progress", daemon=True)
-        self._last: State | None = None
+        self._last: SweepState | None = None
 
-    def look(self, over: bool = False) -> State:
+    def look(self, over: bool = False) -> SweepState:
         """Return how far the sweep is; folders of runs that ended are not looked at again.
 
         Once it is over, runs whose results were there and stand are done, too.
@@ -259,7 +259,7 @@ class SweepProgress:
                 running += _is_new(run / durable.LOCK, self._begun)
         if len(waiting) < len(self._waiting):
             self._ended_at = time.time() - self._begun
-        self._waiting, self._state = waiting, State(done, failed, running, total)
+        self._waiting, self._state = waiting, SweepState(done, failed, running, total)
         return self._state
 
     def line(self) -> str:

@@ -102,15 +102,15 @@ def replayed(config, scene, monkeypatch):
 def seen_until(instant, noted, outcome):
     """Return all that happened before an instant and could be known then."""
     records, tables = outcome.records, outcome.tables
-    held, said = records.stretches, tables.predictions
-    stretches = sorted(
+    held, said = records.allocations, tables.predictions
+    allocations = sorted(
         (held.start_time.item(k), held.job.item(k), held.processors.item(k))
         for k in np.flatnonzero(held.start_time < instant)
     )
     columns = [name for name in said.columns if name != "actual"]
     predictions = said.loc[said["time"] < instant, columns].to_json(double_precision=15)
     believed = np.asarray(records.believed_runtime)[records.start_time < instant]
-    return [one for one in noted if one[0] < instant], stretches, predictions, believed.tobytes()
+    return [one for one in noted if one[0] < instant], allocations, predictions, believed.tobytes()
 
 
 class Reshaped:

@@ -71,8 +71,8 @@ def test_equal_shares_of_linear_jobs_are_processor_sharing() -> None:
     response = (records.end_time - records.submit_time)[number // 10 :]
     mean, half = batch_interval(response)
     assert abs(mean - service.mean() / (1 - load)) < half < 0.6
-    held = (records.stretches.end_time - records.stretches.start_time) * (
-        records.stretches.processors
+    held = (records.allocations.end_time - records.allocations.start_time) * (
+        records.allocations.processors
     )
-    areas = np.bincount(records.stretches.job, held, number)
+    areas = np.bincount(records.allocations.job, held, number)
     np.testing.assert_allclose(areas, serial, rtol=1e-9)

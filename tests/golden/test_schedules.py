@@ -76,7 +76,7 @@ def test_backfilling(rows: list, processors: int, rule: str, starts: list[float]
 
 def test_lowest_numbered_processors_first() -> None:
     records = replay(BLOCKED, 4, rigid("easy"))
-    assert list(records.stretches.nodes) == [((0, 2),), ((3, 3),), ((0, 3),), ((0, 0),)]
+    assert list(records.allocations.nodes) == [((0, 2),), ((3, 3),), ((0, 3),), ((0, 0),)]
 
 
 def test_killed_at_the_requested_time() -> None:

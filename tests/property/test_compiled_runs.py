@@ -16,7 +16,7 @@ from toys import BACKFILLS, ToyEstimate, ToyOracle, ToyTruth, in_python, replay,
 from predictors.in_loop.oracle import Oracle
 from scripts.composing import composed
 from sim.engine.engine import Engine
-from sim.engine.event_list import CompiledPasses
+from sim.engine.event_manager import CompiledRun
 from sim.engine.invariants import Checker
 from sim.engine.run import compiled_passes, simulate
 from sim.engine.setup import Setup
@@ -116,7 +116,7 @@ def test_long_queues_leave_the_same_records(rule, seed):
 def test_as_many_runs_as_a_small_integer_holds_and_one_more(jobs):
     rows = [(float(k), 1, 0.5, 1.0) for k in range(jobs)]
     compiled = replay(rows, MACHINE, rigid("easy"))
-    assert list(compiled.stretches.nodes) == [((0, 0),)] * jobs
+    assert list(compiled.allocations.nodes) == [((0, 0),)] * jobs
 
 
 def both_molded(rows, policy, factor, processors=MACHINE, **more):
@@ -301,7 +301,7 @@ def test_processors_shared_by_many_jobs_leave_the_same_records(rule, factor):
     rows = [(when, count, took, 2.0 * took) for when, count, took, _ in crowd(5, 400, 300)]
     compiled, python = both_molded(rows, sharing(rule), factor, processors=700)
     assert compiled == python
-    assert len(compiled["stretches"]["job"]) > 450
+    assert len(compiled["allocations"]["job"]) > 450
 
 
 @pytest.mark.parametrize("processors", [64, 700])
@@ -323,7 +323,7 @@ def test_shared_processors_leave_the_same_records_with_a_table_and_without(rule,
         "workload.jobs=150", "workload.load=1.1",
     )  # fmt: skip
     assert compiled == python
-    assert len(compiled["stretches"]["job"]) > 250
+    assert len(compiled["allocations"]["job"]) > 250
 
 
 @pytest.mark.parametrize(
@@ -505,10 +505,10 @@ def test_a_subclass_is_compiled_by_what_it_overrides(
     seen = []
 
     def passes(*given):
-        seen.append(CompiledPasses(*given))
+        seen.append(CompiledRun(*given))
         return seen[-1]
 
-    monkeypatch.setattr("sim.engine.run.CompiledPasses", passes)
+    monkeypatch.setattr("sim.engine.run.CompiledRun", passes)
     rows = crowd(5, 200, 100)
     policy = Policy(FirstComeFirstServed(), backfill, allocation)
     own, easy = replay(rows, 100, policy), replay(rows, 100, rigid("easy"))

@@ -20,23 +20,23 @@ runs = st.tuples(st.integers(0, 10**6), st.integers(1, 14), st.integers(1, 9))
 def waits_of(records):
     """Yield (job, begin, end) of every wait, by looking at one job after another."""
     for job in range(len(records.submit_time)):
-        own = [i for i in range(len(records.stretches.job)) if records.stretches.job[i] == job]
-        own.sort(key=lambda i: records.stretches.start_time[i])
+        own = [i for i in range(len(records.allocations.job)) if records.allocations.job[i] == job]
+        own.sort(key=lambda i: records.allocations.start_time[i])
         last_end, last_run = records.submit_time[job], -1
         for i in own:
-            if records.stretches.run[i] != last_run:
-                yield job, last_end, records.stretches.start_time[i]
-            last_end, last_run = records.stretches.end_time[i], records.stretches.run[i]
+            if records.allocations.run[i] != last_run:
+                yield job, last_end, records.allocations.start_time[i]
+            last_end, last_run = records.allocations.end_time[i], records.allocations.run[i]
 
 
 def instants(records, extra=()):
-    held = records.stretches
+    held = records.allocations
     waits = [t for _, a, b in waits_of(records) for t in (a, b)]
     return sorted({*held.start_time.tolist(), *held.end_time.tolist(), *waits, *extra})
 
 
 def held_at(records, time):
-    held = records.stretches
+    held = records.allocations
     inside = (held.start_time <= time) & (time < held.end_time)
     return int(held.processors[inside].sum())
 
@@ -109,7 +109,7 @@ def test_figures_of_jobs(spec):
         users.setdefault(row["user"], []).append(slowdown[-1])
         held = [
             s.processors[i] * (s.end_time[i] - s.start_time[i])
-            for s in [records.stretches]
+            for s in [records.allocations]
             for i in range(len(s.job))
             if s.job[i] == job
         ]
@@ -140,14 +140,14 @@ def test_figures_of_learning(spec):
     trace, truth, records = random_run(*spec)
     calibration = [Observation(0, -1, np.nan, n, 1.0, 0.0) for n in (1, 2)]
     got = summarise(outcome(trace, truth, records), calibration=calibration)
-    stretches, asked, n = records.stretches, records.consultations, len(trace.jobs)
+    allocations, asked, n = records.allocations, records.predictions, len(trace.jobs)
 
     def shown(job):
         spent = {}
-        for k in range(len(stretches.job)):
-            if stretches.job[k] == job and stretches.run[k] == records.restarts[job]:
-                count = int(stretches.processors[k])
-                seconds = stretches.end_time[k] - stretches.start_time[k]
+        for k in range(len(allocations.job)):
+            if allocations.job[k] == job and allocations.run[k] == records.restarts[job]:
+                count = int(allocations.processors[k])
+                seconds = allocations.end_time[k] - allocations.start_time[k]
                 spent[count] = spent.get(count, 0.0) + seconds
         whole = records.end_time[job] - records.run_start[job]
         return {count for count, seconds in spent.items() if seconds >= 0.05 * whole}

@@ -110,10 +110,10 @@ changes = st.lists(
 def test_work_is_conserved(work: list[float], power: float, changes: list[Change]) -> None:
     script = Script([c for c in changes if c[1] < len(work)])
     records, truth = play(work, power, script)
-    held = records.stretches
+    held = records.allocations
     for job in range(len(work)):
         mine = [(now, cost) for now, who, cost in script.done if who == job]
-        stretches = np.flatnonzero(held.job == job)
+        allocations = np.flatnonzero(held.job == job)
         share = sum(
             (
                 held.end_time[k]
@@ -121,7 +121,7 @@ def test_work_is_conserved(work: list[float], power: float, changes: list[Change
                 - paused(mine, held.start_time[k], held.end_time[k])
             )
             / truth.runtime(job, int(held.processors[k]))
-            for k in stretches
+            for k in allocations
         )
         assert share == pytest.approx(1.0, abs=1e-9)
     waited = sum(
@@ -138,7 +138,7 @@ def test_a_free_change_to_the_same_count_changes_nothing(times: list[float]) -> 
     still, _ = play([30.0, 80.0], 0.5, Script([]))
     asked, _ = play([30.0, 80.0], 0.5, Script([(t, k % 2, 2, 0.0) for k, t in enumerate(times)]))
     np.testing.assert_array_equal(asked.end_time, still.end_time)
-    np.testing.assert_array_equal(asked.stretches.start_time, still.stretches.start_time)
+    np.testing.assert_array_equal(asked.allocations.start_time, still.allocations.start_time)
     assert asked.counters["reallocation_time"] == 0.0
 
 
@@ -148,7 +148,7 @@ def test_a_change_by_hand() -> None:
     assert records.end_time[0] == 25.0 + 5.0 + 50.0 / 5
     assert records.counters["reallocation_time"] == 5.0
     assert records.counters["reallocation_area"] == 25.0
-    assert records.stretches.processors.tolist() == [2, 5]
+    assert records.allocations.processors.tolist() == [2, 5]
 
 
 def test_a_second_change_during_a_pause_adds_to_it() -> None:
@@ -228,7 +228,7 @@ def test_a_run_can_shrink_off_lost_processors(lost: tuple, left: int | None) -> 
         assert records.end_time[0] == 20.0
         return
     assert records.end_time[0] == pytest.approx(5.0 + 2.0 + 90.0 / left)
-    assert records.stretches.processors.tolist() == [6, left]
+    assert records.allocations.processors.tolist() == [6, left]
     gone = sum(high - low + 1 for low, high in lost)
     free = sum(high - low + 1 for low, high in engine.view.machine.idle())
     assert free == engine.view.free == P - gone

@@ -42,7 +42,7 @@ def play(work, changes, mtbf, rule, cost):
 
 def areas(records):
     """Return what each job held, and what of it counts, processor-seconds."""
-    held, paid = records.stretches, records.recoveries
+    held, paid = records.allocations, records.recoveries
     area = (held.end_time - held.start_time) * held.processors
     whole = np.bincount(held.job, area, minlength=len(records.submit_time))
     return whole, whole - paid.lost_work - paid.checkpoint_overhead - paid.restart_overhead

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sim.policies.advice import Reading
+from sim.policies.advice import JobCurve
 from sim.policies.allocation.curve import average, efficient, knee
 from sim.policies.allocation.local import balanced
 from sim.policies.allocation.queue_time import preferred
@@ -89,7 +89,7 @@ def test_counts_read_off_a_curve_are_those_of_the_definitions(head, serial, leas
     speedup = np.floor(serial / runtimes.min() + 0.5)
     assert average(counts, runtimes, serial) == max(np.sum(counts <= speedup) - 1, 0)
     enough = np.flatnonzero(serial / (counts * runtimes) >= least)
-    place = efficient(Reading(counts, runtimes, serial), least)
+    place = efficient(JobCurve(counts, runtimes, serial), least)
     assert place == (enough[-1] if enough.size else 0)
     usable = runtimes[: runtimes.argmin() + 1]
     areas = counts[: usable.size] * usable

@@ -11,7 +11,7 @@ from predictors.base import Explanation
 from sim.engine.engine import Engine
 from sim.engine.setup import Setup
 from sim.machine.base import Dedicated
-from sim.policies.advice import Advice, Reading, raised, tried
+from sim.policies.advice import Advice, JobCurve, raised, tried
 from sim.policies.allocation.local import Fair, LocalAllocation
 from sim.policies.allocation.sa import SmallestTurnaround
 from sim.state.view import FeasibleCounts, place_up_to
@@ -62,7 +62,7 @@ def bent(n):
 def test_a_raised_curve_is_monotone_in_time_and_area(times, first, more):
     counts = np.arange(first, first + len(times))
     serial = times[0] if first == 1 else more * times[0]
-    reading = raised(Reading(counts, np.array(times), serial))
+    reading = raised(JobCurve(counts, np.array(times), serial))
     assert (np.diff(reading.runtimes) <= 1e-12 * reading.runtimes[:-1]).all()
     assert (np.diff(counts * reading.runtimes) >= -1e-9 * reading.runtimes[:-1]).all()
     assert (reading.runtimes <= serial * (1 + 1e-12)).all()

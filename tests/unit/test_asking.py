@@ -152,7 +152,7 @@ class TestMemory:
         records = play([(0.0, 2, 1000.0)], MEMORY, Grants(), memory=500.0, paging=3.0)
         # Two cycles of 60 s, then 48 of 10 s on twice the processors.
         assert records.end_time[0] == close(2 * 60.0 + 48 * 10.0)
-        assert records.stretches.processors.tolist() == [2, 4]
+        assert records.allocations.processors.tolist() == [2, 4]
         assert records.recoveries.lost_work[0] == pytest.approx(0.0, abs=1e-6)
         figures = asking_figures(records)
         assert (figures["requests_for_more_granted"], figures["granted_processors"]) == (1, 2)
@@ -167,7 +167,7 @@ class TestMemory:
         rows = [(0.0, 2, 1000.0), (0.0, 2, 150.0)]
         more = {"memory": 500.0, "evolves": [True, False]}
         records = play(rows, MEMORY, Grants(), **more)
-        held = records.stretches
+        held = records.allocations
         mine = held.job == 0
         # The other ends at 150, in the third cycle (120 to 180).
         assert held.start_time[mine].tolist() == [0.0, close(150.0)]
@@ -198,7 +198,7 @@ class TestMemory:
     def test_it_asks_ahead_for_the_cells_to_come(self):
         growing = STEADY.__class__("growing", 1000, growth=3.0, variation=0.0, adapt_every=1.0)
         records = play([(0.0, 2, 1000.0)], MEMORY, Grants(), deck=growing, memory=2500.0, machine=8)
-        assert records.stretches.processors.max() == 3
+        assert records.allocations.processors.max() == 3
         first = records.requests.asked[0]
         # 2 x 2,500 cells are reached three quarters through; by then it has the room.
         assert first.outcome == "granted"
@@ -220,7 +220,7 @@ class TestEfficiency:
     def test_it_gives_back_what_it_uses_badly(self):
         # T(1) / (n T(n)) = 2 / (n + 1): half of it is kept up to three processors.
         records = play([(0.0, 4, 1000.0)], {"efficiency": 0.5}, Grants(), truth=self.TRUTH())
-        assert records.stretches.processors.tolist() == [4, 3]
+        assert records.allocations.processors.tolist() == [4, 3]
         assert outcomes(records) == [("fewer", "granted")]
         assert asking_figures(records)["returned_processors"] == 1
         assert records.recoveries.lost_work[0] == pytest.approx(0.0, abs=1e-6)
@@ -230,7 +230,7 @@ class TestEfficiency:
     def test_it_asks_for_what_it_uses_well(self):
         records = play([(0.0, 4, 1000.0)], {"efficiency": 0.3}, Grants(), truth=self.TRUTH(),
                        machine=8)  # fmt: skip
-        assert records.stretches.processors.tolist() == [4, 5]
+        assert records.allocations.processors.tolist() == [4, 5]
 
     @pytest.mark.parametrize("asked", [0.3, 0.5])
     def test_predicted_by_cycles_it_asks_whom_these_are_put_around(self, asked):
@@ -241,7 +241,7 @@ class TestEfficiency:
             for one in (ToyOracle(truth), Dynamic(ToyOracle(truth)))
         )  # fmt: skip
         assert outcomes(around) == outcomes(plain) != []
-        assert around.stretches.processors.tolist() == plain.stretches.processors.tolist()
+        assert around.allocations.processors.tolist() == plain.allocations.processors.tolist()
 
     def test_whoever_knows_no_other_count_asks_nothing(self):
         records = play([(0.0, 4, 1000.0)], {"efficiency": 0.5}, Grants(), truth=self.TRUTH(),
@@ -256,7 +256,7 @@ def test_a_job_that_was_resized_has_its_whole_limit_again_after_a_stop():
     rows = [(0.0, 2, 3000.0, 400.0)]
     records = play(rows, MEMORY, Grants(), memory=500.0, paging=1.0, overrun="kill")
     assert records.status == ["completed"]
-    held = records.stretches
+    held = records.allocations
     lengths = [
         held.end_time[held.run == k].max() - held.start_time[held.run == k].min()
         for k in range(1, int(held.run.max()))

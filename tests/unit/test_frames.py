@@ -7,7 +7,7 @@ from sim.results.metrics import summarise
 from sim.results.outcome import Columns, outcome
 from sim.results.steady_state import Trim
 from sim.state.processors import NodeSets
-from sim.state.records import Consultations, Records, Stretches
+from sim.state.records import Allocations, Predictions, Records
 
 pytestmark = pytest.mark.fast
 
@@ -28,7 +28,7 @@ def small(methods=("adept",) * 4, second=25.0):
     """
     trace = make_trace([100, 112, 120], [2, 4, 1], [20, 4, 40], ids=[10, 11, 12], user=[7, 8, 7])
     truth = rigid_truth(trace, serial_time=[30.0, 12.0, 40.0])
-    stretches = Stretches(
+    allocations = Allocations(
         np.array([0, 0, 2, 1]),
         np.array([0, 1, 0, 0]),
         np.array([100.0, 115.0, 120.0, 135.0]),
@@ -36,7 +36,7 @@ def small(methods=("adept",) * 4, second=25.0):
         np.array([2, 2, 1, 4]),
         [((0, 1),), ((0, 0), (3, 3)), ((2, 2),), ((0, 3),)],
     )
-    asked = Consultations(
+    asked = Predictions(
         np.array([0, 0, 2, 1]),
         np.array([100.0, 115.0, 120.0, 135.0]),
         np.array([2, 2, 1, 4]),
@@ -58,7 +58,7 @@ def small(methods=("adept",) * 4, second=25.0):
         np.array([25.0, 3.0, 30.0]),
         ["completed", "completed", "killed"],
         np.array([1, 0, 0]),
-        stretches,
+        allocations,
         asked,
         {"looks": 9.0},
         4,

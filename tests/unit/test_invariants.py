@@ -115,7 +115,7 @@ STATES = {
     "t=34.0: processor 0 is neither held nor free": (write("free_ranges", "low", 0, 1), np.inf),
     "the run is over but processors are still held": (write("run", "holders", 0, 1), np.inf),
     "the machine was busy for": (
-        lambda engine, state: np.add.at(engine.records.stretches.end_time, 0, 1.0),
+        lambda engine, state: np.add.at(engine.records.allocations.end_time, 0, 1.0),
         np.inf,
     ),
 }
@@ -197,7 +197,7 @@ def test_a_job_that_starts_before_its_submit_is_found(way):
     trace = trace_of(HEAD)
     told = trace, rigid_truth(trace), rigid("easy"), ToyEstimate(), Dedicated(4)
     engine = Engine(Setup(*told, watchers=(Checker(),)))
-    engine.event_list.calendar.submit_time[4] -= 0.5
+    engine.event_manager.calendar.submit_time[4] -= 0.5
     engine.compiled = compiled_passes(engine) if way == "compiled" else None
     with pytest.raises(InvariantError, match=r"t=2\.5: job 4 starts early"):
         engine.run()

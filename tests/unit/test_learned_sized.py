@@ -13,8 +13,8 @@ from predictors.in_loop.learned_sized import (
     COUNT,
     END,
     FOCI,
-    Fit,
     RegressionPerApplication,
+    SizedFit,
     SizedHistory,
     as_runs_correct,
     asked_of,
@@ -287,7 +287,7 @@ def corrected(counts, runtimes, sizes, predicted, size: float) -> float:
         runs = with_run(runs, run)
     flat = np.zeros((1, 2))
     limits = np.array([np.nan, np.nan, 0.0, 4.0, 4.0])
-    fit = Fit(np.zeros((1, 1)), np.ones(1), np.zeros(1), np.empty((0, 2, 1)), flat, limits)
+    fit = SizedFit(np.zeros((1, 1)), np.ones(1), np.zeros(1), np.empty((0, 2, 1)), flat, limits)
     compare(runs, fit)
     runs.table[5, : len(counts)] = np.log(np.array(runtimes) / predicted)
     asked = asked_of(runs, fit, np.array([4]), np.nan)

@@ -140,7 +140,7 @@ def test_molding_rules_count_on_renewed_ends(policy, tmp_path):
         machine = Shared(2, cpu=cpu, network=None, belief="last", history=0.0, renew=renew)
         records = Engine(Setup(trace, truth, chosen(policy), known(truth), machine)).run()
         assert records.end_time[0] == pytest.approx(2400.0)
-        started.append((records.start_time[1], records.stretches.processors[-1]))
+        started.append((records.start_time[1], records.allocations.processors[-1]))
     assert started[0][0] >= 1500.0
     assert started[1] == (1200.0, 1)
 

@@ -55,11 +55,11 @@ def test_many_jobs_are_drawn_as_a_picture(monkeypatch):
 
 def test_rectangles_of_separate_ranges():
     _, _, records = random_run(3, 30, 8)
-    held = records.stretches
+    held = records.allocations
     spans = pd.DataFrame({"start_time": held.start_time, "end_time": held.end_time})
     shape = rectangles(spans, held.nodes)
     heights = np.bincount(shape.stretch, shape.high - shape.low)
-    assert heights.tolist() == records.stretches.processors.tolist()
+    assert heights.tolist() == records.allocations.processors.tolist()
 
 
 @pytest.mark.parametrize("size", [(8, 13), (3, 5), (1, 1), (4, 40)])
@@ -121,7 +121,7 @@ def test_a_run_is_drawn_from_its_artefacts_as_from_its_processors_at_hand():
     trace, truth, records = random_run(1, 60, 8)
     tables = outcome(trace, truth, records).tables
     figure = schedule_figure(tables, 8)
-    again = schedule_figure(tables, 8, nodes=records.stretches.nodes)
+    again = schedule_figure(tables, 8, nodes=records.allocations.nodes)
     for one, other in zip(figure.axes[0].collections, again.axes[0].collections, strict=True):
         assert [p.vertices.tolist() for p in one.get_paths()] == [
             p.vertices.tolist() for p in other.get_paths()

@@ -97,7 +97,7 @@ def test_mixed_jobs_go_with_every_rule(
     records = play(
         rule, jobs, truth, 8, BACKFILLS[backfill], predictors[believed], watchers=(Checker(),)
     )
-    held = records.stretches
+    held = records.allocations
     changed = np.flatnonzero(np.bincount(held.job, minlength=len(jobs)) > 1)
     assert truth.malleable[changed].all()
     assert set(records.status) == {"completed"}
@@ -179,8 +179,9 @@ def test_changes_keep_their_distance() -> None:
 def test_costs_are_paid_by_all_processors_held() -> None:
     records = play(Equipartition(Phases(5.0, 10.0, 0.0)), TWO, LINEAR, 8, watchers=(Checker(),))
     lost = np.bincount(
-        records.stretches.job,
-        (records.stretches.end_time - records.stretches.start_time) * records.stretches.processors,
+        records.allocations.job,
+        (records.allocations.end_time - records.allocations.start_time)
+        * records.allocations.processors,
     ) - np.array([800.0, 80.0])
     assert lost.sum() == pytest.approx(records.counters["reallocation_area"])
     assert records.counters["reallocation_time"] == 5.0 + 5.0 + 10.0 + 10.0
@@ -389,7 +390,7 @@ def test_learned_curves_stay_right_under_reallocation() -> None:
         16,
         predictor=lambda _: learned,
     )
-    assert len(records.stretches.job) > 3 * number
+    assert len(records.allocations.job) > 3 * number
     counts = np.arange(1, 17)
     np.testing.assert_allclose(learned.curve(0, counts), truth.runtimes(0, counts), rtol=1e-6)
 

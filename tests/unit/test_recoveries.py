@@ -64,7 +64,7 @@ def outages(bound, until):
 
 
 def assert_failed_nodes_are_left_alone(records, bound):
-    held = records.stretches
+    held = records.allocations
     for node, begin, end in outages(bound, records.end_time.max()):
         first, last = bound.processors_of(node)
         for k, ranges in enumerate(held.nodes):
@@ -74,7 +74,7 @@ def assert_failed_nodes_are_left_alone(records, bound):
 
 def useful_area(records):
     """Return what each job held for work that counts."""
-    held = records.stretches
+    held = records.allocations
     area = (held.end_time - held.start_time) * held.processors
     whole = np.bincount(held.job, area, minlength=len(records.submit_time))
     paid = records.recoveries
@@ -109,12 +109,12 @@ class TestFailures:
         machine = Failing(2, mtbf=4000.0, repair=50.0)
         records, bound = play(LONE, machine, seed=3)
         down = outages(bound, records.end_time[0])
-        assert records.restarts[0] == len(records.stretches.job) - 1 >= 1
-        assert records.end_time[0] - records.stretches.start_time[-1] == 5000.0
+        assert records.restarts[0] == len(records.allocations.job) - 1 >= 1
+        assert records.end_time[0] - records.allocations.start_time[-1] == 5000.0
         first = min(begin for _, begin, _ in down)
-        assert records.stretches.end_time[0] == first
-        assert records.stretches.start_time[1] == first + 50.0
-        lost = (records.stretches.end_time - records.stretches.start_time)[:-1].sum() * 2
+        assert records.allocations.end_time[0] == first
+        assert records.allocations.start_time[1] == first + 50.0
+        lost = (records.allocations.end_time - records.allocations.start_time)[:-1].sum() * 2
         assert records.recoveries.lost_work[0] == pytest.approx(lost)
 
     def test_failures_do_not_depend_on_the_schedule(self):
@@ -143,8 +143,8 @@ class TestFailures:
         records, bound = play(rows, machine, "none", seed=3)
         _, begin, end = outages(bound, 900.0)[0]
         assert begin < 900.0
-        order = records.stretches.job[1:].tolist()
-        assert records.stretches.start_time[1] == end
+        order = records.allocations.job[1:].tolist()
+        assert records.allocations.start_time[1] == end
         assert order[0] == first
 
     def test_wide_jobs_wait_until_enough_is_up(self):
@@ -221,7 +221,7 @@ class TestLimits:
         records, _ = play(self.ROWS, QUIET, evolving=Evolving(cost=5.0), overrun="kill")
         assert records.status == ["completed"]
         assert records.restarts[0] == 3
-        walls = records.stretches.end_time - records.stretches.start_time
+        walls = records.allocations.end_time - records.allocations.start_time
         assert walls.max() <= 1500.0
         assert records.recoveries.lost_work[0] == 0.0
         assert useful_area(records)[0] == pytest.approx(10_000.0)
@@ -230,7 +230,7 @@ class TestLimits:
         saving = Evolving(cost=5.0, stop_in_time=False, interval=FixedRule(400.0))
         records, _ = play(self.ROWS, QUIET, evolving=saving, overrun="kill")
         assert records.status == ["completed"]
-        walls = records.stretches.end_time - records.stretches.start_time
+        walls = records.allocations.end_time - records.allocations.start_time
         assert walls[:-1].tolist() == [1500.0] * (len(walls) - 1)
         assert records.recoveries.lost_work[0] > 0.0
         assert useful_area(records)[0] == pytest.approx(10_000.0)
@@ -334,7 +334,7 @@ def engine_wastes(interval, cost, mtbf, work, jobs, seed=1):
         Setup(trace, rigid_truth(trace), rigid("none"), ToyEstimate(), bound), scene
     )
     held = np.bincount(
-        records.stretches.job, records.stretches.end_time - records.stretches.start_time
+        records.allocations.job, records.allocations.end_time - records.allocations.start_time
     )
     return held / work - 1.0
 

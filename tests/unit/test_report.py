@@ -9,7 +9,7 @@ from test_compare import fabricate, figures
 
 from predictors.cli import terminal
 from sim.compare import main
-from sim.report.answers import Curve
+from sim.report.answers import LoadCurve
 from sim.report.figures import (
     COUNT_BINS,
     answer_plots,
@@ -238,12 +238,12 @@ def test_a_mean_that_rounding_puts_beside_its_interval_is_drawn():
 
 def test_a_figure_says_on_itself_which_groups_it_leaves_out_and_why(tmp_path):
     shown, missing = Interval(2.0, 1.0, 3.0, 9), {0.5: Interval(7200.0, 7000.0, 7400.0, 9)}
-    curves = [Curve("sa", missing, 0.7), Curve("fcfs", {}, 0.5)]
+    curves = [LoadCurve("sa", missing, 0.7), LoadCurve("fcfs", {}, 0.5)]
     found = answer_plots([], curves, [], "mean_response_time")
     (plot,) = found
     assert plot.left_out == "Not drawn: fcfs (does not settle from load 0.5 on)."
     assert "not settle from 0.7 on" in save(plot, tmp_path)
-    many = [Curve(f"p{k}", {0.5: shown}, None) for k in range(10)]
+    many = [LoadCurve(f"p{k}", {0.5: shown}, None) for k in range(10)]
     (plot,) = answer_plots([], many, [], "mean_response_time")
     assert plot.left_out == "Not drawn: p8; p9 (for want of room)."
     bare = save(plot._replace(left_out=""), tmp_path)

@@ -54,11 +54,11 @@ def rows(number=60, processors=8, seed=3):
 def test_work_done_integrates_to_the_work_of_every_job(kind, backfill):
     machine, jobs = shared(8, kind), rows()
     records = run_of(jobs, machine, rigid(backfill), share=0.3, watchers=(Checker(),))
-    stretches = records.stretches
+    allocations = records.allocations
     done = np.zeros(len(jobs))
-    for place, job in enumerate(stretches.job.tolist()):
-        start, end = stretches.start_time[place], stretches.end_time[place]
-        done[job] += machine.progress(start, end, stretches.nodes[place], 0.3)
+    for place, job in enumerate(allocations.job.tolist()):
+        start, end = allocations.start_time[place], allocations.end_time[place]
+        done[job] += machine.progress(start, end, allocations.nodes[place], 0.3)
     np.testing.assert_allclose(done, [row[2] for row in jobs], rtol=1e-9)
     assert (records.end_time - records.start_time >= [row[2] * (1 - 1e-12) for row in jobs]).all()
 
@@ -112,7 +112,7 @@ def test_resized_runs_do_their_work_under_load(kind):
     machine = shared(8, kind)
     engine = Engine(Setup(trace, truth, Doubling(), ToyEstimate(), machine))
     records = engine.run()
-    pieces = records.stretches
+    pieces = records.allocations
     done, pauses = 0.0, (0.0, 5.0, 5.0)
     for at, pause in enumerate(pauses):
         start, end = pieces.start_time[at] + pause, pieces.end_time[at]
@@ -144,8 +144,8 @@ def test_predictors_are_told_the_load_that_the_monitor_measured():
     assert len(listener.seen) == 10
     for seen in listener.seen:
         start, end = records.start_time[seen.job], records.end_time[seen.job]
-        place = records.stretches.job.tolist().index(seen.job)
-        nodes = records.stretches.nodes[place]
+        place = records.allocations.job.tolist().index(seen.job)
+        nodes = records.allocations.nodes[place]
         own = np.concatenate([np.arange(low, high + 1) for low, high in nodes])
         sampled = machine.load.cpu_at(np.arange(start, end, 120.0), own)
         assert seen.more["available_cpu"] == pytest.approx(sampled.mean(axis=0).min())
@@ -161,7 +161,7 @@ def test_an_oracle_of_load_is_told_the_load_itself():
     records = run_of(rows(10), machine, rigid("none"), listener, share=0.3)
     for seen in listener.seen:
         start, end = records.start_time[seen.job], records.end_time[seen.job]
-        nodes = records.stretches.nodes[records.stretches.job.tolist().index(seen.job)]
+        nodes = records.allocations.nodes[records.allocations.job.tolist().index(seen.job)]
         own = np.concatenate([np.arange(low, high + 1) for low, high in nodes])
         told = seen.more["effective_cpu"], seen.more["effective_bandwidth"]
         assert told == pytest.approx(machine.load.effective(own, start, end))
@@ -181,7 +181,7 @@ def test_rational_predictions_pass_the_checker_under_every_belief(belief, backfi
     machine = shared(8, "rounds", belief=belief)
     records = run_of(rows(), machine, policy, predictor, 0.3, (Checker(),))
     assert (records.end_time > records.start_time).all()
-    told = np.array(records.consultations.method)
+    told = np.array(records.predictions.method)
     assert (told == "rational").mean() > 0.5
 
 

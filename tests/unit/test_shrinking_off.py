@@ -64,7 +64,7 @@ def test_a_malleable_job_goes_on_without_a_failed_node_at_its_cost() -> None:
     node, begin, end = hits[0]
     kept = "4-7" if node == 0 else "0-3"
     assert stretches_of(records, 0) == [(0.0, 8), (begin, 4), (end, 8)]
-    assert [str(low) + "-" + str(high) for low, high in records.stretches.nodes[1]] == [kept]
+    assert [str(low) + "-" + str(high) for low, high in records.allocations.nodes[1]] == [kept]
     assert records.restarts.tolist() == [0]
     left = 1600.0 - 8 * begin - 4 * (end - begin - 5.0)
     assert records.end_time[0] == pytest.approx(end + 2.0 + left / 8, rel=1e-12)
@@ -100,7 +100,7 @@ def test_who_begins_again_does_all_of_its_work_on_what_it_then_holds() -> None:
     resized_twice = 0
     for seed in range(20):
         records, _ = play(rows, truth, Failing(8, **HALVES), seed, Equipartition())
-        held = records.stretches
+        held = records.allocations
         for job in range(3):
             runs = [held.run[k] for k in np.flatnonzero(held.job == job)]
             own = np.flatnonzero((held.job == job) & (held.run == records.restarts[job]))
@@ -155,7 +155,7 @@ def test_work_is_kept_through_failures(
     records, bound = play(rows, truth, machine, seed, reallocation, backfill, evolving)
     assert_failed_nodes_are_left_alone(records, bound)
     assert set(records.status) == {"completed"}
-    held = records.stretches
+    held = records.allocations
     for k in np.flatnonzero(held.run < records.restarts[held.job]).tolist():
         is_last = (held.run[k], held.job[k]) not in zip(
             held.run[k + 1 :], held.job[k + 1 :], strict=True

@@ -92,13 +92,16 @@ def test_neighbouring_batches_are_judged_with_the_correction_for_both_ends():
 
 
 def test_a_reservation_for_this_very_instant_that_just_fits_is_kept():
-    """Both comparisons in the rule hold with equality: it starts now and takes all that is free."""
+    """Both comparisons in the rule hold with equality: it starts now and takes all that is free.
+
+    Were it lost, the one behind it would keep its own, and it would start after that.
+    """
     queue = WaitingQueue()
     memory = make_memory(queue.tables, 4)
-    place = push(queue.tables, 0, 4, 5.0, 0.0)
-    queue.start[place] = 10.0
+    for job, processors, start in ((0, 4, 10.0), (1, 1, 12.0)):
+        queue.start[push(queue.tables, job, processors, 5.0, 0.0)] = start
     repair(memory, 10.0)
-    assert queue.start[place] == 10.0
+    assert queue.start[queue.places()].tolist() == [10.0, 15.0]
 
 
 def test_a_range_rests_on_two_prior_degrees_of_freedom():

@@ -9,9 +9,9 @@ from sim.results.durable import FAILURE, LOCK, SUMMARY, read_failure, write_fail
 from sim.results.provenance import code_checksum
 from sim.sweeps.resume import (
     BATCH,
-    State,
     Sweep,
     SweepProgress,
+    SweepState,
     batch_size,
     fingerprint,
     is_marked,
@@ -138,7 +138,7 @@ def test_progress_counts_and_is_logged(tmp_path, capsys):
         write_failure(runs[1], "broken")
         runs[2].mkdir()
         (runs[2] / LOCK).write_text("process 1 on host")
-        assert progress.look() == State(done=3, failed=1, running=1, total=6)
+        assert progress.look() == SweepState(done=3, failed=1, running=1, total=6)
     line = (tmp_path / "sweep.log").read_text().splitlines()[-1]
     expected = r"3 of 6 done, 1 failed, 1 running, 1 waiting, 0:00:0\d spent, 0:00:0\d left"
     assert re.search(expected, line)
@@ -151,7 +151,7 @@ def test_runs_whose_results_stand_are_done_once_a_sweep_is_over(tmp_path, capsys
     for path in run.iterdir():
         os.utime(path, (1e9, 1e9))
     with SweepProgress(tmp_path, [run]) as progress:
-        assert progress.look() == State(done=0, failed=0, running=0, total=1)
+        assert progress.look() == SweepState(done=0, failed=0, running=0, total=1)
     assert "1 of 1 done, 0 failed, 0 running, 0 waiting" in capsys.readouterr().err
 
 
@@ -171,7 +171,7 @@ def test_a_tenth_of_unlike_runs_tells_the_time_that_is_left(tmp_path, monkeypatc
         ended += 1
     progress._begun, progress._ended_at = 0.0, sum(took[:ended])
     monkeypatch.setattr("sim.sweeps.resume.time.time", lambda: 0.1 * whole)
-    progress._state = State(done=ended, failed=0, running=1, total=len(runs))
+    progress._state = SweepState(done=ended, failed=0, running=1, total=len(runs))
     line = progress.line()
     hours, minutes, rest = re.search(r"(\d+):(\d+):(\d+) left", line).groups()
     left = 3600 * int(hours) + 60 * int(minutes) + int(rest)

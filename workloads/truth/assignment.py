@@ -278,7 +278,7 @@ def typical_counts(processors: IntArray, application: IntArray) -> IntArray:
 
 
 @dataclass(frozen=True)
-class Asked:
+class ModelRequests:
     """What the jobs of a model ask for, and how many of its applications are serial programs.
 
     Their share of the applications is that of their jobs among the jobs. Parallel
@@ -298,7 +298,7 @@ class Asked:
     serial: int
 
     @classmethod
-    def by(cls, processors: IntArray, efficiency: FloatArray, applications: int) -> "Asked":
+    def by(cls, processors: IntArray, efficiency: FloatArray, applications: int) -> "ModelRequests":
         """Return what jobs ask for, with one application of each kind there is at least."""
         share = float(np.mean(processors == 1))
         serial = round(applications * share)

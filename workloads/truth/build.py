@@ -25,7 +25,7 @@ from workloads.shapes.analytic import Downey
 from workloads.shapes.family import ParametricFamily, ResizableCurve, ShapeFamily, Shapes
 from workloads.streams import Streams
 from workloads.truth.assignment import (
-    Asked,
+    ModelRequests,
     choose_curves,
     class_quotas,
     draw_efficiencies,
@@ -35,7 +35,7 @@ from workloads.truth.assignment import (
 )
 from workloads.truth.ground_truth import Truth
 from workloads.truth.options import TruthOptions
-from workloads.truth.scales import Recorded, Scales, draw_repeated_scales, draw_single_scales
+from workloads.truth.scales import RecordedJobs, Scales, draw_repeated_scales, draw_single_scales
 
 
 def build_truth(
@@ -86,7 +86,7 @@ def build_truth(
     """
     checked = TruthOptions(**options)
     jobs = trace.jobs
-    recorded = Recorded(
+    recorded = RecordedJobs(
         runtime=jobs["reference_runtime"].to_numpy(np.float64),
         processors=jobs["requested_processors"].to_numpy(np.int64),
     )
@@ -104,7 +104,7 @@ def build_truth(
         rng, law = streams("truth.efficiency"), (checked.efficiency, checked.efficiency_spread)
         if application is None:
             efficiency = draw_efficiencies(recorded.processors, *law, rng)
-            asked = Asked.by(recorded.processors, efficiency, int(checked.applications))
+            asked = ModelRequests.by(recorded.processors, efficiency, int(checked.applications))
             shapes = asked.curves(shape_family, streams, processors)
         else:  # each has a curve that fits what it typically asks for, drawn by the same law
             typical = typical_counts(recorded.processors, application)
@@ -189,10 +189,10 @@ def _check_family(shapes: Shapes, family: ShapeFamily, options: TruthOptions) ->
 def _draw_scales(
     shapes: Shapes,
     application: IntArray | None,
-    recorded: Recorded,
+    recorded: RecordedJobs,
     streams: Streams,
     options: TruthOptions,
-    asked: Asked | None,
+    asked: ModelRequests | None,
 ) -> Scales:
     shares = zipf_shares(len(shapes), options.popularity)
     if options.sizes is None:

@@ -11,7 +11,7 @@ from predictors.compiling import compiled
 from workloads.base import BoolArray, FloatArray, IntArray, Tabled
 from workloads.shapes.family import Shapes
 from workloads.truth.options import TruthOptions
-from workloads.truth.scales import Calibration, Recorded, Scales, grow_shapes
+from workloads.truth.scales import Calibration, RecordedJobs, Scales, grow_shapes
 
 
 @compiled
@@ -66,7 +66,7 @@ class Truth:
     shapes : Shapes
         By application.
     scales : Scales
-    recorded : Recorded
+    recorded : RecordedJobs
     moldable, malleable : numpy.ndarray of bool, shape (jobs,)
     options : TruthOptions
     split_key : int
@@ -93,7 +93,7 @@ class Truth:
         self,
         shapes: Shapes,
         scales: Scales,
-        recorded: Recorded,
+        recorded: RecordedJobs,
         moldable: BoolArray,
         malleable: BoolArray,
         options: TruthOptions,
@@ -128,14 +128,14 @@ class Truth:
         self.min_processors, self.max_processors = self._limits()
         self.calibration = Calibration(shapes, scales, recorded, options)
 
-    def behind(self, like: IntArray, ahead: Recorded, **facts: NDArray[Any]) -> "Truth":
+    def behind(self, like: IntArray, ahead: RecordedJobs, **facts: NDArray[Any]) -> "Truth":
         """Return the truth of these jobs behind rigid ones.
 
         Parameters
         ----------
         like : numpy.ndarray of int
             For each job ahead one of these that communicates as it does.
-        ahead : Recorded
+        ahead : RecordedJobs
             Runtime and count of each job ahead.
         **facts
             What the attributes say of the jobs ahead.
@@ -143,7 +143,7 @@ class Truth:
         made = copy(self)
         made._like, made._row = np.append(like, self._like), np.append(self._row[like], self._row)
         made._reference_g = np.append(self._g(self._row[like], ahead.processors), self._reference_g)
-        made._recorded = Recorded(
+        made._recorded = RecordedJobs(
             np.append(ahead.runtime, self._recorded.runtime),
             np.append(ahead.processors, self._recorded.processors),
         )

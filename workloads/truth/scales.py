@@ -11,14 +11,14 @@ from workloads.base import FloatArray, IntArray
 from workloads.errors import WorkloadError
 from workloads.shapes.family import Shapes
 from workloads.streams import Streams
-from workloads.truth.assignment import Asked, assign_classes, median_by
+from workloads.truth.assignment import ModelRequests, assign_classes, median_by
 from workloads.truth.options import TruthOptions
 
 _BISECTIONS = 60
 
 
 @dataclass(frozen=True)
-class Recorded:
+class RecordedJobs:
     """What is recorded of the jobs: R seconds on n processors.
 
     Attributes
@@ -71,7 +71,7 @@ class Scales:
 def solve_scale(
     shapes: Shapes,
     application: IntArray,
-    recorded: Recorded,
+    recorded: RecordedJobs,
     median: FloatArray,
     exponent: float,
 ) -> FloatArray:
@@ -101,7 +101,7 @@ def solve_scale(
 def draw_single_scales(
     shapes: Shapes,
     application: IntArray,
-    recorded: Recorded,
+    recorded: RecordedJobs,
     streams: Streams,
     options: TruthOptions,
 ) -> Scales:
@@ -123,10 +123,10 @@ def draw_single_scales(
 def draw_repeated_scales(
     shapes: Shapes,
     quotas: IntArray,
-    recorded: Recorded,
+    recorded: RecordedJobs,
     streams: Streams,
     options: TruthOptions,
-    asked: Asked | None = None,
+    asked: ModelRequests | None = None,
 ) -> Scales:
     """Return scales that repeat: application and class of a job are chosen together.
 
@@ -146,7 +146,7 @@ def draw_repeated_scales(
     owner = np.repeat(np.arange(len(shapes), dtype=np.int64), sizes)
     uniforms = streams("truth.class scale").random(classes)
     drawn = (uniforms * jobs).astype(np.int64) if asked is None else asked.models(owner, uniforms)
-    model = Recorded(recorded.runtime[drawn], recorded.processors[drawn])
+    model = RecordedJobs(recorded.runtime[drawn], recorded.processors[drawn])
     plain = (model.runtime / shapes.g(owner, model.processors)).reshape(-1, sizes)
     median = np.median(plain, axis=1)
     class_scale = solve_scale(shapes, owner, model, median[owner], exponent)
@@ -250,13 +250,13 @@ class Calibration:
     shapes : Shapes
         By application.
     scales : Scales
-    recorded : Recorded
+    recorded : RecordedJobs
     options : TruthOptions
     """
 
     shapes: Shapes
     scales: Scales
-    recorded: Recorded
+    recorded: RecordedJobs
     options: TruthOptions
 
     def counts(self, application: int, k: int, processors: int) -> IntArray:

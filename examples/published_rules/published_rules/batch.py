@@ -9,9 +9,9 @@ from published_rules.deadlines import allot
 from published_rules.shelves import Curve, Slot, two_shelves
 from sim.engine.protocols import Scheduler
 from sim.errors import AT_LEAST_1, POSITIVE, PolicyError, check_choice
-from sim.policies.advice import Reading, raised
+from sim.policies.advice import JobCurve, raised
 from sim.policies.base import Allocation, OpenAllocation
-from sim.policies.molding.scheduler import OpenKeeper
+from sim.policies.molding.scheduler import OpenQueueScheduler
 from sim.policies.order import Order
 from sim.state.decisions import Decision, WakeAt
 from sim.state.view import View
@@ -64,7 +64,7 @@ class Batches:
         return BatchScheduler(view, order, allocation, self)
 
 
-class BatchScheduler(OpenKeeper):
+class BatchScheduler(OpenQueueScheduler):
     """Plans a batch when the machine is idle, and follows the plan."""
 
     def __init__(self, view: View, order: Order, allocation: OpenAllocation, rule: Batches) -> None:
@@ -123,7 +123,7 @@ class BatchScheduler(OpenKeeper):
         """Plan the jobs at places on two shelves, with raised times; None if there is no plan."""
         serial = self.memory.open.serial[self.queue.job[places]].tolist()
         readings = [
-            Reading(*self.allowed(k), s) for k, s in zip(places.tolist(), serial, strict=True)
+            JobCurve(*self.allowed(k), s) for k, s in zip(places.tolist(), serial, strict=True)
         ]
         curves = [Curve(*raised(reading)[:2]) for reading in readings]
         counts = np.concatenate([curve.counts for curve in curves])

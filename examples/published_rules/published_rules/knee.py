@@ -1,6 +1,6 @@
 """The processor working set (Eager, Zahorjan & Lazowska 1989; Ghosal et al. 1991)."""
 
-from sim.policies.advice import Reading
+from sim.policies.advice import JobCurve
 from sim.policies.allocation.curve import CurveRule, knee
 
 
@@ -21,6 +21,6 @@ class Knee(CurveRule):
     {'completed'}
     """
 
-    def pick(self, reading: Reading) -> int:
+    def pick(self, reading: JobCurve) -> int:
         """Return the place of the knee."""
         return int(knee(reading.counts, reading.runtimes))

@@ -9,7 +9,7 @@ from predictors.compiling import compiled, direct
 from published_rules.busyness import ByLoad, ForecastMeter
 from published_rules.targets import aim, around
 from sim.errors import AT_LEAST_0, POSITIVE, POSITIVE_SHARE, SHARE
-from sim.policies.advice import Reading
+from sim.policies.advice import JobCurve
 from sim.policies.allocation.curve import efficient, last_efficient
 from sim.policies.molding.base import Candidates, OpenCounts
 from sim.policies.passes.memory import RuleMemory
@@ -187,7 +187,7 @@ class PredictiveCandidates(Candidates):
         self._meter = ForecastMeter(view, rule.window)
         self._known: FloatArray = np.zeros((len(view.submit_time), 4))
 
-    def of(self, job: int) -> Reading:
+    def of(self, job: int) -> JobCurve:
         """Return the job's candidates, and remember its reference and efficient counts."""
         reading, rule = super().of(job), self.rule
         if rule.reference > 0:

@@ -7,7 +7,7 @@ import numpy as np
 from predictors.base import FloatArray
 from predictors.compiling import compiled, direct
 from published_rules.busyness import ByLoad
-from sim.policies.advice import Reading, last_up_to
+from sim.policies.advice import JobCurve, last_up_to
 from sim.policies.allocation.curve import average
 from sim.policies.molding.base import Candidates
 from sim.policies.passes.memory import RuleMemory
@@ -81,7 +81,7 @@ class Interpolator(Candidates):
         self._meter = rule.meter(view)
         self._points: FloatArray = np.zeros((len(view.submit_time), 3))
 
-    def of(self, job: int) -> Reading:
+    def of(self, job: int) -> JobCurve:
         """Return the job's candidates, and remember M, A and m."""
         reading = super().of(job)
         counts, most = reading.counts, int(first_least(reading.runtimes))

@@ -70,7 +70,7 @@ ROWS = [(0.0, 4, 30_000.0), (40_000.0, 4, 100.0)]
 
 def test_a_slowed_job_goes_on_elsewhere():
     records = play(Told(*PARTS), ROWS)
-    held = records.stretches
+    held = records.allocations
     assert records.restarts.tolist() == [1, 0]
     assert held.nodes[0] == ((0, 3),)
     assert held.nodes[1] == ((4, 7),)
@@ -82,7 +82,7 @@ def test_a_slowed_job_goes_on_elsewhere():
 def test_a_job_that_moves_saves_its_work_first():
     """Nobody expects failures here, so there is no other checkpoint to go on from."""
     records = play(Told(*PARTS), ROWS, interval=NoCheckpoints(), cost=30.0)
-    paid, held = records.recoveries, records.stretches
+    paid, held = records.recoveries, records.allocations
     assert records.restarts[0] == 1
     assert paid.lost_work[0] == 0.0
     ended = held.end_time[0]
@@ -96,15 +96,15 @@ def test_a_job_that_moves_saves_its_work_first():
 def test_others_start_away_from_suspected_nodes():
     rows = [(0.0, 4, 5500.0), (13_000.0, 4, 100.0)]
     records = play(Told(*PARTS, react="avoid", distrust=20_000.0), rows)
-    assert list(records.stretches.nodes) == [((0, 3),), ((4, 7),)]
+    assert list(records.allocations.nodes) == [((0, 3),), ((4, 7),)]
     later = play(Told(*PARTS, react="avoid", distrust=400.0), rows)
-    assert list(later.stretches.nodes) == [((0, 3),), ((0, 3),)]
+    assert list(later.allocations.nodes) == [((0, 3),), ((0, 3),)]
 
 
 def test_suspected_nodes_are_used_where_nothing_else_is_free():
     rows = [(0.0, 4, 5500.0), (7100.0, 12, 100.0)]
     records = play(Told(*PARTS, react="avoid", distrust=20_000.0), rows)
-    assert records.stretches.nodes[1] == ((0, 11),)
+    assert records.allocations.nodes[1] == ((0, 11),)
     assert records.start_time[1] == max(7100.0, records.end_time[0])
 
 

@@ -10,7 +10,7 @@ import numpy as np
 from predictors.base import FloatArray, IntArray
 from predictors.compiling import compiled
 from sim.errors import POSITIVE_SHARE
-from sim.policies.advice import Advice, Counts, Reading, check_counts, last_up_to, tried
+from sim.policies.advice import Advice, Counts, JobCurve, check_counts, last_up_to, tried
 from sim.policies.base import Outlook
 from sim.policies.ties import TIE, first_least, is_less
 from sim.state.view import View
@@ -52,12 +52,12 @@ def last_efficient(
     return place
 
 
-def efficient(reading: Reading, efficiency: float) -> int:
+def efficient(reading: JobCurve, efficiency: float) -> int:
     """Return the place of the largest count that is efficient enough, else the first.
 
     Parameters
     ----------
-    reading : Reading
+    reading : JobCurve
     efficiency : float
         Least T(1) / (n·T(n)).
     """
@@ -91,7 +91,7 @@ class CurveRule:
         return count
 
     @abstractmethod
-    def pick(self, reading: Reading) -> int:
+    def pick(self, reading: JobCurve) -> int:
         """Return the place of the chosen count."""
 
 
@@ -104,7 +104,7 @@ class Maximum(CurveRule):
         As in `CurveRule`.
     """
 
-    def pick(self, reading: Reading) -> int:
+    def pick(self, reading: JobCurve) -> int:
         """Return the place of the fastest count, the least of equals."""
         return int(first_least(reading.runtimes))
 
@@ -129,7 +129,7 @@ class AverageParallelism(CurveRule):
     {'completed'}
     """
 
-    def pick(self, reading: Reading) -> int:
+    def pick(self, reading: JobCurve) -> int:
         """Return the place of the largest count up to A."""
         return int(average(*reading))
 
@@ -152,6 +152,6 @@ class EfficiencyAtLeast(CurveRule):
         POSITIVE_SHARE.check(efficiency=efficiency)
         self.efficiency = efficiency
 
-    def pick(self, reading: Reading) -> int:
+    def pick(self, reading: JobCurve) -> int:
         """Return the place of the largest count that is efficient enough, else the first."""
         return efficient(reading, self.efficiency)

@@ -8,7 +8,7 @@ import numpy as np
 from predictors.base import FloatArray
 from predictors.compiling import compiled
 from sim.errors import AT_LEAST_0, POSITIVE
-from sim.policies.advice import Reading, last_up_to
+from sim.policies.advice import JobCurve, last_up_to
 from sim.policies.molding.base import Candidates, OpenCounts, may_start, mold_and_settle
 from sim.policies.passes.memory import OpenMemory, RuleMemory
 from sim.policies.ties import TIE
@@ -110,7 +110,7 @@ class ShareLimit(Candidates):
         )
         super().__init__(view, rule, decide, cut_at_shares, keeps)
 
-    def of(self, job: int) -> Reading:
+    def of(self, job: int) -> JobCurve:
         """Return the job's candidates, and remember what its share is reckoned by."""
         reading = super().of(job)
         weight = reading.serial

@@ -16,7 +16,7 @@ import numpy as np
 from predictors.base import FloatArray, IntArray
 from predictors.compiling import compiled, direct
 from sim.errors import check_choice
-from sim.policies.advice import Advice, Counts, Reading, raised
+from sim.policies.advice import Advice, Counts, JobCurve, raised
 from sim.policies.allocation.curve import CurveRule
 from sim.policies.base import Outlook
 from sim.policies.molding.base import Candidates, OpenCounts, settle
@@ -103,11 +103,11 @@ class LocalAllocation(CurveRule):
         self._limit = ceil(self.mu * view.processors * (1 - TIE))
         return super().choose(job, view, outlook)
 
-    def pick(self, reading: Reading) -> int:
+    def pick(self, reading: JobCurve) -> int:
         """Return the place of min(p, ceil(μP)), rounded down to a feasible count."""
         return min(self._unlimited(reading), place_up_to(reading.counts, self._limit))
 
-    def _unlimited(self, reading: Reading) -> int:
+    def _unlimited(self, reading: JobCurve) -> int:
         counts, runtimes, serial = raised(reading)
         if self.version == "icpp22":
             return int(np.argmax(runtimes <= delta(self.mu) * runtimes.min() * (1 + TIE)))
@@ -155,7 +155,7 @@ class FairCandidates(Candidates):
         self.ratio = 1.0
         self._balanced: FloatArray = np.zeros(len(view.submit_time))
 
-    def of(self, job: int) -> Reading:
+    def of(self, job: int) -> JobCurve:
         """Return the candidates up to the job's p, and let R grow."""
         reading = super().of(job)
         counts, runtimes, _ = raised(reading)

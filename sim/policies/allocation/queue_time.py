@@ -7,7 +7,7 @@ import numpy as np
 
 from predictors.base import FloatArray, IntArray
 from predictors.compiling import compiled
-from sim.policies.advice import Reading
+from sim.policies.advice import JobCurve
 from sim.policies.allocation.curve import average, knee
 from sim.policies.molding.base import Candidates, OpenCounts, may_start, mold_and_settle
 from sim.policies.passes.memory import OpenMemory, RuleMemory
@@ -35,7 +35,7 @@ class CappedCounts(OpenCounts):
 class CappedCandidates(Candidates):
     """Candidates that end at a cap, every count settled in every pass."""
 
-    def of(self, job: int) -> Reading:
+    def of(self, job: int) -> JobCurve:
         """Return the job's candidates up to its cap."""
         counts, runtimes, serial = super().of(job)
         if self.rule.cap == "knee":
@@ -44,7 +44,7 @@ class CappedCandidates(Candidates):
             last = average(counts, runtimes, serial)
         else:
             last = first_least(runtimes)
-        return Reading(counts[: last + 1], runtimes[: last + 1], serial)
+        return JobCurve(counts[: last + 1], runtimes[: last + 1], serial)
 
 
 Lifetimes = tuple[FloatArray, FloatArray, FloatArray, float]

@@ -12,7 +12,7 @@ from sim.engine.protocols import Promise, Scheduler
 from sim.policies.backfill.easy import EasyScheduler, is_hopeless, summarise
 from sim.policies.base import Allocation, OpenAllocation
 from sim.policies.molding.base import best_candidate
-from sim.policies.molding.scheduler import UNLIMITED, OpenKeeper, OpenScheduler
+from sim.policies.molding.scheduler import UNLIMITED, OpenQueueScheduler, OpenScheduler
 from sim.policies.order import Order
 from sim.policies.passes.memory import (
     RuleMemory,
@@ -23,7 +23,7 @@ from sim.policies.passes.memory import (
     reserve_rest,
     take_freed,
 )
-from sim.policies.passes.queue_rule import QUEUE_FUNCTIONS, QueueKeeper
+from sim.policies.passes.queue_rule import QUEUE_FUNCTIONS, QueueScheduler
 from sim.policies.ties import is_less
 from sim.state import availability
 from sim.state.availability import Profile
@@ -310,7 +310,7 @@ def decide(state: State, memory: RuleMemory) -> int:
 # All reservations made anew, as far as it matters
 
 
-class Bounds(NamedTuple):
+class StartBounds(NamedTuple):
     """What a pass finds out about jobs that have no reservation yet.
 
     Attributes
@@ -332,7 +332,7 @@ class Bounds(NamedTuple):
 
 @compiled(inline="always")
 def _begins_before(
-    queue: Queue, profile: Profile, bounds: Bounds, shortest: FloatArray, k: int, limit: float
+    queue: Queue, profile: Profile, bounds: StartBounds, shortest: FloatArray, k: int, limit: float
 ) -> bool:
     """Raise a job's bound to the earliest hole in the profile; say whether it is below a limit.
 
@@ -353,7 +353,7 @@ def _begins_before(
 
 
 @compiled
-def _reserve_before(queue: Queue, profile: Profile, bounds: Bounds, k: int, limit: float) -> bool:
+def _reserve_by(queue: Queue, profile: Profile, bounds: StartBounds, k: int, limit: float) -> bool:
     """Reserve for a job if it starts before a limit, and first for those ahead that matter.
 
     A job ahead without a reservation matters where it might start before this one ends, or
@@ -409,7 +409,7 @@ def replan_soonest(queue: Queue, profile: Profile, now: float) -> tuple[int, flo
     first, last = at.first, at.last
     shortest, shortest_ahead = np.full(SIZES, np.inf), np.empty(SIZES)
     pending = np.empty(last, np.int64)
-    bounds = Bounds(np.full(last, now), shortest, shortest_ahead, pending)
+    bounds = StartBounds(np.full(last, now), shortest, shortest_ahead, pending)
     starts[first:last] = np.inf
     summarise(queue)
     number, soonest, most = 0, np.inf, availability.free_between(profile, now, np.inf)[1]
@@ -421,7 +421,7 @@ def replan_soonest(queue: Queue, profile: Profile, now: float) -> tuple[int, flo
                 continue
             if starts[k] == np.inf and not (
                 _begins_before(queue, profile, bounds, shortest, k, soonest)
-                and _reserve_before(queue, profile, bounds, k, soonest)
+                and _reserve_by(queue, profile, bounds, k, soonest)
             ):
                 continue
             if starts[k] > now:
@@ -491,7 +491,7 @@ class Conservative:
         return ConservativeScheduler(view, order, allocation)
 
 
-class ConservativeScheduler(QueueKeeper):
+class ConservativeScheduler(QueueScheduler):
     """Holds reservations from arrival on; compression moves them earlier, never later.
 
     Only when a belief grows, a node fails or runs change their processors can a reservation move
@@ -543,7 +543,7 @@ class ConservativeScheduler(QueueKeeper):
         return np.array(changes, float).reshape(-1, 3), is_moved
 
 
-class OpenConservativeScheduler(OpenKeeper, ConservativeScheduler):
+class OpenConservativeScheduler(OpenQueueScheduler, ConservativeScheduler):
     """Conservative with open counts: every waiting job holds a count and a reservation.
 
     A job takes the candidate of earliest end when it arrives; all arrivals of an instant are

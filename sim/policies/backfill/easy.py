@@ -21,7 +21,7 @@ from sim.policies.molding.base import may_start, mold_queue
 from sim.policies.molding.scheduler import OpenScheduler
 from sim.policies.order import Order
 from sim.policies.passes.memory import RuleMemory, foreseen, is_refuted, lay_running, profile_of
-from sim.policies.passes.queue_rule import QUEUE_FUNCTIONS, QueueKeeper
+from sim.policies.passes.queue_rule import QUEUE_FUNCTIONS, QueueScheduler
 from sim.state.availability import BelievedEnds, reserve_earliest
 from sim.state.run_state import State, longer
 from sim.state.run_steps import holders_in
@@ -342,7 +342,7 @@ class Easy:
         return scheduler
 
 
-class EasyScheduler(QueueKeeper):
+class EasyScheduler(QueueScheduler):
     """Starts whoever fits and does not delay the first blocked jobs.
 
     Parameters

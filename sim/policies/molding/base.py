@@ -13,7 +13,7 @@ import numpy as np
 from predictors.base import FloatArray, IntArray
 from predictors.compiling import compiled, direct
 from sim.errors import check_choices
-from sim.policies.advice import Advice, Counts, Reading, last_up_to, tried
+from sim.policies.advice import Advice, Counts, JobCurve, last_up_to, tried
 from sim.policies.passes.memory import CLOSED, OpenMemory, RuleMemory, lay_running
 from sim.policies.ties import is_less
 from sim.state.availability import FIRST, Profile, earliest, occupy
@@ -204,14 +204,14 @@ class Candidates:
         """Return the counts that a job tries."""
         return tried(job, view, self.rule.counts)
 
-    def of(self, job: int) -> Reading:
+    def of(self, job: int) -> JobCurve:
         """Return the counts and runtimes that a job may choose from."""
         view = self.view
         counts, reading = self.advice.offer(job, view, self.tries(job, view))
         if reading is None:
             count = int(counts[0])
             seconds = view.predictor.runtime(job, count) * view.predictor.caution(job)
-            return Reading(np.array([count]), np.array([seconds]), count * seconds)
+            return JobCurve(np.array([count]), np.array([seconds]), count * seconds)
         return reading
 
     def watch(self) -> None:

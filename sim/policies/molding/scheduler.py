@@ -9,7 +9,7 @@ from sim.policies.base import OpenAllocation
 from sim.policies.molding.base import Candidates, mold_queue
 from sim.policies.order import Order
 from sim.policies.passes.memory import set_menu
-from sim.policies.passes.queue_rule import QueueKeeper
+from sim.policies.passes.queue_rule import QueueScheduler
 from sim.state.decisions import Start
 from sim.state.run_state import longer
 from sim.state.view import View, place_up_to
@@ -19,7 +19,7 @@ UNLIMITED = np.iinfo(np.int64).max
 """As many reservations as there are jobs."""
 
 
-class OpenKeeper(QueueKeeper):
+class OpenQueueScheduler(QueueScheduler):
     """What schedulers of open counts share: arrivals get candidates in place of a count.
 
     Parameters
@@ -101,7 +101,7 @@ class OpenKeeper(QueueKeeper):
         return start
 
 
-class OpenScheduler(OpenKeeper):
+class OpenScheduler(OpenQueueScheduler):
     """Plans anew in every pass: a number of reservations, and who may overtake a blocked job."""
 
     compiles_keys = False

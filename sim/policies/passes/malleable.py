@@ -27,7 +27,7 @@ from sim.policies.passes.queue_rule import believed_on
 from sim.policies.reallocation.beliefs import TABLED, BelievedCurves, lent_end, seconds_on
 from sim.state.availability import BelievedEnds
 from sim.state.processors import held_ranges
-from sim.state.records import Stretches
+from sim.state.records import Allocations
 from sim.state.run_state import State, longer, make_room, struct_type, structure
 from sim.state.run_steps import ask_to_wake, by_job, holders_in, padded, resize, runtime_on, start
 from sim.state.view import LEAST_BELIEF, one_by_one
@@ -42,7 +42,7 @@ JOB = record(
 """Of a job: the counts between which it may be if it is malleable, else 0; its present stretch;
 whether its curve was read; its request, 0 if it is believed to have a curve, and requested time;
 its believed runtime on one processor if the rule weighs work."""
-STRETCH = record(job=int, processors=int, first_range=int, begun=float, over=float)
+ALLOCATION = record(job=int, processors=int, first_range=int, begun=float, over=float)
 """Whose, on how many processors, where they begin in `State.ranges`, and from when until when; the
 last of a job ends with it."""
 SEARCH = record(phase=int, due=float, measured=float, efficiency=float, processors=int, blocked=int)
@@ -51,7 +51,7 @@ next, seconds, and what is measured then; the last measurement that was taken in
 was made on, 0 before; the count that it would go on with if there were room, 0 if that is no
 matter."""
 TALLY = record(
-    members=int, deferred=int, stretches=int, held_back=int, queries=int, wake_time=float
+    members=int, deferred=int, allocations=int, held_back=int, queries=int, wake_time=float
 )
 """How much of the tables of their names is in use, whether nobody may begin in a pass, how often a
 predictor would have been asked, and for when, in seconds, a pass was last asked for to measure."""
@@ -121,7 +121,7 @@ class SharingMemory(structref.StructRefProxy):
         Malleable jobs that run, in the order of their starts.
     deferred : numpy.ndarray of int, shape (n,)
         Malleable jobs that have arrived and may not queue yet, in the order of arrival.
-    stretches : numpy.ndarray of STRETCH, shape (s,)
+    allocations : numpy.ndarray of ALLOCATION, shape (s,)
     tally : numpy.ndarray of TALLY, shape (1,)
     believed : Tabled
         Runtimes of jobs with a curve.
@@ -141,7 +141,7 @@ class SharingMemory(structref.StructRefProxy):
     backfilling: NDArray[Any]
     members: IntArray
     deferred: IntArray
-    stretches: NDArray[Any]
+    allocations: NDArray[Any]
     tally: NDArray[Any]
     believed: Tabled
     readings: FloatArray
@@ -182,10 +182,10 @@ def must_measure(state: State, sharing: SharingMemory) -> bool:
 
 @compiled
 def prepare(state: State, sharing: SharingMemory) -> None:
-    """Take from the members who ended, and what was known of them; make room for stretches."""
-    size, tally, members = sharing.stretches.size, sharing.tally[0], sharing.members
-    if size - tally.stretches < members.size:
-        sharing.stretches = longer(sharing.stretches, 2 * size)
+    """Take from the members who ended, and what was known of them; make room for allocations."""
+    size, tally, members = sharing.allocations.size, sharing.tally[0], sharing.members
+    if size - tally.allocations < members.size:
+        sharing.allocations = longer(sharing.allocations, 2 * size)
     for job in state.ended_jobs[: state.run[0].ended_now]:
         state.processors[job], sharing.jobs[job].most = 0, 0
     left = 0
@@ -197,8 +197,8 @@ def prepare(state: State, sharing: SharingMemory) -> None:
 
 
 @compiled
-def _stretches_of(sharing: SharingMemory) -> NDArray[Any]:
-    return sharing.stretches
+def _allocations_of(sharing: SharingMemory) -> NDArray[Any]:
+    return sharing.allocations
 
 
 @compiled
@@ -417,11 +417,11 @@ def _defer(state: State, sharing: SharingMemory) -> SharedOut:
 @compiled
 def _begin_stretch(state: State, sharing: SharingMemory, job: int) -> None:
     """Note what a job holds from now on."""
-    place = sharing.jobs[job].stretch = sharing.tally[0].stretches
-    own = sharing.stretches[place]
+    place = sharing.jobs[job].stretch = sharing.tally[0].allocations
+    own = sharing.allocations[place]
     own.job, own.processors, own.first_range = job, state.processors[job], state.first_range[job]
     own.begun = state.run[0].now
-    sharing.tally[0].stretches += 1
+    sharing.tally[0].allocations += 1
 
 
 @compiled
@@ -435,7 +435,7 @@ def _resize(state: State, sharing: SharingMemory, job: int, count: int) -> None:
         faster = runtime_on(sharing.believed, job, count)
         left *= faster / runtime_on(sharing.believed, job, before)
     sharing.tally[0].queries += 1
-    sharing.stretches[own.stretch].over = now
+    sharing.allocations[own.stretch].over = now
     resize(state, job, count, left)
     _begin_stretch(state, sharing, job)
 
@@ -567,7 +567,7 @@ class CompiledSharingRule(CompiledRule):
             "backfilling": self._backfilling,
             "members": np.zeros(running, np.int64),
             "deferred": np.zeros(jobs, np.int64),
-            "stretches": np.zeros(jobs + 2 * running, STRETCH),
+            "allocations": np.zeros(jobs + 2 * running, ALLOCATION),
             "tally": np.zeros(1, TALLY),
             "believed": believed,
             "readings": padded(rows),
@@ -577,7 +577,7 @@ class CompiledSharingRule(CompiledRule):
             "parameters": np.array(rule.parameters, float),
             "searches": np.zeros(jobs if rule.measures else 0, SEARCH),
         }
-        self.memory = cast(SharingMemory, structure(_make, fields, grows=("stretches",)))
+        self.memory = cast(SharingMemory, structure(_make, fields, grows=("allocations",)))
 
     def _believed(self, own: NDArray[Any]) -> Tabled:
         """Return what is believed of jobs by count, and note who has a curve."""
@@ -600,13 +600,13 @@ class CompiledSharingRule(CompiledRule):
             engine.sensor.measure(job, state.processors.item(job), anew=anew)
             searches["measured"][job] = engine.state.efficiency.pop(job)
 
-    def stretches(self, end_time: FloatArray) -> Stretches:
-        """Return the stretches of all runs, in the order of their begins, when all have ended."""
+    def allocations(self, end_time: FloatArray) -> Allocations:
+        """Return the allocations of all runs, in the order of their begins, when all have ended."""
         sharing, state, tally = self.memory, self._state, self.memory.tally[0]
         self._engine.view.predictor._asked.queries += int(tally["queries"])
-        made = _stretches_of(sharing)[: tally["stretches"]]
+        made = _allocations_of(sharing)[: tally["allocations"]]
         made["over"][sharing.jobs["stretch"]] = end_time
         nodes = held_ranges(state, made["first_range"])
         names = "job", "begun", "over", "processors"
         job, begun, over, processors = (made[name].copy() for name in names)
-        return Stretches(job, np.zeros_like(job), begun, over, processors, nodes)
+        return Allocations(job, np.zeros_like(job), begun, over, processors, nodes)

@@ -36,7 +36,7 @@ JOBS_AT_ONCE = 65_536
 """Jobs whose counts to choose from are put down together."""
 
 
-class QueueKeeper:
+class QueueScheduler:
     """What all schedulers of queues share: they admit arrivals and keep the queue in order.
 
     Parameters
@@ -252,27 +252,28 @@ class CompiledQueueRule(CompiledRule):
     Parameters
     ----------
     engine : Engine
-    keeper : QueueKeeper
+    scheduler : QueueScheduler
         Whose queue, memory and allocation these are.
     """
 
-    def __init__(self, engine: Engine, keeper: QueueKeeper) -> None:
-        self._engine, self._keeper, self._candidates = engine, keeper, keeper.candidates
-        self._learns, self.memory = engine.predictor.learns, keeper.memory
-        by_offers = chooses_by_offers(keeper.allocation) and keeper.by_arrival and not engine.kills
-        self._rule: Any = keeper.candidates or (keeper.allocation if by_offers else None)
-        is_settled = self._rule is not None or acts_as(keeper.allocation, Request)
+    def __init__(self, engine: Engine, scheduler: QueueScheduler) -> None:
+        self._engine, self._scheduler, self._candidates = engine, scheduler, scheduler.candidates
+        self._learns, self.memory = engine.predictor.learns, scheduler.memory
+        allocation = scheduler.allocation
+        by_offers = chooses_by_offers(allocation) and scheduler.by_arrival and not engine.kills
+        self._rule: Any = scheduler.candidates or (allocation if by_offers else None)
+        is_settled = self._rule is not None or acts_as(allocation, Request)
         foresees_all = not self._learns and foresees(engine.predictor)
-        is_known = keeper.by_arrival and not keeper.chooses_anew
+        is_known = scheduler.by_arrival and not scheduler.chooses_anew
         self.asks_at_arrivals = not (foresees_all and is_settled and is_known)
         settles = keep_request
         if self.asks_at_arrivals:
             settles = ask
         elif by_offers:
-            settles = choose if keeper.keeps_reservations else choose_by_reservations
-        asks = must_ask if keeper.chooses_anew or self._learns else never_ask
+            settles = choose if scheduler.keeps_reservations else choose_by_reservations
+        asks = must_ask if scheduler.chooses_anew or self._learns else never_ask
         decides = {} if self._candidates is None else {"decide": self._candidates.compiled_pass}
-        self.functions = {"must_ask": asks, "choose": settles, **keeper.functions, **decides}
+        self.functions = {"must_ask": asks, "choose": settles, **scheduler.functions, **decides}
         self.explanations = []
 
     def begin(self, state: State) -> None:
@@ -283,7 +284,7 @@ class CompiledQueueRule(CompiledRule):
         memory.requested[:], memory.user[:] = jobs.requested_processors, jobs.user
         if self._learns:
             memory.application[:] = jobs.application
-        memory.backfilling["searches_anew"] = not self._keeper.by_arrival
+        memory.backfilling["searches_anew"] = not self._scheduler.by_arrival
         if self.asks_at_arrivals:
             return
         if self._rule is not None or has_curves(engine.predictor):
@@ -305,7 +306,7 @@ class CompiledQueueRule(CompiledRule):
         spans["begin"], spans["number"] = np.cumsum(number) - number, number
         spans["at_once"] = at_once
         set_menu(self.memory, *menu)
-        self.offered = np.repeat(jobs, number), menu[0]
+        self.menu = np.repeat(jobs, number), menu[0]
 
     def _asked_singly(self, jobs: IntArray) -> tuple[Any, ...]:
         """Return how many counts each job chooses from, whether at once; these, and beliefs."""
@@ -340,17 +341,17 @@ class CompiledQueueRule(CompiledRule):
     def answer(self) -> None:
         """Tell the predictor who ended, and let who arrives, or has to choose again, do so."""
         self.finish()
-        engine, keeper, state = self._engine, self._keeper, self._state
+        engine, scheduler, state = self._engine, self._scheduler, self._state
         is_asked, job, newcomer, arrived = self._arriving.item()
         if is_asked:
             if job == newcomer:
                 engine.shown.arrive(range(job, arrived))
-            processors, belief = keeper.choice_of(job)
-            keeper.settle(job, processors, belief)
+            processors, belief = scheduler.choice_of(job)
+            scheduler.settle(job, processors, belief)
             engine.set_true_runtime(job, processors)
         elif is_refuted(state, self.memory.refutation_factor):
-            keeper.queue.see()
-            for job in keeper.choose_anew():
+            scheduler.queue.see()
+            for job in scheduler.choose_anew():
                 engine.set_true_runtime(job, state.processors.item(job))
 
     def finish(self) -> None:
@@ -360,8 +361,8 @@ class CompiledQueueRule(CompiledRule):
         """
         if not self._learns:
             return
-        state, engine, keeper, kept = self._state, self._engine, self._keeper, self.memory.kept
-        calendar = engine.event_list.calendar
+        state, engine, scheduler = self._state, self._engine, self._scheduler
+        kept, calendar = self.memory.kept, engine.event_manager.calendar
         new = int(state.run["ended"].item() - kept["ends_told"].item())
         for job, before in self.memory.ended[:new].tolist():
             self._explain_started(before)
@@ -374,9 +375,9 @@ class CompiledQueueRule(CompiledRule):
         kept["ends_told"] += new
         self._explain_started(state.run["started"].item())
         if engine.state.revised:
-            keeper.queue.see()
-            keeper.revise()
-            keeper.rank()
+            scheduler.queue.see()
+            scheduler.revise()
+            scheduler.rank()
             engine.state.revised.clear()
 
     def _explain_started(self, until: int) -> None:

@@ -26,7 +26,7 @@ from sim.policies.passes.malleable import (
     shared_among,
     shares_hold,
 )
-from sim.policies.passes.queue_rule import QueueKeeper
+from sim.policies.passes.queue_rule import QueueScheduler
 from sim.policies.reallocation.beliefs import BelievedCurves, LendingView, Members
 from sim.policies.reallocation.costs import FREE, CostModel
 from sim.policies.reallocation.shares import snap
@@ -282,7 +282,7 @@ class ReallocatingScheduler:
         total -= sum(d.processors for d in starts if not view.malleable[d.job])
         later, changes = np.inf, list[Decision](starts)
         if len(members):
-            waiting = self.inner.queue.waiting if isinstance(self.inner, QueueKeeper) else 0
+            waiting = self.inner.queue.waiting if isinstance(self.inner, QueueScheduler) else 0
             if waiting or self.deferred:
                 self._leave_room(members)
             shares = self._snapped(members, self.share(members, total), total)
@@ -306,7 +306,7 @@ class ReallocatingScheduler:
     def _wanted(self) -> Iterator[int]:
         """Yield the counts for which jobs wait, in queue order, then those of the arrivals."""
         view = self.view
-        if isinstance(self.inner, QueueKeeper):
+        if isinstance(self.inner, QueueScheduler):
             queue = self.inner.queue
             for place in queue.places().tolist():
                 yield queue.processors.item(place)

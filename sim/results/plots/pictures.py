@@ -12,7 +12,7 @@ from sim.errors import SimError
 from sim.results.metrics import count_bin, job_class, waiting, with_errors
 from sim.results.outcome import Levels, Table, Tables
 from sim.results.plots import style
-from sim.results.plots.style import BLACK, COLOURS, INK, PALE, WHITE, Clock
+from sim.results.plots.style import BLACK, COLOURS, INK, PALE, WHITE, Times
 from sim.results.steady_state import EPOCH, Summary
 from sim.state.processors import NodeSets
 from sim.state.records import Ranges
@@ -148,7 +148,7 @@ class Panel(NamedTuple):
     """A schedule: its rectangles and its time axis."""
 
     shape: Rectangles
-    at: Clock
+    at: Times
     processors: int
 
 
@@ -229,7 +229,7 @@ def _draw_means(axes: "Axes", panel: Panel, value: FloatArray, colours: "Colorma
     )
 
 
-def curve(axes: "Axes", times: FloatArray, values: FloatArray, at: Clock, colour: str) -> None:
+def curve(axes: "Axes", times: FloatArray, values: FloatArray, at: Times, colour: str) -> None:
     """Draw a step function; with too many steps, its mean and its range."""
     first = max(int(np.searchsorted(times, at.begin, side="right")) - 1, 0)
     inside = slice(first, int(np.searchsorted(times, at.end, side="right")))
@@ -247,7 +247,7 @@ def curve(axes: "Axes", times: FloatArray, values: FloatArray, at: Clock, colour
     axes.plot(middle, levels.means(edges), color=colour, linewidth=1.1)
 
 
-def draw_use(busy: "Axes", queue: "Axes", tables: Tables, processors: int, at: Clock) -> FloatArray:
+def draw_use(busy: "Axes", queue: "Axes", tables: Tables, processors: int, at: Times) -> FloatArray:
     """Draw which share of the processors is busy, and how many jobs wait; return the latter."""
     timeline = tables.columns("timeline")
     times, queued = timeline["time"].to_numpy(), waiting(timeline, tables.columns("jobs"))
@@ -389,7 +389,7 @@ class RunFolder(NamedTuple):
         """The jobs without calibration runs."""
         return self.tables.jobs[self.tables.jobs["job_id"] >= 0]
 
-    def clock(self) -> Clock:
+    def clock(self) -> Times:
         """Return the time axis of the whole run."""
         first, last = self.tables.jobs["submit_time"].min(), self.tables.jobs["end_time"].max()
         return style.clock(float(first), float(last), self.summary.get(EPOCH))

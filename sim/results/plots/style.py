@@ -53,7 +53,7 @@ TIME_UNITS = (("s", 1.0), ("min", 60.0), ("h", 3600.0), ("d", DAY))
 """Units of the time axis with their seconds."""
 
 
-class Clock(NamedTuple):
+class Times(NamedTuple):
     """The time axis: seconds from `begin` to `end`, shown as multiples of a unit or as dates.
 
     `epoch` is 0 of its clock since 1970, where the log has dates.
@@ -91,7 +91,7 @@ class Clock(NamedTuple):
         axes.set_xlabel("date (UTC)")
 
 
-def clock(begin: float, end: float, epoch: object = None) -> Clock:
+def clock(begin: float, end: float, epoch: object = None) -> Times:
     """Return a time axis whose unit suits its length; `epoch` is 0 of its clock since 1970.
 
     Examples
@@ -109,7 +109,7 @@ def clock(begin: float, end: float, epoch: object = None) -> Clock:
             for one in (begin, begin + length):
                 datetime.datetime.fromtimestamp(epoch + one, datetime.UTC)
             known = epoch
-    return Clock(begin, begin + length, name, seconds, known)
+    return Times(begin, begin + length, name, seconds, known)
 
 
 @contextmanager

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sim.engine.event_list import EventList
+from sim.engine.event_manager import EventManager
 from sim.errors import PolicyError
 from sim.state.machine_state import MachineState, Run, rewrite
 from sim.state.processors import as_numbers, as_ranges
@@ -46,7 +46,7 @@ def books_of(state, jobs, submit):
     """Return the books of jobs that are all submitted at an instant."""
     running = state.tables.holder_end.size
     calendar = make_calendar(jobs, running, submit_time=np.full(jobs, submit))
-    return EventList(state, state.tables, calendar)
+    return EventManager(state, state.tables, calendar)
 
 
 def lowest(numbers, count):

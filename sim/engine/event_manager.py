@@ -1,6 +1,6 @@
 """The books of a run: who comes, and what really happens to whom when; the engine's alone.
 
-`CompiledPasses` does the same where all passes of a run are compiled, and asks Python for what
+`CompiledRun` does the same where all passes of a run are compiled, and asks Python for what
 they wait for.
 """
 
@@ -18,7 +18,7 @@ from sim.engine.run_log import explained
 from sim.state import run_steps
 from sim.state.machine_state import MachineState, Run
 from sim.state.processors import held_ranges
-from sim.state.records import Consultations, Records, Stretches
+from sim.state.records import Allocations, Predictions, Records
 from sim.state.run_state import State, idle_state
 from sim.state.run_steps import Calendar
 
@@ -29,7 +29,7 @@ _next_event_time = direct(run_steps.next_event_time)
 _HAPPENED = ["ended_now", "expired_now", "newcomer", "arrived", "woken_now"]
 
 
-class EventList:
+class EventManager:
     """Lets runs begin and end in a state, and knows when the next of it happens.
 
     Parameters
@@ -125,7 +125,7 @@ MOST_AT_ONCE = 1 << 19
 STATUSES = np.array(["completed", "killed"], object)
 
 
-class CompiledPasses(EventList):
+class CompiledRun(EventManager):
     """The passes of a run in which all starts and changes are decided by compiled functions.
 
     Parameters
@@ -149,7 +149,7 @@ class CompiledPasses(EventList):
         else:
             tables.run["passes_per_return"] = INSTANTS
         self.bind(self._ask, rule.memory, **rule.functions)
-        engine.event_list = self
+        engine.event_manager = self
 
     def _known(self, tables: State) -> dict[str, Any]:
         """Return how long runs really take on what the rule may let jobs have, and may take."""
@@ -157,11 +157,11 @@ class CompiledPasses(EventList):
         jobs = np.arange(len(engine.submit))
         if engine.kills:
             known["limit"] = engine.jobs.requested_time.astype(float)
-        if rule.offered is not None:
-            chosen, counts = rule.offered
+        if rule.menu is not None:
+            chosen, counts = rule.menu
             parts = [slice(k, k + MOST_AT_ONCE) for k in range(0, chosen.size, MOST_AT_ONCE)]
             runtimes = [engine.work.runtimes_at(chosen[part], counts[part]) for part in parts]
-            known["offered"] = np.concatenate(runtimes)
+            known["menu_runtimes"] = np.concatenate(runtimes)
         elif not rule.asks_at_arrivals:
             known["runtime"] = engine.work.runtimes_at(jobs, tables.processors)
         if rule.changes_counts:
@@ -204,21 +204,21 @@ class CompiledPasses(EventList):
         self._rule.answer()
 
     def records(self, predictor: RuntimePredictor, submit: FloatArray) -> Records:
-        """Return what happened; runs and their stretches in the order of the starts."""
+        """Return what happened; runs and their allocations in the order of the starts."""
         state, engine, submitted = self.tables, self._engine, len(submit)
         order = state.start_order.astype(np.min_scalar_type(-submitted))
         end, start, allocated = self.calendar.end_time, state.start_time, state.processors
         begun, first_run = start[order], np.broadcast_to(np.int64(0), submitted)
-        stretches = self._rule.stretches(end)
-        if stretches is None:
+        allocations = self._rule.allocations(end)
+        if allocations is None:
             nodes, held = held_ranges(state, state.first_range[order]), allocated[order]
-            stretches = Stretches(order, first_run, begun, end[order], held, nodes)
+            allocations = Allocations(order, first_run, begun, end[order], held, nodes)
         else:
             allocated = allocated.copy()
-            allocated[stretches.job[::-1]] = stretches.processors[::-1]
+            allocated[allocations.job[::-1]] = allocations.processors[::-1]
             held = allocated[order]
         said = self._rule.explanations or [predictor.explain(order.item(0), held.item(0))]
-        asked = Consultations(
+        asked = Predictions(
             job=order,
             time=begun,
             nprocs=held,
@@ -236,8 +236,8 @@ class CompiledPasses(EventList):
             believed_runtime=state.belief,
             status=STATUSES[self.calendar.killed.view(np.int8)].tolist(),
             restarts=first_run,
-            stretches=stretches,
-            consultations=asked,
+            allocations=allocations,
+            predictions=asked,
             counters={"starts": float(submitted)},
             processors=engine.view.processors,
         )
